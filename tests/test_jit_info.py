@@ -52,6 +52,45 @@ vm.func @twice(%r0: !vm.ref<?>, %i0:1: i64) -> (i64) {
 }
 """
 
+# r2[n] += r0[k] * r1[k * 64 + n] for n below 64 and k below 10
+CONTRACTION = """\
+vm.module @m
+vm.type f32
+vm.type !vm.buffer
+vm.export @product
+vm.func @product(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %r2: !vm.ref<?>) -> () {
+  .requires ext_f32
+  %i0:1 = vm.const.i64.zero
+  %i2:3 = vm.const.i64 1
+  %i4:5 = vm.const.i64 64
+  %i6:7 = vm.const.i64 10
+  vm.br ^bb1
+^bb1:
+  %i8 = vm.cmp.lt.i64.s %i0:1, %i4:5
+  vm.cond_br %i8, ^bb2, ^bb6
+^bb2:
+  %i10:11 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i8 = vm.cmp.lt.i64.s %i10:11, %i6:7
+  vm.cond_br %i8, ^bb4, ^bb5
+^bb4:
+  %i12:13 = vm.fma.i64 %i10:11, %i4:5, %i0:1
+  %i14 = vm.buffer.load.f32 %r0, %i10:11
+  %i15 = vm.buffer.load.f32 %r1, %i12:13
+  %i16 = vm.buffer.load.f32 %r2, %i0:1
+  %i16 = vm.fma.f32 %i14, %i15, %i16
+  vm.buffer.store.f32 %i16, %r2, %i0:1
+  %i10:11 = vm.add.i64 %i10:11, %i2:3
+  vm.br ^bb3
+^bb5:
+  %i0:1 = vm.add.i64 %i0:1, %i2:3
+  vm.br ^bb1
+^bb6:
+  vm.return
+}
+"""
+
 
 def compiler_line(done):
     found = re.search(r"^compiler: .*$", done.stdout, re.MULTILINE)
@@ -123,6 +162,12 @@ def explained(checks):
                r"^; m\.straight: compiled with jit=always; with jit=auto interpreted")
         expect("one of them", [module, "--jit", "--function=sum"], r"^; m\.sum: compiled;", without=["m.nothing", "m.straight"])
         expect("vectors in a loop that is tested at its end", [module, "--jit", "--function=twice"], r"<\d+ x i32>")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(CONTRACTION)
+        # In registers while terms are added.
+        expect("a contraction across its outputs", [module, "--jit"], r"= phi <\d+ x float>")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(LOOP)
         for name, arguments, parts in [
                 ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),
                 ("two forms", ["--jit", "--json"], ["INVALID_ARGUMENT", "--json"]),

@@ -122,7 +122,173 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
-constexpr size_t kBytes = 512;
+// r1[from + n] += r0[k] * r0[k * step + n] for n below i0 and k below 5: vectors across n where r0 and r1 lie apart.
+constexpr std::string_view kOutputs = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f32
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f32
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i14:15 = vm.const.i64 5
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb6
+^bb2:
+  %i16:17 = vm.add.i64 %i6:7, %i2:3
+  %i20:21 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
+  vm.cond_br %i10, ^bb4, ^bb5
+^bb4:
+  %i22:23 = vm.fma.i64 %i20:21, %i4:5, %i6:7
+  %i24 = vm.buffer.load.f32 %r0, %i22:23
+  %i25 = vm.buffer.load.f32 %r0, %i20:21
+  %i26 = vm.buffer.load.f32 %r1, %i16:17
+  %i26 = vm.fma.f32 %i24, %i25, %i26
+  vm.buffer.store.f32 %i26, %r1, %i16:17
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb3
+^bb5:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb6:
+  vm.return %i2:3
+}
+)";
+
+// As in pooling: r1[n] = max(r1[n], r0[(k + l) * step + n + from] * r0[l]) for n below 37, k below 3 and l below 2: 16-bit
+// integers, two loops over terms.
+constexpr std::string_view kPooling = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i12:13 = vm.const.i64 37
+  %i14:15 = vm.const.i64 3
+  %i0:1 = vm.const.i64 2
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i12:13
+  vm.cond_br %i10, ^bb2, ^bb9
+^bb2:
+  %i16:17 = vm.add.i64 %i6:7, %i2:3
+  %i20:21 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
+  vm.cond_br %i10, ^bb4, ^bb8
+^bb4:
+  %i30:31 = vm.const.i64.zero
+  vm.br ^bb5
+^bb5:
+  %i10 = vm.cmp.lt.i64.s %i30:31, %i0:1
+  vm.cond_br %i10, ^bb6, ^bb7
+^bb6:
+  %i22:23 = vm.add.i64 %i20:21, %i30:31
+  %i22:23 = vm.fma.i64 %i22:23, %i4:5, %i16:17
+  %i24 = vm.buffer.load.i16.s %r0, %i22:23
+  %i25 = vm.buffer.load.i16.s %r0, %i30:31
+  %i24 = vm.mul.i32 %i24, %i25
+  %i26 = vm.buffer.load.i16.s %r1, %i6:7
+  %i26 = vm.max.i32.s %i24, %i26
+  vm.buffer.store.i16 %i26, %r1, %i6:7
+  %i30:31 = vm.add.i64 %i30:31, %i8:9
+  vm.br ^bb5
+^bb7:
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb3
+^bb8:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb9:
+  vm.return %i2:3
+}
+)";
+
+// r1[n] += r0[k * step + n + from] for n below 96 and k below i0, of which there may be none: a sum over the leading dimension.
+constexpr std::string_view kColumns = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f64
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f64
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i12:13 = vm.const.i64 96
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i12:13
+  vm.cond_br %i10, ^bb2, ^bb6
+^bb2:
+  %i20:21 = vm.const.i64.zero
+  %i16:17 = vm.add.i64 %i6:7, %i2:3
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i0:1
+  vm.cond_br %i10, ^bb4, ^bb5
+^bb4:
+  %i22:23 = vm.fma.i64 %i20:21, %i4:5, %i16:17
+  %i24:25 = vm.buffer.load.f64 %r0, %i22:23
+  %i26:27 = vm.buffer.load.f64 %r1, %i6:7
+  %i26:27 = vm.add.f64 %i24:25, %i26:27
+  vm.buffer.store.f64 %i26:27, %r1, %i6:7
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb3
+^bb5:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb6:
+  vm.return %i2:3
+}
+)";
+
+// The same with r1[n + from] in place of r1[n] on the right: an output depends on others, and their order counts.
+constexpr std::string_view kDependent = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f64
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f64
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i12:13 = vm.const.i64 96
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i12:13
+  vm.cond_br %i10, ^bb2, ^bb6
+^bb2:
+  %i20:21 = vm.const.i64.zero
+  %i16:17 = vm.add.i64 %i6:7, %i2:3
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i0:1
+  vm.cond_br %i10, ^bb4, ^bb5
+^bb4:
+  %i22:23 = vm.fma.i64 %i20:21, %i4:5, %i6:7
+  %i24:25 = vm.buffer.load.f64 %r0, %i22:23
+  %i26:27 = vm.buffer.load.f64 %r1, %i16:17
+  %i26:27 = vm.add.f64 %i24:25, %i26:27
+  vm.buffer.store.f64 %i26:27, %r1, %i6:7
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb3
+^bb5:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb6:
+  vm.return %i2:3
+}
+)";
+
+constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
 struct Buffers {
@@ -132,7 +298,8 @@ struct Buffers {
 };
 constexpr Buffers kBuffers[] = {
     {0, 256, 256, 256}, {0, 256, 0, 256},   {0, 256, 4, 256},          {4, 256, 0, 256},
-    {0, 255, 256, 101}, {128, 3, 256, 256}, {0, 256, 256, 256, false}, {0, 256, 256, 256, true, true}};
+    {0, 255, 256, 101}, {128, 3, 256, 256}, {0, 256, 256, 256, false}, {0, 256, 256, 256, true, true},
+    {0, 2048, 2048, 2048}, {0, 2048, 1024, 2048}};
 
 class Loops {
  public:
@@ -152,7 +319,8 @@ class Loops {
   // The result or failure, and all of the memory afterwards.
   std::string outcome(const Buffers& buffers, int64_t n, int64_t from, int64_t step) {
     std::array<uint8_t, kBytes> memory;
-    for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i * 37 % 61);
+    // Floats near 1, of 32 and of 64 bits, so that the order of a sum shows.
+    for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i % 4 == 3 ? 0x3F : i * 37 % 61 * 4);
     const auto wrap = [&](size_t at, size_t size, bool writable) {
       return Variant::ref(Buffer::wrap({memory.data() + at, size}, writable, {}));
     };
@@ -201,7 +369,7 @@ TEST_P(CompiledLoops, GiveTheSame) {
   EXPECT_GT(cases - failed, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, CompiledLoops, testing::Values(kStrided, kContraction, kTriangle));
+INSTANTIATE_TEST_SUITE_P(, CompiledLoops, testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns, kDependent));
 
 constexpr std::string_view kEndless = R"(
 vm.module @m

@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace halyard::vm::test {
@@ -40,6 +41,9 @@ struct Writer {
   Element element = kElements[0];
   std::string text = {};
   uint32_t blocks = 1;
+  // Of a contraction: sums or products in a nest with nothing but loops around them, one for each turn of the loop `outputs`.
+  bool is_contraction = false;
+  uint32_t outputs = 0;
 
   template <typename... Arguments>
   void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -59,7 +63,12 @@ struct Writer {
   std::string write() {
     element = choices.one_of({kElements[0], kElements[1], kElements[2], kElements[3], kElements[4],
                               kElements[4], kElements[5], kElements[6], kElements[6], kElements[7]});
-    const uint32_t depth = 1 + choices.below(3);
+    uint32_t depth = 1 + choices.below(3);
+    is_contraction = choices.one_in(3);
+    if (is_contraction) {
+      depth = std::max(depth, 2u);
+      outputs = choices.below(depth - 1);
+    }
     constant(kOne, 1);
     line("{} = vm.const.i64.zero", pair(kSum));
     for (const uint32_t reg : {kValue, kOther, kAccumulator})
@@ -91,7 +100,7 @@ struct Writer {
     const uint32_t head = new_block();
     const uint32_t after = new_block();
     const bool tests_first = !choices.one_in(3);
-    if (choices.one_in(5)) {
+    if (!is_contraction && choices.one_in(5)) {
       line("{} = vm.add.i64 {}, {}", pair(counter(depth)), pair(kFrom), pair(kOne));
     } else {
       line("{} = vm.const.i64.zero", pair(counter(depth)));
@@ -99,10 +108,11 @@ struct Writer {
     switch (choices.below(4)) {
       case 0:
       case 1:
-        constant(limit(depth), choices.one_of<int64_t>({0, 1, 2, 3, 4, 8, 9, 16}));
+        constant(limit(depth), is_contraction && depth == outputs ? choices.one_of<int64_t>({3, 4, 8, 16, 17, 32, 40})
+                                                           : choices.one_of<int64_t>({0, 1, 2, 3, 4, 8, 9, 16}));
         break;
       case 2:
-        if (depth > 0) {
+        if (depth > 0 && !is_contraction) {
           line("{} = vm.add.i64 {}, {}", pair(limit(depth)), pair(counter(depth - 1)), pair(kOne));
           break;
         }
@@ -111,17 +121,19 @@ struct Writer {
         line("{} = vm.add.i64 {}, {}", pair(limit(depth)), pair(kCount), pair(kOne));
         break;
     }
-    constant(stride(depth), choices.one_of<int64_t>({1, 1, 1, 2, 3, 7}));
+    constant(stride(depth), is_contraction && depth == outputs ? 1 : choices.one_of<int64_t>({1, 1, 1, 2, 3, 7}));
     line("vm.br ^bb{}", tests_first ? head : body);
     if (tests_first) {
       begin_block(head);
       test(depth, body, after);
     }
     begin_block(body);
-    if (choices.one_in(4)) statement(depth);
+    if (!is_contraction && choices.one_in(4)) statement(depth);
     if (depth + 1 < most) {
       loop(depth + 1, most);
-      if (choices.one_in(3)) statement(depth);
+      if (!is_contraction && choices.one_in(3)) statement(depth);
+    } else if (is_contraction) {
+      contraction(depth);
     } else {
       for (uint32_t n = 1 + choices.below(4); n > 0; --n) statement(depth);
     }
@@ -166,6 +178,36 @@ struct Writer {
           break;
       }
     }
+  }
+
+  // An element for each output: c[n] = op(a[...], b[...], c[n]), now and then with another c on the right.
+  void contraction(uint32_t depth) {
+    const uint32_t written = choices.below(3);
+    const auto output = [&] {
+      line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(outputs)), pair(choices.one_in(2) ? kFrom : kSum));
+    };
+    for (const uint32_t reg : {kValue, kOther}) {
+      switch (choices.below(4)) {
+        case 0:
+          index(depth);
+          break;
+        case 1:
+          line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(depth)), pair(counter(outputs)));
+          break;
+        case 2:
+          line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(depth)), pair(counter(0)));
+          break;
+        default:
+          line("{} = vm.fma.i64 {}, {}, {}", pair(kIndex), pair(counter(depth)), pair(kStep), pair(counter(outputs)));
+          break;
+      }
+      line("{} = vm.buffer.load.{} %r{}, {}", value(reg), element.load, choices.below(3), pair(kIndex));
+    }
+    output();
+    line("{} = vm.buffer.load.{} %r{}, {}", value(kAccumulator), element.load, written, pair(kIndex));
+    for (uint32_t n = 1 + choices.below(2); n > 0; --n) arithmetic();
+    if (choices.one_in(8)) output();
+    line("vm.buffer.store.{} {}, %r{}, {}", element.store, value(kAccumulator), written, pair(kIndex));
   }
 
   void statement(uint32_t depth) {
