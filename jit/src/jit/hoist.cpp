@@ -32,6 +32,8 @@ using llvm::Value;
 constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;
+// LLVM leaves such loops alone when it looks for vectors.
+constexpr const char* kIsVectorized = "llvm.loop.isvectorized";
 
 // start + the sum of stride * counter over the loops of a nest; the counters begin at 0.
 struct Affine {
@@ -369,7 +371,7 @@ void Nest::transform(const Plan& plan) {
   llvm::remapInstructionsInBlocks(copied, copies);
   // Seldom executed, and full of ways out: nothing to gain for what takes long to compile.
   for (Loop* loop : copy->getLoopsInPreorder()) {
-    llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
+    llvm::addStringMetadataToLoop(loop, kIsVectorized, 1);
     llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
   }
   llvm::SmallVector<BasicBlock*, 16> exits;
@@ -396,6 +398,8 @@ void Nest::transform(const Plan& plan) {
 }
 
 }  // namespace
+
+bool is_checked_copy(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }
 
 llvm::PreservedAnalyses HoistChecks::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
   llvm::SmallPtrSet<BasicBlock*, 16> seen;

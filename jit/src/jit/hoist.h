@@ -4,6 +4,7 @@
 // element where the interpreter fails.
 #pragma once
 
+#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/PassManager.h>
 
 namespace halyard::jit {
@@ -13,5 +14,8 @@ struct HoistChecks : llvm::PassInfoMixin<HoistChecks> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
   static bool isRequired() { return true; }
 };
+
+// Whether HoistChecks made the loop as a copy that keeps its checks. Known until loops are made vectors of.
+bool is_checked_copy(const llvm::Loop& loop);
 
 }  // namespace halyard::jit

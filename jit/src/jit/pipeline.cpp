@@ -15,7 +15,6 @@
 #include <llvm/Transforms/Utils/LoopSimplify.h>
 #include <llvm/Transforms/Utils/Mem2Reg.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
-#include <llvm/Transforms/Vectorize/SLPVectorizer.h>
 
 #include "jit/hoist.h"
 #include "jit/interchange.h"
@@ -33,6 +32,16 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
     const llvm::Instruction* const end = loop.getHeader()->getTerminator();
     if (end->hasMetadata(kCheck) || end->hasMetadata(kStop)) return llvm::PreservedAnalyses::all();
     return llvm::LoopRotatePass().run(loop, analyses, results, updater);
+  }
+};
+
+// Simplifies what loops count. The copies of loops with all of their checks stay as they are: they seldom run, and have most
+// of the conditions that this pass looks at.
+struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
+  llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
+                              llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
+    if (is_checked_copy(loop)) return llvm::PreservedAnalyses::all();
+    return llvm::IndVarSimplifyPass().run(loop, analyses, results, updater);
   }
 };
 
@@ -59,7 +68,7 @@ llvm::FunctionPassManager all_passes() {
     llvm::LoopPassManager loop;
     loop.addPass(llvm::LoopRotatePass());
     loop.addPass(llvm::LICMPass(llvm::LICMOptions()));
-    loop.addPass(llvm::IndVarSimplifyPass());
+    loop.addPass(SimplifyCounters());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loop), /*UseMemorySSA=*/true));
   };
   clean();
@@ -71,8 +80,6 @@ llvm::FunctionPassManager all_passes() {
   clean();
   move_out();
   passes.addPass(llvm::LoopVectorizePass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SLPVectorizerPass());
   passes.addPass(llvm::InstCombinePass());
   // Wholly only: vectors are interleaved already, and turns of other loops wait for each other.
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
