@@ -170,8 +170,8 @@ class Batch {
     active_.fetch_sub(1, std::memory_order_release);
     changed_.notify_all();
   }
-  // Waits for the helpers that have started. They are running their last tiles, so this spins as long as helpers
-  // themselves do, then sleeps: to be woken takes the time of a small dispatch.
+  // Waits for the helpers that have started. They are running their last tiles, so this spins as long as
+  // helpers themselves do, then sleeps: to be woken takes the time of a small dispatch.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;

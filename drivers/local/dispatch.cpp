@@ -12,8 +12,8 @@ namespace halyard::local {
 
 namespace {
 
-// Threads that help with a dispatch whose duration is not known. To measure its first workgroup alone would cost much of
-// what sharing saves, where there are few.
+// Threads that help with a dispatch whose duration is not known. To measure its first workgroup alone would
+// cost much of what sharing saves, where there are few.
 uint32_t helpers_unmeasured(uint64_t workgroups, const Execution& execution) {
   if (workgroups == 1 || workgroups > 2 * uint64_t{execution.thread_pool->limit()}) return 0;
   return static_cast<uint32_t>(std::min<uint64_t>(workgroups - 1, execution.thread_pool->idle_threads()));

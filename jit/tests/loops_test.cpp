@@ -6,6 +6,8 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/bytes.h"
@@ -122,7 +124,8 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
-// r1[from + n] += r0[k] * r0[k * step + n] for n below i0 and k below 5: vectors across n where r0 and r1 lie apart.
+// r1[from + n] += r0[k] * r0[k * step + n] for n below i0 and k below 5: vectors across n where r0 and r1 lie
+// apart.
 constexpr std::string_view kOutputs = R"(
 vm.module @m
 vm.type !vm.buffer
@@ -161,8 +164,8 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
-// As in pooling: r1[n] = max(r1[n], r0[(k + l) * step + n + from] * r0[l]) for n below 37, k below 3 and l below 2: 16-bit
-// integers, two loops over terms.
+// As in pooling: r1[n] = max(r1[n], r0[(k + l) * step + n + from] * r0[l]) for n below 37, k below 3 and l
+// below 2: 16-bit integers, two loops over terms.
 constexpr std::string_view kPooling = R"(
 vm.module @m
 vm.type !vm.buffer
@@ -212,7 +215,8 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
-// r1[n] += r0[k * step + n + from] for n below 96 and k below i0, of which there may be none: a sum over the leading dimension.
+// r1[n] += r0[k * step + n + from] for n below 96 and k below i0, of which there may be none: a sum over the
+// leading dimension.
 constexpr std::string_view kColumns = R"(
 vm.module @m
 vm.type !vm.buffer
@@ -250,7 +254,8 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
-// The same with r1[n + from] in place of r1[n] on the right: an output depends on others, and their order counts.
+// The same with r1[n + from] in place of r1[n] on the right: an output depends on others, and their order
+// counts.
 constexpr std::string_view kDependent = R"(
 vm.module @m
 vm.type !vm.buffer
@@ -288,6 +293,13 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
+// A sum over the other dimension, whose terms lie next to each other: r1[n] += r0[n * step + k].
+const std::string kRows = [] {
+  std::string text(kColumns);
+  constexpr std::string_view kIndex = "vm.fma.i64 %i20:21, %i4:5, %i16:17";
+  return text.replace(text.find(kIndex), kIndex.size(), "vm.fma.i64 %i6:7, %i4:5, %i20:21");
+}();
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -297,8 +309,8 @@ struct Buffers {
   bool is_null = false;
 };
 constexpr Buffers kBuffers[] = {
-    {0, 256, 256, 256}, {0, 256, 0, 256},   {0, 256, 4, 256},          {4, 256, 0, 256},
-    {0, 255, 256, 101}, {128, 3, 256, 256}, {0, 256, 256, 256, false}, {0, 256, 256, 256, true, true},
+    {0, 256, 256, 256},    {0, 256, 0, 256},     {0, 256, 4, 256},          {4, 256, 0, 256},
+    {0, 255, 256, 101},    {128, 3, 256, 256},   {0, 256, 256, 256, false}, {0, 256, 256, 256, true, true},
     {0, 2048, 2048, 2048}, {0, 2048, 1024, 2048}};
 
 class Loops {
@@ -320,7 +332,8 @@ class Loops {
   std::string outcome(const Buffers& buffers, int64_t n, int64_t from, int64_t step) {
     std::array<uint8_t, kBytes> memory;
     // Floats near 1, of 32 and of 64 bits, so that the order of a sum shows.
-    for (size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<uint8_t>(i % 4 == 3 ? 0x3F : i * 37 % 61 * 4);
+    for (size_t i = 0; i < memory.size(); ++i)
+      memory[i] = static_cast<uint8_t>(i % 4 == 3 ? 0x3F : i * 37 % 61 * 4);
     const auto wrap = [&](size_t at, size_t size, bool writable) {
       return Variant::ref(Buffer::wrap({memory.data() + at, size}, writable, {}));
     };
@@ -369,7 +382,9 @@ TEST_P(CompiledLoops, GiveTheSame) {
   EXPECT_GT(cases - failed, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, CompiledLoops, testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns, kDependent));
+INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
+                         testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
+                                         kDependent, std::string_view(kRows)));
 
 constexpr std::string_view kEndless = R"(
 vm.module @m

@@ -41,7 +41,8 @@ struct Writer {
   Element element = kElements[0];
   std::string text = {};
   uint32_t blocks = 1;
-  // Of a contraction: sums or products in a nest with nothing but loops around them, one for each turn of the loop `outputs`.
+  // Of a contraction: sums or products in a nest with nothing but loops around them, one for each turn of the
+  // loop `outputs`.
   bool is_contraction = false;
   uint32_t outputs = 0;
 
@@ -108,8 +109,9 @@ struct Writer {
     switch (choices.below(4)) {
       case 0:
       case 1:
-        constant(limit(depth), is_contraction && depth == outputs ? choices.one_of<int64_t>({3, 4, 8, 16, 17, 32, 40})
-                                                           : choices.one_of<int64_t>({0, 1, 2, 3, 4, 8, 9, 16}));
+        constant(limit(depth), is_contraction && depth == outputs
+                                   ? choices.one_of<int64_t>({3, 4, 8, 16, 17, 32, 40})
+                                   : choices.one_of<int64_t>({0, 1, 2, 3, 4, 8, 9, 16}));
         break;
       case 2:
         if (depth > 0 && !is_contraction) {
@@ -121,7 +123,8 @@ struct Writer {
         line("{} = vm.add.i64 {}, {}", pair(limit(depth)), pair(kCount), pair(kOne));
         break;
     }
-    constant(stride(depth), is_contraction && depth == outputs ? 1 : choices.one_of<int64_t>({1, 1, 1, 2, 3, 7}));
+    constant(stride(depth),
+             is_contraction && depth == outputs ? 1 : choices.one_of<int64_t>({1, 1, 1, 2, 3, 7}));
     line("vm.br ^bb{}", tests_first ? head : body);
     if (tests_first) {
       begin_block(head);
@@ -184,7 +187,8 @@ struct Writer {
   void contraction(uint32_t depth) {
     const uint32_t written = choices.below(3);
     const auto output = [&] {
-      line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(outputs)), pair(choices.one_in(2) ? kFrom : kSum));
+      line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(outputs)),
+           pair(choices.one_in(2) ? kFrom : kSum));
     };
     for (const uint32_t reg : {kValue, kOther}) {
       switch (choices.below(4)) {
@@ -198,7 +202,8 @@ struct Writer {
           line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(depth)), pair(counter(0)));
           break;
         default:
-          line("{} = vm.fma.i64 {}, {}, {}", pair(kIndex), pair(counter(depth)), pair(kStep), pair(counter(outputs)));
+          line("{} = vm.fma.i64 {}, {}, {}", pair(kIndex), pair(counter(depth)), pair(kStep),
+               pair(counter(outputs)));
           break;
       }
       line("{} = vm.buffer.load.{} %r{}, {}", value(reg), element.load, choices.below(3), pair(kIndex));

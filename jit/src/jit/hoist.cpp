@@ -27,8 +27,8 @@ using llvm::Loop;
 using llvm::SCEV;
 using llvm::Value;
 
-// Turns between two looks at the word that stops the work: of the two innermost loops, or of more where their number is
-// known when the code is made.
+// Turns between two looks at the word that stops the work: of the two innermost loops, or of more where their
+// number is known when the code is made.
 constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;

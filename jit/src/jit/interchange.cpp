@@ -1,5 +1,5 @@
-// A nest is looked at from its innermost loop outwards until a loop is found that counts the outputs. The nest is then
-// written again in the new order, and the old one deleted.
+// A nest is looked at from its innermost loop outwards until a loop is found that counts the outputs. The
+// nest is then written again in the new order, and the old one deleted.
 #include "jit/interchange.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -27,17 +27,23 @@ using llvm::Loop;
 using llvm::SCEV;
 using llvm::Value;
 
-// Vectors of outputs that are summed up at a time: as many as hide the latency of an addition and stay in registers.
+// Vectors of outputs that are summed up at a time: as many as hide the latency of an addition and stay in
+// registers.
 constexpr uint64_t kVectors = 8;
 constexpr uint64_t kFewestOutputs = 4;
+// Sums side by side where their terms do not lie next to each other: no vectors, but sums that do not wait
+// for each other. Of more, rows that are a power of two long would push each other out of the cache.
+constexpr uint64_t kStreams = 4;
 constexpr size_t kMostInstructions = 512;  // of a nest
 
 struct Contraction {
-  std::vector<Loop*> loops;  // the loop over outputs, then those over terms, outside in
-  BasicBlock* body = nullptr;  // the innermost loop
+  std::vector<Loop*> loops;       // the loop over outputs, then those over terms, outside in
+  BasicBlock* body = nullptr;     // the innermost loop
   std::vector<const SCEV*> last;  // of each loop the last value of a counter that begins at 0
-  std::vector<std::pair<Value*, bool>> entered;  // conditions that do not change in the nest: without them it does nothing
-  uint64_t output_size = 0;                      // bytes
+  std::vector<std::pair<Value*, bool>>
+      entered;               // conditions that do not change in the nest: without them it does nothing
+  uint64_t output_size = 0;  // bytes
+  bool is_strided = false;   // what is read for the next output does not lie next to it
 };
 
 bool touches_nothing(const Instruction& instruction) {
@@ -52,7 +58,8 @@ class Finder {
         aliases_(analyses.getResult<llvm::AAManager>(function)),
         expander_(evolution_, function.getDataLayout(), "contraction") {}
 
-  // Whether the function is another one, although no contraction was found: conditions are moved out of loops.
+  // Whether the function is another one, although no contraction was found: conditions are moved out of
+  // loops.
   bool changed() const { return changed_; }
   std::optional<Contraction> find(Loop* innermost) {
     if (innermost->getNumBlocks() != 1) return {};
@@ -91,19 +98,21 @@ class Finder {
 // Whether the branch goes around the next loop inside, depending on a value that is known before the nest.
 bool Finder::is_guard(const llvm::BranchInst& branch, Contraction& nest) {
   Loop* const outermost = nest.loops.front();
-  if (!outermost->makeLoopInvariant(branch.getCondition(), changed_, outermost->getLoopPreheader()->getTerminator(), nullptr,
-                                    &evolution_))
+  if (!outermost->makeLoopInvariant(branch.getCondition(), changed_,
+                                    outermost->getLoopPreheader()->getTerminator(), nullptr, &evolution_))
     return false;
   for (const unsigned side : {0u, 1u}) {
-    if (!dominators_.dominates(llvm::BasicBlockEdge(branch.getParent(), branch.getSuccessor(side)), nest.body)) continue;
+    if (!dominators_.dominates(llvm::BasicBlockEdge(branch.getParent(), branch.getSuccessor(side)),
+                               nest.body))
+      continue;
     nest.entered.emplace_back(branch.getCondition(), side == 0);
     return true;
   }
   return false;
 }
 
-// Whether loops lie in each other with nothing between them that is more than a computation, and turn as often as is known
-// before all of them.
+// Whether loops lie in each other with nothing between them that is more than a computation, and turn as
+// often as is known before all of them.
 bool Finder::is_perfect(Contraction& nest) {
   Loop* const outermost = nest.loops.front();
   if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() != 1) return false;
@@ -115,7 +124,8 @@ bool Finder::is_perfect(Contraction& nest) {
     if (llvm::isa<llvm::SCEVCouldNotCompute>(last) || !is_known_before(last, outermost) ||
         last->getType()->getIntegerBitWidth() > 64)
       return false;
-    nest.last.push_back(evolution_.getNoopOrZeroExtend(last, llvm::Type::getInt64Ty(nest.body->getContext())));
+    nest.last.push_back(
+        evolution_.getNoopOrZeroExtend(last, llvm::Type::getInt64Ty(nest.body->getContext())));
   }
   size_t instructions = 0;
   for (BasicBlock* const block : outermost->blocks()) {
@@ -178,12 +188,14 @@ bool Finder::compute_recomputable(Instruction* instruction, const Contraction& n
 
 bool Finder::counts_outputs(Contraction& nest) {
   nest.output_size = 0;
+  nest.is_strided = false;
   llvm::SmallVector<Instruction*, 8> loads, stores;
   for (Instruction& instruction : *nest.body) {
     if (instruction.isTerminator()) continue;
     if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && load->isSimple()) {
       loads.push_back(&instruction);
-    } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction); store && store->isSimple()) {
+    } else if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+               store && store->isSimple()) {
       stores.push_back(&instruction);
     } else if (!touches_nothing(instruction)) {
       return false;
@@ -197,7 +209,9 @@ bool Finder::counts_outputs(Contraction& nest) {
   const auto size_of = [&](Instruction* access) {
     return layout.getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
   };
-  const auto address_of = [&](Instruction* access) { return evolution_.getSCEV(llvm::getLoadStorePointerOperand(access)); };
+  const auto address_of = [&](Instruction* access) {
+    return evolution_.getSCEV(llvm::getLoadStorePointerOperand(access));
+  };
   const auto is_constant = [](const SCEV* value, uint64_t expected) {
     const auto* const constant = llvm::dyn_cast_or_null<llvm::SCEVConstant>(value);
     return constant && constant->getAPInt() == expected;
@@ -210,15 +224,26 @@ bool Finder::counts_outputs(Contraction& nest) {
       return false;
     nest.output_size = std::max(nest.output_size, size_of(store));
   }
-  // What is read is the output itself, or lies elsewhere; for the next output it is the next element, or the same.
+  // What is read for the next output is the next element, or the same.
   for (Instruction* const load : loads) {
     const auto steps = strides(llvm::getLoadStorePointerOperand(load), nest);
-    if (!steps || (steps->front() && !is_constant(steps->front(), size_of(load)))) return false;
+    if (!steps) return false;
+    nest.is_strided |= steps->front() && !is_constant(steps->front(), size_of(load));
   }
+  // Where it is not: sums that LLVM may reorder become vectors of terms as they are.
+  if (nest.is_strided && !std::all_of(stores.begin(), stores.end(), [](Instruction* store) {
+        const auto* const value =
+            llvm::dyn_cast<Instruction>(llvm::cast<llvm::StoreInst>(store)->getValueOperand());
+        return value && value->getType()->isFloatingPointTy() &&
+               !(llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc());
+      }))
+    return false;
+  // The output itself is read and written, and everything else lies elsewhere.
   const auto is_apart = [&](Instruction* x, Instruction* y) {
     // Of any size: what lies apart in one turn only is not enough.
     const auto everything = [](Instruction* access) {
-      return llvm::MemoryLocation::getBeforeOrAfter(llvm::getLoadStorePointerOperand(access), access->getAAMetadata());
+      return llvm::MemoryLocation::getBeforeOrAfter(llvm::getLoadStorePointerOperand(access),
+                                                    access->getAAMetadata());
     };
     return (address_of(x) == address_of(y) && size_of(x) == size_of(y)) ||
            aliases_.isNoAlias(everything(x), everything(y));
@@ -230,6 +255,7 @@ bool Finder::counts_outputs(Contraction& nest) {
       if (!is_apart(store, other)) return false;
   }
   const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(nest.last.front());
+  if (nest.is_strided) return last && (last->getAPInt() + 1).urem(kStreams) == 0;
   return !last || last->getAPInt().uge(kFewestOutputs - 1);
 }
 
@@ -257,7 +283,9 @@ class Writer {
     llvm::PHINode* counter = nullptr;
   };
   uint64_t tile() const;
-  Value* expand(const SCEV* value) { return expander_.expandCodeFor(value, value->getType(), before_->getTerminator()); }
+  Value* expand(const SCEV* value) {
+    return expander_.expandCodeFor(value, value->getType(), before_->getTerminator());
+  }
   Value* copy_of(Value* value);
   Value* copy_of_phi(llvm::PHINode* phi);
 
@@ -279,6 +307,7 @@ uint64_t Writer::tile() const {
   const uint64_t lanes = vector_bytes_ / nest_.output_size;
   if (!last || lanes == 0) return 0;
   const uint64_t outputs = last->getAPInt().getZExtValue() + 1;
+  if (nest_.is_strided) return outputs > kStreams ? kStreams : 0;
   if (outputs <= kVectors * lanes) return 0;
   for (uint64_t vectors = kVectors; vectors > 1; --vectors)
     if (outputs % (vectors * lanes) == 0) return vectors * lanes;
@@ -291,7 +320,8 @@ Value* Writer::copy_of_phi(llvm::PHINode* phi) {
   const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
   Value* const start = copy_of(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()));
   Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
-  Value* const counter = b_.CreateZExtOrTrunc(counters_[static_cast<size_t>(loop - nest_.loops.begin())], step->getType());
+  Value* const counter =
+      b_.CreateZExtOrTrunc(counters_[static_cast<size_t>(loop - nest_.loops.begin())], step->getType());
   Value* const distance = b_.CreateMul(counter, step);
   return phi->getType()->isPointerTy() ? b_.CreatePtrAdd(start, distance) : b_.CreateAdd(start, distance);
 }
@@ -322,8 +352,9 @@ void Writer::write() {
     entered = b_.CreateAnd(entered, b_.CreateFreeze(wanted ? condition : b_.CreateNot(condition)));
   for (Loop* const loop : nest_.loops) {
     for (llvm::PHINode& phi : loop->getHeader()->phis()) {
-      const auto* const recurrence =
-          evolution_.isSCEVable(phi.getType()) ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi)) : nullptr;
+      const auto* const recurrence = evolution_.isSCEVable(phi.getType())
+                                         ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi))
+                                         : nullptr;
       if (!recurrence || !recurrence->isAffine()) continue;  // of a phi that nobody uses
       const SCEV* const step = recurrence->getStepRecurrence(evolution_);
       if (evolution_.isAvailableAtLoopEntry(step, nest_.loops.front()) &&
@@ -334,7 +365,8 @@ void Writer::write() {
   const uint64_t tile = this->tile();
   std::vector<Level> levels;  // outside in
   if (tile)
-    levels.push_back({b_.getInt64((llvm::cast<llvm::SCEVConstant>(nest_.last.front())->getAPInt().getZExtValue() + 1) / tile - 1)});
+    levels.push_back({b_.getInt64(
+        (llvm::cast<llvm::SCEVConstant>(nest_.last.front())->getAPInt().getZExtValue() + 1) / tile - 1)});
   for (size_t i = 1; i < nest_.last.size(); ++i) levels.push_back({expand(nest_.last[i])});
   levels.push_back({tile ? b_.getInt64(tile - 1) : expand(nest_.last.front())});
 
@@ -342,7 +374,8 @@ void Writer::write() {
   llvm::Function* const function = before_->getParent();
   BasicBlock* from = before_;
   for (Level& level : levels) {
-    level.header = BasicBlock::Create(b_.getContext(), "contraction", function, nest_.loops.front()->getHeader());
+    level.header =
+        BasicBlock::Create(b_.getContext(), "contraction", function, nest_.loops.front()->getHeader());
     if (from != before_) b_.CreateBr(level.header);
     b_.SetInsertPoint(level.header);
     level.counter = b_.CreatePHI(b_.getInt64Ty(), 2, "counter");
@@ -359,8 +392,9 @@ void Writer::write() {
   for (size_t i = levels.size(); i-- > 0;) {
     const Level& level = levels[i];
     BasicBlock* const latch = b_.GetInsertBlock();
-    BasicBlock* const next =
-        i == 0 ? after_ : BasicBlock::Create(b_.getContext(), "contraction.end", function, nest_.loops.front()->getHeader());
+    BasicBlock* const next = i == 0 ? after_
+                                    : BasicBlock::Create(b_.getContext(), "contraction.end", function,
+                                                         nest_.loops.front()->getHeader());
     level.counter->addIncoming(b_.CreateNUWAdd(level.counter, b_.getInt64(1)), latch);
     b_.CreateCondBr(b_.CreateICmpEQ(level.counter, level.last), next, level.header);
     if (i > 0) b_.SetInsertPoint(next);
@@ -380,7 +414,8 @@ void Writer::write() {
 
 }  // namespace
 
-llvm::PreservedAnalyses InterchangeContractions::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+llvm::PreservedAnalyses InterchangeContractions::run(llvm::Function& function,
+                                                     llvm::FunctionAnalysisManager& analyses) {
   bool changed = false;
   for (bool again = true; again;) {
     again = false;

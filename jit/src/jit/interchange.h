@@ -1,6 +1,6 @@
-// Contractions across their outputs. In `for n: for k: C[n] += A[k] * B[k][n]` every sum waits for its last term. The loop
-// over outputs moves inside the loops over terms, where LLVM makes vectors of it. Each output still adds the same terms in
-// the same order, so every bit of the result stays.
+// Contractions across their outputs. In `for n: for k: C[n] += A[k] * B[k][n]` every sum waits for its last
+// term. The loop over outputs moves inside the loops over terms, where LLVM makes vectors of it. Each output
+// still adds the same terms in the same order, so every bit of the result stays.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

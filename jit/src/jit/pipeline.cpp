@@ -35,8 +35,8 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   }
 };
 
-// Simplifies what loops count. The copies of loops with all of their checks stay as they are: they seldom run, and have most
-// of the conditions that this pass looks at.
+// Simplifies what loops count. The copies of loops with all of their checks stay as they are: they seldom
+// run, and have most of the conditions that this pass looks at.
 struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -85,7 +85,8 @@ llvm::FunctionPassManager all_passes() {
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
   clean();
   // Outputs of a contraction, in vectors now, stay in registers while their terms are added.
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+  passes.addPass(
+      llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::ADCEPass());
   return passes;
 }
