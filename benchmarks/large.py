@@ -35,7 +35,7 @@ ROWS = [
     ("GPT-2 shape, decode", "gpt2.llvm-cpu-v3", "decode", ["@gpt2.2.in0.npy"], "gpt2", "off"),
     ("ResNet-18", "resnet18.llvm-cpu-v3", "classify", ["@resnet18.0.in0.npy"], "resnet18", "off"),
     ("BERT-tiny, machine code", "berttiny.llvm-cpu-v3", "encode", BERT_INPUTS, "berttiny", "off"),
-    ("BERT-tiny, microkernels", "berttiny.vmvx-uk-dt", "encode", BERT_INPUTS, "berttiny", "off"),
+    ("BERT-tiny, microkernels", "berttiny.vmvx-uk-dt", "encode", BERT_INPUTS, "berttiny", "auto"),
     ("BERT-tiny, VMVX", "berttiny.vmvx", "encode", BERT_INPUTS, "berttiny", "off"),
     ("BERT-tiny, VMVX compiled", "berttiny.vmvx", "encode", BERT_INPUTS, "berttiny", "always"),
     ("small: pipeline_chain", "pipeline_chain.llvm-cpu", "chain", ["@pipeline_chain.0.in0.npy"], None, "off"),

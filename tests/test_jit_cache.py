@@ -27,6 +27,29 @@ vm.func @sum(%i0:1: i64) -> (i64) {
   vm.return %i4:5
 }
 """
+# A sum that fast math may add up in another order.
+FLOATS = """
+vm.module @m
+vm.type f32
+vm.export @sum
+vm.func @sum(%i0: i32) -> (f32) {
+  .requires ext_f32
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32 1
+  %i3 = vm.const.f32.zero
+  vm.br ^bb1
+^bb1:
+  %i4 = vm.cmp.lt.i32.s %i1, %i0
+  vm.cond_br %i4, ^bb2, ^bb3
+^bb2:
+  %i5 = vm.cast.si32.f32 %i1
+  %i3 = vm.add.f32 %i3, %i5
+  %i1 = vm.add.i32 %i1, %i2
+  vm.br ^bb1
+^bb3:
+  vm.return %i3
+}
+"""
 MOST_BYTES = 64 << 20
 
 
@@ -142,6 +165,17 @@ def main():
         checks.check("six at once", None if all("45" in out for out, _ in outputs) else f"found {outputs}")
         checks.check("one entry for all", None if entries(cache) == [entry] else f"found {entries(cache)}")
         runner.expect("and it is whole", cache, 1)
+
+        # Exact and fast code of one function are different entries.
+        module = os.path.join(folder, "floats.vmasm")
+        with open(module, "w", encoding="utf-8") as file:
+            file.write(FLOATS)
+        for math, from_cache in [("exact", 0), ("fast", 0), ("exact", 1), ("fast", 1)]:
+            done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=10", "--jit=always", f"--jit_math={math}",
+                             f"--jit_cache={cache}", "--print_stats")
+            found = count(done.stderr, "from the cache")
+            checks.check(f"{math} math", None if "f32=45" in done.stdout and found == from_cache else
+                         f"expected 45 and {from_cache} from the cache, found {found}", done)
     return checks.finish()
 
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <iterator>
 #include <string_view>
 
 #include "halyard/halyard.h"
@@ -51,8 +52,32 @@ halyard_compiler_stats_t stats() {
   return stats;
 }
 
-// Calls @sum so many times.
-void sum(halyard_instance_t instance, int times) {
+// 0.1 * (0 + 1 + ... + 99999) in f32, whose bits depend on the order of the sum
+constexpr std::string_view kFloats =
+    "vm.module @m\n"
+    "vm.type f32\n"
+    "vm.export @sum\n"
+    "vm.func @sum() -> (f32) {\n"
+    "  .requires ext_f32\n"
+    "  %i0 = vm.const.f32.zero\n"
+    "  %i1 = vm.const.i32.zero\n"
+    "  %i2 = vm.const.i32 1\n"
+    "  %i3 = vm.const.i32 100000\n"
+    "  %i6 = vm.const.f32 0.1\n"
+    "  vm.br ^bb1\n"
+    "^bb1:\n"
+    "  %i5 = vm.cast.si32.f32 %i1\n"
+    "  %i5 = vm.mul.f32 %i5, %i6\n"
+    "  %i0 = vm.add.f32 %i0, %i5\n"
+    "  %i1 = vm.add.i32 %i1, %i2\n"
+    "  %i4 = vm.cmp.lt.i32.s %i1, %i3\n"
+    "  vm.cond_br %i4, ^bb1, ^bb2\n"
+    "^bb2:\n"
+    "  vm.return %i0\n"
+    "}\n";
+
+// Calls @sum of the module so many times; the last result.
+void call(halyard_instance_t instance, std::string_view text, int times, halyard_value_t& result) {
   void* bytes = nullptr;
   size_t size = 0;
   halyard_module_t module = nullptr;
@@ -63,21 +88,24 @@ void sum(halyard_instance_t instance, int times) {
   options.struct_size = sizeof options;
   options.modules = &module;
   options.module_count = 1;
-  ASSERT_EQ(halyard_assemble(kText.data(), kText.size(), nullptr, &bytes, &size), nullptr);
+  ASSERT_EQ(halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size), nullptr);
   ASSERT_EQ(halyard_module_load_memory(instance, bytes, size, 0, &module), nullptr);
   ASSERT_EQ(halyard_context_create(instance, &options, &context), nullptr);
   ASSERT_EQ(halyard_context_find(context, nullptr, "sum", &function), nullptr);
   ASSERT_EQ(halyard_call_create(context, &call), nullptr);
-  for (int i = 0; i < times; ++i) {
-    halyard_value_t result = {};
+  for (int i = 0; i < times; ++i)
     ASSERT_EQ(halyard_call_invoke(call, function, nullptr, 0, &result, 1), nullptr);
-    ASSERT_EQ(result.i32, 499500);
-  }
   halyard_release(call);
   halyard_release(function);
   halyard_release(context);
   halyard_release(module);
   halyard_free(bytes);
+}
+
+void sum(halyard_instance_t instance, int times) {
+  halyard_value_t result = {};
+  call(instance, kText, times, result);
+  EXPECT_EQ(result.i32, 499500);
 }
 
 TEST(InstanceJitTest, IsOffUnlessWanted) {
@@ -125,6 +153,25 @@ TEST(InstanceJitTest, WhatIsHot) {
   EXPECT_TRUE(compiling == 0 || !has_compiler());
   halyard_release(instance);
   EXPECT_EQ(stats().functions > before, has_compiler());
+}
+
+TEST(InstanceJitTest, FastMathReordersSums) {
+  if (!has_compiler()) GTEST_SKIP() << "this build has no compiler";
+  float sums[3] = {};
+  const uint32_t ways[] = {0, HALYARD_INSTANCE_JIT_ALWAYS,
+                           HALYARD_INSTANCE_JIT_ALWAYS | HALYARD_INSTANCE_JIT_FAST_MATH};
+  for (size_t i = 0; i < std::size(ways); ++i) {
+    halyard_instance_t instance = nullptr;
+    ASSERT_EQ(create(ways[i], &instance), HALYARD_OK);
+    halyard_value_t result = {};
+    call(instance, kFloats, 1, result);
+    ASSERT_EQ(result.kind, HALYARD_VALUE_F32);
+    sums[i] = result.f32;
+    halyard_release(instance);
+  }
+  EXPECT_EQ(sums[1], sums[0]);
+  EXPECT_NE(sums[2], sums[0]);
+  EXPECT_NEAR(sums[2], 499'995'000.0f, 5'000.0f);
 }
 
 TEST(InstanceJitTest, NotBoth) {
