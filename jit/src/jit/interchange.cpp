@@ -40,8 +40,8 @@ struct Contraction {
   std::vector<Loop*> loops;       // the loop over outputs, then those over terms, outside in
   BasicBlock* body = nullptr;     // the innermost loop
   std::vector<const SCEV*> last;  // of each loop the last value of a counter that begins at 0
-  std::vector<std::pair<Value*, bool>>
-      entered;               // conditions that do not change in the nest: without them it does nothing
+  // Conditions, and what they must be for the body to be entered. They do not change in the nest.
+  std::vector<std::pair<Value*, bool>> entered;
   uint64_t output_size = 0;  // bytes
   bool is_strided = false;   // what is read for the next output does not lie next to it
 };
@@ -200,9 +200,10 @@ bool Finder::counts_outputs(Contraction& nest) {
     } else if (!touches_nothing(instruction)) {
       return false;
     }
-    if (llvm::isa<llvm::PHINode>(instruction) && !is_recomputable(&instruction, nest)) return false;
-    for (Value* operand : instruction.operands())
-      if (!llvm::isa<llvm::PHINode>(instruction) && !is_recomputable(operand, nest)) return false;
+    const auto is_known = [&](Value* value) { return is_recomputable(value, nest); };
+    if (llvm::isa<llvm::PHINode>(instruction) ? !is_known(&instruction)
+                                              : !llvm::all_of(instruction.operands(), is_known))
+      return false;
   }
   if (stores.empty()) return false;
   const llvm::DataLayout& layout = nest.body->getDataLayout();
