@@ -4,7 +4,8 @@ module. And host code in four: compiled, interpreted, in Lua 5.4, and in C.
 
 usage: benchmarks/jit.py [--json] [--rounds=N] [--only=TEXT] [--build=FOLDER]
 
-The kernels are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb. All three
+The kernels are ../bench/kernels of HALYARD_FIXTURES, each compiled twice: NAME.vmvx.vmfb and NAME.llvm-cpu.vmfb; and so are the
+cases, of the folder `compiled`, of which most are so small that a call is little more than its way to the device. All three
 forms run alternately, N rounds, on local-sync; the result is the minimum CPU time of a warm call. Beside it stands the least
 CPU time of loading the program with jit=always, most of which is compiling its kernels. The programs of host code
 are those of machine.py: the least CPU time of N warm calls, beside that of N processes of Lua and of the C program.
@@ -27,6 +28,7 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OVER_NATIVE = 1.5  # of the geometric mean, at most
 MEDIAN_TO_COMPILE = 0.020  # seconds, at most
 PROGRAMS_OVER_LUA, PROGRAMS_OVER_NATIVE = 0.08, 2
+CASES = pathlib.Path("..", "..", "fixtures", "compiled")  # beside the folder of kernels
 WAYS = {"jit": ("vmvx", "local-sync?jit=always"), "interpreted": ("vmvx", "local-sync?jit=off"), "native": ("llvm-cpu", "local-sync")}
 
 
@@ -49,7 +51,7 @@ def warm_call(build, folder, case, way, row="^BM_"):
     kind, device = WAYS[way]
     module = case["module"].replace(".vmvx.", f".{kind}.")
     return measured(build, folder, [f"--module={module}", f"--function={case['function']}", f"--device={device}", "--jit=off",
-                                    "--jit_cache=", *(f"--input={text}" for text in case["inputs"])], 0.1, row)
+                                    "--jit_cache=", *case["flags"], *(f"--input={text}" for text in case["inputs"])], 0.1, row)
 
 
 def process(command):
@@ -88,6 +90,42 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values))
 
 
+def kernel_rows(build, folder, arguments):
+    """A row for each function of a folder that has a VMVX module and one of native code: its last case."""
+    cases = {}
+    for case in json.loads((folder / "cases.json").read_text()):
+        if case["module"].endswith(".vmvx.vmfb") and (folder / case["module"].replace(".vmvx.", ".llvm-cpu.")).exists():
+            cases[f"{case['module'].partition('.')[0]}.{case['function']}"] = case
+    rows = []
+    for name, case in cases.items():
+        if arguments.only not in name:
+            continue
+        times = {way: min(samples) for way, samples in zip(WAYS, zip(*(
+            [warm_call(build, folder, case, way) for way in WAYS] for _ in range(arguments.rounds))))}
+        rows.append({"name": name, **times, "over_native": times["jit"] / times["native"],
+                     "over_interpreted": times["jit"] / times["interpreted"],
+                     "to_compile": min(warm_call(build, folder, case, "jit", "^init$") for _ in range(arguments.rounds))})
+    return rows
+
+
+def means(rows):
+    return {**{key: mean([row[key] for row in rows]) for key in ("over_native", "over_interpreted")},
+            "to_compile": statistics.median(row["to_compile"] for row in rows)}
+
+
+def print_kernels(title, rows):
+    if not rows:
+        return
+    print(f"{title:<28}{'jit':>12}{'interpreted':>14}{'native':>12}{'over native':>13}{'over interpreted':>18}{'to compile':>13}")
+    for row in rows:
+        print(f"{row['name']:<28}{row['jit'] * 1e6:>9.1f} us{row['interpreted'] * 1e6:>11.1f} us{row['native'] * 1e6:>9.1f} us"
+              f"{row['over_native']:>13.2f}{row['over_interpreted']:>18.3f}{row['to_compile'] * 1e3:>10.1f} ms")
+    of = means(rows)
+    print(f"geometric mean over native {of['over_native']:.2f} (at most {OVER_NATIVE}), over interpreted "
+          f"{of['over_interpreted']:.3f}; median to compile {of['to_compile'] * 1e3:.1f} ms (at most {MEDIAN_TO_COMPILE * 1e3:.0f})",
+          flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
@@ -103,34 +141,17 @@ def main():
     if not (build / "lib" / "halyard" / "halyard-jit-llvm.so").exists():
         print("skipped: this build has no compiler (llvm-19-dev was not there)")
         return
-    cases = {case["function"]: case for case in json.loads((folder / "cases.json").read_text())
-             if ".vmvx." in case["module"] and arguments.only in case["function"]}
-    rows = []
-    if cases and not arguments.json:
-        print(f"{'':<18}{'jit':>12}{'interpreted':>14}{'native':>12}{'over native':>13}{'over interpreted':>18}{'to compile':>13}")
-    for name, case in cases.items():
-        times = {way: min(samples) for way, samples in zip(WAYS, zip(*(
-            [warm_call(build, folder, case, way) for way in WAYS] for _ in range(arguments.rounds))))}
-        compiling = min(warm_call(build, folder, case, "jit", "^init$") for _ in range(arguments.rounds))
-        row = {"name": name, **times, "to_compile": compiling, "over_native": times["jit"] / times["native"],
-               "over_interpreted": times["jit"] / times["interpreted"]}
-        rows.append(row)
-        if not arguments.json:
-            print(f"{name:<18}{times['jit'] * 1e6:>9.1f} us{times['interpreted'] * 1e6:>11.1f} us{times['native'] * 1e6:>9.1f} us"
-                  f"{row['over_native']:>13.2f}{row['over_interpreted']:>18.3f}{compiling * 1e3:>10.1f} ms", flush=True)
-    means = {key: mean([row[key] for row in rows]) for key in ("over_native", "over_interpreted") if rows}
-    if rows:
-        means["to_compile"] = statistics.median(row["to_compile"] for row in rows)
-    if rows and not arguments.json:
-        print(f"geometric mean over native {means['over_native']:.2f} (at most {OVER_NATIVE}), over interpreted "
-              f"{means['over_interpreted']:.3f}; median to compile {means['to_compile'] * 1e3:.1f} ms (at most "
-              f"{MEDIAN_TO_COMPILE * 1e3:.0f})")
+    tables = {"kernels": kernel_rows(build, folder, arguments), "cases": kernel_rows(build, folder / CASES, arguments)}
+    if not arguments.json:
+        for title, rows in tables.items():
+            print_kernels(title, rows)
     programs = program_rows(build, arguments.rounds, arguments.only)
-    if not rows and not programs:
+    if not any(tables.values()) and not programs:
         sys.exit(f"no kernel or program has '{arguments.only}' in its name")
     program_means = {key: mean([row[key] for row in programs]) for key in ("over_lua", "over_native") if programs}
     if arguments.json:
-        print(json.dumps({"rows": rows, **means, "most_over_native": OVER_NATIVE, "programs": programs,
+        print(json.dumps({**{title: {"rows": rows, **means(rows)} for title, rows in tables.items() if rows},
+                          "most_over_native": OVER_NATIVE, "programs": programs,
                           "program_means": program_means, "most_program_means": [PROGRAMS_OVER_LUA, PROGRAMS_OVER_NATIVE]}))
         return
     if not programs:
