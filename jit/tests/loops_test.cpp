@@ -300,6 +300,72 @@ const std::string kRows = [] {
   return text.replace(text.find(kIndex), kIndex.size(), "vm.fma.i64 %i6:7, %i4:5, %i20:21");
 }();
 
+// A nest that was coalesced into one loop over i0 turns, its divisors K = i2 and M = i4:
+// r1[c / (M * K) + c % (M * K) / K] += r0[c % K], with the corrections for negative numbers that compilers
+// write. Gives c.
+constexpr std::string_view kCoalesced = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f32
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f32
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i14:15 = vm.const.i64.zero
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb3
+^bb2:
+  %i16:17 = vm.mul.i64 %i2:3, %i4:5
+  %i18:19 = vm.div.i64.s %i6:7, %i16:17
+  %i20:21 = vm.rem.i64.s %i6:7, %i16:17
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
+  %i22:23 = vm.add.i64 %i20:21, %i16:17
+  %i20:21 = vm.select.i64 %i10 ? %i22:23 : %i20:21
+  %i20:21 = vm.div.i64.s %i20:21, %i2:3
+  %i22:23 = vm.rem.i64.s %i6:7, %i2:3
+  %i10 = vm.cmp.lt.i64.s %i22:23, %i14:15
+  %i24:25 = vm.add.i64 %i22:23, %i2:3
+  %i22:23 = vm.select.i64 %i10 ? %i24:25 : %i22:23
+  %i18:19 = vm.add.i64 %i18:19, %i20:21
+  %i26 = vm.buffer.load.f32 %r0, %i22:23
+  %i27 = vm.buffer.load.f32 %r1, %i18:19
+  %i27 = vm.add.f32 %i27, %i26
+  vm.buffer.store.f32 %i27, %r1, %i18:19
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb3:
+  vm.return %i6:7
+}
+)";
+
+// With one divisor: r1[c % K * M + c / K] = r0[c].
+constexpr std::string_view kCoalescedOnce = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb3
+^bb2:
+  %i18:19 = vm.div.i64.s %i6:7, %i2:3
+  %i20:21 = vm.rem.i64.s %i6:7, %i2:3
+  %i18:19 = vm.fma.i64 %i20:21, %i4:5, %i18:19
+  %i26 = vm.buffer.load.i16.s %r0, %i6:7
+  vm.buffer.store.i16 %i26, %r1, %i18:19
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb3:
+  vm.return %i6:7
+}
+)";
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -366,8 +432,8 @@ TEST_P(CompiledLoops, GiveTheSame) {
   for (const Buffers& buffers : kBuffers)
     for (const int64_t n : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{5}, int64_t{7}, int64_t{31},
                             int64_t{63}, int64_t{64}, int64_t{65}, int64_t{200}})
-      for (const int64_t from : {int64_t{0}, int64_t{1}, int64_t{-1}, int64_t{60}, int64_t{64},
-                                 int64_t{1} << 61, int64_t{1} << 62, kLeast})
+      for (const int64_t from : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{-1}, int64_t{-4}, int64_t{60},
+                                 int64_t{64}, int64_t{1} << 61, int64_t{1} << 62, kLeast})
         for (const int64_t step : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{-1},
                                    int64_t{1} << 60, int64_t{1} << 62, INT64_MAX, kLeast}) {
           const std::string expected = interpreted.outcome(buffers, n, from, step);
@@ -384,7 +450,7 @@ TEST_P(CompiledLoops, GiveTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
-                                         kDependent, std::string_view(kRows)));
+                                         kDependent, std::string_view(kRows), kCoalesced, kCoalescedOnce));
 
 constexpr std::string_view kEndless = R"(
 vm.module @m

@@ -70,6 +70,7 @@ struct Writer {
       depth = std::max(depth, 2u);
       outputs = choices.below(depth - 1);
     }
+    const bool is_coalesced = !is_contraction && choices.one_in(6);
     constant(kOne, 1);
     line("{} = vm.const.i64.zero", pair(kSum));
     for (const uint32_t reg : {kValue, kOther, kAccumulator})
@@ -81,7 +82,11 @@ struct Writer {
     }
     if (!choices.one_in(4)) small(kFrom, 15);
     if (!choices.one_in(4)) small(kStep, 3);
-    loop(0, depth);
+    if (is_coalesced) {
+      coalesced();
+    } else {
+      loop(0, depth);
+    }
     line("vm.return {}", pair(kSum));
     std::string head = "vm.module @m\nvm.type !vm.buffer\nvm.type f32\nvm.type f64\nvm.export @f\n";
     head += fmt::format(
@@ -181,6 +186,44 @@ struct Writer {
           break;
       }
     }
+  }
+
+  // One loop in place of two or three, with divisions of its counter for what theirs would be.
+  void coalesced() {
+    const uint32_t body = new_block();
+    const uint32_t head = new_block();
+    const uint32_t after = new_block();
+    const uint32_t inner = limit(1);
+    const uint32_t middle = limit(2);
+    const uint32_t both = stride(2);
+    for (const uint32_t reg : {inner, middle}) {
+      constant(reg, choices.one_of<int64_t>({1, 2, 3, 4, 8, 16, -2}));
+      if (choices.one_in(3))
+        line("{} = vm.add.i64 {}, {}", pair(reg), pair(choices.one_in(2) ? kFrom : kStep), pair(kOne));
+    }
+    line("{} = vm.const.i64.zero", pair(counter(0)));
+    line("{} = vm.mul.i64 {}, {}", pair(limit(0)), pair(inner), pair(kCount));
+    if (choices.one_in(2)) line("{} = vm.mul.i64 {}, {}", pair(limit(0)), pair(limit(0)), pair(middle));
+    constant(kScratch, 4095);
+    line("{} = vm.and.i64 {}, {}", pair(limit(0)), pair(limit(0)), pair(kScratch));
+    constant(stride(0), 1);
+    line("vm.br ^bb{}", head);
+    begin_block(head);
+    test(0, body, after);
+    begin_block(body);
+    if (choices.one_in(4)) {
+      line("{} = vm.div.i64.s {}, {}", pair(counter(2)), pair(counter(0)), pair(inner));
+    } else {
+      line("{} = vm.mul.i64 {}, {}", pair(both), pair(inner), pair(middle));
+      line("{} = vm.rem.i64.s {}, {}", pair(counter(2)), pair(counter(0)), pair(both));
+      line("{} = vm.div.i64.s {}, {}", pair(counter(2)), pair(counter(2)), pair(inner));
+    }
+    line("{} = vm.rem.i64.s {}, {}", pair(counter(1)), pair(counter(0)), pair(inner));
+    contraction(2);
+    line("{} = vm.add.i64 {}, {}", pair(counter(0)), pair(counter(0)), pair(stride(0)));
+    line("vm.br ^bb{}", head);
+    begin_block(after);
+    if (choices.one_in(2)) line("{} = vm.add.i64 {}, {}", pair(kSum), pair(kSum), pair(counter(0)));
   }
 
   // An element for each output: c[n] = op(a[...], b[...], c[n]), now and then with another c on the right.

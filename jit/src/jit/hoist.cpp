@@ -370,10 +370,7 @@ void Nest::transform(const Plan& plan) {
                                                   &dominators_, copied);
   llvm::remapInstructionsInBlocks(copied, copies);
   // Seldom executed, and full of ways out: nothing to gain for what takes long to compile.
-  for (Loop* loop : copy->getLoopsInPreorder()) {
-    llvm::addStringMetadataToLoop(loop, kIsVectorized, 1);
-    llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
-  }
+  for (Loop* loop : copy->getLoopsInPreorder()) leave_as_it_is(*loop);
   llvm::SmallVector<BasicBlock*, 16> exits;
   plan.root->getUniqueExitBlocks(exits);
   for (BasicBlock* exit : exits) {
@@ -399,7 +396,12 @@ void Nest::transform(const Plan& plan) {
 
 }  // namespace
 
-bool is_checked_copy(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }
+void leave_as_it_is(Loop& loop) {
+  llvm::addStringMetadataToLoop(&loop, kIsVectorized, 1);
+  llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.disable", 1);
+}
+
+bool is_left_as_it_is(const Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }
 
 llvm::PreservedAnalyses HoistChecks::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
   llvm::SmallPtrSet<BasicBlock*, 16> seen;

@@ -15,7 +15,9 @@ struct HoistChecks : llvm::PassInfoMixin<HoistChecks> {
   static bool isRequired() { return true; }
 };
 
-// Whether HoistChecks made the loop as a copy that keeps its checks. Known until loops are made vectors of.
-bool is_checked_copy(const llvm::Loop& loop);
+// A copy of a loop that seldom runs: not to be unrolled nor made vectors of, which would take long to
+// compile. Known until LLVM makes vectors of loops.
+void leave_as_it_is(llvm::Loop& loop);
+bool is_left_as_it_is(const llvm::Loop& loop);
 
 }  // namespace halyard::jit

@@ -19,6 +19,7 @@
 #include "jit/hoist.h"
 #include "jit/interchange.h"
 #include "jit/translate.h"
+#include "jit/uncoalesce.h"
 
 namespace halyard::jit {
 
@@ -40,7 +41,7 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
 struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
-    if (is_checked_copy(loop)) return llvm::PreservedAnalyses::all();
+    if (is_left_as_it_is(loop)) return llvm::PreservedAnalyses::all();
     return llvm::IndVarSimplifyPass().run(loop, analyses, results, updater);
   }
 };
@@ -51,6 +52,11 @@ llvm::FunctionPassManager all_passes() {
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::ADCEPass());
   // Without tricks that join checks: one branch stays one check.
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
+  passes.addPass(UncoalesceLoops());
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::ADCEPass());
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
   passes.addPass(llvm::createFunctionToLoopPassAdaptor(RotateLoops()));
