@@ -366,6 +366,40 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
+// The same remainder in two blocks, of which neither comes before the other.
+constexpr std::string_view kCoalescedApart = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i14:15 = vm.const.i64.zero
+  %i16:17 = vm.mul.i64 %i2:3, %i4:5
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb6
+^bb2:
+  %i22:23 = vm.rem.i64.s %i6:7, %i2:3
+  %i10 = vm.cmp.lt.i64.s %i22:23, %i8:9
+  vm.cond_br %i10, ^bb3, ^bb4
+^bb3:
+  %i20:21 = vm.rem.i64.s %i6:7, %i16:17
+  vm.br ^bb5
+^bb4:
+  %i20:21 = vm.rem.i64.s %i6:7, %i16:17
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb5
+^bb5:
+  vm.buffer.store.i8 %i20, %r1, %i20:21
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb6:
+  vm.return %i6:7
+}
+)";
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -450,7 +484,8 @@ TEST_P(CompiledLoops, GiveTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
-                                         kDependent, std::string_view(kRows), kCoalesced, kCoalescedOnce));
+                                         kDependent, std::string_view(kRows), kCoalesced, kCoalescedOnce,
+                                         kCoalescedApart));
 
 constexpr std::string_view kEndless = R"(
 vm.module @m

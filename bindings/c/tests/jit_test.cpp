@@ -76,8 +76,9 @@ constexpr std::string_view kFloats =
     "  vm.return %i0\n"
     "}\n";
 
-// Calls @sum of the module so many times; the last result.
-void call(halyard_instance_t instance, std::string_view text, int times, halyard_value_t& result) {
+// Calls @sum of the module so many times, and checks each result.
+template <typename Check>
+void call(halyard_instance_t instance, std::string_view text, int times, Check&& check) {
   void* bytes = nullptr;
   size_t size = 0;
   halyard_module_t module = nullptr;
@@ -93,8 +94,11 @@ void call(halyard_instance_t instance, std::string_view text, int times, halyard
   ASSERT_EQ(halyard_context_create(instance, &options, &context), nullptr);
   ASSERT_EQ(halyard_context_find(context, nullptr, "sum", &function), nullptr);
   ASSERT_EQ(halyard_call_create(context, &call), nullptr);
-  for (int i = 0; i < times; ++i)
+  for (int i = 0; i < times; ++i) {
+    halyard_value_t result = {};
     ASSERT_EQ(halyard_call_invoke(call, function, nullptr, 0, &result, 1), nullptr);
+    ASSERT_NO_FATAL_FAILURE(check(result));
+  }
   halyard_release(call);
   halyard_release(function);
   halyard_release(context);
@@ -103,9 +107,7 @@ void call(halyard_instance_t instance, std::string_view text, int times, halyard
 }
 
 void sum(halyard_instance_t instance, int times) {
-  halyard_value_t result = {};
-  call(instance, kText, times, result);
-  EXPECT_EQ(result.i32, 499500);
+  call(instance, kText, times, [](const halyard_value_t& result) { ASSERT_EQ(result.i32, 499500); });
 }
 
 TEST(InstanceJitTest, IsOffUnlessWanted) {
@@ -163,10 +165,10 @@ TEST(InstanceJitTest, FastMathReordersSums) {
   for (size_t i = 0; i < std::size(ways); ++i) {
     halyard_instance_t instance = nullptr;
     ASSERT_EQ(create(ways[i], &instance), HALYARD_OK);
-    halyard_value_t result = {};
-    call(instance, kFloats, 1, result);
-    ASSERT_EQ(result.kind, HALYARD_VALUE_F32);
-    sums[i] = result.f32;
+    call(instance, kFloats, 1, [&](const halyard_value_t& result) {
+      ASSERT_EQ(result.kind, HALYARD_VALUE_F32);
+      sums[i] = result.f32;
+    });
     halyard_release(instance);
   }
   EXPECT_EQ(sums[1], sums[0]);

@@ -147,10 +147,15 @@ std::optional<Coalesced> Splitter::find(Loop* loop) {
 // indices.
 void Splitter::replace_divisions(const Coalesced& found, Value* whole, Value* outer, Value* middle,
                                  Value* inner) {
-  // What is left of the counter by the product of the divisors.
+  // What is left of the counter by the product of the divisors; in the header, so that it is there in every
+  // block.
   Value* rest = nullptr;
   llvm::SmallPtrSet<Value*, 16> not_negative = {whole, outer, inner, found.inner};
-  if (middle) not_negative.insert({middle, found.middle, found.both});
+  if (middle) {
+    llvm::IRBuilder<> b(llvm::cast<Instruction>(whole)->getNextNode());
+    rest = b.CreateNSWAdd(b.CreateNSWMul(middle, found.inner), inner);
+    not_negative.insert({middle, found.middle, found.both, rest});
+  }
   const llvm::SmallPtrSet<Value*, 4> positive = {found.inner, found.middle, found.both};
   const llvm::SimplifyQuery query(function_.getDataLayout());
   using namespace llvm::PatternMatch;
@@ -170,13 +175,7 @@ void Splitter::replace_divisions(const Coalesced& found, Value* whole, Value* ou
       const bool is_rest = instruction.getOpcode() == Instruction::SRem;
       if (x == whole && divided->divisor == (middle ? found.both : found.inner)) {
         if (!is_rest) return outer;
-        if (!middle) return inner;
-        if (!rest) {
-          llvm::IRBuilder<> b(&instruction);
-          rest = b.CreateNSWAdd(b.CreateNSWMul(middle, found.inner), inner);
-          not_negative.insert(rest);
-        }
-        return rest;
+        return middle ? rest : inner;
       }
       if (divided->divisor == found.inner && x == whole && is_rest) return inner;
       if (divided->divisor == found.inner && rest && x == rest) return is_rest ? inner : middle;
