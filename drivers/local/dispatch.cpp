@@ -28,15 +28,12 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   if (total == 0) return {};
   Cost& cost = command.executable->workgroup_cost(command.function);
   const bool may_share = total > 1;
-  uint64_t each = may_share && cost.is_known() ? cost.value() : 0;
+  const bool is_measured = !may_share || cost.is_known();
+  uint64_t each = !may_share ? 0 : is_measured ? cost.value() : kLongestCost;
   const auto helpers_with = [&](uint64_t workgroups) {
     return helpers_for({cost_of(each, workgroups), std::min(each, kLongestCost), workgroups}, execution);
   };
-  uint32_t helpers = helpers_with(total);
-  if (may_share && !cost.is_known()) {
-    each = kLongestCost;
-    helpers = helpers_unmeasured(total, execution);
-  }
+  uint32_t helpers = is_measured ? helpers_with(total) : helpers_unmeasured(total, execution);
   Tile tile = {0, total};
   if (helpers == 0) {
     const Stopwatch watch(true);

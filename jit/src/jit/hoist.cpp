@@ -7,14 +7,12 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
-#include <llvm/Transforms/Utils/BasicBlockUtils.h>
-#include <llvm/Transforms/Utils/Cloning.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
 #include <optional>
 #include <vector>
 
+#include "jit/loops.h"
 #include "jit/translate.h"
 
 namespace halyard::jit {
@@ -32,8 +30,6 @@ using llvm::Value;
 constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;
-// LLVM leaves such loops alone when it looks for vectors.
-constexpr const char* kIsVectorized = "llvm.loop.isvectorized";
 
 // start + the sum of stride * counter over the loops of a nest; the counters begin at 0.
 struct Affine {
@@ -131,10 +127,8 @@ class Nest {
     const uint64_t all = (last->getAPInt().getZExtValue() + 1) * inside;
     return all <= kMostTurns ? all : 0;
   }
-  // Whether the value is there before the nest, and can be computed there whatever the program does.
   bool is_known_before(const SCEV* value, const Loop* root) {
-    return evolution_.isAvailableAtLoopEntry(value, root) &&
-           expander_.isSafeToExpandAt(value, root->getLoopPreheader()->getTerminator());
+    return jit::is_known_before(value, root, evolution_, expander_);
   }
   std::vector<Buffer> find_buffers(const Plan& plan);
   void mark_disjoint(std::vector<Buffer>& buffers);
@@ -363,45 +357,13 @@ void Nest::transform(const Plan& plan) {
   }
 
   // The copy has all of its checks.
-  BasicBlock* const start = llvm::SplitBlock(before, before->getTerminator(), &dominators_, &loops_);
-  llvm::ValueToValueMapTy copies;
-  llvm::SmallVector<BasicBlock*, 32> copied;
-  Loop* const copy = llvm::cloneLoopWithPreheader(start, before, plan.root, copies, ".checked", &loops_,
-                                                  &dominators_, copied);
-  llvm::remapInstructionsInBlocks(copied, copies);
-  // Seldom executed, and full of ways out: nothing to gain for what takes long to compile.
-  for (Loop* loop : copy->getLoopsInPreorder()) leave_as_it_is(*loop);
-  llvm::SmallVector<BasicBlock*, 16> exits;
-  plan.root->getUniqueExitBlocks(exits);
-  for (BasicBlock* exit : exits) {
-    for (llvm::PHINode& phi : exit->phis()) {
-      const unsigned incoming = phi.getNumIncomingValues();
-      for (unsigned i = 0; i < incoming; ++i) {
-        const auto from = copies.find(phi.getIncomingBlock(i));
-        if (from == copies.end()) continue;
-        const auto value = copies.find(phi.getIncomingValue(i));
-        phi.addIncoming(value == copies.end() ? phi.getIncomingValue(i) : static_cast<Value*>(value->second),
-                        llvm::cast<BasicBlock>(static_cast<Value*>(from->second)));
-      }
-    }
-  }
-  before->getTerminator()->eraseFromParent();
-  BranchInst::Create(start, copy->getLoopPreheader(), guard.condition(), before)
-      ->setMetadata(llvm::LLVMContext::MD_prof,
-                    llvm::MDBuilder(function_.getContext()).createBranchWeights(1u << 20, 1));
+  fork_loop(*plan.root, guard.condition(), ".checked", loops_, dominators_);
   if (buffers.size() > 1) mark_disjoint(buffers);
   for (const Check& check : plan.checks) keep_first(check.branch);
   for (BranchInst* stop : stops) keep_first(stop);
 }
 
 }  // namespace
-
-void leave_as_it_is(Loop& loop) {
-  llvm::addStringMetadataToLoop(&loop, kIsVectorized, 1);
-  llvm::addStringMetadataToLoop(&loop, "llvm.loop.unroll.disable", 1);
-}
-
-bool is_left_as_it_is(const Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }
 
 llvm::PreservedAnalyses HoistChecks::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
   llvm::SmallPtrSet<BasicBlock*, 16> seen;

@@ -4,7 +4,6 @@
 // element where the interpreter fails.
 #pragma once
 
-#include <llvm/Analysis/LoopInfo.h>
 #include <llvm/IR/PassManager.h>
 
 namespace halyard::jit {
@@ -14,10 +13,5 @@ struct HoistChecks : llvm::PassInfoMixin<HoistChecks> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
   static bool isRequired() { return true; }
 };
-
-// A copy of a loop that seldom runs: not to be unrolled nor made vectors of, which would take long to
-// compile. Known until LLVM makes vectors of loops.
-void leave_as_it_is(llvm::Loop& loop);
-bool is_left_as_it_is(const llvm::Loop& loop);
 
 }  // namespace halyard::jit

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "jit/loops.h"
+
 namespace halyard::jit {
 
 namespace {
@@ -82,8 +84,7 @@ class Finder {
   bool is_recomputable(Value* value, const Contraction& nest);
   std::optional<std::vector<const SCEV*>> strides(Value* pointer, const Contraction& nest);
   bool is_known_before(const SCEV* value, const Loop* outermost) {
-    return evolution_.isAvailableAtLoopEntry(value, outermost) &&
-           expander_.isSafeToExpandAt(value, outermost->getLoopPreheader()->getTerminator());
+    return jit::is_known_before(value, outermost, evolution_, expander_);
   }
   bool compute_recomputable(Instruction* instruction, const Contraction& nest);
 
@@ -358,9 +359,7 @@ void Writer::write() {
                                          : nullptr;
       if (!recurrence || !recurrence->isAffine()) continue;  // of a phi that nobody uses
       const SCEV* const step = recurrence->getStepRecurrence(evolution_);
-      if (evolution_.isAvailableAtLoopEntry(step, nest_.loops.front()) &&
-          expander_.isSafeToExpandAt(step, before_->getTerminator()))
-        steps_[step] = expand(step);
+      if (is_known_before(step, nest_.loops.front(), evolution_, expander_)) steps_[step] = expand(step);
     }
   }
   const uint64_t tile = this->tile();

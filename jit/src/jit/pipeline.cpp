@@ -18,6 +18,7 @@
 
 #include "jit/hoist.h"
 #include "jit/interchange.h"
+#include "jit/loops.h"
 #include "jit/translate.h"
 #include "jit/uncoalesce.h"
 

@@ -12,14 +12,11 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
-#include <llvm/Transforms/Utils/BasicBlockUtils.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <optional>
 
-#include "jit/hoist.h"
+#include "jit/loops.h"
 
 namespace halyard::jit {
 
@@ -220,32 +217,7 @@ void Splitter::split(const Coalesced& found) {
   Value* const outer = b.CreateFreeze(b.CreateUDiv(turns, divisor));
   condition = b.CreateAnd(condition, b.CreateICmpEQ(b.CreateMul(outer, divisor), turns));
 
-  // The copy stays as it is.
-  BasicBlock* const start = llvm::SplitBlock(before, before->getTerminator(), &dominators_, &loops_);
-  llvm::ValueToValueMapTy copies;
-  llvm::SmallVector<BasicBlock*, 32> copied;
-  Loop* const copy =
-      llvm::cloneLoopWithPreheader(start, before, loop, copies, ".coalesced", &loops_, &dominators_, copied);
-  llvm::remapInstructionsInBlocks(copied, copies);
-  leave_as_it_is(*copy);
-  llvm::SmallVector<BasicBlock*, 16> exits;
-  loop->getUniqueExitBlocks(exits);
-  for (BasicBlock* const exit : exits) {
-    for (PHINode& phi : exit->phis()) {
-      const unsigned incoming = phi.getNumIncomingValues();
-      for (unsigned i = 0; i < incoming; ++i) {
-        const auto from = copies.find(phi.getIncomingBlock(i));
-        if (from == copies.end()) continue;
-        const auto value = copies.find(phi.getIncomingValue(i));
-        phi.addIncoming(value == copies.end() ? phi.getIncomingValue(i) : static_cast<Value*>(value->second),
-                        llvm::cast<BasicBlock>(static_cast<Value*>(from->second)));
-      }
-    }
-  }
-  before->getTerminator()->eraseFromParent();
-  BranchInst::Create(start, copy->getLoopPreheader(), condition, before)
-      ->setMetadata(llvm::LLVMContext::MD_prof,
-                    llvm::MDBuilder(function_.getContext()).createBranchWeights(1u << 20, 1));
+  BasicBlock* const start = fork_loop(*loop, condition, ".coalesced", loops_, dominators_);
 
   // The loops around: heads that test, ends that count.
   struct Around {
