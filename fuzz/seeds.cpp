@@ -103,6 +103,12 @@ void write_libraries(const fs::path& folder) {
   fuzz::write_seed(folder / "fat", local_tests::fat_elf(records, files));
 }
 
+// As the target jit wants it: the last 8 bytes choose arguments.
+File with_arguments(File file) {
+  file.resize(file.size() + 8);
+  return file;
+}
+
 void run(const fs::path& folder) {
   write_libraries(folder / "elf");
   fuzz::write_captures(folder / "capture");
@@ -122,13 +128,13 @@ void run(const fs::path& folder) {
       const File file = parts.build();
       fuzz::write_seed(folder / "verifier" / (name + parts.name), file);
       fuzz::write_seed(folder / "disassembler" / (name + parts.name), file);
-      fuzz::write_seed(folder / "jit" / (name + parts.name), file);
+      fuzz::write_seed(folder / "jit" / (name + parts.name), with_arguments(file));
       if (seed % 8 != 0) continue;
       fuzz::write_seed(folder / "archive" / (name + parts.name), file);
       fuzz::write_seed(folder / "archive" / (name + parts.name + ".zip"), zipped(file));
     }
     if (const auto file = assemble(test::generate_loops(choices), {}))
-      fuzz::write_seed(folder / "jit" / (name + "loops"), *file);
+      fuzz::write_seed(folder / "jit" / (name + "loops"), with_arguments(*file));
   }
   test::ModuleParts parts;
   parts.attributes = {{"key", "value"}};

@@ -1,6 +1,10 @@
-// Mutated functions, many of them loops over buffers. Where the verifier accepts a module, it is compiled,
-// and every export called with many arguments: machine code and the reference machine must agree.
-#include <stdexcept>
+// Mutated functions, many of them loops over buffers, and behind them 8 bytes that say what they are called
+// with. Where the verifier accepts a module, it is compiled, and every export called: machine code and the
+// reference machine must agree.
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <vector>
 
 #include "differential.h"
 #include "fuzzing.h"
@@ -15,7 +19,11 @@ using namespace halyard::vm;
 
 namespace {
 
-constexpr uint32_t kRounds = 100;  // of calls; compiling costs as much as some thousand of them
+constexpr size_t kArgumentBytes = sizeof(uint64_t);
+constexpr uint32_t kRounds = 4;  // of calls
+// One mutation in so many changes the module; the others call it with other arguments. Compiling costs as
+// much as some hundred calls.
+constexpr uint32_t kMutationsOfArguments = 64;
 
 // Printed at the end: one input stands for many calls.
 struct Counts {
@@ -27,45 +35,84 @@ struct Counts {
   }
 } counts;
 
-Result<Ref<BytecodeModule>> load(std::span<const uint8_t> file, const Compiler* compiler) {
+Result<Ref<BytecodeModule>> load_module(std::span<const uint8_t> file, const Compiler* compiler) {
   return BytecodeModule::load(Bytes::borrow(file, {}), test::known_types(),
                               {.verify_eagerly = true, .compiler = compiler});
+}
+
+// The module of the last input: it is not compiled again where the next one has other arguments alone.
+class Last {
+ public:
+  // Null where there is nothing to compare.
+  const Ref<BytecodeModule>* load(std::span<const uint8_t> file) {
+    if (!std::ranges::equal(file, file_)) {
+      module_.reset();  // it reads the file
+      file_.assign(file.begin(), file.end());
+      module_ = compile(file_);
+    }
+    return module_ ? &*module_ : nullptr;
+  }
+
+ private:
+  static std::optional<Ref<BytecodeModule>> compile(std::span<const uint8_t> file) {
+    const Result<const Compiler*> compiler = Compiler::find();
+    if (!compiler) fuzz::finding(compiler.error().text());
+    const Result<Ref<BytecodeModule>> plain = load_module(file, nullptr);
+    if (!plain) return {};
+    // Before it costs a compilation.
+    test::Choices first(file.size());
+    const test::Comparison tried = compare_exports(*plain, first);
+    if (!tried.difference.empty()) fuzz::finding(tried.difference);
+    if (!tried.not_compared.empty()) return {};
+    Result<Ref<BytecodeModule>> compiled = load_module(file, *compiler);
+    if (!compiled) fuzz::finding("a module loads, but not with a compiler: " + compiled.error().text());
+    uint64_t functions = 0;
+    for (uint32_t i = 0; i < (*compiled)->functions().size(); ++i)
+      functions += static_cast<bool>((*(*compiled)->code(i))->compiled);
+    if (functions == 0) return {};
+    counts.functions += functions;
+    return *std::move(compiled);
+  }
+
+  std::vector<uint8_t> file_;
+  std::optional<Ref<BytecodeModule>> module_;
+};
+
+// Like fuzz::mutate_module, and now and then new loops.
+size_t change_module(uint8_t* data, size_t size, size_t max_size, test::Choices& choices) {
+  if (choices.one_in(16)) {
+    const auto file = assemble(test::generate_loops(choices), {15 + choices.below(3), "loops"});
+    if (file && file->size() <= max_size) {
+      std::memcpy(data, file->data(), file->size());
+      return file->size();
+    }
+  }
+  return fuzz::mutate_module(data, size, max_size, static_cast<unsigned>(choices.bits(4)));
 }
 
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const Compiler* const compiler = [] {
-    const Result<const Compiler*> found = Compiler::find();
-    if (!found) fuzz::finding(found.error().text());
-    return *found;
-  }();
-  const Result<Ref<BytecodeModule>> plain = load({data, size}, nullptr);
-  if (!plain) return 0;
-  // Whether there is anything to compare, before it costs a compilation.
-  test::Choices first(size * 31 + data[size / 2]);
-  const test::Comparison tried = compare_exports(*plain, first);
-  if (!tried.difference.empty()) fuzz::finding(tried.difference);
-  if (!tried.not_compared.empty()) return 0;
-  const Result<Ref<BytecodeModule>> compiled = load({data, size}, compiler);
-  if (!compiled) fuzz::finding("a module loads, but not with a compiler: " + compiled.error().text());
-  uint64_t functions = 0;
-  for (uint32_t i = 0; i < (*compiled)->functions().size(); ++i)
-    functions += static_cast<bool>((*(*compiled)->code(i))->compiled);
-  if (functions == 0) return 0;
-  test::Choices choices(size * 31 + data[size / 2]);
-  const test::Comparison comparison = compare_exports(*compiled, choices, kRounds);
+  static Last last;
+  if (size < kArgumentBytes) return 0;
+  const Ref<BytecodeModule>* const module = last.load({data, size - kArgumentBytes});
+  if (!module) return 0;
+  uint64_t arguments = 0;
+  std::memcpy(&arguments, data + size - kArgumentBytes, kArgumentBytes);
+  test::Choices choices(arguments);
+  const test::Comparison comparison = compare_exports(*module, choices, kRounds);
   if (!comparison.difference.empty()) fuzz::finding(comparison.difference);
-  counts.functions += functions;
   for (const uint32_t code : comparison.codes) counts.calls += code;
   return 0;
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
-  if (seed % 16 != 0) return fuzz::mutate_module(data, size, max_size, seed);
+  if (max_size < kArgumentBytes) return size;
   test::Choices choices(seed);
-  const auto file = assemble(test::generate_loops(choices), {15 + choices.below(3), "loops"});
-  if (!file || file->size() > max_size) return fuzz::mutate_module(data, size, max_size, seed);
-  std::memcpy(data, file->data(), file->size());
-  return file->size();
+  const uint64_t arguments = choices.bits(kArgumentBytes);
+  const size_t most = max_size - kArgumentBytes;
+  size_t file = std::min(size < kArgumentBytes ? size : size - kArgumentBytes, most);
+  if (choices.one_in(kMutationsOfArguments)) file = change_module(data, file, most, choices);
+  std::memcpy(data + file, &arguments, kArgumentBytes);
+  return file + kArgumentBytes;
 }
