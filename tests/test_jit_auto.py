@@ -67,7 +67,7 @@ def ends_meanwhile(function, module, folder, *flags):
         cache = os.path.join(folder, f"cache-{function}-{attempt}")
         done = vmrun.run("vm-run", f"--module={module}", f"--function={function}", f"--input={turns}", f"--jit_cache={cache}",
                          *flags, env=LOADER)
-        if "halyard-jit-llvm" in done.stderr and not (os.path.exists(cache) and os.listdir(cache)):
+        if "halyard-jit-llvm-codegen" in done.stderr and not (os.path.exists(cache) and os.listdir(cache)):
             return done, turns
     return None
 

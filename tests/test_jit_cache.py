@@ -97,10 +97,15 @@ def main():
         checks.check("one entry", None if len(entries(cache)) == 1 else f"found {entries(cache)}")
         checks.check("the user's own", None if os.stat(cache).st_mode & 0o777 == 0o700 else "others may look into the folder")
         runner.expect("the second finds it", cache, 1)
+        for name, folder_used, loads in [("a run that compiles loads LLVM", os.path.join(folder, "other"), True),
+                                         ("one that finds all in the cache does not", cache, False)]:
+            done = vmrun.run("vm-run", *runner.arguments(folder_used), env={**os.environ, "LD_DEBUG": "files"})
+            loaded = "halyard-jit-llvm-codegen.so" in done.stderr
+            checks.check(name, None if "45" in done.stdout and loaded == loads else f"loaded: {loaded}")
 
         entry, = entries(cache)
         good = open(entry, "rb").read()
-        for name, bad in [("a changed byte", good[:200] + bytes([good[200] ^ 1]) + good[201:]), ("cut off", good[:-1]),
+        for name, bad in [("a changed byte", good[:100] + bytes([good[100] ^ 1]) + good[101:]), ("cut off", good[:-1]),
                           ("longer", good + b"x"), ("empty", b""), ("a header alone", good[:48]),
                           ("of another key", None)]:
             if bad is None:  # valid, but not what the name says: the digest is of the key, too

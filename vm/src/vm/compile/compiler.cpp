@@ -69,11 +69,19 @@ const halyard_jit_layout_t& layout() {
                                 .frame_instance = offsetof(Frame, instance),
                                 .frame_call = offsetof(Frame, call),
                                 .frame_caller_bytes = offsetof(Frame, caller_bytes),
-                                .code_words = FunctionCode::words_offset(),
-                                .buffer_type = &Buffer::kType,
-                                .list_type = &List::kType};
+                                .code_words = FunctionCode::words_offset()};
   }();
   return layout;
+}
+
+halyard_jit_host_t host() {
+  const std::span<const void* const> helpers = compiled_helpers();
+  return {.struct_size = sizeof(halyard_jit_host_t),
+          .put_ref = put_ref,
+          .buffer_type = &Buffer::kType,
+          .list_type = &List::kType,
+          .helpers = helpers.data(),
+          .helper_count = helpers.size()};
 }
 
 }  // namespace
@@ -156,10 +164,8 @@ bool calls_itself(const FunctionCode& code) {
 
 namespace {
 
-// A function as the compiler takes it; refers to `code`, `name` and `options`.
-halyard_jit_function_t described(const FunctionCode& code, const std::string& name,
-                                 const Compiler::Options& options) {
-  const std::span<const void* const> helpers = compiled_helpers();
+// A function as the compiler takes it; refers to `code` and `name`.
+halyard_jit_function_t described(const FunctionCode& code, const std::string& name, bool fast_math) {
   uint32_t entries = 0;
   for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))
     entries += code.words[at].op == static_cast<uint16_t>(DecodedOp::enter_compiled);
@@ -168,22 +174,20 @@ halyard_jit_function_t described(const FunctionCode& code, const std::string& na
           .words = code.words.data(),
           .word_count = code.words.size(),
           .lists = code.lists.data(),
+          .list_count = code.lists.size(),
           .value_slots = code.value_slots,
           .ref_slots = code.ref_slots,
           .entry_count = entries,
           .global_bytes = code.module->global_bytes(),
           .frame_bytes = code.frame_bytes,
-          .fast_math = options.fast_math ? 1u : 0u,
+          .fast_math = fast_math ? 1u : 0u,
           .own_calls = calls_itself(code) ? 1u : 0u,
           .ordinal = code.function,
+          .kept_nans = kept_nans(),
           .arguments = code.arguments.data(),
           .argument_count = code.arguments.size(),
           .result_count = code.result_count,
-          .layout = &layout(),
-          .helpers = helpers.data(),
-          .helper_count = helpers.size(),
-          .put_ref = put_ref,
-          .cache = options.cache.empty() ? nullptr : options.cache.c_str()};
+          .layout = &layout()};
 }
 
 std::string name_of(const FunctionCode& code) {
@@ -198,18 +202,20 @@ std::unexpected<Status> stays_interpreted(const std::string& name, const char (&
 
 Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const Options& options) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, options);
+  const halyard_jit_function_t function = described(code, name, options.fast_math);
+  const halyard_jit_host_t host = vm::host();
   halyard_jit_code_t made = {};
   made.struct_size = sizeof made;
   char reason[kReasonBytes] = {};
-  if (table_->compile(&function, &made, reason, sizeof reason) == 0) return stays_interpreted(name, reason);
+  if (table_->compile(&function, &host, options.cache.empty() ? nullptr : options.cache.c_str(), &made,
+                      reason, sizeof reason) == 0)
+    return stays_interpreted(name, reason);
   return CompiledFunction(made.run, made.handle, table_->release);
 }
 
 Result<Compiler::Explanation> Compiler::explain(const FunctionCode& code) const {
   const std::string name = name_of(code);
-  const Options options;
-  const halyard_jit_function_t function = described(code, name, options);
+  const halyard_jit_function_t function = described(code, name, /*fast_math=*/false);
   Explanation explanation;
   const halyard_jit_explanation_t takers = {
       .struct_size = sizeof takers,

@@ -2,9 +2,9 @@
 // Compiled code calls the same, so its results are the same.
 #include "vm/compile/helpers.h"
 
+#include <bit>
 #include <cmath>
 
-#include "vm/format/opcodes.h"
 #include "vm/run/arithmetic.h"
 
 namespace halyard::vm {
@@ -14,6 +14,16 @@ namespace {
 template <typename Function>
 const void* address(Function* function) {
   return reinterpret_cast<const void*>(function);
+}
+
+// Not inlined: constants would be rounded by the C++ compiler.
+template <typename Float>
+[[gnu::noinline]] Float up(Float x) {
+  return std::ceil(x);
+}
+template <typename Float>
+[[gnu::noinline]] Float down(Float x) {
+  return std::floor(x);
 }
 
 std::array<const void*, kOpCount> all_helpers() {
@@ -43,9 +53,6 @@ std::array<const void*, kOpCount> all_helpers() {
   UNARY(log2, std::log2)
   UNARY(tanh, std::tanh)
   UNARY(erf, std::erf)
-  // Not called: a compiler asks them what they make of a signaling NaN.
-  UNARY(ceil, std::ceil)
-  UNARY(floor, std::floor)
 #undef UNARY
 #undef BINARY
   helpers[static_cast<size_t>(Op::cast_f32_ui64)] =
@@ -58,6 +65,20 @@ std::array<const void*, kOpCount> all_helpers() {
 std::span<const void* const> compiled_helpers() {
   static const std::array<const void*, kOpCount> helpers = all_helpers();
   return helpers;
+}
+
+uint32_t kept_nans() {
+  static const uint32_t kept = [] {
+    const volatile uint32_t narrow = 0x7F800001;
+    const volatile uint64_t wide = 0x7FF0000000000001;
+    const auto x = std::bit_cast<float>(uint32_t{narrow});
+    const auto y = std::bit_cast<double>(uint64_t{wide});
+    return (std::bit_cast<uint32_t>(up(x)) == narrow ? 1u : 0u) |
+           (std::bit_cast<uint64_t>(up(y)) == wide ? 2u : 0u) |
+           (std::bit_cast<uint32_t>(down(x)) == narrow ? 4u : 0u) |
+           (std::bit_cast<uint64_t>(down(y)) == wide ? 8u : 0u);
+  }();
+  return kept;
 }
 
 }  // namespace halyard::vm

@@ -3,10 +3,31 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <span>
+
+#include "vm/format/opcodes.h"
 
 namespace halyard::vm {
 
 std::span<const void* const> compiled_helpers();
+
+// Whether rounding up or down to an integer leaves a signaling NaN as it is: that depends on how this library
+// was built, and on the C library. One bit for each such opcode.
+uint32_t kept_nans();
+constexpr bool keeps_nan(uint32_t kept, Op op) {
+  switch (op) {
+    case Op::ceil_f32:
+      return kept & 1;
+    case Op::ceil_f64:
+      return kept & 2;
+    case Op::floor_f32:
+      return kept & 4;
+    case Op::floor_f64:
+      return kept & 8;
+    default:
+      return false;
+  }
+}
 
 }  // namespace halyard::vm

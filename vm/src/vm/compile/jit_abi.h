@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 3 };
+enum { HALYARD_JIT_ABI = 4 };
 
 /* The note of a compiler library (halyard/abi.h): what it is, before any of its code runs. Fixed size. */
 #define HALYARD_NOTE_TYPE_COMPILER 4u
@@ -63,18 +63,28 @@ typedef struct halyard_jit_layout_t {
   uint32_t frame_instance;
   uint32_t frame_call;
   uint32_t frame_caller_bytes;
-  uint32_t code_words;     /* where a function's code keeps the address of its words */
-  const void* buffer_type; /* the type of a buffer */
-  const void* list_type;
+  uint32_t code_words; /* where a function's code keeps the address of its words */
 } halyard_jit_layout_t;
 
-/* A function to compile. All of it is borrowed, during the call. */
+/* The parts of the host that compiled code uses. They live as long as any code does. */
+typedef struct halyard_jit_host_t {
+  size_t struct_size;
+  void (*put_ref)(void** slot, void* object); /* takes over a reference, releases what was there */
+  const void* buffer_type;                    /* the type of a buffer */
+  const void* list_type;
+  const void* const* helpers; /* by opcode: the function that the interpreter calls for it, or null */
+  size_t helper_count;
+} halyard_jit_host_t;
+
+/* A function to compile. All of it is borrowed, during the call. Compiled code depends on nothing else, and
+ * on no address but those of its words. */
 typedef struct halyard_jit_function_t {
   size_t struct_size;
   const char* name;  /* for people; not unique */
   const void* words; /* decoded code with entries, nothing of it fused */
   size_t word_count;
   const uint16_t* lists;
+  size_t list_count;
   uint32_t value_slots;
   uint32_t ref_slots;
   uint32_t entry_count;
@@ -83,14 +93,11 @@ typedef struct halyard_jit_function_t {
   uint32_t fast_math;   /* not 0: sums may be reordered, and vector functions may be less exact */
   uint32_t own_calls;   /* not 0: calls to this ordinal may be compiled; then the function has no refs */
   uint32_t ordinal;
+  uint32_t kept_nans;        /* which roundings leave a signaling NaN as it is (vm/compile/helpers.h) */
   const uint16_t* arguments; /* the register of each argument; of pairs with a mark */
   size_t argument_count;
   size_t result_count;
   const halyard_jit_layout_t* layout;
-  const void* const* helpers; /* by opcode: the function that the interpreter calls for it, or null */
-  size_t helper_count;
-  void (*put_ref)(void** slot, void* object); /* takes over a reference, releases what was there */
-  const char* cache;                          /* folder for compiled objects; null: none */
 } halyard_jit_function_t;
 
 /* What it became. `handle` goes back to release(), after the last call of `run`. */
@@ -98,8 +105,8 @@ typedef struct halyard_jit_code_t {
   size_t struct_size;
   halyard_jit_run_fn run;
   void* handle;
-  uint64_t object_bytes;   /* size of the object file */
-  uint32_t cached;         /* not 0: the object came from the cache */
+  uint64_t object_bytes;   /* size of the code, and what the cache keeps with it */
+  uint32_t cached;         /* not 0: it came from the cache */
   char cache_refusal[256]; /* why the cache folder was not used; otherwise empty */
 } halyard_jit_code_t;
 
@@ -117,9 +124,9 @@ typedef struct halyard_jit_table_t {
   size_t struct_size;
   const char* compiler; /* name and version, for people */
   /* 1: `code` is filled in. 0: the function stays interpreted; `reason` says why, cut to `reason_size` bytes
-   * and ended with a zero. Any thread. */
-  int (*compile)(const halyard_jit_function_t* function, halyard_jit_code_t* code, char* reason,
-                 size_t reason_size);
+   * and ended with a zero. `cache` is a folder for compiled code; null: none. Any thread. */
+  int (*compile)(const halyard_jit_function_t* function, const halyard_jit_host_t* host, const char* cache,
+                 halyard_jit_code_t* code, char* reason, size_t reason_size);
   void (*release)(void* handle);
   void (*stats)(halyard_jit_stats_t* stats); /* any thread */
 } halyard_jit_table_t;

@@ -46,6 +46,19 @@ inline uint32_t word_count(const Word& word) {
   return kWordShapes[word.op].words;
 }
 
+// Words at the front of the instruction that hold no address; others behind them may.
+inline uint32_t plain_word_count(const Word& word) {
+  const uint32_t words = word_count(word);
+  if (word.op >= kOpCount) return word.op == static_cast<uint16_t>(DecodedOp::call_import) ? 1 : words;
+  const Op op = static_cast<Op>(word.op);
+  if (op == Op::call || op == Op::fail) return 1;
+  for (size_t i = 0; i < info(op).operand_count; ++i) {
+    const OperandKind kind = info(op).operands[i].kind;
+    if (kind == OperandKind::rodata || kind == OperandKind::type) return words - 1;
+  }
+  return words;
+}
+
 // The register that operand number `index` among the registers names.
 inline uint16_t field(const Word* instruction, size_t index) {
   switch (index) {

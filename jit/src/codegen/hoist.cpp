@@ -1,0 +1,391 @@
+// One nest after another, from its innermost loop outwards as far as its ranges are known before it.
+#include "codegen/hoist.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/IR/Dominators.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
+
+#include <optional>
+#include <vector>
+
+#include "codegen/loops.h"
+#include "codegen/translate.h"
+
+namespace halyard::jit {
+
+namespace {
+
+using llvm::BasicBlock;
+using llvm::BranchInst;
+using llvm::Loop;
+using llvm::SCEV;
+using llvm::Value;
+
+// Turns between two looks at the word that stops the work: of the two innermost loops, or of more where their
+// number is known when the code is made.
+constexpr uint64_t kMostTurns = uint64_t{1} << 18;
+constexpr size_t kMostChecks = 64;
+constexpr size_t kMostBuffers = 6;
+
+// start + the sum of stride * counter over the loops of a nest; the counters begin at 0.
+struct Affine {
+  const SCEV* start = nullptr;
+  std::vector<std::pair<const Loop*, const SCEV*>> strides;
+};
+
+struct Check {
+  BranchInst* branch = nullptr;
+  const SCEV* index = nullptr;
+  Affine affine;
+  const SCEV* count = nullptr;  // of elements
+};
+
+struct Plan {
+  Loop* root = nullptr;
+  std::vector<Check> checks;
+  size_t kept = 0;  // checks that stay
+};
+
+// An access to a buffer: where its bytes are, from the address that the buffer begins at.
+struct Access {
+  llvm::Instruction* instruction = nullptr;
+  Affine offset;
+  uint64_t size = 0;
+};
+struct Buffer {
+  const SCEV* base = nullptr;
+  std::vector<Access> accesses;
+  bool written = false;
+  Value* first = nullptr;  // the range of addresses, once it is known
+  Value* end = nullptr;
+};
+
+class Nest {
+ public:
+  Nest(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+      : function_(function),
+        loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
+        evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
+        dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
+        expander_(evolution_, function.getDataLayout(), "guard") {}
+
+  // The widest nest around this innermost loop that loses no check by being wider.
+  std::optional<Plan> widest(Loop* innermost) {
+    std::optional<Plan> best = plan(innermost);
+    if (!best) return {};
+    for (Loop* wider = innermost->getParentLoop(); wider; wider = wider->getParentLoop()) {
+      std::optional<Plan> next = plan(wider);
+      if (!next || next->kept > best->kept) break;
+      best = std::move(next);
+    }
+    if (best->checks.empty()) return {};
+    return best;
+  }
+
+  void transform(const Plan& plan);
+
+ private:
+  std::optional<Plan> plan(Loop* root);
+  std::optional<Affine> affine(const SCEV* value, const Loop* root);
+  std::optional<Check> check_of(BranchInst* branch, Loop* root);
+  // The block that tests whether the loop goes on: the latch or, of a loop that is tested at its end, a block
+  // before it, with the look at the stop word in between. Null if there is none.
+  const BasicBlock* test_of(const Loop* loop) {
+    llvm::SmallVector<BasicBlock*, 8> exiting;
+    loop->getExitingBlocks(exiting);
+    for (BasicBlock* const block : exiting) {
+      const auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+      if (!branch || branch->hasMetadata(kCheck) || branch->hasMetadata(kStop) ||
+          !dominators_.dominates(block, loop->getLoopLatch()))
+        continue;
+      if (!llvm::isa<llvm::SCEVCouldNotCompute>(evolution_.getExitCount(loop, block))) return block;
+    }
+    return nullptr;
+  }
+  const SCEV* turns(const Loop* loop) {
+    const BasicBlock* const test = test_of(loop);
+    if (!test) return evolution_.getCouldNotCompute();
+    const SCEV* const count = evolution_.getExitCount(loop, test);
+    return llvm::isa<llvm::SCEVCouldNotCompute>(count)
+               ? count
+               : evolution_.getNoopOrZeroExtend(count, llvm::Type::getInt64Ty(function_.getContext()));
+  }
+  // Of all loops in this one, where they are known now and few; else 0.
+  uint64_t known_turns(const Loop* loop) {
+    const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(turns(loop));
+    if (!last || last->getAPInt().uge(kMostTurns)) return 0;
+    uint64_t inside = loop->isInnermost() ? 1 : 0;
+    for (const Loop* inner : *loop) {
+      const uint64_t known = known_turns(inner);
+      if (known == 0) return 0;
+      inside += known;
+    }
+    const uint64_t all = (last->getAPInt().getZExtValue() + 1) * inside;
+    return all <= kMostTurns ? all : 0;
+  }
+  bool is_known_before(const SCEV* value, const Loop* root) {
+    return jit::is_known_before(value, root, evolution_, expander_);
+  }
+  std::vector<Buffer> find_buffers(const Plan& plan);
+  void mark_disjoint(std::vector<Buffer>& buffers);
+
+  llvm::Function& function_;
+  llvm::LoopInfo& loops_;
+  llvm::ScalarEvolution& evolution_;
+  llvm::DominatorTree& dominators_;
+  llvm::SCEVExpander expander_;
+};
+
+std::optional<Affine> Nest::affine(const SCEV* value, const Loop* root) {
+  Affine found;
+  while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(value)) {
+    if (!root->contains(recurrence->getLoop())) break;
+    const SCEV* const stride = recurrence->getStepRecurrence(evolution_);
+    if (!recurrence->isAffine() || !is_known_before(stride, root) || evolution_.isKnownNegative(stride))
+      return {};
+    found.strides.emplace_back(recurrence->getLoop(), stride);
+    value = recurrence->getStart();
+  }
+  if (!is_known_before(value, root)) return {};
+  found.start = value;
+  return found;
+}
+
+std::optional<Check> Nest::check_of(BranchInst* branch, Loop* root) {
+  const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+  const Loop* const loop = loops_.getLoopFor(branch->getParent());
+  if (!compare || compare->getPredicate() != llvm::CmpInst::ICMP_ULT ||
+      !dominators_.dominates(branch->getParent(), loop->getLoopLatch()) ||
+      !loop->contains(branch->getSuccessor(0)) || loop->contains(branch->getSuccessor(1)))
+    return {};
+  Check check;
+  check.branch = branch;
+  check.index = evolution_.getSCEV(compare->getOperand(0));
+  check.count = evolution_.getSCEV(compare->getOperand(1));
+  if (!is_known_before(check.count, root)) return {};
+  std::optional<Affine> index = affine(check.index, root);
+  if (!index) return {};
+  check.affine = *std::move(index);
+  return check;
+}
+
+std::optional<Plan> Nest::plan(Loop* root) {
+  if (!root->isLoopSimplifyForm() || !root->getLoopPreheader()) return {};
+  for (const Loop* loop : root->getLoopsInPreorder()) {
+    if (!loop->isLoopSimplifyForm() || !loop->getLoopLatch()) return {};
+    const SCEV* const count = turns(loop);
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(count) || !is_known_before(count, root)) return {};
+  }
+  Plan plan;
+  plan.root = root;
+  for (BasicBlock* block : root->blocks()) {
+    auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+    if (!branch || !branch->hasMetadata(kCheck)) continue;
+    std::optional<Check> check = branch->isConditional() ? check_of(branch, root) : std::nullopt;
+    if (check && plan.checks.size() < kMostChecks) {
+      plan.checks.push_back(*std::move(check));
+    } else {
+      ++plan.kept;
+    }
+  }
+  return plan;
+}
+
+// Buffers whose accesses, all that there are in the nest, lie in ranges that the checks have established.
+// Empty where there are too many.
+std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
+  std::vector<Buffer> buffers;
+  llvm::Type* const i64 = llvm::Type::getInt64Ty(function_.getContext());
+  for (BasicBlock* block : plan.root->blocks()) {
+    for (llvm::Instruction& instruction : *block) {
+      Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
+      if (!pointer || instruction.isAtomic()) continue;
+      const SCEV* const address = evolution_.getSCEV(pointer);
+      const SCEV* const base = evolution_.getPointerBase(address);
+      if (!is_known_before(base, plan.root)) continue;
+      const SCEV* const offset = evolution_.getMinusSCEV(address, base);
+      if (llvm::isa<llvm::SCEVCouldNotCompute>(offset) || offset->getType() != i64) continue;
+      const uint64_t size = function_.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&instruction));
+      const bool checked = std::any_of(plan.checks.begin(), plan.checks.end(), [&](const Check& check) {
+        return evolution_.getMulExpr(check.index, evolution_.getConstant(i64, size)) == offset;
+      });
+      std::optional<Affine> affine_offset = checked ? affine(offset, plan.root) : std::nullopt;
+      if (!affine_offset) continue;
+      auto buffer =
+          std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.base == base; });
+      if (buffer == buffers.end()) {
+        buffers.push_back({base, {}, false, nullptr, nullptr});
+        buffer = std::prev(buffers.end());
+      }
+      buffer->accesses.push_back({&instruction, *std::move(affine_offset), size});
+      buffer->written |= llvm::isa<llvm::StoreInst>(instruction);
+    }
+  }
+  if (buffers.size() > kMostBuffers) buffers.clear();
+  return buffers;
+}
+
+// Tells LLVM that accesses to different buffers are to different memory.
+void Nest::mark_disjoint(std::vector<Buffer>& buffers) {
+  llvm::MDBuilder metadata(function_.getContext());
+  llvm::MDNode* const domain = metadata.createAnonymousAliasScopeDomain();
+  std::vector<llvm::Metadata*> scopes;
+  for (size_t i = 0; i < buffers.size(); ++i) scopes.push_back(metadata.createAnonymousAliasScope(domain));
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    std::vector<llvm::Metadata*> others = scopes;
+    others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+    for (const Access& access : buffers[i].accesses) {
+      access.instruction->setMetadata(llvm::LLVMContext::MD_alias_scope,
+                                      llvm::MDNode::get(function_.getContext(), {scopes[i]}));
+      access.instruction->setMetadata(llvm::LLVMContext::MD_noalias,
+                                      llvm::MDNode::get(function_.getContext(), others));
+    }
+  }
+}
+
+// The comparison before a nest, put together at the end of its preheader.
+class Guard {
+ public:
+  Guard(llvm::Instruction* before, llvm::ScalarEvolution& evolution)
+      : b_(before), before_(before), expander_(evolution, before->getModule()->getDataLayout(), "guard") {
+    condition_ = b_.getTrue();
+  }
+
+  // Frozen: one value whatever LLVM knows about it elsewhere, since the program depends on the outcome.
+  Value* expand(const SCEV* value) {
+    Value* const expanded = expander_.expandCodeFor(value, value->getType(), before_);
+    return llvm::isa<llvm::Constant>(expanded) ? expanded : b_.CreateFreeze(expanded);
+  }
+  void require(Value* condition) { condition_ = b_.CreateAnd(condition_, condition); }
+  Value* condition() { return condition_; }
+  llvm::IRBuilder<>& builder() { return b_; }
+
+  // The greatest value that the sum takes; required is that no part of it wraps, so that every other value
+  // lies between this one and the start.
+  Value* greatest(const Affine& affine, auto&& turns) {
+    Value* sum = expand(affine.start);
+    for (const auto& [loop, stride] : affine.strides) {
+      Value* const step = expand(stride);
+      require(b_.CreateICmpSGE(step, b_.getInt64(0)));
+      sum = checked(llvm::Intrinsic::uadd_with_overflow, sum,
+                    checked(llvm::Intrinsic::umul_with_overflow, step, expand(turns(loop))));
+    }
+    return sum;
+  }
+  Value* checked(llvm::Intrinsic::ID id, Value* x, Value* y) {
+    Value* const both = b_.CreateBinaryIntrinsic(id, x, y);
+    require(b_.CreateNot(b_.CreateExtractValue(both, 1)));
+    return b_.CreateExtractValue(both, 0);
+  }
+
+ private:
+  llvm::IRBuilder<> b_;
+  llvm::Instruction* before_;
+  llvm::SCEVExpander expander_;
+  Value* condition_ = nullptr;
+};
+
+// What a look at the word that stops the work was made of goes, too: LLVM leaves an atomic load where it is.
+void keep_first(BranchInst* branch) {
+  auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
+  branch->setCondition(llvm::ConstantInt::getTrue(branch->getContext()));
+  if (!compare || !compare->use_empty()) return;
+  auto* const load = llvm::dyn_cast<llvm::LoadInst>(compare->getOperand(0));
+  compare->eraseFromParent();
+  if (load && load->use_empty()) load->eraseFromParent();
+}
+
+void Nest::transform(const Plan& plan) {
+  BasicBlock* const before = plan.root->getLoopPreheader();
+  const auto count = [&](const Loop* loop) { return turns(loop); };
+  Guard guard(before->getTerminator(), evolution_);
+  llvm::IRBuilder<>& b = guard.builder();
+  for (const Check& check : plan.checks) {
+    Value* const elements = guard.expand(check.count);
+    guard.require(b.CreateICmpULT(guard.expand(check.affine.start), elements));
+    guard.require(b.CreateICmpULT(guard.greatest(check.affine, count), elements));
+  }
+  // Ranges of addresses: within buffers, so nothing wraps.
+  std::vector<Buffer> buffers = find_buffers(plan);
+  for (Buffer& buffer : buffers) {
+    Value* const base = b.CreatePtrToInt(guard.expand(buffer.base), b.getInt64Ty());
+    for (const Access& access : buffer.accesses) {
+      Value* const first = b.CreateAdd(base, guard.expand(access.offset.start));
+      Value* last = first;
+      for (const auto& [loop, stride] : access.offset.strides)
+        last = b.CreateAdd(last, b.CreateMul(guard.expand(stride), guard.expand(count(loop))));
+      Value* const end = b.CreateAdd(last, b.getInt64(access.size));
+      buffer.first =
+          buffer.first ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, buffer.first, first) : first;
+      buffer.end = buffer.end ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, buffer.end, end) : end;
+    }
+  }
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    for (size_t k = i + 1; k < buffers.size(); ++k) {
+      if (!buffers[i].written && !buffers[k].written) continue;
+      guard.require(b.CreateOr(b.CreateICmpULE(buffers[i].end, buffers[k].first),
+                               b.CreateICmpULE(buffers[k].end, buffers[i].first)));
+    }
+  }
+  // Loops that go on for so short a time that nobody waits for them to be stopped.
+  std::vector<BranchInst*> stops;
+  for (const Loop* loop : plan.root->getLoopsInPreorder()) {
+    const bool innermost = loop->isInnermost();
+    const bool around = !innermost && std::all_of(loop->getSubLoops().begin(), loop->getSubLoops().end(),
+                                                  [](const Loop* inner) { return inner->isInnermost(); });
+    const bool is_known = known_turns(loop) != 0;
+    if (!innermost && !around && !is_known) continue;
+    // Alone, too: of 2^64 turns the count and one is 0.
+    if (!is_known) guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
+    if (around && !is_known) {
+      Value* const outer = b.CreateAdd(guard.expand(count(loop)), b.getInt64(1));
+      for (const Loop* inner : loop->getSubLoops()) {
+        Value* const turns_inside = b.CreateAdd(guard.expand(count(inner)), b.getInt64(1));
+        Value* const both = guard.checked(llvm::Intrinsic::umul_with_overflow, outer, turns_inside);
+        guard.require(b.CreateICmpULE(both, b.getInt64(kMostTurns)));
+      }
+    }
+    for (BasicBlock* block : loop->blocks()) {
+      auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+      if (branch && branch->isConditional() && branch->hasMetadata(kStop) && loops_.getLoopFor(block) == loop)
+        stops.push_back(branch);
+    }
+  }
+
+  // The copy has all of its checks.
+  fork_loop(*plan.root, guard.condition(), ".checked", loops_, dominators_);
+  if (buffers.size() > 1) mark_disjoint(buffers);
+  for (const Check& check : plan.checks) keep_first(check.branch);
+  for (BranchInst* stop : stops) keep_first(stop);
+}
+
+}  // namespace
+
+llvm::PreservedAnalyses HoistChecks::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  llvm::SmallPtrSet<BasicBlock*, 16> seen;
+  bool changed = false;
+  for (bool again = true; again;) {
+    again = false;
+    llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+    for (Loop* loop : loops.getLoopsInPreorder()) {
+      if (!loop->isInnermost() || loop->getHeader()->getName().contains(".checked") ||
+          !seen.insert(loop->getHeader()).second)
+        continue;
+      Nest nest(function, analyses);
+      const std::optional<Plan> plan = nest.widest(loop);
+      if (!plan) continue;
+      for (const Loop* inner : plan->root->getLoopsInPreorder()) seen.insert(inner->getHeader());
+      nest.transform(*plan);
+      analyses.invalidate(function, llvm::PreservedAnalyses::none());
+      again = changed = true;
+      break;
+    }
+  }
+  return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
+}
+
+}  // namespace halyard::jit

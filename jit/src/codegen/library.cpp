@@ -1,0 +1,52 @@
+// The code generator as the compiler library sees it: one function that gives a table.
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "codegen/engine.h"
+#include "shared/codegen_abi.h"
+
+namespace halyard::jit {
+
+namespace {
+
+// Calls `work` with the engine; what it throws, or gives as a reason, is told.
+template <typename Work>
+int with_engine(char* reason, size_t reason_size, Work work) {
+  std::string why;
+  try {
+    Engine* const engine = Engine::get(why);
+    if (engine && work(*engine, why)) return 1;
+  } catch (const std::exception& error) {
+    why = error.what();
+  }
+  std::snprintf(reason, reason_size, "%s", why.c_str());
+  return 0;
+}
+
+int generate(const halyard_jit_function_t* function, void* user, halyard_jit_take_fn take, char* reason,
+             size_t reason_size) {
+  return with_engine(reason, reason_size, [&](Engine& engine, std::string& why) {
+    std::string image;
+    if (!engine.generate(*function, image, why)) return false;
+    take(user, image.data(), image.size());
+    return true;
+  });
+}
+
+int explain(const halyard_jit_function_t* function, const halyard_jit_explanation_t* explanation,
+            char* reason, size_t reason_size) {
+  return with_engine(reason, reason_size, [&](Engine& engine, std::string& why) {
+    return engine.explain(*function, *explanation, why);
+  });
+}
+
+constexpr halyard_jit_codegen_t kTable = {HALYARD_JIT_CODEGEN_ABI, generate, explain};
+
+}  // namespace
+
+}  // namespace halyard::jit
+
+extern "C" __attribute__((visibility("default"))) const halyard_jit_codegen_t* halyard_jit_codegen() {
+  return &halyard::jit::kTable;
+}

@@ -1,0 +1,62 @@
+// Values before loops, and loops in two versions.
+#include "codegen/loops.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
+
+namespace halyard::jit {
+
+namespace {
+
+// LLVM leaves such loops alone when it looks for vectors.
+constexpr const char* kIsVectorized = "llvm.loop.isvectorized";
+
+}  // namespace
+
+bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::ScalarEvolution& evolution,
+                     const llvm::SCEVExpander& expander) {
+  return evolution.isAvailableAtLoopEntry(value, loop) &&
+         expander.isSafeToExpandAt(value, loop->getLoopPreheader()->getTerminator());
+}
+
+llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* suffix,
+                            llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
+  llvm::BasicBlock* const before = loop.getLoopPreheader();
+  llvm::BasicBlock* const start = llvm::SplitBlock(before, before->getTerminator(), &dominators, &loops);
+  llvm::ValueToValueMapTy copies;
+  llvm::SmallVector<llvm::BasicBlock*, 32> copied;
+  llvm::Loop* const copy =
+      llvm::cloneLoopWithPreheader(start, before, &loop, copies, suffix, &loops, &dominators, copied);
+  llvm::remapInstructionsInBlocks(copied, copies);
+  for (llvm::Loop* inner : copy->getLoopsInPreorder()) {
+    llvm::addStringMetadataToLoop(inner, kIsVectorized, 1);
+    llvm::addStringMetadataToLoop(inner, "llvm.loop.unroll.disable", 1);
+  }
+  llvm::SmallVector<llvm::BasicBlock*, 16> exits;
+  loop.getUniqueExitBlocks(exits);
+  for (llvm::BasicBlock* exit : exits) {
+    for (llvm::PHINode& phi : exit->phis()) {
+      const unsigned incoming = phi.getNumIncomingValues();
+      for (unsigned i = 0; i < incoming; ++i) {
+        const auto from = copies.find(phi.getIncomingBlock(i));
+        if (from == copies.end()) continue;
+        const auto value = copies.find(phi.getIncomingValue(i));
+        phi.addIncoming(
+            value == copies.end() ? phi.getIncomingValue(i) : static_cast<llvm::Value*>(value->second),
+            llvm::cast<llvm::BasicBlock>(static_cast<llvm::Value*>(from->second)));
+      }
+    }
+  }
+  before->getTerminator()->eraseFromParent();
+  llvm::BranchInst::Create(start, copy->getLoopPreheader(), condition, before)
+      ->setMetadata(llvm::LLVMContext::MD_prof,
+                    llvm::MDBuilder(before->getContext()).createBranchWeights(1u << 20, 1));
+  return start;
+}
+
+bool is_left_as_it_is(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }
+
+}  // namespace halyard::jit
