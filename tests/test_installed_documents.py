@@ -73,6 +73,8 @@ def check_paths(checks, prefix, document):
     lib = cache("CMAKE_INSTALL_LIBDIR")
     text = document.read_text(encoding="utf-8")
     for path in INSTALLED.findall(text):
+        if re.match("lib/halyard/channels/", path) and not pathlib.Path(BUILD, path).exists():
+            continue  # for an MPI that was not there when this was built
         there = prefix / re.sub(r"^lib/", lib + "/", path)
         checks.check(f"{name}: `{path}`", None if there.exists() else "nothing is there")
     for path in OF_THE_TREE.findall(text):
