@@ -100,9 +100,13 @@ function(halyard_lto_objects target)
     target_compile_options(${target} PRIVATE -flto -ffat-lto-objects)
   endif()
 endfunction()
-# halyard_lto_library(TARGET): links it with link-time optimization.
-function(halyard_lto_library target)
+# halyard_lto_library(TARGET SCRIPT): links it with link-time optimization. A linker script names the functions to put apart.
+function(halyard_lto_library target script)
   set_target_properties(${target} PROPERTIES HALYARD_LTO ON)
+  if(halyard_lto)
+    target_link_options(${target} PRIVATE -ffunction-sections "LINKER:-T,${script}")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+  endif()
 endfunction()
 
 if(HALYARD_FUZZ)
