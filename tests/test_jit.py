@@ -1,14 +1,16 @@
-"""Runs the shared fixtures with kernels and functions of modules compiled (--jit=always); skipped where this build has no
-compiler. The same results are wanted as of interpreted ones."""
+"""Runs the shared fixtures and the conformance suite with kernels and functions of modules compiled (--jit=always); skipped
+where this build has no compiler. The same results are wanted as of interpreted ones."""
+import json
 import os
 import sys
 import tempfile
 
 import vmrun
-from test_fixtures import NOT_FOUND_HERE, OTHERWISE_RULED, run
+from test_fixtures import CHECKS, CHECKS_FOR_X86_64, NOT_FOUND_HERE, OTHERWISE_RULED, run
+from test_fixtures import PROGRAMS as FIXTURES
 
-PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("constants", ["--only", ".vmvx"]), ("vmasm", []), ("../bench/kernels", ["--only", ".vmvx"])]
-CHECKS = ["vmvx"]
+# What a processor without x86-64's instructions can run of each folder.
+PROGRAMS = [*FIXTURES, ("../bench/kernels", ["--only", ".vmvx"])]
 # vm-run that compiles everything: kernels, and functions of modules.
 RUNNER = """#!{python}
 import os, sys
@@ -23,6 +25,7 @@ def main():
     fixtures = vmrun.fixtures()
     if not fixtures:
         vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
+    is_x86_64 = vmrun.processor() == "x86_64"
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         runner = os.path.join(folder, "vm-run")
@@ -30,13 +33,46 @@ def main():
             file.write(RUNNER.format(python=sys.executable, program=os.path.join(vmrun.BIN, "vm-run"),
                                      cache=os.path.join(folder, "cache")))
         os.chmod(runner, 0o755)
-        for programs, only in PROGRAMS:
-            passed, wrong = run(fixtures, "run.py", os.path.join(fixtures, programs), "--skip-device", "vulkan", *only, runner=runner)
+        for programs, elsewhere in PROGRAMS:
+            passed, wrong = run(fixtures, "run.py", os.path.join(fixtures, programs), "--skip-device", "vulkan",
+                                *([] if is_x86_64 else elsewhere), runner=runner)
             failed += bool([line for line in wrong if not any(name in line.split(":")[0] for name in OTHERWISE_RULED)])
             failed += passed == 0
-        for checks in CHECKS:
+        for checks in CHECKS + (CHECKS_FOR_X86_64 if is_x86_64 else []):
             passed, wrong = run(fixtures, "exec/check.py", os.path.join(fixtures, "exec", checks), runner=runner)
             failed += bool([line for line in wrong if not NOT_FOUND_HERE.match(line)]) or passed == 0
+    failed += test_programs(os.path.join(fixtures, "check"), is_x86_64)
+    return failed + conformance()
+
+
+def test_programs(folder, is_x86_64):
+    """vm-check with everything compiled: tests.json says which tests pass."""
+    failed = ran = 0
+    with open(os.path.join(folder, "tests.json"), encoding="utf-8") as file:
+        listed = json.load(file)
+    for entry in listed:
+        for device in ("local-sync", "local-task"):
+            if device not in entry["devices"] or (".llvm-cpu" in entry["module"] and not is_x86_64):
+                continue
+            done = vmrun.run("vm-check", os.path.join(folder, entry["module"]), f"--device={device}", "--jit=always", "--jit_cache=",
+                             "--json")
+            told = json.loads(done.stdout)["modules"][0]["tests"] if done.stdout else []
+            ran += 1
+            if {test["name"]: test["result"][:4] for test in told} != entry["tests"]:
+                print(f"FAILED {entry['module']} on {device}: {done.stdout} {done.stderr}")
+                failed += 1
+    return failed + (ran == 0)
+
+
+def conformance():
+    """The conformance suite on devices that compile the kernels of its cases."""
+    driver = os.path.join(os.environ["HALYARD_BUILD"], "lib", "halyard", "drivers", "halyard-driver-local.so")
+    failed = 0
+    for device in ("local-sync", "local-task"):
+        done = vmrun.run("hal-cts", f"--driver={driver}", f"--device={device}://?jit=always", timeout=600)
+        if done.returncode != 0:
+            print(done.stdout[-4000:], done.stderr[-2000:])
+            failed += 1
     return failed
 
 

@@ -29,7 +29,7 @@ class ExecutableTest : public KernelTest {
     return result;
   }
 };
-HALYARD_ON_EVERY_DEVICE(ExecutableTest);
+HALYARD_ON_EVERY_DEVICE_AND_COMPILED(ExecutableTest);
 
 // ---- What is accepted
 

@@ -107,14 +107,18 @@ inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
   EXPECT_TRUE(::halyard::local_tests::has_code(::halyard::Code::code, __VA_ARGS__))
 
 // An open device and everything needed to use it. Handles are destroyed with the fixture, in reverse order.
-// The test parameter is the kind of device.
+// The test parameter is the kind of device; with kCompiled behind it, kernels are compiled.
+inline constexpr std::string_view kCompiled = "?jit=always";
 class LocalTest : public testing::TestWithParam<const char*>, public driver_tests::Handles {
  public:
   using Options = std::vector<halyard_option_t>;
 
   // `workers`: of devices with workers, independent of the number of processors.
   explicit LocalTest(const char* kind = GetParam(), std::string_view workers = "3")
-      : kind_(kind), workers_(workers), table_(table()) {
+      : kind_(std::string_view(kind).substr(0, std::string_view(kind).find('?'))),
+        compiles_(std::string_view(kind).ends_with(kCompiled)),
+        workers_(workers),
+        table_(table()) {
     const halyard_driver_init_args_t init = {
         .struct_size = sizeof init, .abi_version = 1, .services = &host_.services()};
     EXPECT_OK(host_.take(table_.initialize(&init, &instance_)));
@@ -130,6 +134,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
   halyard_driver_device_t open() { return open(kind_); }
   halyard_driver_device_t open(std::string_view kind, Options options = {}) {
     if (kind == "local-task") options.push_back({text("workers"), text(workers_)});
+    if (compiles_) options.push_back({text("jit"), text("always")});
     const halyard_device_open_args_t args = {.struct_size = sizeof args,
                                              .option_count = static_cast<uint32_t>(options.size()),
                                              .kind = text(kind),
@@ -357,6 +362,7 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
   }
 
   const std::string_view kind_;
+  const bool compiles_;
   const std::string_view workers_;
   Host host_;
   const halyard_driver_table_t& table_;
@@ -370,9 +376,18 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
 
 // Instantiates the tests of a fixture for each kind of device: NAME/local_sync, NAME/local_task.
 inline std::string name_of_kind(const testing::TestParamInfo<const char*>& kind) {
-  return kind.param == std::string_view("local-sync") ? "local_sync" : "local_task";
+  return std::string_view(kind.param).starts_with("local-sync") ? "local_sync" : "local_task";
 }
 #define HALYARD_ON_EVERY_DEVICE(fixture_) \
   INSTANTIATE_TEST_SUITE_P(Devices, fixture_, testing::Values("local-sync", "local-task"), name_of_kind)
+// The same, and once more with compiled kernels, where this build has the compiler.
+#ifdef HALYARD_TEST_COMPILED
+#define HALYARD_ON_EVERY_DEVICE_AND_COMPILED(fixture_)                                                      \
+  HALYARD_ON_EVERY_DEVICE(fixture_);                                                                        \
+  INSTANTIATE_TEST_SUITE_P(Compiled, fixture_,                                                              \
+                           testing::Values("local-sync?jit=always", "local-task?jit=always"), name_of_kind)
+#else
+#define HALYARD_ON_EVERY_DEVICE_AND_COMPILED HALYARD_ON_EVERY_DEVICE
+#endif
 
 }  // namespace halyard::local_tests

@@ -77,7 +77,7 @@ class StopTest : public NativeTest {
     EXPECT_EQ(content<uint32_t>(memory, 1)[0], 77u);
   }
 };
-HALYARD_ON_EVERY_DEVICE(StopTest);
+HALYARD_ON_EVERY_DEVICE_AND_COMPILED(StopTest);
 
 TEST_P(StopTest, TheDeviceSaysThatItLooks) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};
@@ -297,7 +297,7 @@ class KernelMemoryTest : public KernelTest {
     return executable;
   }
 };
-HALYARD_ON_EVERY_DEVICE(KernelMemoryTest);
+HALYARD_ON_EVERY_DEVICE_AND_COMPILED(KernelMemoryTest);
 
 // Keeps a buffer of %i10:11 bytes.
 std::string keeps(uint64_t bytes) {

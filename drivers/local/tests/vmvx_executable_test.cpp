@@ -23,7 +23,7 @@ class VmvxExecutableTest : public KernelTest {
                   "vm.attr @k \"binding_count\" \"1\"\n");
   }
 };
-HALYARD_ON_EVERY_DEVICE(VmvxExecutableTest);
+HALYARD_ON_EVERY_DEVICE_AND_COMPILED(VmvxExecutableTest);
 
 // Adds the first four floats to the next four, by a function of the module and by an instruction.
 constexpr std::string_view kAdd =
