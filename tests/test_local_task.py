@@ -136,6 +136,18 @@ class LocalTask(unittest.TestCase):
                 self.assertEqual((done.returncode, done.stdout), (0, f"EXEC @main\nresult[0]: i32={count}\n"), done.stderr)
 
     def test_whoever_has_nothing_else_to_do_takes_part(self):
+        for attempt in range(10):  # on a busy machine the worker may have no processor for that long
+            threads, both_at_once = self.traced_fills()
+            if "halyard-worker" in threads and both_at_once:
+                break
+        self.assertEqual(len(set(threads)), 2)
+        self.assertIn("halyard-worker", threads)
+        if not vmrun.is_emulated():  # the emulator names the thread of its own program
+            self.assertIn("vm-run", threads)
+        self.assertTrue(both_at_once, "none ran at once")
+
+    def traced_fills(self):
+        """Pairs of fills on two threads: the thread of each, and whether those of a pair ran at once, where they can."""
         rounds = 500
         with vmrun.temporary_folder() as folder:
             vmrun.assemble(FILLS, folder)
@@ -146,12 +158,8 @@ class LocalTask(unittest.TestCase):
         fills = sorted((piece for piece in trace.slices() if piece.name == "fill"), key=lambda piece: piece.begin)
         self.assertEqual(len(fills), 2 * rounds)
         threads = [trace.tracks[piece.track].name for piece in fills]
-        self.assertIn("halyard-worker", threads)
-        self.assertEqual(len(set(threads)), 2)
-        if not vmrun.is_emulated():  # the emulator names the thread of its own program
-            self.assertIn("vm-run", threads)
-        if len(os.sched_getaffinity(0)) > 1:
-            self.assertTrue(any(fills[i].track != fills[i + 1].track for i in range(0, len(fills), 2)), "none ran at once")
+        both = any(fills[i].track != fills[i + 1].track for i in range(0, len(fills), 2))
+        return threads, both or len(os.sched_getaffinity(0)) == 1
 
     @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
     def test_is_listed(self):

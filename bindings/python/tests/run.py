@@ -28,6 +28,9 @@ def sanitizer_library(extension):
     return None
 
 
+NOTHING_RAN = 5  # pytest's: a file is skipped as a whole where the package that it tests with is not installed
+
+
 def has_pytest(python):
     return pathlib.Path(python).exists() and subprocess.run([python, "-c", "import pytest"], capture_output=True).returncode == 0
 
@@ -48,7 +51,8 @@ def main():
         environment |= {"LD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0:" + os.environ.get("ASAN_OPTIONS", ""),
                         "PYTHONMALLOC": "malloc"}
     files = sys.argv[1:] or sorted(str(file) for file in FOLDER.glob("test_*.py"))
-    return subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files], env=environment).returncode
+    code = subprocess.run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files], env=environment).returncode
+    return 77 if code == NOTHING_RAN else code
 
 
 if __name__ == "__main__":
