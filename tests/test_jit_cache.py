@@ -1,5 +1,6 @@
 """The folder in which compiled functions are kept (--jit_cache): found again, never trusted where others could have written,
 bounded, and shared by processes. Skipped where this build has no compiler."""
+import glob
 import os
 import re
 import subprocess
@@ -181,6 +182,18 @@ def main():
             found = count(done.stderr, "from the cache")
             checks.check(f"{math} math", None if "f32=45" in done.stdout and found == from_cache else
                          f"expected 45 and {from_cache} from the cache, found {found}", done)
+
+        # Addresses differ from process to process; keys have none of those of constants, types, calls and messages.
+        for example in sorted(glob.glob(os.path.join(vmrun.SOURCE, "examples", "*.vmasm"))):
+            with open(example, encoding="utf-8") as file:
+                lines = re.findall(r"^// run: vm-run (.*)$", file.read(), re.MULTILINE)
+            for line in lines[:1]:
+                name, words = os.path.basename(example), [*line.split(), "--jit=always", "--print_stats", f"--jit_cache={folder}/examples"]
+                first, second = vmrun.run("vm-run", *words), vmrun.run("vm-run", *words)
+                functions = count(first.stderr, "functions")
+                checks.check(f"{name}: compiled", None if functions else "nothing was", first)
+                checks.check(f"{name}: found again", None if count(second.stderr, "from the cache") == functions and
+                             second.stdout == first.stdout else "not everything was", second)
     return checks.finish()
 
 
