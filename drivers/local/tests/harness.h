@@ -382,9 +382,9 @@ inline std::string name_of_kind(const testing::TestParamInfo<const char*>& kind)
   INSTANTIATE_TEST_SUITE_P(Devices, fixture_, testing::Values("local-sync", "local-task"), name_of_kind)
 // The same, and once more with compiled kernels, where this build has the compiler.
 #ifdef HALYARD_TEST_COMPILED
-#define HALYARD_ON_EVERY_DEVICE_AND_COMPILED(fixture_)                                                      \
-  HALYARD_ON_EVERY_DEVICE(fixture_);                                                                        \
-  INSTANTIATE_TEST_SUITE_P(Compiled, fixture_,                                                              \
+#define HALYARD_ON_EVERY_DEVICE_AND_COMPILED(fixture_) \
+  HALYARD_ON_EVERY_DEVICE(fixture_);                   \
+  INSTANTIATE_TEST_SUITE_P(Compiled, fixture_,         \
                            testing::Values("local-sync?jit=always", "local-task?jit=always"), name_of_kind)
 #else
 #define HALYARD_ON_EVERY_DEVICE_AND_COMPILED HALYARD_ON_EVERY_DEVICE

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -48,7 +49,7 @@ Result<std::unique_ptr<PlacedCode>> PlacedCode::place(const Image& image, const 
   placed->memory_ = memory;
   placed->size_ = image.code.size();
   char* const code = static_cast<char*>(memory);
-  std::memcpy(code, image.code.data(), image.code.size());
+  std::ranges::copy(image.code, code);
   std::vector<uint64_t> addresses;
   for (const std::string& symbol : image.symbols) {
     const void* const address = symbol == kImage                 ? memory
