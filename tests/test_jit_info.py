@@ -133,6 +133,11 @@ def main():
             line = compiler_line(done)
             checks.check(name, None if line.startswith("compiler: none; ") and text in line and other in line
                          else f"found {line!r}", done)
+        with open(other, "wb") as file:
+            file.write(good)
+        line = compiler_line(vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib)))
+        checks.check("without a code generator", None if line.startswith("compiler: none; ") and "-codegen.so' is missing" in line
+                     else f"found {line!r}")
         os.remove(other)
         done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
         checks.check("none", None if "everything is interpreted" in compiler_line(done) else f"found {compiler_line(done)!r}", done)

@@ -25,6 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char kFile[] = "halyard-jit-llvm.so";
+constexpr char kCodegenFile[] = "halyard-jit-llvm-codegen.so";  // beside it
 constexpr PluginKind kCompilerPlugin = {.what = "compiler",
                                         .abi = "compiler ABI",
                                         .note_type = HALYARD_NOTE_TYPE_COMPILER,
@@ -102,6 +103,11 @@ Result<Compiler::Description> Compiler::look_for() {
                   "install the one of the same build",
                   path, note.abi, int{HALYARD_JIT_ABI},
                   note.abi == HALYARD_JIT_ABI ? ", and another format of decoded code" : "");
+    if (const fs::path codegen = fs::path(path).replace_filename(kCodegenFile); !fs::exists(codegen, error))
+      return fail(Code::NOT_FOUND,
+                  "compiler '{}' has no code generator: '{}' is missing; install it, or everything is "
+                  "interpreted",
+                  path, codegen.string());
     return Description{std::string(padded_text(note.compiler)), path};
   }
   return fail(Code::NOT_FOUND, "there is no compiler '{}' (looked for {}); everything is interpreted", kFile,

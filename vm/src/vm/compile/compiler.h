@@ -1,5 +1,6 @@
 // Compiler: the library that compiles functions, halyard-jit-llvm.so, opened when something is first to be
-// compiled. It lies in the folder above the drivers' and is never closed.
+// compiled. It lies in the folder above the drivers' and is never closed. halyard-jit-llvm-codegen.so, with
+// LLVM, lies beside it, and is opened by it when something is not in the cache.
 #pragma once
 
 #include <string>
@@ -24,7 +25,8 @@ class Compiler {
     std::string path;
   };
   // What the note of that library says; nothing of it runs, and LLVM is not loaded. Looked for once.
-  // NOT_FOUND and INCOMPATIBLE as from find(); INVALID_ARGUMENT: the file is damaged. Any thread.
+  // NOT_FOUND (also where there is no code generator) and INCOMPATIBLE as from find(); INVALID_ARGUMENT: the
+  // file is damaged. Any thread.
   static Result<const Description*> describe();
 
   // Counters of this process, for all libraries that contain the VM; zero if no compiler is loaded.
