@@ -3,6 +3,7 @@ of functions. Skipped where this build has no compiler."""
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -141,8 +142,33 @@ def main():
         os.remove(other)
         done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
         checks.check("none", None if "everything is interpreted" in compiler_line(done) else f"found {compiler_line(done)!r}", done)
+        named(checks, module)
     explained(checks)
     return checks.finish()
+
+
+def named(checks, module):
+    """Functions by name, in perf and gdb, for those who ask."""
+    command = [os.path.join(vmrun.BIN, "vm-run"), f"--module={module}", "--function=f", "--jit=always", "--jit_cache="]
+    for wanted, names in [("perf", "perf"), ("perf", "gdb,perf"), ("", "gdb"), ("", "")]:
+        process = subprocess.Popen(command, env={**os.environ, "HALYARD_JIT_NAMES": names}, stdout=subprocess.DEVNULL)
+        process.wait(timeout=vmrun.TIMEOUT)
+        path = f"/tmp/perf-{process.pid}.map"
+        told = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
+        found = re.fullmatch(r"[0-9a-f]+ [0-9a-f]+ m\.f\n", told)
+        checks.check(f"HALYARD_JIT_NAMES={names}: perf", None if bool(found) == bool(wanted) else f"found {told!r}")
+        if told:
+            os.remove(path)
+    if not shutil.which("gdb"):
+        return
+    done = subprocess.run(["gdb", "-q", "-batch", "-nx", "-ex", "set breakpoint pending on", "-ex", "set debuginfod enabled off",
+                           "-ex", "break m.f", "-ex", "run", "-ex", "bt", "--args", *command],
+                          env={**os.environ, "HALYARD_JIT_NAMES": "gdb"}, capture_output=True, text=True, timeout=4 * vmrun.TIMEOUT)
+    if "Couldn't get registers" in done.stderr or "ptrace" in done.stderr:
+        return  # a system that lets nobody trace
+    # gdb takes the dot for another language's, and writes m[f].
+    checks.check("gdb stops in it, and knows who called it", None if re.search(r"^#0 .* in m(\.f|\[f\])", done.stdout, re.MULTILINE) and
+                 "halyard_call_invoke" in done.stdout else f"found {done.stdout!r} {done.stderr!r}")
 
 
 def explained(checks):
