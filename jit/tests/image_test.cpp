@@ -24,6 +24,14 @@ Image example() {
 
 void put_ref(void**, void*) {}
 int helper = 0;
+halyard_jit_host_t host_with(std::span<const void* const> helpers) {
+  return {.struct_size = sizeof(halyard_jit_host_t),
+          .put_ref = put_ref,
+          .buffer_type = nullptr,
+          .list_type = nullptr,
+          .helpers = helpers.data(),
+          .helper_count = helpers.size()};
+}
 
 TEST(Image, ComesBackAsItWas) {
   const std::string bytes = example().to_bytes();
@@ -81,13 +89,7 @@ TEST(Image, WithoutCodeIsRefused) {
 
 TEST(PlacedCode, HasTheAddressesOfItsSymbols) {
   const void* const helpers[] = {nullptr, nullptr, nullptr, &helper};
-  const halyard_jit_host_t host = {.struct_size = sizeof host,
-                                   .put_ref = put_ref,
-                                   .buffer_type = nullptr,
-                                   .list_type = nullptr,
-                                   .helpers = helpers,
-                                   .helper_count = std::size(helpers)};
-  const auto placed = PlacedCode::place(example(), host);
+  const auto placed = PlacedCode::place(example(), host_with(helpers));
   ASSERT_TRUE(placed) << placed.error().text();
   const char* const code = static_cast<const char*>((*placed)->entry()) - 8;
   uint64_t words[4];
@@ -100,18 +102,12 @@ TEST(PlacedCode, HasTheAddressesOfItsSymbols) {
 
 TEST(PlacedCode, WithoutASymbolIsRefused) {
   const void* const helpers[] = {&helper, nullptr};
-  const halyard_jit_host_t host = {.struct_size = sizeof host,
-                                   .put_ref = put_ref,
-                                   .buffer_type = nullptr,
-                                   .list_type = nullptr,
-                                   .helpers = helpers,
-                                   .helper_count = std::size(helpers)};
   for (const std::string& name :
        {helper_name(1), helper_name(2), std::string("halyard_op_"), std::string("halyard_op_0x"),
         std::string(kListType), std::string("no_such_function_anywhere"), std::string("_ZGVeN16v_nothing")}) {
     Image image = example();
     image.symbols[2] = name;
-    const auto placed = PlacedCode::place(image, host);
+    const auto placed = PlacedCode::place(image, host_with(helpers));
     ASSERT_FALSE(placed) << name;
     EXPECT_EQ(placed.error().code(), Code::NOT_FOUND);
     EXPECT_NE(placed.error().message().find("'" + name + "'"), std::string::npos) << placed.error().message();

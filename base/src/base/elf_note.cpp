@@ -173,4 +173,24 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
               kind.what, HALYARD_NOTE_OWNER, kind.what, kind.note_macro);
 }
 
+std::string find_build_id(std::span<const uint8_t> file) {
+  const auto header = read_at<Elf64_Ehdr>(file, 0);
+  for (uint64_t i = 0; header && i < header->e_phnum; ++i) {
+    const auto segment = read_at<Elf64_Phdr>(file, header->e_phoff + i * sizeof(Elf64_Phdr));
+    if (!segment || segment->p_type != PT_NOTE) continue;
+    const auto notes = slice(file, segment->p_offset, segment->p_filesz);
+    for (uint64_t at = 0; notes;) {
+      const auto note = read_at<Elf64_Nhdr>(*notes, at);
+      if (!note) break;
+      const uint64_t description_at = at + sizeof *note + padded(note->n_namesz, 4);
+      const auto description = slice(*notes, description_at, note->n_descsz);
+      if (!description) break;
+      if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == sizeof ELF_NOTE_GNU)
+        return {description->begin(), description->end()};
+      at = description_at + padded(note->n_descsz, 4);
+    }
+  }
+  return {};
+}
+
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// Reads the note of a plugin from the bytes of an untrusted file.
+// Reads notes from the bytes of an untrusted ELF file: that of a plugin, and the linker's build id.
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,8 @@ namespace halyard {
 // newer type of note. `path` is for messages.
 Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const std::string& path,
                                            const PluginKind& kind);
+
+// The linker's digest of the file's contents, NT_GNU_BUILD_ID; empty: there is none, or the file is damaged.
+std::string find_build_id(std::span<const uint8_t> file);
 
 }  // namespace halyard

@@ -1,27 +1,20 @@
 // The code generator as the compiler library sees it: one function that gives a table.
-#include <cstdio>
-#include <exception>
 #include <string>
 
 #include "codegen/engine.h"
 #include "shared/codegen_abi.h"
+#include "shared/told.h"
 
 namespace halyard::jit {
 
 namespace {
 
-// Calls `work` with the engine; what it throws, or gives as a reason, is told.
 template <typename Work>
 int with_engine(char* reason, size_t reason_size, Work work) {
-  std::string why;
-  try {
+  return told(reason, reason_size, [&](std::string& why) {
     Engine* const engine = Engine::get(why);
-    if (engine && work(*engine, why)) return 1;
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
-  std::snprintf(reason, reason_size, "%s", why.c_str());
-  return 0;
+    return engine && work(*engine, why);
+  });
 }
 
 int generate(const halyard_jit_function_t* function, void* user, halyard_jit_take_fn take, char* reason,

@@ -2,29 +2,16 @@
 #include <llvm/Config/llvm-config.h>
 
 #include <cstdio>
-#include <exception>
 #include <string>
 
 #include "front/compile.h"
 #include "halyard/abi.h"
+#include "shared/told.h"
 #include "vm/compile/words.h"
 
 namespace halyard::jit {
 
 namespace {
-
-// What `work` throws, or gives as a reason, is told.
-template <typename Work>
-int told(char* reason, size_t reason_size, Work work) {
-  std::string why;
-  try {
-    if (work(why)) return 1;
-  } catch (const std::exception& error) {
-    why = error.what();
-  }
-  std::snprintf(reason, reason_size, "%s", why.c_str());
-  return 0;
-}
 
 int compile(const halyard_jit_function_t* function, const halyard_jit_host_t* host, const char* cache,
             halyard_jit_code_t* code, char* reason, size_t reason_size) {
