@@ -5,11 +5,12 @@ should take as long on two threads as on one.
 usage: benchmarks/large.py [--json] [--rounds=N] [--only=TEXT] [--keep-cache] [--realtime] [--build=FOLDER]
 
 Every row runs N rounds, one thread and two in turns; of each counts the median. The first result of a process is measured from
-its start until the result is printed; from the shortest time the shortest warm call is taken off, since what else the machine
-does only adds, and often more than the difference is. Weights are mapped; they are read anew from the disk before, as after a
-restart, unless --keep-cache is given: files that have just been written lie in small pieces in memory, and mapping them takes
-ten times as long. --realtime, for root, is for machines that do other things as well. VMVX kernels run twice, interpreted and
-compiled; compiled code is in the cache when a process starts, as after a first run.
+its start until the result is printed, in turns with a warm call; from the lower quartile of the one the lower quartile of the
+other is taken off: what else the machine does only adds, often more than the difference is, and the shortest time of all may be
+luck. Weights are mapped; they are read anew from the disk before, as after a restart, unless --keep-cache is given: files that
+have just been written lie in small pieces in memory, and mapping them takes ten times as long. --realtime, for root, is for
+machines that do other things as well. VMVX kernels run twice, interpreted and compiled; compiled code is in the cache when a
+process starts, as after a first run.
 """
 
 import argparse
@@ -24,7 +25,6 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
-LEAST_ROUNDS_TIME = 1.0  # seconds: rows with longer calls have three rounds
 
 BERT_INPUTS = [f"@berttiny.0.in{i}.npy" for i in range(3)]
 MLP_INPUTS = [f"@mlp.0.in{i}.npy" for i in range(5)]
@@ -77,14 +77,13 @@ class Runner:
         return self.folder if row[4] else self.fixtures
 
     def warm_call(self, row, threads, seconds):
-        """Seconds: the median, and the least."""
+        """The median in seconds."""
         done = subprocess.run([*self.command("vm-bench", row, threads), "--benchmark_filter=^BM_", "--benchmark_format=json",
                                f"--benchmark_min_time={seconds}"], cwd=self.where(row), capture_output=True, text=True,
                               **self.options)
         if done.returncode != 0:
             sys.exit(f"{' '.join(done.args)} failed: {done.stderr}")
-        measured = json.loads(done.stdout)["benchmarks"][0]
-        return measured["median"], measured["min"]
+        return json.loads(done.stdout)["benchmarks"][0]["median"]
 
     def first_result(self, row, threads):
         """Seconds until it is printed, and MiB at most in memory."""
@@ -101,29 +100,28 @@ class Runner:
         return printed - begin, usage.ru_maxrss / 1024
 
 
+def lower_quartile(values):
+    return statistics.quantiles(values, n=4, method="inclusive")[0]
+
+
 def measure(runner, row, rounds):
     seconds = 1.0 if row[5] == "auto" else 0.2  # what is hot is compiled after the first 0.2
     warm = {threads: [] for threads in THREADS}
     first = {threads: [] for threads in THREADS}
     peak = 0
-    done = 0
-    while done < rounds:
-        for threads in THREADS if done % 2 == 0 else reversed(THREADS):
+    for number in range(rounds):
+        for threads in THREADS if number % 2 == 0 else reversed(THREADS):
             warm[threads].append(runner.warm_call(row, threads, seconds))
             if row[4]:
-                for _ in range(3 if warm[threads][-1][0] < LEAST_ROUNDS_TIME else 1):
-                    taken, memory = runner.first_result(row, threads)
-                    first[threads].append(taken)
-                    peak = max(peak, memory)
-        if warm[THREADS[0]][0][0] > LEAST_ROUNDS_TIME:
-            rounds = min(rounds, 3)
-        done += 1
-    one, two = (statistics.median(median for median, _ in warm[threads]) for threads in THREADS)
+                taken, memory = runner.first_result(row, threads)
+                first[threads].append(taken)
+                peak = max(peak, memory)
+    one, two = (statistics.median(warm[threads]) for threads in THREADS)
     result = {"name": row[0], "one": one, "two": two, "ratio": two / one,
               "most_ratio": MOST_RATIO["large" if row[4] else "small"]}
     if row[4]:
         result |= {"peak": peak, "most_peak": large.MOST_MEMORY[row[4]], "most_first": MOST_FIRST,
-                   **{f"first_{name}": min(first[threads]) - min(least for _, least in warm[threads])
+                   **{f"first_{name}": lower_quartile(first[threads]) - lower_quartile(warm[threads])
                       for threads, name in zip(THREADS, ("one", "two"))}}
     return result
 
@@ -144,7 +142,7 @@ def print_row(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=15, help="15 unless said otherwise, 2 at least")
     parser.add_argument("--only", default="", help="rows with this in their name")
     parser.add_argument("--keep-cache", action="store_true", help="leave weights in memory as they are")
     parser.add_argument("--realtime", action="store_true", help="at real-time priority; for root")

@@ -12,10 +12,10 @@ namespace halyard::local {
 
 namespace {
 
-// Threads that help with a dispatch whose duration is not known. To measure its first workgroup alone would
-// cost much of what sharing saves, where there are few.
+// Threads that help with a dispatch whose duration is not known: all, as if it were long. Waking them for a
+// short one costs microseconds, once for each kernel; to measure its first workgroup while they are idle
+// would cost as long as that workgroup takes, which may be milliseconds.
 uint32_t helpers_unmeasured(uint64_t workgroups, const Execution& execution) {
-  if (workgroups == 1 || workgroups > 2 * uint64_t{execution.thread_pool->limit()}) return 0;
   return static_cast<uint32_t>(std::min<uint64_t>(workgroups - 1, execution.thread_pool->idle_threads()));
 }
 

@@ -22,6 +22,8 @@ constexpr std::string_view kSlow =
     "  %i10 = vm.const.i32 1\n  %i11 = vm.const.i32 100\n  vm.br ^bb1\n"
     "^bb1:\n  %i11 = vm.sub.i32 %i11, %i10\n  vm.cond_br %i11, ^bb1, ^bb2\n^bb2:\n";
 
+std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
+
 class BatchTest : public KernelTest {
  public:
   BatchTest() : KernelTest("local-task", "3") {}
@@ -78,6 +80,28 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
     EXPECT_GE(workers, 1);
     EXPECT_LE(workers, 3);
     return workers > 1;
+  }));
+}
+
+// No thread measures the first workgroup while the others are idle: its span would be one more on that
+// thread. Sometimes the other threads get no processor, or have not yet ended the run before.
+TEST_F(BatchTest, TheFirstRunOfAKernelIsSharedFromItsFirstWorkgroup) {
+  const std::string source = slow_kernel(kCount);
+  constexpr uint32_t kWorkgroups = 20000;
+  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  EXPECT_TRUE(comes_true([&] {
+    Executable executable = load(source);
+    std::mutex mutex;
+    std::multiset<std::thread::id> spans;
+    host_.trace([&](const halyard_trace_span_t& span) {
+      if (name_of(span) != "k") return;
+      const std::lock_guard lock(mutex);
+      spans.insert(std::this_thread::get_id());
+    });
+    EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+    host_.trace([](const halyard_trace_span_t&) {});
+    const size_t threads = std::set(spans.begin(), spans.end()).size();
+    return threads > 1 && spans.size() == threads;
   }));
 }
 
@@ -183,8 +207,6 @@ class Meeting {
   std::condition_variable changed_;
   std::set<std::thread::id> there_;
 };
-
-std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
 
 // A list of dispatches separated by barriers, about 45 us each: too short to wake a thread for one.
 class SmallWorkTest : public BatchTest {
