@@ -14,14 +14,9 @@ namespace halyard::modules {
 
 namespace {
 
-constexpr size_t kPiece = size_t{2} << 20;  // bytes at a time: threads that map memory wait for one chunk
-constexpr size_t kInOneStep = kPiece * 4;   // well below a millisecond
-
-#ifdef MADV_POPULATE_READ
-constexpr int kPopulate = MADV_POPULATE_READ;
-#else
-constexpr int kPopulate = 22;  // Linux 5.14
-#endif
+constexpr size_t kPiece = size_t{2} << 20;          // bytes of which mincore() is asked at once
+constexpr size_t kInOneStep = kPiece * 4;           // below a millisecond
+constexpr size_t kMappedAtOnce = size_t{64} << 10;  // bytes that the kernel maps around a touched one
 
 }  // namespace
 
@@ -59,22 +54,28 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
     loop.post(*this);
   }
 
-  // False if continuing is pointless.
+  // False if continuing is pointless. Reads bytes instead of calling madvise(MADV_POPULATE_READ), which holds
+  // the lock of the address space all the time: each mmap() of the program, and so malloc(), waits for it.
   static bool touch(const Range& range) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-    const auto address = reinterpret_cast<uintptr_t>(range.bytes.data());
-    const uintptr_t end = (address + range.bytes.size() + page - 1) / page * page;
-    unsigned char resident[kPiece / 4096];
-    for (uintptr_t at = address / page * page; at < end; at += kPiece) {
-      const size_t size = std::min<size_t>(kPiece, end - at);
-      auto* const bytes = reinterpret_cast<void*>(at);
-      if (mincore(bytes, size, resident) != 0) return false;
-      const auto pages = std::span(resident).first(size / page);
-      if (!std::ranges::all_of(pages, [](unsigned char bits) { return (bits & 1) != 0; })) continue;
-      if (madvise(bytes, size, kPopulate) != 0) return false;
+    auto at = reinterpret_cast<uintptr_t>(range.bytes.data());
+    const uintptr_t end = at + range.bytes.size();
+    while (at < end) {
+      const uintptr_t next = std::min(after(at, kPiece), end);
+      const uintptr_t first = at / page * page;
+      unsigned char resident[kPiece / 4096];
+      if (mincore(reinterpret_cast<void*>(first), next - first, resident) != 0) return false;
+      const auto pages = std::span(resident).first((next - first + page - 1) / page);
+      const bool all = std::ranges::all_of(pages, [](unsigned char bits) { return (bits & 1) != 0; });
+      for (; all && at < next; at = after(at, kMappedAtOnce))
+        static_cast<void>(*reinterpret_cast<const volatile uint8_t*>(at));
+      at = next;
     }
     return true;
   }
+
+  // The next multiple of `size`.
+  static uintptr_t after(uintptr_t address, size_t size) { return (address / size + 1) * size; }
 };
 
 const ObjectType ParameterPages::Work::kType = object_type<Work>("parameter_pages");

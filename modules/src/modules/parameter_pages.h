@@ -31,7 +31,7 @@ class ParameterPages {
   // Drops the remaining pages. Does not wait for the loop.
   ~ParameterPages();
 
-  // Returns at once. Any thread. On old kernels it has no effect: the program touches its pages itself.
+  // Returns at once. Any thread.
   void prepare(std::vector<Range> ranges);
 
  private:
