@@ -142,12 +142,14 @@ def print_row(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=15, help="15 unless said otherwise, 2 at least")
+    parser.add_argument("--rounds", type=int, default=15, help="15 unless said otherwise")
     parser.add_argument("--only", default="", help="rows with this in their name")
     parser.add_argument("--keep-cache", action="store_true", help="leave weights in memory as they are")
     parser.add_argument("--realtime", action="store_true", help="at real-time priority; for root")
     parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
     arguments = parser.parse_args()
+    if arguments.rounds < 2:
+        parser.error(f"--rounds: expected 2 at least, since quartiles are compared; found {arguments.rounds}")
     os.environ["HALYARD_BUILD"], os.environ["HALYARD_SOURCE"] = str(arguments.build.resolve()), str(SOURCE)
     sys.path.insert(0, str(SOURCE / "tests"))
     global large
