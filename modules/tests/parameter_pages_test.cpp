@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -74,7 +73,6 @@ class ParameterPagesTest : public testing::Test {
 
 TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
   if (!has_processors()) GTEST_SKIP() << "one processor: nobody could work beside the program";
-  if (std::getenv("HALYARD_EMULATED")) GTEST_SKIP() << "qemu ignores madvise(MADV_POPULATE_READ)";
   const size_t written = ParameterPages::kWorthIt + 4 * kMegabyte;
   const size_t size = written + 16 * kMegabyte;
   make_file(size, written);
@@ -104,7 +102,6 @@ TEST_F(ParameterPagesTest, AFewAreLeftToTheProgram) {
 
 TEST_F(ParameterPagesTest, SeveralCallsCountTogether) {
   if (!has_processors()) GTEST_SKIP() << "one processor: nobody could work beside the program";
-  if (std::getenv("HALYARD_EMULATED")) GTEST_SKIP() << "qemu ignores madvise(MADV_POPULATE_READ)";
   make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
   ParameterPages all(Loop::create());
   const size_t half = ParameterPages::kWorthIt / 2;

@@ -65,11 +65,9 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
       const uintptr_t first = at / page * page;
       unsigned char resident[kPiece / 4096];
       if (mincore(reinterpret_cast<void*>(first), next - first, resident) != 0) return false;
-      const auto pages = std::span(resident).first((next - first + page - 1) / page);
-      const bool all = std::ranges::all_of(pages, [](unsigned char bits) { return (bits & 1) != 0; });
-      for (; all && at < next; at = after(at, kMappedAtOnce))
-        static_cast<void>(*reinterpret_cast<const volatile uint8_t*>(at));
-      at = next;
+      for (; at < next; at = after(at, kMappedAtOnce))
+        if ((resident[(at - first) / page] & 1) != 0)
+          static_cast<void>(*reinterpret_cast<const volatile uint8_t*>(at));
     }
     return true;
   }
