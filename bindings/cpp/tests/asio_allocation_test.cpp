@@ -1,5 +1,6 @@
 // A warm call allocates nothing: neither these headers nor Asio nor libhalyard. Counted by replacing operator
 // new for the process, libhalyard included.
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <new>
@@ -103,22 +104,28 @@ TEST_F(AsioAllocation, NoneForCoroutines) {
   EXPECT_EQ(after - before, 0u);
 }
 
-// Calls that wait, and are woken by a thread that does not run the io_context; with a deadline each.
+// Calls that wait, and are woken by a thread that does not run the io_context; with a deadline each. If that
+// thread has not quite ended one call when the next begins, libhalyard allocates for two, and keeps that: it may
+// happen in one round, but not in each.
 TEST_F(AsioAllocation, NoneForCallsThatWait) {
   auto call = AsyncCall::create(io.get_executor(), program.context);
+  constexpr int kRounds = 5, kCalls = kWarm + kRounds * kCounted;
   std::vector<Fence> fences;
-  for (int i = 0; i < kWarm + kCounted; ++i) fences.push_back(Fence::create(program.device));
+  for (int i = 0; i < kCalls; ++i) fences.push_back(Fence::create(program.device));
   std::atomic<int> begun = 0;
   std::thread signaller([&] {
-    for (int i = 0; i < kWarm + kCounted; ++i) {
+    for (int i = 0; i < kCalls; ++i) {
       while (begun <= i) std::this_thread::yield();
       fences[static_cast<size_t>(i)].signal();
     }
   });
-  uint64_t before = 0, after = 0;
+  uint64_t before = 0, least = UINT64_MAX;
   const auto go = [&]() -> net::awaitable<void> {
-    for (int i = 0; i < kWarm + kCounted; ++i) {
-      if (i == kWarm) before = allocations;
+    for (int i = 0; i < kCalls; ++i) {
+      if (i >= kWarm && (i - kWarm) % kCounted == 0) {
+        if (i > kWarm) least = std::min(least, allocations - before);
+        before = allocations;
+      }
       call.expires_after(1h);
       // Begins before the signaller goes on, as this thread does both.
       net::post(io, [&] { ++begun; });
@@ -126,12 +133,12 @@ TEST_F(AsioAllocation, NoneForCallsThatWait) {
           call, wait, arguments(fences[static_cast<size_t>(i)], -1), net::use_awaitable);
       if (code != 0) ADD_FAILURE() << code;
     }
-    after = allocations;
+    least = std::min(least, allocations - before);
   };
   net::co_spawn(io, go(), net::detached);
   io.run();
   signaller.join();
-  EXPECT_EQ(after - before, 0u);
+  EXPECT_EQ(least, 0u);
 }
 
 }  // namespace
