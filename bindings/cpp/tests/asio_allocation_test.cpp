@@ -105,8 +105,8 @@ TEST_F(AsioAllocation, NoneForCoroutines) {
 }
 
 // Calls that wait, and are woken by a thread that does not run the io_context; with a deadline each. If that
-// thread has not quite ended one call when the next begins, libhalyard allocates for two, and keeps that: it may
-// happen in one round, but not in each.
+// thread has not quite ended one call when the next begins, libhalyard allocates for two, and keeps that: it
+// may happen in one round, but not in each.
 TEST_F(AsioAllocation, NoneForCallsThatWait) {
   auto call = AsyncCall::create(io.get_executor(), program.context);
   constexpr int kRounds = 5, kCalls = kWarm + kRounds * kCounted;
