@@ -10,17 +10,6 @@
 
 namespace halyard::local {
 
-namespace {
-
-// Threads that help with a dispatch whose duration is not known: all, as if it were long. Waking them for a
-// short one costs microseconds, once for each kernel; to measure its first workgroup while they are idle
-// would cost as long as that workgroup takes, which may be milliseconds.
-uint32_t helpers_unmeasured(uint64_t workgroups, const Execution& execution) {
-  return static_cast<uint32_t>(std::min<uint64_t>(workgroups - 1, execution.thread_pool->idle_threads()));
-}
-
-}  // namespace
-
 Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& execution) {
   if (!execution.thread_pool || is_sequential(command)) return run_alone(command, execution);
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
@@ -28,12 +17,14 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   if (total == 0) return {};
   Cost& cost = command.executable->workgroup_cost(command.function);
   const bool may_share = total > 1;
-  const bool is_measured = !may_share || cost.is_known();
-  uint64_t each = !may_share ? 0 : is_measured ? cost.value() : kLongestCost;
+  // A kernel that has not run yet counts as long: to wake threads for a short one costs microseconds, once;
+  // to measure its first workgroup while they are idle costs as long as that takes, which may be
+  // milliseconds.
+  uint64_t each = cost.is_known() ? cost.value() : std::max<uint64_t>(kLongestCost / total, 1);
   const auto helpers_with = [&](uint64_t workgroups) {
     return helpers_for({cost_of(each, workgroups), std::min(each, kLongestCost), workgroups}, execution);
   };
-  uint32_t helpers = is_measured ? helpers_with(total) : helpers_unmeasured(total, execution);
+  uint32_t helpers = helpers_with(total);
   Tile tile = {0, total};
   if (helpers == 0) {
     const Stopwatch watch(true);

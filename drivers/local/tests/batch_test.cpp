@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <thread>
+#include <utility>
 
 #include "allocation_count.h"
 #include "kernels.h"
@@ -23,6 +24,39 @@ constexpr std::string_view kSlow =
     "^bb1:\n  %i11 = vm.sub.i32 %i11, %i10\n  vm.cond_br %i11, ^bb1, ^bb2\n^bb2:\n";
 
 std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
+
+// The threads that run kernels, while it exists.
+class KernelThreads {
+ public:
+  explicit KernelThreads(Host& host) : host_(host) {
+    host_.trace([this](const halyard_trace_span_t& span) {
+      if (name_of(span) != "k") return;
+      const std::lock_guard lock(mutex_);
+      spans_.insert(std::this_thread::get_id());
+    });
+  }
+  KernelThreads(const KernelThreads&) = delete;
+  KernelThreads& operator=(const KernelThreads&) = delete;
+  ~KernelThreads() {
+    host_.trace([](const halyard_trace_span_t&) {});
+  }
+
+  struct Count {
+    size_t spans = 0;
+    size_t threads = 0;
+  };
+  // Since the last call.
+  Count take() {
+    const std::lock_guard lock(mutex_);
+    const auto spans = std::exchange(spans_, {});
+    return {spans.size(), std::set(spans.begin(), spans.end()).size()};
+  }
+
+ private:
+  Host& host_;
+  std::mutex mutex_;
+  std::multiset<std::thread::id> spans_;
+};
 
 class BatchTest : public KernelTest {
  public:
@@ -89,19 +123,12 @@ TEST_F(BatchTest, TheFirstRunOfAKernelIsSharedFromItsFirstWorkgroup) {
   const std::string source = slow_kernel(kCount);
   constexpr uint32_t kWorkgroups = 20000;
   Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  KernelThreads kernels(host_);
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
-    std::mutex mutex;
-    std::multiset<std::thread::id> spans;
-    host_.trace([&](const halyard_trace_span_t& span) {
-      if (name_of(span) != "k") return;
-      const std::lock_guard lock(mutex);
-      spans.insert(std::this_thread::get_id());
-    });
     EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
-    host_.trace([](const halyard_trace_span_t&) {});
-    const size_t threads = std::set(spans.begin(), spans.end()).size();
-    return threads > 1 && spans.size() == threads;
+    const auto [spans, threads] = kernels.take();
+    return threads > 1 && spans == threads;
   }));
 }
 
@@ -236,21 +263,12 @@ class SmallWorkTest : public BatchTest {
     const Dispatch small = {.x = workgroups_, .bindings = {range(memory_, 0, 4 * workgroups_)}};
     for (uint32_t i = 0; i < dispatches; ++i) recording.dispatch(command(executable_, small)).barrier();
     List list = finish(recording);
-    std::mutex mutex;
-    std::set<std::thread::id> there;
-    host_.trace([&](const halyard_trace_span_t& span) {
-      if (name_of(span) != "k") return;
-      const std::lock_guard lock(mutex);
-      there.insert(std::this_thread::get_id());
-    });
+    KernelThreads kernels(host_);
     std::vector<size_t> counts;
     for (uint32_t round = 0; round < rounds; ++round) {
       EXPECT_OK(run(execute(list, {})));
-      const std::lock_guard lock(mutex);
-      counts.push_back(there.size());
-      there.clear();
+      counts.push_back(kernels.take().threads);
     }
-    host_.trace([](const halyard_trace_span_t&) {});
     return counts;
   }
 

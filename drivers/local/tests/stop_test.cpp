@@ -71,10 +71,10 @@ class StopTest : public NativeTest {
   void still_works() {
     Executable executable = load(kernel(
         "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10 = vm.const.i32 77\n"
-        "  %i12:13 = vm.const.i64.zero\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
-    Memory memory = allocate(std::vector<uint32_t>{0});
-    EXPECT_OK(dispatch(executable, {.x = 4, .bindings = {range(memory, 0, 4)}}));
-    EXPECT_EQ(content<uint32_t>(memory, 1)[0], 77u);
+        "  %i12:13 = vm.ext.i32.i64.u %i0\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
+    Memory memory = allocate(std::vector<uint32_t>(4, 0));
+    EXPECT_OK(dispatch(executable, {.x = 4, .bindings = {range(memory, 0, 16)}}));
+    EXPECT_EQ(content<uint32_t>(memory, 4), std::vector<uint32_t>(4, 77));
   }
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(StopTest);
