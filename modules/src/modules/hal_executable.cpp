@@ -2,6 +2,7 @@
 // "Executable and files".
 #include <algorithm>
 #include <cstring>
+#include <string>
 
 #include "base/bytes.h"
 #include "modules/hal_functions.h"
@@ -29,7 +30,9 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& d
 Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
                                              uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
                                              const vm::Buffer* constants, Budget* memory) {
-  HALYARD_TRY(targets.check(device, text(format)));
+  // Copied, because it is read several times, and the program may change it meanwhile.
+  const std::string format_name(text(format));
+  HALYARD_TRY(targets.check(device, format_name));
   std::vector<uint32_t> values;
   if (constants) {
     if (constants->length() % sizeof(uint32_t) != 0)
@@ -46,7 +49,7 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
     bytes = copy->span();
     keep = std::move(copy);
   }
-  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes,
+  return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, format_name, bytes,
                                  std::move(keep), values, memory);
 }
 

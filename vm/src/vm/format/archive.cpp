@@ -1,6 +1,4 @@
-// Parsing the container, and structural checks that the FlatBuffers library does not make: null elements in
-// vectors of offsets, unions whose tag and value contradict each other, and tables with fields outside of
-// their stated size.
+// Parsing the container.
 #include "vm/format/archive.h"
 
 #include <bytecode_module_generated.h>
@@ -10,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "vm/format/archive_structure.h"
 #include "vm/format/bytecode_reader.h"
 
 namespace halyard::vm {
@@ -24,111 +23,6 @@ constexpr uint64_t kScalarAlignment = 8;  // the widest scalar of the schema
 constexpr uint32_t kMaxDepth = 100;
 constexpr uint32_t kMaxTables =
     1'000'000;  // a minimum; tables may be shared, so the size of the file does not limit their number
-
-template <typename T>
-using TableVector = flatbuffers::Vector<flatbuffers::Offset<T>>;
-
-// Walks a FlatBuffer that has passed the library's verifier.
-class StructureCheck {
- public:
-  Result<> module(const schema::BytecodeModule& module) {
-    HALYARD_TRY(table(module, "module"));
-    HALYARD_TRY(attributes(module.attributes(), "attributes"));
-    HALYARD_TRY(tables(module.types(), "types"));
-    HALYARD_TRY(tables(module.dependencies(), "dependencies"));
-    HALYARD_TRY(tables(module.imported_functions(), "imported_functions"));
-    if (module.imported_functions())
-      for (const auto* import : *module.imported_functions())
-        if (import->signature()) HALYARD_TRY(signature(*import->signature()));
-    HALYARD_TRY(tables(module.exported_functions(), "exported_functions"));
-    HALYARD_TRY(tables(module.function_signatures(), "function_signatures"));
-    if (module.function_signatures())
-      for (const auto* entry : *module.function_signatures()) HALYARD_TRY(signature(*entry));
-    HALYARD_TRY(tables(module.rodata_segments(), "rodata_segments"));
-    if (module.rodata_segments())
-      for (const auto* segment : *module.rodata_segments()) HALYARD_TRY(rodata(*segment));
-    HALYARD_TRY(tables(module.rwdata_segments(), "rwdata_segments"));
-    if (module.module_state()) HALYARD_TRY(table(*module.module_state(), "module_state"));
-    if (module.debug_database()) HALYARD_TRY(debug_database(*module.debug_database()));
-    return {};
-  }
-
- private:
-  // Every T is a flatbuffers::Table, which has no members.
-  template <typename T>
-  Result<> table(const T& entry, std::string_view name) {
-    const auto* bytes = reinterpret_cast<const uint8_t*>(&entry);
-    const uint8_t* vtable = bytes - load_unaligned<int32_t>(bytes);
-    const auto vtable_size = load_unaligned<uint16_t>(vtable);
-    if (vtable_size < 4)
-      return fail(Code::INVALID_ARGUMENT,
-                  "'{}': expected a vtable of at least 4 bytes, found {}; the file is damaged", name,
-                  vtable_size);
-    const auto table_size = load_unaligned<uint16_t>(vtable + 2);
-    for (uint16_t field = 4; field < vtable_size; field = static_cast<uint16_t>(field + 2)) {
-      const auto offset = load_unaligned<uint16_t>(vtable + field);
-      if (offset != 0 && (offset < 4 || offset >= table_size))
-        return fail(Code::INVALID_ARGUMENT,
-                    "'{}': field {} lies at byte {} of a table of {} bytes; the file is damaged", name,
-                    field / 2 - 2, offset, table_size);
-    }
-    return {};
-  }
-
-  Result<> offsets(const uint8_t* data, uint32_t count, std::string_view name) {
-    for (uint32_t i = 0; i < count; ++i)
-      if (load_unaligned<uint32_t>(data + 4 * size_t{i}) == 0)
-        return fail(Code::INVALID_ARGUMENT, "'{}[{}]' is null; expected a table", name, i);
-    return {};
-  }
-
-  template <typename T>
-  Result<> tables(const TableVector<T>* vector, std::string_view name) {
-    if (!vector) return {};
-    HALYARD_TRY(offsets(vector->Data(), vector->size(), name));
-    for (const T* entry : *vector) HALYARD_TRY(table(*entry, name));
-    return {};
-  }
-
-  Result<> attributes(const TableVector<schema::Attribute>* vector, std::string_view name) {
-    return tables(vector, name);
-  }
-
-  Result<> signature(const schema::FunctionSignature& signature) {
-    HALYARD_TRY(table(signature, "signature"));
-    return attributes(signature.attributes(), "signature.attributes");
-  }
-
-  Result<> rodata(const schema::RodataSegment& segment) {
-    const bool tagged = segment.compression_type_type() != schema::CompressionType::NONE;
-    if (tagged != (segment.compression_type() != nullptr))
-      return fail(Code::INVALID_ARGUMENT,
-                  "'rodata_segments': a compression tag and its value must be both there or both absent");
-    if (segment.compression_type_as_UncompressedData())
-      HALYARD_TRY(table(*segment.compression_type_as_UncompressedData(), "rodata_segments.compression_type"));
-    return {};
-  }
-
-  Result<> debug_database(const schema::DebugDatabase& database) {
-    HALYARD_TRY(table(database, "debug_database"));
-    HALYARD_TRY(tables(database.functions(), "debug_database.functions"));
-    const auto* tags = database.location_table_type();
-    const auto* values = database.location_table();
-    if (!values) return {};
-    for (uint32_t i = 0; i < values->size(); ++i) {
-      const schema::Location tag = tags->Get(i);
-      const bool present = load_unaligned<uint32_t>(values->Data() + 4 * size_t{i}) != 0;
-      if ((tag != schema::Location::NONE) != present)
-        return fail(
-            Code::INVALID_ARGUMENT,
-            "'debug_database.location_table[{}]': a tag and its value must be both there or both absent", i);
-      if (present && tag <= schema::Location::MAX)
-        HALYARD_TRY(table(*reinterpret_cast<const flatbuffers::Table*>(values->Get(i)),
-                          "debug_database.location_table"));
-    }
-    return {};
-  }
-};
 
 std::string printable(std::span<const uint8_t> bytes) {
   std::string text;
@@ -215,7 +109,7 @@ Result<Archive> open_archive(Ref<Bytes> bytes) {
                 "is wrong, or its name "
                 "is missing");
   archive.module = schema::GetSizePrefixedBytecodeModule(prefix);
-  HALYARD_TRY(StructureCheck().module(*archive.module));
+  HALYARD_TRY(check_structure(*archive.module, {prefix, kPrefixSize + size}, base));
   return archive;
 }
 

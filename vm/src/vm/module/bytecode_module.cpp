@@ -16,6 +16,7 @@
 #include "vm/compile/heat.h"
 #include "vm/decode/code.h"
 #include "vm/format/archive.h"
+#include "vm/format/byte_ranges.h"
 #include "vm/format/opcodes.h"
 #include "vm/verify/verifier.h"
 
@@ -190,6 +191,8 @@ struct ModuleLoader {
 
   Result<> load_rodata() {
     const uint64_t file_size = archive.bytes->size();
+    std::vector<std::span<const uint8_t>> places;
+    std::vector<Ref<Bytes>> owners;
     for (uint32_t i = 0; i < count(source.rodata_segments()); ++i) {
       const schema::RodataSegment& segment = *source.rodata_segments()->Get(i);
       std::span<const uint8_t> data;
@@ -209,8 +212,14 @@ struct ModuleLoader {
         data = archive.bytes->span().subspan(archive.rodata_base + offset, length);
         owner = archive.bytes;
       }
-      module.rodata_.push_back(Buffer::wrap_const(data, [owner] {}, owner->is_private()));
+      places.push_back(data);
+      owners.push_back(std::move(owner));
     }
+    // Of two constants with common bytes, one may be device code, which must not change.
+    const std::vector<bool> shared = ByteRanges(places).shared();
+    for (size_t i = 0; i < places.size(); ++i)
+      module.rodata_.push_back(Buffer::wrap_const(
+          places[i], [owner = owners[i]] {}, owners[i]->is_private() && !shared[i]));
     return {};
   }
 
@@ -261,6 +270,7 @@ struct ModuleLoader {
 
   Result<> load_functions() {
     const uint64_t bytecode_size = count(source.bytecode_data());
+    if (bytecode_size != 0) module.bytecode_ = Bytes::copy({source.bytecode_data()->data(), bytecode_size});
     uint64_t function_bytes = 0;
     for (uint32_t i = 0; i < count(source.function_descriptors()); ++i) {
       const schema::FunctionDescriptor& descriptor = *source.function_descriptors()->Get(i);
@@ -285,7 +295,7 @@ struct ModuleLoader {
         return fail(Code::RESOURCE_EXHAUSTED,
                     "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
                     bytecode_size, function_bytes);
-      module.functions_.push_back({{source.bytecode_data()->data() + offset, static_cast<size_t>(length)},
+      module.functions_.push_back({module.bytecode_->span().subspan(static_cast<size_t>(offset), static_cast<size_t>(length)),
                                    descriptor.requirements(),
                                    static_cast<uint16_t>(descriptor.block_count()),
                                    rounded(descriptor.i32_register_count()),

@@ -104,7 +104,10 @@ class BytecodeModule final : public Module {
 
   TypeRegistry registry_;  // keeps the types alive that types_ points to
   Ref<Bytes> bytes_;       // the file
-  Ref<Bytes> metadata_;  // holds names and bytecode: the file, or a copy if the file is not aligned in memory
+  Ref<Bytes> metadata_;    // holds names: the file, or a copy if the file is not aligned in memory
+  // All functions. A copy that nothing else refers to: a function is read again when it is compiled, and what
+  // was verified must not have changed.
+  Ref<Bytes> bytecode_;
   bool fuse_ = true;
   const Compiler* compiler_ = nullptr;
   std::weak_ptr<CompileQueue> queue_;

@@ -90,6 +90,7 @@ Ref<Buffer> Buffer::wrap_const(std::span<const uint8_t> bytes, std::function<voi
                                bool is_private) {
   auto buffer = make<Buffer>(std::span<uint8_t>(const_cast<uint8_t*>(bytes.data()), bytes.size()), false,
                              std::move(released));
+  buffer->constant_ = true;
   buffer->private_ = is_private;
   return buffer;
 }

@@ -29,8 +29,8 @@ class Buffer final : public ObjectOf<Buffer> {
   // budget (may be null) is charged for the header. RESOURCE_EXHAUSTED: `released` is not called.
   static Result<Ref<Buffer>> wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
                                   std::function<void()> released);
-  // The same, read-only for programs. `is_private`: nothing else uses the memory, and it could be made
-  // writable.
+  // A constant: nobody changes the bytes, except devices' work if `is_private`, which says that nothing else
+  // uses the memory, and that it could be made writable.
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released,
                                 bool is_private = false);
 
@@ -41,11 +41,12 @@ class Buffer final : public ObjectOf<Buffer> {
   std::span<uint8_t> span() const { return {data_, length_}; }
   // For constants that are passed out of the program: work of a device may write to some of them, while
   // others (device code) must not change. The first use decides for the whole buffer. False: the other use
-  // came first, and the caller must copy the bytes.
+  // came first, and the caller must copy the bytes. A buffer of wrap() that programs cannot write to may
+  // still change: it may be a view of a device's memory.
   bool may_be_written_by_devices() {
     return mutable_ || (private_ && decide(ConstantUse::written_by_devices));
   }
-  bool never_changes() { return !mutable_ && decide(ConstantUse::never_changes); }
+  bool never_changes() { return constant_ && decide(ConstantUse::never_changes); }
   // Points the buffer at other bytes, so that its owner can reuse it for many calls (kernel bindings).
   void rebind(std::span<uint8_t> bytes, bool is_mutable) {
     data_ = bytes.data();
@@ -82,6 +83,7 @@ class Buffer final : public ObjectOf<Buffer> {
   uint64_t length_;
   uint64_t mutable_length_;
   bool mutable_;
+  bool constant_ = false;
   bool private_ = false;
   std::atomic<ConstantUse> constant_use_ = ConstantUse::undecided;
   std::function<void()> released_;
