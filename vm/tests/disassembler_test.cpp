@@ -548,6 +548,7 @@ TEST(Disassembler, ModulesOfTheFixtures) {
   const auto modules = files(fixtures(), ".vmfb");
   EXPECT_GE(modules.size(), 150u);
   for (const auto& path : modules) {
+    if (contains(path.string(), "/attacks/")) continue;  // not made by a compiler
     SCOPED_TRACE(path.string());
     const std::string file = file_text(path);
     const std::string text = round_trip({file.begin(), file.end()});

@@ -143,6 +143,9 @@ struct ModuleParts {
     int32_t column;
   };
   std::vector<DebugLocation> debug_locations;  // of functions with a debug name
+  // For each of these, also locations of the other kinds that refer to it: a name, a fusion and a call site,
+  // at the next pcs.
+  bool all_location_kinds = false;
 
   // The flat form: size prefix, FlatBuffer, external constants.
   std::vector<uint8_t> build() const {
@@ -224,6 +227,18 @@ struct ModuleParts {
         locations.push_back(
             schema::CreateFileLineColLocationDirect(builder, each.file.c_str(), each.line, each.column)
                 .Union());
+        if (!all_location_kinds) continue;
+        const auto child = static_cast<int32_t>(locations.size()) - 1;
+        const std::vector<int32_t> children = {child, child};
+        const auto add = [&](schema::Location kind, auto location) {
+          of_function.emplace_back(each.pc + static_cast<int32_t>(location_kinds.size()) - child,
+                                   static_cast<int32_t>(locations.size()));
+          location_kinds.push_back(kind);
+          locations.push_back(location.Union());
+        };
+        add(schema::Location::NameLocation, schema::CreateNameLocationDirect(builder, "named", child));
+        add(schema::Location::FusedLocation, schema::CreateFusedLocationDirect(builder, "fused", &children));
+        add(schema::Location::CallSiteLocation, schema::CreateCallSiteLocation(builder, child, child));
       }
       source_maps.push_back(
           schema::CreateFunctionSourceMapDirect(builder, debug_names[function].c_str(), &of_function));
