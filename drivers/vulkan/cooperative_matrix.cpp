@@ -90,11 +90,6 @@ class Writer {
   std::vector<uint32_t> words_;
 };
 
-std::string_view text_of(Operands operands) {
-  const auto* text = reinterpret_cast<const char*>(operands.data());
-  return {text, strnlen(text, operands.size_bytes())};
-}
-
 struct Constant {
   uint32_t type, value;
 };
@@ -126,7 +121,7 @@ class OlderMatrices {
           return add(op, {kCapabilityCooperativeMatrixNV});
         break;
       case kOpExtension:
-        if (text_of(operands) != kExtension) break;
+        if (text_at(operands) != kExtension) break;
         writer_.add(op, words_of(kOlderExtension));
         return {};
       case kOpTypeCooperativeMatrixKHR:

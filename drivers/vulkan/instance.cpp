@@ -5,7 +5,6 @@
 #include <link.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 namespace halyard::vulkan {
@@ -78,6 +77,21 @@ std::string uuid_digits(std::string_view text) {
   return is_uuid ? digits : "";
 }
 
+bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
+bool is_in_word(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
+
+// Whether the text is one or more whole words of the name. Numbers alone are not enough: they are ordinals.
+bool has_words(std::string_view name, std::string_view text) {
+  if (std::ranges::none_of(text, is_letter)) return false;
+  for (size_t at = name.find(text); at != std::string_view::npos; at = name.find(text, at + 1)) {
+    const size_t end = at + text.size();
+    const bool begins = at == 0 || !is_in_word(name[at - 1]) || !is_in_word(name[at]);
+    const bool ends = end == name.size() || !is_in_word(name[end]) || !is_in_word(name[end - 1]);
+    if (begins && ends) return true;
+  }
+  return false;
+}
+
 // The loader unloads implementations and layers with the last instance. A leak checker would then report
 // their memory without symbols, so they stay loaded under a sanitizer.
 void keep_libraries_for_sanitizers() {
@@ -95,30 +109,33 @@ void keep_libraries_for_sanitizers() {
 
 Result<size_t> choose_device(std::string_view path, const std::vector<PhysicalDevice>& devices) {
   if (path.empty()) return size_t{0};
-  uint64_t ordinal = 0;
-  const auto [end, error] = std::from_chars(path.data(), path.data() + path.size(), ordinal);
-  if (error == std::errc() && end == path.data() + path.size() && ordinal < devices.size())
-    return static_cast<size_t>(ordinal);
-
+  // The ways to name a device, the surest first. Who matches the first one that anybody matches is meant.
   const std::string digits = uuid_digits(path);
   const std::string wanted = lower(path);
-  size_t found = 0;
-  size_t count = 0;
-  for (size_t i = 0; i < devices.size(); ++i) {
+  const auto is_meant = [&](size_t i, int way) {
     const std::string name = lower(devices[i].properties.deviceName);
-    if (!digits.empty() && uuid_digits(devices[i].uuid) == digits) return i;
-    if (name == wanted) return i;
-    if (name.find(wanted) == std::string::npos) continue;
-    found = i;
-    ++count;
+    if (way == 0) return !digits.empty() && uuid_digits(devices[i].uuid) == digits;
+    if (way == 1) return std::to_string(i) == path;
+    if (way == 2) return name == wanted;
+    return has_words(name, wanted);
+  };
+  size_t count = 0;
+  for (int way = 0; way < 4 && count == 0; ++way) {
+    size_t found = 0;
+    for (size_t i = 0; i < devices.size(); ++i) {
+      if (!is_meant(i, way)) continue;
+      found = i;
+      ++count;
+    }
+    if (count == 1) return found;
   }
-  if (count == 1) return found;
   std::string known;
   for (size_t i = 0; i < devices.size(); ++i)
     known += fmt::format("{}'{}' or '{}' ({})", i == 0 ? "" : ", ", i, devices[i].uuid,
                          devices[i].properties.deviceName);
-  return fail(HALYARD_NOT_FOUND, "{} 'vulkan://{}'; there are {}",
-              count > 1 ? "more than one device has a name with" : "no device", path, known);
+  return fail(HALYARD_NOT_FOUND, "{} 'vulkan://{}'; there {} {}",
+              count > 1 ? "more than one device is" : "no device", path, devices.size() == 1 ? "is" : "are",
+              known);
 }
 
 Result<std::unique_ptr<VulkanInstance>> VulkanInstance::create(const Services& services, bool validate) {

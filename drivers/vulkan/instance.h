@@ -36,8 +36,8 @@ class VulkanInstance {
   const ValidationMessages* messages() const { return messages_.get(); }  // null: it does not validate
 
   // Finds a device by ordinal ("0"), UUID ("GPU-0123...", also without dashes or without "GPU-") or name (the
-  // whole name, or a part of it that is unique; case-insensitive). "" is the first device. NOT_FOUND lists
-  // the devices.
+  // whole name, or words of it, not all numbers; case-insensitive). "" is the first device. NOT_FOUND: none,
+  // or more than one has this UUID or name; lists the devices.
   Result<const PhysicalDevice*> find(std::string_view path) const;
 
  private:

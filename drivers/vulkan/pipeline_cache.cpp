@@ -1,14 +1,12 @@
 // Reading and replacing the file.
 #include "pipeline_cache.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <vector>
+#include <system_error>
+
+#include "halyard/private_folder.hpp"
 
 namespace halyard::vulkan {
 
@@ -21,7 +19,7 @@ struct FileHeader {
   uint64_t checksum = 0;  // FNV-1a of the data
 };
 static_assert(sizeof(FileHeader) == 24);
-constexpr uint64_t kLargestFile = uint64_t{512} << 20;
+constexpr uint64_t kLargestData = uint64_t{512} << 20;
 
 uint64_t checksum(std::string_view data) {
   uint64_t hash = 0xCBF29CE484222325u;
@@ -35,41 +33,6 @@ std::filesystem::path user_folder() {
   if (const char* home = std::getenv("HOME"); home && home[0] == '/')
     return std::filesystem::path(home) / ".cache" / "halyard";
   return {};
-}
-
-// A file descriptor that is closed in the destructor.
-struct File {
-  int fd = -1;
-  explicit File(int opened) : fd(opened) {}
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
-bool read_all(int fd, void* bytes, size_t size) {
-  auto* at = static_cast<char*>(bytes);
-  while (size > 0) {
-    const ssize_t got = ::read(fd, at, size);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    at += got;
-    size -= static_cast<size_t>(got);
-  }
-  return true;
-}
-
-bool write_all(int fd, const void* bytes, size_t size) {
-  const auto* at = static_cast<const char*>(bytes);
-  while (size > 0) {
-    const ssize_t put = ::write(fd, at, size);
-    if (put < 0 && errno == EINTR) continue;
-    if (put <= 0) return false;
-    at += put;
-    size -= static_cast<size_t>(put);
-  }
-  return true;
 }
 
 // Whether the data has the header of this device's caches. Not every implementation checks it.
@@ -98,19 +61,17 @@ PipelineCache::PipelineCache(const Services& services, const DeviceFunctions& vk
 }
 
 std::string PipelineCache::read() const {
-  const File file(::open(file_.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat status = {};
+  const PrivateFolder folder(file_.parent_path(), PrivateFolder::Missing::stays);
+  const std::optional<std::string> found = folder.read(file_.filename(), sizeof(FileHeader) + kLargestData);
   FileHeader header;
   constexpr FileHeader kExpected;
-  if (file.fd < 0 || ::fstat(file.fd, &status) != 0 || !S_ISREG(status.st_mode)) return {};
-  const auto size = static_cast<uint64_t>(status.st_size);
-  if (!read_all(file.fd, &header, sizeof header) ||
-      std::memcmp(header.magic, kExpected.magic, sizeof header.magic) != 0 || header.size > kLargestFile ||
-      header.size != size - sizeof header)
+  if (!found || found->size() < sizeof header) return {};
+  std::memcpy(&header, found->data(), sizeof header);
+  std::string data = found->substr(sizeof header);
+  if (std::memcmp(header.magic, kExpected.magic, sizeof header.magic) != 0 || header.size != data.size() ||
+      checksum(data) != header.checksum || !is_ours(data, properties_))
     return {};
-  std::string data(header.size, '\0');
-  if (!read_all(file.fd, data.data(), data.size()) || checksum(data) != header.checksum) return {};
-  return is_ours(data, properties_) ? data : std::string();
+  return data;
 }
 
 Result<> PipelineCache::start() {
@@ -139,7 +100,6 @@ PipelineCache::~PipelineCache() {
   vk_.DestroyPipelineCache(device_, cache_, nullptr);
 }
 
-// Writes a temporary file and renames it.
 void PipelineCache::write() {
   size_t size = 0;
   if (vk_.GetPipelineCacheData(device_, cache_, &size, nullptr) != VK_SUCCESS || size == size_at_start_)
@@ -149,26 +109,16 @@ void PipelineCache::write() {
   data.resize(size);
   if (!is_ours(data, properties_)) return;
 
-  std::error_code error;
-  std::filesystem::create_directories(file_.parent_path(), error);
-  std::string temporary = file_.string() + ".XXXXXX";
-  bool written = false;
-  {
-    const File file(::mkostemp(temporary.data(), O_CLOEXEC));
-    FileHeader header;
-    header.size = data.size();
-    header.checksum = checksum(data);
-    written = file.fd >= 0 && write_all(file.fd, &header, sizeof header) &&
-              write_all(file.fd, data.data(), data.size());
-    if (file.fd >= 0 && (!written || ::rename(temporary.c_str(), file_.c_str()) != 0)) {
-      ::unlink(temporary.c_str());
-      written = false;
-    }
-  }
-  if (written) return;
+  FileHeader header;
+  header.size = data.size();
+  header.checksum = checksum(data);
+  const PrivateFolder folder(file_.parent_path());
+  if (folder.write(file_.filename(), {{reinterpret_cast<const char*>(&header), sizeof header}, data})) return;
+  const std::string reason =
+      folder.refusal().empty() ? std::generic_category().message(errno) : folder.refusal();
   const std::string line =
       fmt::format("the pipeline cache cannot be written to '{}': {}; give another folder with option 'cache'",
-                  file_.string(), std::strerror(errno));
+                  file_.string(), reason);
   services_.log(services_.host, HALYARD_LOG_WARNING, line.data(), line.size());
 }
 

@@ -1,6 +1,7 @@
 // PipelineCache: compiled pipelines, kept in a file between processes. The file is named after device and
 // driver version, has a checksum and is replaced atomically, so processes that share it read either the old
-// or the new one. A damaged file, or one of another device, is ignored.
+// or the new one. A damaged file, one of another device, and one that other users could have written are
+// ignored.
 #pragma once
 
 #include <atomic>

@@ -11,12 +11,6 @@ namespace halyard::vulkan {
 
 namespace {
 
-// Strings in valid modules are terminated.
-std::string text_at(std::span<const uint32_t> operands) {
-  const auto* text = reinterpret_cast<const char*>(operands.data());
-  return {text, strnlen(text, operands.size_bytes())};
-}
-
 constexpr uint32_t kLargestSubgroup = 128;  // of any device
 
 bool is_about_subgroups(uint32_t builtin) {

@@ -4,6 +4,7 @@
 #include <spirv-tools/libspirv.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <memory>
 
@@ -13,6 +14,13 @@
 namespace halyard::vulkan {
 
 namespace {
+
+constexpr uint32_t kSpirvVersions[] = {spirv_version(1, 0), spirv_version(1, 1), spirv_version(1, 2),
+                                       spirv_version(1, 3), spirv_version(1, 4), spirv_version(1, 5),
+                                       spirv_version(1, 6)};
+// Those since which Vulkan has more: 1.1 and 1.2 of SPIR-V have nothing of their own there.
+constexpr std::span<const uint32_t> kVersionsToTry = std::span(kSpirvVersions).subspan(3);
+constexpr uint32_t kSpirvWithAllVariables = spirv_version(1, 4);  // in the interfaces of entry points
 
 using Context = std::unique_ptr<spv_context_t, void (*)(spv_context)>;
 
@@ -25,7 +33,23 @@ const char* advice(SpirvPolicy policy) {
              : "compile it again, or open the device with spirv=off if it can be trusted";
 }
 
-Result<> validate(std::span<const uint32_t> words, SpirvPolicy policy) {
+std::string version_name(uint32_t version) {
+  return fmt::format("{}.{}", version >> 16, version >> 8 & 0xFF);
+}
+
+// The text of a diagnostic on one line.
+std::string one_line(const char* text) {
+  std::string line;
+  for (const char c : std::string_view(text)) {
+    const bool space = static_cast<unsigned char>(c) <= ' ';
+    if (!space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
+  }
+  while (line.ends_with(' ')) line.pop_back();
+  return line;
+}
+
+// `header`: the version that the module's header says; `words` may have another.
+Result<> validate(std::span<const uint32_t> words, uint32_t header, SpirvPolicy policy) {
   const Context context = make_context();
   const std::unique_ptr<spv_validator_options_t, void (*)(spv_validator_options)> options(
       spvValidatorOptionsCreate(), spvValidatorOptionsDestroy);
@@ -37,8 +61,12 @@ Result<> validate(std::span<const uint32_t> words, SpirvPolicy policy) {
   const spv_result_t result = spvValidateWithOptions(context.get(), options.get(), &binary, &diagnostic);
   const std::unique_ptr<spv_diagnostic_t, void (*)(spv_diagnostic)> owned(diagnostic, spvDiagnosticDestroy);
   if (result == SPV_SUCCESS) return {};
-  return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan: {} (at word {}); {}",
-              diagnostic && diagnostic->error ? diagnostic->error : "no details",
+  const std::string read_as =
+      words[1] == header ? ""
+                         : fmt::format(" (read as SPIR-V {}, its header says {})", version_name(words[1]),
+                                       version_name(header));
+  return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan{}: {} (at word {}); {}",
+              read_as, diagnostic && diagnostic->error ? one_line(diagnostic->error) : "no details",
               diagnostic ? diagnostic->position.index : 0, advice(policy));
 }
 
@@ -52,13 +80,16 @@ bool is_known_to_tools(const Context& context, uint32_t capability) {
   return result == SPV_SUCCESS;
 }
 
+uint32_t newest_version(const SpirvJudge& judge) {
+  return judge.features.api_version >= VK_API_VERSION_1_3 ? spirv_version(1, 6) : spirv_version(1, 5);
+}
+
 Result<> check_version(uint32_t version, const SpirvJudge& judge) {
-  const uint32_t newest =
-      judge.features.api_version >= VK_API_VERSION_1_3 ? spirv_version(1, 6) : spirv_version(1, 5);
+  const uint32_t newest = newest_version(judge);
   if (version <= newest) return {};
   return fail(HALYARD_INCOMPATIBLE,
-              "the executable is SPIR-V {}.{}, device '{}' takes {}.{} at most; compile it for this device",
-              version >> 16, version >> 8 & 0xFF, judge.device, newest >> 16, newest >> 8 & 0xFF);
+              "the executable is SPIR-V {}, device '{}' takes {} at most; compile it for this device",
+              version_name(version), judge.device, version_name(newest));
 }
 
 Result<> check_capability(uint32_t capability, const Context& context, const SpirvJudge& judge) {
@@ -96,9 +127,8 @@ size_t text_words(std::span<const uint32_t> words) {
 
 }  // namespace
 
-std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words) {
-  std::vector<uint32_t> result(words.begin(), words.end());
-  if (words[1] >= spirv_version(1, 4)) return result;
+std::vector<uint32_t> with_interfaces(std::span<const uint32_t> words) {
+  const bool lists_all = words[1] >= kSpirvWithAllVariables;
   std::map<uint32_t, uint32_t> storage_of;  // of variables outside of functions
   (void)for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
     if (op == kOpVariable && operands.size() >= 3 && operands[2] != kStorageFunction)
@@ -109,23 +139,85 @@ std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words) {
     const auto found = storage_of.find(id);
     return found != storage_of.end() && found->second != kStorageInput && found->second != kStorageOutput;
   };
-  result.resize(kSpirvHeaderWords);
+  std::vector<uint32_t> result(words.begin(), words.begin() + kSpirvHeaderWords);
   (void)for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
     const size_t begin = result.size();
     result.push_back(0);
-    const size_t kept =
-        op == kOpEntryPoint && operands.size() >= 2 ? 2 + text_words(operands.subspan(2)) : operands.size();
+    const bool is_entry = op == kOpEntryPoint && operands.size() >= 2;
+    const size_t kept = is_entry ? 2 + text_words(operands.subspan(2)) : operands.size();
     result.insert(result.end(), operands.begin(), operands.begin() + static_cast<ptrdiff_t>(kept));
-    std::ranges::remove_copy_if(operands.subspan(kept), std::back_inserter(result), is_for_later);
+    const std::span<const uint32_t> listed = operands.subspan(kept);
+    if (lists_all) {
+      result.insert(result.end(), listed.begin(), listed.end());
+      for (const auto& [id, storage] : storage_of)
+        if (is_entry && is_for_later(id) && std::ranges::find(listed, id) == listed.end())
+          result.push_back(id);
+    } else {
+      std::ranges::remove_copy_if(listed, std::back_inserter(result), is_for_later);
+    }
     result[begin] = static_cast<uint32_t>(result.size() - begin) << 16 | op;
     return {};
   });
   return result;
 }
 
+namespace {
+
+constexpr char kDotProduct[] = "SPV_KHR_integer_dot_product";  // part of SPIR-V 1.6
+
+// Names the extension where the module uses it without. Devices with Vulkan 1.2 take no SPIR-V 1.6.
+std::vector<uint32_t> with_dot_product(std::vector<uint32_t> words) {
+  bool uses = false;
+  size_t capabilities_end = kSpirvHeaderWords;
+  size_t at = kSpirvHeaderWords;
+  bool names = false;
+  (void)for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
+    at += 1 + operands.size();
+    if (op == kOpCapability && !operands.empty()) {
+      capabilities_end = at;
+      uses |= operands[0] >= kCapabilityFirstDotProduct && operands[0] <= kCapabilityLastDotProduct;
+    }
+    names |= op == kOpExtension && text_at(operands) == kDotProduct;
+    return {};
+  });
+  if (!uses || names) return words;
+  std::vector<uint32_t> extension(1 + sizeof kDotProduct / 4 + (sizeof kDotProduct % 4 != 0));
+  extension[0] = static_cast<uint32_t>(extension.size()) << 16 | kOpExtension;
+  std::memcpy(&extension[1], kDotProduct, sizeof kDotProduct);
+  words.insert(words.begin() + static_cast<ptrdiff_t>(capabilities_end), extension.begin(), extension.end());
+  return words;
+}
+
+// The module as compilers mean it that write an older version into the header than the one whose core they
+// use: the first version in which it is valid.
+Result<> repair(std::vector<uint32_t>& words, const SpirvJudge& judge, bool has_older_matrices) {
+  const uint32_t header = words[1];
+  const auto take = [&](std::vector<uint32_t> tried) -> Result<> {
+    HALYARD_TRY(has_older_matrices
+                    ? validate(HALYARD_TRY(with_older_matrices(tried)), header, judge.policy)
+                    : validate(tried, header, judge.policy));
+    words = std::move(tried);
+    return {};
+  };
+  Result<> result = take(header < kSpirvWithAllVariables ? with_interfaces(words) : words);
+  if (std::ranges::find(kSpirvVersions, header) == std::end(kSpirvVersions)) return result;
+  for (const uint32_t version : kVersionsToTry) {
+    if (result) return result;
+    const bool is_new = version > header || (version == header && header >= kSpirvWithAllVariables);
+    if (!is_new || version > newest_version(judge)) continue;
+    std::vector<uint32_t> raised = words;
+    raised[1] = version;
+    raised = with_interfaces(raised);
+    result = take(version < spirv_version(1, 6) ? with_dot_product(std::move(raised)) : std::move(raised));
+  }
+  return result;
+}
+
+}  // namespace
+
 Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge) {
   HALYARD_TRY(check_spirv_header(words));
-  if (judge.policy == SpirvPolicy::strict) HALYARD_TRY(validate(words, judge.policy));
+  if (judge.policy == SpirvPolicy::strict) HALYARD_TRY(validate(words, words[1], judge.policy));
   std::vector<uint32_t> capabilities;
   HALYARD_TRY(for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
     if (op == kOpCapability && !operands.empty()) capabilities.push_back(operands[0]);
@@ -138,10 +230,8 @@ Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge) {
       std::ranges::find(capabilities, kCapabilityCooperativeMatrixKHR) != capabilities.end();
   if (has_matrices) HALYARD_TRY(check_cooperative_matrices(words, judge.features, judge.device));
   if (judge.policy != SpirvPolicy::tolerant) return {};
-  words = with_short_interfaces(words);
-  if (!has_matrices || is_known_to_tools(context, kCapabilityCooperativeMatrixKHR))
-    return validate(words, judge.policy);
-  return validate(HALYARD_TRY(with_older_matrices(words)), judge.policy);
+  return repair(words, judge,
+                has_matrices && !is_known_to_tools(context, kCapabilityCooperativeMatrixKHR));
 }
 
 }  // namespace halyard::vulkan

@@ -14,8 +14,8 @@ namespace halyard::vulkan {
 
 enum class SpirvPolicy : uint8_t {
   strict,    // SPIRV-Tools decides
-  tolerant,  // known compiler errors are repaired; what SPIRV-Tools does not know is left to the feature
-             // check
+  tolerant,  // valid in the version of the header or in a later one that the device takes; known compiler
+             // errors are repaired; what SPIRV-Tools does not know is left to the feature check
   off,       // SPIRV-Tools is not used
 };
 
@@ -29,9 +29,9 @@ struct SpirvJudge {
 // INCOMPATIBLE: valid, but it needs features that the device lacks.
 Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge);
 
-// Corrects the variable lists of entry points: before SPIR-V 1.4 they have only inputs and outputs, since
-// then all variables outside of functions. Some compilers always write the long list. `words` must have whole
-// instructions.
-std::vector<uint32_t> with_short_interfaces(std::span<const uint32_t> words);
+// Corrects the variable lists of entry points by the version in the header: before SPIR-V 1.4 they have only
+// inputs and outputs, since then all variables outside of functions. Some compilers always write the long
+// list. `words` must have whole instructions.
+std::vector<uint32_t> with_interfaces(std::span<const uint32_t> words);
 
 }  // namespace halyard::vulkan

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <string>
 
 #include "status.h"
 
@@ -102,8 +104,16 @@ constexpr uint32_t kBuiltInSubgroupInvocation = 41;
 constexpr uint32_t kBuiltInSubgroupEqMask = 4416;  // the first of five masks
 constexpr uint32_t kBuiltInSubgroupLtMask = 4420;
 constexpr uint32_t kGroupClusteredReduce = 3;
+constexpr uint32_t kCapabilityFirstDotProduct = 6016;  // of four
+constexpr uint32_t kCapabilityLastDotProduct = 6019;
 constexpr uint32_t kCapabilityCooperativeMatrixKHR = 6022;
 constexpr uint32_t kCapabilityCooperativeMatrixNV = 5357;
+
+// A string in an instruction. Those of valid modules are terminated.
+inline std::string text_at(std::span<const uint32_t> operands) {
+  const auto* text = reinterpret_cast<const char*>(operands.data());
+  return {text, strnlen(text, operands.size_bytes())};
+}
 
 // Calls `visit(op, operands)` for each instruction and stops if it fails. INVALID_ARGUMENT: an instruction
 // that is empty or extends past the end. `words` must have a header.

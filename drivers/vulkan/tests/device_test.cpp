@@ -1,4 +1,7 @@
 // Devices: selection, options, the pipeline cache, loss, and the cost of warm work.
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -35,12 +38,38 @@ TEST(VulkanChoice, ByOrdinalUuidAndName) {
     ASSERT_TRUE(static_cast<bool>(found)) << path;
     EXPECT_EQ(*found, position) << path;
   }
-  for (const char* path : {"3", "-1", "99999999999999999999", "GPU-", "nvidia", "radeon", "GPU-0011"}) {
+  // "2" is the third device and a part of the first one's name; "15" is only a part of a name.
+  for (const char* path :
+       {"3", "15", "6", "200", "00", "02", "0 ", " 0", "+0", "0.0", "0x1", "-1", ".", "15.0.6", "(", ")", " ",
+        "h2", "l", "vidia l4", "99999999999999999999", "GPU-", "nvidia", "radeon", "GPU-0011"}) {
     const auto found = vulkan::choose_device(path, devices);
     ASSERT_FALSE(static_cast<bool>(found)) << path;
     EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
     EXPECT_NE(found.failure().message.find("GPU-10112233445566778899aabbccddeeff"), std::string::npos);
   }
+}
+
+TEST(VulkanChoice, OfDevicesThatLookTheSame) {
+  const std::vector<vulkan::PhysicalDevice> twins = {
+      physical("NVIDIA H200", "GPU-00112233445566778899aabbccddeeff"),
+      physical("NVIDIA H200", "GPU-00112233445566778899aabbccddeeff")};
+  for (const char* path : {"NVIDIA H200", "h200", "GPU-00112233445566778899aabbccddeeff"}) {
+    const auto found = vulkan::choose_device(path, twins);
+    ASSERT_FALSE(static_cast<bool>(found)) << path;
+    EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
+    EXPECT_NE(found.failure().message.find("more than one"), std::string::npos) << found.failure().message;
+  }
+  EXPECT_EQ(*vulkan::choose_device("1", twins), 1u);
+  // All of its digits are decimal, and it is no ordinal.
+  const std::vector<vulkan::PhysicalDevice> digits = {
+      physical("A", "GPU-00112233445566778899aabbccddeeff"),
+      physical("B", "GPU-00112233445566778899001122334455")};
+  EXPECT_EQ(*vulkan::choose_device("00112233445566778899001122334455", digits), 1u);
+  // The whole name of one device is a part of the other's.
+  const std::vector<vulkan::PhysicalDevice> longer = {
+      physical("RTX 4090 Ti", "GPU-00112233445566778899aabbccddeeff"),
+      physical("RTX 4090", "GPU-00112233445566778899001122334455")};
+  EXPECT_EQ(*vulkan::choose_device("rtx 4090", longer), 1u);
 }
 
 class DeviceTest : public VulkanTest {
@@ -128,6 +157,52 @@ TEST_F(CacheTest, IsWrittenAndSurvivesDamage) {
     EXPECT_EQ(read().size(), whole.size()) << "a damaged cache is replaced";
   }
   EXPECT_TRUE(host_.log().empty());
+}
+
+// A file that is read stays as it is, since lavapipe adds nothing; one that is not is replaced.
+TEST_F(CacheTest, WhatOthersCouldHaveWrittenIsNotRead) {
+  use_once();
+  ASSERT_EQ(files().size(), 1u);
+  const std::filesystem::path file = files()[0];
+  struct stat before = {}, after = {};
+  ASSERT_EQ(stat(file.c_str(), &before), 0);
+  EXPECT_EQ(before.st_mode & 0777, 0600u);
+  use_once();
+  ASSERT_EQ(stat(file.c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino) << "the cache is read";
+
+  const std::filesystem::path elsewhere = folder_ / "elsewhere";
+  const auto move_away = [&] { std::filesystem::rename(file, elsewhere); };
+  const auto expect_replaced = [&](const char* what) {
+    use_once();
+    ASSERT_EQ(lstat(file.c_str(), &after), 0) << what;
+    EXPECT_TRUE(S_ISREG(after.st_mode)) << what;
+    EXPECT_EQ(after.st_mode & 0777, 0600u) << what;
+    std::filesystem::remove(elsewhere);
+  };
+  chmod(file.c_str(), 0666);
+  expect_replaced("a file that all may write to");
+  move_away();
+  ASSERT_EQ(symlink(elsewhere.c_str(), file.c_str()), 0);
+  expect_replaced("a link");
+  move_away();
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  expect_replaced("a pipe that nobody writes to");
+  if (geteuid() == 0) {
+    ASSERT_EQ(chown(file.c_str(), 65534, 65534), 0);
+    ASSERT_EQ(stat(file.c_str(), &before), 0);
+    expect_replaced("another user's file");
+    EXPECT_EQ(after.st_uid, 0u);
+  }
+  EXPECT_TRUE(host_.log().empty());
+
+  std::filesystem::remove(file);
+  chmod(folder_.c_str(), 0777);
+  use_once();
+  EXPECT_TRUE(files().empty()) << "a folder that all may write to";
+  ASSERT_EQ(host_.log().size(), 1u);
+  EXPECT_NE(host_.log()[0].find("700"), std::string::npos) << host_.log()[0];
+  chmod(folder_.c_str(), 0700);
 }
 
 TEST_F(CacheTest, CannotBeWritten) {

@@ -31,6 +31,7 @@ constexpr const char* kTwice = R"(
                OpDecorate %block Block
                OpDecorate %words DescriptorSet 0
                OpDecorate %words Binding 0
+               {1}
        %void = OpTypeVoid
      %action = OpTypeFunction %void
        %uint = OpTypeInt 32 0
@@ -50,17 +51,26 @@ constexpr const char* kTwice = R"(
       %where = OpCompositeExtract %uint %where3 0
     %element = OpAccessChain %buffer_uint %words %uint_0 %where
         %old = OpLoad %uint %element
-        %new = OpShiftLeftLogical %uint %old %uint_1
+        %new = {2}
                OpStore %element %new
                OpReturn
                OpFunctionEnd
 )";
 
-Words twice(const std::string& more = "") { return assemble(fmt::format(fmt::runtime(kTwice), more)); }
+constexpr const char* kShift = "OpShiftLeftLogical %uint %old %uint_1";
+
+Words twice(const std::string& more = "", const char* decoration = "", const char* operation = kShift) {
+  return assemble(fmt::format(fmt::runtime(kTwice), more, decoration, operation));
+}
 
 Words with_version(Words words, uint32_t minor) {
   words[1] = vulkan::spirv_version(1, minor);
   return words;
+}
+
+// Uses a decoration that is part of SPIR-V 1.4, and an extension before.
+Words newer_than_its_header(uint32_t minor) {
+  return with_version(twice("", "OpDecorate %new NoSignedWrap", "OpIAdd %uint %old %old"), minor);
 }
 
 vulkan::Result<> check(Words words, const Features& features, SpirvPolicy policy = SpirvPolicy::tolerant) {
@@ -110,12 +120,73 @@ TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
   EXPECT_CODE(INVALID_ARGUMENT, try_open("", {{"spirv", "lenient"}}, &device));
 }
 
-TEST(SpirvCheck, OnlyInterfacesBeforeVersion4AreShortened) {
+TEST_F(SpirvTest, HeadersOfVersionsOlderThanWhatTheShaderUses) {
+  for (const uint32_t minor : {0u, 1u, 2u, 3u, 4u}) {
+    Executable loaded = nullptr;
+    ASSERT_TRUE(is_ok(load_words(newer_than_its_header(minor), &loaded))) << minor;
+    Memory memory = allocate(Words{1, 20, 300});
+    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
+    EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
+  }
+  reopen({{"cache", ""}, {"spirv", "strict"}});
+  Executable loaded = nullptr;
+  EXPECT_CODE(INVALID_ARGUMENT, load_words(newer_than_its_header(0), &loaded));
+}
+
+TEST(SpirvCheck, TheHeaderGetsTheFirstVersionInWhichTheModuleIsValid) {
+  Features features;
+  features.api_version = VK_API_VERSION_1_3;
+  const vulkan::SpirvJudge judge = {SpirvPolicy::tolerant, features, "Made Up 9000"};
+  Words words = newer_than_its_header(0);
+  ASSERT_TRUE(vulkan::check_spirv(words, judge));
+  EXPECT_EQ(words, newer_than_its_header(4));
+  EXPECT_TRUE(check(words, features, SpirvPolicy::strict));
+  // Its interface lists inputs alone, as versions before 1.4 have it.
+  words = vulkan::with_interfaces(newer_than_its_header(0));
+  ASSERT_NE(words, newer_than_its_header(0));
+  ASSERT_TRUE(vulkan::check_spirv(words, judge));
+  EXPECT_EQ(words, newer_than_its_header(4));
+  // No version has these numbers.
+  for (const uint32_t odd : {0u, 0x00010001u, 0x00000100u}) {
+    words = newer_than_its_header(0);
+    words[1] = odd;
+    EXPECT_FALSE(check(words, features)) << odd;
+  }
+  words = newer_than_its_header(0);
+  words[words.size() - 2] = 0x0001FFFF;  // not OpReturn
+  const auto damaged = check(words, features);
+  ASSERT_FALSE(damaged);
+  EXPECT_TRUE(mentions(damaged.failure().message, {"1.6", "1.0"})) << damaged.failure().message;
+  EXPECT_FALSE(damaged.failure().message.contains('\n')) << damaged.failure().message;
+}
+
+// Dot products are part of SPIR-V 1.6; devices with Vulkan 1.2 have them as an extension.
+TEST(SpirvCheck, AnExtensionThatTheModuleUsesButDoesNotName) {
+  const Words product =
+      with_version(twice("OpCapability DotProductKHR\n OpCapability DotProductInput4x8BitPackedKHR", "",
+                         "OpUDotKHR %uint %old %old PackedVectorFormat4x8BitKHR"),
+                   0);
+  Features features;
+  features.integer_dot_product.shaderIntegerDotProduct = VK_TRUE;
+  for (const uint32_t api : {VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
+    features.api_version = api;
+    Words words = product;
+    const auto taken = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
+    ASSERT_TRUE(taken) << taken.failure().message;
+    EXPECT_LT(words[1], vulkan::spirv_version(1, 6));
+    EXPECT_TRUE(check(words, features, SpirvPolicy::strict));
+  }
+  features.integer_dot_product.shaderIntegerDotProduct = VK_FALSE;
+  EXPECT_EQ(check(product, features).failure().code, HALYARD_INCOMPATIBLE);
+}
+
+TEST(SpirvCheck, InterfacesListWhatTheVersionHas) {
   const Words all = twice();
-  const Words shorter = vulkan::with_short_interfaces(with_version(all, 3));
+  const Words shorter = vulkan::with_interfaces(with_version(all, 3));
   EXPECT_EQ(shorter.size() + 1, all.size());
-  EXPECT_EQ(vulkan::with_short_interfaces(shorter), shorter);
-  EXPECT_EQ(vulkan::with_short_interfaces(with_version(all, 4)), with_version(all, 4));
+  EXPECT_EQ(vulkan::with_interfaces(shorter), shorter);
+  EXPECT_EQ(vulkan::with_interfaces(with_version(all, 4)), with_version(all, 4));
+  EXPECT_EQ(vulkan::with_interfaces(with_version(shorter, 4)), with_version(all, 4));
   Features features;
   features.api_version = VK_API_VERSION_1_3;
   EXPECT_TRUE(check(shorter, features, SpirvPolicy::strict));
@@ -402,8 +473,8 @@ TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
 TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
   const Features features = with_matrices();
   size_t refused = 0, total = 0;
-  for (const bool has_matrices : {false, true}) {
-    const Words good = has_matrices ? product() : with_version(twice(), 0);
+  for (const Words& good : {with_version(twice(), 0), newer_than_its_header(0), product()}) {
+    const bool has_matrices = good == product();
     for (size_t i = 0; i < good.size(); ++i)
       for (const uint32_t bad : {0u, good[i] + 1, good[i] ^ 0x10000, ~0u}) {
         Words words = good;
@@ -425,7 +496,7 @@ TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
 
 TEST(SpirvCheck, ModulesThatAreCutShort) {
   const Features features = with_matrices();
-  for (const Words& good : {with_version(twice(), 0), product()})
+  for (const Words& good : {with_version(twice(), 0), newer_than_its_header(0), product()})
     for (size_t size = 0; size < good.size(); ++size) {
       const Words cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
       const auto checked = check(cut, features);

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "front/digest.h"
+#include "halyard/private_folder.hpp"
 
 namespace halyard::jit {
 
@@ -20,7 +21,6 @@ class Cache {
   explicit Cache(const std::string& folder, uint64_t most_bytes = kMostBytes);
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
-  ~Cache();
 
   const std::string& refusal() const { return refusal_; }  // empty: there is none
 
@@ -33,7 +33,7 @@ class Cache {
  private:
   void make_room(uint64_t bytes) const;
 
-  int folder_ = -1;
+  const PrivateFolder folder_;
   uint64_t most_bytes_;
   std::string refusal_;
 };

@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "halyard/private_folder.hpp"
+
 // As gdb's manual says ("JIT Compilation Interface").
 extern "C" {
 struct jit_code_entry {
@@ -91,9 +93,15 @@ std::vector<char> object_file(const std::string& name, uintptr_t address, size_t
 // perf reads "ADDRESS SIZE NAME", in hexadecimal.
 void tell_perf(const std::string& name, uintptr_t address, size_t size) {
   const std::string path = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
-  const int file =
-      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  // Everybody can make a file of this name there: not a pipe, which nobody may read, and no other user's.
+  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+                          S_IRUSR | S_IWUSR);
+  struct stat info = {};
   if (file < 0) return;
+  if (::fstat(file, &info) != 0 || !PrivateFolder::is_private_file(info)) {
+    ::close(file);
+    return;
+  }
   const std::string line = [&] {
     std::array<char, 40> numbers;
     std::snprintf(numbers.data(), numbers.size(), "%zx %zx ", static_cast<size_t>(address), size);
