@@ -216,6 +216,116 @@ class Json(WithModule):
             self.assertIn(other.split("=")[0], self.results("--function=view", "--input=1xf32=1", other, returncode=1))
 
 
+LISTS = """
+vm.module @lists
+// Lists around a list, %i0 times, each %i1 times in the next; with %i2 the innermost contains itself.
+vm.export @nest
+vm.func @nest(%i0: i32, %i1: i32, %i2: i32) -> (!vm.list<!vm.opaque>) {
+  %i3 = vm.const.i32 1
+  %i4 = vm.const.i32.zero
+  %r0 = vm.list.alloc %i3 : !vm.list<!vm.opaque>
+  vm.cond_br %i2, ^bb6, ^bb1
+^bb6:
+  vm.list.resize %r0, %i3
+  vm.list.set.ref %r0, %i4, %r0
+  vm.br ^bb1
+^bb1:
+  vm.cond_br %i0, ^bb2, ^bb5
+^bb2:
+  %r1 = vm.list.alloc %i1 : !vm.list<!vm.opaque>
+  vm.list.resize %r1, %i1
+  %i5 = vm.const.i32.zero
+  vm.br ^bb3
+^bb3:
+  vm.list.set.ref %r1, %i5, %r0
+  %i5 = vm.add.i32 %i5, %i3
+  %i6 = vm.cmp.lt.i32.s %i5, %i1
+  vm.cond_br %i6, ^bb3, ^bb4
+^bb4:
+  %i0 = vm.sub.i32 %i0, %i3
+  vm.br ^bb1(%R1 -> %r0)
+^bb5:
+  vm.return %R0
+}
+// One tensor in each of 8192 elements.
+vm.export @tensors
+vm.func @tensors(%r0: !hal.buffer_view) -> (!vm.list<!vm.opaque>) {
+  %i0 = vm.const.i32 8192
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32 1
+  %r1 = vm.list.alloc %i0 : !vm.list<!vm.opaque>
+  vm.list.resize %r1, %i0
+  vm.br ^bb1
+^bb1:
+  vm.list.set.ref %r1, %i1, %r0
+  %i1 = vm.add.i32 %i1, %i2
+  %i3 = vm.cmp.lt.i32.s %i1, %i0
+  vm.cond_br %i3, ^bb1, ^bb2
+^bb2:
+  vm.discard.refs %r0
+  vm.return %R1
+}
+"""
+
+
+class Lists(unittest.TestCase):
+    """Lists without bounds: deep, full of one another, within themselves."""
+    UNBOUNDED = [("1000000", "1", "0"), ("0", "1", "1"), ("3", "2", "1"), ("60", "2", "0"), ("250", "2", "0")]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = vmrun.temporary_folder()
+        cls.module = os.path.join(cls.folder.name, "lists.vmasm")
+        with open(cls.module, "w", encoding="utf-8") as file:
+            file.write(LISTS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def nest(self, numbers, *arguments):
+        return vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--function=nest",
+                         *("--input=" + number for number in numbers), *arguments)
+
+    def test_printed_up_to_a_depth_and_a_number(self):
+        for numbers in self.UNBOUNDED:
+            done = self.nest(numbers)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("\n...\n", done.stdout)
+            self.assertLess(done.stdout.count("vm.list"), 2**17)
+
+    def test_json_has_all_or_is_refused(self):
+        for numbers in self.UNBOUNDED:
+            done = self.nest(numbers, "--json")
+            self.assertEqual((done.returncode, done.stdout), (1, ""))
+            self.assertIn("RESOURCE_EXHAUSTED; result[0]: ", done.stderr)
+        value = json.loads(self.nest(("255", "1", "0"), "--json").stdout)["results"][0]
+        depth = 0
+        while value:
+            depth += 1
+            value = value["elements"][0] if value["elements"] else None
+        self.assertEqual(depth, 256)
+        (value,) = json.loads(self.nest(("15", "2", "0"), "--json").stdout)["results"]
+        self.assertEqual(len(value["elements"]), 2)
+
+    def test_tensors_in_json_lists_are_shown_up_to_a_number_of_elements(self):
+        done = vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--function=tensors",
+                         "--input=1000xf32=1", "--json")
+        (value,) = json.loads(done.stdout)["results"]
+        self.assertEqual(len(value["elements"]), 8192)
+        self.assertEqual(sum(len(each["elements"]) for each in value["elements"]), 1048576)
+        self.assertEqual(value["elements"][-1]["elements_left_out"], 1000)
+
+    def test_not_compared_and_not_written(self):
+        for numbers in self.UNBOUNDED:
+            done = self.nest(numbers, "--expected_output=1xf32=1")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("vm.list", done.stdout + done.stderr)
+            done = self.nest(numbers, "--output=@" + os.path.join(self.folder.name, "list.npy"))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("a vm.list cannot be written", done.stderr)
+
+
 class InputsFrom(WithModule):
     def fill(self, **arrays):
         folder = os.path.join(self.folder.name, "inputs")

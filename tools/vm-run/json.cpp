@@ -11,8 +11,6 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr int kMaximumDepth = 64;  // of lists in lists: one may hold itself
-
 template <typename T>
 Json element_at(std::span<const uint8_t> bytes, size_t index) {
   T value;
@@ -54,11 +52,11 @@ Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
   return tensor;
 }
 
-Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, int depth);
+// `left`: elements that lists may still show; a list may have one tensor many times.
+Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, uint64_t& left);
 
-Result<Json> list_json(halyard_object_t list, uint64_t max_elements, int depth) {
-  if (depth == kMaximumDepth)
-    return fail(HALYARD_OUT_OF_RANGE, "lists nest deeper than {}; results like that have no JSON", depth);
+// The list has been checked: it is not too deep, and has not too many elements.
+Result<Json> list_json(halyard_object_t list, uint64_t max_elements, uint64_t& left) {
   size_t size = 0;
   TOOL_TRY(check(halyard_list_size(list, &size)));
   Json elements = Json::array();
@@ -66,14 +64,18 @@ Result<Json> list_json(halyard_object_t list, uint64_t max_elements, int depth) 
     halyard_value_t element = {};
     TOOL_TRY(check(halyard_list_get(list, i, &element)));
     const Handle<halyard_object_t> owned(element.kind == HALYARD_VALUE_OBJECT ? element.object : nullptr);
-    elements.push_back(TOOL_TRY(value_json(element, max_elements, depth + 1)));
+    const uint64_t at_most = std::min(max_elements, left);
+    Json shown = TOOL_TRY(value_json(element, at_most, left));
+    if (const auto numbers = shown.find("elements"); numbers != shown.end() && shown["type"] != "vm.list")
+      left -= numbers->size();
+    elements.push_back(std::move(shown));
   }
   return Json{{"type", "vm.list"}, {"elements", std::move(elements)}};
 }
 
 Json scalar_json(std::string_view type, Json value) { return {{"type", type}, {"value", std::move(value)}}; }
 
-Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, int depth) {
+Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, uint64_t& left) {
   switch (value.kind) {
     case HALYARD_VALUE_I8:
       return scalar_json("i8", value.i32);
@@ -93,7 +95,7 @@ Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, int
   if (value.kind != HALYARD_VALUE_OBJECT || !value.object) return Json();
   const std::string_view type = halyard_object_type(value.object);
   if (type == "hal.buffer_view") return tensor_json(value.object, max_elements);
-  if (type == "vm.list") return list_json(value.object, max_elements, depth);
+  if (type == "vm.list") return list_json(value.object, max_elements, left);
   return Json{{"type", type}};
 }
 
@@ -104,7 +106,14 @@ Result<std::string> results_json(std::string_view function, std::span<const haly
   constexpr int kLines = 2;  // each result on one
   Json values = Json::array();
   for (size_t i = 0; i < results.size(); ++i) {
-    Result<Json> value = value_json(results[i], max_elements, 0);
+    if (results[i].kind == HALYARD_VALUE_OBJECT && results[i].object &&
+        std::string_view(halyard_object_type(results[i].object)) == "vm.list") {
+      Result<> bounded = check(
+          halyard_list_check(results[i].object, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS));
+      if (!bounded) return fail(bounded.error().code, "result[{}]: {}", i, bounded.error().text);
+    }
+    uint64_t left = HALYARD_LIST_MAX_ELEMENTS;
+    Result<Json> value = value_json(results[i], max_elements, left);
     if (!value) return fail(value.error().code, "result[{}]: {}", i, value.error().text);
     values.push_back(*std::move(value));
   }

@@ -152,6 +152,12 @@ halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_v
   });
 }
 
+halyard_status_t halyard_list_check(halyard_object_t list, size_t max_depth, size_t max_elements) {
+  return guarded([&]() -> Result<> {
+    return HALYARD_TRY(checked<vm::List>(list))->check_nesting(max_depth, max_elements);
+  });
+}
+
 halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));

@@ -92,6 +92,55 @@ static void anything(void) {
   halyard_release(list);
 }
 
+/* A list around `inner`, which it takes over, `times` times. */
+static halyard_object_t around(halyard_object_t inner, int times) {
+  halyard_object_t list = NULL;
+  if (!OK(halyard_list_create(HALYARD_VALUE_NULL, &list))) exit(1);
+  const halyard_value_t value = object(inner);
+  for (int i = 0; i < times; ++i) OK(halyard_list_append(list, &value));
+  halyard_release(inner);
+  return list;
+}
+
+/* Lists whose elements never end when they are followed, or not in a lifetime. */
+static void without_bounds(void) {
+  halyard_object_t list = around(NULL, 0);
+  OK(halyard_list_check(list, 1, 0));
+  FAILS(halyard_list_check(list, 0, 10), HALYARD_RESOURCE_EXHAUSTED, "0 deep");
+  for (int i = 1; i < 1000 * 1000; ++i) list = around(list, 1);
+  FAILS(halyard_list_check(list, 999999, SIZE_MAX), HALYARD_RESOURCE_EXHAUSTED, "more than 999999 deep");
+  OK(halyard_list_check(list, 1000 * 1000, SIZE_MAX));
+  FAILS(halyard_list_check(list, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS),
+        HALYARD_RESOURCE_EXHAUSTED, "256 deep");
+  halyard_release(list); /* a million levels, one after the other */
+
+  list = around(NULL, 0);
+  for (int i = 0; i < 100; ++i) list = around(list, 2);
+  FAILS(halyard_list_check(list, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS),
+        HALYARD_RESOURCE_EXHAUSTED, "1048576 elements");
+  halyard_release(list);
+  list = around(around(around(NULL, 0), 2), 2);
+  OK(halyard_list_check(list, 3, 6));
+  FAILS(halyard_list_check(list, 3, 5), HALYARD_RESOURCE_EXHAUSTED, "more than 5 elements");
+  FAILS(halyard_list_check(list, 2, 6), HALYARD_RESOURCE_EXHAUSTED, "more than 2 deep");
+  /* One that contains itself goes when that ends. */
+  halyard_value_t value = object(list);
+  OK(halyard_list_set(list, 1, &value));
+  FAILS(halyard_list_check(list, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS),
+        HALYARD_RESOURCE_EXHAUSTED, "contains itself");
+  value = object(NULL);
+  OK(halyard_list_set(list, 1, &value));
+  halyard_release(list);
+  FAILS(halyard_list_check(NULL, 1, 1), HALYARD_INVALID_ARGUMENT, "vm.list");
+  list = NULL;
+  if (!OK(halyard_list_create(HALYARD_VALUE_I8, &list))) return;
+  value = i32(1);
+  OK(halyard_list_append(list, &value));
+  OK(halyard_list_check(list, 1, 1));
+  FAILS(halyard_list_check(list, 1, 0), HALYARD_RESOURCE_EXHAUSTED, "more than 0 elements");
+  halyard_release(list);
+}
+
 static void argument(void) {
   halyard_instance_t instance = NULL;
   void* bytes = NULL;
@@ -132,6 +181,7 @@ static void argument(void) {
 int main(void) {
   numbers();
   anything();
+  without_bounds();
   argument();
   return failures != 0;
 }

@@ -120,6 +120,12 @@ TEST(Values, OwnTheirObjects) {
   EXPECT_EQ(made[1].as<int64_t>(), 3);
   EXPECT_EQ(code_of([&] { made.set(2, int64_t{0}); }), StatusCode::OUT_OF_RANGE);
   EXPECT_EQ(code_of([&] { made.append(list); }), StatusCode::FAILED_PRECONDITION);
+  const List endless = List::create();
+  endless.append(endless);
+  EXPECT_EQ(code_of([&] { endless.check(); }), StatusCode::RESOURCE_EXHAUSTED);
+  endless.set(0, nullptr);
+  endless.check();
+  EXPECT_EQ(code_of([&] { endless.check(1, 0); }), StatusCode::RESOURCE_EXHAUSTED);
 }
 
 TEST(Tensors, OfElements) {

@@ -214,19 +214,29 @@ PyObject* finish_result(FunctionObject* function, PyObject* result) {
 
 // ---- Results
 
-static PyObject* wrap_object(module_state* state, halyard_object_t handle) {
+static PyObject* convert_nested(module_state* state, nesting_t* nesting, halyard_value_t* value);
+
+static PyObject* wrap_list(module_state* state, nesting_t* nesting, halyard_object_t handle) {
+  size_t size = 0;
+  if (raise_status(state, halyard_list_size(handle, &size)) < 0 || enter_list(state, nesting, size) < 0)
+    return NULL;
+  PyObject* list = PyList_New((Py_ssize_t)size);
+  for (size_t i = 0; list && i < size; ++i) {
+    halyard_value_t value = {0};
+    PyObject* item = NULL;
+    if (raise_status(state, halyard_list_get(handle, i, &value)) == 0)
+      item = convert_nested(state, nesting, &value);
+    if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
+  }
+  leave_list(nesting);
+  return list;
+}
+
+static PyObject* wrap_object(module_state* state, nesting_t* nesting, halyard_object_t handle) {
   const char* type = halyard_object_type(handle);
   if (strcmp(type, "hal.buffer_view") == 0) return wrap_tensor(state, handle);
   if (strcmp(type, "vm.list") == 0) {
-    size_t size = 0;
-    int failed = raise_status(state, halyard_list_size(handle, &size)) < 0;
-    PyObject* list = failed ? NULL : PyList_New((Py_ssize_t)size);
-    for (size_t i = 0; list && i < size; ++i) {
-      halyard_value_t value = {0};
-      PyObject* item = NULL;
-      if (raise_status(state, halyard_list_get(handle, i, &value)) == 0) item = convert_value(state, &value);
-      if (!item || PyList_SetItem(list, (Py_ssize_t)i, item) < 0) Py_CLEAR(list);
-    }
+    PyObject* list = wrap_list(state, nesting, handle);
     halyard_release(handle);
     return list;
   }
@@ -239,7 +249,7 @@ static PyObject* wrap_object(module_state* state, halyard_object_t handle) {
   return (PyObject*)object;
 }
 
-PyObject* convert_value(module_state* state, halyard_value_t* value) {
+static PyObject* convert_nested(module_state* state, nesting_t* nesting, halyard_value_t* value) {
   switch (value->kind) {
     case HALYARD_VALUE_I8:
     case HALYARD_VALUE_I16:
@@ -252,10 +262,15 @@ PyObject* convert_value(module_state* state, halyard_value_t* value) {
     case HALYARD_VALUE_F64:
       return PyFloat_FromDouble(value->f64);
     case HALYARD_VALUE_OBJECT:
-      return wrap_object(state, value->object);
+      return wrap_object(state, nesting, value->object);
     default:
       Py_RETURN_NONE;
   }
+}
+
+PyObject* convert_value(module_state* state, halyard_value_t* value) {
+  nesting_t nesting = {0};
+  return convert_nested(state, &nesting, value);
 }
 
 PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize_t count) {

@@ -206,11 +206,18 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank);
 int check_element(const view_request_t* request, uint32_t found);
 
 // ---- lists.c
+// How much of lists within lists is converted, in either direction: they may contain themselves.
+typedef struct {
+  int depth;          // levels around what is converted now
+  Py_ssize_t visited;  // elements so far
+} nesting_t;
+// Before a list of `size` elements is converted, and after it. 0, or -1 with an exception set and nothing to
+// leave.
+int enter_list(module_state* state, nesting_t* nesting, size_t size);
+void leave_list(nesting_t* nesting);
 // What Python gives where a program expects an object: None, tensors and all that makes one, other objects of
 // programs, lists and tuples (as vm.list). 0, or -1 with an exception set.
 int object_of_value(module_state* state, halyard_device_t device, PyObject* item, halyard_object_t* out);
-// A new vm.list of anything: ints are i64, floats f64.
-int list_of_values(module_state* state, halyard_device_t device, PyObject* values, halyard_object_t* out);
 // Takes over the element's object, also on failure.
 int append_to_list(module_state* state, halyard_object_t list, halyard_value_t* element);
 

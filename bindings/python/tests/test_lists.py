@@ -103,6 +103,118 @@ def test_functions_return_what_makes_none():
     endless.append(endless)
     values = [object(), [2**70], endless]
     model = lists("i32", lambda number: values[number])
-    for number, error in enumerate(["TypeError", "OverflowError", "RecursionError"]):
+    for number, error in enumerate(["TypeError", "OverflowError", "contains itself"]):
         with pytest.raises(halyard.Error, match=error):
             model.give(number)
+
+
+# Lists around lists: one at each step around the last, `width` times in it; then `join` puts the last into itself.
+NESTED = """
+vm.module @nested
+vm.import @host.take cconv "0r_v"
+vm.export @nest
+vm.func @nest(%i0: i32, %i1: i32, %i2: i32) -> (!vm.list<!vm.opaque>) {
+  %r0 = vm.call @make(%i0, %i1, %i2)
+  vm.return %R0
+}
+vm.export @hand_over
+vm.func @hand_over(%i0: i32, %i1: i32, %i2: i32) -> () {
+  %r0 = vm.call @make(%i0, %i1, %i2)
+  vm.call @host.take(%r0)
+  vm.discard.refs %r0
+  vm.return
+}
+vm.func @make(%i0: i32, %i1: i32, %i2: i32) -> (!vm.list<!vm.opaque>) {
+  %i3 = vm.const.i32 1
+  %i4 = vm.const.i32.zero
+  %r0 = vm.list.alloc %i3 : !vm.list<!vm.opaque>
+  vm.br ^bb1
+^bb1:
+  vm.cond_br %i0, ^bb2, ^bb5
+^bb2:
+  %r1 = vm.list.alloc %i1 : !vm.list<!vm.opaque>
+  vm.list.resize %r1, %i1
+  %i5 = vm.const.i32.zero
+  vm.br ^bb3
+^bb3:
+  vm.list.set.ref %r1, %i5, %r0
+  %i5 = vm.add.i32 %i5, %i3
+  %i6 = vm.cmp.lt.i32.s %i5, %i1
+  vm.cond_br %i6, ^bb3, ^bb4
+^bb4:
+  %i0 = vm.sub.i32 %i0, %i3
+  vm.br ^bb1(%R1 -> %r0)
+^bb5:
+  vm.cond_br %i2, ^bb6, ^bb7
+^bb6:
+  vm.list.resize %r0, %i3
+  vm.list.set.ref %r0, %i4, %r0
+  vm.br ^bb7
+^bb7:
+  vm.return %R0
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def nested():
+    def take(value):
+        took.append(value)
+
+    took = []
+    model = halyard.load(halyard.assemble(NESTED), functions=[halyard.function("0r_v", name="take")(take)])
+    return model, took
+
+
+def depth_of(value):
+    depth = 1
+    while value:
+        value = value[0]
+        depth += 1
+    return depth
+
+
+# Steps, elements of each list, whether the last contains itself; what is found.
+UNBOUNDED = [(256, 1, 0, "more than 256 deep"), (1_000_000, 1, 0, "more than 256 deep"), (0, 1, 1, "contains itself"),
+             (3, 2, 1, "contains itself"), (20, 2, 0, "more than 1048576 elements"),
+             (250, 2, 0, "more than 1048576 elements")]
+
+
+@pytest.mark.parametrize("call", ["nest", "hand_over"])
+@pytest.mark.parametrize("steps, width, join, message", UNBOUNDED)
+def test_lists_of_a_program_that_have_no_bounds(nested, call, steps, width, join, message):
+    model, _ = nested
+    with pytest.raises(halyard.ResourceExhaustedError, match=message):
+        model[call](steps, width, join)
+
+
+def test_lists_of_a_program_within_the_bounds(nested):
+    model, took = nested
+    assert depth_of(model.nest(255, 1, 0)) == 256
+    assert depth_of(model.nest(15, 2, 0)) == 16
+    model.hand_over(255, 1, 0)
+    assert depth_of(took.pop()) == 256
+
+
+def test_lists_of_a_function_that_have_no_bounds():
+    def doubled(steps):
+        value = []
+        for _ in range(steps):
+            value = [value, value]
+        return value
+
+    def deep(levels):
+        value = []
+        for _ in range(levels - 1):
+            value = [value]
+        return value
+
+    values = [deep(257), deep(100_000), doubled(20), doubled(200), deep(256), doubled(15)]
+    model = lists("i32", lambda number: values[number])
+    for number, message in enumerate(["256 deep", "256 deep", "1048576 elements", "1048576 elements"]):
+        with pytest.raises(halyard.ResourceExhaustedError, match=message):
+            model.give(number)
+    assert depth_of(model.give(4)) == 256
+    assert depth_of(model.give(5)) == 16
+    while values[1]:  # Python frees so many levels one by one
+        values[1] = values[1][0]

@@ -710,6 +710,16 @@ HALYARD_API halyard_status_t halyard_list_set(halyard_object_t list, size_t inde
 /* Elements of a vm.list. get: the value's object, if any, is owned by the caller. */
 HALYARD_API halyard_status_t halyard_list_size(halyard_object_t list, size_t* size);
 HALYARD_API halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_value_t* value);
+/* What the tools and the bindings for other languages take of lists within lists: levels, and elements in
+ * all. */
+#define HALYARD_LIST_MAX_DEPTH 256
+#define HALYARD_LIST_MAX_ELEMENTS 1048576
+/* Whether a walk through a list and the lists within it ends: a program can make a list that contains itself,
+ * one that is a million levels deep, or one with 2^64 ways through it. For callers that follow lists of
+ * programs which they do not trust. RESOURCE_EXHAUSTED: more than `max_depth` levels (a list without lists is
+ * one), or more than `max_elements` elements, those of a list that is reached in several ways counted each
+ * time. Looks at no more elements than that. */
+HALYARD_API halyard_status_t halyard_list_check(halyard_object_t list, size_t max_depth, size_t max_elements);
 
 /* A fence that is not reached, for the signal argument of async functions. */
 HALYARD_API halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out);

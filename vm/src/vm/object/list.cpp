@@ -218,6 +218,45 @@ Result<> List::set_ref(uint32_t index, Ref<Object> object) {
   return {};
 }
 
+const List* List::list_at(uint32_t index) const {
+  if (element_.object) return cast<List>(refs_[index].get());
+  return element_.is_variant() ? cast<List>(variants_[index].object()) : nullptr;
+}
+
+Result<> List::check_nesting(uint64_t depth, uint64_t elements) const {
+  struct Level {
+    const List* list;
+    uint32_t next;  // element to look at
+  };
+  std::vector<Level> levels;
+  uint64_t count = 0;
+  const auto enter = [&](const List* list) -> Result<> {
+    if (levels.size() >= depth)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "lists within lists are more than {} deep, or one contains itself; expected at most {} levels",
+                  depth, depth);
+    count += list->size_;
+    if (count > elements)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "a list and the lists within it have more than {} elements, counted as often as they are "
+                  "reached; expected at most {}",
+                  elements, elements);
+    // Packed numbers are elements without lists.
+    levels.push_back({list, list->element_.value == ValueType::none ? 0 : list->size_});
+    return {};
+  };
+  HALYARD_TRY(enter(this));
+  while (!levels.empty()) {
+    Level& level = levels.back();
+    if (level.next == level.list->size_) {
+      levels.pop_back();
+    } else if (const List* inner = level.list->list_at(level.next++)) {
+      HALYARD_TRY(enter(inner));
+    }
+  }
+  return {};
+}
+
 Result<Variant> List::get(uint32_t index) const {
   if (index >= size_) return out_of_range(index, size_);
   if (element_.object) return Variant::ref(refs_[index]);

@@ -57,6 +57,10 @@ class List final : public ObjectOf<List> {
   // A copy of the element without conversion, for hosts and printers.
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
+  // RESOURCE_EXHAUSTED: the lists within this one, which count as often as they are reached, nest deeper than
+  // `depth` levels (this list is the first) or have more elements in all. A list that contains itself nests
+  // without end. Takes time for at most `elements` elements, and memory for `depth` levels.
+  Result<> check_nesting(uint64_t depth, uint64_t elements) const;
 
   // Byte offsets of members, for compiled code.
   struct Layout {
@@ -71,6 +75,7 @@ class List final : public ObjectOf<List> {
 
  private:
   static void destroy(Object* object);
+  const List* list_at(uint32_t index) const;  // null: no list
   template <typename Visit>
   void each_ref(Visit visit);  // removes each ref and passes it on
 

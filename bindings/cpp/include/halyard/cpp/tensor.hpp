@@ -365,6 +365,12 @@ class List : public Object {
     halyard_value_t value = {};
     return detail::finish(halyard_list_get(get(), index, &value), [&] { return Value(adopt, value); });
   }
+  // Before a walk through lists of a program that is not trusted: they may contain themselves.
+  // RESOURCE_EXHAUSTED: more than so many levels, or elements in all (halyard_list_check).
+  Result<void> check(size_t max_depth = HALYARD_LIST_MAX_DEPTH,
+                     size_t max_elements = HALYARD_LIST_MAX_ELEMENTS) const {
+    return detail::finish(halyard_list_check(get(), max_depth, max_elements));
+  }
 };
 
 // "2x3xf32=1,2,3,4,5,6" as host memory (run-module-cli.md): type, shape and bytes in one block.
