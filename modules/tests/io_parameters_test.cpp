@@ -83,7 +83,8 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
     auto scopes = load_parameters(std::vector<ParameterFile>{{"model", path}});
     ASSERT_TRUE(scopes) << scopes.error().text();
     io = std::make_unique<ModuleCaller>(create_io_parameters_module(
-        *scopes, {}, {}, [this](std::string_view text) { warnings.emplace_back(text); }));
+        *scopes, {}, {},
+        [this](std::string_view text, std::string_view /*path*/) { warnings.emplace_back(text); }));
     done = fence();
   }
 

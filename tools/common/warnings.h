@@ -16,7 +16,7 @@ class Warnings {
   Warnings();
 
   // A halyard_warning_fn whose user is a Warnings. Any thread.
-  static void take(void* warnings, halyard_text_t text);
+  static void take(void* warnings, const halyard_warning_t* warning);
 
   // Gets each text, maybe on several threads at once. By default "vm-run: warning: ..." on standard error. To
   // be set before there are contexts.

@@ -183,8 +183,9 @@ modules::ExpectationSink expectation_sink(const halyard_context_options_t& optio
 
 modules::ParameterWarning parameter_warning(const halyard_context_options_t& options) {
   if (!options.warning) return {};
-  return [tell = options.warning, user = options.warning_user](std::string_view text) {
-    tell(user, to_text(text));
+  return [tell = options.warning, user = options.warning_user](std::string_view text, std::string_view path) {
+    const halyard_warning_t given = {sizeof given, 0, to_text(text), to_text(path)};
+    tell(user, &given);
   };
 }
 

@@ -125,7 +125,7 @@ bool is_first_part(const Operation& operation) {
 // Tells of what is likely to give wrong numbers, though it can be done. The first part of a parameter is what
 // a program reads that expects another type or shape; one that reads a later part in the same call knows that
 // it reads parts.
-void warn_of_doubts(State& state, const std::vector<Operation>& operations) {
+void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector<Operation>& operations) {
   if (!state.warn) return;
   std::set<const Parameter*> in_parts;
   if (std::ranges::any_of(operations, is_first_part))
@@ -136,14 +136,18 @@ void warn_of_doubts(State& state, const std::vector<Operation>& operations) {
     const bool is_part = is_first_part(operation) && !in_parts.contains(&parameter);
     if (!is_part && parameter.other.empty()) continue;
     if (const std::scoped_lock lock(state.warned_mutex); !state.warned.insert(&parameter).second) continue;
+    const std::string_view path = scope.path_of(operation.key);
     if (!parameter.other.empty())
-      state.warn(fmt::format("there is more than one parameter '{}': {}", operation.key, parameter.other));
+      state.warn(fmt::format("there is more than one parameter '{}': {}", operation.key, parameter.other),
+                 path);
     if (is_part)
-      state.warn(fmt::format(
-          "parameter '{}' has {} bytes{}{}, but the program reads only the first {}; if it expects another "
-          "type or shape, its numbers are wrong",
-          operation.key, parameter.length, parameter.type.empty() ? "" : " of type ", parameter.type,
-          operation.length));
+      state.warn(
+          fmt::format(
+              "parameter '{}' has {} bytes{}{}, but the program reads only the first {}; if it expects "
+              "another type or shape, its numbers are wrong",
+              operation.key, parameter.length, parameter.type.empty() ? "" : " of type ", parameter.type,
+              operation.length),
+          path);
   }
 }
 
@@ -292,7 +296,7 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
   if (operations.size() > UINT32_MAX)
     return fail(Code::RESOURCE_EXHAUSTED, "{} spans in one call; a list has at most {} elements",
                 operations.size(), UINT32_MAX);
-  warn_of_doubts(state, operations);
+  warn_of_doubts(state, *source, operations);
   const auto count = static_cast<uint32_t>(operations.size());
   auto list = HALYARD_TRY(
       vm::List::allocate({vm::ValueType::none, &hal::Buffer::kType}, count, count, state.memory.get()));
@@ -327,7 +331,7 @@ Result<> gather_all(State& state, Batch& batch, const vm::Buffer* scope, hal::Bu
   for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
                           fmt::format("gathering parameter '{}'", operation.key)));
-  warn_of_doubts(state, operations.list);
+  warn_of_doubts(state, *source, operations.list);
   for (const Operation& operation : operations.list) {
     batch.next_lane();
     HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));

@@ -129,6 +129,10 @@ const Parameter* ParameterScope::find(std::string_view key) const {
   return found == parameters_.end() ? nullptr : &found->second.parameter;
 }
 
+std::string_view ParameterScope::path_of(std::string_view key) const {
+  return paths_[parameters_.find(key)->second.file];
+}
+
 std::vector<std::string_view> ParameterScope::keys() const {
   std::vector<std::string_view> result;
   for (const auto& [key, entry] : parameters_) result.push_back(key);

@@ -38,9 +38,9 @@ enum class ParameterMode : uint8_t {
 // Progress of reading files into memory, in bytes; a failure ends the reading.
 using ParameterProgress = std::function<Result<>(uint64_t done, uint64_t total)>;
 
-// Gets a sentence without a newline; names are as in the file. On the thread of the call that reads, while it
-// holds no lock.
-using ParameterWarning = std::function<void(std::string_view)>;
+// Gets a sentence without a newline, with names as in the file, and the file. On the thread of the call that
+// reads, while it holds no lock.
+using ParameterWarning = std::function<void(std::string_view text, std::string_view path)>;
 
 // All parameters of one scope.
 class ParameterScope final : public ObjectOf<ParameterScope> {
@@ -51,8 +51,9 @@ class ParameterScope final : public ObjectOf<ParameterScope> {
   // place, or what it is instead. On failure nothing is added.
   Result<> add(const std::string& path, const Ref<Bytes>& file);
   Result<> add(const std::string& path, std::vector<std::pair<std::string, Parameter>> entries);
-  const Parameter* find(std::string_view key) const;  // null where unknown; valid while the scope is
-  std::vector<std::string_view> keys() const;         // sorted
+  const Parameter* find(std::string_view key) const;     // null where unknown; valid while the scope is
+  std::string_view path_of(std::string_view key) const;  // the file of one that is known
+  std::vector<std::string_view> keys() const;            // sorted
 
  private:
   struct Entry {

@@ -31,7 +31,7 @@ constexpr std::array kElementTypes = {
     ElementType{"I16", 16},        ElementType{"F16", 16},        ElementType{"BF16", 16},
     ElementType{"U32", 32},        ElementType{"I32", 32},        ElementType{"F32", 32},
     ElementType{"U64", 64},        ElementType{"I64", 64},        ElementType{"F64", 64},
-    ElementType{"C64", 64},
+    ElementType{"C64", 64},        ElementType{"C128", 128},
 };
 
 // The members of a tensor that count.

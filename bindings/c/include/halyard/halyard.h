@@ -528,10 +528,15 @@ typedef struct halyard_failed_expectation {
 /* Called on the thread that runs the call, which continues afterwards. */
 typedef void (*halyard_expectation_fn)(void* user, const halyard_failed_expectation_t* failed);
 
-/* What is likely to give wrong results although the program goes on: one sentence without a newline, in UTF-8
- * unless a name of a file is not. Borrowed for the call. On the thread that runs the program; with
- * HALYARD_CONTEXT_CONCURRENT_CALLS maybe on several threads at once. */
-typedef void (*halyard_warning_fn)(void* user, halyard_text_t text);
+/* What is likely to give wrong results although the program goes on. Borrowed for the call. */
+typedef struct halyard_warning {
+  uint32_t struct_size;
+  uint32_t reserved;
+  halyard_text_t text; /* a sentence without a newline; names in it are as in their file */
+  halyard_text_t path; /* the parameter file that it is about */
+} halyard_warning_t;
+/* On the thread that runs the program; with HALYARD_CONTEXT_CONCURRENT_CALLS maybe on several at once. */
+typedef void (*halyard_warning_fn)(void* user, const halyard_warning_t* warning);
 
 enum {
   HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */

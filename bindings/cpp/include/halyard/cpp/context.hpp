@@ -46,7 +46,7 @@ struct ContextOptions {
   std::function<Result<void>(uint64_t done, uint64_t total)> progress{};
   std::function<void(const halyard_failed_expectation_t& failed)> expectation{};
   Channels channels{};  // the rank that the program is; empty: what the launcher has made the process
-  std::function<void(std::string_view text)> warning{};  // what is likely to give wrong results
+  std::function<void(const halyard_warning_t& warning)> warning{};  // what is likely to give wrong results
 };
 
 class Function;
@@ -266,8 +266,8 @@ inline Result<Context> Context::create(const Instance& instance, ContextOptions 
       static_cast<const Callbacks*>(of)->expectation(*failed);
     };
   if (callbacks->warning)
-    given.warning = [](void* of, halyard_text_t text) noexcept {
-      static_cast<const Callbacks*>(of)->warning(view(text));
+    given.warning = [](void* of, const halyard_warning_t* warning) noexcept {
+      static_cast<const Callbacks*>(of)->warning(*warning);
     };
   halyard_context_t made = nullptr;
   return detail::finish(halyard_context_create(instance.get(), &given, &made), [&] {
