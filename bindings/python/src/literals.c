@@ -40,10 +40,16 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank) {
 int check_element(const view_request_t* request, uint32_t found) {
   if (!request->element_type || same_element(request->element_type, found)) return 0;
   const element_name_t *is = element_by_type(found), *wanted = element_by_type(request->element_type);
+  if (!is || !wanted)
+    return refuse(request,
+                  PyUnicode_FromFormat("has elements of type %s, expected %s", is ? is->numpy : "unknown",
+                                       wanted ? wanted->numpy : "another"));
+  const int drops_parts = is->dl_code == 5 && wanted->dl_code != 5;  // of complex numbers
   return refuse(request,
-                PyUnicode_FromFormat("has elements of type %s, expected %s; convert it with .astype(\"%s\")",
-                                     is ? is->numpy : "unknown", wanted ? wanted->numpy : "another",
-                                     wanted ? wanted->numpy : "?"));
+                PyUnicode_FromFormat(
+                    drops_parts ? "has elements of type %s, expected %s; take .real or .imag of them"
+                                : "has elements of type %s, expected %s; convert it with .astype(\"%s\")",
+                    is->numpy, wanted->numpy, wanted->numpy));
 }
 
 // ---- Nested lists

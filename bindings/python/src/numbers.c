@@ -23,17 +23,19 @@ int is_truth_value(PyObject* value) {
 }
 
 number_fault integer_of(PyObject* value, int bits, integer_sign sign, int64_t* out) {
+  if (!PyLong_Check(value) && is_truth_value(value)) {  // numpy's, which warns where it is used as an index
+    const int is_true = PyObject_IsTrue(value);
+    if (is_true >= 0) {
+      *out = is_true;
+      return NUMBER_FITS;
+    }
+    PyErr_Clear();
+    return NUMBER_OF_OTHER_TYPE;
+  }
   PyObject* index = PyNumber_Index(value);  // also numpy's integers, and bool
   if (!index) {
     PyErr_Clear();
-    if (!is_truth_value(value)) return NUMBER_OF_OTHER_TYPE;  // numpy's truth values
-    const int is_true = PyObject_IsTrue(value);
-    if (is_true < 0) {
-      PyErr_Clear();
-      return NUMBER_OF_OTHER_TYPE;
-    }
-    *out = is_true;
-    return NUMBER_FITS;
+    return NUMBER_OF_OTHER_TYPE;
   }
   int overflow = 0;
   int64_t number = PyLong_AsLongLongAndOverflow(index, &overflow);

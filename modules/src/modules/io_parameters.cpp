@@ -111,8 +111,9 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
     const uint64_t size = operation.parameter->length;
     if (operation.parameter_offset > size || operation.length > size - operation.parameter_offset)
       return fail(Code::OUT_OF_RANGE,
-                  "expected a range within the {} bytes of parameter '{}', found {} bytes at offset {}", size,
-                  operation.key, operation.length, operation.parameter_offset);
+                  "expected a range within the {} bytes of parameter '{}'{}{}, found {} bytes at offset {}",
+                  size, operation.key, operation.parameter->type.empty() ? "" : " of type ",
+                  operation.parameter->type, operation.length, operation.parameter_offset);
   }
   return operations;
 }
