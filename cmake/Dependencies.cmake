@@ -20,7 +20,7 @@ if(NOT HALYARD_BOOST_INCLUDE)
   list(APPEND missing libboost1.81-dev)
 endif()
 
-# Headers only: JSON of the tools.
+# Headers only: JSON of the tools and of parameter files.
 find_path(HALYARD_JSON_INCLUDE nlohmann/json.hpp)
 if(NOT HALYARD_JSON_INCLUDE)
   list(APPEND missing nlohmann-json3-dev)

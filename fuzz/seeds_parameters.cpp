@@ -88,11 +88,18 @@ void write_parameter_files(const std::filesystem::path& folder) {
 
   write_seed(folder / "2.gguf", gguf(2));
   write_seed(folder / "3.gguf", gguf(3));
+  write_seed(folder / "types.safetensors",
+             safetensors(R"({"\u0061\n": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]},
+  "b": {"dtype": "F4", "shape": [4], "data_offsets": [8, 10]}, "a": {"dtype": "U8", "shape": [2, 0], "data_offsets": [8, 8]}})",
+                         10));
+  const std::string_view index =
+      R"({"metadata": {"total_size": 8}, "weight_map": {"a": "m-1.safetensors", "b": "x/m-2.safetensors"}})";
+  write_seed(folder / "model.safetensors.index.json", File(index.begin(), index.end()));
   write_seed(folder / "none.safetensors", safetensors("{}", 0));
   write_seed(folder / "all.safetensors",
              safetensors(R"( {"__metadata__": {"format": "pt", "deep": [1, {"a": []}, "]"]},
   "layer/w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
-  "quoted\"n": {"data_offsets" : [24 ,26 ], "shape":[], "dtype":"I8"}, "none": {"data_offsets": [3,3]} }   )",
+  "quoted\"n": {"data_offsets" : [24 ,26 ], "shape":[], "dtype":"I16"}, "none": {"data_offsets": [3,3]} }   )",
                          26));
 }
 

@@ -1,13 +1,19 @@
 // An arbitrary parameter file, passed to each reader: the entries are ranges of the file or patterns, the
-// same at any address.
+// same at any address, and those that a second reader finds, which shares no code with the first: Boost.JSON
+// for headers, and a plain walk over the fields of .gguf.
+#include <algorithm>
+#include <boost/json/src.hpp>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "fuzzing.h"
 #include "modules/parameter_archive.h"
+#include "modules/shard_index.h"
 
 using namespace halyard;
 using namespace halyard::modules;
@@ -51,6 +57,171 @@ std::optional<uint64_t> sum(Reader reader, const Ref<Bytes>& file) {
   return sum;
 }
 
+// ---- The second reader. Files are those that the first has accepted.
+
+template <typename T>
+T number_at(const uint8_t* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+boost::json::value parse(std::string_view text) {
+  boost::json::parse_options options;
+  options.max_depth = 1000;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  boost::json::error_code error;
+  boost::json::value value = boost::json::parse({text.data(), text.size()}, error, {}, options);
+  if (error) fuzz::finding("the header is no JSON");
+  return value;
+}
+
+// The bits of an element; 0: not known here.
+unsigned __int128 bits_of(std::string_view type) {
+  if (type == "BOOL") return 8;
+  if (type == "F4") return 4;
+  if (type.starts_with("F6_")) return 6;
+  const size_t digits = type.find_first_of("0123456789");
+  const std::string_view class_name = type.substr(0, digits),
+                         rest = type.substr(std::min(digits, type.size()));
+  static const std::set<std::string_view> kClasses = {"U", "I", "F", "BF", "C"};
+  if (!kClasses.contains(class_name)) return 0;
+  if (rest.starts_with("8_") && class_name == "F") return 8;
+  for (const unsigned bits : {8u, 16u, 32u, 64u})
+    if (rest == std::to_string(bits)) return bits;
+  return 0;
+}
+
+void check_tensor(const boost::json::object& tensor, const Parameter& parameter, const uint8_t* data) {
+  const auto& offsets = tensor.at("data_offsets").as_array();
+  const auto begin = offsets.at(0).to_number<uint64_t>(), end = offsets.at(1).to_number<uint64_t>();
+  if (parameter.length != end - begin || (end > begin && parameter.bytes.data() != data + begin))
+    fuzz::finding("a tensor is not where its offsets say");
+  const auto *type = tensor.if_contains("dtype"), *shape = tensor.if_contains("shape");
+  if (!type || !shape) return;
+  const auto& name = type->as_string();
+  unsigned __int128 bits = bits_of({name.data(), name.size()});
+  if (bits == 0) return;
+  for (const auto& dimension : shape->as_array()) {
+    bits *= dimension.to_number<uint64_t>();
+    if (bits > UINT64_MAX) return;  // dimensions of 0 may follow
+  }
+  if (bits != static_cast<unsigned __int128>(parameter.length) * 8)
+    fuzz::finding("a tensor has another number of bytes than its type and shape");
+}
+
+void check_safetensors(const Ref<Bytes>& file) {
+  const Result<ParameterEntries> entries = read_safetensors(file, "file");
+  if (!entries) return;
+  const auto size = number_at<uint64_t>(file->data());
+  const boost::json::value header = parse({reinterpret_cast<const char*>(file->data()) + 8, size});
+  const boost::json::object& tensors = header.as_object();
+  size_t count = tensors.size() - tensors.contains("__metadata__");
+  for (const auto& [name, parameter] : *entries) {
+    const auto* tensor = tensors.if_contains(name);
+    if (!tensor) fuzz::finding("there is no such name in the header");
+    check_tensor(tensor->as_object(), parameter, file->data() + 8 + size);
+    if (count-- == 0) fuzz::finding("two tensors have one name");
+  }
+  if (count != 0) fuzz::finding("the header has another tensor");
+}
+
+// Elements and bytes of a block.
+const std::map<uint32_t, std::pair<uint64_t, uint64_t>>& blocks() {
+  static const std::map<uint32_t, std::pair<uint64_t, uint64_t>> known = {
+      {0, {1, 4}},      {1, {1, 2}},      {2, {32, 18}},    {3, {32, 20}},    {6, {32, 22}},
+      {7, {32, 24}},    {8, {32, 34}},    {10, {256, 84}},  {11, {256, 110}}, {12, {256, 144}},
+      {13, {256, 176}}, {14, {256, 210}}, {15, {256, 292}}, {16, {256, 66}},  {17, {256, 74}},
+      {18, {256, 98}},  {19, {256, 50}},  {20, {32, 18}},   {21, {256, 110}}, {22, {256, 82}},
+      {23, {256, 136}}, {24, {1, 1}},     {25, {1, 2}},     {26, {1, 4}},     {27, {1, 8}},
+      {28, {1, 8}},     {29, {256, 56}},  {30, {1, 2}},     {34, {256, 54}},  {35, {256, 66}},
+      {39, {32, 17}},   {40, {64, 36}},   {41, {128, 18}},  {42, {64, 18}}};
+  return known;
+}
+
+void check_gguf(const Ref<Bytes>& file) {
+  const Result<ParameterEntries> entries = read_gguf(file, "file");
+  if (!entries) return;
+  const uint8_t* at = file->data() + 8;
+  const auto take = [&]<typename T>(T) {
+    at += sizeof(T);
+    return number_at<T>(at - sizeof(T));
+  };
+  const auto text = [&] {
+    const uint64_t size = take(uint64_t{});
+    at += size;
+    return std::string(reinterpret_cast<const char*>(at) - size, size);
+  };
+  constexpr uint64_t kSizes[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
+  const uint64_t tensors = take(uint64_t{}), pairs = take(uint64_t{});
+  uint64_t alignment = 32;
+  for (uint64_t i = 0; i < pairs; ++i) {
+    const std::string key = text();
+    uint32_t kind = take(uint32_t{});
+    const bool is_array = kind == 9;
+    if (is_array) kind = take(uint32_t{});
+    const uint64_t count = is_array ? take(uint64_t{}) : 1;
+    if (key == "general.alignment") alignment = number_at<uint32_t>(at);
+    if (kind != 8) at += kSizes[kind] * count;
+    for (uint64_t k = 0; kind == 8 && k < count; ++k) text();
+  }
+  struct Expected {
+    std::string name;
+    std::optional<uint64_t> length;
+    uint64_t offset;
+  };
+  std::vector<Expected> expected;
+  std::set<std::string> names;
+  for (uint64_t i = 0; i < tensors; ++i) {
+    Expected tensor{.name = text(), .length = {}, .offset = 0};
+    if (!names.insert(tensor.name).second) fuzz::finding("two tensors have one name");
+    const uint32_t rank = take(uint32_t{});
+    uint64_t elements = 1, row = 1;
+    for (uint32_t k = 0; k < rank; ++k) {
+      const uint64_t dimension = take(uint64_t{});
+      if (k == 0) row = dimension;
+      elements *= dimension;
+    }
+    const auto block = blocks().find(take(uint32_t{}));
+    if (block != blocks().end()) {
+      tensor.length = elements / block->second.first * block->second.second;
+      if (row % block->second.first != 0) fuzz::finding("a block of a tensor lies in two rows");
+    }
+    tensor.offset = take(uint64_t{});
+    expected.push_back(std::move(tensor));
+  }
+  const uint64_t position = static_cast<uint64_t>(at - file->data());
+  const uint64_t data = (position + alignment - 1) / alignment * alignment;
+  if (expected.size() != entries->size()) fuzz::finding("another number of tensors");
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const auto& [name, parameter] = (*entries)[i];
+    if (name != expected[i].name) fuzz::finding("a tensor of another name");
+    if (parameter.trouble.empty() && expected[i].length && parameter.length != *expected[i].length)
+      fuzz::finding("a tensor has another number of bytes than its type and shape");
+    if (parameter.length > 0 && parameter.bytes.data() != file->data() + data + expected[i].offset)
+      fuzz::finding("a tensor is not where its offset says");
+  }
+}
+
+void check_index(std::span<const uint8_t> bytes) {
+  const Result<ShardIndex> index = read_shard_index(bytes, "file");
+  if (!index) return;
+  const boost::json::value read = parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+  const boost::json::object& map = read.at("weight_map").as_object();
+  size_t count = 0;
+  for (const auto& [file, tensors] : index->tensors) {
+    if (file.empty() || file[0] == '/' || ("/" + file + "/").find("/../") != std::string::npos ||
+        file.find('\0') != std::string::npos)
+      fuzz::finding("an index leads out of its folder");
+    for (const std::string& tensor : tensors) {
+      const auto* named = map.if_contains(tensor);
+      if (!named || named->as_string() != file) fuzz::finding("a tensor is in another file");
+      ++count;
+    }
+  }
+  if (count != map.size()) fuzz::finding("the index has other tensors");
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -60,5 +231,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const Reader reader : kReaders)
     if (sum(reader, file) != sum(reader, Bytes::borrow({moved.data() + 1, size}, {})))
       fuzz::finding("the same bytes at an odd address are another file");
+  check_safetensors(file);
+  check_gguf(file);
+  check_index(file->span());
   return 0;
 }

@@ -68,12 +68,28 @@ TEST(Gguf, TensorsAreTheirBlocks) {
 
 TEST(Gguf, SizesByType) {
   const std::pair<uint32_t, uint64_t> sizes[] = {
-      {0, 1024}, {1, 512},  {2, 144},  {3, 160},  {6, 176},  {7, 192},  {8, 272},  {9, 320},  {10, 84},
-      {11, 110}, {12, 144}, {13, 176}, {14, 210}, {15, 292}, {16, 256}, {17, 512}, {18, 1024}};
+      {0, 1024}, {1, 512},  {2, 144},  {3, 160},  {6, 176},  {7, 192},  {8, 272},   {9, 320},   {10, 84},
+      {11, 110}, {12, 144}, {13, 176}, {14, 210}, {15, 292}, {16, 66},  {17, 74},   {18, 98},   {19, 50},
+      {20, 144}, {21, 110}, {22, 82},  {23, 136}, {24, 256}, {25, 512}, {26, 1024}, {27, 2048}, {28, 2048},
+      {29, 56},  {30, 512}, {34, 54},  {35, 66},  {39, 136}, {40, 144}, {41, 36},   {42, 72}};
   for (const auto& [type, size] : sizes) {
-    const auto entries = read(header(3, 1, 0).tensor("t", {256}, type, 0).data(32, 1024));
+    const auto entries = read(header(3, 1, 0).tensor("t", {256}, type, 0).data(32, 2048));
     ASSERT_TRUE(entries) << entries.error().text();
     EXPECT_EQ((*entries)[0].second.length, size) << type;
+    EXPECT_TRUE((*entries)[0].second.type.ends_with(" [256]")) << (*entries)[0].second.type;
+    EXPECT_EQ((*entries)[0].second.trouble, "");
+  }
+}
+
+// They refuse neither the file nor the other tensors.
+TEST(Gguf, TypesWithoutAKnownSize) {
+  for (const uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 43u, 1000u}) {
+    const auto entries =
+        read(header(3, 2, 0).tensor("t", {7, 3}, type, 0).tensor("u", {2}, 0, 32).data(32, 64));
+    ASSERT_TRUE(entries) << entries.error().text();
+    EXPECT_NE((*entries)[0].second.trouble.find(std::to_string(type)), std::string::npos);
+    EXPECT_EQ((*entries)[1].second.length, 8u);
+    EXPECT_EQ((*entries)[1].second.trouble, "");
   }
 }
 
@@ -105,7 +121,16 @@ TEST(Gguf, Errors) {
   expect(header(3, 0, 1).text("kind").u32(13).u64(0), Code::INVALID_ARGUMENT, "kind 13");
   expect(header(3, 0, 1).text("nested").u32(9).u32(9).u64(0), Code::INVALID_ARGUMENT, "kind 9");
   expect(header(3, 0, 1).text("long").u32(9).u32(4).u64(kHuge), Code::OUT_OF_RANGE, "array");
-  expect(header(3, 1, 0).tensor("t", {256}, 4, 0).data(32, 64), Code::UNIMPLEMENTED, "type 4");
+  for (const uint32_t version : {1u, 2u, 3u})
+    expect(File().u32(0x46554747).u32(__builtin_bswap32(version)).u64(0).u64(0), Code::UNIMPLEMENTED,
+           "big-endian");
+  expect(header(3, 0, 2).text("general.alignment").u32(4).u32(64).text("general.alignment").u32(4).u32(32),
+         Code::INVALID_ARGUMENT, "twice");
+  expect(header(3, 2, 0).tensor("t", {1}, 0, 0).tensor("t", {1}, 0, 32).data(32, 64), Code::INVALID_ARGUMENT,
+         "the name 't'");
+  expect(header(3, 1, 0).tensor("t", {16, 2}, 8, 0).data(32, 64), Code::INVALID_ARGUMENT, "rows of 16");
+  expect(header(3, 1, 0).tensor("t", {}, 8, 0).data(32, 64), Code::INVALID_ARGUMENT, "blocks of 32");
+  expect(header(3, 1, 0).tensor("t", {1}, 99, kHuge).data(32, 64), Code::OUT_OF_RANGE, "'t'");
   expect(header(3, 1, 0).tensor("t", {33}, 2, 0).data(32, 64), Code::INVALID_ARGUMENT, "blocks of 32");
   expect(header(3, 1, 0).tensor("t", {kHuge, 4}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT, "64 bits");
   expect(header(3, 1, 0).tensor("t", {kHuge}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT, "64 bits");

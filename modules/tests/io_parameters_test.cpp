@@ -70,7 +70,9 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
         .splat("s4", 64, {1, 2, 3, 4})
         .splat("s8", 3 << 20, {1, 2, 3, 4, 5, 6, 7, 8})
         .splat("s16", 64, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
-        .splat("same", 64, {9, 9, 9, 9, 9, 9, 9, 9});
+        .splat("same", 64, {9, 9, 9, 9, 9, 9, 9, 9})
+        .data("twice", {1, 2})
+        .data("twice", {3, 4});
     const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
     std::string path = ::testing::TempDir() + test->name() + "_" + GetParam();
     std::replace(path.begin() + static_cast<ptrdiff_t>(::testing::TempDir().size()), path.end(), '/', '_');
@@ -80,7 +82,9 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
     auto scopes = load_parameters(std::vector<ParameterFile>{{"model", path}});
     ASSERT_TRUE(scopes) << scopes.error().text();
-    io = std::make_unique<ModuleCaller>(create_io_parameters_module(*scopes));
+    io = std::make_unique<ModuleCaller>(create_io_parameters_module(
+        *scopes, {}, {},
+        [this](std::string_view text, std::string_view /*path*/) { warnings.emplace_back(text); }));
     done = fence();
   }
 
@@ -125,7 +129,64 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
   Ref<hal::Device> device;
   std::unique_ptr<ModuleCaller> io;
   Ref<hal::Fence> done;
+  std::vector<std::string> warnings;
 };
+
+// A program that expects another type or shape reads as many bytes as these have.
+TEST_P(IoParameters, the_first_part_alone_gives_one_warning) {
+  const auto loaded = load({{"a", 0, 0, 4}});
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(contents((*loaded)[0]), (Contents{1, 2, 3, 4}));
+  ASSERT_EQ(warnings.size(), 1u);
+  for (const char* part : {"'a'", "has 8 bytes", "the first 4"})
+    EXPECT_NE(warnings[0].find(part), std::string::npos) << warnings[0];
+  done = fence();
+  ASSERT_TRUE(load({{"a", 0, 0, 2}}));
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(warnings.size(), 1u) << "once for each parameter";
+  done = fence();
+  const auto target = buffer(16);
+  ASSERT_TRUE(gather(target, {{"b", 0, 0, 2}, {"s4", 0, 4, 8}}).ok());
+  ASSERT_TRUE(await(done).ok());
+  ASSERT_EQ(warnings.size(), 3u);
+  EXPECT_NE(warnings[1].find("'b'"), std::string::npos);
+  EXPECT_NE(warnings[2].find("'s4' has 64 bytes"), std::string::npos);
+}
+
+TEST_P(IoParameters, parts_that_are_meant_give_no_warning) {
+  ASSERT_TRUE(load({{"a", 0, 0, 8}, {"b", 2, 0, 2}}));
+  ASSERT_TRUE(await(done).ok());
+  done = fence();
+  ASSERT_TRUE(load({{"a", 0, 0, 4}, {"a", 4, 0, 4}}));
+  ASSERT_TRUE(await(done).ok());
+  done = fence();
+  ASSERT_TRUE(gather(buffer(16), {{"b", 0, 0, 0}}).ok());
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(warnings, std::vector<std::string>());
+}
+
+TEST_P(IoParameters, a_name_that_is_there_twice_gives_a_warning) {
+  const auto loaded = load({{"twice", 0, 0, 2}});
+  ASSERT_TRUE(loaded) << loaded.error().text();
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(contents((*loaded)[0]), (Contents{1, 2}));
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("'twice'"), std::string::npos) << warnings[0];
+}
+
+TEST_P(IoParameters, what_cannot_be_read_is_refused_when_it_is_loaded) {
+  auto scope = make<ParameterScope>();
+  Parameter strange;
+  strange.trouble = "its type 99 is not known";
+  ASSERT_TRUE(scope->add("f.gguf", std::vector<std::pair<std::string, Parameter>>{{"strange", strange}}));
+  ParameterScopes scopes;
+  scopes["model"] = scope;
+  io = std::make_unique<ModuleCaller>(create_io_parameters_module(scopes));
+  const auto loaded = load({{"strange", 0, 0, 0}});
+  ASSERT_FALSE(loaded);
+  expect_failure(loaded.error(), Code::UNIMPLEMENTED, "'strange' cannot be read: its type 99");
+}
 
 TEST_P(IoParameters, the_module_has_three_functions) {
   EXPECT_EQ(io->module().name(), "io_parameters");

@@ -1,6 +1,7 @@
 // The reader of .irpa archives: valid and damaged archives, hostile input.
 #include "modules/parameter_archive.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -283,7 +284,108 @@ TEST_F(ParameterFiles, the_first_of_a_name_counts) {
   ASSERT_TRUE(scopes) << scopes.error().text();
   const ParameterScope& scope = *scopes->find("x")->second;
   EXPECT_EQ(scope.find("k")->length, 1u);
+  EXPECT_EQ(scope.find("k")->other, fmt::format("'{}' has it twice, and the first one is used", a));
+  EXPECT_EQ(scope.find("other")->other, "");
   EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"k", "other"}));
+}
+
+TEST_F(ParameterFiles, a_name_in_two_files) {
+  const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).bytes());
+  const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).bytes());
+  auto scopes = load_parameters(std::vector<ParameterFile>{{"x", a}, {"x", b}});
+  ASSERT_TRUE(scopes) << scopes.error().text();
+  const Parameter* found = scopes->find("x")->second->find("k");
+  EXPECT_EQ(found->length, 1u);
+  EXPECT_EQ(found->other, fmt::format("'{}' and '{}' have it, and the first one is used", a, b));
+}
+
+std::vector<uint8_t> bytes_of_text(std::string_view text) { return {text.begin(), text.end()}; }
+
+std::vector<uint8_t> safetensors(std::string_view name) {
+  const std::string header =
+      fmt::format(R"({{"{}": {{"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}}}})", name);
+  std::vector<uint8_t> bytes(8);
+  bytes[0] = static_cast<uint8_t>(header.size());
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  bytes.insert(bytes.end(), {7, 8});
+  return bytes;
+}
+
+TEST_F(ParameterFiles, files_that_are_something_else) {
+  const auto expect = [&](const char* name, std::string_view contents, std::string_view is,
+                          std::string_view advice) {
+    const std::string path = write(name, bytes_of_text(contents));
+    auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
+    ASSERT_FALSE(scopes) << contents;
+    for (const std::string_view part : {is, advice, std::string_view(path)})
+      expect_failure(scopes.error(), Code::INVALID_ARGUMENT, part);
+  };
+  constexpr std::string_view kPointer =
+      "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
+  for (const char* name : {"l.safetensors", "l.gguf", "l.irpa", "l.safetensors.index.json"}) {
+    expect(name, kPointer, "Git LFS pointer", "git lfs pull");
+    expect(name, " <!DOCTYPE HTML><html>", "HTML", "download");
+    expect(name, "\xEF\xBB\xBF\n<HTML lang=en>", "HTML", "download");
+    expect(name, "<?xml version='1.0'?><Error/>", "XML", "download");
+    expect(name, std::string_view("PK\3\4\x14\0\x08\x08......", 14), "zip archive", "convert");
+    expect(name, "\x1F\x8B\x08......", "gzip", "unpack");
+    expect(name, "\x93NUMPY\1.....", ".npy", "convert");
+    expect(name, "", "empty", "again");
+  }
+  expect("a.safetensors", "GGUF\3.......", ".gguf file", "name that ends in .gguf");
+  expect("a.gguf", "IRPA............", ".irpa archive", "name that ends in .irpa");
+  expect("b.safetensors", "{\"error\": \"no such model\"}", "JSON", ".safetensors.index.json");
+  const std::vector<uint8_t> other = safetensors("w");
+  expect("c.gguf", {reinterpret_cast<const char*>(other.data()), other.size()}, ".safetensors file",
+         "name that ends in .safetensors");
+  // What is right is not looked at.
+  std::vector<uint8_t> right = safetensors("w");
+  EXPECT_TRUE(load_parameters(std::vector<ParameterFile>{{"", write("r.safetensors", right)}}));
+}
+
+TEST_F(ParameterFiles, an_index_stands_for_its_shards) {
+  const std::string one = write("one.safetensors", safetensors("w")),
+                    two = write("two.safetensors", safetensors("v"));
+  const auto name = [](const std::string& path) { return path.substr(path.find_last_of('/') + 1); };
+  const std::string index =
+      write("model.safetensors.index.json",
+            bytes_of_text(
+                fmt::format(R"({{"metadata": {{"total_size": 4}}, "weight_map": {{"w": "{}", "v": "{}"}}}})",
+                            name(one), name(two))));
+  for (const ParameterMode mode : {ParameterMode::file, ParameterMode::preload}) {
+    auto scopes = load_parameters(std::vector<ParameterFile>{{"m", index}}, mode);
+    ASSERT_TRUE(scopes) << scopes.error().text();
+    EXPECT_EQ(scopes->find("m")->second->keys(), (std::vector<std::string_view>{"v", "w"}));
+    EXPECT_EQ(scopes->find("m")->second->find("v")->bytes[1], 8);
+  }
+
+  const auto expect = [&](std::string_view text, Code code, std::string_view part) {
+    const std::string path = write("bad.safetensors.index.json", bytes_of_text(text));
+    auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
+    ASSERT_FALSE(scopes) << text;
+    expect_failure(scopes.error(), code, part);
+    expect_failure(scopes.error(), code, path);
+  };
+  const auto map = [](std::string_view members) {
+    return fmt::format(R"({{"weight_map": {{{}}}}})", members);
+  };
+  expect(map(R"("w": "missing.safetensors")"), Code::NOT_FOUND, "missing.safetensors");
+  for (const char* outside : {"../one.safetensors", "/etc/one.safetensors", "a/../../one.safetensors", "",
+                              "x\\u0000.safetensors", "."})
+    expect(map(fmt::format(R"("w": "{}")", outside)), Code::INVALID_ARGUMENT, "tensor 'w'");
+  expect(map(R"("w": "one.gguf")"), Code::INVALID_ARGUMENT, ".safetensors file");
+  expect(map(R"("w": 7)"), Code::INVALID_ARGUMENT, "no text");
+  expect(map(fmt::format(R"("w": "{}", "v": "{}")", name(two), name(one))), Code::INVALID_ARGUMENT,
+         "not of one model");
+  expect(map(fmt::format(R"("w": "{}", "u": "{}")", name(one), name(one))), Code::INVALID_ARGUMENT,
+         "'u' is said to be in");
+  expect(map(fmt::format(R"("w": "{}", "\u0077": "{}")", name(one), name(two))), Code::INVALID_ARGUMENT,
+         "twice");
+  expect("{}", Code::INVALID_ARGUMENT, "weight_map");
+  expect("[]", Code::INVALID_ARGUMENT, "weight_map");
+  expect(R"({"weight_map": 7})", Code::INVALID_ARGUMENT, "weight_map");
+  expect(R"({"weight_map": {}, "weight_map": {}})", Code::INVALID_ARGUMENT, "twice");
+  expect(R"({"weight_map": {)", Code::INVALID_ARGUMENT, "no JSON");
 }
 
 TEST_F(ParameterFiles, the_extension_says_the_format) {

@@ -1,8 +1,10 @@
 // The reader of .safetensors files: the header, hostile input.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstring>
+#include <tuple>
 
 #include "modules/parameter_archive.h"
 #include "testing.h"
@@ -24,7 +26,7 @@ Result<ParameterEntries> read(std::vector<uint8_t> bytes) {
 
 constexpr std::string_view kExample = R"( {"__metadata__": {"format": "pt", "deep": [1, {"a": []}, "]"]},
   "layer/w": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
-  "quoted\"n": {"data_offsets" : [24 ,26 ], "shape":[], "dtype":"I8"}, "none": {"data_offsets": [3,3]} }   )";
+  "quoted\"n": {"data_offsets" : [24 ,26 ], "shape":[], "dtype":"I16"}, "none": {"data_offsets": [3,3]} }   )";
 
 TEST(Safetensors, NamesAndBytes) {
   const auto entries = read(file_of(kExample, 26));
@@ -33,7 +35,8 @@ TEST(Safetensors, NamesAndBytes) {
   EXPECT_EQ((*entries)[0].first, "layer/w");
   EXPECT_EQ((*entries)[0].second.length, 24u);
   EXPECT_EQ((*entries)[0].second.bytes[7], 7);
-  EXPECT_EQ((*entries)[1].first, "quoted\\\"n") << "escapes stay as they are";
+  EXPECT_EQ((*entries)[1].first, "quoted\"n") << "names are JSON strings";
+  EXPECT_EQ((*entries)[0].second.type, "F32 [2, 3]");
   EXPECT_EQ((*entries)[1].second.length, 2u);
   EXPECT_EQ((*entries)[1].second.bytes[0], 24);
   EXPECT_EQ((*entries)[2].second.length, 0u);
@@ -47,23 +50,41 @@ TEST(Safetensors, NothingInIt) {
 
 TEST(Safetensors, Errors) {
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {"", "expected '{'"},
-      {"[]", "expected '{'"},
-      {"{", "expected '\"'"},
-      {"{\"a", "does not end"},
-      {"{\"a\\", "does not end"},
-      {"{\"a\" 1}", "expected ':'"},
-      {"{\"a\": 1}", "expected '{'"},
+      {"", "no JSON"},
+      {"[]", "expected an object"},
+      {"7", "expected an object"},
+      {"{", "no JSON"},
+      {"{\"a", "no JSON"},
+      {"{\"a\\", "no JSON"},
+      {"{\"a\" 1}", "no JSON"},
+      {"{\"a\": 1}", "'a' is no object"},
+      {"{\"a\": []}", "'a' is no object"},
       {"{\"a\": {}}", "no data_offsets"},
-      {"{\"a\": {\"data_offsets\": 4}}", "expected '['"},
-      {"{\"a\": {\"data_offsets\": [-1, 4]}}", "expected a number"},
-      {"{\"a\": {\"data_offsets\": [0, 99999999999999999999]}}", "expected a number"},
-      {"{\"a\": {\"data_offsets\": [0, 4, 8]}}", "expected ']'"},
+      {"{\"a\": {\"data_offsets\": 4}}", "no list of numbers"},
+      {"{\"a\": {\"data_offsets\": {}}}", "no list of numbers"},
+      {"{\"a\": {\"data_offsets\": [-1, 4]}}", "whole numbers"},
+      {"{\"a\": {\"data_offsets\": [0.0, 4]}}", "whole numbers"},
+      {"{\"a\": {\"data_offsets\": [0, 4e0]}}", "whole numbers"},
+      {"{\"a\": {\"data_offsets\": [[0, 4]]}}", "whole numbers"},
+      {"{\"a\": {\"data_offsets\": [0, \"4\"]}}", "whole numbers"},
+      {"{\"a\": {\"data_offsets\": [0, 99999999999999999999]}}", "whole numbers"},
+      {"{\"a\": {\"data_offsets\": [0, 4, 8]}}", "data_offsets of 3 numbers"},
+      {"{\"a\": {\"data_offsets\": [0]}}", "data_offsets of 1 numbers"},
       {"{\"a\": {\"data_offsets\": [0, 9]}}", "'a' is at [0, 9) of 8 bytes"},
       {"{\"a\": {\"data_offsets\": [5, 4]}}", "'a' is at [5, 4)"},
-      {"{\"a\": {\"shape\": , \"data_offsets\": [0, 4]}}", "expected a value"},
-      {"{\"a\": {\"data_offsets\": [0, 4]},}", "expected '\"'"},
-      {"{} x", "after the end"},
+      {"{\"a\": {\"dtype\": 7, \"data_offsets\": [0, 4]}}", "dtype that is no text"},
+      {"{\"a\": {\"shape\": \"4\", \"data_offsets\": [0, 4]}}", "no list of numbers"},
+      {"{\"a\": {\"shape\": , \"data_offsets\": [0, 4]}}", "no JSON"},
+      {"{\"a\": {\"data_offsets\": [0, 4]},}", "no JSON"},
+      {"{} x", "no JSON"},
+      {"{}{}", "no JSON"},
+      {"{\"\xFF\": {\"data_offsets\": [0, 4]}}", "no JSON"},
+      {"{\"\\ud800\": {\"data_offsets\": [0, 4]}}", "no JSON"},
+      {"{\"__metadata__\": {}, \"__metadata__\": {}}", "twice"},
+      {"{\"a\": {\"data_offsets\": [0, 4], \"data_offsets\": [4, 8]}}", "'a' has data_offsets twice"},
+      {"{\"a\": {\"dtype\": \"U8\", \"dtype\": \"F32\", \"data_offsets\": [4, 8]}}", "'a' has dtype twice"},
+      {"{\"a\": {\"data_offsets\": [0, 4]}, \"a\": {\"data_offsets\": [4, 8]}}", "the name 'a'"},
+      {"{\"a\": {\"data_offsets\": [0, 4]}, \"\\u0061\": {\"data_offsets\": [4, 8]}}", "the name 'a'"},
   };
   for (const auto& [header, part] : cases) {
     const auto entries = read(file_of(header, 8));
@@ -76,6 +97,87 @@ TEST(Safetensors, Errors) {
   const auto deep = read(file_of(nested, 8));
   ASSERT_FALSE(deep);
   expect_failure(deep.error(), Code::INVALID_ARGUMENT, "nested");
+}
+
+std::string tensor(std::string_view type, std::string_view shape, size_t size) {
+  return fmt::format(R"({{"a": {{"dtype": "{}", "shape": {}, "data_offsets": [0, {}]}}}})", type, shape,
+                     size);
+}
+
+TEST(Safetensors, TheBytesAreThoseOfTypeAndShape) {
+  const std::tuple<std::string_view, std::string_view, size_t> right[] = {
+      {"BOOL", "[3]", 3},    {"U8", "[3]", 3},      {"I8", "[3]", 3},
+      {"F8_E4M3", "[3]", 3}, {"F8_E5M2", "[3]", 3}, {"F8_E8M0", "[3]", 3},
+      {"I16", "[3]", 6},     {"U16", "[3]", 6},     {"F16", "[3]", 6},
+      {"BF16", "[3]", 6},    {"I32", "[3]", 12},    {"U32", "[3]", 12},
+      {"F32", "[3]", 12},    {"C64", "[3]", 24},    {"F64", "[3]", 24},
+      {"I64", "[3]", 24},    {"U64", "[3]", 24},    {"F4", "[2, 3]", 3},
+      {"F6_E2M3", "[4]", 3}, {"F6_E3M2", "[4]", 3}, {"F32", "[]", 4},
+      {"F32", "[0, 7]", 0},  {"F32", "[2, 2]", 16}, {"F64", "[18446744073709551615, 4, 0]", 0},
+  };
+  for (const auto& [type, shape, size] : right) {
+    EXPECT_TRUE(read(file_of(tensor(type, shape, size), 64))) << type << shape;
+    for (const size_t other : {size + 1, size - 1, 2 * size + 8})
+      if (other <= 64) {
+        const auto entries = read(file_of(tensor(type, shape, other), 64));
+        ASSERT_FALSE(entries) << type << shape << other;
+        expect_failure(entries.error(), Code::INVALID_ARGUMENT, "'a' has ");
+        expect_failure(entries.error(), Code::INVALID_ARGUMENT, type);
+      }
+  }
+  const auto huge = read(file_of(tensor("F32", "[18446744073709551615, 2]", 4), 64));
+  ASSERT_FALSE(huge);
+  expect_failure(huge.error(), Code::INVALID_ARGUMENT, "64 bits");
+  const auto wraps = read(file_of(tensor("F64", "[4611686018427387904, 4]", 0), 64));  // 2^64 elements
+  ASSERT_FALSE(wraps);
+  const auto half = read(file_of(tensor("F4", "[3]", 2), 64));
+  ASSERT_FALSE(half);
+  expect_failure(half.error(), Code::INVALID_ARGUMENT, "12 bits");
+}
+
+TEST(Safetensors, UnknownTypesAreTheirBytes) {
+  const auto entries = read(file_of(tensor("F2_NEW", "[8]", 5), 5));
+  ASSERT_TRUE(entries) << entries.error().text();
+  EXPECT_EQ((*entries)[0].second.length, 5u);
+  EXPECT_EQ((*entries)[0].second.type, "F2_NEW [8]");
+}
+
+TEST(Safetensors, NamesAreJsonStrings) {
+  const std::pair<std::string_view, std::string_view> names[] = {
+      {R"(\u0077)", "w"},
+      {R"(\u0077x)", "wx"},
+      {R"(gr\u00f6\u00dfe)", "größe"},
+      {"größe", "größe"},
+      {R"(\ud83d\ude00)", "😀"},
+      {R"(a\/b\\c\"d)", "a/b\\c\"d"},
+      {R"(\n\t\u0000)", {"\n\t\0", 3}},
+      {"", ""},
+  };
+  for (const auto& [text, name] : names) {
+    const auto entries = read(file_of(fmt::format("{{\"{}\": {{\"data_offsets\": [0, 1]}}}}", text), 1));
+    ASSERT_TRUE(entries) << entries.error().text();
+    EXPECT_EQ((*entries)[0].first, name) << text;
+  }
+}
+
+TEST(Safetensors, HolesAndOverlapsAreTheFilesMatter) {
+  const auto entries = read(file_of(
+      R"({"a": {"dtype": "U8", "shape": [4], "data_offsets": [2, 6]}, "b": {"dtype": "U8", "shape": [2], "data_offsets": [5, 7]}})",
+      32));
+  ASSERT_TRUE(entries) << entries.error().text();
+  EXPECT_EQ((*entries)[0].second.bytes[0], 2);
+  EXPECT_EQ((*entries)[1].second.bytes[0], 5);
+}
+
+TEST(Safetensors, LongHeaders) {
+  std::vector<uint8_t> bytes(8 + 100'000'001, ' ');
+  const uint64_t size = 100'000'001;
+  std::memcpy(bytes.data(), &size, sizeof size);
+  bytes[8] = '{';
+  bytes[9] = '}';
+  const auto entries = read(std::move(bytes));
+  ASSERT_FALSE(entries);
+  expect_failure(entries.error(), Code::INVALID_ARGUMENT, "at most 100000000");
 }
 
 TEST(Safetensors, CutOffAnywhere) {

@@ -285,6 +285,8 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(
     options.tensor = program.tensor;
     options.tensor_user = program.tensor_user;
   }
+  if (program.warnings) options.warning = &Warnings::take;
+  options.warning_user = program.warnings.get();
   options.trace = print_trace;
   options.trace_user = program.waiting.get();
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));

@@ -15,6 +15,7 @@
 #include "common/flags.h"
 #include "common/program_flags.h"
 #include "common/waiting.h"
+#include "common/warnings.h"
 
 namespace halyard::tools {
 
@@ -43,6 +44,7 @@ struct Program {
   halyard_tensor_fn tensor = nullptr;
   void* tensor_user = nullptr;
   ExpectationSink expectations;
+  std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();  // of its contexts; null: nobody is told
   bool is_rank = false;  // of several, maybe: MPI ends in exit handlers
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;

@@ -50,6 +50,7 @@ Result<std::shared_ptr<Devices>> Devices::open(const Flags& flags, const Program
                                                std::vector<Handle<halyard_module_t>> modules) {
   std::shared_ptr<Devices> made(new Devices);
   made->program_.instance = program.instance;
+  made->program_.warnings = program.warnings;
   made->program_.modules = std::move(modules);
   TOOL_TRY(open_devices(flags, made->program_));
   made->program_.modules.clear();

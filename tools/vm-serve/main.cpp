@@ -302,6 +302,9 @@ Result<int> vm_serve(const Flags& flags) {
   TOOL_TRY(make_instance(flags, program));
   Metrics metrics;
   Log log(metrics);
+  program.warnings->tell = [&log](std::string_view text) {
+    log.warning("program_warning", {{"warning", std::string(text)}});
+  };
   asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
   RequestTraces traces(program.trace.get(), settings.trace_rate);
   const Runtime runtime{flags, program, metrics, traces, io};

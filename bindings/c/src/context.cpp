@@ -181,6 +181,14 @@ modules::ExpectationSink expectation_sink(const halyard_context_options_t& optio
   };
 }
 
+modules::ParameterWarning parameter_warning(const halyard_context_options_t& options) {
+  if (!options.warning) return {};
+  return [tell = options.warning, user = options.warning_user](std::string_view text, std::string_view path) {
+    const halyard_warning_t given = {sizeof given, 0, to_text(text), to_text(path)};
+    tell(user, &given);
+  };
+}
+
 Result<modules::ParameterScopes> parameter_scopes(const halyard_context_options_t& options) {
   std::vector<modules::ParameterFile> files;
   for (size_t i = 0; i < options.parameter_count; ++i)
@@ -229,7 +237,8 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     }
     if (needs(given, "io_parameters"))
       HALYARD_TRY(context->add(modules::create_io_parameters_module(std::move(parameters), limits.memory,
-                                                                    owner ? owner->loop : Ref<Loop>())));
+                                                                    owner ? owner->loop : Ref<Loop>(),
+                                                                    parameter_warning(known))));
     if (needs(given, "hal_inline"))
       HALYARD_TRY(context->add(modules::create_hal_inline_module({trace_sink(known), limits.memory})));
     if (needs(given, "hal_loader")) {

@@ -63,6 +63,18 @@ def numpy(tensor):
         return plain.view(getattr(ml_dtypes, tensor.dtype))
 
 
+def _compare(tensor, other, equal):
+    """Tensor.__eq__ and __ne__: an array of truth values, as numpy gives it."""
+    try:
+        import numpy as np
+
+        array = numpy(tensor)
+    except ImportError as error:
+        raise TypeError(f"tensors are compared by numpy: {error}; or compare tensor.tolist()") from None
+    other = numpy(other) if isinstance(other, Tensor) else np.asarray(other)
+    return (np.equal if equal else np.not_equal)(array, other)
+
+
 def _array(tensor, dtype, copy):
     """Tensor.__array__."""
     array = numpy(tensor)

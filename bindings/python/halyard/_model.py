@@ -90,7 +90,7 @@ class Model:
 
     def _make_context(self):
         return Context(self.instance, self._programs, self.devices, [(scope, path) for scope, path, _ in self._files],
-                       **self._options)
+                       arrays=tuple(path for _, path, is_temporary in self._files if is_temporary), **self._options)
 
     @property
     def functions(self):

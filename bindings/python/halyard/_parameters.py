@@ -7,7 +7,47 @@ import tempfile
 
 _SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
                 "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
-                "bool": "BOOL"}
+                "bool": "BOOL", "complex64": "C64", "complex128": "C128", "float8_e4m3fn": "F8_E4M3",
+                "float8_e5m2": "F8_E5M2", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ",
+                "float8_e8m0fnu": "F8_E8M0"}
+
+_ALIGNMENT = 64  # bytes: of each array in the file, so that devices can use it in place
+
+
+def _array(name, value):
+    """A little-endian array in C order, and its type in the file."""
+    import numpy as np
+
+    from . import Tensor, numpy
+
+    if hasattr(value, "harden_mask"):
+        raise TypeError(f"parameter '{name}' is a masked array, and parameters have no mask; give x.filled(value)")
+    if isinstance(value, (bool, int, float, list, tuple)):  # as arguments are: floats are float32
+        try:
+            value = Tensor(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise type(error)(f"parameter '{name}': {error}") from None
+    try:
+        array = numpy(value) if isinstance(value, Tensor) else np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"parameter '{name}' is no array: {error}") from error
+    dtype = _SAFETENSORS.get(array.dtype.name)
+    if dtype is None:
+        raise TypeError(f"parameter '{name}' has elements of type {array.dtype}; expected one of {', '.join(_SAFETENSORS)}")
+    if array.dtype.byteorder == ">":
+        array = array.astype(array.dtype.newbyteorder("<"))
+    return np.asarray(array, order="C"), dtype
+
+
+def _check_name(name):
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a parameter must be a str, not {name!r}")
+    if name == "__metadata__":
+        raise ValueError("'__metadata__' cannot be the name of a parameter: files of parameters use it themselves")
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"{name!r} cannot be the name of a parameter: it is no Unicode text") from None
 
 
 def _write(path, arrays):
@@ -16,20 +56,19 @@ def _write(path, arrays):
 
     header, offset, contents = {}, 0, []
     for name, value in arrays.items():
-        array = np.ascontiguousarray(value)
-        dtype = _SAFETENSORS.get(array.dtype.name)
-        if dtype is None:
-            raise TypeError(f"parameter '{name}' has elements of type {array.dtype.name}; expected one of "
-                            f"{', '.join(_SAFETENSORS)}")
+        _check_name(name)
+        array, dtype = _array(name, value)
+        offset += -offset % _ALIGNMENT
         header[name] = {"dtype": dtype, "shape": list(array.shape), "data_offsets": [offset, offset + array.nbytes]}
         offset += array.nbytes
         contents.append(array)
     text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 64)  # tensors begin at a multiple of 64, so that they can be used in place
+    text += b" " * (-(8 + len(text)) % _ALIGNMENT)
     with open(path, "wb") as file:
         file.write(len(text).to_bytes(8, "little"))
         file.write(text)
         for array in contents:
+            file.write(b"\0" * (-file.tell() % _ALIGNMENT))
             file.write(array.reshape(-1).view(np.uint8).data if array.size else b"")
 
 
@@ -44,6 +83,8 @@ def parameter_files(parameters):
     with contextlib.ExitStack() as stack:
         files, folder = [], None
         for scope, given in parameters.items():
+            if not isinstance(scope, str):
+                raise TypeError(f"the scope of parameters must be a str, not {scope!r}")
             if isinstance(given, dict):
                 if folder is None:
                     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # memory, where there is such
@@ -53,5 +94,7 @@ def parameter_files(parameters):
                 files.append((scope, path, True))
             else:
                 for path in given if isinstance(given, (list, tuple)) else [given]:
+                    if not isinstance(path, (str, bytes, os.PathLike)):
+                        raise TypeError(f"the parameters of scope '{scope}' must be paths or a dict of arrays, not {path!r}")
                     files.append((scope, path, False))
         yield files

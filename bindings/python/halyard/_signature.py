@@ -195,7 +195,7 @@ class Signature:
 
     def _argument(self, index, kind, declared, leaves):
         name, text = declared[0][index] if declared else (f"arg{index}", "")
-        element, shape = _tensor(text)
+        element, shape = (element_number(text), None) if kind in _SCALARS else _tensor(text)
         depth = 0
         if leaves:
             leaf, depth = _list(leaves[index])

@@ -352,7 +352,13 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
     if (status) release_values(results, count);
   }
   finish(self);
-  PyObject* result = raise_status(state, status) < 0 ? NULL : convert_results(state, results, count);
+  PyObject* result = NULL;
+  if (raise_status(state, status) == 0) {
+    if (raise_warnings(state, self->function->context, 1) < 0)
+      release_values(results, count);
+    else
+      result = convert_results(state, results, count);
+  }
   PyMem_Free(results);
   return finish_result(self->function, result);
 }

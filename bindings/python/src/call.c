@@ -14,29 +14,30 @@ static int scalar_error(FunctionObject* function, const argument_t* argument, co
   return -1;
 }
 
+static int range_error(FunctionObject* function, const argument_t* argument, PyObject* value,
+                       const char* type, int bits) {
+  PyErr_Format(PyExc_OverflowError, "%U(): argument '%U' is %S, which does not fit %s of %d bit%s",
+               function->name, argument->name, value, type, bits, bits == 1 ? "" : "s");
+  return -1;
+}
+
 static int convert_integer(FunctionObject* function, const argument_t* argument, PyObject* value, int bits,
                            halyard_value_t* out) {
-  PyObject* index = PyNumber_Index(value);  // also numpy's integers, and bool
-  if (!index) {
-    PyErr_Clear();
-    return scalar_error(function, argument, "an int", value);
-  }
-  int overflow = 0;
-  long long number = PyLong_AsLongLongAndOverflow(index, &overflow);
-  if (overflow > 0 && bits == 64) {  // an unsigned number of 64 bits is the same bits
-    const unsigned long long whole = PyLong_AsUnsignedLongLong(index);
-    if (PyErr_Occurred()) {
-      PyErr_Clear();
-    } else {
-      number = (long long)whole;
-      overflow = 0;
-    }
-  }
-  Py_DECREF(index);
-  if (overflow || (bits == 32 && (number < INT32_MIN || number > (long long)UINT32_MAX))) {
-    PyErr_Format(PyExc_OverflowError, "%U(): argument '%U' is %S, which does not fit an integer of %d bits",
-                 function->name, argument->name, value, bits);
-    return -1;
+  // The declared type may be smaller than what holds it: i8, ui16, i1.
+  const uint32_t class = argument->element_type >> 24;
+  const int declared = class == 0x13 ? 1 : class >= 0x10 && class <= 0x12 ? argument->element_type & 0xFF : 0;
+  const int needed = declared > 0 && declared < bits ? declared : bits;
+  const integer_sign sign = class == 0x11   ? INTEGER_SIGNED
+                            : class == 0x12 ? INTEGER_UNSIGNED
+                                            : INTEGER_ANY_SIGN;
+  int64_t number = 0;
+  switch (integer_of(value, needed, sign, &number)) {
+    case NUMBER_OF_OTHER_TYPE:
+      return scalar_error(function, argument, "an int", value);
+    case NUMBER_OUT_OF_RANGE:
+      return range_error(function, argument, value, "an integer", needed);
+    case NUMBER_FITS:
+      break;
   }
   out->kind = bits == 32 ? HALYARD_VALUE_I32 : HALYARD_VALUE_I64;
   if (bits == 32) {
@@ -49,10 +50,14 @@ static int convert_integer(FunctionObject* function, const argument_t* argument,
 
 static int convert_float(FunctionObject* function, const argument_t* argument, PyObject* value, int bits,
                          halyard_value_t* out) {
-  const double number = PyFloat_AsDouble(value);
-  if (number == -1.0 && PyErr_Occurred()) {
-    PyErr_Clear();
-    return scalar_error(function, argument, "a float", value);
+  double number = 0;
+  switch (float_of(value, bits, &number)) {
+    case NUMBER_OF_OTHER_TYPE:
+      return scalar_error(function, argument, "a float", value);
+    case NUMBER_OUT_OF_RANGE:
+      return range_error(function, argument, value, "a float", bits);
+    case NUMBER_FITS:
+      break;
   }
   out->kind = bits == 32 ? HALYARD_VALUE_F32 : HALYARD_VALUE_F64;
   if (bits == 32) {
@@ -67,6 +72,8 @@ static int convert_reference(FunctionObject* function, const argument_t* argumen
                              halyard_value_t* out) {
   module_state* state = state_of((PyObject*)function);
   if (value == Py_None) {
+    if (argument->element_type || argument->rank >= 0)  // declared as a tensor
+      return scalar_error(function, argument, "an array or a tensor", value);
     out->kind = HALYARD_VALUE_NULL;
     return 0;
   }
@@ -362,7 +369,10 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
     if (status && halyard_status_code(status) == HALYARD_CANCELLED && PyErr_CheckSignals() < 0) {
       halyard_status_release(status);
     } else if (call && raise_status(state, status) == 0) {
-      result = convert_results(state, results, function->result_count);
+      if (raise_warnings(state, function->context, 1) < 0)
+        release_values(results, function->result_count);
+      else
+        result = convert_results(state, results, function->result_count);
     }
   }
   release_values(arguments, argument_count);

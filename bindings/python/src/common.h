@@ -29,6 +29,7 @@ typedef struct module_state {
   PyTypeObject* waker_type;
   PyTypeObject* tensor_type;
   PyTypeObject* object_type;
+  PyTypeObject* plain_array_type;  // of the array seen last, known to be no masked array; owned, or null
 } module_state;
 
 // The state of the module that made the object's type.
@@ -72,12 +73,14 @@ typedef struct {
   PyThread_type_lock lock;  // held by the call under way
   unsigned long owner;      // the thread that holds it, 0: none; guarded by the interpreter's lock
   PyObject* observers;      // what callbacks use: a tuple, or null
+  struct warning_list* warnings;
+  PyObject* arrays;  // paths of the files that parameters given as arrays are in: a tuple of str, or null
 } ContextObject;
 
 // What one argument of a function takes.
 typedef struct {
   char kind;              // 'i', 'I', 'f', 'F', 'r'
-  uint32_t element_type;  // of 'r': 0 where not known
+  uint32_t element_type;  // of an element of 'r', of the declared type of the others; 0 where not known
   int rank;               // of 'r': -1 where not known
   int64_t* shape;         // -1: any size
   int list_depth;         // so many lists, one in another, of what the above says; 0: no list
@@ -158,7 +161,8 @@ typedef struct element_name {
 } element_name_t;
 const element_name_t* element_by_type(uint32_t type);     // null: unknown
 const element_name_t* element_by_name(const char* name);  // numpy's or Halyard's name
-const element_name_t* element_by_format(const char* format, Py_ssize_t item_size);
+// *unit: 1; of data in the other byte order, the size of what is to be swapped, in bytes.
+const element_name_t* element_by_format(const char* format, Py_ssize_t item_size, int* unit);
 const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
 // Whether data of one type may be passed where the other is asked for: signed and signless integers are
 // alike.
@@ -179,6 +183,7 @@ typedef struct view_request {
   const int64_t* shape;     // -1: any size
   PyObject* function_name;  // for errors; may be null
   PyObject* argument_name;
+  int is_signed;  // integers are meant with a sign, though the type has none
 } view_request_t;
 int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out);
 PyObject* shape_tuple(const int64_t* shape, size_t rank);
@@ -187,10 +192,29 @@ PyObject* shape_tuple(const int64_t* shape, size_t rank);
 // The tensor's bytes where the host can read them, in self->mapped. 0, or -1 with an exception set.
 int map_tensor(TensorObject* self);
 void unmap_tensor(TensorObject* self);
-// A view of what is in the buffer, shared where the device can, else copied. Takes the buffer over, also on
-// failure.
+// A view of what is in the buffer, shared where the device can, else copied; copied with the bytes of each
+// `unit` turned round, where that is more than 1. Takes the buffer over, also on failure.
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
-                   Py_buffer* bytes, halyard_object_t* out);
+                   int unit, Py_buffer* bytes, halyard_object_t* out);
+
+// ---- numbers.c: no exception is set
+typedef enum { NUMBER_FITS, NUMBER_OF_OTHER_TYPE, NUMBER_OUT_OF_RANGE } number_fault;
+typedef enum { INTEGER_ANY_SIGN, INTEGER_SIGNED, INTEGER_UNSIGNED } integer_sign;
+int is_truth_value(PyObject* value);  // True, False, and numpy's
+// An integer of so many bits. With any sign, from -2^(bits - 1) to 2^bits - 1. One bit: 0 and 1.
+number_fault integer_of(PyObject* value, int bits, integer_sign sign, int64_t* out);
+// A float that, rounded to so many bits (16, 32, 64), is no infinity unless it is one.
+number_fault float_of(PyObject* value, int bits, double* out);
+
+// ---- warnings.c
+typedef struct warning_list warning_list;
+warning_list* make_warning_list(void);  // null: no memory
+void free_warning_list(warning_list* list);
+void keep_warning(void* list, const halyard_warning_t* warning);  // any thread
+// Gives what was kept to Python's module `warnings`. 0, or -1 with an exception set: a filter, or a warning
+// about an array, makes it one.
+int raise_warnings(module_state* state, ContextObject* context, int stack_level);
+
 // ---- dlpack.c
 // What the value offers, as a view; and a tensor as a capsule.
 int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_object_t* out);

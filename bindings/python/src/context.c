@@ -67,19 +67,19 @@ static int parameter_files(PyObject* sequence, PyObject** keep, halyard_paramete
 }
 
 static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"instance",     "programs",  "devices",     "parameters",
-                          "max_memory",   "max_stack", "max_time_ns", "lead_device",
-                          "capture_path", "preload",   "channels",    NULL};
+  static char* names[] = {"instance",  "programs",    "devices",     "parameters",   "max_memory",
+                          "max_stack", "max_time_ns", "lead_device", "capture_path", "preload",
+                          "channels",  "arrays",      NULL};
   module_state* state = PyType_GetModuleState(type);
   InstanceObject* instance;
-  PyObject *programs, *devices, *parameters, *capture = NULL, *channels = Py_None;
+  PyObject *programs, *devices, *parameters, *capture = NULL, *channels = Py_None, *arrays = NULL;
   unsigned long long max_memory = 0, max_stack = 0, max_time = 0;
   unsigned int lead = 0;
   int preload = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&pO:Context", names,
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!OOO|$KKKIO&pOO!:Context", names,
                                    state->instance_type, &instance, &programs, &devices, &parameters,
                                    &max_memory, &max_stack, &max_time, &lead, PyUnicode_FSConverter, &capture,
-                                   &preload, &channels))
+                                   &preload, &channels, &PyTuple_Type, &arrays))
     return NULL;
   if (channels != Py_None && Py_TYPE(channels) != state->channels_type) {
     Py_XDECREF(capture);
@@ -106,21 +106,36 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
     options.modules = (const halyard_module_t*)program_handles;
     options.devices = (const halyard_device_t*)device_handles;
     options.parameters = files;
+    warning_list* warnings = make_warning_list();
+    options.warning = keep_warning;
+    options.warning_user = warnings;
     halyard_context_t handle = NULL;
-    halyard_status_t status;
-    Py_BEGIN_ALLOW_THREADS
-    status = halyard_context_create(instance->handle, &options, &handle);
-    Py_END_ALLOW_THREADS
-    if (raise_status(state, status) == 0) self = PyObject_New(ContextObject, type);
+    halyard_status_t status = NULL;
+    if (warnings) {
+      Py_BEGIN_ALLOW_THREADS
+      status = halyard_context_create(instance->handle, &options, &handle);
+      Py_END_ALLOW_THREADS
+    } else {
+      PyErr_NoMemory();
+    }
+    if (raise_status(state, status) == 0 && handle) self = PyObject_New(ContextObject, type);
     if (self) {
       self->handle = handle;
+      self->warnings = warnings;
+      self->arrays = arrays ? Py_NewRef(arrays) : NULL;
       self->device = options.device_count ? (halyard_device_t)device_handles[0] : NULL;
       halyard_retain(self->device);
       self->lock = PyThread_allocate_lock();
       self->owner = 0;
       self->observers = NULL;
+      // Of whoever calls halyard.load, which makes the Model, which makes this.
+      if (raise_warnings(state, self, 4) < 0) {
+        Py_DECREF((PyObject*)self);
+        self = NULL;
+      }
     } else {
       halyard_release(handle);
+      free_warning_list(warnings);
     }
   }
   PyMem_Free(program_handles);
@@ -145,6 +160,8 @@ static void context_free(PyObject* object) {
   halyard_release(self->device);
   if (self->lock) PyThread_free_lock(self->lock);
   Py_XDECREF(self->observers);
+  Py_XDECREF(self->arrays);
+  free_warning_list(self->warnings);
   PyObject_Free(self);
   Py_DECREF(type);
 }
@@ -175,14 +192,15 @@ void leave_context(ContextObject* context) {
   PyThread_release_lock(context->lock);
 }
 
-static PyType_Slot context_slots[] = {{Py_tp_doc,
-                                       "Context(instance, programs, devices, parameters, *, max_memory=0, "
-                                       "max_stack=0, max_time_ns=0, lead_device=0,\n"
-                                       "        capture_path=None, preload=False)\n--\n\nPrograms linked "
-                                       "together with their state. One call at a time: others wait."},
-                                      {Py_tp_new, context_new},
-                                      {Py_tp_dealloc, context_free},
-                                      {0, NULL}};
+static PyType_Slot context_slots[] = {
+    {Py_tp_doc,
+     "Context(instance, programs, devices, parameters, *, max_memory=0, "
+     "max_stack=0, max_time_ns=0, lead_device=0,\n"
+     "        capture_path=None, preload=False, channels=None, arrays=())\n--\n\nPrograms linked "
+     "together with their state. One call at a time: others wait."},
+    {Py_tp_new, context_new},
+    {Py_tp_dealloc, context_free},
+    {0, NULL}};
 static PyType_Spec context_spec = {"halyard.Context", sizeof(ContextObject), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, context_slots};
 

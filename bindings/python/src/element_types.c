@@ -60,16 +60,21 @@ const element_name_t* element_by_name(const char* name) {
   return NULL;
 }
 
-const element_name_t* element_by_format(const char* format, Py_ssize_t item_size) {
+const element_name_t* element_by_format(const char* format, Py_ssize_t item_size, int* unit) {
   if (!format) format = "B";
-  if (*format == '<' || *format == '@' || *format == '=')
-    ++format;  // little endian, as every host of Halyard is
+  const int is_big_endian = *format == '>' || *format == '!';
+  if (is_big_endian || *format == '<' || *format == '@' || *format == '=')
+    ++format;  // hosts of Halyard are little endian
   if (strcmp(format, "l") == 0) format = item_size == 8 ? "q" : "i";
   if (strcmp(format, "L") == 0) format = item_size == 8 ? "Q" : "I";
   if (strcmp(format, "c") == 0) format = "B";
   for (int i = 0; i < kElementCount; ++i)
-    if (kElements[i].format && strcmp(kElements[i].format, format) == 0 && kElements[i].bits == item_size * 8)
+    if (kElements[i].format && strcmp(kElements[i].format, format) == 0 &&
+        kElements[i].bits == item_size * 8) {
+      const int parts = kElements[i].dl_code == kDlComplex ? 2 : 1;
+      *unit = is_big_endian ? (int)item_size / parts : 1;
       return &kElements[i];
+    }
   return NULL;
 }
 

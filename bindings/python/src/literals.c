@@ -40,10 +40,16 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank) {
 int check_element(const view_request_t* request, uint32_t found) {
   if (!request->element_type || same_element(request->element_type, found)) return 0;
   const element_name_t *is = element_by_type(found), *wanted = element_by_type(request->element_type);
+  if (!is || !wanted)
+    return refuse(request,
+                  PyUnicode_FromFormat("has elements of type %s, expected %s", is ? is->numpy : "unknown",
+                                       wanted ? wanted->numpy : "another"));
+  const int drops_parts = is->dl_code == 5 && wanted->dl_code != 5;  // of complex numbers
   return refuse(request,
-                PyUnicode_FromFormat("has elements of type %s, expected %s; convert it with .astype(\"%s\")",
-                                     is ? is->numpy : "unknown", wanted ? wanted->numpy : "another",
-                                     wanted ? wanted->numpy : "?"));
+                PyUnicode_FromFormat(
+                    drops_parts ? "has elements of type %s, expected %s; take .real or .imag of them"
+                                : "has elements of type %s, expected %s; convert it with .astype(\"%s\")",
+                    is->numpy, wanted->numpy, wanted->numpy));
 }
 
 // ---- Nested lists
@@ -94,8 +100,14 @@ static uint32_t guess_element(PyObject* flat) {
   uint32_t type = 0x13000008;  // bool
   for (Py_ssize_t i = 0; i < PyList_Size(flat); ++i) {
     PyObject* item = PyList_GetItem(flat, i);
-    if (PyFloat_Check(item)) return 0x21000020;  // f32
-    if (!PyBool_Check(item)) type = 0x10000040;  // i64
+    if (is_truth_value(item)) continue;
+    int64_t whole;
+    double number;
+    if (PyFloat_Check(item) ||
+        (!PyLong_Check(item) && integer_of(item, 64, INTEGER_SIGNED, &whole) == NUMBER_OF_OTHER_TYPE &&
+         float_of(item, 64, &number) != NUMBER_OF_OTHER_TYPE))
+      return 0x21000020;  // f32
+    type = 0x10000040;    // i64
   }
   return PyList_Size(flat) == 0 ? 0x21000020 : type;
 }
@@ -112,10 +124,30 @@ static uint16_t half_of(double number) {
   return bits;
 }
 
+static integer_sign sign_of(const view_request_t* request, uint32_t type) {
+  const uint32_t class = type >> 24;
+  if (class == 0x12) return INTEGER_UNSIGNED;
+  return class == 0x11 || request->is_signed ? INTEGER_SIGNED : INTEGER_ANY_SIGN;
+}
+
+static int refuse_element(const view_request_t* request, const element_name_t* element, PyObject* item,
+                          number_fault fault) {
+  if (fault == NUMBER_OUT_OF_RANGE)
+    return refuse(request,
+                  PyUnicode_FromFormat("has the element %S, which does not fit %s", item, element->numpy));
+  PyObject* place = place_of(request);
+  if (place)
+    PyErr_Format(PyExc_TypeError, "%U has the element %R of %R, which is no number for %s", place, item,
+                 Py_TYPE(item), element->numpy);
+  Py_XDECREF(place);
+  return -1;
+}
+
 static int store(const view_request_t* request, const element_name_t* element, PyObject* item, char* at) {
   if (element->dl_code == 2) {  // floats
-    const double number = PyFloat_AsDouble(item);
-    if (number == -1.0 && PyErr_Occurred()) return -1;
+    double number = 0;
+    const number_fault fault = float_of(item, element->bits, &number);
+    if (fault != NUMBER_FITS) return refuse_element(request, element, item, fault);
     if (element->bits == 64) memcpy(at, &number, 8);
     if (element->bits == 32) memcpy(at, &(float){(float)number}, 4);
     if (element->bits == 16) {
@@ -125,27 +157,19 @@ static int store(const view_request_t* request, const element_name_t* element, P
     }
     return 0;
   }
-  PyObject* index = PyNumber_Index(item);
-  if (!index) return -1;
-  int overflow = 0;
-  long long number = PyLong_AsLongLongAndOverflow(index, &overflow);
-  if (overflow > 0 && element->bits == 64) {
-    number = (long long)PyLong_AsUnsignedLongLong(index);
-    overflow = PyErr_Occurred() != NULL;
-    PyErr_Clear();
-  }
-  Py_DECREF(index);
-  if (element->dl_code == 6) number = number != 0;
-  if (element->bits < 64)
-    overflow |= number < -(1LL << (element->bits - 1)) || number >= (1LL << element->bits);
-  if (overflow)
-    return refuse(request,
-                  PyUnicode_FromFormat("has the element %S, which does not fit %s", item, element->numpy));
+  int64_t number = 0;
+  const int bits = element->dl_code == 6 ? 1 : element->bits;
+  const number_fault fault = integer_of(item, bits, sign_of(request, element->type), &number);
+  if (fault != NUMBER_FITS) return refuse_element(request, element, item, fault);
   memcpy(at, &number, element->bits / 8);  // little endian
   return 0;
 }
 
-int view_of_literal(const view_request_t* request, PyObject* value, halyard_object_t* out) {
+int view_of_literal(const view_request_t* given, PyObject* value, halyard_object_t* out) {
+  // Where nothing is declared, 2^63 is no negative number.
+  view_request_t meant = *given;
+  meant.is_signed |= !given->element_type;
+  const view_request_t* request = &meant;
   int64_t shape[kMaximumRank];
   int rank = 0;
   if (literal_shape(value, shape, &rank) < 0 || check_shape(request, shape, rank) < 0) return -1;
@@ -184,6 +208,66 @@ static int is_number(PyObject* value) {
   return PyFloat_Check(value) || PyLong_Check(value) || PyList_Check(value) || PyTuple_Check(value);
 }
 
+// Of a buffer with elements of this type; takes it over.
+static int view_of_elements(const view_request_t* request, const element_name_t* element, int unit,
+                            Py_buffer* buffer, halyard_object_t* out) {
+  int64_t shape[kMaximumRank];
+  if (buffer->ndim > kMaximumRank) {
+    refuse(request,
+           PyUnicode_FromFormat("has %d dimensions; expected at most %d", buffer->ndim, kMaximumRank));
+    PyBuffer_Release(buffer);
+    return -1;
+  }
+  for (int i = 0; i < buffer->ndim; ++i) shape[i] = (int64_t)buffer->shape[i];
+  if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer->ndim) < 0) {
+    PyBuffer_Release(buffer);
+    return -1;
+  }
+  // Signless where the function says so: the bits are the same.
+  const uint32_t type = request->element_type ? request->element_type : element->type;
+  return view_of_buffer(request, type, shape, buffer->ndim, unit, buffer, out);
+}
+
+// Masked arrays give the numbers that are masked, too, to whoever asks for their memory.
+static int check_plain(const view_request_t* request, PyObject* value) {
+  module_state* state = request->state;
+  if (PyObject_HasAttrString((PyObject*)Py_TYPE(value), "harden_mask")) {
+    PyObject* place = place_of(request);
+    if (place)
+      PyErr_Format(PyExc_TypeError, "%U is a masked array, and tensors have no mask; give x.filled(value)",
+                   place);
+    Py_XDECREF(place);
+    return -1;
+  }
+  PyTypeObject* last = state->plain_array_type;
+  state->plain_array_type = (PyTypeObject*)Py_NewRef((PyObject*)Py_TYPE(value));
+  Py_XDECREF((PyObject*)last);
+  return 0;
+}
+
+// Of an array whose dtype the buffer protocol has no format for, but whose name is known: bfloat16.
+static int view_of_named(const view_request_t* request, PyObject* value, halyard_object_t* out) {
+  PyObject* dtype = PyObject_GetAttrString(value, "dtype");
+  PyObject* name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
+  const char* text = name && PyUnicode_Check(name) ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
+  const element_name_t* element = text ? element_by_name(text) : NULL;
+  PyErr_Clear();
+  int result = -1;
+  PyObject* plain = NULL;
+  if (!element) {
+    refuse(request, name ? PyUnicode_FromFormat("has elements of dtype %S, which no tensor has", dtype)
+                         : PyUnicode_FromFormat("is of %R, whose memory cannot be read", Py_TYPE(value)));
+  } else if ((plain = PyObject_CallMethod(value, "view", "s", element->bits == 16 ? "uint16" : "uint8"))) {
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(plain, &buffer, PyBUF_RECORDS_RO) == 0)
+      result = view_of_elements(request, element, 1, &buffer, out);
+  }
+  Py_XDECREF(plain);
+  Py_XDECREF(name);
+  Py_XDECREF(dtype);
+  return result;
+}
+
 int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out) {
   if (Py_TYPE(value) == request->state->tensor_type) {
     const TensorObject* tensor = (TensorObject*)value;
@@ -195,48 +279,22 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
     return 0;
   }
   if (is_number(value)) return view_of_literal(request, value, out);
-  Py_buffer buffer;
+  if (Py_TYPE(value) != request->state->plain_array_type && check_plain(request, value) < 0) return -1;
   if (PyObject_CheckBuffer(value)) {
-    if (PyObject_GetBuffer(value, &buffer, PyBUF_RECORDS_RO) == 0) {
-      const element_name_t* element = element_by_format(buffer.format, buffer.itemsize);
-      int64_t shape[kMaximumRank];
-      if (!element || buffer.ndim > kMaximumRank) {
-        refuse(request, PyUnicode_FromFormat("has elements of format '%s', which no tensor has",
-                                             buffer.format ? buffer.format : "B"));
-        PyBuffer_Release(&buffer);
-        return -1;
-      }
-      for (int i = 0; i < buffer.ndim; ++i) shape[i] = (int64_t)buffer.shape[i];
-      if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer.ndim) < 0) {
-        PyBuffer_Release(&buffer);
-        return -1;
-      }
-      // Signless where the function says so: the bits are the same.
-      const uint32_t type = request->element_type ? request->element_type : element->type;
-      return view_of_buffer(request, type, shape, buffer.ndim, &buffer, out);
+    Py_buffer buffer;
+    if (PyObject_GetBuffer(value, &buffer, PyBUF_RECORDS_RO) < 0) {
+      PyErr_Clear();  // elements that the protocol has no format for: bfloat16 of ml_dtypes
+      return view_of_named(request, value, out);
     }
-    PyErr_Clear();  // elements that the protocol has no format for: bfloat16 of ml_dtypes
-    PyObject* dtype = PyObject_GetAttrString(value, "dtype");
-    PyObject* name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
-    const char* text = name ? PyUnicode_AsUTF8AndSize(name, NULL) : NULL;
-    const element_name_t* element = text ? element_by_name(text) : NULL;
-    PyErr_Clear();
-    Py_XDECREF(name);
-    Py_XDECREF(dtype);
-    if (element) {
-      PyObject* plain = PyObject_CallMethod(value, "view", "s", element->bits == 16 ? "uint16" : "uint8");
-      if (!plain) return -1;
-      const int failed = PyObject_GetBuffer(plain, &buffer, PyBUF_RECORDS_RO) < 0;
-      Py_DECREF(plain);
-      if (failed) return -1;
-      int64_t shape[kMaximumRank];
-      for (int i = 0; i < buffer.ndim && i < kMaximumRank; ++i) shape[i] = (int64_t)buffer.shape[i];
-      if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer.ndim) < 0) {
-        PyBuffer_Release(&buffer);
-        return -1;
-      }
-      return view_of_buffer(request, element->type, shape, buffer.ndim, &buffer, out);
+    int unit = 1;
+    const element_name_t* element = element_by_format(buffer.format, buffer.itemsize, &unit);
+    if (!element) {
+      refuse(request, PyUnicode_FromFormat("has elements of format '%s', which no tensor has",
+                                           buffer.format ? buffer.format : "B"));
+      PyBuffer_Release(&buffer);
+      return -1;
     }
+    return view_of_elements(request, element, unit, &buffer, out);
   }
   if (PyObject_HasAttrString(value, "__dlpack__")) return view_of_dlpack(request, value, out);
   // numpy's scalars and the like have a buffer and are handled above; what else has __array__ gives an array.

@@ -75,14 +75,25 @@ static void release_buffer(void* user) {
 // Where sharing costs more than copying.
 enum { kSmall = 4096 };
 
+// Turns round the bytes of each `unit`.
+static void swap_bytes(char* bytes, size_t size, size_t unit) {
+  for (char* at = bytes; at + unit <= bytes + size; at += unit)
+    for (size_t i = 0; i < unit / 2; ++i) {
+      const char other = at[i];
+      at[i] = at[unit - 1 - i];
+      at[unit - 1 - i] = other;
+    }
+}
+
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
-                   Py_buffer* bytes, halyard_object_t* out) {
+                   int unit, Py_buffer* bytes, halyard_object_t* out) {
   const size_t size = (size_t)bytes->len;
   int result;
-  if (!PyBuffer_IsContiguous(bytes, 'C')) {
-    void* dense = PyMem_Malloc(size + 1);
+  if (unit > 1 || !PyBuffer_IsContiguous(bytes, 'C')) {
+    char* dense = PyMem_Malloc(size + 1);
     if (!dense) PyErr_NoMemory();
     result = dense ? PyBuffer_ToContiguous(dense, bytes, bytes->len, 'C') : -1;
+    if (result == 0 && unit > 1) swap_bytes(dense, size, (size_t)unit);
     if (result == 0)
       result = raise_status(request->state, halyard_view_create(request->device, element_type, shape,
                                                                 (size_t)rank, dense, size, out));

@@ -55,7 +55,8 @@ static int execute(PyObject* module) {
   DO(call_type)             \
   DO(waker_type)            \
   DO(tensor_type)           \
-  DO(object_type)
+  DO(object_type)           \
+  DO(plain_array_type)
 
 static int traverse(PyObject* module, visitproc visit, void* arg) {
   module_state* state = PyModule_GetState(module);

@@ -20,6 +20,13 @@ static halyard_status_t out_of_memory(module_state* state) {
   return status_of_exception(state);
 }
 
+static void check_result(uint32_t index, PyObject* item, const char* type, number_fault fault) {
+  if (fault == NUMBER_OF_OTHER_TYPE)
+    PyErr_Format(PyExc_TypeError, "result %u must be a number for %s, not %R", index, type, Py_TYPE(item));
+  if (fault == NUMBER_OUT_OF_RANGE)
+    PyErr_Format(PyExc_OverflowError, "result %u is %S, which does not fit %s", index, item, type);
+}
+
 // What the callable returned, as the values that the program expects.
 static int take_results(const native_user* self, PyObject* returned, halyard_module_call_t* call) {
   const uint32_t count = call->result_count;
@@ -36,22 +43,28 @@ static int take_results(const native_user* self, PyObject* returned, halyard_mod
   for (uint32_t i = 0; !failed && i < count; ++i) {
     PyObject* item = PyTuple_GetItem(all, (Py_ssize_t)i);
     halyard_value_t* out = &call->results[i];
+    int64_t whole = 0;
+    double number = 0;
+    const int is_long = out->kind == HALYARD_VALUE_I64 || out->kind == HALYARD_VALUE_F64;
     switch (out->kind) {
-      case HALYARD_VALUE_I32: {
-        const long long number = PyLong_AsLongLong(item);
-        if (!PyErr_Occurred() && (number < INT32_MIN || number > (long long)UINT32_MAX))
-          PyErr_Format(PyExc_OverflowError, "result %u is %S, which does not fit an i32", i, item);
-        out->i32 = (int32_t)number;
-        break;
-      }
+      case HALYARD_VALUE_I32:
       case HALYARD_VALUE_I64:
-        out->i64 = PyLong_AsLongLong(item);
+        check_result(i, item, is_long ? "an i64" : "an i32",
+                     integer_of(item, is_long ? 64 : 32, INTEGER_ANY_SIGN, &whole));
+        if (is_long) {
+          out->i64 = whole;
+        } else {
+          out->i32 = (int32_t)whole;
+        }
         break;
       case HALYARD_VALUE_F32:
-        out->f32 = (float)PyFloat_AsDouble(item);
-        break;
       case HALYARD_VALUE_F64:
-        out->f64 = PyFloat_AsDouble(item);
+        check_result(i, item, is_long ? "an f64" : "an f32", float_of(item, is_long ? 64 : 32, &number));
+        if (is_long) {
+          out->f64 = number;
+        } else {
+          out->f32 = (float)number;
+        }
         break;
       default:
         object_of_value(self->state, self->device, item, &out->object);

@@ -241,6 +241,59 @@ static PyObject* tensor_item(PyObject* object, PyObject* unused) {
   return value;
 }
 
+// What is no zero: also NaN.
+static int is_nonzero(const element_name_t* element, const unsigned char* bytes) {
+  enum { kFloat = 2, kBfloat = 4, kComplex = 5, kFloat8E4M3FN = 10, kFloat8E5M2 = 12, kFloat8E8M0FNU = 14 };
+  if (element->dl_code == kFloat8E8M0FNU) return 1;  // the type has no zero
+  const int has_negative_zero = element->dl_code == kFloat || element->dl_code == kBfloat ||
+                                element->dl_code == kComplex || element->dl_code == kFloat8E4M3FN ||
+                                element->dl_code == kFloat8E5M2;
+  const size_t size = element->bits / 8, part = element->dl_code == kComplex ? size / 2 : size;
+  for (size_t i = 0; i < size; ++i) {
+    const int is_sign = has_negative_zero && i % part == part - 1;  // the highest byte of a number
+    if (is_sign ? bytes[i] & 0x7F : bytes[i]) return 1;
+  }
+  return 0;
+}
+
+static int tensor_bool(PyObject* object) {
+  TensorObject* self = (TensorObject*)object;
+  const element_name_t* element = element_by_type(self->info.element_type);
+  if (!element) {
+    PyErr_SetString(PyExc_TypeError, "the truth of elements of this type is not known");
+    return -1;
+  }
+  if (element_count(&self->info) != 1) {
+    PyErr_Format(
+        PyExc_ValueError,
+        "a tensor of %lld elements is neither true nor false; use numpy.any(tensor) or numpy.all(tensor)",
+        (long long)element_count(&self->info));
+    return -1;
+  }
+  unsigned char bytes[16] = {0};
+  halyard_status_t status;
+  Py_BEGIN_ALLOW_THREADS
+  status = halyard_view_read(self->handle, 0, bytes, element->bits / 8);
+  Py_END_ALLOW_THREADS
+  return raise_status(state_of(object), status) < 0 ? -1 : is_nonzero(element, bytes);
+}
+
+// == and != are those of numpy: an array of truth values.
+static PyObject* tensor_compare(PyObject* self, PyObject* other, int how) {
+  if (how != Py_EQ && how != Py_NE) Py_RETURN_NOTIMPLEMENTED;
+  PyObject* package = PyImport_ImportModule("halyard");
+  PyObject* result = package ? PyObject_CallMethod(package, "_compare", "OOO", self, other,
+                                                   how == Py_EQ ? Py_True : Py_False)
+                             : NULL;
+  Py_XDECREF(package);
+  return result;
+}
+
+// Of the object, not of its numbers: they may change.
+static Py_hash_t tensor_hash(PyObject* self) {
+  return (Py_hash_t)((uintptr_t)self >> 4);  // never -1, which means an error
+}
+
 static PyObject* tensor_float(PyObject* self) {
   PyObject* item = tensor_item(self, NULL);
   PyObject* number = item ? PyNumber_Float(item) : NULL;
@@ -281,6 +334,7 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* k
     const element_name_t* element = element_by_name(dtype);
     if (!element) return no_element_type(dtype);
     request.element_type = element->type;
+    request.is_signed = strncmp(dtype, "int", 3) == 0;  // "i8" has no sign
   }
   halyard_object_t view = NULL;
   if (make_view(&request, value, &view) < 0) return NULL;
@@ -322,6 +376,9 @@ static PyType_Slot tensor_slots[] = {
     {Py_tp_methods, tensor_methods},
     {Py_tp_getset, tensor_fields},
     {Py_bf_getbuffer, tensor_get_buffer},
+    {Py_nb_bool, tensor_bool},
+    {Py_tp_richcompare, tensor_compare},
+    {Py_tp_hash, tensor_hash},
     {Py_nb_float, tensor_float},
     {Py_nb_int, tensor_int},
     {Py_sq_length, tensor_length},

@@ -177,6 +177,143 @@ def test_noncontiguous_results_of_strange_formats():
     assert halyard.Tensor(np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3))).tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+def test_arrays_in_the_other_byte_order(product):
+    a = np.arange(8, dtype=np.float32)
+    for other in (a.astype(">f4"), np.repeat(a, 2).astype(">f4")[::2],
+                  np.array(a, ">f4")[::-1][::-1]):
+        assert product(other, [1.0] * 8).tolist() == a.tolist()
+    for name, (numpy_name, _) in halyard.element_types.items():
+        if numpy_name.startswith(("bfloat", "float8")):
+            continue
+        values = np.array([1, 0, 3], numpy_name)
+        tensor = halyard.Tensor(values.astype(values.dtype.newbyteorder(">")))
+        assert tensor.tobytes() == values.tobytes(), name
+
+
+def test_arrays_that_no_tensor_holds(product):
+    a = np.zeros(8, np.float32)
+    for wrong in (a.astype("datetime64[s]"), a.astype("timedelta64[s]"), a.astype(object), a.astype(str), a.astype("S"),
+                  np.zeros(8, [("a", "f4")]), a.astype(np.longdouble), a.astype(np.complex64)):
+        with pytest.raises(halyard.InvalidArgumentError, match=r"mul\(\): argument 'input0' has elements of"):
+            product(wrong, [1.0] * 8)
+    for masked in (np.ma.array(a, mask=[True] + [False] * 7), np.ma.array(a)):
+        with pytest.raises(TypeError, match=r"mul\(\): argument 'input0' is a masked array"):
+            product(masked, [1.0] * 8)
+    assert product(a, a).tolist() == a.tolist()
+
+
+def test_none_is_no_tensor(product):
+    for wrong in ((None, [1.0] * 8), ([1.0] * 8, None)):
+        with pytest.raises(TypeError, match=r"mul\(\): argument 'input[01]' must be an array or a tensor, not"):
+            product(*wrong)
+
+
+def test_elements_of_lists(product):
+    import decimal
+
+    for right in (decimal.Decimal("1.5"), np.float16(1.5), np.float64(1.5), float("inf"), 3.4028234663852886e38, True):
+        assert product([right] * 8, [1.0] * 8).tolist() == [float(right)] * 8
+    for wrong in ("1", None, 1j, np.complex64(1j), np.timedelta64(1), np.datetime64(1, "s"), b"1", np.array([1.0, 2.0])):
+        with pytest.raises(TypeError, match=r"mul\(\): argument 'input0' has the element"):
+            product([wrong] * 8, [1.0] * 8)
+    for large in (1e300, -1e300, 10**400, 3.4028235677973366e38):
+        with pytest.raises(halyard.InvalidArgumentError, match="'input0' has the element.*does not fit float32"):
+            product([large] * 8, [1.0] * 8)
+    for value, dtype in ((2, "bool"), (-1, "uint8"), (255, "int8"), (256, "i8"), (-1, "ui8"), (2**63, None), (2**63, "int64"),
+                         (2**64, "uint64"), (-1, "uint64"), (65520, "float16"), (2**31, "int32")):
+        with pytest.raises(halyard.InvalidArgumentError, match="has the element .*, which does not fit"):
+            halyard.Tensor([value], dtype)
+    for value, dtype in ((1.0, "bool"), (1.5, "int32"), (1.0, "int64"), ("1", "int8")):
+        with pytest.raises(TypeError, match="has the element .*, which is no number for"):
+            halyard.Tensor([value], dtype)
+    assert halyard.Tensor([255], "i8").tolist() == [-1]  # the type has no sign
+    assert halyard.Tensor([65519], "float16").tobytes() == np.float16(65504).tobytes()
+    assert halyard.Tensor([2**64 - 1], "uint64").tolist() == [2**64 - 1]
+    for item, dtype in ((np.bool_(True), "bool"), (np.float32(1.5), "float32"), (np.int8(3), "int64")):
+        tensor = halyard.Tensor([item])
+        assert (tensor.dtype, tensor.tolist()) == (dtype, [item])
+
+
+def test_declared_scalars_have_their_range():
+    text = """
+vm.module @narrow
+vm.export @f
+vm.attr @f "iree.abi.declaration" "sync func @f(%a: i1, %b: i8, %c: ui16, %d: si16) -> (%r: i32)"
+vm.func @f(%i0: i32, %i1: i32, %i2: i32, %i3: i32) -> (i32) {
+  vm.return %i1
+}
+"""
+    model = halyard.load(halyard.assemble(text))
+    assert model.f(1, 255, 65535, -32768) == 255
+    assert model.f(True, -128, 0, 32767) == -128
+    assert model.f(np.bool_(True), np.uint8(7), 0, 0) == 7
+    for wrong in ((2, 0, 0, 0), (-1, 0, 0, 0), (0, 256, 0, 0), (0, -129, 0, 0), (0, 0, -1, 0), (0, 0, 65536, 0),
+                  (0, 0, 0, 32768)):
+        with pytest.raises(OverflowError, match=r"f\(\): argument '[abcd]' is -?\d+, which does not fit an integer of"):
+            model.f(*wrong)
+
+
+def test_floats_have_their_range():
+    model = halyard.load(halyard.assemble("""
+vm.module @floats
+vm.export @f
+vm.func @f(%i0: f32, %i2:3: f64) -> (f32, f64) {
+  vm.return %i0, %i2:3
+}
+"""))
+    infinity = float("inf")
+    assert model.f(infinity, -infinity) == (infinity, -infinity)
+    assert model.f(np.float16(0.5), 10**300) == (0.5, 1e300)
+    for wrong in ((1e39, 0.0), (-1e300, 0.0), (10**400, 0.0), (0.0, 10**400)):
+        with pytest.raises(OverflowError, match="does not fit a float of"):
+            model.f(*wrong)
+    for wrong in ("1", b"1", 1j, np.complex64(1), np.timedelta64(1), None, [1.0]):
+        with pytest.raises(TypeError, match="must be a float"):
+            model.f(wrong, 0.0)
+
+
+def test_truth():
+    for value, dtype, truth in ((0.0, "float32", False), (-0.0, "float32", False), (float("nan"), "float64", True),
+                                (5e-324, "float64", True), (False, "bool", False), (True, "bool", True), (0, "int64", False),
+                                (2**32, "int64", True), (128, "uint8", True), (-0.0, "float16", False)):
+        for shape in ([value], value, [[value]]):
+            assert bool(halyard.Tensor(shape, dtype)) is truth, (value, dtype)
+    for value, truth in ((0j, False), (complex(-0.0, -0.0), False), (1j, True), (1 + 0j, True)):
+        for dtype in (np.complex64, np.complex128):
+            assert bool(halyard.Tensor(np.array([value], dtype))) is truth
+    for dtype, bits, truth in (("bfloat16", 0x8000, False), ("bfloat16", 0x0080, True), ("float8_e4m3fn", 0x80, False),
+                               ("float8_e4m3fnuz", 0x80, True), ("float8_e8m0fnu", 0, True), ("float8_e5m2", 1, True)):
+        raw = np.array([bits], np.uint16 if dtype == "bfloat16" else np.uint8)
+        assert bool(halyard.Tensor(raw).view(dtype)) is truth, dtype
+    for several in ([0, 0], [1, 1], [], [[1, 2]]):
+        with pytest.raises(ValueError, match="neither true nor false"):
+            bool(halyard.Tensor(several))
+
+
+def test_equality_is_of_the_elements():
+    tensor = halyard.Tensor([1, 2])
+    for other in ([1, 3], np.array([1, 3]), halyard.Tensor([1, 3]), np.array([1.0, 3.0])):
+        assert (tensor == other).tolist() == [True, False]
+        assert (other == tensor).tolist() == [True, False]
+        assert (tensor != other).tolist() == [False, True]
+    assert (tensor == 2).tolist() == [False, True]
+    assert bool(halyard.Tensor(2) == 2)
+    with pytest.raises(ValueError):
+        tensor == [1, 2, 3]
+    assert len({tensor, tensor, halyard.Tensor([1, 2])}) == 2  # by which object it is
+
+
+def test_equality_without_numpy(monkeypatch):
+    import sys
+
+    tensor = halyard.Tensor([1, 2])
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    for compare in (lambda: tensor == tensor, lambda: tensor != [1, 2]):
+        with pytest.raises(TypeError, match="tolist"):
+            compare()
+    assert bool(halyard.Tensor([1.0]))
+
+
 def test_no_references_are_lost(product):
     import sys
 

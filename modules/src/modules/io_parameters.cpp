@@ -5,6 +5,8 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <mutex>
+#include <set>
 
 #include "base/suggest.h"
 #include "hal/queue/fence.h"
@@ -38,6 +40,10 @@ struct State {
   ParameterScopes scopes;
   Ref<Budget> memory;
   ParameterPages pages;
+  ParameterWarning warn;  // may be empty
+  // Parameters that a warning was given about: once is enough. Calls may run at the same time.
+  std::mutex warned_mutex;
+  std::set<const Parameter*> warned;
 };
 
 std::string_view text(const vm::Buffer* buffer) {
@@ -58,7 +64,7 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
   std::string known;
   for (const auto& [scope, parameters] : scopes)
     known += fmt::format("{}'{}'", known.empty() ? "" : ", ", scope);
-  return fail(Code::NOT_FOUND, "no parameters for scope '{}'{}{}; give the file with --parameters=SCOPE=FILE",
+  return fail(Code::NOT_FOUND, "no parameters for scope '{}'{}{}; give a file for this scope in `parameters`",
               name, known.empty() ? "" : ", only for ", known);
 }
 
@@ -96,16 +102,54 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
     if (!operation.parameter)
       return fail(Code::NOT_FOUND, "the scope has no parameter '{}'{}", operation.key,
                   did_you_mean(operation.key, scope.keys()));
+    if (!operation.parameter->trouble.empty())
+      return fail(Code::UNIMPLEMENTED, "parameter '{}' cannot be read: {}", operation.key,
+                  operation.parameter->trouble);
     operation.parameter_offset = field<uint64_t>(spans, i * kSpanEntrySize);
     operation.buffer_offset = field<uint64_t>(spans, i * kSpanEntrySize + 8);
     operation.length = field<uint64_t>(spans, i * kSpanEntrySize + 16);
     const uint64_t size = operation.parameter->length;
     if (operation.parameter_offset > size || operation.length > size - operation.parameter_offset)
       return fail(Code::OUT_OF_RANGE,
-                  "expected a range within the {} bytes of parameter '{}', found {} bytes at offset {}", size,
-                  operation.key, operation.length, operation.parameter_offset);
+                  "expected a range within the {} bytes of parameter '{}'{}{}, found {} bytes at offset {}",
+                  size, operation.key, operation.parameter->type.empty() ? "" : " of type ",
+                  operation.parameter->type, operation.length, operation.parameter_offset);
   }
   return operations;
+}
+
+bool is_first_part(const Operation& operation) {
+  return operation.parameter_offset == 0 && operation.length != 0 &&
+         operation.length < operation.parameter->length;
+}
+
+// Tells of what is likely to give wrong numbers, though it can be done. The first part of a parameter is what
+// a program reads that expects another type or shape; one that reads a later part in the same call knows that
+// it reads parts.
+void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector<Operation>& operations) {
+  if (!state.warn) return;
+  std::set<const Parameter*> in_parts;
+  if (std::ranges::any_of(operations, is_first_part))
+    for (const Operation& operation : operations)
+      if (operation.parameter_offset != 0) in_parts.insert(operation.parameter);
+  for (const Operation& operation : operations) {
+    const Parameter& parameter = *operation.parameter;
+    const bool is_part = is_first_part(operation) && !in_parts.contains(&parameter);
+    if (!is_part && parameter.other.empty()) continue;
+    if (const std::scoped_lock lock(state.warned_mutex); !state.warned.insert(&parameter).second) continue;
+    const std::string_view path = scope.path_of(operation.key);
+    if (!parameter.other.empty())
+      state.warn(fmt::format("there is more than one parameter '{}': {}", operation.key, parameter.other),
+                 path);
+    if (is_part)
+      state.warn(
+          fmt::format(
+              "parameter '{}' has {} bytes{}{}, but the program reads only the first {}; if it expects "
+              "another type or shape, its numbers are wrong",
+              operation.key, parameter.length, parameter.type.empty() ? "" : " of type ", parameter.type,
+              operation.length),
+          path);
+  }
 }
 
 // Submits a group of operations between the fences of a call. The operations are distributed over a few
@@ -253,6 +297,7 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
   if (operations.size() > UINT32_MAX)
     return fail(Code::RESOURCE_EXHAUSTED, "{} spans in one call; a list has at most {} elements",
                 operations.size(), UINT32_MAX);
+  warn_of_doubts(state, *source, operations);
   const auto count = static_cast<uint32_t>(operations.size());
   auto list = HALYARD_TRY(
       vm::List::allocate({vm::ValueType::none, &hal::Buffer::kType}, count, count, state.memory.get()));
@@ -280,13 +325,14 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
   return list;
 }
 
-Result<> gather_all(const State& state, Batch& batch, const vm::Buffer* scope, hal::Buffer& target,
+Result<> gather_all(State& state, Batch& batch, const vm::Buffer* scope, hal::Buffer& target,
                     const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
   const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
   const Operations operations = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
   for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
                           fmt::format("gathering parameter '{}'", operation.key)));
+  warn_of_doubts(state, *source, operations.list);
   for (const Operation& operation : operations.list) {
     batch.next_lane();
     HALYARD_TRY(submit_contents(batch, operation, target, operation.buffer_offset));
@@ -352,15 +398,20 @@ static_assert(std::string_view(vm::convention_of<&scatter>) == kExports[2].conve
 
 }  // namespace
 
-Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory,
-                                                  Ref<Loop> loop) {
+Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes scopes, Ref<Budget> memory, Ref<Loop> loop,
+                                                  ParameterWarning warn) {
   vm::NativeModule::Definition definition;
   definition.name = "io_parameters";
   definition.version = 0;
   definition.exports.assign(std::begin(kExports), std::end(kExports));
-  definition.create_state = [scopes = std::move(scopes), memory = std::move(memory),
-                             loop = std::move(loop)]() -> Result<vm::NativeState> {
-    return vm::NativeState{new State{.scopes = scopes, .memory = memory, .pages = ParameterPages(loop)},
+  definition.create_state = [scopes = std::move(scopes), memory = std::move(memory), loop = std::move(loop),
+                             warn = std::move(warn)]() -> Result<vm::NativeState> {
+    return vm::NativeState{new State{.scopes = scopes,
+                                     .memory = memory,
+                                     .pages = ParameterPages(loop),
+                                     .warn = warn,
+                                     .warned_mutex = {},
+                                     .warned = {}},
                            [](void* state) { delete static_cast<State*>(state); }};
   };
   return vm::NativeModule::create(std::move(definition));

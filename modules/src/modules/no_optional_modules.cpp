@@ -43,7 +43,7 @@ Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, Pa
 }
 
 Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes /*scopes*/, Ref<Budget> /*memory*/,
-                                                  Ref<Loop> /*loop*/) {
+                                                  Ref<Loop> /*loop*/, ParameterWarning /*warn*/) {
   return left_out("io_parameters");
 }
 

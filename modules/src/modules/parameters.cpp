@@ -3,8 +3,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
+#include <memory>
+#include <optional>
 
+#include "base/foreign_file.h"
 #include "modules/parameter_archive.h"
+#include "modules/shard_index.h"
 
 namespace halyard::modules {
 
@@ -22,7 +27,7 @@ struct Format {
 constexpr Format kFormats[] = {
     {".irpa", &read_irpa}, {".gguf", &read_gguf}, {".safetensors", &read_safetensors}};
 
-Result<Reader> reader_for(const std::string& path) {
+Result<const Format*> format_of(const std::string& path) {
   std::string lower = path;
   std::ranges::transform(lower, lower.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -31,58 +36,129 @@ Result<Reader> reader_for(const std::string& path) {
   if (format == std::end(kFormats))
     return fail(Code::UNIMPLEMENTED,
                 "'{}' does not look like a parameter file; expected a name that ends in .irpa, .gguf or "
-                ".safetensors",
+                ".safetensors, or in .safetensors.index.json",
                 path);
-  return format->reader;
+  return format;
+}
+
+Result<ParameterEntries> read_entries(const Format& format, const std::string& path, const Ref<Bytes>& file) {
+  Result<ParameterEntries> entries = format.reader(file, path);
+  if (entries) return entries;
+  // Only a file that is refused is looked at: any bytes may begin one that is right.
+  const std::optional<ForeignFile> foreign = foreign_file(file->span(), format.extension);
+  if (!foreign) return entries;
+  return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no {} file; {}", path, foreign->is, format.extension,
+              foreign->advice);
+}
+
+Result<Ref<Bytes>> map_shard(const std::string& index, const std::string& path) {
+  Result<Ref<Bytes>> file = Bytes::map_file(path);
+  if (file) return file;
+  return fail(file.error().code(), "index of shards '{}': {}", index, file.error().message());
+}
+
+// A file to read, in the order in which it counts.
+struct Source {
+  std::string scope;
+  std::string path;
+  Ref<Bytes> bytes;
+  std::shared_ptr<const ShardIndex> index;  // that it is a shard of; null: none
+  std::string index_path, shard;
+};
+
+Result<> add_sources(const ParameterFile& file, std::vector<Source>& sources) {
+  if (!is_shard_index(file.path)) {
+    HALYARD_TRY(format_of(file.path));
+    sources.push_back({file.scope, file.path, HALYARD_TRY(Bytes::map_file(file.path)), nullptr, {}, {}});
+    return {};
+  }
+  const Ref<Bytes> text = HALYARD_TRY(Bytes::map_file(file.path));
+  Result<ShardIndex> read = read_shard_index(text->span(), file.path);
+  if (!read) {
+    if (const auto foreign = foreign_file(text->span(), ".json"))
+      return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no index of shards; {}", file.path, foreign->is,
+                  foreign->advice);
+    return std::unexpected(std::move(read).error());
+  }
+  const auto index = std::make_shared<const ShardIndex>(std::move(*read));
+  const std::filesystem::path folder = std::filesystem::path(file.path).parent_path();
+  for (const auto& [shard, tensors] : index->tensors) {
+    std::string path = (folder / shard).native();
+    Ref<Bytes> bytes = HALYARD_TRY(map_shard(file.path, path));
+    sources.push_back({file.scope, std::move(path), std::move(bytes), index, file.path, shard});
+  }
+  return {};
 }
 
 }  // namespace
 
-Result<> ParameterScope::add_file(const std::string& path, ParameterMode mode) {
-  Ref<Bytes> file = HALYARD_TRY(Bytes::map_file(path));
-  if (mode == ParameterMode::preload) file = Bytes::copy(file->span());
-  return add(path, file);
+Result<> refuse_repeated_names(const ParameterEntries& entries, std::string_view path) {
+  std::vector<std::string_view> names;
+  names.reserve(entries.size());
+  for (const auto& [name, parameter] : entries) names.push_back(name);
+  std::ranges::sort(names);
+  const auto repeated = std::ranges::adjacent_find(names);
+  if (repeated == names.end()) return {};
+  return fail(Code::INVALID_ARGUMENT,
+              "parameter file '{}': two tensors have the name '{}'; write it again with one of them", path,
+              *repeated);
 }
 
 Result<> ParameterScope::add(const std::string& path, const Ref<Bytes>& file) {
-  const Reader read = HALYARD_TRY(reader_for(path));
-  for (auto& [key, parameter] : HALYARD_TRY(read(file, path)))
-    parameters_.try_emplace(std::move(key), std::move(parameter));
+  return add(path, HALYARD_TRY(read_entries(*HALYARD_TRY(format_of(path)), path, file)));
+}
+
+Result<> ParameterScope::add(const std::string& path,
+                             std::vector<std::pair<std::string, Parameter>> entries) {
+  const auto file = static_cast<uint32_t>(paths_.size());
+  paths_.push_back(path);
+  for (auto& [key, parameter] : entries) {
+    const auto [place, is_new] = parameters_.try_emplace(std::move(key), Entry{std::move(parameter), file});
+    Entry& first = place->second;
+    if (!is_new && first.parameter.other.empty())
+      first.parameter.other =
+          first.file == file
+              ? fmt::format("'{}' has it twice, and the first one is used", path)
+              : fmt::format("'{}' and '{}' have it, and the first one is used", paths_[first.file], path);
+  }
   return {};
 }
 
 const Parameter* ParameterScope::find(std::string_view key) const {
   const auto found = parameters_.find(key);
-  return found == parameters_.end() ? nullptr : &found->second;
+  return found == parameters_.end() ? nullptr : &found->second.parameter;
+}
+
+std::string_view ParameterScope::path_of(std::string_view key) const {
+  return paths_[parameters_.find(key)->second.file];
 }
 
 std::vector<std::string_view> ParameterScope::keys() const {
   std::vector<std::string_view> result;
-  for (const auto& [key, parameter] : parameters_) result.push_back(key);
+  for (const auto& [key, entry] : parameters_) result.push_back(key);
   return result;
 }
 
 Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, ParameterMode mode,
                                         const ParameterProgress& progress) {
-  std::vector<Ref<Bytes>> contents;
+  std::vector<Source> sources;
+  for (const ParameterFile& file : files) HALYARD_TRY(add_sources(file, sources));
   uint64_t total = 0;
-  for (const ParameterFile& file : files) {
-    HALYARD_TRY(reader_for(file.path));
-    contents.push_back(HALYARD_TRY(Bytes::map_file(file.path)));
-    total += contents.back()->size();
-  }
+  for (const Source& source : sources) total += source.bytes->size();
   ParameterScopes scopes;
+  for (const ParameterFile& file : files) scopes.try_emplace(file.scope, make<ParameterScope>());
   uint64_t done = 0;
-  for (size_t i = 0; i < files.size(); ++i) {
-    Ref<Bytes>& file = contents[i];
+  for (Source& source : sources) {
+    Ref<Bytes>& bytes = source.bytes;
     if (mode == ParameterMode::preload) {
       const auto copied = [&](size_t size) { return progress ? progress(done + size, total) : Result<>(); };
-      file = HALYARD_TRY(Bytes::copy(file->span(), copied));
-      done += file->size();
+      bytes = HALYARD_TRY(Bytes::copy(bytes->span(), copied));
+      done += bytes->size();
     }
-    Ref<ParameterScope>& scope = scopes[files[i].scope];
-    if (!scope) scope = make<ParameterScope>();
-    HALYARD_TRY(scope->add(files[i].path, file));
+    ParameterEntries entries =
+        HALYARD_TRY(read_entries(*HALYARD_TRY(format_of(source.path)), source.path, bytes));
+    if (source.index) HALYARD_TRY(check_shard(*source.index, source.index_path, source.shard, entries));
+    HALYARD_TRY(scopes.find(source.scope)->second->add(source.path, std::move(entries)));
   }
   return scopes;
 }

@@ -1,143 +1,203 @@
-// The .safetensors reader. Its header is JSON, of which only member names and their data_offsets matter.
-// Names are the raw bytes of the text, including escapes, so a JSON library does not fit. Specified by
-// parameters-and-files.md, section 3.3.
-#include <charconv>
+// The .safetensors reader. Its header is JSON; the bytes of a tensor are as many as its type and shape say.
+// Specified by parameters-and-files.md, section 3.3.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
 
 #include "modules/file_fields.h"
+#include "modules/json_events.h"
 #include "modules/parameter_archive.h"
 
 namespace halyard::modules {
 namespace {
 
+using Kind = JsonEvent::Kind;
+
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr int kMostNesting = 64;
+constexpr uint64_t kMostHeader = 100'000'000;  // bytes; the format's own library reads no longer one
+constexpr size_t kMostDimensions = 64;
 
-// Reads JSON text from left to right. Skips irrelevant values by their brackets and strings without
-// validating the rest.
-class Scanner {
+struct ElementType {
+  std::string_view name;
+  uint32_t bits;
+};
+constexpr std::array kElementTypes = {
+    ElementType{"BOOL", 8},        ElementType{"F4", 4},          ElementType{"F6_E2M3", 6},
+    ElementType{"F6_E3M2", 6},     ElementType{"U8", 8},          ElementType{"I8", 8},
+    ElementType{"F8_E5M2", 8},     ElementType{"F8_E4M3", 8},     ElementType{"F8_E8M0", 8},
+    ElementType{"F8_E4M3FNUZ", 8}, ElementType{"F8_E5M2FNUZ", 8}, ElementType{"U16", 16},
+    ElementType{"I16", 16},        ElementType{"F16", 16},        ElementType{"BF16", 16},
+    ElementType{"U32", 32},        ElementType{"I32", 32},        ElementType{"F32", 32},
+    ElementType{"U64", 64},        ElementType{"I64", 64},        ElementType{"F64", 64},
+    ElementType{"C64", 64},        ElementType{"C128", 128},
+};
+
+// The members of a tensor that count.
+struct Tensor {
+  std::optional<std::string> type;
+  std::optional<std::vector<uint64_t>> shape;
+  std::optional<std::vector<uint64_t>> offsets;
+};
+
+// Takes the events of the header.
+class Header {
  public:
-  Scanner(std::string_view text, std::string_view path) : text_(text), path_(path) {}
+  Header(const Ref<Bytes>& file, std::span<const uint8_t> data) : file_(file), data_(data) {}
 
-  char peek() {
-    at_ = std::min(text_.find_first_not_of(" \t\r\n", at_), text_.size());
-    return at_ < text_.size() ? text_[at_] : '\0';
-  }
-  bool take(char wanted) {
-    if (peek() != wanted) return false;
-    ++at_;
-    return true;
-  }
-  Result<> expect(char wanted) {
-    if (take(wanted)) return {};
-    return error("expected '{}'", wanted);
-  }
-  // The text between the quotes.
-  Result<std::string_view> string() {
-    HALYARD_TRY(expect('"'));
-    const size_t begin = at_;
-    while (at_ < text_.size() && text_[at_] != '"') at_ += text_[at_] == '\\' ? 2 : 1;
-    if (at_ >= text_.size()) return error("a string does not end");
-    return text_.substr(begin, at_++ - begin);
-  }
-  Result<uint64_t> number() {
-    peek();
-    uint64_t value = 0;
-    const auto [end, problem] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (problem != std::errc()) return error("expected a number that is not negative");
-    at_ = static_cast<size_t>(end - text_.data());
-    return value;
-  }
-  Result<> skip(int depth = 0) {
-    if (depth > kMostNesting) return error("values are nested more than {} deep", kMostNesting);
-    const char first = peek();
-    if (first == '"') {
-      HALYARD_TRY(string());
-      return {};
+  Result<> take(const JsonEvent& event) {
+    switch (event.depth) {
+      case 0:
+        if (event.kind == Kind::object || event.kind == Kind::end) return {};
+        return fail(Code::INVALID_ARGUMENT, "expected an object with a member for each tensor");
+      case 1:
+        return take_tensor(event);
+      case 2:
+        return in_metadata_ ? Result<>() : take_member(event);
+      case 3:
+        return in_metadata_ || !list() ? Result<>() : take_number(event);
+      default:
+        return {};
     }
-    if (first != '{' && first != '[') {
-      const size_t end = std::min(text_.find_first_of(",]} \t\r\n", at_), text_.size());
-      if (end == at_) return error("expected a value");
-      at_ = end;
-      return {};
-    }
-    ++at_;
-    const char close = first == '{' ? '}' : ']';
-    if (take(close)) return {};
-    do {
-      if (first == '{') {
-        HALYARD_TRY(string());
-        HALYARD_TRY(expect(':'));
-      }
-      HALYARD_TRY(skip(depth + 1));
-    } while (take(','));
-    return expect(close);
   }
-  // Calls `member` with each name of the next object; it must consume the value.
-  template <typename Member>
-  Result<> object(Member&& member) {
-    HALYARD_TRY(expect('{'));
-    if (take('}')) return {};
-    do {
-      const std::string_view name = HALYARD_TRY(string());
-      HALYARD_TRY(expect(':'));
-      HALYARD_TRY(member(name));
-    } while (take(','));
-    return expect('}');
-  }
+
+  ParameterEntries entries;
+
+ private:
+  enum class Member : uint8_t { other, dtype, shape, offsets };
 
   template <typename... Args>
   std::unexpected<Status> error(fmt::format_string<Args...> format, Args&&... args) const {
-    return fail(Code::INVALID_ARGUMENT, "parameter file '{}', character {} of its header: {}", path_, at_,
+    return fail(Code::INVALID_ARGUMENT, "tensor '{}' {}", name_,
                 fmt::format(format, std::forward<Args>(args)...));
   }
 
- private:
-  std::string_view text_;
-  std::string_view path_;
-  size_t at_ = 0;
-};
+  Result<> take_tensor(const JsonEvent& event) {
+    switch (event.kind) {
+      case Kind::key:
+        name_ = event.text;
+        in_metadata_ = name_ == kMetadata;
+        if (in_metadata_ && std::exchange(has_metadata_, true))
+          return fail(Code::INVALID_ARGUMENT, "{} is there twice; write the file again", kMetadata);
+        return {};
+      case Kind::object:
+        tensor_ = {};
+        member_ = Member::other;
+        return {};
+      case Kind::end:
+        return in_metadata_ ? Result<>() : add_tensor();
+      default:
+        if (in_metadata_) return {};
+        return error("is no object; expected one with dtype, shape and data_offsets");
+    }
+  }
 
-Result<Parameter> read_tensor(Scanner& scanner, std::string_view name, const Ref<Bytes>& file,
-                              std::span<const uint8_t> data) {
-  Parameter parameter;
-  parameter.keep = file;
-  bool found = false;
-  HALYARD_TRY(scanner.object([&](std::string_view member) -> Result<> {
-    if (member != "data_offsets") return scanner.skip();
-    HALYARD_TRY(scanner.expect('['));
-    const uint64_t begin = HALYARD_TRY(scanner.number());
-    HALYARD_TRY(scanner.expect(','));
-    const uint64_t end = HALYARD_TRY(scanner.number());
-    HALYARD_TRY(scanner.expect(']'));
-    if (begin > end || end > data.size())
-      return scanner.error(
-          "tensor '{}' is at [{}, {}) of {} bytes of data; the file is damaged or was cut off", name, begin,
-          end, data.size());
-    parameter.bytes = data.subspan(begin, end - begin);
-    parameter.length = end - begin;
-    found = true;
+  // The list that the next numbers belong to; null: what follows does not count.
+  std::vector<uint64_t>* list() {
+    if (member_ == Member::shape && tensor_.shape) return &*tensor_.shape;
+    if (member_ == Member::offsets && tensor_.offsets) return &*tensor_.offsets;
+    return nullptr;
+  }
+
+  Result<> take_member(const JsonEvent& event) {
+    if (event.kind == Kind::key) {
+      member_ = event.text == "dtype"          ? Member::dtype
+                : event.text == "shape"        ? Member::shape
+                : event.text == "data_offsets" ? Member::offsets
+                                               : Member::other;
+      const bool is_there = (member_ == Member::dtype && tensor_.type) || list() != nullptr;
+      return is_there ? error("has {} twice; write the file again", event.text) : Result<>();
+    }
+    if (event.kind == Kind::end || member_ == Member::other) return {};
+    if (member_ == Member::dtype) {
+      if (event.kind != Kind::string) return error("has a dtype that is no text");
+      tensor_.type = event.text;
+      return {};
+    }
+    const bool is_shape = member_ == Member::shape;
+    if (event.kind != Kind::array)
+      return error("has a member {} that is no list of numbers", is_shape ? "shape" : "data_offsets");
+    (is_shape ? tensor_.shape : tensor_.offsets).emplace();
     return {};
-  }));
-  if (!found) return scanner.error("tensor '{}' has no data_offsets", name);
-  return parameter;
-}
+  }
+
+  Result<> take_number(const JsonEvent& event) {
+    std::vector<uint64_t>& numbers = *list();
+    if (event.kind != Kind::whole)
+      return error("has a {} with something else than whole numbers from 0 to 2^64 - 1",
+                   member_ == Member::shape ? "shape" : "data_offsets");
+    if (numbers.size() == kMostDimensions) return error("has more than {} dimensions", kMostDimensions);
+    numbers.push_back(event.whole);
+    return {};
+  }
+
+  Result<> add_tensor() {
+    if (!tensor_.offsets) return error("has no data_offsets");
+    const std::vector<uint64_t>& offsets = *tensor_.offsets;
+    if (offsets.size() != 2)
+      return error("has data_offsets of {} numbers; expected 2: where its bytes begin and end",
+                   offsets.size());
+    const uint64_t begin = offsets[0], end = offsets[1];
+    if (begin > end || end > data_.size())
+      return error("is at [{}, {}) of {} bytes of data; the file is damaged or was cut off", begin, end,
+                   data_.size());
+    Parameter parameter;
+    parameter.bytes = data_.subspan(begin, end - begin);
+    parameter.length = end - begin;
+    parameter.keep = file_;
+    if (tensor_.type && tensor_.shape) {
+      parameter.type = fmt::format("{} [{}]", *tensor_.type, fmt::join(*tensor_.shape, ", "));
+      HALYARD_TRY(check_size(parameter.length, parameter.type));
+    }
+    entries.emplace_back(std::move(name_), std::move(parameter));
+    return {};
+  }
+
+  // Types that are not known are not compared: the bytes are there, whatever they mean.
+  Result<> check_size(uint64_t size, std::string_view declared) const {
+    const auto* type = std::ranges::find(kElementTypes, *tensor_.type, &ElementType::name);
+    if (type == kElementTypes.end()) return {};
+    uint64_t bits = type->bits;
+    bool is_too_large = false;
+    for (const uint64_t dimension : *tensor_.shape)
+      is_too_large |= __builtin_mul_overflow(bits, dimension, &bits);
+    if (std::ranges::find(*tensor_.shape, 0u) != tensor_.shape->end()) {
+      bits = 0;
+      is_too_large = false;
+    }
+    if (is_too_large) return error("is {}, which are more bits than 64 bits count", declared);
+    if (bits % 8 != 0) return error("is {}, which are {} bits; expected whole bytes", declared, bits);
+    if (bits / 8 != size)
+      return error("has {} bytes, but {} are {}; the file is damaged or was written wrongly", size, declared,
+                   bits / 8);
+    return {};
+  }
+
+  const Ref<Bytes>& file_;
+  const std::span<const uint8_t> data_;
+  std::string name_;  // of the tensor under way
+  bool in_metadata_ = false, has_metadata_ = false;
+  Tensor tensor_;
+  Member member_ = Member::other;
+};
 
 }  // namespace
 
 Result<ParameterEntries> read_safetensors(const Ref<Bytes>& file, std::string_view path) {
   FileFields fields(file->span(), path);
   const uint64_t size = HALYARD_TRY(fields.next<uint64_t>("the length of the header"));
-  const auto header = HALYARD_TRY(fields.take(size, "the header"));
-  const std::span<const uint8_t> data = file->span().subspan(fields.position());
-  Scanner scanner({reinterpret_cast<const char*>(header.data()), header.size()}, path);
-  ParameterEntries entries;
-  HALYARD_TRY(scanner.object([&](std::string_view name) -> Result<> {
-    if (name == kMetadata) return scanner.skip();
-    entries.emplace_back(name, HALYARD_TRY(read_tensor(scanner, name, file, data)));
-    return {};
-  }));
-  if (scanner.peek() != '\0') return scanner.error("text after the end of the header's object");
-  return entries;
+  const auto bytes = HALYARD_TRY(fields.take(size, "the header"));
+  if (size > kMostHeader)
+    return fields.error(Code::INVALID_ARGUMENT, "the header has {} bytes, expected at most {}", size,
+                        kMostHeader);
+  Header header(file, file->span().subspan(fields.position()));
+  const Result<> read = read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
+                                  [&](const JsonEvent& event) { return header.take(event); });
+  if (!read)
+    return fail(read.error().code(), "parameter file '{}', header: {}", path, read.error().message());
+  HALYARD_TRY(refuse_repeated_names(header.entries, path));
+  return std::move(header.entries);
 }
 
 }  // namespace halyard::modules

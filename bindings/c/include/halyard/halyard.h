@@ -491,7 +491,7 @@ HALYARD_API halyard_status_t halyard_module_prepare(halyard_module_t module, uin
 
 typedef struct halyard_parameter_file {
   const char* scope; /* "" for the unnamed one */
-  const char* path;  /* .irpa, .gguf, .safetensors */
+  const char* path;  /* .irpa, .gguf, .safetensors, or .safetensors.index.json, which stands for its files */
 } halyard_parameter_file_t;
 
 /* Called for hal.buffer_view.trace with readable views. */
@@ -527,6 +527,16 @@ typedef struct halyard_failed_expectation {
 } halyard_failed_expectation_t;
 /* Called on the thread that runs the call, which continues afterwards. */
 typedef void (*halyard_expectation_fn)(void* user, const halyard_failed_expectation_t* failed);
+
+/* What is likely to give wrong results although the program goes on. Borrowed for the call. */
+typedef struct halyard_warning {
+  uint32_t struct_size;
+  uint32_t reserved;
+  halyard_text_t text; /* a sentence without a newline; names in it are as in their file */
+  halyard_text_t path; /* the parameter file that it is about */
+} halyard_warning_t;
+/* On the thread that runs the program; with HALYARD_CONTEXT_CONCURRENT_CALLS maybe on several at once. */
+typedef void (*halyard_warning_fn)(void* user, const halyard_warning_t* warning);
 
 enum {
   HALYARD_CONTEXT_PRELOAD_PARAMETERS = 1u << 0, /* read parameter files into memory, not when they are used */
@@ -587,6 +597,11 @@ typedef struct halyard_context_options {
   /* The rank that the program is, for hal.channel.create (halyard/channels.h). Null: what the launcher of the
    * process has made it, which is looked up when the program creates its first channel. */
   halyard_channels_t channels;
+  /* Called once for each parameter that a program reads only the first part of, as one does that expects
+   * another type or shape, or that is in the files of its scope more than once. May be called until the
+   * context is destroyed. Null: nobody is told. */
+  halyard_warning_fn warning;
+  void* warning_user;
 } halyard_context_options_t;
 
 /* Links the modules and runs each `__init`. The built-in modules `hal`, `io_parameters`, `hal_inline`,

@@ -22,7 +22,7 @@ namespace halyard::inline HALYARD_CPP_FORM {
 
 struct ParameterFile {
   std::string scope;  // "" for the unnamed one
-  std::string path;   // .irpa, .gguf, .safetensors
+  std::string path;   // .irpa, .gguf, .safetensors, .safetensors.index.json
 };
 
 // As halyard_context_options_t, which says more. Functions of the program are kept as long as the Context,
@@ -46,6 +46,7 @@ struct ContextOptions {
   std::function<Result<void>(uint64_t done, uint64_t total)> progress{};
   std::function<void(const halyard_failed_expectation_t& failed)> expectation{};
   Channels channels{};  // the rank that the program is; empty: what the launcher has made the process
+  std::function<void(const halyard_warning_t& warning)> warning{};  // what is likely to give wrong results
 };
 
 class Function;
@@ -67,6 +68,7 @@ class Context : public Handle<halyard_context_t> {
     decltype(ContextOptions::tensor) tensor;
     decltype(ContextOptions::progress) progress;
     decltype(ContextOptions::expectation) expectation;
+    decltype(ContextOptions::warning) warning;
   };
   // Shared with functions and calls, which keep the context alive.
   std::shared_ptr<const Callbacks> callbacks_;
@@ -224,7 +226,7 @@ inline Result<Context> Context::create(const Instance& instance, ContextOptions 
   for (const auto& [key, value] : options.loader_settings) settings.push_back({key.c_str(), value.c_str()});
   const auto callbacks = std::make_shared<const Callbacks>(
       Callbacks{std::move(options.trace), std::move(options.tensor), std::move(options.progress),
-                std::move(options.expectation)});
+                std::move(options.expectation), std::move(options.warning)});
   void* const user = const_cast<Callbacks*>(callbacks.get());
 
   auto given = detail::sized<halyard_context_options_t>();
@@ -243,7 +245,8 @@ inline Result<Context> Context::create(const Instance& instance, ContextOptions 
   given.loader_settings = settings.data();
   given.loader_setting_count = settings.size();
   given.channels = options.channels.get();
-  given.trace_user = given.tensor_user = given.progress_user = given.expectation_user = user;
+  given.trace_user = given.tensor_user = given.progress_user = given.expectation_user = given.warning_user =
+      user;
   if (callbacks->trace)
     given.trace = [](void* of, halyard_text_t key, const halyard_object_t* views, size_t count) noexcept {
       static_cast<const Callbacks*>(of)->trace(view(key), std::span(views, count));
@@ -261,6 +264,10 @@ inline Result<Context> Context::create(const Instance& instance, ContextOptions 
   if (callbacks->expectation)
     given.expectation = [](void* of, const halyard_failed_expectation_t* failed) noexcept {
       static_cast<const Callbacks*>(of)->expectation(*failed);
+    };
+  if (callbacks->warning)
+    given.warning = [](void* of, const halyard_warning_t* warning) noexcept {
+      static_cast<const Callbacks*>(of)->warning(*warning);
     };
   halyard_context_t made = nullptr;
   return detail::finish(halyard_context_create(instance.get(), &given, &made), [&] {

@@ -1,0 +1,79 @@
+// Python's numbers as numbers of programs: the whole value, or a fault. Nothing is cut off or rounded to
+// infinity.
+#include <math.h>
+#include <string.h>
+
+#include "common.h"
+
+// The kind of a numpy scalar or array, as its dtype says it: 'f', 'c', 'M'. 0: it has none.
+static char kind_of(PyObject* value) {
+  PyObject* dtype = PyObject_GetAttrString(value, "dtype");
+  PyObject* kind = dtype ? PyObject_GetAttrString(dtype, "kind") : NULL;
+  const char* text = kind && PyUnicode_Check(kind) ? PyUnicode_AsUTF8AndSize(kind, NULL) : NULL;
+  const char found = text ? *text : 0;
+  PyErr_Clear();
+  Py_XDECREF(kind);
+  Py_XDECREF(dtype);
+  return found;
+}
+
+int is_truth_value(PyObject* value) {
+  if (PyBool_Check(value)) return 1;
+  return !PyLong_Check(value) && !PyFloat_Check(value) && kind_of(value) == 'b';
+}
+
+number_fault integer_of(PyObject* value, int bits, integer_sign sign, int64_t* out) {
+  if (!PyLong_Check(value) && is_truth_value(value)) {  // numpy's, which warns where it is used as an index
+    const int is_true = PyObject_IsTrue(value);
+    if (is_true >= 0) {
+      *out = is_true;
+      return NUMBER_FITS;
+    }
+    PyErr_Clear();
+    return NUMBER_OF_OTHER_TYPE;
+  }
+  PyObject* index = PyNumber_Index(value);  // also numpy's integers, and bool
+  if (!index) {
+    PyErr_Clear();
+    return NUMBER_OF_OTHER_TYPE;
+  }
+  int overflow = 0;
+  int64_t number = PyLong_AsLongLongAndOverflow(index, &overflow);
+  int is_unsigned = 0;
+  if (overflow > 0 && bits == 64 && sign != INTEGER_SIGNED) {
+    const unsigned long long whole = PyLong_AsUnsignedLongLong(index);
+    is_unsigned = !PyErr_Occurred();
+    PyErr_Clear();
+    number = (int64_t)whole;
+  }
+  Py_DECREF(index);
+  if (overflow && !is_unsigned) return NUMBER_OUT_OF_RANGE;
+  if (sign == INTEGER_UNSIGNED && number < 0 && !is_unsigned) return NUMBER_OUT_OF_RANGE;
+  if (bits == 1 && number != 0 && number != 1) return NUMBER_OUT_OF_RANGE;
+  if (bits > 1 && bits < 64) {
+    const int64_t half = (int64_t)1 << (bits - 1);
+    if (number < -half || number >= (sign == INTEGER_SIGNED ? half : 2 * half)) return NUMBER_OUT_OF_RANGE;
+  }
+  *out = number;
+  return NUMBER_FITS;
+}
+
+number_fault float_of(PyObject* value, int bits, double* out) {
+  if (!PyFloat_Check(value) && !PyLong_Check(value)) {
+    if (PyUnicode_Check(value) || PyBytes_Check(value) || PyComplex_Check(value)) return NUMBER_OF_OTHER_TYPE;
+    const char kind = kind_of(value);
+    // These have a __float__ that drops what they are.
+    if (kind && strchr("cmMSUO", kind)) return NUMBER_OF_OTHER_TYPE;
+  }
+  const double number = PyFloat_AsDouble(value);
+  if (number == -1.0 && PyErr_Occurred()) {
+    const int is_large = PyErr_ExceptionMatches(PyExc_OverflowError);
+    PyErr_Clear();
+    return is_large ? NUMBER_OUT_OF_RANGE : NUMBER_OF_OTHER_TYPE;
+  }
+  // Half of the last place above the largest number rounds up to infinity.
+  const double limit = bits == 16 ? 65520.0 : bits == 32 ? 0x1.ffffffp127 : INFINITY;
+  if (isfinite(number) && fabs(number) >= limit) return NUMBER_OUT_OF_RANGE;
+  *out = number;
+  return NUMBER_FITS;
+}
