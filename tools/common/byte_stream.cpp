@@ -13,6 +13,9 @@ namespace halyard::tools {
 
 namespace {
 
+constexpr size_t kLeastStep = 1 << 16;
+constexpr size_t kMostStep = 1 << 24;
+
 bool is_regular(std::FILE* file) {
   struct stat status = {};
   const int descriptor = ::fileno(file);
@@ -60,10 +63,9 @@ Result<std::vector<uint8_t>> ByteStream::read(uint64_t size) {
   const size_t before = std::min<uint64_t>(size, ahead_.size());
   std::vector<uint8_t> bytes(ahead_.begin(), ahead_.begin() + static_cast<ptrdiff_t>(before));
   ahead_.erase(0, before);
-  constexpr uint64_t kStep = 1 << 24;
   while (bytes.size() < size) {
     const size_t at = bytes.size();
-    const size_t step = std::min<uint64_t>(size - at, kStep);
+    const size_t step = std::min<uint64_t>(size - at, std::clamp(at, kLeastStep, kMostStep));
     bytes.resize(at + step);
     const size_t count = std::fread(bytes.data() + at, 1, step, file_.get());
     bytes.resize(at + count);
