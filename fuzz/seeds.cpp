@@ -112,6 +112,7 @@ File with_arguments(File file) {
 void run(const fs::path& folder) {
   write_libraries(folder / "elf");
   fuzz::write_captures(folder / "capture");
+  fuzz::write_inputs(folder / "inputs");
   fuzz::write_requests(folder / "serve");
   fuzz::write_parameter_files(folder / "parameters");
   const std::string words = dictionary();

@@ -62,6 +62,14 @@ TEST(DeviceUri, Forms) {
   uri = DeviceUri::parse("local-sync://").value();
   EXPECT_EQ(uri.kind, "local-sync");
   EXPECT_EQ(uri.path, "");
+  for (const char* const text : {" local-sync", "local-sync ", "\tlocal-sync\r\n", "local-sync:", " local-sync: "}) {
+    uri = DeviceUri::parse(text).value();
+    EXPECT_EQ(uri.kind, "local-sync") << text;
+    EXPECT_EQ(uri.path, "") << text;
+  }
+  uri = DeviceUri::parse(" vulkan:?a=1 ").value();
+  EXPECT_EQ(uri.kind, "vulkan");
+  EXPECT_EQ(uri.options.at(0).second, "1");
   uri = DeviceUri::parse("vulkan://0").value();
   EXPECT_EQ(uri.path, "0");
   uri = DeviceUri::parse("vulkan://GPU-1/2?a=1&b=x=y&c=").value();
@@ -85,6 +93,8 @@ TEST(DeviceUri, Mistakes) {
   EXPECT_FAILS(INVALID_ARGUMENT, "'a b' is not the name of a driver", DeviceUri::parse("a b"));
   EXPECT_FAILS(INVALID_ARGUMENT, "'vulkan:0' is not the name of a driver", DeviceUri::parse("vulkan:0"));
   EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("?a=b"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(" "));
+  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(":"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan?a"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan://0?a"));
   EXPECT_FAILS(INVALID_ARGUMENT, "option '=b' is not key=value", DeviceUri::parse("vulkan://0?=b"));

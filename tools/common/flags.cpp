@@ -84,6 +84,13 @@ Result<> check_choice(const Flag& flag, std::string_view name, const std::string
               !is_word ? "" : suggestion(value, {choices.begin(), choices.end()}));
 }
 
+// Of a toggle. An empty value is none: a script may pass "--json=$JSON".
+Result<bool> truth_of(std::string_view name, std::string_view value) {
+  if (value == "true" || value == "1") return true;
+  if (value == "false" || value == "0" || value.empty()) return false;
+  return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected true, 1, false or 0", name, value);
+}
+
 // Results did not reach standard output, or not all of them.
 Failure cannot_print(int error) {
   return {HALYARD_UNAVAILABLE,
@@ -144,7 +151,7 @@ Result<> Flags::add(const ToolDescription& tool, std::string_view argument, std:
   if (flag == &kFlagFile) return add_file(tool, value, files);
   std::vector<std::string>& values = values_[flag->name];
   if (flag->kind == FlagKind::toggle) {
-    values.emplace_back(!has_value || value == "true" || value == "1" ? "true" : "false");
+    values.emplace_back(TOOL_TRY(truth_of(name, has_value ? value : "true")) ? "true" : "false");
   } else {
     values.push_back(value);
   }
@@ -162,6 +169,12 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
   const FileContents file = TOOL_TRY(FileContents::open(path, "flag file "));
   files.push_back(path);
   std::string_view rest = file.text();
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // editors on Windows write it
+  if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
+  if (rest.contains('\0'))
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "flag file '{}' has a byte 0 at {}: it is no text, or UTF-16; save it as UTF-8", path,
+                file.text().find('\0'));
   for (int number = 1; !rest.empty(); ++number) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
@@ -215,9 +228,9 @@ Result<uint64_t> Flags::operator[](const Number& flag) const {
 Result<double> Flags::operator[](const Threshold& flag) const {
   const std::optional<std::string> text = last(flag);
   if (!text) return flag.otherwise;
-  char* end = nullptr;
-  const double number = std::strtod(text->c_str(), &end);
-  if (text->empty() || *end != 0 || !(number >= 0))
+  double number = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), number);
+  if (error != std::errc() || end != text->data() + text->size() || !(number >= 0))
     return wrong_value(flag, *text,
                        fmt::format("a number that is not negative, such as {}", flag.example_value()));
   return number;

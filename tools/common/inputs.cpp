@@ -2,19 +2,16 @@
 #include "common/inputs.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <span>
 #include <system_error>
 
-#include "common/files.h"
+#include "common/byte_stream.h"
 #include "common/npy.h"
 #include "common/program_flags.h"
+#include "common/scalar.h"
 
 namespace halyard::tools {
 
@@ -77,8 +74,9 @@ class InputParser {
   std::string_view expectation() const {
     switch (next_type().value_or('r')) {
       case 'i':
+        return "an integer of 32 bits, such as 5 or 0x1F";
       case 'I':
-        return "an integer, such as 5 or 0x1F";
+        return "an integer of 64 bits, such as 5 or 0x1F";
       case 'f':
       case 'F':
         return "a number, such as 2.5";
@@ -102,30 +100,9 @@ class InputParser {
   }
 
   Result<> add_number(const std::string& text, char type) {
-    char* end = nullptr;
-    halyard_value_t value = {};
-    errno = 0;
-    if (type == 'f' || type == 'F') {
-      const double number = std::strtod(text.c_str(), &end);
-      value.kind = type == 'f' ? HALYARD_VALUE_F32 : HALYARD_VALUE_F64;
-      if (type == 'f') {
-        value.f32 = static_cast<float>(number);
-      } else {
-        value.f64 = number;
-      }
-    } else {
-      int64_t number = std::strtoll(text.c_str(), &end, 0);
-      if (errno == ERANGE && number > 0) number = static_cast<int64_t>(std::strtoull(text.c_str(), &end, 0));
-      value.kind = type == 'i' ? HALYARD_VALUE_I32 : HALYARD_VALUE_I64;
-      if (type == 'i') {
-        value.i32 = static_cast<int32_t>(number);
-      } else {
-        value.i64 = number;
-      }
-    }
-    if (end == text.c_str())
-      return fail(HALYARD_INVALID_ARGUMENT, "expected {}, found '{}'", expectation(), text);
-    arguments.add(value);
+    const Result<halyard_value_t> value = parse_scalar(text, type);
+    if (!value) return fail(value.error().code, "expected {}, found '{}'", expectation(), text);
+    arguments.add(*value);
     return {};
   }
 
@@ -133,7 +110,8 @@ class InputParser {
     const bool as_buffer = text.starts_with('&');
     if (as_buffer) text.remove_prefix(1);
     Handle<halyard_object_t> view;
-    if (text.starts_with('@') || text.starts_with('+')) {
+    const bool is_array = text.starts_with('@') || text.starts_with('+');
+    if (is_array) {
       view = TOOL_TRY(upload(TOOL_TRY(read_array(text))));
     } else {
       const size_t equals = text.find('=');
@@ -147,7 +125,7 @@ class InputParser {
       view = std::move(buffer);
     }
     halyard_retain(view.get());
-    arguments.add(object_value(view.get()));
+    arguments.add(object_value(view.get()), is_array);
     return {};
   }
 
@@ -197,33 +175,55 @@ class InputParser {
                     path, what_, arguments.values().size(), expectation());
       Handle<halyard_object_t> view = TOOL_TRY(upload(TOOL_TRY(arrays_->next())));
       halyard_retain(view.get());
-      arguments.add(object_value(view.get()));
+      arguments.add(object_value(view.get()), true);
     } while (!arrays_->at_end());
     return {};
   }
 
-  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from the end of the last read of that file).
+  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from the end of the last read of that file). An
+  // npy file says its type itself; then both must be the same.
   Result<Handle<halyard_object_t>> upload_raw(std::string_view type, std::string_view source) {
     halyard_tensor_t* parsed = nullptr;
     TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
     const Block<halyard_tensor_t> tensor(parsed);
     const std::string path(source.substr(1));
-    std::error_code unknown;  // if this fails, opening the file fails, too
-    const std::filesystem::file_status status = std::filesystem::status(path, unknown);
-    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
-      return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not a regular file; expected one with the bytes of {}",
-                  path, type);
-    const FileContents file = TOOL_TRY(FileContents::open(path));
-    const uint64_t length = file.bytes().size();
-    uint64_t& position = raw_positions_[path];
-    if (source.front() == '@') position = 0;
-    if (position > length || tensor->size > length - position)
+    if (source.front() == '+' && arrays_ && arrays_->path() == path) return upload_declared(*tensor, type);
+    auto stream = raw_.find(path);
+    if (source.front() == '@' || stream == raw_.end()) {
+      ByteStream opened = TOOL_TRY(ByteStream::open(path));
+      if (NpyFile::is_next(opened)) {
+        arrays_ = NpyFile(std::move(opened));
+        return upload_declared(*tensor, type);
+      }
+      if (path.ends_with(".npy"))
+        return fail(HALYARD_INVALID_ARGUMENT,
+                    "'{}' has the name of an npy file, but does not start with \\x93NUMPY; if it holds the bytes "
+                    "of {}, give it another name",
+                    path, type);
+      if (stream != raw_.end()) raw_.erase(stream);
+      stream = raw_.emplace(path, std::move(opened)).first;
+    }
+    const uint64_t position = stream->second.position();
+    const std::vector<uint8_t> bytes = TOOL_TRY(stream->second.read(tensor->size));
+    if (bytes.size() < tensor->size)
       return fail(HALYARD_OUT_OF_RANGE,
                   "'{}' has {} bytes from byte {} on; {} takes {}: give the shape that the file has", path,
-                  length - std::min(position, length), position, type, tensor->size);
-    const std::span<const uint8_t> bytes = file.bytes().subspan(position, tensor->size);
-    position += bytes.size();
+                  bytes.size(), position, type, tensor->size);
     return create(tensor->element_type, tensor->shape, tensor->rank, bytes.data(), bytes.size());
+  }
+
+  // The next array of arrays_, which must be what the text before the file name says.
+  Result<Handle<halyard_object_t>> upload_declared(const halyard_tensor_t& declared, std::string_view type) {
+    const Array array = TOOL_TRY(arrays_->next());
+    const Block<char> name(halyard_element_type_text(declared.element_type));
+    if (!name) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory");
+    if (!std::ranges::equal(array.shape, std::span(declared.shape, declared.rank)) ||
+        !npy_holds(array.type_name, name.get()))
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "'{}' is an npy file of {}, but {} is written before it; write '@{}' alone for what the file "
+                  "says, or save the array with that shape and type",
+                  arrays_->path(), array.type_text(), type, arrays_->path());
+    return create(declared.element_type, declared.shape, declared.rank, array.bytes.data(), array.bytes.size());
   }
 
   std::string_view types_;
@@ -231,7 +231,7 @@ class InputParser {
   const Flag& flag_;
   const std::string_view what_;
   std::optional<NpyFile> arrays_;
-  std::map<std::string, uint64_t> raw_positions_;
+  std::map<std::string, ByteStream> raw_;  // by path; where the last read of each has ended
 };
 
 }  // namespace

@@ -20,11 +20,17 @@ class Arguments {
     for (const halyard_value_t& value : values_)
       if (value.kind == HALYARD_VALUE_OBJECT) halyard_release(value.object);
   }
-  void add(halyard_value_t value) { values_.push_back(value); }  // takes over its object
+  // Takes over its object. `is_array`: an npy file says what it is, in numpy's types.
+  void add(halyard_value_t value, bool is_array = false) {
+    values_.push_back(value);
+    is_array_.push_back(is_array);
+  }
   const std::vector<halyard_value_t>& values() const { return values_; }
+  bool is_array(size_t place) const { return is_array_[place]; }
 
  private:
   std::vector<halyard_value_t> values_;
+  std::vector<bool> is_array_;
 };
 
 // What the texts describe, for messages.

@@ -1,4 +1,4 @@
-// Reads and writes npy headers and their types.
+// Reads and writes npy headers and their types, and puts elements into the order that Halyard uses.
 #include "common/npy.h"
 
 #include <algorithm>
@@ -11,8 +11,7 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr char kMagic[] = "\x93NUMPY";
-constexpr size_t kMagicSize = sizeof kMagic - 1;
+constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr uint32_t kMaximumHeader = 1 << 20;  // bytes; numpy's own are below 64 KiB
 
 struct Header {
@@ -21,7 +20,8 @@ struct Header {
   std::optional<std::vector<int64_t>> shape;
 };
 
-// The Python dictionary of the header: {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
+// The Python dictionary of the header, and nothing after it: {'descr': '<f4', 'fortran_order': False,
+// 'shape': (2, 3), }. Python 2 wrote (2L, 3L).
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -33,15 +33,14 @@ class HeaderParser {
       const std::optional<std::string> key = quoted();
       if (!key || !take(':')) return std::nullopt;
       bool known = false;
-      if (*key == "descr") {
-        const std::optional<std::string> descr = quoted();
-        known = descr.has_value();
-        header.descr = descr.value_or("");
-      } else if (*key == "fortran_order") {
+      if (*key == "descr" && header.descr.empty()) {
+        header.descr = peek() == '[' ? bracketed() : quoted().value_or("");
+        known = !header.descr.empty();
+      } else if (*key == "fortran_order" && !header.fortran_order) {
         if (word("True")) header.fortran_order = true;
         if (word("False")) header.fortran_order = false;
         known = header.fortran_order.has_value();
-      } else if (*key == "shape") {
+      } else if (*key == "shape" && !header.shape) {
         header.shape = tuple();
         known = header.shape.has_value();
       }
@@ -49,6 +48,8 @@ class HeaderParser {
       if (!take(',') && peek() != '}') return std::nullopt;
     }
     if (header.descr.empty() || !header.fortran_order || !header.shape) return std::nullopt;
+    peek();
+    if (at_ != text_.size()) return std::nullopt;
     return header;
   }
 
@@ -68,8 +69,21 @@ class HeaderParser {
     at_ += expected.size();
     return true;
   }
+  // The fields of a structured type: [('x', '<f4'), ('y', '<f4')]. They are only shown.
+  std::string bracketed() {
+    const size_t begin = at_;
+    for (size_t depth = 0; at_ < text_.size(); ++at_) {
+      if (text_[at_] == '[') ++depth;
+      if (text_[at_] == ']' && --depth == 0) return std::string(text_.substr(begin, ++at_ - begin));
+    }
+    return "";
+  }
   std::optional<std::string> quoted() {
-    const char quote = peek();
+    char quote = peek();
+    if (quote == 'u' || quote == 'b') {
+      ++at_;
+      quote = at_ < text_.size() ? text_[at_] : '\0';
+    }
     if (quote != '\'' && quote != '"') return std::nullopt;
     const size_t end = text_.find(quote, at_ + 1);
     if (end == std::string_view::npos) return std::nullopt;
@@ -86,6 +100,7 @@ class HeaderParser {
       const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
       if (error != std::errc() || value < 0) return std::nullopt;
       at_ = static_cast<size_t>(end - text_.data());
+      if (at_ < text_.size() && text_[at_] == 'L') ++at_;
       values.push_back(value);
       if (!take(',') && peek() != ')') return std::nullopt;
     }
@@ -96,34 +111,120 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-// npy's name of an element type without its byte order, and Halyard's.
+// npy's name of an element type without its byte order, Halyard's, and numpy's, which some writers use.
 struct Entry {
   std::string_view code;
   std::string_view name;
+  std::string_view long_name;
 };
-constexpr Entry kEntries[] = {{"b1", "i1"},  {"i1", "si8"},  {"i2", "si16"}, {"i4", "si32"},   {"i8", "si64"},
-                              {"u1", "ui8"}, {"u2", "ui16"}, {"u4", "ui32"}, {"u8", "ui64"},   {"f2", "f16"},
-                              {"f4", "f32"}, {"f8", "f64"},  {"c8", "cf64"}, {"c16", "cf128"}, {"V1", "*8"},
-                              {"V2", "*16"}, {"V4", "*32"},  {"V8", "*64"}};
+constexpr Entry kEntries[] = {{"b1", "i1", "bool"},      {"i1", "si8", "int8"},    {"i2", "si16", "int16"},
+                              {"i4", "si32", "int32"},   {"i8", "si64", "int64"},  {"u1", "ui8", "uint8"},
+                              {"u2", "ui16", "uint16"},  {"u4", "ui32", "uint32"}, {"u8", "ui64", "uint64"},
+                              {"f2", "f16", "float16"},  {"f4", "f32", "float32"}, {"f8", "f64", "float64"},
+                              {"c8", "cf64", "complex64"}, {"c16", "cf128", "complex128"}};
 
-// "<f4" to "f32"; empty if there is no such type.
-std::string element_name(std::string_view descr) {
-  if (descr.starts_with('<') || descr.starts_with('|')) descr.remove_prefix(1);
-  for (const Entry& entry : kEntries)
-    if (entry.code == descr) return std::string(entry.name);
-  return "";
+// Types without a code of their own: numpy has them from the package ml_dtypes, which writes the code given
+// here; some writers use the long name.
+constexpr Entry kExtensions[] = {{"<V2", "bf16", "bfloat16"},
+                                 {"|V1", "f8E5M2", "float8_e5m2"},
+                                 {"|V1", "f8E4M3FN", "float8_e4m3fn"},
+                                 {"|V1", "f8E5M2FNUZ", "float8_e5m2fnuz"},
+                                 {"|V1", "f8E4M3FNUZ", "float8_e4m3fnuz"},
+                                 {"|V1", "f8E8M0FNU", "float8_e8m0fnu"}};
+
+// The number of a name such as V2 or *16 after its letter.
+std::optional<uint32_t> width(std::string_view name, char letter) {
+  if (!name.starts_with(letter)) return std::nullopt;
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), value);
+  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
+  return value;
+}
+
+struct Dtype {
+  std::string name;      // Halyard's; empty: no element type corresponds
+  size_t reversed = 0;   // bytes of each number that come in the other order; 0: none
+};
+
+// "<f4" to "f32".
+Dtype dtype_of(std::string_view descr) {
+  constexpr std::string_view kOrders = "<>=|";
+  const char order = descr.empty() || !kOrders.contains(descr.front()) ? '|' : descr.front();
+  for (const Entry& entry : kExtensions)
+    if (descr == entry.long_name) return {std::string(entry.name), 0};
+  const std::string_view code = kOrders.contains(descr.empty() ? ' ' : descr.front()) ? descr.substr(1) : descr;
+  constexpr uint32_t kMostBytes = 31;  // of an opaque element
+  if (const std::optional<uint32_t> bytes = width(code, 'V'); bytes && *bytes >= 1 && *bytes <= kMostBytes)
+    return {fmt::format("*{}", 8 * *bytes), 0};
+  for (const Entry& entry : kEntries) {
+    if (entry.code != code && entry.long_name != code && (code != "?" || entry.code != "b1")) continue;
+    const bool is_complex = entry.code.front() == 'c';
+    const size_t size = width(entry.code, entry.code.front()).value() / (is_complex ? 2 : 1);
+    return {std::string(entry.name), order == '>' && size > 1 ? size : 0};
+  }
+  return {};
+}
+
+// What a dtype without an element type is, and what to do.
+std::string_view reason(std::string_view descr) {
+  const size_t letter = descr.find_first_not_of("<>=|");
+  switch (letter == std::string_view::npos ? ' ' : descr[letter]) {
+    case '[':
+      return "a structure of several fields; save each field as an array of its own";
+    case 'U':
+    case 'S':
+    case 'a':
+      return "text; tensors hold numbers";
+    case 'O':
+      return "Python objects; save it with .astype of a number type";
+    case 'M':
+    case 'm':
+      return "times; save it with .astype('<i8')";
+    case 'f':
+    case 'c':
+      return "floats of a width that tensors do not have; save it with .astype('<f8')";
+    default:
+      return "which no element type corresponds to; save it with .astype of a number type, such as '<f4'";
+  }
 }
 
 // "f32" to "<f4"; empty if there is no such type. Signless integers count as signed.
 std::string descr_of(const std::string& name) {
+  for (const Entry& entry : kExtensions)
+    if (entry.name == name) return std::string(entry.code);
+  if (const std::optional<uint32_t> bits = width(name, '*'); bits && *bits > 0 && *bits % 8 == 0)
+    return fmt::format("|V{}", *bits / 8);
   const std::string signed_name = name.starts_with('i') && name != "i1" ? "s" + name : name;
   for (const Entry& entry : kEntries) {
     if (entry.name != signed_name) continue;
-    const bool has_order =
-        entry.code != "b1" && entry.code != "i1" && entry.code != "u1" && entry.code[0] != 'V';
+    const bool has_order = entry.code != "b1" && entry.code != "i1" && entry.code != "u1";
     return (has_order ? "<" : "|") + std::string(entry.code);
   }
   return "";
+}
+
+// The same elements, the last dimension contiguous in place of the first.
+std::vector<uint8_t> in_c_order(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& shape,
+                                size_t element_size) {
+  std::vector<size_t> strides;
+  size_t stride = element_size;
+  for (const int64_t dimension : shape) {
+    strides.push_back(stride);
+    stride *= static_cast<size_t>(dimension);
+  }
+  std::vector<uint8_t> ordered(bytes.size());
+  std::vector<int64_t> index(shape.size());
+  size_t from = 0;
+  for (size_t to = 0; to < bytes.size(); to += element_size) {
+    std::memcpy(ordered.data() + to, bytes.data() + from, element_size);
+    for (size_t d = shape.size(); d-- > 0;) {
+      from += strides[d];
+      if (++index[d] < shape[d]) break;
+      from -= strides[d] * static_cast<size_t>(shape[d]);
+      index[d] = 0;
+    }
+  }
+  return ordered;
 }
 
 uint32_t little_endian(const uint8_t* bytes, size_t count) {
@@ -134,72 +235,78 @@ uint32_t little_endian(const uint8_t* bytes, size_t count) {
 
 }  // namespace
 
-Result<NpyFile> NpyFile::open(const std::string& path) { return NpyFile(path, TOOL_TRY(open_file(path))); }
+std::string Array::type_text() const {
+  std::string text;
+  for (const int64_t dimension : shape) text += std::to_string(dimension) + "x";
+  return text + type_name;
+}
 
-bool NpyFile::at_end() {
-  const int next = std::fgetc(file_.get());
-  if (next != EOF) std::ungetc(next, file_.get());
-  return next == EOF;
+bool npy_holds(std::string_view type_name, std::string_view declared) {
+  if (type_name == declared) return true;
+  if (declared.starts_with('i') && declared != "i1")
+    return type_name.size() == declared.size() + 1 && type_name.ends_with(declared) &&
+           (type_name.front() == 's' || type_name.front() == 'u');
+  const auto* const known = std::ranges::find(kExtensions, declared, &Entry::name);
+  return known != std::end(kExtensions) && type_name == dtype_of(known->code).name;
+}
+
+Result<NpyFile> NpyFile::open(const std::string& path) { return NpyFile(TOOL_TRY(ByteStream::open(path))); }
+
+bool NpyFile::is_next(ByteStream& stream) { return stream.begins_with(kMagic); }
+
+Result<std::vector<uint8_t>> NpyFile::read(uint64_t size, std::string_view within) {
+  std::vector<uint8_t> bytes = TOOL_TRY(stream_.read(size));
+  if (bytes.size() == size) return bytes;
+  return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within {}: it was cut off; write it again", path(), within);
 }
 
 Result<Array> NpyFile::next() {
+  constexpr std::string_view kHeader = "the npy header";
   if (at_end())
-    return fail(HALYARD_OUT_OF_RANGE, "'{}' holds no further array; '@{}' starts with its first again", path_,
-                path_);
-  const auto read = [&](void* target, size_t size) {
-    return std::fread(target, 1, size, file_.get()) == size;
-  };
-  uint8_t start[kMagicSize + 2] = {};
-  if (!read(start, sizeof start) || std::memcmp(start, kMagic, kMagicSize) != 0)
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' holds no further array; '@{}' starts with its first again",
+                path(), path());
+  if (!is_next(stream_))
     return fail(HALYARD_INVALID_ARGUMENT,
                 "'{}' is not an npy file: it does not start with \\x93NUMPY; expected what numpy.save "
                 "writes, or a shape "
                 "and a type before raw bytes, as in 4xf32=@FILE",
-                path_);
-  const uint8_t version = start[kMagicSize];
-  if (version < 1 || version > 3)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is npy version {}; expected 1, 2 or 3", path_, version);
+                path());
+  const std::vector<uint8_t> start = TOOL_TRY(read(kMagic.size() + 2, kHeader));
+  const uint8_t version = start[kMagic.size()];
+  const uint8_t minor = start[kMagic.size() + 1];
+  if (version < 1 || version > 3 || minor != 0)
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is npy version {}.{}; expected 1.0, 2.0 or 3.0", path(), version,
+                minor);
   const size_t size_bytes = version == 1 ? 2 : 4;
-  uint8_t size_field[4] = {};
-  if (!read(size_field, size_bytes))
-    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header: it was cut off; write it again",
-                path_);
-  const uint32_t header_size = little_endian(size_field, size_bytes);
+  const uint32_t header_size = little_endian(TOOL_TRY(read(size_bytes, kHeader)).data(), size_bytes);
   if (header_size > kMaximumHeader)
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; at most {} are expected",
-                path_, header_size, kMaximumHeader);
-  std::string text(header_size, '\0');
-  if (!read(text.data(), text.size()))
-    return fail(HALYARD_OUT_OF_RANGE, "'{}' ends within the npy header: it was cut off; write it again",
-                path_);
+                path(), header_size, kMaximumHeader);
+  const std::vector<uint8_t> bytes = TOOL_TRY(read(header_size, kHeader));
+  const std::string text(bytes.begin(), bytes.end());
   const std::optional<Header> header = HeaderParser(text).parse();
   if (!header)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header that cannot be read: {}", path_, text);
-  if (*header->fortran_order)
-    return fail(HALYARD_UNIMPLEMENTED, "'{}' is in Fortran order; save it with numpy.ascontiguousarray",
-                path_);
-  std::string type = element_name(header->descr);
-  if (type.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "'{}' holds elements of dtype '{}', which no element type corresponds to", path_,
-                header->descr);
-  for (auto dimension = header->shape->rbegin(); dimension != header->shape->rend(); ++dimension)
-    type = std::to_string(*dimension) + "x" + type;
+                "'{}' has an npy header that cannot be read: {}; expected {{'descr': '<f4', 'fortran_order': "
+                "False, 'shape': (2, 3), }}",
+                path(), text.substr(0, text.find_last_not_of(" \n") + 1));
+  const Dtype dtype = dtype_of(header->descr);
+  if (dtype.name.empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' holds elements of dtype '{}', {}", path(), header->descr,
+                reason(header->descr));
+  Array array{.type_name = dtype.name, .element_type = 0, .shape = *header->shape, .bytes = {}};
+  const std::string type = array.type_text();
   halyard_tensor_t* parsed = nullptr;
   TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
   const Block<halyard_tensor_t> tensor(parsed);
-  Array array{.element_type = tensor->element_type, .shape = *header->shape, .bytes = {}};
-  constexpr size_t kStep = 1 << 24;  // so that a hostile shape costs no more memory than the file has bytes
-  for (size_t left = tensor->size; left > 0;) {
-    const size_t step = std::min(left, kStep);
-    const size_t at = array.bytes.size();
-    array.bytes.resize(at + step);
-    if (!read(array.bytes.data() + at, step))
-      return fail(HALYARD_OUT_OF_RANGE,
-                  "'{}' ends within an array of {} ({} bytes): it was cut off; write it again", path_, type,
-                  tensor->size);
-    left -= step;
-  }
+  array.element_type = tensor->element_type;
+  array.bytes = TOOL_TRY(read(tensor->size, fmt::format("an array of {} ({} bytes)", type, tensor->size)));
+  if (dtype.reversed != 0)
+    for (auto at = array.bytes.begin(); at != array.bytes.end(); at += static_cast<ptrdiff_t>(dtype.reversed))
+      std::reverse(at, at + static_cast<ptrdiff_t>(dtype.reversed));
+  constexpr uint32_t kBitsMask = 0xFF;  // of an element type
+  if (*header->fortran_order && array.shape.size() > 1)
+    array.bytes = in_c_order(array.bytes, array.shape, (array.element_type & kBitsMask) / 8);
   return array;
 }
 
@@ -215,11 +322,11 @@ Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const s
   if (shape.size() == 1) dimensions.resize(dimensions.size() - 1);  // "(3,)"
   std::string text =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dimensions);
-  constexpr size_t kBefore = kMagicSize + 4;  // the version, and the length of the text
+  constexpr size_t kBefore = kMagic.size() + 4;  // the version, and the length of the text
   constexpr size_t kAlignment = 64;           // of the data
   while ((kBefore + text.size() + 1) % kAlignment != 0) text += ' ';
   text += '\n';
-  std::vector<uint8_t> header(kMagic, kMagic + kMagicSize);
+  std::vector<uint8_t> header(kMagic.begin(), kMagic.end());
   header.insert(header.end(),
                 {1, 0, static_cast<uint8_t>(text.size() & 0xFF), static_cast<uint8_t>(text.size() >> 8)});
   header.insert(header.end(), text.begin(), text.end());

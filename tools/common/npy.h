@@ -4,34 +4,47 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "common/byte_stream.h"
 #include "common/failure.h"
-#include "common/files.h"
 
 namespace halyard::tools {
 
+// Little endian, in C order (the last dimension is contiguous), whatever the file has.
 struct Array {
+  std::string type_name;  // "f32"
   uint32_t element_type = 0;
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;
+
+  std::string type_text() const;  // "2x3xf32"
 };
+
+// Whether an array of this type can hold elements that Halyard calls `declared`: types of the same name; and
+// where npy has no other name for them: signless integers as si or ui, bf16 and floats of 8 bits as * of the
+// same width.
+bool npy_holds(std::string_view type_name, std::string_view declared);
 
 // A file with arrays. Its position is after the last array that was read.
 class NpyFile {
  public:
   static Result<NpyFile> open(const std::string& path);  // fails as open_file() does
-  const std::string& path() const { return path_; }
-  bool at_end();
-  // INVALID_ARGUMENT: not npy, or a type without a counterpart; UNIMPLEMENTED: Fortran order; OUT_OF_RANGE:
-  // no more arrays, or the file ends within one.
+  explicit NpyFile(ByteStream stream) : stream_(std::move(stream)) {}
+  // Whether what comes next in a file is an array.
+  static bool is_next(ByteStream& stream);
+
+  const std::string& path() const { return stream_.path(); }
+  bool at_end() { return stream_.at_end(); }
+  // INVALID_ARGUMENT: not npy, or a type without a counterpart; OUT_OF_RANGE: no more arrays, or the file ends
+  // within one.
   Result<Array> next();
 
  private:
-  NpyFile(std::string path, OpenFile file) : path_(std::move(path)), file_(std::move(file)) {}
+  Result<std::vector<uint8_t>> read(uint64_t size, std::string_view within);
 
-  std::string path_;
-  OpenFile file_;
+  ByteStream stream_;
 };
 
 // The header of an array, version 1; the elements follow it. UNIMPLEMENTED: npy has no such element type.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "common/device_uri.h"
 #include "common/drivers.h"
 #include "common/exit.h"
 #include "common/printable.h"
@@ -212,18 +213,19 @@ Result<> open_devices(const Flags& flags, Program& program) {
   const std::string workers = TOOL_TRY(worker_count(flags));
   if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: of local-task only
   for (const std::string& uri : uris) {
+    const DeviceUri parts(uri);
     Handle<halyard_device_t> device;
     // Other devices do not run code in this process.
-    size_t count = uri.starts_with("local-") ? local_settings : 0;
-    if (uri.starts_with("local-task") && !uri.contains("workers=")) count = settings.size();
+    size_t count = parts.is_local() ? local_settings : 0;
+    if (parts.kind == "local-task" && !parts.has("workers")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
                                               settings.begin() + static_cast<ptrdiff_t>(count));
-    for (const char* const key : {"jit", "jit_cache", "jit_math"})
-      if (uri.contains(std::string(key) + '='))
-        std::erase_if(own, [&](const auto& setting) { return std::string_view(setting.key) == key; });
-    if (uri.starts_with("vulkan") && !uri.contains("validate=") && flags[flag::vulkan_validation_layers])
+    for (const std::string_view key : {"jit", "jit_cache", "jit_math"})
+      if (parts.has(key)) std::erase_if(own, [&](const auto& setting) { return setting.key == key; });
+    const bool is_vulkan = parts.kind == "vulkan";
+    if (is_vulkan && !parts.has("validate") && flags[flag::vulkan_validation_layers])
       own.push_back({"validate", "1"});
-    if (uri.starts_with("vulkan") && !uri.contains("robust=") && flags.has(flag::vulkan_robust_buffer_access))
+    if (is_vulkan && !parts.has("robust") && flags.has(flag::vulkan_robust_buffer_access))
       own.push_back({"robust", flags[flag::vulkan_robust_buffer_access] ? "1" : "0"});
     TOOL_TRY(check(
         halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
@@ -234,7 +236,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
 
 Result<> print_warnings(const Program& program, std::string_view tool) {
   const auto is_vulkan = [](const Handle<halyard_device_t>& device) {
-    return std::string_view(halyard_device_uri(device.get())).starts_with("vulkan");
+    return DeviceUri(halyard_device_uri(device.get())).kind == "vulkan";
   };
   if (std::ranges::none_of(program.devices, is_vulkan)) return {};  // all warnings so far are about shaders
   for (const auto& module : program.modules) {
@@ -327,7 +329,8 @@ Result<> make_context(const Flags& flags, Program& program) {
 }
 
 Result<std::string> chosen_function(const Flags& flags, halyard_module_t module) {
-  if (flags.has(flag::function)) return flags[flag::function];
+  // An empty name is none: a script may pass "--function=$NAME".
+  if (const std::string given = flags[flag::function]; !given.empty()) return given;
   std::vector<std::string> names;
   const halyard_module_info_t info = TOOL_TRY(info_of(module));
   for (uint32_t i = 0; i < info.function_count; ++i) {

@@ -21,8 +21,15 @@ constexpr Unit kSizes[] = {
     {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
 constexpr Unit kDurations[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"min", 60e9}};
 constexpr double kMost = 9e18;
+constexpr uint64_t kMostWhole = 9'000'000'000'000'000'000;
 
 std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units) {
+  // Whole numbers of bytes and nanoseconds are exact, also where a double is not.
+  uint64_t whole = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
+  if (read.ec == std::errc() && whole > 0 && whole <= kMostWhole)
+    for (const Unit& unit : units)
+      if (unit.factor == 1 && unit.name == std::string_view(read.ptr, text.data() + text.size())) return whole;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;

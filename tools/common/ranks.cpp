@@ -69,17 +69,28 @@ Result<uint32_t> number_of(const Flags& flags, const Number& flag) {
   return wrong_value(flag, std::to_string(value), fmt::format("a number, such as {}", flag.example_value()));
 }
 
+// %r, %n and %l to numbers, %% to %. Other letters stay.
 std::string with_rank(std::string text, const halyard_launch_t& rank) {
   for (size_t at = text.find('%'); at != std::string::npos && at + 1 < text.size(); at = text.find('%', at)) {
-    const char letter = text[at + 1];
-    if (letter != 'r' && letter != 'n' && letter != 'l') {
-      ++at;
-      continue;
+    std::string instead;
+    switch (text[at + 1]) {
+      case 'r':
+        instead = std::to_string(rank.rank);
+        break;
+      case 'n':
+        instead = std::to_string(rank.count);
+        break;
+      case 'l':
+        instead = std::to_string(rank.local_rank);
+        break;
+      case '%':
+        instead = "%";
+        break;
+      default:
+        instead = text.substr(at, 2);
     }
-    const uint32_t number = letter == 'r' ? rank.rank : letter == 'n' ? rank.count : rank.local_rank;
-    const std::string digits = std::to_string(number);
-    text.replace(at, 2, digits);
-    at += digits.size();
+    text.replace(at, 2, instead);
+    at += instead.size();
   }
   return text;
 }
@@ -120,7 +131,9 @@ Result<bool> is_rank(const Flags& flags) {
 
 Result<> take_rank(Flags& flags, bool marks_lines) {
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
-  flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
+  // Elsewhere a % in the name of a file is a character like others.
+  if (TOOL_TRY(is_rank(flags)))
+    flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
   if (rank.count == 1) return {};
   prefix() = fmt::format("rank {}: ", rank.rank);
   if (marks_lines) mark_lines();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/device_uri.h"
 #include "common/files.h"
 #include "common/suggest.h"
 #include "cts_flags.h"
@@ -20,20 +21,14 @@ std::string hint(const std::string& word, const std::vector<std::string>& known)
 
 Result<Target> parse_device(const std::string& uri) {
   Target target;
-  const size_t scheme = uri.find("://");
-  target.kind = uri.substr(0, scheme);
-  if (scheme == std::string::npos) return target;
-  const size_t question = std::min(uri.find('?', scheme), uri.size());
-  target.path = uri.substr(scheme + 3, question - scheme - 3);
-  std::string_view options = std::string_view(uri).substr(std::min(question + 1, uri.size()));
-  while (!options.empty()) {
-    const std::string_view option = options.substr(0, options.find('&'));
-    const size_t equals = option.find('=');
-    if (equals == std::string_view::npos)
+  const tools::DeviceUri parts(uri);
+  target.kind = parts.kind;
+  target.path = parts.path;
+  for (const auto& [key, value] : parts.options) {
+    if (!value)
       return fail(HALYARD_INVALID_ARGUMENT, "{}={}: found the option '{}', expected KEY=VALUE", flag::device,
-                  uri, option);
-    target.options.emplace_back(option.substr(0, equals), option.substr(equals + 1));
-    options.remove_prefix(std::min(option.size() + 1, options.size()));
+                  uri, key);
+    target.options.emplace_back(key, *value);
   }
   return target;
 }

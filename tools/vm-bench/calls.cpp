@@ -38,7 +38,7 @@ Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t 
   std::vector<Target> all;
   for (uint32_t i = 0; i < info.function_count; ++i) all.push_back(TOOL_TRY(target_of(module, i)));
   std::vector<Target> chosen;
-  if (!flags.has(flag::function)) {
+  if (flags[flag::function].empty()) {
     for (const Target& target : all) {
       if (target.name.starts_with("__") || target.name.contains('$')) continue;
       const Result<std::string> types = input_types(target.description);

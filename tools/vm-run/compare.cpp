@@ -1,12 +1,14 @@
 // Compares values one by one; for tensors it reports the first element that differs.
 #include "compare.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 
 #include "common/inputs.h"
+#include "common/npy.h"
 #include "contents.h"
 #include "run_flags.h"
 
@@ -62,14 +64,20 @@ bool same_number(double expected, double actual) {
   return expected == actual || (std::isnan(expected) && std::isnan(actual));
 }
 
-bool same_scalar(const halyard_value_t& expected, const halyard_value_t& actual) {
+bool within(double expected, double actual, double absolute, double relative) {
+  if (same_number(expected, actual)) return true;
+  return std::isfinite(expected) && std::fabs(actual - expected) <= absolute + relative * std::fabs(expected);
+}
+
+bool same_scalar(const halyard_value_t& expected, const halyard_value_t& actual, const Tolerance& tolerance) {
   switch (expected.kind) {
     case HALYARD_VALUE_I64:
       return expected.i64 == actual.i64;
     case HALYARD_VALUE_F32:
-      return same_number(static_cast<double>(expected.f32), static_cast<double>(actual.f32));
+      return within(static_cast<double>(expected.f32), static_cast<double>(actual.f32), tolerance.f32,
+                    tolerance.relative);
     case HALYARD_VALUE_F64:
-      return same_number(expected.f64, actual.f64);
+      return within(expected.f64, actual.f64, tolerance.f64, tolerance.relative);
     default:
       return expected.i32 == actual.i32;
   }
@@ -82,71 +90,123 @@ double load(const uint8_t* bytes) {
   return static_cast<double>(value);
 }
 
-bool within(double expected, double actual, double absolute, double relative) {
-  if (same_number(expected, actual)) return true;
-  return std::isfinite(expected) && std::fabs(actual - expected) <= absolute + relative * std::fabs(expected);
+// The numbers of a text of a tensor. f16 and bf16 have fewer digits than their text.
+std::vector<double> numbers_of(std::string_view text) {
+  std::vector<double> numbers;
+  for (const std::string_view element : elements_of(text))
+    numbers.push_back(std::strtod(std::string(element).c_str(), nullptr));
+  return numbers;
 }
 
-// Finds the first element that is not as expected.
-std::optional<size_t> first_difference(const Contents& expected, const Contents& actual,
-                                       const Tolerance& tolerance) {
-  const std::string& type = expected.element_type;
-  const size_t count = expected.element_count();
-  if (count == 0) return std::nullopt;
-  const size_t size = expected.bytes.size() / count;
-  const bool is_small = type == "f16" || type == "bf16";
-  // Their text has more digits than their precision.
-  std::vector<std::string_view> expected_texts;
-  std::vector<std::string_view> actual_texts;
-  if (is_small) {
-    expected_texts = expected.elements();
-    actual_texts = actual.elements();
+// What is compared: a tensor's contents, and its text, which types that are not whole bytes do not have.
+struct Side {
+  Contents contents;
+  std::string text;
+};
+
+Result<Side> side_of(halyard_object_t view) {
+  Side side{TOOL_TRY(contents_of(view)), {}};
+  side.text = side.contents.bits % 8 == 0 ? TOOL_TRY(text_of(view)) : side.contents.type_text();
+  return side;
+}
+
+// An element of a type that is not whole bytes, the highest bit first: "0011".
+std::string bits_of(const std::vector<uint8_t>& bytes, uint32_t bits, size_t index) {
+  std::string text;
+  for (uint32_t bit = bits; bit-- > 0;) {
+    const size_t place = index * bits + bit;
+    text += (bytes[place / 8] >> (place % 8) & 1) != 0 ? '1' : '0';
   }
+  return text;
+}
+
+// Finds the first element that is not as expected. Both have the same shape, and elements of the same size; the
+// type is the actual one's.
+std::optional<size_t> first_difference(const Side& expected, const Side& actual, const Tolerance& tolerance) {
+  const std::string& type = actual.contents.element_type;
+  const std::vector<uint8_t>& wanted = expected.contents.bytes;
+  const std::vector<uint8_t>& found = actual.contents.bytes;
+  const size_t count = actual.contents.element_count();
+  if (count == 0) return std::nullopt;
+  const uint32_t bits = actual.contents.bits;
+  if (bits % 8 != 0) {
+    for (size_t i = 0; i < count; ++i)
+      if (bits_of(wanted, bits, i) != bits_of(found, bits, i)) return i;
+    return std::nullopt;
+  }
+  const size_t size = bits / 8;
+  const bool is_small = type == "f16" || type == "bf16";
+  const std::vector<double> expected_numbers = is_small ? numbers_of(expected.text) : std::vector<double>();
+  const std::vector<double> actual_numbers = is_small ? numbers_of(actual.text) : std::vector<double>();
   for (size_t i = 0; i < count; ++i) {
-    const uint8_t* a = expected.bytes.data() + i * size;
-    const uint8_t* b = actual.bytes.data() + i * size;
+    const uint8_t* a = wanted.data() + i * size;
+    const uint8_t* b = found.data() + i * size;
     bool same = std::memcmp(a, b, size) == 0;
     if (!same && type == "f32")
       same = within(load<float>(a), load<float>(b), tolerance.f32, tolerance.relative);
     if (!same && type == "f64")
       same = within(load<double>(a), load<double>(b), tolerance.f64, tolerance.relative);
     if (!same && is_small)
-      same = within(std::strtod(std::string(expected_texts[i]).c_str(), nullptr),
-                    std::strtod(std::string(actual_texts[i]).c_str(), nullptr),
-                    type == "f16" ? tolerance.f16 : tolerance.bf16, tolerance.relative);
+      same = within(expected_numbers[i], actual_numbers[i], type == "f16" ? tolerance.f16 : tolerance.bf16,
+                    tolerance.relative);
     if (!same) return i;
   }
   return std::nullopt;
 }
 
+// An array of numpy has the type of a result that numpy has no name for; then it is what the result is.
+Result<> give_type_of(const Contents& actual, Handle<halyard_object_t>& expected, Side& side,
+                      halyard_device_t device) {
+  if (side.contents.element_type == actual.element_type || side.contents.shape != actual.shape ||
+      !npy_holds(side.contents.element_type, actual.element_type))
+    return {};
+  halyard_tensor_t* parsed = nullptr;
+  TOOL_TRY(check(halyard_tensor_type_parse(to_text(actual.type_text()), &parsed)));
+  const Block<halyard_tensor_t> tensor(parsed);
+  Handle<halyard_object_t> view;
+  TOOL_TRY(check(halyard_view_create(device, tensor->element_type, tensor->shape, tensor->rank,
+                                     side.contents.bytes.data(), side.contents.bytes.size(), view.out())));
+  expected = std::move(view);
+  side = TOOL_TRY(side_of(expected.get()));
+  return {};
+}
+
 // The difference of a result; empty if there is none.
-Result<std::string> difference(const halyard_value_t& expected, const halyard_value_t& actual,
-                               const Tolerance& tolerance) {
+Result<std::string> difference(const halyard_value_t& expected, bool is_array, const halyard_value_t& actual,
+                               halyard_device_t device, const Tolerance& tolerance) {
   const std::string_view kind = kind_of(expected);
   if (kind != kind_of(actual))
     return fmt::format("variant types mismatch; expected {} but got {}\n", kind, kind_of(actual));
   if (expected.kind != HALYARD_VALUE_OBJECT) {
-    if (same_scalar(expected, actual)) return std::string();
+    if (same_scalar(expected, actual, tolerance)) return std::string();
     return fmt::format("{} values differ\n  expected: {}\n  actual: {}\n", kind, scalar_text(expected),
                        scalar_text(actual));
   }
   if (kind != "hal.buffer_view")
     return fail(HALYARD_UNIMPLEMENTED, "a {} cannot be compared; expect (ignored) of it", kind);
-  const Contents wanted = TOOL_TRY(contents_of(expected.object));
-  const Contents found = TOOL_TRY(contents_of(actual.object));
+  halyard_retain(expected.object);
+  Handle<halyard_object_t> view(expected.object);
+  Side wanted = TOOL_TRY(side_of(view.get()));
+  const Side found = TOOL_TRY(side_of(actual.object));
+  if (is_array) TOOL_TRY(give_type_of(found.contents, view, wanted, device));
   std::string what;
-  if (wanted.element_type != found.element_type || wanted.shape != found.shape) {
-    what = fmt::format("metadata is {}; expected that the view matches {}", found.type_text(),
-                       wanted.type_text());
+  if (wanted.contents.type_text() != found.contents.type_text()) {
+    what = fmt::format("metadata is {}; expected that the view matches {}", found.contents.type_text(),
+                       wanted.contents.type_text());
   } else if (const auto at = first_difference(wanted, found, tolerance)) {
-    what = fmt::format("element at index {} ({}) does not match the expected ({})", *at,
-                       found.elements()[*at], wanted.elements()[*at]);
+    const auto text_at = [&](const Side& side) {
+      const uint32_t bits = side.contents.bits;
+      return bits % 8 == 0 ? std::string(elements_of(side.text)[*at])
+                           : bits_of(side.contents.bytes, bits, *at);
+    };
+    what = fmt::format("element at index {} ({}) does not match the expected ({})", *at, text_at(found),
+                       text_at(wanted));
   } else {
     return std::string();
   }
   return fmt::format(
       "{}; expected that the view is equal to contents of a view of {}\n  expected:\n{}\n  actual:\n{}\n",
-      what, wanted.type_text(), wanted.text, found.text);
+      what, wanted.contents.type_text(), wanted.text, found.text);
 }
 
 }  // namespace
@@ -167,7 +227,7 @@ Result<bool> compare_results(const std::vector<std::string>& texts, std::string_
   bool all_match = true;
   for (size_t i = 0; i < results.size(); ++i) {
     if (matches_anything(texts[i])) continue;
-    const Result<std::string> what = difference(expected.values()[i], results[i], tolerance);
+    const Result<std::string> what = difference(expected.values()[i], expected.is_array(i), results[i], device, tolerance);
     if (!what) return fail(what.error().code, "result[{}]: {}", i, what.error().text);
     if (what->empty()) continue;
     all_match = false;

@@ -1,4 +1,4 @@
-// Reads a view and splits its text.
+// Reads a view, and splits its text.
 #include "contents.h"
 
 namespace halyard::tools {
@@ -9,18 +9,10 @@ uint64_t Contents::element_count() const {
   return count;
 }
 
-std::string Contents::type_text() const { return text.substr(0, text.find('=')); }
-
-std::vector<std::string_view> Contents::elements() const {
-  constexpr std::string_view kBetween = " []";
-  std::vector<std::string_view> found;
-  const std::string_view all = text;
-  for (size_t at = all.find('=') + 1; (at = all.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
-    const size_t end = std::min(all.find_first_of(kBetween, at), all.size());
-    found.push_back(all.substr(at, end - at));
-    at = end;
-  }
-  return found;
+std::string Contents::type_text() const {
+  std::string text;
+  for (const int64_t dimension : shape) text += std::to_string(dimension) + "x";
+  return text + element_type;
 }
 
 Result<Contents> contents_of(halyard_object_t view) {
@@ -31,11 +23,8 @@ Result<Contents> contents_of(halyard_object_t view) {
   const Block<char> type(halyard_element_type_text(info.element_type));
   if (!type) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory");
   contents.element_type = type.get();
+  contents.bits = info.element_type & 0xFF;
   contents.shape.assign(info.shape, info.shape + info.rank);
-  char* text = nullptr;
-  TOOL_TRY(check(halyard_view_text(view, UINT64_MAX, &text)));
-  const Block<char> owned(text);
-  contents.text = text;
   // Only the bytes of the elements; the buffer may be larger.
   halyard_tensor_t* parsed = nullptr;
   const std::string type_text = contents.type_text();
@@ -44,6 +33,24 @@ Result<Contents> contents_of(halyard_object_t view) {
   contents.bytes.resize(tensor->size);
   TOOL_TRY(check(halyard_view_read(view, 0, contents.bytes.data(), contents.bytes.size())));
   return contents;
+}
+
+Result<std::string> text_of(halyard_object_t view) {
+  char* text = nullptr;
+  TOOL_TRY(check(halyard_view_text(view, UINT64_MAX, &text)));
+  const Block<char> owned(text);
+  return text;
+}
+
+std::vector<std::string_view> elements_of(std::string_view text) {
+  constexpr std::string_view kBetween = " []";
+  std::vector<std::string_view> found;
+  for (size_t at = text.find('=') + 1; (at = text.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
+    const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    found.push_back(text.substr(at, end - at));
+    at = end;
+  }
+  return found;
 }
 
 }  // namespace halyard::tools

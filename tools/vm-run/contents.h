@@ -13,15 +13,18 @@ struct Contents {
   std::string element_type;  // "f32"
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;
-  std::string text;  // "2x2xf32=[1 2][3 4]", complete
+  uint32_t bits = 0;  // of an element; elements that are not whole bytes are packed
 
   uint64_t element_count() const;
   std::string type_text() const;  // "2x2xf32"
-  // The text of each element, in row-major order.
-  std::vector<std::string_view> elements() const;
 };
 
 // The contents of a buffer view.
 Result<Contents> contents_of(halyard_object_t view);
+
+// "2x2xf32=[1 2][3 4]": the text of a view, complete.
+Result<std::string> text_of(halyard_object_t view);
+// The text of each element of such a text, in row-major order.
+std::vector<std::string_view> elements_of(std::string_view text);
 
 }  // namespace halyard::tools

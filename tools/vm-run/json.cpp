@@ -18,6 +18,11 @@ Json element_at(std::span<const uint8_t> bytes, size_t index) {
   return json_number(value);
 }
 
+// Elements of other types are printed as hexadecimal bytes, which can look like numbers.
+constexpr std::string_view kPrintedAsNumbers[] = {
+    "i8",   "i16",  "i32",  "i64",    "si8",      "si16",       "si32",       "si64",     "ui8", "ui16",
+    "ui32", "ui64", "f16",  "bf16",   "f8E5M2",   "f8E4M3FN",   "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU"};
+
 // An element as it is printed: a number if JSON has such a number, else a string.
 Json element_of_text(std::string_view element) {
   if (element == "-0") return -0.0;  // not the whole number
@@ -30,10 +35,10 @@ Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
   const uint64_t count = contents.element_count();
   const uint64_t shown = std::min(count, max_elements);
   const std::string& type = contents.element_type;
-  // The hexadecimal text of opaque bytes could look like a number.
-  const bool is_opaque = type == "i1" || type.starts_with('*') || type.starts_with('c');
-  std::vector<std::string_view> texts;
-  if (type != "f32" && type != "f64") texts = contents.elements();
+  const bool is_number = std::ranges::find(kPrintedAsNumbers, type) != std::end(kPrintedAsNumbers);
+  const bool has_text = type != "f32" && type != "f64";
+  const std::string text = has_text ? TOOL_TRY(text_of(view)) : "";
+  const std::vector<std::string_view> texts = elements_of(text);
   Json elements = Json::array();
   for (uint64_t i = 0; i < shown; ++i) {
     if (type == "f32") {
@@ -41,7 +46,7 @@ Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
     } else if (type == "f64") {
       elements.push_back(element_at<double>(contents.bytes, i));
     } else {
-      elements.push_back(is_opaque ? Json(texts[i]) : element_of_text(texts[i]));
+      elements.push_back(is_number ? element_of_text(texts[i]) : Json(texts[i]));
     }
   }
   Json tensor = {{"type", "hal.buffer_view"},

@@ -28,13 +28,13 @@ Result<Contents> contents_of(const halyard_value_t& value) {
     case HALYARD_VALUE_I8:
     case HALYARD_VALUE_I16:
     case HALYARD_VALUE_I32:
-      return Contents{.element_type = "i32", .shape = {}, .bytes = bytes_of(value.i32), .text = {}};
+      return Contents{.element_type = "i32", .shape = {}, .bytes = bytes_of(value.i32)};
     case HALYARD_VALUE_I64:
-      return Contents{.element_type = "i64", .shape = {}, .bytes = bytes_of(value.i64), .text = {}};
+      return Contents{.element_type = "i64", .shape = {}, .bytes = bytes_of(value.i64)};
     case HALYARD_VALUE_F32:
-      return Contents{.element_type = "f32", .shape = {}, .bytes = bytes_of(value.f32), .text = {}};
+      return Contents{.element_type = "f32", .shape = {}, .bytes = bytes_of(value.f32)};
     case HALYARD_VALUE_F64:
-      return Contents{.element_type = "f64", .shape = {}, .bytes = bytes_of(value.f64), .text = {}};
+      return Contents{.element_type = "f64", .shape = {}, .bytes = bytes_of(value.f64)};
     case HALYARD_VALUE_OBJECT:
       if (!value.object) break;
       if (std::string_view(halyard_object_type(value.object)) != "hal.buffer_view")
@@ -45,7 +45,7 @@ Result<Contents> contents_of(const halyard_value_t& value) {
     default:
       break;
   }
-  return Contents{.element_type = "i8", .shape = {0}, .bytes = {}, .text = {}};
+  return Contents{.element_type = "i8", .shape = {0}, .bytes = {}};
 }
 
 Result<> write(const std::string& text, const halyard_value_t& value, uint64_t max_elements) {

@@ -14,6 +14,7 @@
 #include "common/convention.h"
 #include "common/failure.h"
 #include "common/inputs.h"
+#include "common/scalar.h"
 #include "common/standard_streams.h"
 #include "vm-run/print.h"
 
@@ -119,29 +120,9 @@ Result<halyard_function_description_t> choose_function(halyard_module_t module, 
 }
 
 Result<halyard_value_t> parse_number(const std::string& text, char type) {
-  halyard_value_t value = {};
-  char* end = nullptr;
-  switch (type) {
-    case 'i':
-      value.kind = HALYARD_VALUE_I32;
-      value.i32 = static_cast<int32_t>(std::strtoll(text.c_str(), &end, 0));
-      break;
-    case 'I':
-      value.kind = HALYARD_VALUE_I64;
-      value.i64 = std::strtoll(text.c_str(), &end, 0);
-      break;
-    case 'f':
-      value.kind = HALYARD_VALUE_F32;
-      value.f32 = std::strtof(text.c_str(), &end);
-      break;
-    default:
-      value.kind = HALYARD_VALUE_F64;
-      value.f64 = std::strtod(text.c_str(), &end);
-  }
-  if (end == text.c_str() || *end != 0)
-    return fail(HALYARD_INVALID_ARGUMENT, "--input={}: expected a number, such as 5, for this argument",
-                text);
-  return value;
+  const Result<halyard_value_t> value = parse_scalar(text, type);
+  if (value) return value;
+  return fail(HALYARD_INVALID_ARGUMENT, "--input={}: expected a number, such as 5, for this argument", text);
 }
 
 Result<halyard_value_t> parse_tensor(std::string_view text, halyard_device_t device) {

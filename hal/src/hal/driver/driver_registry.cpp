@@ -75,10 +75,14 @@ std::unexpected<Status> bad_uri(std::string_view uri, std::string_view problem) 
 
 Result<DeviceUri> DeviceUri::parse(std::string_view text) {
   DeviceUri uri;
+  constexpr std::string_view kBlanks = " \t\r\n";
+  text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+  text = text.substr(0, text.find_last_not_of(kBlanks) + 1);
   const size_t question = std::min(text.find('?'), text.size());
   const std::string_view place = text.substr(0, question);  // the text before the options
   const size_t scheme = place.find("://");
-  const std::string_view kind = place.substr(0, scheme);
+  std::string_view kind = place.substr(0, scheme);
+  if (scheme == std::string_view::npos && kind.ends_with(':')) kind.remove_suffix(1);
   if (kind.empty()) return bad_uri(text, "the driver is missing");
   const bool named = std::all_of(kind.begin(), kind.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||

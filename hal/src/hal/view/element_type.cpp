@@ -43,13 +43,16 @@ constexpr TypePrefix kPrefixes[] = {
 };
 
 // The text form of a type's values.
-enum class Form { unwritable, integer, real, bytes };
+enum class Form { unwritable, integer, real, boolean, complex, bytes };
 
 Form form_of(ElementType type) {
   const uint32_t bits = bit_count(type);
   if (bits == 0 || bits % 8 != 0) return Form::unwritable;
   if (is_integer(type)) return Form::integer;
-  return is_float(type) ? Form::real : Form::bytes;
+  if (is_float(type)) return Form::real;
+  if (type == element_type(kBoolean, 8)) return Form::boolean;
+  return type == element_type(kFloatComplex, 64) || type == element_type(kFloatComplex, 128) ? Form::complex
+                                                                                             : Form::bytes;
 }
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -74,9 +77,9 @@ std::unexpected<Status> bad_element(std::string_view text, ElementType type, std
               element_type_text(type), expected);
 }
 
-// The longest prefix of `text` that is an integer as C writes it: sign, then decimal, 0x or leading 0.
+// An integer as C writes it: sign, then decimal, 0x or leading 0.
 struct Integer {
-  bool found = false;
+  bool valid = false;  // all of the text
   bool negative = false;
   bool overflow = false;  // the magnitude does not fit 64 bits
   uint64_t magnitude = 0;
@@ -92,10 +95,10 @@ Integer read_integer(std::string_view text) {
     base = hex ? 16 : 8;
     if (hex) at += 2;
   }
+  result.valid = at < text.size();
   for (; at < text.size(); ++at) {
     const int digit = hex_digit(text[at]);
-    if (digit < 0 || static_cast<uint64_t>(digit) >= base) break;
-    result.found = true;
+    if (digit < 0 || static_cast<uint64_t>(digit) >= base) return {};
     result.overflow |= __builtin_mul_overflow(result.magnitude, base, &result.magnitude);
     result.overflow |=
         __builtin_add_overflow(result.magnitude, static_cast<uint64_t>(digit), &result.magnitude);
@@ -113,28 +116,34 @@ void append_low_bytes(std::vector<uint8_t>& out, uint64_t value, size_t count) {
   for (size_t i = 0; i < count; ++i) out.push_back(static_cast<uint8_t>(value >> (8 * i)));
 }
 
+// What an integer type takes: signless types the numbers of both readings, but i64 those with a sign, and
+// ui64 those of i64 as well.
+struct Range {
+  __int128 least;
+  __int128 most;
+};
+Range range_of(ElementType type) {
+  const uint32_t bits = bit_count(type);
+  const __int128 half = __int128{1} << (bits - 1);
+  const bool is_wide = bits == 64;
+  switch (numerical_type(type)) {
+    case kIntegerSigned:
+      return {-half, half - 1};
+    case kIntegerUnsigned:
+      return {is_wide ? -half : 0, 2 * half - 1};
+    default:
+      return {-half, (is_wide ? half : 2 * half) - 1};
+  }
+}
+
 Result<> parse_integer(std::string_view text, ElementType type, std::vector<uint8_t>& out) {
   const Integer number = read_integer(text);
-  if (!number.found) return bad_element(text, type, "a decimal, 0x or octal integer");
-  const uint32_t bits = bit_count(type);
-  const uint32_t kind = numerical_type(type);
-  constexpr uint64_t kHalf = uint64_t{1} << 63;
-  const uint64_t value = number.negative ? 0 - number.magnitude : number.magnitude;
-  bool fits = !number.overflow;
-  std::string range;
-  if (bits >= 32) {
-    // 32 bits keep the low half of any 64-bit value; unsigned types read the magnitude and then negate it.
-    if (kind != kIntegerUnsigned) fits = fits && number.magnitude <= (number.negative ? kHalf : kHalf - 1);
-    range =
-        kind == kIntegerUnsigned ? "an integer of 64 bits without sign" : "an integer of 64 bits with sign";
-  } else {
-    const int64_t low = kind == kIntegerUnsigned ? 0 : -(int64_t{1} << (bits - 1));
-    const int64_t high = (int64_t{1} << (kind == kIntegerSigned ? bits - 1 : bits)) - 1;
-    fits = fits && number.magnitude <= static_cast<uint64_t>(number.negative ? -low : high);
-    range = fmt::format("an integer from {} to {}", low, high);
-  }
-  if (!fits) return bad_element(text, type, range);
-  append_low_bytes(out, value, bits / 8);
+  if (!number.valid) return bad_element(text, type, "a decimal, 0x or octal integer");
+  const auto [least, most] = range_of(type);
+  const __int128 value = number.negative ? -__int128{number.magnitude} : __int128{number.magnitude};
+  if (number.overflow || value < least || value > most)
+    return bad_element(text, type, fmt::format("an integer from {} to {}", least, most));
+  append_low_bytes(out, static_cast<uint64_t>(value), bit_count(type) / 8);
   return {};
 }
 
@@ -158,7 +167,8 @@ Result<> parse_real(std::string_view text, ElementType type, std::vector<uint8_t
     value = ::strtod_l(begin, &end, c_locale());
   }
   const bool out_of_range = errno == ERANGE;
-  if (end == begin) return bad_element(text, type, "a number, 'inf' or 'nan'");
+  if (text.empty() || is_separator(text.front()) || end != begin + terminated.size())
+    return bad_element(text, type, "a number, 'inf' or 'nan'");
   if (const SmallFloat* format = small_float(type)) {
     append_low_bytes(out, encode(*format, value), bit_count(type) / 8);
     return {};
@@ -173,15 +183,67 @@ Result<> parse_real(std::string_view text, ElementType type, std::vector<uint8_t
   return {};
 }
 
+// Hexadecimal digits for all bytes of an element, as they are printed.
+bool is_bytes(std::string_view text, ElementType type) {
+  return text.size() == bit_count(type) / 4 &&
+         std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
+}
+
 Result<> parse_bytes(std::string_view text, ElementType type, std::vector<uint8_t>& out) {
-  const size_t count = bit_count(type) / 8;
-  const bool digits = std::all_of(text.begin(), text.end(), [](char c) { return hex_digit(c) >= 0; });
-  if (text.size() != 2 * count || !digits)
-    return bad_element(text, type,
-                       fmt::format("{} hexadecimal digits: its bytes in memory order", 2 * count));
+  if (!is_bytes(text, type))
+    return bad_element(
+        text, type, fmt::format("{} hexadecimal digits: its bytes in memory order", bit_count(type) / 4));
   for (size_t i = 0; i < text.size(); i += 2)
     out.push_back(static_cast<uint8_t>(hex_digit(text[i]) << 4 | hex_digit(text[i + 1])));
   return {};
+}
+
+Result<> parse_boolean(std::string_view text, ElementType type, std::vector<uint8_t>& out) {
+  constexpr std::pair<std::string_view, uint8_t> kWords[] = {{"0", 0},    {"1", 1},     {"false", 0},
+                                                             {"true", 1}, {"False", 0}, {"True", 1}};
+  for (const auto& [word, value] : kWords) {
+    if (text != word) continue;
+    out.push_back(value);
+    return {};
+  }
+  if (is_bytes(text, type)) return parse_bytes(text, type, out);
+  return bad_element(text, type, "0, 1, true or false, or 2 hexadecimal digits: its byte");
+}
+
+// The number of characters at the start that C reads as a number.
+size_t number_length(std::string_view text) {
+  const std::string terminated(text);
+  char* end = nullptr;
+  ::strtod_l(terminated.c_str(), &end, c_locale());
+  return static_cast<size_t>(end - terminated.c_str());
+}
+
+// "1+2j", "3", "2j", also in parentheses, as Python writes complex numbers; or bytes, as they are printed.
+Result<> parse_complex(std::string_view text, ElementType type, std::vector<uint8_t>& out) {
+  if (is_bytes(text, type)) return parse_bytes(text, type, out);
+  std::string_view number = text;
+  if (number.starts_with('(') && number.ends_with(')')) number = number.substr(1, number.size() - 2);
+  std::string_view real = number.substr(0, number_length(number));
+  std::string_view imaginary = number.substr(real.size());
+  if (imaginary == "j") std::swap(real, imaginary);
+  const bool has_sign = imaginary.starts_with('+') || imaginary.starts_with('-');
+  if (imaginary.ends_with('j') && has_sign) {
+    imaginary.remove_suffix(1);
+  } else if (real == "j") {
+    real = "0";
+  } else if (imaginary.empty()) {
+    imaginary = "0";
+  } else {
+    real = {};  // neither a number nor a sum
+  }
+  const ElementType part = element_type(kFloatIeee, bit_count(type) / 2);
+  const size_t size = out.size();
+  if (parse_real(real, part, out) && parse_real(imaginary, part, out)) return {};
+  out.resize(size);
+  return bad_element(text, type,
+                     fmt::format("a number such as 1+2j, 2j or 3, or {} hexadecimal digits: its bytes in "
+                                 "memory order",
+                                 bit_count(type) / 4));
 }
 
 void format_integer(const uint8_t* element, ElementType type, std::string& out) {
@@ -315,6 +377,10 @@ Result<> parse_element(std::string_view text, ElementType type, std::vector<uint
       return parse_integer(text, type, out);
     case Form::real:
       return parse_real(text, type, out);
+    case Form::boolean:
+      return parse_boolean(text, type, out);
+    case Form::complex:
+      return parse_complex(text, type, out);
     case Form::bytes:
       return parse_bytes(text, type, out);
     case Form::unwritable:
@@ -333,6 +399,8 @@ Result<> format_element(const uint8_t* element, ElementType type, std::string& o
     case Form::real:
       format_real(element, type, out);
       return {};
+    case Form::boolean:
+    case Form::complex:
     case Form::bytes:
       format_bytes(element, type, out);
       return {};

@@ -47,7 +47,9 @@ Result<uint64_t> dense_byte_count(std::span<const int64_t> shape, ElementType ty
 
 inline constexpr size_t kMaximumRank = 128;
 
-// One element from text, appended to `out` in memory order. INVALID_ARGUMENT, OUT_OF_RANGE.
+// One element from text, appended to `out` in memory order. All of the text is the element.
+// INVALID_ARGUMENT: it is no value of the type. What format_element() writes is read as the same bytes, but
+// for floats, which it rounds.
 Result<> parse_element(std::string_view text, ElementType type, std::vector<uint8_t>& out);
 // One element as tools print it. OUT_OF_RANGE for elements below one byte.
 Result<> format_element(const uint8_t* element, ElementType type, std::string& out);

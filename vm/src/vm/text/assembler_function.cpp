@@ -411,12 +411,14 @@ class Body {
       return cursor.error(Code::INVALID_ARGUMENT, "the number {} is longer than {} characters", quoted(text),
                           max_length);
     const CInteger integer = parse_c_integer(text);
-    if (integer.length == 0)
+    if (integer.length == 0 || integer.length != text.size())
       return cursor.error(Code::INVALID_ARGUMENT, "expected an integer such as 42, -1 or 0xFF, found {}",
                           quoted(text));
-    const uint64_t limit = integer.negative ? uint64_t{1} << 63 : (uint64_t{1} << 63) - 1;
-    if (wide && (integer.overflow || integer.magnitude > limit))
-      return cursor.error(Code::INVALID_ARGUMENT, "{} does not fit into an i64", quoted(text));
+    const uint64_t half = uint64_t{1} << (wide ? 63 : 31);
+    const uint64_t limit = integer.negative ? half : wide ? half - 1 : 2 * half - 1;
+    if (integer.overflow || integer.magnitude > limit)
+      return cursor.error(Code::INVALID_ARGUMENT, "{} does not fit into an {}", quoted(text),
+                          wide ? "i64" : "i32");
     value.number = integer.negative ? uint64_t{0} - integer.magnitude : integer.magnitude;
     return {};
   }

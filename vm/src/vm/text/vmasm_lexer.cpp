@@ -255,9 +255,13 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
     return error(Code::OUT_OF_RANGE,
                  "{}: register {} is out of range; a function that can be loaded has %{}0 to %{}{}", what,
                  quoted(name), is_ref ? 'r' : 'i', is_ref ? 'r' : 'i', max);
+  // All of the name is the number: %i1abc is not %i1.
+  const auto has_more = [&] { return position_ < line_.text.size() && is_symbol_char(line_.text[position_]); };
   position_ += name.size();
-  // As defined by the language: characters directly after the number are ignored.
-  while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
+  if (has_more()) {
+    position_ -= name.size();
+    return expected(fmt::format("{}: nothing but a number after '%{}'", what, kind));
+  }
 
   RegisterName result;
   const uint32_t ordinal = static_cast<uint32_t>(number.magnitude);
@@ -282,7 +286,10 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
                  "{}: register %i{}:{} is out of range; a function that can be loaded has %i0 to %i{}", what,
                  ordinal, ordinal + 1, max);
   position_ += 1 + high.length;
-  while (position_ < line_.text.size() && is_symbol_char(line_.text[position_])) ++position_;
+  if (has_more()) {
+    position_ -= 1 + high.length + name.size();
+    return expected(fmt::format("{}: nothing but a number after '{}:'", what, name));
+  }
   result.bank = Bank::i64;
   result.last = ordinal + 1;
   return result;

@@ -1,0 +1,41 @@
+// Reads numbers with the library's parser of tensor elements.
+#include "common/scalar.h"
+
+#include <cstring>
+
+namespace halyard::tools {
+
+Result<halyard_value_t> parse_scalar(std::string_view text, char type) {
+  struct Kind {
+    char type;
+    std::string_view name;
+    int32_t kind;
+  };
+  // The second row of 'I': a number above the largest with a sign stands for its bits, as one of 32 bits does.
+  static constexpr Kind kKinds[] = {{'i', "i32", HALYARD_VALUE_I32},
+                                    {'I', "i64", HALYARD_VALUE_I64},
+                                    {'I', "ui64", HALYARD_VALUE_I64},
+                                    {'f', "f32", HALYARD_VALUE_F32},
+                                    {'F', "f64", HALYARD_VALUE_F64}};
+  Failure failure{.code = HALYARD_INVALID_ARGUMENT, .text = "expected one number"};
+  if (text.empty() || text.find_first_of(" \t\n\v\f\r,[]") != std::string_view::npos)
+    return std::unexpected(failure);
+  for (const Kind& kind : kKinds) {
+    if (kind.type != type) continue;
+    halyard_tensor_t* parsed = nullptr;
+    const std::string tensor_text = fmt::format("{}={}", kind.name, text);
+    const Result<> done = check(halyard_tensor_parse(to_text(tensor_text), &parsed));
+    const Block<halyard_tensor_t> tensor(parsed);
+    if (!done) {
+      failure = done.error();
+      continue;
+    }
+    halyard_value_t value = {};
+    value.kind = kind.kind;
+    std::memcpy(&value.i64, tensor->data, tensor->size);  // the numbers share their place
+    return value;
+  }
+  return std::unexpected(failure);
+}
+
+}  // namespace halyard::tools

@@ -1,0 +1,14 @@
+// Numbers as arguments and results of functions. Specified by run-module-cli.md, section 3.
+#pragma once
+
+#include <string_view>
+
+#include "common/failure.h"
+
+namespace halyard::tools {
+
+// A number of a calling convention's type (i, I, f, F), by the rules of tensor elements. INVALID_ARGUMENT: the
+// text is no value of the type.
+Result<halyard_value_t> parse_scalar(std::string_view text, char type);
+
+}  // namespace halyard::tools
