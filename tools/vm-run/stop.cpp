@@ -8,7 +8,7 @@
 namespace halyard::tools {
 
 namespace {
-constexpr int kPatience = 10;  // a signal asks twenty times a second: half a second
+constexpr int kPatience = 10;  // a signal asks twenty times a second: half a second in all
 }
 
 void Stop::enter(Stage stage, halyard_call_t call) {
@@ -24,8 +24,12 @@ void Stop::now() {
     case Stage::end:
       return;
     case Stage::call:
-      halyard_call_cancel(call_);
-      return;
+      if (++asked_ < kPatience) {
+        halyard_call_cancel(call_);
+        return;
+      }
+      where = "the call did not stop, as while native code runs, or is made";
+      break;
     case Stage::before_call:
       where = "before the call";
       break;

@@ -1,6 +1,6 @@
 // Ends a run after a signal. A call is cancelled, with its work on devices, and the run ends as after any
-// failure. In all other stages, and if a device does not stop, the trace is finished and the process ends. A
-// capture is closed in the first case only.
+// failure. In all other stages, and if a call or a device does not stop within half a second, the trace is
+// finished and the process ends. A capture is closed in the first case only.
 #pragma once
 
 #include <mutex>
@@ -34,7 +34,7 @@ class Stop {
   std::mutex mutex_;  // guards the next three members
   Stage stage_ = Stage::before_call;
   halyard_call_t call_ = nullptr;
-  int asked_ = 0;  // the number of times that device work was cancelled
+  int asked_ = 0;  // the number of times that the call or its device work was cancelled
   Interrupt interrupt_{[this] { now(); }};
 };
 

@@ -1,4 +1,4 @@
-// From a function to an image, one at a time.
+// From a function to an image, with parts of LLVM that no other thread uses meanwhile.
 #include "codegen/engine.h"
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -24,41 +24,78 @@ std::string text_of(llvm::Error error) { return llvm::toString(std::move(error))
 
 }  // namespace
 
+// What one function at a time is compiled with.
 struct Engine::Parts {
-  std::mutex mutex;
   std::unique_ptr<llvm::LLVMTargetMachine> machine;
   std::unique_ptr<Pipeline> pipeline;
 
+  static llvm::Expected<std::unique_ptr<Parts>> make();
   void translate_into(const halyard_jit_function_t& function, llvm::Module& module);
   llvm::Expected<Image> make_image(llvm::Module& module);
 };
 
-Engine* Engine::get(std::string& reason) {
-  struct Made {
-    Engine* engine = nullptr;
-    std::string reason;
-  };
-  static const Made& made = *new Made([]() -> Made {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    auto target = orc::JITTargetMachineBuilder::detectHost();
-    if (!target) return {nullptr, text_of(target.takeError())};
-    target->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
-    target->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
-    // An image may lie anywhere, but is in one piece.
-    target->setRelocationModel(llvm::Reloc::PIC_);
-    target->setCodeModel(llvm::CodeModel::Small);
-    auto machine = target->createTargetMachine();
-    if (!machine) return {nullptr, text_of(machine.takeError())};
-    auto* const parts = new Parts;
-    // Every target that LLVM generates code for is one.
-    parts->machine.reset(static_cast<llvm::LLVMTargetMachine*>(machine->release()));
-    parts->pipeline = std::make_unique<Pipeline>(*parts->machine);
-    return {new Engine(parts), {}};
-  }());  // not destroyed at exit
-  if (!made.engine) reason = made.reason;
-  return made.engine;
+llvm::Expected<std::unique_ptr<Engine::Parts>> Engine::Parts::make() {
+  auto target = orc::JITTargetMachineBuilder::detectHost();
+  if (!target) return target.takeError();
+  target->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
+  target->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  // An image may lie anywhere, but is in one piece.
+  target->setRelocationModel(llvm::Reloc::PIC_);
+  target->setCodeModel(llvm::CodeModel::Small);
+  auto machine = target->createTargetMachine();
+  if (!machine) return machine.takeError();
+  auto parts = std::make_unique<Parts>();
+  // Every target that LLVM generates code for is one.
+  parts->machine.reset(static_cast<llvm::LLVMTargetMachine*>(machine->release()));
+  parts->pipeline = std::make_unique<Pipeline>(*parts->machine);
+  return parts;
 }
+
+Engine::Engine() {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+}
+
+Engine& Engine::get() {
+  static Engine& engine = *new Engine;  // not destroyed at exit
+  return engine;
+}
+
+// Parts that no other thread uses, for the length of one function.
+class Engine::Borrowed {
+ public:
+  Borrowed(Engine& engine, std::string& reason) : engine_(engine) {
+    {
+      const std::lock_guard lock(engine.mutex_);
+      if (!engine.idle_.empty()) {
+        parts_ = std::move(engine.idle_.back());
+        engine.idle_.pop_back();
+        return;
+      }
+    }
+    auto made = Parts::make();
+    if (!made) {
+      reason = text_of(made.takeError());
+      return;
+    }
+    const std::lock_guard lock(engine.mutex_);
+    engine.idle_.reserve(++engine.made_);  // to come back to
+    parts_ = std::move(*made);
+  }
+  Borrowed(const Borrowed&) = delete;
+  Borrowed& operator=(const Borrowed&) = delete;
+  ~Borrowed() {
+    if (!parts_) return;
+    const std::lock_guard lock(engine_.mutex_);
+    engine_.idle_.push_back(std::move(parts_));
+  }
+  explicit operator bool() const { return parts_ != nullptr; }
+  Parts* operator->() const { return parts_.get(); }
+
+ private:
+  Engine& engine_;
+  std::unique_ptr<Parts> parts_;
+};
 
 void Engine::Parts::translate_into(const halyard_jit_function_t& function, llvm::Module& module) {
   module.setDataLayout(machine->createDataLayout());
@@ -83,11 +120,13 @@ llvm::Expected<Image> Engine::Parts::make_image(llvm::Module& module) {
 }
 
 bool Engine::generate(const halyard_jit_function_t& function, std::string& image, std::string& reason) {
-  const std::lock_guard lock(parts_->mutex);
+  const Borrowed parts(*this, reason);
+  if (!parts) return false;
   llvm::LLVMContext context;
+  context.setDiscardValueNames(true);  // those of copied blocks take as long as the copying
   llvm::Module module(function.name, context);
-  parts_->translate_into(function, module);
-  auto made = parts_->make_image(module);
+  parts->translate_into(function, module);
+  auto made = parts->make_image(module);
   if (!made) {
     reason = text_of(made.takeError());
     return false;
@@ -98,14 +137,15 @@ bool Engine::generate(const halyard_jit_function_t& function, std::string& image
 
 bool Engine::explain(const halyard_jit_function_t& function, const halyard_jit_explanation_t& explanation,
                      std::string& reason) {
-  const std::lock_guard lock(parts_->mutex);
+  const Borrowed parts(*this, reason);
+  if (!parts) return false;
   llvm::LLVMContext context;
   llvm::Module module(function.name, context);
-  parts_->translate_into(function, module);
-  parts_->pipeline->run(module);
+  parts->translate_into(function, module);
+  parts->pipeline->run(module);
   std::string representation;
   llvm::raw_string_ostream(representation) << module;
-  auto assembly = generate_object(module, *parts_->machine, llvm::CodeGenFileType::AssemblyFile);
+  auto assembly = generate_object(module, *parts->machine, llvm::CodeGenFileType::AssemblyFile);
   if (!assembly) {
     reason = text_of(assembly.takeError());
     return false;

@@ -1,7 +1,11 @@
-// Engine: LLVM as this library uses it. One for the process, made by the first function that is compiled.
+// Engine: LLVM as this library uses it. One for the process. Threads do not wait for each other: each has
+// parts of its own while it compiles, so that a function which takes long holds up no other.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "vm/compile/jit_explain.h"
 
@@ -9,10 +13,10 @@ namespace halyard::jit {
 
 class Engine {
  public:
-  // Null where LLVM does not know this processor; `reason` says what it said.
-  static Engine* get(std::string& reason);
+  static Engine& get();
 
-  // Any thread. False: the function stays interpreted, and `reason` says why.
+  // Any thread. False: the function stays interpreted, and `reason` says why; also where LLVM does not know
+  // this processor.
   bool generate(const halyard_jit_function_t& function, std::string& image, std::string& reason);
   // The texts of halyard_jit_explain instead.
   bool explain(const halyard_jit_function_t& function, const halyard_jit_explanation_t& explanation,
@@ -23,9 +27,12 @@ class Engine {
 
  private:
   struct Parts;
-  explicit Engine(Parts* parts) : parts_(parts) {}
+  class Borrowed;
+  Engine();
 
-  Parts* parts_;  // never deleted
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Parts>> idle_;
+  size_t made_ = 0;  // as many as threads have compiled at once
 };
 
 }  // namespace halyard::jit

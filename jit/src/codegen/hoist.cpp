@@ -7,6 +7,7 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
 #include <optional>
@@ -30,6 +31,9 @@ using llvm::Value;
 constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;
+
+// Marks the copy of a nest in which all checks stay.
+constexpr char kChecked[] = "halyard.checked";
 
 // start + the sum of stride * counter over the loops of a nest; the counters begin at 0.
 struct Affine {
@@ -357,7 +361,7 @@ void Nest::transform(const Plan& plan) {
   }
 
   // The copy has all of its checks.
-  fork_loop(*plan.root, guard.condition(), ".checked", loops_, dominators_);
+  fork_loop(*plan.root, guard.condition(), kChecked, loops_, dominators_);
   if (buffers.size() > 1) mark_disjoint(buffers);
   for (const Check& check : plan.checks) keep_first(check.branch);
   for (BranchInst* stop : stops) keep_first(stop);
@@ -372,7 +376,7 @@ llvm::PreservedAnalyses HoistChecks::run(llvm::Function& function, llvm::Functio
     again = false;
     llvm::LoopInfo& loops = analyses.getResult<llvm::LoopAnalysis>(function);
     for (Loop* loop : loops.getLoopsInPreorder()) {
-      if (!loop->isInnermost() || loop->getHeader()->getName().contains(".checked") ||
+      if (!loop->isInnermost() || llvm::getBooleanLoopAttribute(loop, kChecked) ||
           !seen.insert(loop->getHeader()).second)
         continue;
       Nest nest(function, analyses);

@@ -9,19 +9,11 @@ namespace halyard::jit {
 
 namespace {
 
-template <typename Work>
-int with_engine(char* reason, size_t reason_size, Work work) {
-  return told(reason, reason_size, [&](std::string& why) {
-    Engine* const engine = Engine::get(why);
-    return engine && work(*engine, why);
-  });
-}
-
 int generate(const halyard_jit_function_t* function, void* user, halyard_jit_take_fn take, char* reason,
              size_t reason_size) {
-  return with_engine(reason, reason_size, [&](Engine& engine, std::string& why) {
+  return told(reason, reason_size, [&](std::string& why) {
     std::string image;
-    if (!engine.generate(*function, image, why)) return false;
+    if (!Engine::get().generate(*function, image, why)) return false;
     take(user, image.data(), image.size());
     return true;
   });
@@ -29,9 +21,8 @@ int generate(const halyard_jit_function_t* function, void* user, halyard_jit_tak
 
 int explain(const halyard_jit_function_t* function, const halyard_jit_explanation_t* explanation,
             char* reason, size_t reason_size) {
-  return with_engine(reason, reason_size, [&](Engine& engine, std::string& why) {
-    return engine.explain(*function, *explanation, why);
-  });
+  return told(reason, reason_size,
+              [&](std::string& why) { return Engine::get().explain(*function, *explanation, why); });
 }
 
 constexpr halyard_jit_codegen_t kTable = {HALYARD_JIT_CODEGEN_ABI, generate, explain};

@@ -22,16 +22,17 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
          expander.isSafeToExpandAt(value, loop->getLoopPreheader()->getTerminator());
 }
 
-llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* suffix,
-                            llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
+llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
+                            llvm::DominatorTree& dominators) {
   llvm::BasicBlock* const before = loop.getLoopPreheader();
   llvm::BasicBlock* const start = llvm::SplitBlock(before, before->getTerminator(), &dominators, &loops);
   llvm::ValueToValueMapTy copies;
   llvm::SmallVector<llvm::BasicBlock*, 32> copied;
   llvm::Loop* const copy =
-      llvm::cloneLoopWithPreheader(start, before, &loop, copies, suffix, &loops, &dominators, copied);
+      llvm::cloneLoopWithPreheader(start, before, &loop, copies, ".copy", &loops, &dominators, copied);
   llvm::remapInstructionsInBlocks(copied, copies);
   for (llvm::Loop* inner : copy->getLoopsInPreorder()) {
+    llvm::addStringMetadataToLoop(inner, mark, 1);
     llvm::addStringMetadataToLoop(inner, kIsVectorized, 1);
     llvm::addStringMetadataToLoop(inner, "llvm.loop.unroll.disable", 1);
   }

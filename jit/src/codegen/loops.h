@@ -13,11 +13,11 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
                      const llvm::SCEVExpander& expander);
 
 // The loop twice: where `condition`, a value at the end of its preheader, is true, the loop itself runs,
-// which may then be changed; else a copy of it, whose blocks are named with the suffix. The copy seldom runs,
-// and is left as it is. Returns the new preheader of the loop itself. Loops and dominators are kept up to
-// date.
-llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* suffix,
-                            llvm::LoopInfo& loops, llvm::DominatorTree& dominators);
+// which may then be changed; else a copy of it, with the attribute `mark` at each of its loops. The copy
+// seldom runs, and is left as it is. Returns the new preheader of the loop itself. Loops and dominators are
+// kept up to date.
+llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
+                            llvm::DominatorTree& dominators);
 
 // Whether the loop is such a copy: not to be unrolled nor made vectors of, which would take long to compile.
 // Known until LLVM makes vectors of loops.

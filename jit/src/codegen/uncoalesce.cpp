@@ -13,6 +13,7 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/PatternMatch.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <optional>
 
@@ -32,6 +33,9 @@ using llvm::Value;
 
 // Turns of a whole nest, whose outermost loops do not look at the word that stops the work.
 constexpr uint64_t kMostTurns = uint64_t{1} << 22;
+
+// Marks the copy of a loop that stays one.
+constexpr char kCoalesced[] = "halyard.coalesced";
 
 // x / y or x % y, signed. The divisor is chosen to be 1 where it would be -1 (translate_ops.cpp).
 struct Division {
@@ -217,7 +221,7 @@ void Splitter::split(const Coalesced& found) {
   Value* const outer = b.CreateFreeze(b.CreateUDiv(turns, divisor));
   condition = b.CreateAnd(condition, b.CreateICmpEQ(b.CreateMul(outer, divisor), turns));
 
-  BasicBlock* const start = fork_loop(*loop, condition, ".coalesced", loops_, dominators_);
+  BasicBlock* const start = fork_loop(*loop, condition, kCoalesced, loops_, dominators_);
 
   // The loops around: heads that test, ends that count.
   struct Around {
@@ -288,8 +292,7 @@ llvm::PreservedAnalyses UncoalesceLoops::run(llvm::Function& function,
   for (bool again = true; again;) {
     again = false;
     for (Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-      if (loop->getHeader()->getName().contains(".coalesced") || !seen.insert(loop->getHeader()).second)
-        continue;
+      if (llvm::getBooleanLoopAttribute(loop, kCoalesced) || !seen.insert(loop->getHeader()).second) continue;
       Splitter splitter(function, analyses);
       const std::optional<Coalesced> found = splitter.find(loop);
       changed |= splitter.changed();

@@ -26,9 +26,9 @@ struct Handle {
   std::unique_ptr<GdbName> name;
 };
 
-// Of the process. One function is compiled at a time, and named likewise.
+// Of the process.
 struct Process {
-  std::mutex mutex;
+  std::mutex naming;
   std::atomic<uint64_t> functions = 0;
   std::atomic<uint64_t> cached = 0;
   std::atomic<uint64_t> refused = 0;
@@ -86,7 +86,10 @@ Result<Handle*> make(const halyard_jit_function_t& function, const halyard_jit_h
   auto handle = std::make_unique<Handle>();
   handle->code = HALYARD_TRY(PlacedCode::place(image, host));
   const void* const entry = handle->code->entry();
-  handle->name = announce(function.name, reinterpret_cast<uintptr_t>(entry), image.entry_size);
+  {
+    const std::lock_guard lock(process().naming);
+    handle->name = announce(function.name, reinterpret_cast<uintptr_t>(entry), image.entry_size);
+  }
   code.run = reinterpret_cast<halyard_jit_run_fn>(const_cast<void*>(entry));
   code.handle = handle.get();
   return handle.release();
@@ -97,7 +100,6 @@ Result<Handle*> make(const halyard_jit_function_t& function, const halyard_jit_h
 bool compile(const halyard_jit_function_t& function, const halyard_jit_host_t& host, const char* cache,
              halyard_jit_code_t& code, std::string& reason) {
   Process& process = jit::process();
-  const std::lock_guard lock(process.mutex);
   const auto begin = std::chrono::steady_clock::now();
   const Result<Handle*> made = make(function, host, cache, code);
   process.nanoseconds +=
@@ -115,7 +117,7 @@ bool compile(const halyard_jit_function_t& function, const halyard_jit_host_t& h
 void release(void* handle) {
   const std::unique_ptr<Handle> owned(static_cast<Handle*>(handle));
   if (!owned->name) return;
-  const std::lock_guard lock(process().mutex);
+  const std::lock_guard lock(process().naming);
   owned->name.reset();
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "front/cost.h"
 #include "vm/compile/words.h"
 
 namespace halyard::jit {
@@ -69,6 +70,11 @@ std::string PlainFunction::refusal() const {
   if (function_.entry_count > kMostEntries)
     return "it is left in " + std::to_string(function_.entry_count) + " places; at most " +
            std::to_string(kMostEntries) + " are worth it";
+  if (const Cost cost = estimate_cost(function_, words_); cost.total > kMostCost)
+    return "it would take too long to compile: it has " + std::to_string(cost.instructions) +
+           " instructions that are compiled, " + std::to_string(cost.loops) + " loops and " +
+           std::to_string(cost.own_calls) + " calls to itself, an estimated cost of " +
+           std::to_string(cost.total) + "; at most " + std::to_string(kMostCost) + " is compiled";
   return {};
 }
 

@@ -13,7 +13,7 @@ enum { HALYARD_JIT_CODEGEN_ABI = 1 };
 
 /* Gives the bytes of an image (shared/image.h) for a function without addresses (front/plain_function.h), and
  * returns 1. 0: the function stays interpreted; `reason` says why, cut to `reason_size` bytes and ended with
- * a zero. Any thread; one at a time goes on. */
+ * a zero. Any thread; none waits for another. */
 typedef int (*halyard_jit_generate_fn)(const halyard_jit_function_t* function, void* user,
                                        halyard_jit_take_fn take, char* reason, size_t reason_size);
 

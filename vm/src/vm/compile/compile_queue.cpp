@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <exception>
 
 #include "vm/module/bytecode_module.h"
@@ -26,11 +27,11 @@ void lower_priority() {
 CompileQueue::CompileQueue(Sampling sampling) : sampling_(sampling) {}
 
 CompileQueue::~CompileQueue() {
-  std::deque<Job> dropped;
+  std::deque<Turn> dropped;
   {
     const std::lock_guard lock(mutex_);
     done_ = true;
-    dropped.swap(jobs_);
+    dropped.swap(turns_);
   }
   changed_.notify_all();
   if (thread_.joinable()) thread_.join();
@@ -39,33 +40,40 @@ CompileQueue::~CompileQueue() {
 void CompileQueue::add(Ref<BytecodeModule> module, uint32_t function, bool for_loops) noexcept try {
   const std::lock_guard lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  jobs_.push_back({std::move(module), function, for_loops});
+  auto turn = std::ranges::find(turns_, module.get(), [](const Turn& other) { return other.module.get(); });
+  if (turn == turns_.end()) turn = turns_.insert(turn, Turn{std::move(module), {}});
+  turn->requests.push_back({function, for_loops});
+  ++requests_;
   changed_.notify_all();
 } catch (const std::exception&) {
 }
 
 size_t CompileQueue::pending() {
   const std::lock_guard lock(mutex_);
-  return jobs_.size() + (busy_ ? 1 : 0);
+  return requests_ + (busy_ ? 1 : 0);
 }
 
 void CompileQueue::wait_until_idle() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return jobs_.empty() && !busy_; });
+  changed_.wait(lock, [this] { return turns_.empty() && !busy_; });
 }
 
 void CompileQueue::work() {
   lower_priority();
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return done_ || !jobs_.empty(); });
+    changed_.wait(lock, [this] { return done_ || !turns_.empty(); });
     if (done_) return;
-    Job job = std::move(jobs_.front());
-    jobs_.pop_front();
+    const Request request = turns_.front().requests.front();
+    Ref<BytecodeModule> module = turns_.front().module;
+    turns_.front().requests.pop_front();
+    --requests_;
+    if (!turns_.front().requests.empty()) turns_.push_back(std::move(turns_.front()));
+    turns_.pop_front();
     busy_ = true;
     lock.unlock();
-    job.module->compile(job.function, job.for_loops);
-    job.module = {};
+    module->compile(request.function, request.for_loops);
+    module = {};
     lock.lock();
     busy_ = false;
     changed_.notify_all();

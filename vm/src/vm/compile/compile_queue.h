@@ -1,5 +1,6 @@
-// CompileQueue: compiles functions in order on its own thread, which starts with the first function. Calls
-// never wait for it, and its priority is low.
+// CompileQueue: compiles functions on its own thread, which starts with the first function. Modules take turns,
+// a function each; those of one module are compiled in order. Calls never wait for it, and its priority is
+// low.
 #pragma once
 
 #include <condition_variable>
@@ -35,17 +36,21 @@ class CompileQueue {
   void wait_until_idle();
 
  private:
-  struct Job {
-    Ref<BytecodeModule> module;
+  struct Request {
     uint32_t function;
     bool for_loops;
+  };
+  struct Turn {  // of a module
+    Ref<BytecodeModule> module;
+    std::deque<Request> requests;  // at least one
   };
   void work();
 
   const Sampling sampling_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Job> jobs_;
+  std::deque<Turn> turns_;
+  size_t requests_ = 0;  // of all turns
   bool busy_ = false;
   bool done_ = false;
   std::thread thread_;

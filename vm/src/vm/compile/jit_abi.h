@@ -116,7 +116,7 @@ typedef struct halyard_jit_stats_t {
   uint64_t functions;   /* compiled, including those from the cache */
   uint64_t cached;      /* from the cache */
   uint64_t refused;     /* not supported by the compiler */
-  uint64_t nanoseconds; /* time spent in compile(), without waiting for other threads */
+  uint64_t nanoseconds; /* time spent in compile(), of all threads together */
   uint64_t object_bytes;
 } halyard_jit_stats_t;
 

@@ -212,18 +212,21 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   Result<> ready = check_arguments(callee, arguments);
   if (ready && stack.interrupted.load(std::memory_order_relaxed) != 0) [[unlikely]]
     ready = to_result(interruption(stack));
-  if (ready) {
-    ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
-                                      : set_up_native(stack, callee, arguments);
+  const bool begins = ready.has_value();
+  if (begins) {
+    try {
+      begin_time_limit();  // which the time to compile the function counts in
+      ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
+                                        : set_up_native(stack, callee, arguments);
+    } catch (const std::exception&) {  // out of memory, or no thread
+      ready = to_result(caught_exception());
+    }
+    if (ready && stack.interrupted.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      ready = to_result(interruption(stack));
   }
   if (!ready) {
+    if (begins) end();
     stack.error = std::move(ready).error();
-    return std::unexpected(unwind_error(stack));
-  }
-  try {
-    begin_time_limit();
-  } catch (const std::exception&) {  // out of memory, or no thread
-    stack.error = caught_exception();
     return std::unexpected(unwind_error(stack));
   }
   return go_on();

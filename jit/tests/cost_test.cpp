@@ -1,0 +1,222 @@
+// Functions that would take long to compile: they are refused before LLVM sees them, and stay interpreted;
+// the time to compile others counts in the time limit of a call; and nobody waits for the function of
+// another.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/bytes.h"
+#include "differential.h"
+#include "vm/compile/compile_queue.h"
+#include "vm/compile/compiler.h"
+#include "vm/decode/code.h"
+#include "vm/run/context.h"
+#include "vm/run/invocation.h"
+#include "vm/text/assembler.h"
+
+namespace halyard::vm::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A function without arguments whose result is %i0; buffers %r0 and %r1 of 1 KiB, %i6:7 is 0, %i8:9 is 1 and
+// %i10:11 the number of turns of loops.
+std::string function(std::string_view name, std::string_view body) {
+  return fmt::format(R"(vm.export @{0}
+vm.func @{0}() -> (i32) {{
+  %i0 = vm.const.i32.zero
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i10:11 = vm.const.i64 4
+  %i12:13 = vm.const.i64 1024
+  %i14 = vm.const.i32 16
+  %r0 = vm.buffer.alloc %i12:13, %i14
+  %r1 = vm.buffer.alloc %i12:13, %i14
+  vm.br ^bb1
+{1}
+  vm.return %i0
+}}
+)",
+                     name, body);
+}
+
+std::string module_of(std::string_view functions) {
+  return fmt::format("vm.module @m\nvm.type !vm.buffer\n{}", functions);
+}
+
+constexpr std::string_view kElement =
+    "  %i22 = vm.buffer.load.i32 %r0, %i20:21\n  vm.buffer.store.i32 %i22, %r1, %i20:21\n";
+
+std::string loops_in_a_row(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += fmt::format(
+        "^bb{0}:\n  %i20:21 = vm.const.i64.zero\n  vm.br ^bb{1}\n^bb{1}:\n{3}"
+        "  %i20:21 = vm.add.i64 %i20:21, %i8:9\n  %i23 = vm.cmp.lt.i64.s %i20:21, %i10:11\n"
+        "  vm.cond_br %i23, ^bb{1}, ^bb{2}\n",
+        2 * i + 1, 2 * i + 2, 2 * i + 3, kElement);
+  return text + fmt::format("^bb{}:", 2 * count + 1);
+}
+
+// Loops inside each other, which all close over one branch upwards: from the last block to ^bb1. From there
+// each of the tests goes to the head of its loop, or to the next test.
+std::string loops_that_share_a_branch(int count) {
+  std::string text = fmt::format("^bb1:\n  vm.br ^bb{}\n", count + 2);
+  // Tests: ^bb2 to ^bb(count + 1). Heads: ^bb(count + 2) on.
+  for (int i = 0; i < count; ++i)
+    text += fmt::format(
+        "^bb{}:\n  %i22 = vm.add.i32 %i22, %i14\n  %i23 = vm.cmp.lt.i32.s %i22, %i{}\n"
+        "  vm.cond_br %i23, ^bb{}, ^bb{}\n",
+        i + 2, 24 + i, count + 2 + i, i + 1 < count ? i + 3 : 2 * count + 3);
+  for (int i = 0; i < count; ++i)
+    text += fmt::format("^bb{}:\n{}  vm.br ^bb{}\n", count + 2 + i, kElement, count + 3 + i);
+  text += fmt::format("^bb{}:\n  vm.br ^bb2\n^bb{}:", 2 * count + 2, 2 * count + 3);
+  return text;
+}
+
+std::string long_loop(int elements) {
+  std::string text = "^bb1:\n";
+  for (int i = 0; i < elements; ++i) text += kElement;
+  return text +
+         "  %i20:21 = vm.add.i64 %i20:21, %i8:9\n  %i23 = vm.cmp.lt.i64.s %i20:21, %i10:11\n"
+         "  vm.cond_br %i23, ^bb1, ^bb2\n^bb2:";
+}
+
+std::string no_loop(int additions) {
+  std::string text = "^bb1:\n";
+  for (int i = 0; i < additions; ++i)
+    text += fmt::format("  %i{} = vm.add.i32 %i{}, %i14\n", 20 + i % 7, 20 + i % 5);
+  return text;
+}
+
+Ref<BytecodeModule> load(const std::string& text, BytecodeModule::LoadOptions options = {}) {
+  auto bytes = assemble(text, {});
+  EXPECT_TRUE(bytes) << bytes.error().text();
+  auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), known_types(), options);
+  EXPECT_TRUE(module) << module.error().text();
+  return *module;
+}
+
+const Compiler& compiler() { return **Compiler::find(); }
+
+Result<CompiledFunction> compile(const std::string& text) {
+  const Ref<BytecodeModule> module = load(text, {.verify_eagerly = true});
+  const auto code = *decode_function(*module, 0, {.fuse = false, .entries = Entries::calls});
+  return compiler().compile(*code, {});
+}
+
+void expect_compiled(const std::string& text) {
+  const Result<CompiledFunction> compiled = compile(text);
+  EXPECT_TRUE(compiled) << compiled.error().text();
+}
+
+void expect_refused(const std::string& text, std::string_view number) {
+  const Result<CompiledFunction> compiled = compile(text);
+  ASSERT_FALSE(compiled);
+  EXPECT_EQ(compiled.error().code(), Code::UNIMPLEMENTED);
+  EXPECT_NE(compiled.error().text().find("'m.f' stays interpreted"), std::string::npos)
+      << compiled.error().text();
+  EXPECT_NE(compiled.error().text().find(number), std::string::npos) << compiled.error().text();
+}
+
+TEST(CompiledCost, LoopsInARow) {
+  expect_compiled(module_of(function("f", loops_in_a_row(40))));
+  expect_refused(module_of(function("f", loops_in_a_row(100))), "100 loops");
+}
+
+TEST(CompiledCost, LoopsThatShareABranchUpwardsAreAllCounted) {
+  expect_compiled(module_of(function("f", loops_that_share_a_branch(5))));
+  expect_refused(module_of(function("f", loops_that_share_a_branch(100))), "100 loops");
+}
+
+TEST(CompiledCost, ALongLoop) {
+  expect_compiled(module_of(function("f", long_loop(150))));
+  expect_refused(module_of(function("f", long_loop(600))), " instructions that are compiled, 1 loops");
+}
+
+TEST(CompiledCost, ManyInstructionsWithoutALoop) {
+  expect_compiled(module_of(function("f", no_loop(1200))));
+  expect_refused(module_of(function("f", no_loop(4000))), " instructions that are compiled, 0 loops");
+}
+
+TEST(CompiledCost, CallsToItselfWithManyRegisters) {
+  const auto text = [](int calls, int registers) {
+    std::string body;
+    for (int i = 0; i < registers; ++i) body += fmt::format("  %i{} = vm.const.i32 {}\n", i, i);
+    for (int i = 0; i < calls; ++i) body += fmt::format("  %i{} = vm.call @m:0()\n", i);
+    for (int i = 1; i < registers; ++i) body += fmt::format("  %i0 = vm.add.i32 %i0, %i{}\n", i);
+    return "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n" + body + "  vm.return %i0\n}\n";
+  };
+  expect_compiled(text(2, 20));
+  expect_refused(text(40, 500), "40 calls to itself");
+}
+
+TEST(CompiledCost, ARefusedFunctionIsInterpreted) {
+  const Ref<BytecodeModule> module =
+      load(module_of(function("f", loops_in_a_row(400))), {.compiler = &compiler()});
+  const Ref<Context> context = Context::create();
+  ASSERT_TRUE(context->add(module));
+  std::array<Variant, 1> results;
+  const Result<> called = Invocation(context).call(*context->find("m", "f"), {}, results);
+  ASSERT_TRUE(called) << called.error().text();
+  EXPECT_EQ(results[0].as_i32(), 0);
+  EXPECT_FALSE((*module->code(0))->compiled);
+}
+
+TEST(CompiledCost, TheTimeToCompileCountsInTheTimeLimit) {
+  const Ref<BytecodeModule> module =
+      load(module_of(function("f", long_loop(300))), {.compiler = &compiler()});
+  Limits limits;
+  limits.time = 1ms;
+  const Ref<Context> context = Context::create(limits);
+  ASSERT_TRUE(context->add(module));
+  Invocation invocation(context);
+  std::array<Variant, 1> results;
+  const Callable callee = *context->find("m", "f");
+  const Result<> late = invocation.call(callee, {}, results);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().code(), Code::DEADLINE_EXCEEDED) << late.error().text();
+  EXPECT_TRUE((*module->code(0))->compiled) << "for the next call";
+}
+
+// One thread compiles what takes long; another one is through with a small function before that.
+TEST(CompiledCost, AThreadDoesNotWaitForTheFunctionOfAnother) {
+  expect_compiled(module_of(function("f", no_loop(3))));  // LLVM is loaded
+  const std::string large = module_of(function("f", long_loop(350)));
+  std::atomic<bool> has_begun = false;
+  std::atomic<bool> is_through = false;
+  std::thread other([&] {
+    const Ref<BytecodeModule> module = load(large, {.verify_eagerly = true});
+    const auto code = *decode_function(*module, 0, {.fuse = false, .entries = Entries::calls});
+    has_begun = true;
+    EXPECT_TRUE(compiler().compile(*code, {}));
+    is_through = true;
+  });
+  while (!has_begun) std::this_thread::yield();
+  expect_compiled(module_of(function("f", no_loop(4))));
+  EXPECT_FALSE(is_through);
+  other.join();
+}
+
+TEST(CompiledCost, ModulesTakeTurnsInTheQueue) {
+  constexpr uint32_t kFunctions = 30;
+  const auto queue = std::make_shared<CompileQueue>();
+  std::string functions;
+  for (uint32_t i = 0; i < kFunctions; ++i) functions += function(fmt::format("f{}", i), loops_in_a_row(12));
+  const Ref<BytecodeModule> many = load(module_of(functions), {.verify_eagerly = true, .queue = queue});
+  const Ref<BytecodeModule> one =
+      load(module_of(function("f", loops_in_a_row(1))), {.verify_eagerly = true, .queue = queue});
+  for (uint32_t i = 0; i < kFunctions; ++i) many->ask_for_code(i, false);
+  one->ask_for_code(0, false);
+  while (!one->heat(0)->for_calls) std::this_thread::yield();
+  EXPECT_GT(queue->pending(), 0u);
+  EXPECT_FALSE(many->heat(kFunctions - 1)->for_calls);
+}
+
+}  // namespace
+}  // namespace halyard::vm::test
