@@ -459,6 +459,11 @@ const Compiler* compiler() {
 
 }  // namespace
 
+void overwrite_constants(const BytecodeModule& module) {
+  for (const Ref<Buffer>& constant : module.rodata())
+    if (constant->may_be_written_by_devices()) std::ranges::fill(constant->span(), uint8_t{0xA5});
+}
+
 const TypeRegistry& known_types() {
   static const TypeRegistry registry = [] {
     TypeRegistry types;
