@@ -123,18 +123,17 @@ std::vector<size_t> constants(const schema::BytecodeModule& module, const uint8_
   return found;
 }
 
-// Makes the constant at `place` a copy of the FlatBuffer, of `size` bytes, and returns how far behind it is.
-size_t append_image(std::vector<uint8_t>& file, size_t size, size_t place) {
+// Makes these bytes the constant at `place`, at the end of the FlatBuffer of `size` bytes; returns where.
+size_t append(std::vector<uint8_t>& file, size_t size, std::span<const uint8_t> bytes, size_t place) {
   constexpr size_t kAlignment = 64;  // of external constants, too
-  const std::vector<uint8_t> image(file.begin(), file.begin() + static_cast<ptrdiff_t>(size));
   const size_t external = std::min((size + kAlignment - 1) / kAlignment * kAlignment, file.size());
   const std::vector<uint8_t> rest(file.begin() + static_cast<ptrdiff_t>(external), file.end());
   const size_t begin = (size + kAlignment) / kAlignment * kAlignment;
   file.resize(size);
   file.resize(begin);
-  put_number(file, begin - 4, size);
+  put_number(file, begin - 4, bytes.size());
   put_number(file, place, begin - 4 - place);
-  file.insert(file.end(), image.begin(), image.end());
+  file.insert(file.end(), bytes.begin(), bytes.end());
   put_number(file, 0, file.size() - 4);
   if (!rest.empty()) file.resize((file.size() + kAlignment - 1) / kAlignment * kAlignment);
   file.insert(file.end(), rest.begin(), rest.end());
@@ -147,20 +146,31 @@ size_t alias_parts(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   test::Choices choices(seed);
   std::vector<uint8_t> file(data, data + size);
   const Result<Archive> archive = open_archive(Bytes::borrow({data, size}, {}));
-  if (!archive || archive->metadata->data() != data) return LLVMFuzzerMutate(data, size, max_size);
+  if (!archive || schema::GetSizePrefixedBytecodeModule(data) != archive->module)  // not a flat file
+    return LLVMFuzzerMutate(data, size, max_size);
   const size_t end = number_at(file, 0) + size_t{4};
   const std::vector<size_t> all = offsets(std::span(file).first(end));
   const std::vector<size_t> of_constants = constants(*archive->module, data);
   if (all.empty()) return size;
-  const size_t place = choices.pick(all);
+  // Often one of the module's own fields: there are few of them.
+  const auto* module = reinterpret_cast<const flatbuffers::Table*>(archive->module);
+  const uint8_t* code = module->GetAddressOf(schema::BytecodeModule::VT_BYTECODE_DATA);
+  const size_t place = code && choices.one_in(4) ? static_cast<size_t>(code - data) : choices.pick(all);
   const size_t target = place + number_at(file, place);
-  if (!of_constants.empty() && choices.one_in(2)) {
-    const size_t distance = append_image(file, end, choices.pick(of_constants));
+  const size_t constant = of_constants.empty() ? 0 : choices.pick(of_constants);
+  const uint32_t way = choices.below(constant == 0 ? 1 : 4);
+  if (way == 0) {  // two things at one place
+    const size_t from = choices.pick(all);
+    if (target > from) put_number(file, from, target - from);
+  } else if (way == 1) {  // a constant at the place of something else
+    if (target > constant) put_number(file, constant, target - constant);
+  } else if (way == 2) {  // something within a constant that is an image of everything
+    const size_t distance = append(file, end, std::span(data, end), constant);
     const bool is_vtable = choices.one_in(4);  // offsets to vtables count backwards
     put_number(file, place, is_vtable ? number_at(file, place) - distance : number_at(file, place) + distance);
-  } else {
-    const size_t from = !of_constants.empty() && choices.one_in(2) ? choices.pick(of_constants) : choices.pick(all);
-    if (target > from) put_number(file, from, target - from);
+  } else if (target + 4 <= end && number_at(file, target) <= end - target - 4) {  // a vector that is a constant
+    const size_t begin = append(file, end, std::span(data + target + 4, number_at(file, target)), constant);
+    put_number(file, place, begin - 4 - place);
   }
   if (file.size() > max_size) return size;
   std::memcpy(data, file.data(), file.size());

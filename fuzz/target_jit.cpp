@@ -60,7 +60,9 @@ class Last {
     if (!compiler) fuzz::finding(compiler.error().text());
     const Result<Ref<BytecodeModule>> plain = load_module(file, nullptr);
     if (!plain) return {};
-    test::overwrite_constants(**plain);  // as a kernel may do, after functions were verified
+    // As a kernel may do, after functions were verified.
+    if (!test::overwrite_constants(**plain))
+      fuzz::finding("functions change when constants are written");
     // Before it costs a compilation.
     test::Choices first(file.size());
     const test::Comparison tried = compare_exports(*plain, first);
@@ -71,7 +73,8 @@ class Last {
     uint64_t functions = 0;
     for (uint32_t i = 0; i < (*compiled)->functions().size(); ++i)
       functions += static_cast<bool>((*(*compiled)->code(i))->compiled);
-    test::overwrite_constants(**compiled);
+    if (!test::overwrite_constants(**compiled))
+      fuzz::finding("functions change when constants are written");
     if (functions == 0) return {};
     counts.functions += functions;
     return *std::move(compiled);
