@@ -91,7 +91,91 @@ void change_instruction(std::span<uint8_t> body, test::Choices& choices) {
   }
 }
 
+uint32_t number_at(std::span<const uint8_t> file, size_t at) {
+  uint32_t number = 0;
+  std::memcpy(&number, file.data() + at, sizeof number);
+  return number;
+}
+void put_number(std::span<uint8_t> file, size_t at, size_t number) {
+  const auto low = static_cast<uint32_t>(number);
+  std::memcpy(file.data() + at, &low, sizeof low);
+}
+
+// The places of numbers that may be offsets within the FlatBuffer.
+std::vector<size_t> offsets(std::span<const uint8_t> flatbuffer) {
+  std::vector<size_t> found;
+  for (size_t at = 4; at + 4 <= flatbuffer.size(); at += 4) {
+    const uint32_t offset = number_at(flatbuffer, at);
+    if (offset != 0 && offset < flatbuffer.size() - at) found.push_back(at);
+  }
+  return found;
+}
+
+// The places of the offsets to the bytes of constants.
+std::vector<size_t> constants(const schema::BytecodeModule& module, const uint8_t* begin) {
+  std::vector<size_t> found;
+  const auto* segments = module.rodata_segments();
+  for (uint32_t i = 0; segments && i < segments->size(); ++i) {
+    const auto* table = reinterpret_cast<const flatbuffers::Table*>(segments->Get(i));
+    if (const uint8_t* place = table->GetAddressOf(schema::RodataSegment::VT_EMBEDDED_DATA))
+      found.push_back(static_cast<size_t>(place - begin));
+  }
+  return found;
+}
+
+// Makes these bytes the constant at `place`, at the end of the FlatBuffer of `size` bytes; returns where.
+size_t append(std::vector<uint8_t>& file, size_t size, std::span<const uint8_t> bytes, size_t place) {
+  constexpr size_t kAlignment = 64;  // of external constants, too
+  const size_t external = std::min((size + kAlignment - 1) / kAlignment * kAlignment, file.size());
+  const std::vector<uint8_t> rest(file.begin() + static_cast<ptrdiff_t>(external), file.end());
+  const size_t begin = (size + kAlignment) / kAlignment * kAlignment;
+  file.resize(size);
+  file.resize(begin);
+  put_number(file, begin - 4, bytes.size());
+  put_number(file, place, begin - 4 - place);
+  file.insert(file.end(), bytes.begin(), bytes.end());
+  put_number(file, 0, file.size() - 4);
+  if (!rest.empty()) file.resize((file.size() + kAlignment - 1) / kAlignment * kAlignment);
+  file.insert(file.end(), rest.begin(), rest.end());
+  return begin;
+}
+
 }  // namespace
+
+size_t alias_parts(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  test::Choices choices(seed);
+  std::vector<uint8_t> file(data, data + size);
+  const Result<Archive> archive = open_archive(Bytes::borrow({data, size}, {}));
+  if (!archive || schema::GetSizePrefixedBytecodeModule(data) != archive->module)  // not a flat file
+    return LLVMFuzzerMutate(data, size, max_size);
+  const size_t end = number_at(file, 0) + size_t{4};
+  const std::vector<size_t> all = offsets(std::span(file).first(end));
+  const std::vector<size_t> of_constants = constants(*archive->module, data);
+  if (all.empty()) return size;
+  // Often one of the module's own fields: there are few of them.
+  const auto* module = reinterpret_cast<const flatbuffers::Table*>(archive->module);
+  const uint8_t* code = module->GetAddressOf(schema::BytecodeModule::VT_BYTECODE_DATA);
+  const size_t place = code && choices.one_in(4) ? static_cast<size_t>(code - data) : choices.pick(all);
+  const size_t target = place + number_at(file, place);
+  const size_t constant = of_constants.empty() ? 0 : choices.pick(of_constants);
+  const uint32_t way = choices.below(constant == 0 ? 1 : 4);
+  if (way == 0) {  // two things at one place
+    const size_t from = choices.pick(all);
+    if (target > from) put_number(file, from, target - from);
+  } else if (way == 1) {  // a constant at the place of something else
+    if (target > constant) put_number(file, constant, target - constant);
+  } else if (way == 2) {  // something within a constant that is an image of everything
+    const size_t distance = append(file, end, std::span(data, end), constant);
+    const bool is_vtable = choices.one_in(4);  // offsets to vtables count backwards
+    put_number(file, place, is_vtable ? number_at(file, place) - distance : number_at(file, place) + distance);
+  } else if (target + 4 <= end && number_at(file, target) <= end - target - 4) {  // a vector that is a constant
+    const size_t begin = append(file, end, std::span(data + target + 4, number_at(file, target)), constant);
+    put_number(file, place, begin - 4 - place);
+  }
+  if (file.size() > max_size) return size;
+  std::memcpy(data, file.data(), file.size());
+  return file.size();
+}
 
 size_t mutate_module(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   test::Choices choices(seed);
@@ -113,6 +197,7 @@ size_t mutate_module(uint8_t* data, size_t size, size_t max_size, unsigned seed)
     }
     return size;
   }
+  if (way == 5) return alias_parts(data, size, max_size, static_cast<unsigned>(choices.bits(4)));
   const std::vector<Body> functions = bodies({data, size});
   if (functions.empty()) return LLVMFuzzerMutate(data, size, max_size);
   const Body body = choices.pick(functions);

@@ -1,18 +1,24 @@
-// An arbitrary file, zip or flat. If it opens, it can be read completely, at any address.
+// An arbitrary file, zip or flat. If it opens, it can be read completely, at any address, and a kernel that
+// writes to its constants changes nothing else of it.
 #include <cstring>
 #include <vector>
 
 #include "differential.h"
 #include "fuzzing.h"
+#include "module_mutator.h"
+#include "private_bytes.h"
 #include "vm/format/archive.h"
+#include "vm/format/source_location.h"
 
 using namespace halyard;
 using namespace halyard::vm;
 
 namespace {
 
-// Reads everything that a loaded module exposes.
-uint64_t read_all(const BytecodeModule& module) {
+constexpr uint32_t kLocations = 8;  // of each function
+
+// Reads everything that a loaded module exposes, except the contents of constants.
+uint64_t read_rest(const BytecodeModule& module) {
   uint64_t sum = module.version() + module.features() + module.global_bytes() + module.global_refs();
   const auto add = [&](std::string_view text) {
     for (const char c : text) sum = sum * 31 + static_cast<uint8_t>(c);
@@ -39,22 +45,32 @@ uint64_t read_all(const BytecodeModule& module) {
     add(each.convention);
     add_attributes(each.attributes);
   }
-  for (const Ref<Buffer>& segment : module.rodata()) add_bytes(segment->span());
   for (uint32_t i = 0; i < module.functions().size(); ++i) {
     add_bytes(module.functions()[i].bytecode);
     add(module.functions()[i].convention);
     add(module.function_name(i));
+    for (uint32_t pc = 0; pc < kLocations; ++pc) add(source_location(module, i, pc));
   }
   return sum;
 }
 
+uint64_t read_constants(const BytecodeModule& module) {
+  uint64_t sum = 0;
+  for (const Ref<Buffer>& segment : module.rodata())
+    for (const uint8_t byte : segment->span()) sum = sum * 31 + byte;
+  return sum;
+}
+
 Code open(std::span<const uint8_t> bytes, uint64_t& contents) {
-  const Ref<Bytes> file = Bytes::borrow(bytes, {});
+  const Ref<Bytes> file = fuzz::private_bytes(bytes);
   const Result<Archive> archive = open_archive(file);
   if (!archive) return archive.error().code();
   const Result<Ref<BytecodeModule>> module = BytecodeModule::load(file, test::known_types());
   if (!module) return module.error().code();
-  contents = read_all(**module);
+  const uint64_t rest = read_rest(**module);
+  contents = rest * 31 + read_constants(**module);
+  if (!test::overwrite_constants(**module) || read_rest(**module) != rest)
+    fuzz::finding("a module changes when its constants are written");
   return Code::OK;
 }
 
@@ -70,4 +86,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (open({moved.data() + 1, size}, moved_contents) != code || moved_contents != contents)
     fuzz::finding("the same bytes at an odd address are another module");
   return 0;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
+  constexpr unsigned kAliases = 4;  // one mutation in so many
+  if (seed % kAliases == 0) return fuzz::alias_parts(data, size, max_size, seed / kAliases);
+  return LLVMFuzzerMutate(data, size, max_size);
 }

@@ -10,6 +10,7 @@
 #include "fuzzing.h"
 #include "loop_generator.h"
 #include "module_mutator.h"
+#include "private_bytes.h"
 #include "vm/compile/compiler.h"
 #include "vm/decode/code.h"
 #include "vm/text/assembler.h"
@@ -36,7 +37,7 @@ struct Counts {
 } counts;
 
 Result<Ref<BytecodeModule>> load_module(std::span<const uint8_t> file, const Compiler* compiler) {
-  return BytecodeModule::load(Bytes::borrow(file, {}), test::known_types(),
+  return BytecodeModule::load(fuzz::private_bytes(file), test::known_types(),
                               {.verify_eagerly = true, .compiler = compiler});
 }
 
@@ -46,7 +47,7 @@ class Last {
   // Null where there is nothing to compare.
   const Ref<BytecodeModule>* load(std::span<const uint8_t> file) {
     if (!std::ranges::equal(file, file_)) {
-      module_.reset();  // it reads the file
+      module_.reset();
       file_.assign(file.begin(), file.end());
       module_ = compile(file_);
     }
@@ -59,6 +60,9 @@ class Last {
     if (!compiler) fuzz::finding(compiler.error().text());
     const Result<Ref<BytecodeModule>> plain = load_module(file, nullptr);
     if (!plain) return {};
+    // As a kernel may do, after functions were verified.
+    if (!test::overwrite_constants(**plain))
+      fuzz::finding("functions change when constants are written");
     // Before it costs a compilation.
     test::Choices first(file.size());
     const test::Comparison tried = compare_exports(*plain, first);
@@ -69,6 +73,8 @@ class Last {
     uint64_t functions = 0;
     for (uint32_t i = 0; i < (*compiled)->functions().size(); ++i)
       functions += static_cast<bool>((*(*compiled)->code(i))->compiled);
+    if (!test::overwrite_constants(**compiled))
+      fuzz::finding("functions change when constants are written");
     if (functions == 0) return {};
     counts.functions += functions;
     return *std::move(compiled);

@@ -189,6 +189,24 @@ TEST_F(HalLoader, data_may_change_once_it_is_loaded) {
   EXPECT_EQ(contents(target), (std::vector<int32_t>{1, 4, 7}));
 }
 
+// Constants that nothing changes are used where they lie. A buffer that only the program cannot write to may
+// be a view of memory that kernels write to, such as the storage of a buffer over a constant.
+TEST_F(HalLoader, data_that_may_change_is_copied) {
+  const std::span<uint8_t> bytes = kernels->span();
+  const Ref<vm::Buffer> owner = kernels;
+  const auto in_place = [&] { return load(nullptr)->data().data() == bytes.data(); };
+  kernels = vm::Buffer::wrap_const(bytes, {}, true);
+  EXPECT_TRUE(in_place());
+  EXPECT_FALSE(kernels->may_be_written_by_devices()) << "it is device code now";
+  kernels = vm::Buffer::wrap_const(bytes, {}, true);
+  EXPECT_TRUE(kernels->may_be_written_by_devices());
+  EXPECT_FALSE(in_place()) << "a kernel may write to it";
+  kernels = vm::Buffer::wrap(bytes, false, {});
+  EXPECT_FALSE(in_place()) << "a view";
+  kernels = vm::Buffer::wrap(bytes, true, {});
+  EXPECT_FALSE(in_place()) << "the program may write to it";
+}
+
 TEST_F(HalLoader, functions_are_found_by_name) {
   EXPECT_EQ(loader->number("executable.lookup.function", "0rr_I", {executable, text_of("scale")}), 1);
   expect_failure(loader->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}),

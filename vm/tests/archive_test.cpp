@@ -162,6 +162,53 @@ TEST(Archive, NameIsRequired) {
   EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "its name is missing"));
 }
 
+// Modules of older compilers have other fields: their tables look damaged, but the version can be found.
+TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
+  struct Layout {
+    int version_field;
+    uint32_t version;
+    const char* text;
+  };
+  constexpr Layout kLayouts[] = {{12, 13u << 16, "13.0"}, {12, 11u << 16 | 2, "11.2"}, {8, 7u << 16, "7.0"}};
+  for (const auto& [field, version, text] : kLayouts) {
+    SCOPED_TRACE(text);
+    flatbuffers::FlatBufferBuilder builder;
+    const auto field_of = [](int number) { return static_cast<flatbuffers::voffset_t>(4 + 2 * number); };
+    const auto name = builder.CreateString("old");
+    const auto code = builder.CreateVector(std::vector<uint8_t>{1, 2, 3});
+    const auto table = builder.StartTable();
+    builder.AddOffset(field_of(0), name);
+    builder.AddElement<uint32_t>(field_of(field), version, 0);
+    builder.AddOffset(field_of(field + 1), code);
+    builder.AddOffset(field_of(field + 2), code);
+    const auto root = flatbuffers::Offset<schema::BytecodeModule>(builder.EndTable(table));
+    builder.FinishSizePrefixed(root, "IREE");
+    const std::vector<uint8_t> file(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
+    for (const std::string_view part : {std::string_view(text), std::string_view("2023"),
+                                        std::string_view("15.0 (made by IREE 3.1 to 3.9)"),
+                                        std::string_view("compile it again")})
+      EXPECT_TRUE(fails_with(load(file), Code::INVALID_ARGUMENT, part));
+    // Cut at any place, it is no more than damaged.
+    for (size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(load({file.begin(), file.begin() + size}));
+    std::vector<uint8_t> changed = file;
+    for (size_t at = 0; at < file.size(); ++at) {
+      changed[at] = 0xFF;
+      (void)load(changed);
+      changed[at] = file[at];
+    }
+  }
+}
+
+// A module of today whose tables are wrong is damaged, whatever its other fields look like.
+TEST(Archive, DamagedModulesAreNotOlder) {
+  for (size_t at = 4; at < kExample.size(); ++at) {
+    std::vector<uint8_t> damaged = kExample;
+    damaged[at] ^= 0x80;
+    const auto module = load(damaged);
+    EXPECT_TRUE(module || module.error().text().find("2023") == std::string::npos) << at;
+  }
+}
+
 TEST(Archive, StringsEndInZero) {
   std::vector<uint8_t> file = kExample;
   ASSERT_EQ(file[0x91], 0);  // after "t"

@@ -54,6 +54,9 @@ TEST(Buffer, ConstantsAreWrittenByDevicesOrReliedOnButNotBoth) {
   const Ref<Buffer> own = Buffer::wrap(bytes, true, {});
   EXPECT_TRUE(own->may_be_written_by_devices());
   EXPECT_FALSE(own->never_changes());
+  const Ref<Buffer> view = Buffer::wrap(bytes, false, {});
+  EXPECT_FALSE(view->may_be_written_by_devices());
+  EXPECT_FALSE(view->never_changes());
   const Ref<Buffer> somebodys = Buffer::wrap_const(bytes, {});
   EXPECT_FALSE(somebodys->may_be_written_by_devices());
   EXPECT_TRUE(somebodys->never_changes());

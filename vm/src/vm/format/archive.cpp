@@ -10,6 +10,7 @@
 
 #include "vm/format/archive_structure.h"
 #include "vm/format/bytecode_reader.h"
+#include "vm/format/bytecode_version.h"
 
 namespace halyard::vm {
 
@@ -52,6 +53,18 @@ std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t bas
   return fail(Code::INVALID_ARGUMENT,
               "not a compiled module: expected the identifier 'IREE' at byte {}, found '{}'{}", base + 8,
               printable(found), advice);
+}
+
+Result<> check(std::span<const uint8_t> flatbuffer, uint64_t file_offset) {
+  flatbuffers::Verifier::Options options;
+  options.max_depth = kMaxDepth;
+  options.max_tables = std::max(kMaxTables, static_cast<uint32_t>(flatbuffer.size() / 16));
+  flatbuffers::Verifier verifier(flatbuffer.data(), flatbuffer.size(), options);
+  if (!schema::VerifySizePrefixedBytecodeModuleBuffer(verifier))
+    return fail(Code::INVALID_ARGUMENT,
+                "the module's FlatBuffer is damaged: an offset, a size, an alignment or the end of a string "
+                "is wrong, or its name is missing");
+  return check_structure(*schema::GetSizePrefixedBytecodeModule(flatbuffer.data()), flatbuffer, file_offset);
 }
 
 }  // namespace
@@ -99,17 +112,13 @@ Result<Archive> open_archive(Ref<Bytes> bytes) {
     prefix = archive.metadata->data();
   }
 
-  flatbuffers::Verifier::Options options;
-  options.max_depth = kMaxDepth;
-  options.max_tables = std::max(kMaxTables, static_cast<uint32_t>(size / 16));
-  flatbuffers::Verifier verifier(prefix, kPrefixSize + size, options);
-  if (!schema::VerifySizePrefixedBytecodeModuleBuffer(verifier))
-    return fail(Code::INVALID_ARGUMENT,
-                "the module's FlatBuffer is damaged: an offset, a size, an alignment or the end of a string "
-                "is wrong, or its name "
-                "is missing");
+  const std::span<const uint8_t> flatbuffer(prefix, kPrefixSize + size);
+  if (Result<> sound = check(flatbuffer, base); !sound) {
+    if (const uint32_t older = version_of_older_layout(flatbuffer))
+      return unsupported_version(older, "an IREE compiler of 2023 or before");
+    return std::unexpected(std::move(sound.error()));
+  }
   archive.module = schema::GetSizePrefixedBytecodeModule(prefix);
-  HALYARD_TRY(check_structure(*archive.module, {prefix, kPrefixSize + size}, base));
   return archive;
 }
 

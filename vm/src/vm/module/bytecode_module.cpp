@@ -17,6 +17,7 @@
 #include "vm/decode/code.h"
 #include "vm/format/archive.h"
 #include "vm/format/byte_ranges.h"
+#include "vm/format/bytecode_version.h"
 #include "vm/format/opcodes.h"
 #include "vm/verify/verifier.h"
 
@@ -25,12 +26,6 @@ namespace halyard::vm {
 const ObjectType BytecodeModule::kType = object_type<BytecodeModule>("vm.module");
 
 namespace {
-
-struct Release {
-  uint32_t bytecode;
-  std::string_view compilers;
-};
-constexpr Release kReleases[] = {{15, "3.1 to 3.9"}, {16, "3.10"}, {17, "3.11 and later"}};
 
 // Limits of what a small file can request by naming the same item many times. Compiled modules stay far
 // below.
@@ -66,11 +61,6 @@ std::vector<Attribute> attributes(const flatbuffers::Vector<flatbuffers::Offset<
 
 std::string_view convention(const schema::FunctionSignature* signature) {
   return signature ? view(signature->calling_convention()) : std::string_view();
-}
-
-const Release* find_release(uint32_t version_word) {
-  const auto* found = std::ranges::find(kReleases, version_word >> 16, &Release::bytecode);
-  return (version_word & 0xFFFF) == 0 && found != std::end(kReleases) ? found : nullptr;
 }
 
 std::string feature_names(uint32_t features) {
@@ -173,15 +163,7 @@ struct ModuleLoader {
       module.bytecode_version_ = release->bytecode;
       return {};
     }
-    std::string known;
-    for (const Release& entry : kReleases) {
-      known +=
-          fmt::format("{}{}.0 (made by IREE {})", known.empty() ? "" : ", ", entry.bytecode, entry.compilers);
-    }
-    return fail(Code::INVALID_ARGUMENT,
-                "the module has bytecode version {}.{}; expected one of {}; compile it again with one of "
-                "these releases",
-                word >> 16, word & 0xFFFF, known);
+    return unsupported_version(word);
   }
 
   Result<> named(std::string_view table, uint32_t index, const flatbuffers::String* name) {

@@ -1,0 +1,27 @@
+// Which compilers make which bytecode, and the message for bytecode of others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace halyard::vm {
+
+struct Release {
+  uint32_t bytecode;           // major version; the minor one is 0
+  std::string_view compilers;  // versions of IREE
+};
+
+// Of a `bytecode_version` field; null where it is not supported.
+const Release* find_release(uint32_t version_word);
+
+// INVALID_ARGUMENT: the version of the file, the versions that run, and what to do. `made_by` may be empty.
+std::unexpected<Status> unsupported_version(uint32_t version_word, std::string_view made_by = {});
+
+// The `bytecode_version` of a module whose tables are laid out as in bytecode 13 and older; 0 if it does not
+// look like one. `flatbuffer` begins with a size prefix and may be damaged.
+uint32_t version_of_older_layout(std::span<const uint8_t> flatbuffer);
+
+}  // namespace halyard::vm
