@@ -47,7 +47,7 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
     keep = std::move(copy);
   }
   return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, text(format), bytes,
-                                 std::move(keep), values, memory);
+                                 std::move(keep), values, memory, targets.subgroup_sizes(text(format)));
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {
