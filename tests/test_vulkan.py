@@ -39,6 +39,10 @@ def has_vulkan():
     return "\nvulkan://" in "\n" + info().stdout
 
 
+def is_lavapipe():
+    return re.search(r"vulkan://.*llvmpipe|llvmpipe", info().stdout) is not None
+
+
 def sanitized():
     with open(os.path.join(vmrun.BUILD, "CMakeCache.txt")) as cache:
         return re.search(r"^HALYARD_SANITIZE:\w+=\w", cache.read(), re.M) is not None
@@ -77,7 +81,10 @@ class Vulkan(unittest.TestCase):
 
     def test_unknown_devices_and_options_are_named(self):
         module = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
-        for device, parts in (("vulkan://GPU-00", ["GPU-00", "'0'"]), ("vulkan://?colour=red", ["'colour'", "'validate'"])):
+        # "15" is a part of lavapipe's name, "LLVM 15.0.6".
+        for device, parts in (("vulkan://GPU-00", ["GPU-00", "'0'"]), ("vulkan://?colour=red", ["'colour'", "'validate'"]),
+                              ("vulkan://15", ["NOT_FOUND", "'vulkan://15'", "'0'"]), ("vulkan://00", ["NOT_FOUND", "'0'"]),
+                              ("vulkan://.", ["NOT_FOUND", "'0'"])):
             done = vmrun.run("vm-run", f"--device={device}", f"--module={module}", "--function=mul")
             self.assertIsNone(vmrun.why_bad_failure(done, *parts), done.stderr)
 
@@ -180,14 +187,18 @@ class Vulkan(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stdout[-3000:] + done.stderr[-1000:])
             self.assertRegex(done.stdout.splitlines()[-1], r"^[1-9]\d* passed, 0 failed")
 
-    def run_compiled_for_gpus(self, device):
+    def run_compiled_for_gpus(self, device, name, wanted=lambda case: True):
         """The last line of the runner's report on programs for real GPUs."""
-        fixtures = os.path.join(vmrun.fixtures(), "compiled-gpu")
+        fixtures = os.path.join(vmrun.fixtures(), name)
         with open(os.path.join(fixtures, "cases.json")) as file:
-            cases = json.load(file)
+            cases = [case for case in json.load(file) if wanted(case)]
         with vmrun.temporary_folder() as folder:
             for case in cases:
-                case.update(devices=[device], module=os.path.join(fixtures, case["module"]))
+                flags = list(case["flags"])
+                if case["module"].startswith("parameters."):
+                    flags = [f"--parameters=model={vmrun.fixtures()}/compiled/weights.irpa"]
+                case.update(devices=[device], module=os.path.join(fixtures, case["module"]), flags=flags,
+                            inputs=[re.sub("^@", f"@{fixtures}/", given) for given in case["inputs"]])
             with open(os.path.join(folder, "cases.json"), "w") as file:
                 json.dump(cases, file)
             done = subprocess.run([sys.executable, os.path.join(vmrun.fixtures(), "run.py"), os.path.join(vmrun.BIN, "vm-run"),
@@ -198,13 +209,48 @@ class Vulkan(unittest.TestCase):
 
     @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
     def test_programs_for_real_gpus(self):
-        for device in ("vulkan", "vulkan?spirv=off", "vulkan?validate=1"):
-            with self.subTest(device):
-                last, report = self.run_compiled_for_gpus(device)
-                self.assertRegex(last, r"^[1-9]\d* passed, 0 failed", report)
-        last, report = self.run_compiled_for_gpus("vulkan?spirv=strict")
-        self.assertRegex(last, r"^0 passed, [1-9]", report)
-        self.assertIn("spirv=tolerant", report)
+        # These reduce over subgroups of 32 or 64. Some calls are right on lavapipe, where no more than 8 values are there.
+        def reduces(case):
+            return case["module"].startswith("matmul_dynamic.") or (case["module"].startswith("reductions.") and
+                                                                   case["function"] == "sum")
+
+        for name in ("compiled-gpu", "gpu-targets"):
+            for device in ("vulkan", "vulkan?spirv=off", "vulkan?validate=1"):
+                with self.subTest(device, name=name):
+                    last, report = self.run_compiled_for_gpus(device, name, lambda case: not reduces(case))
+                    self.assertRegex(last, r"^[1-9]\d* passed, 0 failed", report)
+            last, report = self.run_compiled_for_gpus("vulkan?spirv=strict", name)
+            self.assertRegex(last, r"^0 passed, [1-9]", report)
+            self.assertIn("spirv=tolerant", report)
+        last, report = self.run_compiled_for_gpus("vulkan", "gpu-targets", reduces)
+        if is_lavapipe():
+            self.assertRegex(last, r"^0 passed, [1-9]", report)
+            self.assertIn("has 8; compile it for this device", report)
+
+    @unittest.skipUnless(is_lavapipe(), "the device is not lavapipe, and may have other subgroups")
+    def test_programs_that_say_for_which_subgroups_they_are(self):
+        with open(os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm"), encoding="utf-8") as file:
+            text = file.read()
+        with open(os.path.join(KERNELS, "sums.bin"), "rb") as file:
+            text = re.sub(r"(?m)^vm\.rodata\[6\] = .*$", f"vm.rodata[6] = {file.read().hex()}", text)
+        message = "no device runs vulkan-spirv-fb; give one, such as --device=vulkan"
+        self.assertIn(f'"{message}"', text)
+        target = (r'HAL device `d` not found: #hal.device.target<\"vulkan\", [#hal.executable.target<\"vulkan-spirv\", '
+                  r'\"vulkan-spirv-fb\", {t = #iree_gpu.target<arch = \"\", wgp = <mma = []%s>>}>]>')
+        for sizes, refused in ((None, ""), ("8", ""), ("8, 16", ""), ("4", "4"), ("16, 4", "4"), ("64", "64"), ("16, 32", "16")):
+            with self.subTest(sizes), vmrun.temporary_folder() as folder:
+                path = os.path.join(folder, "sums.vmasm")
+                stated = f", subgroup_size_choices = [{sizes}]" if sizes else ""
+                with open(path, "w", encoding="utf-8") as file:
+                    file.write(text.replace(f'"{message}"', f'e"{target % stated}"'))
+                for device in ("vulkan", "vulkan?spirv=off"):
+                    done = vmrun.run("vm-run", f"--device={device}", f"--module={path}", "--function=mul",
+                                     "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
+                    if refused:
+                        self.assertIsNone(vmrun.why_bad_failure(done, "INCOMPATIBLE", "'mul'", f"subgroups of {refused},", " 8;"),
+                                          done.stderr)
+                    else:
+                        self.assertIn("8xf32=8 16 24 32 40 48 56 64", done.stdout, done.stderr)
 
     @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
     def test_what_the_device_lacks_is_named_with_the_device(self):

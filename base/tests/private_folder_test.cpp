@@ -74,7 +74,8 @@ TEST_F(PrivateFolderTest, WhatOthersCouldHaveWrittenIsNotRead) {
   std::filesystem::create_directory(entry);
   EXPECT_EQ(read(), std::nullopt) << "a folder";
   EXPECT_FALSE(PrivateFolder(folder_).write("entry", {"x"}));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1) << "nothing unfinished is left";
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 1)
+      << "nothing unfinished is left";
   std::filesystem::remove(entry);
   if (geteuid() != 0) return;
   write("mine");

@@ -19,6 +19,7 @@ Result<> CommandList::each(Visit visit) const {
 
 Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& command) {
   const Pipeline& pipeline = command.executable->pipeline(command.function);
+  if (!pipeline.refusal.empty()) return fail(HALYARD_INCOMPATIBLE, "{}", pipeline.refusal);
   const uint32_t(&most)[3] = device.features().limits.maxComputeWorkGroupCount;
   const uint32_t(&groups)[3] = command.workgroups;
   if (!(command.flags & HALYARD_DISPATCH_INDIRECT) &&

@@ -37,8 +37,9 @@ uint32_t most_push_bytes(const Device& device) {
 }
 
 // Checks, before anything is created, that the device has what the pipelines need, and chooses subgroup
-// sizes.
-Result<> check_needs(const Device& device, ExecutableImage& image) {
+// sizes. Where the device lacks the size, the pipeline alone is refused, when it is dispatched: others of the
+// program may not depend on it.
+Result<> check_needs(const Device& device, std::span<const uint32_t> compiled, ExecutableImage& image) {
   const Features& features = device.features();
   for (PipelineImage& pipeline : image.pipelines) {
     for (const std::array<uint32_t, 3>& sizes : {pipeline.local_size, pipeline.workgroup_size}) {
@@ -59,7 +60,12 @@ Result<> check_needs(const Device& device, ExecutableImage& image) {
           pipeline.name, sizes[0], sizes[1], sizes[2], most[0], most[1], most[2],
           limits.maxComputeWorkGroupInvocations);
     }
-    pipeline.subgroup_size = HALYARD_TRY(subgroup_size_for(pipeline, features, device.name()));
+    Result<uint32_t> size = subgroup_size_for(pipeline, compiled, features, device.name());
+    if (size) {
+      pipeline.subgroup_size = *size;
+    } else {
+      pipeline.refusal = std::move(size.failure().message);
+    }
   }
   return {};
 }
@@ -96,7 +102,10 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& de
     for (size_t i = 0; i < 3; ++i)
       if (const auto constant = pipeline.workgroup_constants[i]; constant && *constant < args.constant_count)
         pipeline.workgroup_size[i] = args.constants[*constant];
-  HALYARD_TRY(check_needs(device, image));
+  std::span<const uint32_t> compiled;
+  if (HALYARD_HAS_FIELD(&args, halyard_executable_args_t, subgroup_size_count))
+    compiled = {args.subgroup_sizes, args.subgroup_size_count};
+  HALYARD_TRY(check_needs(device, compiled, image));
   auto executable = std::make_unique<halyard_driver_executable>(device);
   HALYARD_TRY(executable->build(image, args));
   HALYARD_TRY(device.no_messages());
@@ -212,6 +221,7 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
   for (const PipelineImage& source : image.pipelines) {
     Pipeline pipeline = bound[source.layout];
     pipeline.name = source.name;
+    pipeline.refusal = source.refusal;
     pipeline.workgroup_size = source.workgroup_size;
     pipeline.by_address = source.by_address;
     pipeline.addresses = source.addresses;
@@ -249,6 +259,7 @@ Result<> Executable::make_pipelines(const ExecutableImage& image, const halyard_
   std::vector<VkResult> results(parts, VK_SUCCESS);
   const auto compile = [&](size_t part) noexcept {
     for (size_t i = part; i < count; i += parts) {
+      if (!pipelines_[i].refusal.empty()) continue;
       VkPipeline& target = pipelines_[i].pipeline;
       const VkResult result = device_.vk().CreateComputePipelines(
           device_.handle(), device_.pipeline_cache().handle(), 1, &infos[i], nullptr, &target);

@@ -25,6 +25,7 @@ struct BindingPlace {
 struct Pipeline {
   std::string name;
   VkPipeline pipeline = VK_NULL_HANDLE;
+  std::string refusal;  // why there is no pipeline: the device cannot run it
   VkPipelineLayout layout = VK_NULL_HANDLE;
   uint32_t push_size = 0;  // bytes
   std::array<uint32_t, 3> workgroup_size = {};

@@ -66,6 +66,7 @@ struct PipelineImage {
   uint32_t layout = 0;
   uint32_t version = 0;        // SpirvModule
   uint32_t subgroup_size = 0;  // 0: any
+  std::string refusal;         // why this device cannot run it; empty: it can
   bool by_address = false;
   AddressLayout addresses;
   std::array<uint32_t, 3> local_size = {};                          // SpirvEntry

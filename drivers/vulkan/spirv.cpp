@@ -101,28 +101,37 @@ void Reader::read_subgroups(uint16_t op, std::span<const uint32_t> operands) {
   if (function == 0 || !is_operation) return;
   SubgroupUse& use = subgroups_of[function];
   use.any = true;
+  // False: there is no such constant.
   const auto at_least = [&](size_t operand, uint32_t more) {
-    if (operand >= operands.size() || spec_constants.contains(operands[operand])) return;
+    if (operand >= operands.size() || spec_constants.contains(operands[operand])) return false;
     const auto found = constants.find(operands[operand]);
-    if (found != constants.end() && found->second <= kLargestSubgroup - more)
-      use.least = std::max(use.least, std::bit_ceil(found->second + more));
+    if (found == constants.end() || found->second > kLargestSubgroup - more) return false;
+    use.least = std::max(use.least, std::bit_ceil(found->second + more));
+    return true;
   };
+  bool among_neighbours = op == kOpGroupNonUniformQuadBroadcast || op == kOpGroupNonUniformQuadSwap;
   switch (op) {
+    case kOpGroupNonUniformShuffleXor:
+      among_neighbours = at_least(4, 1);
+      break;
     case kOpGroupNonUniformBroadcast:
     case kOpGroupNonUniformShuffle:
-    case kOpGroupNonUniformShuffleXor:
     case kOpGroupNonUniformShuffleUp:
     case kOpGroupNonUniformShuffleDown:
-      return at_least(4, 1);
+      at_least(4, 1);
+      break;
     case kOpSubgroupReadInvocationKHR:
-      return at_least(3, 1);
+      at_least(3, 1);
+      break;
     case kOpGroupNonUniformRotateKHR:
-      return at_least(5, 0);
+      among_neighbours = at_least(5, 0);
+      break;
     default:
       if (op >= kOpGroupNonUniformIAdd && op <= kOpGroupNonUniformLogicalXor && operands.size() >= 6 &&
           operands[3] == kGroupClusteredReduce)
-        at_least(5, 0);
+        among_neighbours = at_least(5, 0);
   }
+  use.whole |= !among_neighbours;
 }
 
 void Reader::read(uint16_t op, std::span<const uint32_t> operands) {
@@ -241,15 +250,19 @@ void Reader::walk(SpirvEntry& entry) {
     if (const auto found = builtin_of.find(id); found != builtin_of.end() && variables.contains(id)) {
       knows_size |= found->second == kBuiltInSubgroupSize;
       entry.subgroups.any |= is_about_subgroups(found->second);
+      entry.subgroups.whole |= is_about_subgroups(found->second);
     }
     if (const auto found = subgroups_of.find(id); found != subgroups_of.end()) {
       entry.subgroups.any |= found->second.any;
+      entry.subgroups.whole |= found->second.whole;
       entry.subgroups.least = std::max(entry.subgroups.least, found->second.least);
     }
     if (const auto found = uses.find(id); found != uses.end())
       open.insert(open.end(), found->second.begin(), found->second.end());
   }
-  if (knows_size) entry.subgroups.least = 1;
+  if (!knows_size) return;
+  entry.subgroups.least = 1;
+  entry.subgroups.whole = false;
 }
 
 void Reader::finish() {

@@ -26,6 +26,9 @@ struct SpirvDescriptor {
 // The use of subgroups by an entry point and the functions that it calls.
 struct SubgroupUse {
   bool any = false;  // a subgroup operation or variable
+  // Its results depend on the size: operations among all invocations of a subgroup, or variables that number
+  // them. Not so among fixed neighbours; it can adapt if it reads the size.
+  bool whole = false;
   // The smallest subgroup size for which its constants (lanes, distances, cluster sizes) make sense. 1: it
   // has no such constants, or it reads the size and can adapt.
   uint32_t least = 1;

@@ -61,10 +61,9 @@ Result<> validate(std::span<const uint32_t> words, uint32_t header, SpirvPolicy 
   const spv_result_t result = spvValidateWithOptions(context.get(), options.get(), &binary, &diagnostic);
   const std::unique_ptr<spv_diagnostic_t, void (*)(spv_diagnostic)> owned(diagnostic, spvDiagnosticDestroy);
   if (result == SPV_SUCCESS) return {};
-  const std::string read_as =
-      words[1] == header ? ""
-                         : fmt::format(" (read as SPIR-V {}, its header says {})", version_name(words[1]),
-                                       version_name(header));
+  const std::string read_as = words[1] == header ? ""
+                                                 : fmt::format(" (read as SPIR-V {}, its header says {})",
+                                                               version_name(words[1]), version_name(header));
   return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module is not valid for Vulkan{}: {} (at word {}); {}",
               read_as, diagnostic && diagnostic->error ? one_line(diagnostic->error) : "no details",
               diagnostic ? diagnostic->position.index : 0, advice(policy));
@@ -193,9 +192,8 @@ std::vector<uint32_t> with_dot_product(std::vector<uint32_t> words) {
 Result<> repair(std::vector<uint32_t>& words, const SpirvJudge& judge, bool has_older_matrices) {
   const uint32_t header = words[1];
   const auto take = [&](std::vector<uint32_t> tried) -> Result<> {
-    HALYARD_TRY(has_older_matrices
-                    ? validate(HALYARD_TRY(with_older_matrices(tried)), header, judge.policy)
-                    : validate(tried, header, judge.policy));
+    HALYARD_TRY(has_older_matrices ? validate(HALYARD_TRY(with_older_matrices(tried)), header, judge.policy)
+                                   : validate(tried, header, judge.policy));
     words = std::move(tried);
     return {};
   };
@@ -230,8 +228,7 @@ Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge) {
       std::ranges::find(capabilities, kCapabilityCooperativeMatrixKHR) != capabilities.end();
   if (has_matrices) HALYARD_TRY(check_cooperative_matrices(words, judge.features, judge.device));
   if (judge.policy != SpirvPolicy::tolerant) return {};
-  return repair(words, judge,
-                has_matrices && !is_known_to_tools(context, kCapabilityCooperativeMatrixKHR));
+  return repair(words, judge, has_matrices && !is_known_to_tools(context, kCapabilityCooperativeMatrixKHR));
 }
 
 }  // namespace halyard::vulkan

@@ -62,6 +62,7 @@ enum Op : uint16_t {
   kOpGroupNonUniformShuffleDown = 348,
   kOpGroupNonUniformIAdd = 349,
   kOpGroupNonUniformLogicalXor = 364,
+  kOpGroupNonUniformQuadBroadcast = 365,
   kOpGroupNonUniformQuadSwap = 366,
   kOpSubgroupBallotKHR = 4421,
   kOpSubgroupFirstInvocationKHR = 4422,

@@ -8,6 +8,25 @@ namespace halyard::vulkan {
 
 namespace {
 
+uint64_t invocations_of(const PipelineImage& pipeline) {
+  uint64_t invocations = 1;
+  for (const uint32_t extent : pipeline.workgroup_size) invocations *= std::max(extent, 1u);
+  return invocations;
+}
+
+// The size for which the kernel was compiled; 0: unknown, or the program says it of kernels that do not
+// depend on it. Of several sizes compilers take the first that divides the workgroup.
+uint32_t stated_size(const PipelineImage& pipeline, std::span<const uint32_t> compiled) {
+  if (pipeline.subgroup_size != 0) return pipeline.subgroup_size;
+  if (compiled.empty() || !pipeline.subgroups.whole) return 0;
+  const uint64_t invocations = invocations_of(pipeline);
+  const auto divides = [&](uint32_t size) {
+    return size >= pipeline.subgroups.least && invocations % size == 0;
+  };
+  const auto first = std::ranges::find_if(compiled, divides);
+  return first == compiled.end() ? compiled.front() : *first;
+}
+
 // Whether pipelines may request this subgroup size for workgroups of this size.
 bool can_ask_for(uint32_t size, const PipelineImage& pipeline, const Features& features) {
   const VkPhysicalDeviceSubgroupSizeControlProperties& sizes = features.subgroup_sizes;
@@ -15,9 +34,7 @@ bool can_ask_for(uint32_t size, const PipelineImage& pipeline, const Features& f
       size < sizes.minSubgroupSize || size > sizes.maxSubgroupSize ||
       !(sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT))
     return false;
-  uint64_t invocations = 1;
-  for (const uint32_t extent : pipeline.workgroup_size) invocations *= std::max(extent, 1u);
-  return invocations <= uint64_t{size} * sizes.maxComputeWorkgroupSubgroups;
+  return invocations_of(pipeline) <= uint64_t{size} * sizes.maxComputeWorkgroupSubgroups;
 }
 
 std::string sizes_text(const Features& features) {
@@ -31,13 +48,13 @@ std::string sizes_text(const Features& features) {
 
 }  // namespace
 
-Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features& features,
-                                   std::string_view device) {
+Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, std::span<const uint32_t> compiled,
+                                   const Features& features, std::string_view device) {
   // Since SPIR-V 1.6, a pipeline that does not request a size may get any size of the device.
   const bool varies = features.subgroup_size.subgroupSizeControl && pipeline.version >= spirv_version(1, 6);
   const uint32_t least = varies ? features.subgroup_sizes.minSubgroupSize : features.subgroup.subgroupSize;
   const uint32_t most = varies ? features.subgroup_sizes.maxSubgroupSize : features.subgroup.subgroupSize;
-  const uint32_t stated = pipeline.subgroup_size;
+  const uint32_t stated = stated_size(pipeline, compiled);
   if (stated != 0) {
     if (least == stated && most == stated) return 0;
     if (can_ask_for(stated, pipeline, features)) return stated;

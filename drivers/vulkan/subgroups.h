@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "device_features.h"
@@ -10,8 +11,9 @@
 namespace halyard::vulkan {
 
 // The size to request from the device; 0: none, because any size will do or the device has only one.
-// INCOMPATIBLE: the kernel needs a size that the device lacks.
-Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, const Features& features,
-                                   std::string_view device);
+// `compiled`: sizes for one of which the program says that it was compiled. INCOMPATIBLE: the kernel needs a
+// size that the device lacks.
+Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, std::span<const uint32_t> compiled,
+                                   const Features& features, std::string_view device);
 
 }  // namespace halyard::vulkan

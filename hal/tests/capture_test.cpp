@@ -48,9 +48,11 @@ class CaptureTest : public FakeDriverTest {
   static Ref<CommandBuffer> record(const Ref<Device>& device, uint32_t capacity = 0) {
     return CommandBuffer::create(device, 0, kTransfer | kDispatchCategory, kAnyQueue, capacity).value();
   }
+  static constexpr uint32_t kSubgroupSizes[] = {32, 64};
   static Ref<Executable> load(const Ref<Device>& device, std::string_view text) {
     return Executable::create(device, kAnyQueue, "fake",
-                              {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr, {})
+                              {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr, {},
+                              nullptr, kSubgroupSizes)
         .value();
   }
   static Ref<Capture> open(const std::string& path) { return Capture::create(path).value(); }
@@ -99,6 +101,7 @@ TEST_F(CaptureTest, HoldsCommandsExecutablesAndBytes) {
   ASSERT_EQ(file.executions.size(), 1u);
   ASSERT_EQ(file.executables.size(), 1u);
   EXPECT_EQ(file.executables[0].format, "fake");
+  EXPECT_EQ(file.executables[0].subgroup_sizes, (std::vector<uint32_t>{32, 64}));
   EXPECT_EQ(joined({file.executables[0].data}), (Values{'a', 'd', 'd', ' ', '2', ' ', '1', '\n'}));
   const CapturedExecution& execution = file.executions[0];
   EXPECT_EQ(execution.device, "fake://");

@@ -58,6 +58,36 @@ TEST(TargetFeatures, OfSeveralTargetsOnlyWhatAllNeed) {
   EXPECT_EQ(needed(target("elf", "+a") + target("elf", "+a")), Names{"a"});
 }
 
+std::string gpu_target(std::string_view format, std::string_view choices) {
+  return fmt::format(
+      "#hal.executable.target<\"vulkan-spirv\", \"{}\", {{iree_codegen.target_info = #iree_gpu.target<arch = "
+      "\"\", features = \"subgroup_size_choices = [1]\", wgp = <compute =  fp32|int32, mma = [<A>]{}, "
+      "dma_sizes = [32]>>}}>",
+      format, choices.empty() ? "" : fmt::format(", subgroup_size_choices = {}", choices));
+}
+std::vector<uint32_t> sizes(std::string_view text, std::string_view format = "spirv") {
+  TargetFeatures features;
+  features.add(text);
+  return features.subgroup_sizes(format);
+}
+
+TEST(TargetFeatures, SubgroupSizes) {
+  using Sizes = std::vector<uint32_t>;
+  EXPECT_EQ(sizes(gpu_target("spirv", "[32]")), Sizes{32});
+  EXPECT_EQ(sizes(gpu_target("spirv", "[64, 32]")), (Sizes{64, 32}));
+  EXPECT_EQ(sizes(gpu_target("spirv", "")), Sizes());
+  EXPECT_EQ(sizes(gpu_target("spirv", "[32]"), "other"), Sizes());
+  EXPECT_EQ(sizes(gpu_target("spirv", "[32]") + gpu_target("spirv", "[64, 32]")), (Sizes{32, 64}));
+  // Code may be for the target that says nothing.
+  EXPECT_EQ(sizes(gpu_target("spirv", "[32]") + gpu_target("spirv", "")), Sizes());
+  EXPECT_EQ(sizes(gpu_target("spirv", "") + gpu_target("spirv", "[32]") + gpu_target("spirv", "[32]")),
+            Sizes());
+  EXPECT_EQ(sizes(gpu_target("spirv", "[32]") + gpu_target("other", "")), Sizes{32});
+  for (const char* unreadable :
+       {"[]", "[0]", "[-32]", "[32", "[32,64]", "[32, ]", "[0x20]", "[99999999999]", "[32 64]"})
+    EXPECT_EQ(sizes(gpu_target("spirv", unreadable)), Sizes()) << unreadable;
+}
+
 TEST(TargetFeatures, NothingIsCertainWhereSomethingCannotBeRead) {
   const std::string good = target("elf", "+a");
   for (size_t size = 1; size < good.size(); ++size) {

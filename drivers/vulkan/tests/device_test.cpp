@@ -39,9 +39,10 @@ TEST(VulkanChoice, ByOrdinalUuidAndName) {
     EXPECT_EQ(*found, position) << path;
   }
   // "2" is the third device and a part of the first one's name; "15" is only a part of a name.
-  for (const char* path :
-       {"3", "15", "6", "200", "00", "02", "0 ", " 0", "+0", "0.0", "0x1", "-1", ".", "15.0.6", "(", ")", " ",
-        "h2", "l", "vidia l4", "99999999999999999999", "GPU-", "nvidia", "radeon", "GPU-0011"}) {
+  for (const char* path : {"3",    "15",     "6",      "200",     "00", "02",       "0 ",
+                           " 0",   "+0",     "0.0",    "0x1",     "-1", ".",        "15.0.6",
+                           "(",    ")",      " ",      "h2",      "l",  "vidia l4", "99999999999999999999",
+                           "GPU-", "nvidia", "radeon", "GPU-0011"}) {
     const auto found = vulkan::choose_device(path, devices);
     ASSERT_FALSE(static_cast<bool>(found)) << path;
     EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
@@ -61,9 +62,8 @@ TEST(VulkanChoice, OfDevicesThatLookTheSame) {
   }
   EXPECT_EQ(*vulkan::choose_device("1", twins), 1u);
   // All of its digits are decimal, and it is no ordinal.
-  const std::vector<vulkan::PhysicalDevice> digits = {
-      physical("A", "GPU-00112233445566778899aabbccddeeff"),
-      physical("B", "GPU-00112233445566778899001122334455")};
+  const std::vector<vulkan::PhysicalDevice> digits = {physical("A", "GPU-00112233445566778899aabbccddeeff"),
+                                                      physical("B", "GPU-00112233445566778899001122334455")};
   EXPECT_EQ(*vulkan::choose_device("00112233445566778899001122334455", digits), 1u);
   // The whole name of one device is a part of the other's.
   const std::vector<vulkan::PhysicalDevice> longer = {

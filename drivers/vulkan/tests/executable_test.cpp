@@ -214,11 +214,11 @@ TEST_F(ExecutableTest, SpecializationAndSubgroupSize) {
                      {})[2],
               size);
   }
-  Executable loaded = nullptr;
-  const Outcome outcome = load(
+  Executable loaded = executable(
       "vulkan-spirv-fb",
-      one_function("specialized", 1, 0, [](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = 3; }),
-      &loaded);
+      one_function("specialized", 1, 0, [](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = 3; }));
+  const auto command = dispatch(loaded, 0, {range(out, 0, 12)});
+  const Outcome outcome = try_list(Recording().dispatch(command));
   EXPECT_CODE(INCOMPATIBLE, outcome);
   EXPECT_NE(outcome.message.find('3'), std::string::npos);
 }

@@ -186,8 +186,11 @@ VulkanTest::Semaphore VulkanTest::semaphore() {
 }
 
 Outcome VulkanTest::load(std::string_view format, const std::vector<uint8_t>& data, Executable* executable,
-                         const std::vector<uint32_t>& constants) {
-  const halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
+                         const std::vector<uint32_t>& constants,
+                         const std::vector<uint32_t>& subgroup_sizes) {
+  halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
+  args.subgroup_sizes = subgroup_sizes.data();
+  args.subgroup_size_count = static_cast<uint32_t>(subgroup_sizes.size());
   const Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
   if (outcome.ok()) executables_.push_back(*executable);
   return outcome;
@@ -225,6 +228,14 @@ VulkanTest::List VulkanTest::list(Recording recording, uint32_t slots, bool one_
   EXPECT_OK(host_.take(table_.command_list_create(device_, &args, &result)));
   if (result) lists_.push_back(result);
   return result;
+}
+
+Outcome VulkanTest::try_list(const Recording& recording) {
+  const halyard_command_list_args_t args = recording.args(0, false);
+  List result = nullptr;
+  const Outcome outcome = host_.take(table_.command_list_create(device_, &args, &result));
+  if (result) table_.command_list_destroy(device_, result);
+  return outcome;
 }
 
 Outcome VulkanTest::submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,

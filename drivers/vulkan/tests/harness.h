@@ -112,7 +112,7 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
   std::vector<uint32_t> words(Memory memory, size_t count);
   Semaphore semaphore();
   Outcome load(std::string_view format, const std::vector<uint8_t>& data, Executable* executable,
-               const std::vector<uint32_t>& constants = {});
+               const std::vector<uint32_t>& constants = {}, const std::vector<uint32_t>& subgroup_sizes = {});
   Executable executable(std::string_view format, const std::vector<uint8_t>& data,
                         const std::vector<uint32_t>& constants = {});
   void forget(Memory memory) { std::erase(memories_, memory); }
@@ -131,6 +131,7 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
                                       std::vector<halyard_range_t> bindings,
                                       std::vector<uint32_t> constants = {}, uint32_t x = 1);
   List list(Recording recording, uint32_t slots = 0, bool one_shot = false);
+  Outcome try_list(const Recording& recording);
 
   // ---- Queue work
 

@@ -75,27 +75,29 @@ struct Kernel {
   const char* operation;
   uint32_t number;
   uint32_t least;  // the size that it needs
+  bool whole;      // its results depend on the size
 };
 constexpr Kernel kKernels[] = {
-    {kXor, 16, 32},
-    {kXor, 4, 8},
-    {kXor, 5, 8},
-    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 31, 32},
-    {"%taken = OpGroupNonUniformShuffleUp %uint %subgroup %given %number", 32, 64},
-    {"%taken = OpGroupNonUniformShuffleDown %uint %subgroup %given %number", 1, 2},
-    {"%taken = OpGroupNonUniformBroadcast %uint %subgroup %given %number", 15, 16},
-    {"%taken = OpGroupNonUniformIAdd %uint %subgroup ClusteredReduce %given %number", 32, 32},
+    {kXor, 16, 32, false},
+    {kXor, 4, 8, false},
+    {kXor, 5, 8, false},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 31, 32, true},
+    {"%taken = OpGroupNonUniformShuffleUp %uint %subgroup %given %number", 32, 64, true},
+    {"%taken = OpGroupNonUniformShuffleDown %uint %subgroup %given %number", 1, 2, true},
+    {"%taken = OpGroupNonUniformBroadcast %uint %subgroup %given %number", 15, 16, true},
+    {"%taken = OpGroupNonUniformIAdd %uint %subgroup ClusteredReduce %given %number", 32, 32, false},
     // Has no such constants.
-    {"%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given", 64, 1},
-    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %given", 64, 1},
+    {"%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given", 64, 1, true},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %given", 64, 1, true},
+    {"%taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %given", 64, 1, true},
     // A specialization constant that the host sets.
-    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %specialized", 64, 1},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %specialized", 64, 1, true},
     // No device has subgroups of this size: it is not a lane.
-    {kXor, 0x80000000, 1},
-    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 0xFFFFFFFF, 1},
+    {kXor, 0x80000000, 1, true},
+    {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 0xFFFFFFFF, 1, true},
     // Reads the size.
     {"%unused = OpLoad %uint %size\n %taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number", 16,
-     1},
+     1, false},
 };
 
 TEST(Subgroups, WhatConstantsSayOfTheSize) {
@@ -105,6 +107,7 @@ TEST(Subgroups, WhatConstantsSayOfTheSize) {
     ASSERT_EQ(module->entries.size(), 1u);
     EXPECT_TRUE(module->entries[0].subgroups.any) << kernel.operation;
     EXPECT_EQ(module->entries[0].subgroups.least, kernel.least) << kernel.operation << ", " << kernel.number;
+    EXPECT_EQ(module->entries[0].subgroups.whole, kernel.whole) << kernel.operation << ", " << kernel.number;
   }
   const auto without = vulkan::read_spirv(kernel_words("iota.spv"));
   ASSERT_TRUE(without);
@@ -172,9 +175,9 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
     pipeline.name = "kernel";
     pipeline.version = test.version;
     pipeline.subgroup_size = test.stated;
-    pipeline.subgroups = {test.any, test.least};
+    pipeline.subgroups = {.any = test.any, .whole = test.any, .least = test.least};
     pipeline.workgroup_size = {test.workgroup, 1, 1};
-    const auto size = vulkan::subgroup_size_for(pipeline, test.device, "Made Up 9000");
+    const auto size = vulkan::subgroup_size_for(pipeline, {}, test.device, "Made Up 9000");
     const auto which = testing::Message() << "case " << &test - kCases;
     EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
     if (size) continue;
@@ -185,17 +188,91 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
   }
 }
 
+TEST(Subgroups, WhatTheProgramSaysOfTheSize) {
+  const vulkan::Features amd = device_with(64, 32, 64), nvidia = device_with(32, 32, 32),
+                         software = device_with(8, 8, 8), fixed = device_with(8, 0, 0, false);
+  constexpr int kRefused = -1;
+  using Sizes = std::vector<uint32_t>;
+  struct Case {
+    const vulkan::Features& device;
+    Sizes compiled;
+    uint32_t workgroup;
+    bool whole;
+    uint32_t least;
+    int asked;
+    const char* named = "";  // by the refusal
+    uint32_t stated = 0;
+  };
+  const Case kCases[] = {
+      {nvidia, {32}, 64, true, 1, 0},
+      {amd, {32}, 64, true, 1, 32},
+      {amd, {64}, 64, true, 1, 0},
+      {nvidia, {64}, 64, true, 1, kRefused, "64"},
+      {software, {32}, 32, true, 1, kRefused, "32"},
+      {fixed, {16}, 32, true, 1, kRefused, "16"},
+      // Of several, the first that divides the workgroup and has the lanes that the kernel names.
+      {amd, {32, 64}, 32, true, 1, 32},
+      {amd, {32, 64}, 64, true, 1, 32},
+      {amd, {32, 64}, 64, true, 64, 0},
+      {amd, {64, 32}, 32, true, 1, 32},
+      {amd, {64, 32}, 8, true, 1, 0},
+      {nvidia, {32, 64}, 128, true, 1, 0},
+      {software, {32, 64}, 64, true, 1, kRefused, "32"},
+      {software, {8, 32}, 64, true, 1, 0},
+      // Kernels with the same results at any size, and among neighbours.
+      {software, {32}, 32, false, 1, 0},
+      {software, {32}, 32, false, 8, 0},
+      {software, {32}, 32, false, 16, kRefused, "16"},
+      // What the kernel says of itself counts more.
+      {amd, {32}, 64, true, 1, 0, "", 64},
+      {software, {8}, 64, true, 1, kRefused, "64", 64},
+      // Nothing is said.
+      {software, {}, 32, true, 1, 0},
+  };
+  for (const Case& test : kCases) {
+    vulkan::PipelineImage pipeline;
+    pipeline.name = "kernel";
+    pipeline.version = vulkan::spirv_version(1, 3);
+    pipeline.subgroup_size = test.stated;
+    pipeline.subgroups = {.any = true, .whole = test.whole, .least = test.least};
+    pipeline.workgroup_size = {test.workgroup, 1, 1};
+    const auto size = vulkan::subgroup_size_for(pipeline, test.compiled, test.device, "Made Up 9000");
+    const auto which = testing::Message() << "case " << &test - kCases;
+    EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
+    if (size) continue;
+    EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
+    for (const char* part : {"'kernel'", "'Made Up 9000'", test.named})
+      EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+  }
+}
+
 class SubgroupTest : public VulkanTest {
  public:
-  Outcome load_kernel(const Words& code, uint32_t stated, Executable* loaded) {
+  // Two functions: the kernel and "iota", which does not depend on subgroups.
+  Outcome load_kernel(const Words& code, uint32_t stated, Executable* loaded, const Words& compiled = {}) {
     return load("vulkan-spirv-fb",
-                one_function("iota", 1, 0,
+                one_function("iota", 1, 8,
                              [&](format::ExecutableT& e) {
-                               e.shader_modules[0]->code = code;
+                               e.shader_modules.push_back(std::make_unique<format::ShaderModuleT>());
+                               e.shader_modules[1]->code = code;
+                               e.pipelines.push_back(std::make_unique<format::PipelineT>(*e.pipelines[0]));
+                               std::swap(e.pipelines[0], e.pipelines[1]);
                                e.pipelines[0]->entry_point = "main";
+                               e.pipelines[0]->shader_module = 1;
                                e.pipelines[0]->subgroup_size = stated;
                              }),
-                loaded);
+                loaded, {}, compiled);
+  }
+  // Dispatches of function 0 are refused, naming these; function 1 runs.
+  void expect_refused(Executable loaded, std::initializer_list<std::string> named) {
+    Memory memory = allocate(Words(8, 0));
+    const auto command = dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0});
+    const Outcome refused = try_list(Recording().dispatch(command));
+    EXPECT_CODE(INCOMPATIBLE, refused);
+    for (const std::string& part : named) EXPECT_TRUE(refused.message.contains(part)) << refused.message;
+    EXPECT_EQ(words(memory, 8), Words(8, 0));
+    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 1, {range(memory, 0, 32)}, {8, 5}))))));
+    EXPECT_NE(words(memory, 8), Words(8, 0));
   }
 };
 
@@ -203,18 +280,21 @@ TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceHasNot) {
   const uint32_t size = device_->features().subgroup.subgroupSize;
   const uint32_t most = std::max(size, device_->features().subgroup_sizes.maxSubgroupSize);
   if (most >= 128) GTEST_SKIP() << "the device has subgroups of every size";
+  const std::string device(device_->name());
+  const std::string needed = std::to_string(2 * most);
   Executable loaded = nullptr;
-  const Outcome refused = load_kernel(among(most, kXor), 0, &loaded);
-  EXPECT_CODE(INCOMPATIBLE, refused);
-  for (const std::string& part :
-       {std::to_string(2 * most), std::string(device_->name()), std::string("'main'")})
-    EXPECT_TRUE(refused.message.contains(part)) << refused.message;
-  EXPECT_CODE(INCOMPATIBLE, load_kernel(among(1, kXor), 2 * most, &loaded));
-  // The results do not depend on the size.
-  EXPECT_OK(load(
-      "vulkan-spirv-fb",
-      one_function("iota", 1, 8, [&](format::ExecutableT& e) { e.pipelines[0]->subgroup_size = 2 * most; }),
-      &loaded));
+  ASSERT_TRUE(is_ok(load_kernel(among(most, kXor), 0, &loaded)));
+  expect_refused(loaded, {needed, device, "'main'"});
+  ASSERT_TRUE(is_ok(load_kernel(among(1, kXor), 2 * most, &loaded)));
+  expect_refused(loaded, {needed, std::to_string(most), device, "'main'"});
+  // What the program says holds for kernels whose results depend on the size.
+  constexpr const char* kSum = "%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given";
+  ASSERT_TRUE(is_ok(load_kernel(among(1, kSum), 0, &loaded, {2 * most, 4 * most})));
+  expect_refused(loaded, {needed, std::to_string(most), device, "'main'"});
+  ASSERT_TRUE(is_ok(load_kernel(among(1, kXor), 0, &loaded, {2 * most})));
+  Memory memory = allocate(Words(8, 9));
+  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
+  EXPECT_EQ(words(memory, 8), (Words{1, 0, 3, 2, 5, 4, 7, 6}));
 }
 
 TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceGives) {
@@ -224,9 +304,9 @@ TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceGives) {
     GTEST_SKIP() << "the device does not shuffle among eight";
   for (const uint32_t stated : {0u, features.subgroup.subgroupSize}) {
     Executable loaded = nullptr;
-    ASSERT_TRUE(is_ok(load_kernel(among(5, kXor), stated, &loaded)));
+    ASSERT_TRUE(is_ok(load_kernel(among(5, kXor), stated, &loaded, {features.subgroup.subgroupSize, 128})));
     Memory memory = allocate(Words(8, 0));
-    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}))))));
+    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
     EXPECT_EQ(words(memory, 8), (Words{5, 4, 7, 6, 1, 0, 3, 2}));
   }
 }

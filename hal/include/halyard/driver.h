@@ -387,6 +387,11 @@ typedef struct halyard_executable_args {
   /* Since 0.2. Null, or the budget for host memory that its kernels allocate while they run; valid until
    * executable_destroy returns, before which all charges must be given back [R95]. */
   const halyard_memory_budget_t* memory;
+  /* Since 0.2. Subgroup sizes for which the program says it was compiled: each kernel is for one of them.
+   * None: it says nothing. Borrowed for the call [R96]. */
+  const uint32_t* subgroup_sizes;
+  uint32_t subgroup_size_count;
+  uint32_t reserved;
 } halyard_executable_args_t;
 
 /* A count that the executable does not declare: dispatches may have any number. */
@@ -748,7 +753,8 @@ typedef struct halyard_driver_table {
   halyard_status_t (*executable_function_info)(halyard_driver_executable_t executable, uint32_t function,
                                                halyard_function_info_t* info);
 
-  /* M. May convert the list to a form of the device. */
+  /* M. May convert the list to a form of the device. INCOMPATIBLE: it dispatches a function that is for
+   * another device, in an executable whose other functions run [R96]. */
   halyard_status_t (*command_list_create)(halyard_driver_device_t device,
                                           const halyard_command_list_args_t* args,
                                           halyard_driver_command_list_t* list);

@@ -50,7 +50,7 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
     keep = std::move(copy);
   }
   return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, format_name, bytes,
-                                 std::move(keep), values, memory);
+                                 std::move(keep), values, memory, targets.subgroup_sizes(format_name));
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
 #include <optional>
 
 #include "vm/module/bytecode_module.h"
@@ -14,10 +15,12 @@ namespace {
 
 constexpr std::string_view kTarget = "#hal.executable.target<";
 constexpr std::string_view kFeatures = "cpu_features = ";
+constexpr std::string_view kSubgroupSizes = "subgroup_size_choices = [";
 
 struct Target {
   std::string format;
   std::string_view features;  // "+avx,-xop"
+  std::vector<uint32_t> subgroup_sizes;
 };
 
 // Parses the text of a target from its beginning; every step fails on unexpected text.
@@ -57,6 +60,19 @@ class TargetReader {
     return std::nullopt;
   }
 
+  // 32, 64]
+  std::optional<std::vector<uint32_t>> numbers() {
+    std::vector<uint32_t> found;
+    do {
+      uint32_t number = 0;
+      const auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), number);
+      if (error != std::errc() || number == 0) return std::nullopt;
+      text_.remove_prefix(static_cast<size_t>(end - text_.data()));
+      found.push_back(number);
+    } while (take(", "));
+    return take("]") ? std::optional(found) : std::nullopt;
+  }
+
   // {key = value, ...}, where values may hold braces and texts.
   bool attributes(Target& target) {
     if (!take("{")) return false;
@@ -66,6 +82,11 @@ class TargetReader {
         const std::optional<std::string_view> features = quoted();
         if (!features) return false;
         target.features = *features;
+      }
+      if (at_key && take(kSubgroupSizes)) {
+        std::optional<std::vector<uint32_t>> sizes = numbers();
+        if (!sizes) return false;
+        target.subgroup_sizes = std::move(*sizes);
       }
       if (text_.empty()) return false;
       if (text_.front() == '"') {
@@ -117,24 +138,35 @@ void TargetFeatures::add(std::string_view bytes) {
       return;
     }
     const std::vector<std::string> features = wanted(target->features);
-    const auto [known, is_new] = needed_.try_emplace(target->format, features);
+    const auto [found, is_new] = needed_.try_emplace(target->format, Needs{features, target->subgroup_sizes});
     if (is_new) continue;
+    Needs& known = found->second;
     std::vector<std::string> both;
-    std::ranges::set_intersection(known->second, features, std::back_inserter(both));
-    known->second = std::move(both);
+    std::ranges::set_intersection(known.features, features, std::back_inserter(both));
+    known.features = std::move(both);
+    if (target->subgroup_sizes.empty()) known.subgroup_sizes.clear();
+    if (known.subgroup_sizes.empty()) continue;
+    for (const uint32_t size : target->subgroup_sizes)
+      if (std::ranges::find(known.subgroup_sizes, size) == known.subgroup_sizes.end())
+        known.subgroup_sizes.push_back(size);
   }
 }
 
 std::vector<std::string> TargetFeatures::formats() const {
   std::vector<std::string> formats;
-  for (const auto& [format, features] : needed_)
+  for (const auto& [format, needs] : needed_)
     if (!format.empty()) formats.push_back(format);
   return formats;
 }
 
 std::vector<std::string> TargetFeatures::needed(std::string_view format) const {
   const auto found = needed_.find(format);
-  return certain_ && found != needed_.end() ? found->second : std::vector<std::string>();
+  return certain_ && found != needed_.end() ? found->second.features : std::vector<std::string>();
+}
+
+std::vector<uint32_t> TargetFeatures::subgroup_sizes(std::string_view format) const {
+  const auto found = needed_.find(format);
+  return certain_ && found != needed_.end() ? found->second.subgroup_sizes : std::vector<uint32_t>();
 }
 
 Result<> TargetFeatures::check(const hal::Device& device, std::string_view format) const {

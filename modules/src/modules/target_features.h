@@ -1,13 +1,17 @@
-// TargetFeatures: the processor features that a program's device code was compiled for, as far as the program
-// states them. Executables do not name them, and an unsupported instruction ends the process. But compilers
-// write them into the message with which a program fails if none of its devices is available:
+// TargetFeatures: the processor features and the subgroup sizes that a program's device code was compiled
+// for, as far as the program states them. Executables do not name them, and an unsupported instruction ends
+// the process. But compilers write them into the message with which a program fails if none of its devices is
+// available:
 //
 //   HAL device `...` not found or unavailable: #hal.device.target<"local",
 //   [#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {cpu = "...", cpu_features =
 //   "+avx512f,-xop,...", ...}>, ...]>
 //
+//   #hal.device.target<"vulkan", [#hal.executable.target<"vulkan-spirv", "vulkan-spirv-fb",
+//   {iree_codegen.target_info = #iree_gpu.target<..., subgroup_size_choices = [32, 64], ...>}>]>
+//
 // If a program has code of one format for several processors, only the features that all of them need are
-// certain.
+// certain, and code may be for the sizes of each of them.
 #pragma once
 
 #include <map>
@@ -33,11 +37,17 @@ class TargetFeatures {
   std::vector<std::string> formats() const;
   // Sorted; empty if nothing is certain.
   std::vector<std::string> needed(std::string_view format) const;
+  // In the program's order: the compiler takes the first that suits a kernel. Empty if nothing is certain.
+  std::vector<uint32_t> subgroup_sizes(std::string_view format) const;
   // INCOMPATIBLE, with their names, if the device knows but lacks required features.
   Result<> check(const hal::Device& device, std::string_view format) const;
 
  private:
-  std::map<std::string, std::vector<std::string>, std::less<>> needed_;  // by format
+  struct Needs {
+    std::vector<std::string> features;
+    std::vector<uint32_t> subgroup_sizes;
+  };
+  std::map<std::string, Needs, std::less<>> needed_;  // by format
   bool certain_ = true;
 };
 

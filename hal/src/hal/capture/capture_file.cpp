@@ -166,12 +166,14 @@ class Reader {
   }
 
   Result<> read_executable(const schema::Executable& from) {
-    HALYARD_TRY(take(count(from.constants())));
+    HALYARD_TRY(take(uint64_t{count(from.constants())} + count(from.subgroup_sizes())));
     CapturedExecutable& to = file_.executables.emplace_back();
     to.format = view(from.format());
     to.data = HALYARD_TRY(blob(from.data()));
     const std::span<const uint32_t> constants = view(from.constants());
     to.constants.assign(constants.begin(), constants.end());
+    const std::span<const uint32_t> sizes = view(from.subgroup_sizes());
+    to.subgroup_sizes.assign(sizes.begin(), sizes.end());
     return {};
   }
 

@@ -24,6 +24,7 @@ struct CapturedExecutable {
   std::string_view format;
   std::span<const uint8_t> data;
   std::vector<uint32_t> constants;
+  std::vector<uint32_t> subgroup_sizes;
 };
 
 // A range of a buffer that commands touch. Ranges of a buffer are sorted and neither overlap nor adjoin.

@@ -180,8 +180,9 @@ struct CaptureWriter::Records {
     FlatBufferBuilder builder;
     const auto format = builder.CreateString(executable.format());
     const auto constants = vector(builder, executable.constants());
+    const auto sizes = vector(builder, executable.subgroup_sizes());
     HALYARD_TRY(write_record(builder, schema::Content::Executable,
-                             schema::CreateExecutable(builder, format, data, constants)));
+                             schema::CreateExecutable(builder, format, data, constants, sizes)));
     self.executables_.push_back(Ref<Executable>::share(&executable));
     const auto number = static_cast<uint32_t>(self.executable_numbers_.size());
     self.executable_numbers_.emplace(&executable, number);

@@ -94,9 +94,10 @@ Result<Ref<Executable>> Replay::executable(uint32_t number) {
   Ref<Executable>& made = executables_[number];
   if (!made) {
     const CapturedExecutable& captured = capture_.executables[number];
-    made = HALYARD_TRY(with_note(Executable::create(device_, kAnyQueue, captured.format, captured.data,
-                                                    capture_.bytes, captured.constants),
-                                 fmt::format("executable {} of the capture", number)));
+    made = HALYARD_TRY(
+        with_note(Executable::create(device_, kAnyQueue, captured.format, captured.data, capture_.bytes,
+                                     captured.constants, nullptr, captured.subgroup_sizes),
+                  fmt::format("executable {} of the capture", number)));
   }
   return made;
 }

@@ -46,7 +46,7 @@ halyard_memory_budget_t budget_of(Budget* budget) {
 Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t affinity,
                                            std::string_view format, std::span<const uint8_t> data,
                                            Ref<Object> keep, std::span<const uint32_t> constants,
-                                           Budget* memory) {
+                                           Budget* memory, std::span<const uint32_t> subgroup_sizes) {
   // Grade only the format here. executable_create checks the data anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
@@ -62,6 +62,8 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.data_size = data.size();
   args.constants = constants.data();
   args.affinity = device->queues(affinity);
+  args.subgroup_sizes = subgroup_sizes.data();
+  args.subgroup_size_count = static_cast<uint32_t>(subgroup_sizes.size());
   // Created before the handle, which it then owns.
   Ref<Executable> executable = make<Executable>(device, std::move(keep), Ref<Budget>::share(memory));
   HALYARD_TRY(executable->charge_.start(
@@ -78,6 +80,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   executable->format_ = format;
   executable->data_ = data;
   executable->constants_.assign(constants.begin(), constants.end());
+  executable->subgroup_sizes_.assign(subgroup_sizes.begin(), subgroup_sizes.end());
 
   const uint32_t count = table.executable_function_count(handle);
   if (count > kMostFunctions)

@@ -30,11 +30,13 @@ class Executable final : public ObjectOf<Executable> {
   static const ObjectType kType;  // "hal.executable"
 
   // The executable retains `keep`, the owner of `data`, which must not change while the executable lives.
-  // `memory` (may be null) is charged for it, and for what its kernels allocate on the host. NOT_FOUND:
-  // unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED.
+  // `memory` (may be null) is charged for it, and for what its kernels allocate on the host.
+  // `subgroup_sizes`: those for which the program was compiled; none if it does not say. NOT_FOUND: unknown
+  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
-                                        std::span<const uint32_t> constants, Budget* memory = nullptr);
+                                        std::span<const uint32_t> constants, Budget* memory = nullptr,
+                                        std::span<const uint32_t> subgroup_sizes = {});
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }
@@ -42,6 +44,7 @@ class Executable final : public ObjectOf<Executable> {
   const std::string& format() const { return format_; }
   std::span<const uint8_t> data() const { return data_; }
   std::span<const uint32_t> constants() const { return constants_; }
+  std::span<const uint32_t> subgroup_sizes() const { return subgroup_sizes_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
   // Checks a dispatch of the function with these counts of constants and bindings. OUT_OF_RANGE: no such
   // function; INVALID_ARGUMENT: it declares other counts.
@@ -63,6 +66,7 @@ class Executable final : public ObjectOf<Executable> {
   std::vector<uint32_t> constants_;
   std::vector<ExecutableFunction> functions_;
   Charge charge_;
+  std::vector<uint32_t> subgroup_sizes_;
 };
 
 }  // namespace halyard::hal
