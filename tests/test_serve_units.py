@@ -66,7 +66,7 @@ class SocketActivation(Folder):
             bodies = []
             for _ in range(3):  # the first one begins before there is a server
                 with connect() as connection:
-                    connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     bodies.append(read_all(connection).split(b"\r\n\r\n")[-1])
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(120), 0, process.stderr.read())
