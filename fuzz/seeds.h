@@ -15,5 +15,6 @@ inline void write_seed(const std::filesystem::path& path, const std::vector<uint
 void write_captures(const std::filesystem::path& folder);
 void write_parameter_files(const std::filesystem::path& folder);
 void write_requests(const std::filesystem::path& folder);
+void write_streams(const std::filesystem::path& folder);
 
 }  // namespace halyard::fuzz

@@ -1,8 +1,13 @@
 // An arbitrary path, or an arbitrary inference request for a model with every type of the protocol. What is
-// accepted must be consistent, and its answer must be JSON.
+// accepted must be consistent, have the numbers that another parser finds there, and have an answer that is
+// JSON.
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,6 +51,109 @@ std::vector<ModelSpec> make_models() {
   return models;
 }
 
+using Document = nlohmann::json;
+
+// Whether an object has a member twice, of those that the protocol knows. Nothing is said of requests with
+// other members, which may hold what they like.
+bool has_member_twice(std::string_view json) {
+  static const std::set<std::string> known = {"id",    "inputs", "outputs",          "parameters",
+                                              "name",  "data",   "datatype",         "shape",
+                                              "binary_data_size", "binary_data", "binary_data_output"};
+  std::vector<std::set<std::string>> open;
+  bool is_twice = false, is_strange = false;
+  (void)Document::parse(json, [&](int, Document::parse_event_t event, Document& value) {
+    if (event == Document::parse_event_t::object_start) open.emplace_back();
+    if (event == Document::parse_event_t::object_end) open.pop_back();
+    if (event == Document::parse_event_t::key) {
+      const auto name = value.get<std::string>();
+      is_strange |= !known.contains(name);
+      is_twice |= !open.back().insert(name).second;
+    }
+    return true;
+  });
+  return is_twice && !is_strange;
+}
+
+void flatten(const Document& value, std::vector<const Document*>& elements) {
+  if (!value.is_array()) return elements.push_back(&value);
+  for (const Document& each : value) flatten(each, elements);
+}
+
+template <typename T>
+bool is_integer(const Document& value, const std::byte* stored) {
+  T number = 0;
+  std::memcpy(&number, stored, sizeof number);
+  if (value.is_boolean()) return number == static_cast<T>(value.get<bool>());
+  if (value.is_number_unsigned()) return std::cmp_equal(number, value.get<uint64_t>());
+  if (value.is_number_integer()) return std::cmp_equal(number, value.get<int64_t>());
+  return value.is_number_float() && static_cast<double>(number) == value.get<double>();
+}
+
+bool is_stored(const DataType& type, const Document& value, const std::byte* stored) {
+  if (type.kind != NumberKind::real) {
+    const bool is_signed = type.kind == NumberKind::signed_integer;
+    switch (type.size) {
+      case 1:
+        return is_signed ? is_integer<int8_t>(value, stored) : is_integer<uint8_t>(value, stored);
+      case 2:
+        return is_signed ? is_integer<int16_t>(value, stored) : is_integer<uint16_t>(value, stored);
+      case 4:
+        return is_signed ? is_integer<int32_t>(value, stored) : is_integer<uint32_t>(value, stored);
+      default:
+        return is_signed ? is_integer<int64_t>(value, stored) : is_integer<uint64_t>(value, stored);
+    }
+  }
+  double number = 0;
+  uint16_t half = 0;
+  float single = 0;
+  if (type.size == 2) {
+    std::memcpy(&half, stored, sizeof half);
+    number = type.name == "FP16" ? from_f16(half) : from_bf16(half);
+  } else if (type.size == 4) {
+    std::memcpy(&single, stored, sizeof single);
+    number = single;
+  } else {
+    std::memcpy(&number, stored, sizeof number);
+  }
+  if (value.is_string()) return !std::isfinite(number);
+  if (!value.is_number()) return false;
+  const auto expected = value.get<double>();
+  // Within a unit in the last place of the type.
+  const double unit = type.size == 8 ? 0x1p-52 : type.size == 4 ? 0x1p-23 : type.name == "FP16" ? 0x1p-10 : 0x1p-7;
+  const double least = type.size == 8 ? 0x1p-1074 : type.size == 4 ? 0x1p-149 : type.name == "FP16" ? 0x1p-24 : 0x1p-133;
+  return std::fabs(number - expected) <= std::max(std::fabs(expected) * unit, least);
+}
+
+// What another parser of JSON says of the same text; it takes the last of two members of one name.
+void check_values(std::string_view json, const InferRequest& request, const ModelSpec& model) {
+  if (has_member_twice(json)) halyard::fuzz::finding("a request was accepted that has a member twice");
+  const Document document = Document::parse(json);
+  const Document& inputs = document["inputs"];
+  if (inputs.size() != request.inputs.size()) halyard::fuzz::finding("other inputs than in the text");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const RequestInput& input = request.inputs[i];
+    const TensorSpec& spec = model.inputs[input.index];
+    if (inputs[i]["name"] != spec.name) halyard::fuzz::finding("an input under another name");
+    std::vector<int64_t> shape;
+    for (const Document& size : inputs[i]["shape"]) shape.push_back(size.get<int64_t>());
+    if (shape != input.shape) halyard::fuzz::finding("another shape than in the text");
+    const DataType* const type = datatype_named(inputs[i]["datatype"].get<std::string>());
+    if (!type || !is_accepted(spec.element_type, *type)) halyard::fuzz::finding("another type than in the text");
+    if (input.is_binary) {
+      if (inputs[i]["parameters"]["binary_data_size"].get<double>() != static_cast<double>(input.byte_size))
+        halyard::fuzz::finding("another size than in the text");
+      continue;
+    }
+    std::vector<const Document*> elements;
+    for (const Document& each : inputs[i]["data"]) flatten(each, elements);
+    if (elements.size() * type->size != input.data.size())
+      halyard::fuzz::finding("another number of elements than in the text");
+    for (size_t k = 0; k < elements.size(); ++k)
+      if (!is_stored(*type, *elements[k], input.data.data() + k * type->size))
+        halyard::fuzz::finding("another number than in the text");
+  }
+}
+
 void check_request(std::string_view json, const ModelSpec& model) {
   auto request = parse_infer_request(json, model);
   if (!request) {
@@ -54,7 +162,12 @@ void check_request(std::string_view json, const ModelSpec& model) {
       halyard::fuzz::finding("an error that is no JSON");
     return;
   }
-  if (!nlohmann::json::accept(json)) halyard::fuzz::finding("a request was accepted that is no JSON");
+  const std::string_view text = json.starts_with("\xEF\xBB\xBF") ? json.substr(3) : json;
+  if (nlohmann::json::accept(text)) {
+    check_values(text, *request, model);
+  } else if (!json.contains("NaN") && !json.contains("Inf")) {
+    halyard::fuzz::finding("a request was accepted that is no JSON");
+  }
   if (request->inputs.size() != model.inputs.size()) halyard::fuzz::finding("an input is missing");
   std::vector<OutputTensor> outputs;
   for (const RequestInput& input : request->inputs) {
