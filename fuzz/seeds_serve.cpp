@@ -41,9 +41,8 @@ void write_requests(const std::filesystem::path& folder) {
 }
 
 void write_streams(const std::filesystem::path& folder) {
-  const std::string json =
-      R"({"inputs":[{"name":"input0","datatype":"FP32","shape":[1],"data":[3]},)"
-      R"({"name":"input1","datatype":"FP32","shape":[1],"data":[4]}]})";
+  const std::string json = R"({"inputs":[{"name":"input0","datatype":"FP32","shape":[1],"data":[3]},)"
+                           R"({"name":"input1","datatype":"FP32","shape":[1],"data":[4]}]})";
   const std::string tensors =
       R"({"inputs":[{"name":"input0","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4}},)"
       R"({"name":"input1","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4}}]})";
@@ -72,7 +71,8 @@ void write_streams(const std::filesystem::path& folder) {
         with_length("Content-Encoding: gzip\r\n", gzip) + live,
         with_length("Content-Encoding: deflate\r\n", zlib) + live,
         post("Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", chunks(gzip)) + live,
-        with_length("Expect: 100-continue\r\n", json) + live, with_length("Connection: close\r\n", json) + live,
+        with_length("Expect: 100-continue\r\n", json) + live,
+        with_length("Connection: close\r\n", json) + live,
         with_length("Origin: http://evil.example\r\n", "12345") + live,
         std::string("GET /v2 HTTP/1.0\r\n\r\n"), std::string("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")}) {
     const std::string seed = '\7' + stream;

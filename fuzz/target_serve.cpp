@@ -121,8 +121,14 @@ bool is_stored(const DataType& type, const Document& value, const std::byte* sto
   if (!value.is_number()) return false;
   const auto expected = value.get<double>();
   // Within a unit in the last place of the type.
-  const double unit = type.size == 8 ? 0x1p-52 : type.size == 4 ? 0x1p-23 : type.name == "FP16" ? 0x1p-10 : 0x1p-7;
-  const double least = type.size == 8 ? 0x1p-1074 : type.size == 4 ? 0x1p-149 : type.name == "FP16" ? 0x1p-24 : 0x1p-133;
+  const double unit = type.size == 8        ? 0x1p-52
+                      : type.size == 4      ? 0x1p-23
+                      : type.name == "FP16" ? 0x1p-10
+                                            : 0x1p-7;
+  const double least = type.size == 8        ? 0x1p-1074
+                       : type.size == 4      ? 0x1p-149
+                       : type.name == "FP16" ? 0x1p-24
+                                             : 0x1p-133;
   return std::fabs(number - expected) <= std::max(std::fabs(expected) * unit, least);
 }
 
@@ -140,7 +146,8 @@ void check_values(std::string_view json, const InferRequest& request, const Mode
     for (const Document& size : inputs[i]["shape"]) shape.push_back(size.get<int64_t>());
     if (shape != input.shape) halyard::fuzz::finding("another shape than in the text");
     const DataType* const type = datatype_named(inputs[i]["datatype"].get<std::string>());
-    if (!type || !is_accepted(spec.element_type, *type)) halyard::fuzz::finding("another type than in the text");
+    if (!type || !is_accepted(spec.element_type, *type))
+      halyard::fuzz::finding("another type than in the text");
     if (input.is_binary) {
       if (inputs[i]["parameters"]["binary_data_size"].get<double>() != static_cast<double>(input.byte_size))
         halyard::fuzz::finding("another size than in the text");
@@ -221,8 +228,8 @@ std::vector<Member> members_of(std::string_view text) {
 
 }  // namespace
 
-// Now and then a member stands twice, or elsewhere, or has the type of another tensor: bytes alone rarely make
-// that.
+// Now and then a member stands twice, or elsewhere, or has the type of another tensor: bytes alone rarely
+// make that.
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   constexpr unsigned kOneOf = 4;
   if (size == 0 || seed % kOneOf != 0) return LLVMFuzzerMutate(data, size, max_size);
