@@ -26,6 +26,12 @@ if(NOT HALYARD_JSON_INCLUDE)
   list(APPEND missing nlohmann-json3-dev)
 endif()
 
+# Compressed requests of vm-serve.
+find_package(ZLIB QUIET)
+if(NOT TARGET ZLIB::ZLIB)
+  list(APPEND missing zlib1g-dev)
+endif()
+
 find_path(HALYARD_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
 if(NOT HALYARD_FLATBUFFERS_INCLUDE)
   list(APPEND missing libflatbuffers-dev)

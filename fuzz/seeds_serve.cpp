@@ -1,4 +1,6 @@
-// Inference requests, each behind the byte that chooses a model, and paths.
+// Inference requests, each behind the byte that chooses a model, and paths; and streams of requests, each
+// behind the byte that says how it is cut.
+#include <charconv>
 #include <string>
 
 #include "seeds.h"
@@ -36,6 +38,46 @@ void write_requests(const std::filesystem::path& folder) {
   for (const char* path :
        {"/", "/v2", "/v2/health/live", "/v2/models/m%2e/versions/1/infer", "http://h/v2/models/m/ready?x"})
     write(15, path);
+}
+
+void write_streams(const std::filesystem::path& folder) {
+  const std::string json = R"({"inputs":[{"name":"input0","datatype":"FP32","shape":[1],"data":[3]},)"
+                           R"({"name":"input1","datatype":"FP32","shape":[1],"data":[4]}]})";
+  const std::string tensors =
+      R"({"inputs":[{"name":"input0","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4}},)"
+      R"({"name":"input1","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4}}]})";
+  const auto post = [](const std::string& lines, const std::string& body) {
+    return "POST /v2/models/m/infer HTTP/1.1\r\nHost: localhost\r\n" + lines + "\r\n" + body;
+  };
+  const auto with_length = [&](const std::string& lines, const std::string& body) {
+    return post("Content-Length: " + std::to_string(body.size()) + "\r\n" + lines, body);
+  };
+  const auto chunks = [](const std::string& body) {
+    char size[17];
+    const auto end = std::to_chars(size, size + sizeof size, body.size(), 16).ptr;
+    return std::string(size, end) + "\r\n" + body + "\r\n0\r\n\r\n";
+  };
+  const std::string live = "GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  const std::string header = "Inference-Header-Content-Length: " + std::to_string(tensors.size()) + "\r\n";
+  const std::string binary = tensors + std::string(8, '\0');
+  // "{}" in the formats of gzip and zlib, stored.
+  const std::string gzip("\x1f\x8b\x08\0\0\0\0\0\0\3\xab\xae\5\0\x43\xbf\xa6\xa3\2\0\0\0", 22);
+  const std::string zlib("\x78\x9c\xab\xae\5\0\1\x75\0\xf9", 10);
+  int number = 0;
+  for (const std::string& stream :
+       {live + live, with_length("", json) + live, with_length(header, binary) + live,
+        post("Transfer-Encoding: chunked\r\n", chunks(json)) + live,
+        post("Transfer-Encoding: chunked\r\n" + header, chunks(binary)) + live,
+        with_length("Content-Encoding: gzip\r\n", gzip) + live,
+        with_length("Content-Encoding: deflate\r\n", zlib) + live,
+        post("Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", chunks(gzip)) + live,
+        with_length("Expect: 100-continue\r\n", json) + live,
+        with_length("Connection: close\r\n", json) + live,
+        with_length("Origin: http://evil.example\r\n", "12345") + live,
+        std::string("GET /v2 HTTP/1.0\r\n\r\n"), std::string("GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")}) {
+    const std::string seed = '\7' + stream;
+    write_seed(folder / std::to_string(number++), seed.data(), seed.size());
+  }
 }
 
 }  // namespace halyard::fuzz

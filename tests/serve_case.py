@@ -60,7 +60,7 @@ def read_all(connection):
 
 def post(body, path="/v2/models/mul/infer", headers=""):
     body = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body
+    return f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body
 
 
 class Folder(unittest.TestCase):

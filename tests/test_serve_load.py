@@ -109,10 +109,10 @@ class Limits(Folder):
         with start(f"--model=mul={MUL}", "--max_body=1KB", "--max_request_memory=1MiB") as server:
             self.assertEqual(server.infer("mul", **mul([1] * 50, [1] * 50))[0], 200)
             self.assertEqual(server.infer("mul", **mul([1] * 500, [1] * 500))[0], 413)
-            self.assertTrue(raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999999\r\n\r\n")
+            self.assertTrue(raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999\r\n\r\n")
                             .startswith(b"HTTP/1.1 413"))
             chunk = b"400\r\n" + b" " * 1024 + b"\r\n"
-            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + 100 * chunk)
+            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + 100 * chunk)
             self.assertTrue(answer.startswith(b"HTTP/1.1 413"), answer)
 
     def test_memory_for_requests(self):
@@ -125,7 +125,7 @@ class Limits(Folder):
         with start(f"--model=mul={MUL}", "--max_request_memory=1MiB") as server:
             body = json.dumps(mul([1] * 50, [1] * 50)).encode()
             chunks = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
-            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+            answer = raw(server, b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
             self.assertTrue(answer.startswith(b"HTTP/1.1 200"), answer[:200])
 
     def test_memory_of_a_model(self):

@@ -230,7 +230,7 @@ class Protocol(Folder):
         self.assertEqual(answers.count(b"Connection: keep-alive\r\n"), 2, answers)
 
     def test_pipelined_requests_are_answered_in_order(self):
-        requests = b"".join(post(mul([i], [3], id=str(i))) + b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n" for i in range(30))
+        requests = b"".join(post(mul([i], [3], id=str(i))) + b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n" for i in range(30))
         answers = raw(self.server, requests).decode()
         ids = [json.loads(line)["id"] for line in answers.splitlines() if '"outputs"' in line for line in [line[:line.rindex("]}") + 2]]]
         self.assertEqual(ids, [str(i) for i in range(30)])
@@ -242,14 +242,14 @@ class Protocol(Folder):
 
         body = json.dumps(mul([1, 2], [3, 4])).encode()
         for size in (1, 7, 1000):
-            request = b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(body, size)
-            answer = raw(self.server, request + b"GET /v2/health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            request = b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks(body, size)
+            answer = raw(self.server, request + b"GET /v2/health/live HTTP/1.1\r\nHost: localhost\r\n\r\n")
             self.assertIn(b'"data":[3,8]', answer, size)
             self.assertTrue(answer.endswith(b'{"live":true}\n'))
         body, headers = binary_mul([1, 2], [3, 4])
         for size in (1, 100, 1000):
             for extra, status in ((b"", b"200"), (b"x", b"400")):
-                request = (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+                request = (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
                            b"Inference-Header-Content-Length: %s\r\n\r\n" % headers["Inference-Header-Content-Length"].encode())
                 answer = raw(self.server, request + chunks(body + extra, size))
                 self.assertTrue(answer.startswith(b"HTTP/1.1 " + status), answer)
@@ -272,15 +272,16 @@ class Protocol(Folder):
     def test_malformed_http(self):
         for data, status in ((b"\r\n\r\n", None), (b"GET\r\n\r\n", b"400"), (b"GET / HTTP/3.0\r\n\r\n", b"505"),
                              (b"GET /v2 HTTP/1.1\r\n\r\n", b"400"), (b"GET /v2 HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"400"),
-                             (b"GET / HTTP/1.1\r\nHost: x\r\nA B: c\r\n\r\n", b"400"), (b"GET /\x00 HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
-                             (b"GET /v2/models/%zz HTTP/1.1\r\nHost: x\r\n\r\n", b"400"),
-                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"400"),
-                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
-                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                             (b"GET / HTTP/1.1\r\nHost: localhost\r\nA B: c\r\n\r\n", b"400"), (b"GET /\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+                             (b"GET /v2/models/%zz HTTP/1.1\r\nHost: localhost\r\n\r\n", b"400"),
+                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n", b"400"),
+                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"400"),
+                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                               b"400"),
-                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
-                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"415"),
-                             (b"GET /v2 HTTP/1.1\r\nHost: x\r\nLong: " + b"x" * 20000 + b"\r\n\r\n", b"431")):
+                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", b"400"),
+                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: br\r\nContent-Length: 2\r\n\r\n{}", b"415"),
+                             (b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\n{}", b"400"),
+                             (b"GET /v2 HTTP/1.1\r\nHost: localhost\r\nLong: " + b"x" * 20000 + b"\r\n\r\n", b"431")):
             answer = raw(self.server, data)
             if status is not None:
                 self.assertTrue(answer.startswith(b"HTTP/1.1 " + status), (data[:80], answer[:200]))

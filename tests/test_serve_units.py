@@ -55,6 +55,20 @@ class Units(Folder):
             self.assertEqual(server.stop(), 0)
 
 
+class Limits(unittest.TestCase):
+    def test_memory_is_limited_wherever_it_is_deployed(self):
+        """And leaves room for what --max_request_memory lets requests have."""
+        examples = os.path.join(vmrun.SOURCE, "examples", "serving")
+        for path, limit in ((UNITS[0], r"(?m)^MemoryMax=(\d+)G$"), (os.path.join(examples, "deployment.yaml"), r"limits: {.*memory: (\d+)Gi"),
+                            (os.path.join(examples, "kserve.yaml"), r"limits: {.*memory: (\d+)Gi")):
+            with open(path) as file:
+                text = file.read()
+            found = re.search(limit, text)
+            self.assertTrue(found, path)
+            flag = re.search(r"--max_request_memory=(\d+)MiB", text)
+            self.assertGreaterEqual(int(found[1]) << 10, 2 * (int(flag[1]) if flag else 1024), path)
+
+
 @unittest.skipUnless(shutil.which("systemd-socket-activate"), "systemd-socket-activate is not installed")
 class SocketActivation(Folder):
     def activated(self, address, connect):
@@ -66,7 +80,7 @@ class SocketActivation(Folder):
             bodies = []
             for _ in range(3):  # the first one begins before there is a server
                 with connect() as connection:
-                    connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                    connection.sendall(b"GET /v2/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
                     bodies.append(read_all(connection).split(b"\r\n\r\n")[-1])
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(120), 0, process.stderr.read())

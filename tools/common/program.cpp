@@ -255,11 +255,13 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
 }
 
 Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
-  return of(flags, program, flags[flag::parameters]);
+  const auto limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
+  return of(flags, program, flags[flag::parameters], limit);
 }
 
 Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(
-    const Flags& flags, const Program& program, const std::vector<std::string>& parameter_files) {
+    const Flags& flags, const Program& program, const std::vector<std::string>& parameter_files,
+    std::chrono::nanoseconds limit) {
   auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
   for (const auto& device : program.devices) made->devices_.push_back(device.get());
   for (const std::string& parameters : parameter_files) {
@@ -293,7 +295,6 @@ Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(
   options.trace_user = program.waiting.get();
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
   options.max_memory = TOOL_TRY(flags[flag::max_memory]).value_or(0);
-  const auto limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
   options.max_time_ns = static_cast<uint64_t>(limit.count());
   made->capture_ = flags[flag::capture];
   if (flags.has(flag::capture)) options.capture_path = made->capture_.c_str();

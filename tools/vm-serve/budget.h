@@ -1,5 +1,5 @@
-// Memory for requests, reserved before it is allocated, so that no number of clients makes the process grow
-// beyond its limit.
+// Memory for requests and their answers, reserved before it is allocated, so that no number of clients makes
+// the process grow beyond its limit.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class Budget {
   std::atomic<int64_t>& used_;
 };
 
-// What one request has reserved. One thread.
+// What one request, or its answer, has reserved. One thread.
 class Reservation {
  public:
   Reservation() = default;
@@ -53,6 +53,12 @@ class Reservation {
     size_ += size;
     return true;
   }
+  void give_back(uint64_t size) {
+    if (size == 0) return;
+    budget_->release(size);
+    size_ -= size;
+  }
+  uint64_t size() const { return size_; }
 
  private:
   Budget* budget_ = nullptr;

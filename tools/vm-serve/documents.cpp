@@ -100,6 +100,23 @@ void append_elements(std::string& text, const DataType& type, std::span<const st
   }
 }
 
+// Characters of an element at most, with its comma.
+uint64_t most_text(const DataType& type) {
+  if (type.kind == NumberKind::boolean) return sizeof("false,") - 1;
+  if (type.kind == NumberKind::real)
+    return (type.size == 8 ? sizeof("-2.2250738585072014e-308,") : sizeof("-1.17549435e-38,")) - 1;
+  switch (type.size) {
+    case 1:
+      return sizeof("-128,") - 1;
+    case 2:
+      return sizeof("-32768,") - 1;
+    case 4:
+      return sizeof("-2147483648,") - 1;
+    default:
+      return sizeof("-9223372036854775808,") - 1;
+  }
+}
+
 void append_shape(std::string& text, std::span<const int64_t> shape) {
   text += '[';
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -171,12 +188,22 @@ std::string model_document(const ModelSpec& model, std::span<const std::string> 
   return text + "}\n";
 }
 
+uint64_t infer_document_bound(const ModelSpec& model, const std::optional<std::string>& id,
+                              std::span<const OutputTensor> outputs) {
+  constexpr uint64_t kFrame = 256, kEscaped = 6, kDigits = 21;
+  uint64_t size = kFrame + kEscaped * (model.name.size() + model.version.size() + (id ? id->size() : 0));
+  for (const OutputTensor& output : outputs) {
+    size += kFrame + kEscaped * output.spec->name.size() + kDigits * output.shape.size();
+    if (!output.is_binary)
+      size += output.bytes.size() / output.spec->type->size * most_text(*output.spec->type);
+  }
+  return size;
+}
+
 std::string infer_document(const ModelSpec& model, const std::optional<std::string>& id,
                            std::span<const OutputTensor> outputs) {
-  size_t size = 256;
-  for (const OutputTensor& output : outputs) size += 128 + (output.is_binary ? 0 : 4 * output.bytes.size());
   std::string text;
-  text.reserve(size);
+  text.reserve(infer_document_bound(model, id, outputs));  // pages that stay empty take no memory
   text += R"({"model_name":)" + json_string(model.name) + R"(,"model_version":)" + json_string(model.version);
   if (id) text += R"(,"id":)" + json_string(*id);
   text += R"(,"outputs":[)";

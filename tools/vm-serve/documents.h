@@ -33,6 +33,9 @@ struct OutputTensor {
 };
 std::string infer_document(const ModelSpec& model, const std::optional<std::string>& id,
                            std::span<const OutputTensor> outputs);
+// The most bytes that infer_document() makes of these.
+uint64_t infer_document_bound(const ModelSpec& model, const std::optional<std::string>& id,
+                              std::span<const OutputTensor> outputs);
 
 // A JSON string with its quotes.
 std::string json_string(std::string_view text);

@@ -1,10 +1,13 @@
 // A handler of JSON events that follows the places of an inference request. Elements of tensors are converted
-// as they are read if the data type stands before them, as it usually does, and else at the end of the input.
+// as they are read if type and shape stand before them, as they usually do. Otherwise the text is read twice:
+// the first time says what the elements are, and the second stores them.
 #include "infer_request.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bitset>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -96,9 +99,12 @@ bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
       store(target, number);
       return true;
     case 4: {
-      // Beyond the largest float the conversion is undefined; what would be rounded to infinity is an error.
-      if (is_finite && std::fabs(number) > std::numeric_limits<float>::max()) return false;
-      store(target, static_cast<float>(number));
+      // What is nearer to the largest float than to the next power of two is the largest float: its own text
+      // (3.4028235e+38) is beyond it. The conversion of such numbers is undefined.
+      constexpr double kLargest = std::numeric_limits<float>::max();
+      constexpr double kTooLarge = 0x1.ffffffp127;
+      if (is_finite && std::fabs(number) >= kTooLarge) return false;
+      store(target, static_cast<float>(is_finite ? std::clamp(number, -kLargest, kLargest) : number));
       return true;
     }
     default: {
@@ -152,6 +158,29 @@ bool store_element(const DataType& type, const Scalar& value, std::byte* target)
   return false;
 }
 
+// A float that JSON has no number for, as a string: "NaN", "Infinity" and "inf", with a sign or without, in
+// upper or lower case.
+std::optional<double> non_finite(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  if (is_negative || text.starts_with('+')) text.remove_prefix(1);
+  const auto is = [&](std::string_view name) {
+    return std::ranges::equal(text, name, [](char one, char two) {
+      return (one >= 'A' && one <= 'Z' ? one - 'A' + 'a' : one) == two;
+    });
+  };
+  const double sign = is_negative ? -1 : 1;
+  if (is("nan")) return std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
+  if (is("inf") || is("infinity")) return sign * std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+// The members that the protocol gives a meaning, by where they stand. Each may stand once.
+constexpr std::string_view kMembers[] = {
+    "id",         "inputs",   "outputs", "parameters",         "name",
+    "data",       "datatype", "shape",   "binary_data_output", "binary_data_size",
+    "binary_data"};
+using Members = std::bitset<std::size(kMembers)>;
+
 std::string names_of(const std::vector<TensorSpec>& tensors) {
   std::string names;
   for (const TensorSpec& tensor : tensors) names += (names.empty() ? "'" : ", '") + tensor.name + "'";
@@ -173,9 +202,22 @@ enum class Place {
   output_parameters,
 };
 
+// What the first reading has found out about an input whose elements stand before their type or shape.
+struct Found {
+  const DataType* type = nullptr;
+  std::vector<int64_t> shape;
+  bool has_memory = false;  // reserved by the first reading
+};
+
 class Reader {
  public:
-  Reader(const ModelSpec& model, size_t json_size) : model_(model), json_size_(json_size) {}
+  // `found`: what is known of each input of the request, in its order; null at the first reading.
+  Reader(const ModelSpec& model, size_t json_size, const Reserve& reserve, const std::vector<Found>* found)
+      : model_(model), json_size_(json_size), reserve_(reserve), found_before_(found) {}
+
+  // After a reading: whether elements were left out because their type or shape came later.
+  bool has_left_out() const { return !failure_ && has_left_out_; }
+  std::vector<Found> take_found() { return std::move(found_); }
 
   Result<InferRequest> finish() {
     if (failure_) return std::unexpected(*std::move(failure_));
@@ -223,23 +265,15 @@ class Reader {
         if (key_ == "name") name_ = std::move(value);
         return true;
       case Place::data: {
-        double number = 0;
-        if (value == "NaN") {
-          number = std::numeric_limits<double>::quiet_NaN();
-        } else if (value == "Infinity") {
-          number = std::numeric_limits<double>::infinity();
-        } else if (value == "-Infinity") {
-          number = -std::numeric_limits<double>::infinity();
-        } else {
-          return wrong(
-              "'data' of input '{}' has a string; expected numbers, or \"NaN\", \"Infinity\" and "
-              "\"-Infinity\" for floats",
-              name_);
-        }
-        return element(Scalar::of(number));
+        if (const auto number = non_finite(value)) return element(Scalar::of(*number));
+        return wrong(
+            "'data' of input '{}' has a string; expected numbers, or \"NaN\", \"Infinity\" and "
+            "\"-Infinity\" for floats",
+            name_);
       }
       default:
-        return is_in_parameters() || unexpected_value("a string");
+        if (is_in_parameters()) return text_parameter();
+        return unexpected_value("a string");
     }
   }
 
@@ -263,11 +297,18 @@ class Reader {
       case Place::output:
         return key_ == "parameters" ? enter(Place::output_parameters) : known_or_skip("an object");
       default:
-        return is_in_parameters() ? skip_deeper() : unexpected_value("an object");
+        return is_in_parameters() ? known_or_skip("an object") : unexpected_value("an object");
     }
   }
   bool key(std::string& name) {
-    if (skip_depth_ == 0) key_ = std::move(name);
+    if (skip_depth_ > 0) return true;
+    key_ = std::move(name);
+    const auto* const known = std::ranges::find(kMembers, key_);
+    if (known == std::end(kMembers)) return true;
+    Members& seen = seen_[static_cast<size_t>(place_)];
+    const auto index = static_cast<size_t>(known - std::begin(kMembers));
+    if (seen.test(index)) return wrong("{} has '{}' twice", owner(), key_);
+    seen.set(index);
     return true;
   }
   bool end_object() {
@@ -301,23 +342,23 @@ class Reader {
         return wrong("the request is an array; expected an object with the member 'inputs'");
       case Place::request:
         if (key_ == "inputs") {
-          if (std::exchange(has_inputs_, true)) return wrong("the request has 'inputs' twice");
+          has_inputs_ = true;
           return enter(Place::inputs);
         }
         if (key_ == "outputs") {
-          if (std::exchange(has_outputs_, true)) return wrong("the request has 'outputs' twice");
+          has_outputs_ = true;
           return enter(Place::outputs);
         }
         return known_or_skip("an array");
       case Place::input:
         if (key_ == "shape") {
-          if (std::exchange(has_shape_, true)) return wrong("an input has 'shape' twice");
+          has_shape_ = true;
           return enter(Place::shape);
         }
         if (key_ == "data") {
-          if (std::exchange(has_data_, true)) return wrong("an input has 'data' twice");
+          has_data_ = true;
           data_depth_ = 0;
-          return enter(Place::data);
+          return enter(Place::data) && begin_data();
         }
         return known_or_skip("an array");
       case Place::data:
@@ -326,7 +367,7 @@ class Reader {
       case Place::output:
         return known_or_skip("an array");
       default:
-        return is_in_parameters() ? skip_deeper() : unexpected_value("an array");
+        return is_in_parameters() ? known_or_skip("an array") : unexpected_value("an array");
     }
   }
   bool end_array() {
@@ -369,8 +410,24 @@ class Reader {
   bool skips() const { return skip_depth_ > 0; }
   bool skip_deeper() { return ++skip_depth_, true; }
   bool enter(Place place) {
+    // An object begins where its owner names it; going back to an owner keeps what it has.
+    if (place > place_) seen_[static_cast<size_t>(place)].reset();
     place_ = place;
     return true;
+  }
+  std::string_view owner() const {
+    switch (place_) {
+      case Place::input:
+        return "an input";
+      case Place::output:
+        return "an output";
+      case Place::request_parameters:
+      case Place::input_parameters:
+      case Place::output_parameters:
+        return "an object 'parameters'";
+      default:
+        return "the request";
+    }
   }
   bool is_in_parameters() const {
     return place_ == Place::request_parameters || place_ == Place::input_parameters ||
@@ -394,12 +451,21 @@ class Reader {
   }
   // A structured member of an object: known ones must have another type.
   bool known_or_skip(std::string_view found) {
-    const bool is_known = place_ == Place::request
+    const bool is_known = is_in_parameters() ? is_parameter_of_place()
+                          : place_ == Place::request
                               ? key_ == "id" || key_ == "inputs" || key_ == "outputs" || key_ == "parameters"
                               : key_ == "name" || key_ == "datatype" || key_ == "shape" || key_ == "data" ||
                                     key_ == "parameters";
     if (is_known) return wrong("'{}' is {}, which the protocol does not allow", key_, found);
     return skip_deeper();
+  }
+  bool is_parameter_of_place() const {
+    return key_ == (place_ == Place::request_parameters ? "binary_data_output"
+                    : place_ == Place::input_parameters ? "binary_data_size"
+                                                        : "binary_data");
+  }
+  bool text_parameter() {
+    return !is_parameter_of_place() || wrong("'{}' is a string, which the protocol does not allow", key_);
   }
 
   bool scalar(const Scalar& value) {
@@ -455,8 +521,8 @@ class Reader {
     name_.clear();
     type_ = nullptr;
     has_shape_ = has_data_ = false;
+    is_left_out_ = false;
     binary_size_.reset();
-    pending_.clear();
   }
   bool set_datatype(std::string_view name) {
     type_ = datatype_named(name);
@@ -466,21 +532,43 @@ class Reader {
     return wrong("input '{}' has the datatype '{}'; this server has {}", name_, name, known);
   }
 
-  // Memory grows with what is read, not with what the shape promises.
+  // Memory for the elements: as many as the shape says, but no more than can stand in the text.
+  bool begin_data() {
+    elements_ = 0;
+    const Found* before = found_before_ ? &(*found_before_)[request_.inputs.size()] : nullptr;
+    data_type_ = before ? before->type : has_shape_ ? type_ : nullptr;
+    is_left_out_ = !data_type_;
+    has_left_out_ |= is_left_out_;
+    if (is_left_out_) return true;
+    const auto count = element_count(before ? before->shape : input_.shape, data_type_->size);
+    if (!count)
+      return wrong("input '{}' has the shape {}, which is too large", name_, shape_text(input_.shape));
+    most_elements_ = std::min<uint64_t>(*count, json_size_ / 2 + 1);
+    const uint64_t size = most_elements_ * data_type_->size;
+    if (reserve_ && !(before && before->has_memory) && !reserve_(size)) {
+      failure_ = Failure{HALYARD_UNAVAILABLE,
+                         "the server holds as many bytes of requests and answers as it may; try again"};
+      return false;
+    }
+    return input_.data.reserve(size) || out_of_memory();
+  }
+
   bool element(const Scalar& value) {
-    if (!type_) {
-      pending_.push_back(value);
-      return true;
-    }
+    if (is_left_out_) return true;
+    if (elements_ == most_elements_)
+      return wrong("'data' of input '{}' has more than the {} elements of its shape", name_, most_elements_);
     const size_t end = input_.data.size();
-    if (end == 0 && has_shape_) {
-      const auto count = element_count(input_.shape, type_->size);
-      if (count && !input_.data.reserve(std::min<uint64_t>(*count, json_size_ / 2 + 1) * type_->size))
-        return out_of_memory();
+    if (!input_.data.resize(end + data_type_->size)) return out_of_memory();
+    if (!store_element(*data_type_, value, input_.data.data() + end)) {
+      if (value.kind == Scalar::Kind::null && data_type_->kind == NumberKind::real)
+        return wrong(
+            "element {} of input '{}' is null; write \"NaN\", \"Infinity\" or \"-Infinity\" for a float that "
+            "is no number",
+            elements_, name_);
+      return wrong("element {} of input '{}' is no {}", elements_, name_, data_type_->name);
     }
-    if (!input_.data.resize(end + type_->size)) return out_of_memory();
-    if (store_element(*type_, value, input_.data.data() + end)) return true;
-    return wrong("element {} of input '{}' is no {}", end / type_->size, name_, type_->name);
+    ++elements_;
+    return true;
   }
 
   bool end_input() {
@@ -504,9 +592,6 @@ class Reader {
     if (!count)
       return wrong("input '{}' has the shape {}, which is too large", name_, shape_text(input_.shape));
     input_.byte_size = *count * type_->size;
-    for (const Scalar& value : pending_)
-      if (!element(value)) return false;
-    pending_ = {};
     if (has_data_ && binary_size_)
       return wrong("input '{}' has both 'data' and 'binary_data_size'; expected one of them", name_);
     if (binary_size_) {
@@ -516,10 +601,11 @@ class Reader {
       input_.is_binary = true;
     } else if (!has_data_) {
       return wrong("input '{}' has neither 'data' nor the parameter 'binary_data_size'", name_);
-    } else if (input_.data.size() != input_.byte_size) {
+    } else if (!is_left_out_ && input_.data.size() != input_.byte_size) {
       return wrong("'data' of input '{}' has {} elements; its shape {} has {}", name_,
                    input_.data.size() / type_->size, shape_text(input_.shape), *count);
     }
+    if (!found_before_) found_.push_back({type_, input_.shape, has_data_ && !is_left_out_});
     request_.inputs.push_back(std::move(input_));
     input_ = RequestInput();
     return true;
@@ -540,12 +626,17 @@ class Reader {
 
   const ModelSpec& model_;
   const size_t json_size_;
+  const Reserve& reserve_;
+  const std::vector<Found>* const found_before_;
+  std::vector<Found> found_;
+  bool has_left_out_ = false;
   InferRequest request_;
   std::optional<Failure> failure_;
   Place place_ = Place::outside;
   int depth_ = 0;
   int skip_depth_ = 0;
   std::string key_;
+  std::array<Members, static_cast<size_t>(Place::output_parameters) + 1> seen_;  // members of open objects
   bool has_inputs_ = false;
   bool has_outputs_ = false;
   bool binary_output_ = false;
@@ -560,7 +651,11 @@ class Reader {
   int data_depth_ = 0;
   std::optional<uint64_t> binary_size_;
   std::optional<bool> binary_;
-  std::vector<Scalar> pending_;  // data that came before the data type
+  // Its data.
+  const DataType* data_type_ = nullptr;
+  bool is_left_out_ = false;
+  uint64_t elements_ = 0;
+  uint64_t most_elements_ = 0;
 };
 
 }  // namespace
@@ -572,11 +667,18 @@ uint64_t InferRequest::binary_size() const {
   return size;
 }
 
-Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model) {
-  Reader reader(model, json.size());
+Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model,
+                                         const Reserve& reserve) {
   try {
-    JsonReader(json, reader).run();
-    return reader.finish();
+    Reader first(model, json.size(), reserve, nullptr);
+    JsonReader(json, first).run();
+    if (!first.has_left_out()) return first.finish();
+    // Whatever the first reading has stored goes before the second.
+    const std::vector<Found> found = first.take_found();
+    if (auto checked = first.finish(); !checked) return checked;
+    Reader second(model, json.size(), reserve, &found);
+    JsonReader(json, second).run();
+    return second.finish();
   } catch (const std::bad_alloc&) {
     return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for the request");
   }

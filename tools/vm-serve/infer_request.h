@@ -3,6 +3,7 @@
 // text.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -34,11 +35,15 @@ struct InferRequest {
   uint64_t binary_size() const;  // bytes of all binary tensors; saturates
 };
 
-// Reads and checks a request for a model. The members of objects may come in any order; unknown ones are
-// ignored, as the protocol says. No memory is reserved because of a number in the request: data that stand in
-// the JSON object take at most eight times its size, binary tensors are only announced. INVALID_ARGUMENT:
-// malformed JSON, with its place, or a request that does not fit the model; RESOURCE_EXHAUSTED: out of
-// memory.
-Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model);
+// Asked before memory is taken for so many bytes of tensors. False: there is none.
+using Reserve = std::function<bool(uint64_t bytes)>;
+
+// Reads and checks a request for a model. The members of objects may come in any order, each of them once;
+// unknown ones are ignored, as the protocol says. Memory is taken for the elements that stand in the JSON
+// object, at most eight bytes for two of text, whatever the order is; binary tensors are only announced.
+// INVALID_ARGUMENT: malformed JSON, with its place, or a request that does not fit the model; UNAVAILABLE:
+// `reserve` has refused; RESOURCE_EXHAUSTED: out of memory.
+Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model,
+                                         const Reserve& reserve = {});
 
 }  // namespace halyard::tools::serve

@@ -1,5 +1,6 @@
 // Reads JSON (RFC 8259) from memory with Boost.JSON's parser and reports what it finds, as it goes: nothing
-// is built, and strings share one buffer.
+// is built, and strings share one buffer. Beyond the standard it takes NaN, Infinity, Inf, -Infinity and -Inf
+// as values, as the JSON libraries of Python and C++ write floats that are no numbers.
 #pragma once
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -8,6 +9,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -19,8 +22,10 @@ namespace halyard::tools::serve {
 //   bool null(), boolean(bool)
 //   bool number_unsigned(uint64_t)      whole numbers without a sign
 //   bool number_integer(int64_t)        negative ones
-//   bool number_float(double)           all others, -0, and whole numbers that 64 bits cannot hold
-//   bool string(std::string&), key(std::string&)     UTF-8; may be moved from
+//   bool number_float(double)           all others, -0, NaN, infinities, and whole numbers that 64 bits
+//   cannot
+//                                       hold
+//   bool string(std::string&), key(std::string&)     UTF-8, up to 1 MiB; may be moved from
 //   bool start_object(), end_object(), start_array(), end_array()
 //   bool parse_error(size_t position, std::string_view why)    the text is no JSON there: its result is
 //   run()'s
@@ -36,15 +41,30 @@ class JsonReader {
     const size_t begin = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
     const std::string_view text = text_.substr(begin);
     Error error;
-    const size_t size = parser_.write_some(false, text.data(), text.size(), error);
-    if (!error && size < text.size()) error = boost::json::error::extra_data;
+    size_t done = 0;
+    for (Literals literals(text); !error;) {
+      const auto literal = literals.next();
+      const std::string_view piece =
+          text.substr(done, literal ? literal->begin - done : std::string_view::npos);
+      const size_t size = parser_.write_some(literal.has_value(), piece.data(), piece.size(), error);
+      done += size;
+      if (!error && size < piece.size()) error = boost::json::error::extra_data;
+      if (error || !literal) break;
+      // The parser sees a string there: its rules say whether a value may stand in this place.
+      constexpr std::string_view kStandIn = "\"\"";
+      parser_.handler().literal(literal->value);
+      parser_.write_some(true, kStandIn.data(), kStandIn.size(), error);
+      parser_.handler().literal(std::nullopt);
+      if (!error) done = literal->end;
+    }
     if (!error) return true;
-    return error != kEnded && events_.parse_error(begin + size, error.message());
+    return error != kEnded && events_.parse_error(begin + done, error.message());
   }
 
  private:
   using Error = boost::json::error_code;
   using Text = boost::json::string_view;
+  static constexpr size_t kMostText = 1 << 20;  // bytes of a string or key
   static constexpr auto kEnded = boost::system::errc::operation_canceled;
 
   static boost::json::parse_options options() {
@@ -53,15 +73,74 @@ class JsonReader {
     return options;
   }
 
+  // Finds the literals that JSON has not, where a value may begin: behind '[', ',' or ':', outside of
+  // strings.
+  class Literals {
+   public:
+    struct Literal {
+      size_t begin, end;
+      double value;
+    };
+
+    explicit Literals(std::string_view text)
+        : text_(text), is_over_(!text.contains("NaN") && !text.contains("Inf")) {}
+
+    std::optional<Literal> next() {
+      while (!is_over_ && at_ < text_.size()) {
+        const char c = text_[at_];
+        if (is_in_string_) {
+          at_ += c == '\\' ? 2 : 1;
+          if (c == '"') is_in_string_ = false;
+          continue;
+        }
+        if (may_begin_)
+          if (const auto found = literal_at(at_)) return at_ = found->end, found;
+        const bool is_blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
+        if (!is_blank) may_begin_ = c == '[' || c == ',' || c == ':';
+        is_in_string_ = c == '"';
+        ++at_;
+      }
+      return std::nullopt;
+    }
+
+   private:
+    std::optional<Literal> literal_at(size_t begin) {
+      struct Name {
+        std::string_view text;
+        double value;
+      };
+      constexpr double kInfinity = std::numeric_limits<double>::infinity();
+      static constexpr Name kNames[] = {{"NaN", std::numeric_limits<double>::quiet_NaN()},
+                                        {"Infinity", kInfinity},
+                                        {"-Infinity", -kInfinity},
+                                        {"Inf", kInfinity},
+                                        {"-Inf", -kInfinity}};
+      for (const Name& name : kNames) {
+        if (!text_.substr(begin).starts_with(name.text)) continue;
+        may_begin_ = false;
+        return Literal{begin, begin + name.text.size(), name.value};
+      }
+      return std::nullopt;
+    }
+
+    const std::string_view text_;
+    const bool is_over_;  // there is none
+    size_t at_ = 0;
+    bool is_in_string_ = false;
+    bool may_begin_ = false;
+  };
+
   // The functions that Boost.JSON calls.
   class Handler {
    public:
     static constexpr size_t max_object_size = SIZE_MAX;
     static constexpr size_t max_array_size = SIZE_MAX;
-    static constexpr size_t max_key_size = SIZE_MAX;
-    static constexpr size_t max_string_size = SIZE_MAX;
+    static constexpr size_t max_key_size = kMostText;
+    static constexpr size_t max_string_size = kMostText;
 
     explicit Handler(Events& events) : events_(events) {}
+    // What the next string stands for.
+    void literal(std::optional<double> value) { literal_ = value; }
 
     bool on_document_begin(Error&) { return true; }
     bool on_document_end(Error&) { return true; }
@@ -70,9 +149,16 @@ class JsonReader {
     bool on_array_begin(Error& error) { return go_on(events_.start_array(), error); }
     bool on_array_end(size_t, Error& error) { return go_on(events_.end_array(), error); }
     bool on_key_part(Text part, size_t, Error&) { return add(part); }
-    bool on_key(Text last, size_t, Error& error) { return end(last, &Events::key, error); }
+    bool on_key(Text last, size_t, Error& error) {
+      if (!literal_) return end(last, &Events::key, error);
+      error = boost::json::error::syntax;
+      return false;
+    }
     bool on_string_part(Text part, size_t, Error&) { return add(part); }
-    bool on_string(Text last, size_t, Error& error) { return end(last, &Events::string, error); }
+    bool on_string(Text last, size_t, Error& error) {
+      if (literal_) return go_on(events_.number_float(*literal_), error);
+      return end(last, &Events::string, error);
+    }
     bool on_number_part(Text, Error&) { return true; }  // of texts in several pieces
     bool on_int64(int64_t number, Text text, Error& error) {
       if (number > 0) return go_on(events_.number_unsigned(static_cast<uint64_t>(number)), error);
@@ -115,6 +201,7 @@ class JsonReader {
 
     Events& events_;
     std::string text_;  // of the string that is being read
+    std::optional<double> literal_;
   };
 
   // The parser recurses for each level. Events may allow fewer, in start_object() and start_array().

@@ -47,6 +47,19 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
                                        : fmt::format("http://{}:{}", host, port);
 }
 
+// Whether only this machine reaches it, by TCP.
+bool is_loopback(int descriptor) {
+  sockaddr_storage address = {};
+  socklen_t size = sizeof address;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) return false;
+  constexpr uint8_t kLoopback = 127;
+  if (address.ss_family == AF_INET)
+    return ntohl(reinterpret_cast<const sockaddr_in&>(address).sin_addr.s_addr) >> 24 == kLoopback;
+  if (address.ss_family != AF_INET6) return false;
+  const in6_addr& own = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
+  return IN6_IS_ADDR_LOOPBACK(&own) || (IN6_IS_ADDR_V4MAPPED(&own) && own.s6_addr[12] == kLoopback);
+}
+
 }  // namespace
 
 Result<Listening> listen_tcp(const std::string& host, uint64_t port) {
@@ -107,7 +120,11 @@ Listening inherited(int descriptor) {
 }
 
 Listener::Listener(Server& server, int descriptor)
-    : server_(server), strand_(server.runtime.io.get_executor()), acceptor_(strand_), pause_(strand_) {
+    : server_(server),
+      is_loopback_(is_loopback(descriptor)),
+      strand_(server.runtime.io.get_executor()),
+      acceptor_(strand_),
+      pause_(strand_) {
   int family = AF_INET;
   socklen_t size = sizeof family;
   ::getsockopt(descriptor, SOL_SOCKET, SO_DOMAIN, &family, &size);
@@ -136,7 +153,7 @@ void Listener::accept() {
           // Not of a Unix socket, where this fails without harm.
           const int on = 1;
           ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-          Session::start(self->server_, std::move(socket));
+          Session::start(self->server_, std::move(socket), self->is_loopback_);
           return self->accept();
         }
         if (error == asio::error::connection_aborted) return self->accept();

@@ -40,6 +40,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void accept();
 
   Server& server_;
+  const bool is_loopback_;
   boost::asio::strand<Executor> strand_;
   boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, boost::asio::strand<Executor>>
       acceptor_;

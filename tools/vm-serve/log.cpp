@@ -41,6 +41,7 @@ struct Log::State {
   std::string buffer;
   bool is_over = false;
   bool has_ended = false;
+  bool is_writing = false;
 
   void run() {
     std::unique_lock lock(mutex);
@@ -48,9 +49,12 @@ struct Log::State {
       changed.wait(lock, [&] { return is_over || !buffer.empty(); });
       if (buffer.empty()) break;
       const std::string text = std::exchange(buffer, {});
+      is_writing = true;
       lock.unlock();
       write_all(text);
       lock.lock();
+      is_writing = false;
+      changed.notify_all();
     }
     has_ended = true;
     changed.notify_all();
@@ -80,6 +84,12 @@ Log::~Log() {
   }
 }
 
+void Log::flush() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait_for(lock, std::chrono::seconds(1),
+                           [&] { return state_->buffer.empty() && !state_->is_writing; });
+}
+
 void Log::add(std::string_view level, std::string_view event, std::initializer_list<Field> fields) {
   Json line = {{"time", timestamp()}, {"level", level}, {"event", event}};
   for (const auto& [name, value] : fields) line[std::string(name)] = value;
@@ -90,7 +100,7 @@ void Log::add(std::string_view level, std::string_view event, std::initializer_l
     return;
   }
   state_->buffer += text;
-  state_->changed.notify_one();
+  state_->changed.notify_all();
 }
 
 }  // namespace halyard::tools::serve

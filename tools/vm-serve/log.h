@@ -27,6 +27,9 @@ class Log {
   // Writes what is buffered, but waits for a slow reader at most a second.
   ~Log();
 
+  // Waits until what is buffered is written, but for a slow reader at most a second.
+  void flush();
+
   // {"time":"2026-01-01T00:00:00.000Z","level":"info","event":"listening",...}
   void info(std::string_view event, std::initializer_list<Field> fields = {}) { add("info", event, fields); }
   void warning(std::string_view event, std::initializer_list<Field> fields = {}) {

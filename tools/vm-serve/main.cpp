@@ -1,18 +1,23 @@
 // vm-serve: answers requests for models over HTTP, in the Open Inference Protocol (KServe V2).
+#include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/bind_executor.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <charconv>
+#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <mutex>
 #include <thread>
 
 #include "common/interrupt.h"
@@ -34,10 +39,16 @@ using namespace serve;
 
 constexpr const Flag* kModelFlags[] = {&flag::served_model, &flag::models, &flag::batch, &flag::batch_delay,
                                        &flag::watch};
-constexpr const Flag* kConnectionFlags[] = {&flag::host, &flag::port, &flag::unix_socket,
-                                            &flag::max_connections, &flag::idle_timeout};
-constexpr const Flag* kLimitFlags[] = {&flag::threads,         &flag::contexts, &flag::queue,
-                                       &flag::request_timeout, &flag::max_body, &flag::max_request_memory,
+constexpr const Flag* kConnectionFlags[] = {&flag::host,        &flag::port,         &flag::unix_socket,
+                                            &flag::allow_host,  &flag::allow_origin, &flag::max_connections,
+                                            &flag::idle_timeout};
+constexpr const Flag* kLimitFlags[] = {&flag::threads,
+                                       &flag::contexts,
+                                       &flag::queue,
+                                       &flag::request_timeout,
+                                       &flag::load_timeout,
+                                       &flag::max_body,
+                                       &flag::max_request_memory,
                                        &flag::drain_timeout};
 constexpr const Flag* kServedLoadingFlags[] = {&flag::parameters, &flag::parameter_mode, &flag::module_mode,
                                                &flag::verify,     &flag::max_memory,     &flag::trace,
@@ -57,8 +68,8 @@ constexpr FlagGroup kGroups[] = {
 constexpr ExitCode kExitCodes[] = {
     {0, "Ended by SIGTERM or Ctrl-C; every request that was accepted has been answered."},
     {1, "It could not start, or requests were cancelled at --drain_timeout; standard error says which."},
-    {kInterrupted, "Ended by a second Ctrl-C."},
-    {kTerminated, "Ended by a second SIGTERM."},
+    {kInterrupted, "Ended by a second Ctrl-C, or by one while its first models were loaded."},
+    {kTerminated, "Ended by a second SIGTERM, or by one while its first models were loaded."},
 };
 
 constexpr ToolDescription kTool = {
@@ -81,9 +92,11 @@ constexpr ToolDescription kTool = {
 // Values of flags, with their defaults.
 struct Settings {
   ServerLimits limits;
+  Access access;
   ScheduleLimits schedule;
   uint64_t request_memory = 0;
   Clock::duration drain{};
+  Clock::duration load{};
   std::optional<Clock::duration> watch;
   std::optional<uint64_t> trace_rate;
   std::vector<ModelSource> models;
@@ -137,7 +150,19 @@ Result<Settings> settings_of(const Flags& flags) {
   settings.limits.connections = TOOL_TRY(at_least_one(flags, flag::max_connections));
   settings.limits.request = TOOL_TRY(duration_of(flags, flag::request_timeout, seconds(60)));
   settings.limits.idle = TOOL_TRY(duration_of(flags, flag::idle_timeout, seconds(75)));
+  for (const std::string& host : flags[flag::allow_host]) {
+    if (host != "*" && !is_host(host))
+      return wrong_value(flag::allow_host, host, "a name or an address without a port, or *");
+    settings.access.hosts.push_back(host);
+  }
+  for (const std::string& origin : flags[flag::allow_origin]) {
+    if (origin != "*" && !is_origin(origin))
+      return wrong_value(flag::allow_origin, origin,
+                         "a scheme and a host, such as https://example.com, or *");
+    settings.access.origins.push_back(origin);
+  }
   settings.request_memory = TOOL_TRY(flags[flag::max_request_memory]).value_or(1 << 30);
+  settings.load = TOOL_TRY(duration_of(flags, flag::load_timeout, std::chrono::minutes(10)));
   settings.drain = TOOL_TRY(duration_of(flags, flag::drain_timeout, seconds(30)));
   if (flags.has(flag::trace_rate) && !flags.has(flag::trace))
     return fail(HALYARD_INVALID_ARGUMENT,
@@ -165,18 +190,39 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// Large blocks go back to the system when they are freed, however many of them there were at once: otherwise
+// the process keeps several times what --max_request_memory lets requests have. Smaller ones are kept for the
+// next request.
+void return_large_blocks() {
+#ifdef __GLIBC__
+  ::mallopt(M_MMAP_THRESHOLD, 2 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 16 << 20);
+#endif
+}
+
+// The signals that end the process then end it at once, with the exit status that shells report. Also where a
+// process has no default actions, as the first one of a container.
+void end_at_once_on_signals() {
+  struct sigaction action = {};
+  action.sa_handler = [](int signal) { ::_exit(128 + signal); };
+  for (const int signal : {SIGTERM, SIGINT}) ::sigaction(signal, &action, nullptr);
+}
+
 // Signals, reloading, and the way out. All on the threads of the io_context, but for the loading of models.
 class Operations {
  public:
+  using Signals = asio::basic_signal_set<asio::io_context::executor_type>;
+
+  // Signals are caught from here on. `hangup` is SIGHUP, which is caught already.
   Operations(Server& server, std::vector<std::shared_ptr<Listener>> listeners, const Settings& settings,
-             const Notifier& notifier)
+             const Notifier& notifier, Signals& hangup)
       : server_(server),
         listeners_(std::move(listeners)),
         settings_(settings),
         notifier_(notifier),
         strand_(server.runtime.io.get_executor()),
         ending_(strand_, SIGTERM, SIGINT),
-        hangup_(strand_, SIGHUP),
+        hangup_(hangup),
         drain_timer_(strand_),
         watch_timer_(strand_),
         watchdog_timer_(strand_),
@@ -189,8 +235,16 @@ class Operations {
     if (notifier_.watchdog()) feed_watchdog();
     look_at_clients();
   }
-  // When nothing runs any longer.
-  void finish() { loader_.join(); }
+  // When nothing else runs any longer. False: a model is still being loaded, and is not waited for: what it
+  // uses must stay.
+  bool finish() {
+    loader_.stop();
+    std::unique_lock lock(mutex_);
+    if (!has_loaded_.wait_until(lock, drain_end_, [this] { return !is_loading_; })) return false;
+    lock.unlock();
+    loader_.join();
+    return true;
+  }
   bool has_cancelled() const { return has_cancelled_; }
 
  private:
@@ -198,11 +252,15 @@ class Operations {
     ending_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       if (std::exchange(is_ending_, true)) std::_Exit(128 + signal);
-      await_end();
+      // From here on a signal needs nobody who waits for it.
+      boost::system::error_code ignored;
+      (void)ending_.clear(ignored);
+      end_at_once_on_signals();
       server_.log.info("draining", {{"connections", server_.metrics.connections.load()}});
       notifier_.send("STOPPING=1\nSTATUS=Answering the last requests");
       for (const auto& listener : listeners_) listener->stop();
-      drain_timer_.expires_after(settings_.drain);
+      drain_end_ = Clock::now() + settings_.drain;
+      drain_timer_.expires_at(drain_end_);
       drain_timer_.async_wait([this](const boost::system::error_code& stopped) {
         if (!stopped) cancel_all();
       });
@@ -221,26 +279,40 @@ class Operations {
   }
 
   void await_hangup() {
-    hangup_.async_wait([this](const boost::system::error_code& error, int) {
+    hangup_.async_wait(asio::bind_executor(strand_, [this](const boost::system::error_code& error, int) {
       if (error) return;
       await_hangup();
-      asio::post(loader_, [this] {
+      load([this] {
         notifier_.send_reloading();
         server_.repository.reload(false);
         notifier_.send("READY=1");
       });
-    });
+    }));
   }
 
   void await_change() {
     watch_timer_.expires_after(*settings_.watch);
     watch_timer_.async_wait([this](const boost::system::error_code& error) {
       if (error || is_ending_) return;
-      asio::post(loader_, [this] {
+      load([this] {
         server_.repository.reload(true);
         asio::post(strand_, [this] { await_change(); });
       });
     });
+  }
+
+  // On the thread for that, one after another.
+  void load(std::function<void()> work) {
+    asio::post(loader_, [this, work = std::move(work)] {
+      set_loading(true);
+      work();
+      set_loading(false);
+    });
+  }
+  void set_loading(bool is_loading) {
+    const std::lock_guard lock(mutex_);
+    is_loading_ = is_loading;
+    has_loaded_.notify_all();
   }
 
   void feed_watchdog() {
@@ -272,12 +344,16 @@ class Operations {
   const Notifier& notifier_;
   Executor strand_;
   asio::basic_signal_set<Executor> ending_;
-  asio::basic_signal_set<Executor> hangup_;
+  Signals& hangup_;
   Timer drain_timer_;
   Timer watch_timer_;
   Timer watchdog_timer_;
   Timer clients_timer_;
   asio::thread_pool loader_{1};
+  std::mutex mutex_;
+  std::condition_variable has_loaded_;
+  bool is_loading_ = false;  // with the mutex
+  Clock::time_point drain_end_ = Clock::time_point::max();
   int looks_ = 0;
   bool is_ending_ = false;
   std::atomic<bool> has_cancelled_ = false;
@@ -293,8 +369,11 @@ void run_threads(asio::io_context& io, size_t calls) {
 
 Result<int> vm_serve(const Flags& flags) {
   const Settings settings = TOOL_TRY(settings_of(flags));
-  ::signal(SIGPIPE, SIG_IGN);
+  // A write that fails says so itself: to a client that is gone, to a file beyond the limit of its size.
+  for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
+  end_at_once_on_signals();
   raise_descriptor_limit();
+  return_large_blocks();
   const Notifier notifier;
   std::vector<Listening> sockets = TOOL_TRY(listen(flags));
 
@@ -306,36 +385,46 @@ Result<int> vm_serve(const Flags& flags) {
     log.warning("program_warning", {{"warning", std::string(text)}});
   };
   asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
+  Operations::Signals hangup(io.get_executor(),
+                             SIGHUP);  // one that comes while models are loaded is for later
   RequestTraces traces(program.trace.get(), settings.trace_rate);
-  const Runtime runtime{flags, program, metrics, traces, io};
+  const Runtime runtime{flags,  program, metrics,
+                        traces, io,      std::max(settings.load, settings.limits.request)};
   Scheduler scheduler(runtime, log, settings.schedule);
   Repository repository(runtime, scheduler, log, settings.models, flags[flag::models], settings.batches);
   TOOL_TRY(repository.start());
-  Server server(runtime, scheduler, repository, metrics, log, settings.limits, settings.request_memory);
+  Server server(runtime, scheduler, repository, metrics, log, settings.limits, settings.request_memory,
+                settings.access);
   server.logs_requests = flags[flag::log_requests];
 
   std::vector<std::shared_ptr<Listener>> listeners;
-  for (const Listening& socket : sockets) {
+  for (const Listening& socket : sockets)
     listeners.push_back(std::make_shared<Listener>(server, socket.descriptor));
-    listeners.back()->start();
-    fmt::print("vm-serve: {}\n", socket.address);
-    log.info("listening", {{"address", socket.address}});
+  Operations operations(server, listeners, settings, notifier, hangup);
+  // Whoever reads the address may send signals.
+  for (size_t i = 0; i < sockets.size(); ++i) {
+    listeners[i]->start();
+    fmt::print("vm-serve: {}\n", sockets[i].address);
+    log.info("listening", {{"address", sockets[i].address}});
   }
   std::fflush(stdout);
   for (const auto& [name, versions] : *repository.models())
     for (const auto& [version, entry] : versions)
       if (!entry.model)
         log.error("model_failed", {{"model", name}, {"version", version}, {"error", entry.why}});
-  Operations operations(server, std::move(listeners), settings, notifier);
   operations.start();
   notifier.send(fmt::format("READY=1\nSTATUS=Serving {} models", repository.models()->size()));
 
   run_threads(io, settings.schedule.calls);
-  operations.finish();
-  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  const bool has_finished = operations.finish();
+  if (program.trace && has_finished) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
   if (flags.has(flag::unix_socket)) ::unlink(flags[flag::unix_socket].c_str());
+  if (!has_finished) log.warning("load_abandoned");
   log.info("ended", {{"cancelled", operations.has_cancelled()}});
-  return operations.has_cancelled() ? 1 : 0;
+  const int code = operations.has_cancelled() ? 1 : 0;
+  if (has_finished) return code;
+  log.flush();
+  std::_Exit(code);
 }
 
 }  // namespace

@@ -157,7 +157,8 @@ Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices
         HALYARD_FAILED_PRECONDITION,
         "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
         view(info.name));
-  options_ = TOOL_TRY(ContextOptions::of(runtime.flags, devices_->program(), source_.parameters));
+  options_ = TOOL_TRY(
+      ContextOptions::of(runtime.flags, devices_->program(), source_.parameters, runtime.longest_call));
   return {};
 }
 

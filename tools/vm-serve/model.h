@@ -38,7 +38,8 @@ struct Runtime {
   Program& program;  // the instance
   Metrics& metrics;
   RequestTraces& traces;
-  boost::asio::io_context& io;  // its threads run the calls
+  boost::asio::io_context& io;            // its threads run the calls
+  std::chrono::nanoseconds longest_call;  // of an initializer; other calls have a limit of their own
 };
 
 using AsyncCall = halyard::BasicAsyncCall<boost::asio::io_context::executor_type>;

@@ -60,7 +60,16 @@ bool is_parameters(const fs::path& path) {
   return path.extension() == ".irpa" || path.extension() == ".gguf" || path.extension() == ".safetensors";
 }
 
+// Reading a pipe or a device may never end.
+Result<> check_regular(const fs::path& path) {
+  std::error_code error;
+  if (!fs::exists(path, error) || fs::is_regular_file(path, error)) return {};
+  return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no regular file; expected one in a folder of models",
+              path.native());
+}
+
 Result<> read_settings(const fs::path& path, ModelSource& source) {
+  TOOL_TRY(check_regular(path));
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   if (!file.good() && !file.eof()) return fail(HALYARD_NOT_FOUND, "cannot read '{}'", path.native());
@@ -106,8 +115,11 @@ Result<> read_version(const fs::path& folder, ModelSource& source) {
     return fail(HALYARD_NOT_FOUND, "'{}' has {} modules; expected one, or one that is named model.vmfb",
                 folder.native(), modules.empty() ? "no" : "several");
   source.file = modules.front().native();
+  TOOL_TRY(check_regular(source.file));
   if (const fs::path settings = folder / "model.json"; fs::exists(settings))
     TOOL_TRY(read_settings(settings, source));
+  for (const std::string& parameters : source.parameters)
+    TOOL_TRY(check_regular(parameters.substr(parameters.find('=') + 1)));
   return {};
 }
 
@@ -350,8 +362,9 @@ Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const s
                 version, name);
   }
   if (!found->model)
-    return fail(HALYARD_UNAVAILABLE, "version '{}' of model '{}' could not be loaded: {}",
-                found->source.version, name, found->why);
+    return fail(HALYARD_UNAVAILABLE,
+                "version '{}' of model '{}' could not be loaded; the server's log says why",
+                found->source.version, name);
   return found->model;
 }
 

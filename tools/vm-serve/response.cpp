@@ -3,6 +3,8 @@
 
 #include <fmt/chrono.h>
 
+#include <algorithm>
+
 namespace halyard::tools::serve {
 
 namespace {
@@ -27,6 +29,8 @@ std::string_view reason_of(unsigned status) {
       return "OK";
     case 400:
       return "Bad Request";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -37,6 +41,10 @@ std::string_view reason_of(unsigned status) {
       return "Content Too Large";
     case 415:
       return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
+    case 421:
+      return "Misdirected Request";
     case 431:
       return "Request Header Fields Too Large";
     case 500:
@@ -76,6 +84,20 @@ Response error_response(unsigned status, std::string_view text) {
   Response response{.status = status, .body = error_document(text)};
   if (status == 503) response.headers = "Retry-After: 1\r\n";
   return response;
+}
+
+std::string without_folders(std::string_view text) {
+  std::string plain;
+  plain.reserve(text.size());
+  while (!text.empty()) {
+    const bool begins =
+        text.front() == '/' && (plain.empty() || std::string_view("'\"( =:").contains(plain.back()));
+    const size_t end = begins ? std::min(text.find_first_of("'\" :;,)"), text.size()) : 1;
+    const std::string_view part = text.substr(0, end);
+    plain += begins ? part.substr(part.rfind('/') + 1) : part;
+    text.remove_prefix(end);
+  }
+  return plain;
 }
 
 unsigned status_of_request(halyard_status_code_t code) {

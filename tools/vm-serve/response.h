@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "budget.h"
 #include "common/failure.h"
 #include "output.h"
 
@@ -25,7 +26,8 @@ struct Response {
   // What the tail lies in.
   std::vector<Output> outputs;
   std::vector<halyard::Value> results;
-  bool closes = false;  // the connection is closed behind it
+  Reservation reservation;  // of the memory for body and tail, until they are written
+  bool closes = false;      // the connection is closed behind it
 
   size_t content_length() const;
   // Status line and header. `keep_alive` as the client asked for.
@@ -39,6 +41,10 @@ std::string_view reason_of(unsigned status);
 
 // An error as the protocol has it: {"error": "..."}. 503 asks the client to try again in a second.
 Response error_response(unsigned status, std::string_view text);
+
+// The text with absolute paths in quotes cut to their last part: "cannot read '/srv/a.irpa'" to "cannot read
+// 'a.irpa'". Clients need not know where things lie.
+std::string without_folders(std::string_view text);
 
 // For failures of reading a request, and of a call: 400 is the request's fault, 500 the model's.
 unsigned status_of_request(halyard_status_code_t code);

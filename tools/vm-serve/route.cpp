@@ -34,14 +34,30 @@ std::optional<std::string> decoded(std::string_view text) {
   return plain;
 }
 
-std::string_view path_of(std::string_view target) {
+struct Target {
+  std::string_view path;
+  std::string_view query;
+  std::string_view authority;
+};
+
+// Nothing if it is neither a path nor an http URI; a fragment is no part of a request.
+std::optional<Target> parts_of(std::string_view target) {
+  Target parts;
   if (!target.starts_with('/')) {  // http://host/path
-    const size_t scheme = target.find("://");
-    if (scheme == std::string_view::npos) return target;
-    const size_t slash = target.find('/', scheme + 3);
-    target = slash == std::string_view::npos ? "/" : target.substr(slash);
+    size_t begin = 0;
+    for (const std::string_view scheme : {"http://", "https://"})
+      if (target.starts_with(scheme)) begin = scheme.size();
+    if (begin == 0) return std::nullopt;
+    const size_t end = std::min(target.find_first_of("/?#", begin), target.size());
+    parts.authority = target.substr(begin, end - begin);
+    if (parts.authority.empty()) return std::nullopt;
+    target = target.substr(end);
   }
-  return target.substr(0, target.find_first_of("?#"));
+  if (target.contains('#')) return std::nullopt;
+  const size_t question = std::min(target.find('?'), target.size());
+  parts.path = question == 0 ? "/" : target.substr(0, question);
+  parts.query = target.substr(std::min(question + 1, target.size()));
+  return parts;
 }
 
 Route not_found() { return {.status = 404}; }
@@ -49,8 +65,9 @@ Route not_found() { return {.status = 404}; }
 }  // namespace
 
 Route route_of(std::string_view method, std::string_view target) {
-  std::string_view path = path_of(target);
-  if (!path.starts_with('/')) return {.status = 400};
+  const auto target_parts = parts_of(target);
+  if (!target_parts || !decoded(target_parts->query)) return {.status = 400};
+  std::string_view path = target_parts->path;
   path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
 
@@ -67,6 +84,7 @@ Route route_of(std::string_view method, std::string_view target) {
   }
 
   Route route;
+  route.authority = target_parts->authority;
   bool is_infer = false;
   const auto is = [&](size_t index, std::string_view text) {
     return index < parts.size() && parts[index] == text;

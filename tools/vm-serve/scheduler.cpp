@@ -234,7 +234,7 @@ void Scheduler::launch(Start start) {
     if (is_last) held->model->has_contexts = false;
     check_device(*held->model, failure);
     for (const auto& job : held->jobs)
-      end(job, Failure{HALYARD_UNAVAILABLE, "the model could not be started: " + failure.text}, {});
+      end(job, Failure{HALYARD_UNAVAILABLE, "the model could not be started; the server's log says why"}, {});
     give_back(*held, false);
   });
 }

@@ -44,6 +44,18 @@ inline constexpr Number port = {"port", "N", "The TCP port (8080); 0: any that i
 inline constexpr Text unix_socket = {
     "unix_socket", "PATH", "Listens on a Unix socket, and on a TCP port only if --port is given, too.",
     "--unix_socket=/run/halyard/serve.sock"};
+inline constexpr List allow_host = {
+    "allow_host", "NAME",
+    "A listener on a loopback address takes requests for localhost and loopback addresses alone, so that no "
+    "page can reach it under a name of its own (DNS rebinding). This takes another name in the header Host, "
+    "as "
+    "a proxy on this machine may send it; *: any. May be repeated.",
+    "--allow_host=models.example.com"};
+inline constexpr List allow_origin = {
+    "allow_origin", "ORIGIN",
+    "Lets pages of this origin send requests and read the answers (CORS); *: of any. Requests that browsers "
+    "send for pages of other origins than the server's own are answered with 403. May be repeated.",
+    "--allow_origin=https://example.com"};
 inline constexpr Number max_connections = {"max_connections", "N",
                                            "Connections at once (10000). Further ones are closed.",
                                            "--max_connections=500", 10000};
@@ -69,13 +81,19 @@ inline constexpr Duration request_timeout = {
     "The longest time from the header of a request until the model has answered (60s); then the answer is "
     "504, and the call is cancelled.",
     "--request_timeout=500ms"};
+inline constexpr Duration load_timeout = {
+    "load_timeout", "TIME",
+    "The longest time that an initializer of a model may take when it is loaded (10min, and at least "
+    "--request_timeout); then the model is not loaded, and the log says so.",
+    "--load_timeout=1min"};
 inline constexpr Size max_body = {"max_body", "SIZE",
                                   "The largest body of a request (64MiB). Larger ones are answered with 413.",
                                   "--max_body=1GiB"};
 inline constexpr Size max_request_memory = {
     "max_request_memory", "SIZE",
-    "Bytes for the bodies of all requests that are read, wait or run (1GiB); JSON counts ten times. What is "
-    "beyond is answered with 503.",
+    "Bytes for the bodies of all requests that are read, wait or run, with the tensors of JSON, and for "
+    "answers "
+    "until they are written (1GiB). What is beyond is answered with 503.",
     "--max_request_memory=8GiB"};
 inline constexpr Duration drain_timeout = {"drain_timeout", "TIME",
                                            "How long requests may go on after SIGTERM or Ctrl-C (30s). Then "

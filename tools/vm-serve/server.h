@@ -9,7 +9,9 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
+#include "access.h"
 #include "budget.h"
 #include "log.h"
 #include "metrics.h"
@@ -31,13 +33,14 @@ class Session;
 class Server {
  public:
   Server(const Runtime& runtime, Scheduler& scheduler, Repository& repository, Metrics& metrics, Log& log,
-         ServerLimits limits, uint64_t request_memory)
+         ServerLimits limits, uint64_t request_memory, Access access = {})
       : runtime(runtime),
         scheduler(scheduler),
         repository(repository),
         metrics(metrics),
         log(log),
         limits(limits),
+        access(std::move(access)),
         budget(request_memory, metrics.request_bytes) {}
 
   const Runtime& runtime;
@@ -46,6 +49,7 @@ class Server {
   Metrics& metrics;
   Log& log;
   const ServerLimits limits;
+  const Access access;
   Budget budget;
   bool logs_requests = false;
 

@@ -1,5 +1,5 @@
-// A coroutine for each connection, on a strand of its own. Boost.Beast reads headers and chunks; a body whose
-// length is known is read from the socket straight into the memory of its tensors.
+// A coroutine for each connection, on a strand of its own. Boost.Beast reads headers; a body is read straight
+// into the memory of its tensors where it can be.
 #include "session.h"
 
 #include <linux/sockios.h>
@@ -21,12 +21,13 @@
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
-#include <charconv>
-#include <cstring>
 #include <mutex>
 
+#include "access.h"
+#include "body.h"
 #include "endpoints.h"
 #include "job.h"
+#include "request_head.h"
 
 namespace halyard::tools::serve {
 
@@ -37,48 +38,25 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr uint32_t kMostHeader = 16 << 10;  // bytes
-constexpr size_t kFirstRead = 8 << 10;      // Beast reads into what there is
-constexpr size_t kPiece = 64 << 10;         // of a body without a length
-constexpr size_t kReadyBytes = 256 << 10;   // of a large body, before the socket counts as ready
-constexpr size_t kMostSkipped = 256 << 10;  // of a refused body, so that the connection can be kept
-constexpr uint64_t kLeastRate =
-    64 << 10;  // bytes in a second that bodies and answers must make on the average
-constexpr std::chrono::seconds kGrace(10);  // before that counts
+constexpr uint32_t kMostHeader = 16 << 10;    // bytes
+constexpr size_t kFirstRead = 8 << 10;        // Beast reads into what there is
+constexpr size_t kPieceOfTensor = 256 << 10;  // of a body, that is reserved when it has come
+constexpr size_t kMostSkipped = 256 << 10;    // of a refused body, so that the connection can be kept
 // For the client to read an answer behind which the connection closes; and bytes that are read and dropped
 // meanwhile.
 constexpr std::chrono::seconds kLinger(2);
 constexpr size_t kMostLingered = 16 << 20;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-// Elements of JSON take up to eight bytes for two of text; with the text itself and its copy of data that
-// come before their type.
-constexpr uint64_t kJsonFactor = 10;
+constexpr size_t kFreeAnswer = 64 << 10;  // bytes of metadata and metrics that are always given
 
-template <typename T = void>
-using Task = asio::awaitable<T, SessionExecutor>;
 constexpr asio::use_awaitable_t<SessionExecutor> use_task;
-
-// For asio::async_write: everything, in as few system calls as the system allows. Asio's own condition asks
-// for 64 KiB a call.
-size_t all_at_once(const error_code& error, size_t) { return error ? 0 : size_t{1} << 30; }
-
-Clock::duration time_for(uint64_t bytes) {
-  return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
-}
-
-std::optional<uint64_t> as_size(std::string_view text) {
-  uint64_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return size;
-}
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
 class Connection final : public Session, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(Server& server, SessionSocket socket)
-      : server_(server), socket_(std::move(socket)), timer_(server.runtime.io) {
+  Connection(Server& server, SessionSocket socket, bool is_loopback)
+      : server_(server), socket_(std::move(socket)), is_loopback_(is_loopback), timer_(server.runtime.io) {
     buffer_.reserve(kFirstRead);
   }
   ~Connection() override {
@@ -122,6 +100,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   Task<> run() {
     for (;;) {
+      body_.reset();
       parser_.emplace();
       parser_->header_limit(kMostHeader);
       parser_->body_limit(server_.limits.body);
@@ -180,7 +159,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       return server_.scheduler.abandon(job,
                                        {HALYARD_DEADLINE_EXCEEDED, "the model has not answered in time"});
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
-      if (self->has_expired()) self->close_socket();
+      if (self->has_expired() && !(self->body_ && self->body_->puts_off())) self->close_socket();
     });
   }
   bool has_expired() {
@@ -223,31 +202,31 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   Task<bool> serve() {
     auto& message = parser_->get();
-    const bool is_chunked = parser_->chunked();
-    remaining_ = parser_->content_length().value_or(0);
     const std::string method(view_of(message.method_string()));
     const std::string target(view_of(message.target()));
     const Route route = route_of(method, target);
     keep_alive_ = message.keep_alive();
     const unsigned version = message.version();
     is_http11_ = version >= 11;
-    awaits_continue_ =
-        message.version() >= 11 && beast::iequals(message[http::field::expect], "100-continue");
 
     Response response;
-    if (is_chunked && message.count(http::field::content_length) > 0) {
-      response = error_response(
-          400, "the header has both Content-Length and Transfer-Encoding; expected one of them");
-      response.closes = true;
-    } else if (message.version() >= 11 && message.count(http::field::host) != 1) {
-      response = error_response(400, "the header has no Host, or several; HTTP/1.1 needs one");
-      response.closes = true;
-    } else if (route.status != 200) {
-      response = refusal(route);
-    } else if (route.endpoint != Endpoint::infer) {
-      response = answer(server_, route);
+    if (const auto head = read_head(message)) {
+      body_.emplace(socket_, buffer_, *parser_, head->is_chunked, head->length,
+                    [this](Clock::time_point deadline) { expire_at(deadline); });
+      awaits_continue_ = head->awaits_continue;
+      if (const auto refused = refusal_of(server_.access, is_loopback_, *head, route.authority)) {
+        response = response_of(*refused);
+      } else {
+        const bool has_shared_answer = is_shared(server_.access, *head);
+        if (has_shared_answer && message.method() == http::verb::options) {
+          response = preflight_answer();
+        } else {
+          response = co_await respond_to(route, *head);
+        }
+        if (has_shared_answer) response.headers += sharing_headers(*head->origin);
+      }
     } else {
-      response = co_await infer(route);
+      response = response_of(head.error());
     }
     if (is_gone_) {
       answered(method, target, response);
@@ -256,9 +235,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
     // What is left of a body stands before the next request.
     bool has_rest = false;
-    if (!response.closes && keep_alive_ && (remaining_ > 0 || is_chunked || awaits_continue_)) {
+    if (body_ && !response.closes && keep_alive_ && (!body_->is_at_end() || awaits_continue_)) {
       has_rest = !co_await skip_body();
-      if (error_) co_return false;
+      if (body_->error()) co_return false;
     }
     response.closes |= !keep_alive_ || has_rest || server_.is_draining();
     // What HTTP/1.1 does unasked.
@@ -267,8 +246,19 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     answered(method, target, response);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
+    response = {};  // its memory is for others while this lingers
     co_await linger();
     co_return false;
+  }
+
+  Task<Response> respond_to(const Route& route, const RequestHead& head) {
+    if (route.status != 200) co_return refusal(route);
+    if (route.endpoint == Endpoint::infer) co_return co_await infer(route, head);
+    Response response = answer(server_, route);
+    response.reservation = Reservation(server_.budget);
+    if (response.body.size() > kFreeAnswer && !response.reservation.add(response.body.size()))
+      co_return no_room();
+    co_return response;
   }
 
   void answered(std::string_view method, std::string_view target, const Response& response) {
@@ -292,7 +282,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   // ---- Inference
 
-  Task<Response> infer(const Route& route) {
+  Task<Response> infer(const Route& route, const RequestHead& head) {
     auto found = server_.repository.find(route.model, route.version);
     if (!found) co_return error_response(status_of_request(found.error().code), found.error().text);
     const std::shared_ptr<Model> model = *std::move(found);
@@ -302,6 +292,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
           503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens it again",
                            model->spec().name));
     }
+    const auto form = body_form(parser_->get(), head, server_.limits.body);
+    if (!form) co_return response_of(form.error());
+    body_->decode(form->coding, server_.limits.body);
     // Nobody needs to send a body for a queue that is full.
     if (server_.scheduler.is_full(*model)) co_return full(*model);
 
@@ -310,17 +303,19 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     job->reservation = Reservation(server_.budget);
     if (server_.runtime.traces.is_on()) choose_trace(*job);
     JsonText json;
-    std::optional<Response> wrong = co_await read_json(*job, json);
+    std::optional<Response> wrong = co_await read_json(*job, *form, json);
     if (wrong) co_return std::move(*wrong);
-    auto request = parse_infer_request(json.copy.empty() ? json.view : json.copy, model->spec());
-    buffer_.consume(json.view.size());
-    json = {};
+    auto request = parse_infer_request(json.view, model->spec(),
+                                       [&](uint64_t bytes) { return job->reservation.add(bytes); });
+    if (json.copy.size() == 0) body_->skip_buffered(json.view.size());
+    json.copy = {};
+    job->reservation.give_back(json.reserved);
     if (!request) {
       model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
       co_return error_response(status_of_request(request.error().code), request.error().text);
     }
-    if (has_tensors_ || request->binary_size() > 0 || remaining_ > 0) {
-      wrong = co_await read_tensors(*request, *job);
+    if (form->json_size || request->binary_size() > 0) {
+      wrong = co_await read_tensors(*request, *form, *job);
       if (wrong) co_return std::move(*wrong);
     }
     std::ranges::sort(request->inputs, {}, &RequestInput::index);
@@ -353,107 +348,136 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     return error_response(503, fmt::format("the queue of model '{}' is full; try again", model.spec().name));
   }
 
-  Response no_room() const {
-    return error_response(503, "the server holds as many bytes of requests as it may; try again");
+  static constexpr std::string_view kNoRoom =
+      "the server holds as many bytes of requests and answers as it may; try again";
+  static Response no_room() { return error_response(503, kNoRoom); }
+
+  static Response response_of(const Refusal& refusal) {
+    Response response = error_response(refusal.status, refusal.text);
+    response.headers += refusal.headers;
+    response.closes = refusal.closes;
+    return response;
+  }
+
+  // What a browser asks before it sends a request for a page of another origin.
+  static Response preflight_answer() {
+    return {.content_type = "text/plain",
+            .headers =
+                "Access-Control-Allow-Methods: GET, HEAD, POST\r\n"
+                "Access-Control-Allow-Headers: Content-Type, Content-Encoding, "
+                "Inference-Header-Content-Length, traceparent\r\n"
+                "Access-Control-Max-Age: 600\r\n"};
+  }
+  static std::string sharing_headers(std::string_view origin) {
+    return fmt::format(
+        "Access-Control-Allow-Origin: {}\r\nAccess-Control-Expose-Headers: "
+        "Inference-Header-Content-Length\r\n"
+        "Vary: Origin\r\n",
+        origin);
   }
 
   // Where the text lies: in the connection's buffer if all of it has come with the header.
   struct JsonText {
     std::string_view view;
-    std::string copy;
+    Bytes copy;
+    uint64_t reserved = 0;  // bytes for it
   };
 
   // The JSON object of the request: all of the body, or as much as Inference-Header-Content-Length says.
-  Task<std::optional<Response>> read_json(Job& job, JsonText& text) {
-    auto& message = parser_->get();
-    constexpr const char* kHeaderSize = "Inference-Header-Content-Length";
-    const auto encoding = message[http::field::content_encoding];
-    if (!encoding.empty() && !beast::iequals(encoding, "identity"))
-      co_return error_response(415, "the body is compressed; expected it as it is");
-    const bool is_chunked = parser_->chunked();
-    std::optional<uint64_t> size;
-    if (const size_t count = message.count(kHeaderSize); count > 0) {
-      size = as_size(view_of(message[kHeaderSize]));
-      if (!size || count > 1 || (!is_chunked && *size > remaining_) || *size > server_.limits.body)
-        co_return error_response(
-            400, fmt::format("{} is '{}'; expected the bytes of the JSON object, at most those of the "
-                             "body",
-                             kHeaderSize, view_of(message[kHeaderSize]).substr(0, 64)));
-      has_tensors_ = true;
-    } else {
-      has_tensors_ = false;
-      if (!is_chunked) size = remaining_;
-    }
-    if (size && !job.reservation.add(*size * kJsonFactor)) co_return no_room();
-    if (!is_chunked && has_tensors_ && !job.reservation.add(remaining_ - *size)) co_return no_room();
-    if (!is_chunked && *size > 0 && *size <= buffer_.size()) {
-      awaits_continue_ = false;
+  // Memory is reserved for what has come, never for what was announced.
+  Task<std::optional<Response>> read_json(Job& job, const BodyForm& form, JsonText& text) {
+    const bool has_length = !body_->is_chunked() && !body_->is_coded();
+    std::optional<uint64_t> size = form.json_size;
+    if (!size && has_length) size = body_->remaining();
+    const auto reserve = [&](uint64_t bytes) {
+      if (!job.reservation.add(bytes)) return false;
+      text.reserved += bytes;
+      return true;
+    };
+    if (has_length && *size <= buffer_.size()) {
+      if (body_->remaining() > 0) awaits_continue_ = false;
       text.view = {static_cast<const char*>(buffer_.data().data()), *size};
-      remaining_ -= *size;
-      if (remaining_ > 0) expire_after(time_for(remaining_));
+      if (!reserve(*size)) co_return no_room();
+      if (body_->remaining() > *size) body_->begin();
       co_return std::nullopt;
     }
-    co_await send_continue();
-    if (error_) co_return error_response(400, "");
-    expire_after(time_for(is_chunked ? server_.limits.body : remaining_));
-    std::string& json = text.copy;
-    if (size) {
-      json.resize(*size);
-      if (!co_await read_exactly(json.data(), json.size())) co_return cut_short();
-      co_return std::nullopt;
+    if (!co_await begin_body()) co_return error_response(400, "");
+    uint64_t capacity = 0;
+    while (!size || text.copy.size() < *size) {
+      const size_t before = text.copy.size();
+      if (before == capacity) {
+        const uint64_t larger = size ? *size : std::max<uint64_t>(2 * capacity, kPiece);
+        // Without a size it grows, and both copies exist for a while.
+        if (!size && !reserve(larger)) co_return no_room();
+        if (!text.copy.reserve(larger)) co_return error_response(503, "out of memory for the request");
+        if (!size) {
+          job.reservation.give_back(capacity);
+          text.reserved -= capacity;
+        }
+        capacity = larger;
+      }
+      const size_t most = std::min<uint64_t>(capacity - before, kPieceOfTensor);
+      if (!text.copy.resize(before + most)) co_return error_response(503, "out of memory for the request");
+      const size_t read = co_await body_->read_some(reinterpret_cast<char*>(text.copy.data()) + before, most);
+      (void)text.copy.resize(before + read);  // it becomes smaller
+      if (is_cut_short()) co_return cut_short();
+      if (read == 0 && size) co_return cut_short();
+      if (read == 0) break;
+      if (size && !reserve(read)) co_return no_room();
     }
-    size_t reserved = 0;  // bytes of text, in pieces, however small the chunks are
-    while (!parser_->is_done()) {
-      const size_t before = json.size();
-      if (before == reserved && !job.reservation.add(kPiece * kJsonFactor)) co_return no_room();
-      if (before == reserved) reserved += kPiece;
-      json.resize(reserved);
-      const size_t read = co_await read_some(json.data() + before, reserved - before);
-      json.resize(before + read);
-      if (error_) co_return cut_short();
-    }
+    text.view = {reinterpret_cast<const char*>(text.copy.data()), text.copy.size()};
     co_return std::nullopt;
   }
 
-  // The binary tensors. Their sizes are checked before memory is allocated for them.
-  Task<std::optional<Response>> read_tensors(InferRequest& request, Job& job) {
+  // The binary tensors. Their sizes are checked before memory is allocated for them, and it is reserved as
+  // their bytes come: pages that were not written take none.
+  Task<std::optional<Response>> read_tensors(InferRequest& request, const BodyForm& form, Job& job) {
     const uint64_t size = request.binary_size();
-    const bool is_chunked = parser_->chunked();
-    if (!has_tensors_ && size > 0)
+    const bool has_length = !body_->is_chunked() && !body_->is_coded();
+    if (!form.json_size)
       co_return error_response(
           400, "an input has binary_data_size, but the header has no Inference-Header-Content-Length");
-    if (!is_chunked && size != remaining_)
+    if (has_length && size != body_->remaining())
       co_return error_response(
           400, fmt::format("{} bytes follow the JSON object; the inputs' binary_data_size add up to {}",
-                           remaining_, size));
-    if (is_chunked && size > server_.limits.body)
+                           body_->remaining(), size));
+    if (size > server_.limits.body)
       co_return error_response(
           413, fmt::format("the inputs have {} bytes; the server takes {}", size, server_.limits.body));
-    if (is_chunked && !job.reservation.add(size)) co_return no_room();
     for (RequestInput& input : request.inputs) {
       if (!input.is_binary) continue;
       if (!input.data.resize(input.byte_size)) co_return error_response(503, "out of memory for the tensors");
-      if (!co_await read_exactly(reinterpret_cast<char*>(input.data.data()), input.byte_size))
-        co_return cut_short();
+      for (uint64_t done = 0; done < input.byte_size;) {
+        const size_t most = std::min<uint64_t>(input.byte_size - done, kPieceOfTensor);
+        const size_t read =
+            co_await body_->read_some(reinterpret_cast<char*>(input.data.data()) + done, most);
+        if (read == 0 || is_cut_short()) co_return cut_short();
+        if (!job.reservation.add(read)) co_return no_room();
+        done += read;
+      }
       if (job.model->spec().inputs[input.index].type->kind == NumberKind::boolean)
         for (std::byte& byte : input.data.span())
           if (byte != std::byte{0}) byte = std::byte{1};
     }
-    if (is_chunked && has_tensors_) {
+    if (!has_length) {
       char further = 0;
-      const size_t read = parser_->is_done() ? 0 : co_await read_some(&further, 1);
+      const size_t read = co_await body_->read_some(&further, 1);
       if (read > 0)
         co_return error_response(400,
                                  "more bytes follow the JSON object than the inputs' binary_data_size say");
-      if (error_) co_return cut_short();
+      if (is_cut_short()) co_return cut_short();
     }
     co_return std::nullopt;
   }
 
+  bool is_cut_short() const { return body_->error() || body_->is_malformed() || body_->is_too_large(); }
+
   Response cut_short() const {
     Response response =
-        error_ == http::error::body_limit
+        body_->is_too_large()
             ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
+        : body_->is_malformed()
+            ? error_response(400, "the body cannot be decoded as its Content-Encoding says")
             : error_response(400, "the body is shorter than its header says, or malformed");
     response.closes = true;
     return response;
@@ -499,115 +523,75 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
                      : metrics.failed)
         .fetch_add(1, std::memory_order_relaxed);
     metrics.request_seconds.add(Clock::now() - begin_);
-    return error_response(status, job.failure->line());
+    return error_response(status, without_folders(job.failure->line()));
   }
 
+  // What the answer lies in counts until it is written: the results, and their text.
   static Result<Response> response_of(const ModelSpec& model, const InferRequest& request, Job& job) {
     Response response;
     std::vector<OutputTensor> tensors;
     response.outputs.reserve(request.outputs.size());
     bool has_binary = false;
+    response.reservation = std::move(job.reservation);
+    response.reservation.give_back(response.reservation.size());  // the arguments are gone
+    const auto reserve = [&](uint64_t bytes) -> Result<> {
+      if (response.reservation.add(bytes)) return {};
+      return fail(HALYARD_UNAVAILABLE, "{}", kNoRoom);
+    };
     for (const RequestOutput& wanted : request.outputs) {
       const TensorSpec& spec = model.outputs[wanted.index];
       response.outputs.push_back(TOOL_TRY(Output::of(spec, job.results[wanted.index])));
       tensors.push_back(response.outputs.back().tensor(spec, wanted.is_binary));
+      TOOL_TRY(reserve(tensors.back().bytes.size()));
       has_binary |= wanted.is_binary;
       if (wanted.is_binary) response.tail.push_back(tensors.back().bytes);
     }
+    const uint64_t most = infer_document_bound(model, request.id, tensors);
+    TOOL_TRY(reserve(most));
     response.body = infer_document(model, request.id, tensors);
+    response.reservation.give_back(most - response.body.size());
     response.results = std::move(job.results);
     if (has_binary) {
       response.content_type = kBinary;
       response.headers = fmt::format("Inference-Header-Content-Length: {}\r\n", response.body.size());
+    } else {
+      response.outputs.clear();
+      response.results.clear();
+      response.reservation.give_back(response.reservation.size() - response.body.size());
     }
     return response;
   }
 
   // ---- Bytes
 
-  Task<> send_continue() {
-    error_ = {};
-    if (!std::exchange(awaits_continue_, false)) co_return;
-    expire_after(kGrace);
-    co_await asio::async_write(socket_, asio::buffer(kContinue), asio::redirect_error(use_task, error_));
-  }
-
-  // So many bytes of the body, of either form. False: there are fewer, or the connection has failed.
-  Task<bool> read_exactly(char* target, size_t size) {
-    error_ = {};
-    if (parser_->chunked()) {
-      while (size > 0 && !error_ && !parser_->is_done()) {
-        const size_t read = co_await read_some(target, size);
-        target += read;
-        size -= read;
-      }
-      co_return size == 0 && !error_;
+  // Tells a client to go on that waits for that. False: the connection has failed.
+  Task<bool> begin_body() {
+    if (std::exchange(awaits_continue_, false)) {
+      error_ = {};
+      expire_after(kGrace);
+      co_await asio::async_write(socket_, asio::buffer(kContinue), asio::redirect_error(use_task, error_));
+      if (error_) co_return false;
     }
-    if (size > remaining_) co_return false;
-    remaining_ -= size;
-    const size_t buffered = std::min(size, buffer_.size());
-    if (buffered > 0) {
-      std::memcpy(target, buffer_.data().data(), buffered);
-      buffer_.consume(buffered);
-    }
-    co_await receive(target + buffered, size - buffered);
-    co_return !error_;
-  }
-
-  // Of a large body, the socket is ready only when kReadyBytes have come, or its end: each time it is ready,
-  // a thread wakes up.
-  Task<> receive(char* target, size_t size) {
-    const bool is_large = size >= kReadyBytes;
-    while (size > 0 && !error_) {
-      if (is_large) set_ready_bytes(std::min(size, kReadyBytes));
-      const size_t read = co_await socket_.async_read_some(asio::buffer(target, size),
-                                                           asio::redirect_error(use_task, error_));
-      target += read;
-      size -= read;
-    }
-    if (is_large) set_ready_bytes(1);
-  }
-  void set_ready_bytes(size_t bytes) {
-    error_code ignored;  // a socket that cannot do so is ready at each byte
-    (void)socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)), ignored);
-  }
-
-  // Up to so many bytes of a body in chunks; 0 at its end and at errors.
-  Task<size_t> read_some(char* target, size_t size) {
-    auto& body = parser_->get().body();
-    body.data = target;
-    body.size = size;
-    body.more = true;
-    error_ = {};
-    while (body.size == size && !parser_->is_done() && !error_) {
-      co_await http::async_read_some(socket_, buffer_, *parser_, asio::redirect_error(use_task, error_));
-      if (error_ == http::error::need_buffer) error_ = {};
-    }
-    co_return size - body.size;
+    body_->begin();
+    co_return true;
   }
 
   // Reads what is left of a small body. False: there is more, or the client waits to be told to send it.
   Task<bool> skip_body() {
-    error_ = {};
+    body_->forget_error();
     if (awaits_continue_) co_return false;
-    const bool is_chunked = parser_->chunked();
-    if (!is_chunked && remaining_ == 0) co_return true;
-    if (!is_chunked && remaining_ > kMostSkipped) co_return false;
-    expire_after(kGrace);
+    if (!body_->is_chunked() && body_->remaining() > kMostSkipped) co_return false;
+    body_->begin();
     std::vector<char> piece(kPiece);
     size_t skipped = 0;
-    while (is_chunked ? !parser_->is_done() : remaining_ > 0) {
+    while (!body_->is_at_end()) {
       if (skipped >= kMostSkipped) co_return false;
-      if (is_chunked) {
-        skipped += co_await read_some(piece.data(), piece.size());
-      } else {
-        co_await read_exactly(piece.data(), std::min<uint64_t>(piece.size(), remaining_));
-      }
-      if (error_ == http::error::body_limit) {
-        error_ = {};
+      skipped += co_await body_->read_sent(piece.data(), piece.size());
+      if (body_->is_too_large()) {
+        body_->forget_error();
         co_return false;
       }
-      if (error_) co_return false;
+      if (body_->error()) co_return false;
     }
     co_return true;
   }
@@ -619,7 +603,13 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       buffers.push_back(asio::buffer(response.body));
       for (const auto& part : response.tail) buffers.push_back(asio::buffer(part.data(), part.size()));
     }
-    expire_after(time_for(response.content_length()));
+    const Clock::time_point begin = Clock::now();
+    // Everything, in as few system calls as the system allows; Asio's own condition asks for 64 KiB a call.
+    // Whoever takes nothing is not waited for because much is left.
+    const auto all_at_once = [this, begin](const error_code& failed, size_t written) {
+      expire_at(begin + time_for(written));
+      return failed ? 0 : size_t{1} << 30;
+    };
     error_code error;
     co_await asio::async_write(socket_, buffers, all_at_once, asio::redirect_error(use_task, error));
     co_return !error;
@@ -638,12 +628,12 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   Server& server_;
   SessionSocket socket_;
+  const bool is_loopback_;
   beast::flat_buffer buffer_{kPiece};
-  std::optional<http::request_parser<http::buffer_body>> parser_;
+  std::optional<RequestParser> parser_;
+  std::optional<Body> body_;  // of the request whose header was read
   error_code error_;
   Clock::time_point begin_;
-  uint64_t remaining_ = 0;  // bytes of a body with a length
-  bool has_tensors_ = false;
   bool keep_alive_ = false;
   bool awaits_continue_ = false;
   bool is_idle_ = true;
@@ -663,9 +653,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
 }  // namespace
 
-void Session::start(Server& server, SessionSocket socket) {
+void Session::start(Server& server, SessionSocket socket, bool is_loopback) {
   const auto executor = socket.get_executor();
-  const auto connection = std::make_shared<Connection>(server, std::move(socket));
+  const auto connection = std::make_shared<Connection>(server, std::move(socket), is_loopback);
   if (!connection->list()) {
     server.metrics.refused_connections.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -18,8 +18,9 @@ using SessionSocket =
 
 class Session {
  public:
-  // Takes the connection over, or closes it if there are too many. The server must outlive it.
-  static void start(Server& server, SessionSocket socket);
+  // Takes the connection over, or closes it if there are too many. `is_loopback`: of a listener on a loopback
+  // address, so that Host is checked. The server must outlive it.
+  static void start(Server& server, SessionSocket socket, bool is_loopback);
   virtual ~Session() = default;
 
   // Any thread. Closes the connection as soon as it has no request.

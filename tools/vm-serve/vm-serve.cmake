@@ -1,23 +1,23 @@
 # The C++ binding, in the form that returns `expected`: header only, and not a target of static builds.
 target_include_directories(vm-serve PRIVATE "${PROJECT_SOURCE_DIR}/bindings/cpp/include")
 target_compile_definitions(vm-serve PRIVATE HALYARD_CPP_EXCEPTIONS=0)
-target_link_libraries(vm-serve PRIVATE Threads::Threads)
+target_link_libraries(vm-serve PRIVATE Threads::Threads ZLIB::ZLIB)
 
 # What needs no sockets and no models: the protocol.
 halyard_add_tests(
   halyard_serve_tests
   PREFIX serve
-  LINKS halyard_tools_common
-  SOURCES vm-serve/tests/datatype_test.cpp vm-serve/tests/infer_request_test.cpp vm-serve/tests/json_events_test.cpp
-          vm-serve/tests/request_trace_test.cpp vm-serve/tests/route_test.cpp
-          vm-serve/boost_json.cpp vm-serve/datatype.cpp vm-serve/documents.cpp vm-serve/infer_request.cpp
-          vm-serve/request_trace.cpp vm-serve/route.cpp vm-serve/tensor.cpp)
+  LINKS halyard_tools_common ZLIB::ZLIB
+  SOURCES vm-serve/tests/access_test.cpp vm-serve/tests/datatype_test.cpp vm-serve/tests/decoder_test.cpp vm-serve/tests/infer_request_test.cpp vm-serve/tests/json_events_test.cpp
+          vm-serve/tests/request_head_test.cpp vm-serve/tests/request_trace_test.cpp vm-serve/tests/route_test.cpp
+          vm-serve/access.cpp vm-serve/boost_json.cpp vm-serve/datatype.cpp vm-serve/decoder.cpp
+          vm-serve/documents.cpp vm-serve/infer_request.cpp vm-serve/request_head.cpp vm-serve/request_trace.cpp vm-serve/route.cpp vm-serve/tensor.cpp)
 if(TARGET halyard_serve_tests)
   target_include_directories(halyard_serve_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/vm-serve")
 endif()
 
 # Tools are small code; what every request goes through is fast code.
-foreach(source IN ITEMS boost_json documents endpoints infer_request job output response route scheduler session tensor)
+foreach(source IN ITEMS access body boost_json decoder documents endpoints infer_request job output request_head response route scheduler session tensor)
   set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 endforeach()
 

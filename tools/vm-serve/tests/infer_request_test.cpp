@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "documents.h"
 #include "halyard/element_type.h"
@@ -194,6 +196,147 @@ TEST(InferRequest, WhatDoesNotFitTheModel) {
       "the request names output 'y' twice");
 }
 
+TEST(InferRequest, TheLargestFloatAsItsTextIs) {
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
+  const float largest = std::numeric_limits<float>::max();
+  const auto request = parse_infer_request(
+      of_data("FP32", "[4]", "[3.4028235e+38,-3.4028235e+38,3.4028234663852886e38,3.40282356e38]"), spec);
+  ASSERT_TRUE(request) << request.error().text;
+  EXPECT_EQ(elements<float>(request->inputs[0]), (std::vector<float>{largest, -largest, largest, largest}));
+  // From the middle to the next power of two on it would be infinity.
+  EXPECT_NE(why_not(of_data("FP32", "[1]", "[3.4028235677973366e38]"), spec), "accepted");
+  EXPECT_NE(why_not(of_data("FP32", "[1]", "[-3.4028236e38]"), spec), "accepted");
+  // What the server writes, it reads.
+  const std::vector<OutputTensor> outputs = {
+      {.spec = spec.outputs.data(), .shape = {1}, .bytes = std::as_bytes(std::span(&largest, 1))}};
+  EXPECT_NE(infer_document(spec, std::nullopt, outputs).find("[3.4028235e+38]"), std::string::npos);
+}
+
+TEST(InferRequest, FloatsThatAreNoNumbersAsClientsWriteThem) {
+  for (const auto& [element_type, type] :
+       {std::pair(HALYARD_ELEMENT_F32, "FP32"), std::pair(HALYARD_ELEMENT_F64, "FP64"),
+        std::pair(HALYARD_ELEMENT_F16, "FP16")}) {
+    const ModelSpec spec = model_of(element_type);
+    EXPECT_EQ(why_not(of_data(type, "[6]", "[NaN, Infinity,-Infinity,Inf,\n-Inf,1]"), spec), "accepted");
+    EXPECT_EQ(
+        why_not(of_data(type, "[7]", R"(["NaN","nan","inf","-inf","Infinity","-Infinity","+INF"])"), spec),
+        "accepted");
+    EXPECT_EQ(
+        why_not(of_data(type, "[1]", "[null]"), spec),
+        "element 0 of input 'x' is null; write \"NaN\", \"Infinity\" or \"-Infinity\" for a float that is no "
+        "number");
+    for (const char* data : {"[nan]", "[Infinit]", "[+Infinity]", "[-NaN]", "[NaNs]", "[1NaN]", "[NaN 1]",
+                             "[N]", R"(["NaNs"])", R"(["infi"])", R"([""])", R"(["1"])"})
+      EXPECT_NE(why_not(of_data(type, "[1]", data), spec), "accepted") << data;
+  }
+  const auto request =
+      parse_infer_request(of_data("FP32", "[3]", "[NaN,Infinity,-Infinity]"), model_of(HALYARD_ELEMENT_F32));
+  ASSERT_TRUE(request) << request.error().text;
+  const auto values = elements<float>(request->inputs[0]);
+  EXPECT_TRUE(std::isnan(values[0]));
+  EXPECT_EQ(values[1], std::numeric_limits<float>::infinity());
+  EXPECT_EQ(values[2], -std::numeric_limits<float>::infinity());
+  // Integers, shapes, keys and texts have none; in strings they are letters.
+  const ModelSpec integers = model_of(HALYARD_ELEMENT_I32);
+  EXPECT_EQ(why_not(of_data("INT32", "[1]", "[NaN]"), integers), "element 0 of input 'x' is no INT32");
+  EXPECT_NE(why_not(of_data("INT32", "[NaN]", "[1]"), integers), "accepted");
+  EXPECT_NE(why_not(R"({NaN:1,"inputs":[]})"), "accepted");
+  EXPECT_NE(why_not("NaN"), "accepted");
+  EXPECT_NE(why_not(R"({"inputs":[{"name":NaN}]})"), "accepted");
+  EXPECT_EQ(
+      why_not(R"({"a":"[NaN,\"Infinity","b":Infinity,)" + of_data("INT32", "[1]", "[1]").substr(1), integers),
+      "accepted");
+}
+
+TEST(InferRequest, NoMemberStandsTwice) {
+  const auto of_input = [](std::string_view members) {
+    return R"({"inputs":[{"name":"x","datatype":"FP32","shape":[2],"data":[1,2])" + std::string(members) +
+           "}]}";
+  };
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
+  EXPECT_EQ(why_not(of_input(""), spec), "accepted");
+  for (const auto& [members, name] :
+       {std::pair(R"(,"datatype":"FP32")", "datatype"), std::pair(R"(,"name":"x")", "name"),
+        std::pair(R"(,"shape":[2])", "shape"), std::pair(R"(,"data":[1,2])", "data"),
+        std::pair(R"(,"parameters":{},"parameters":{})", "parameters"),
+        std::pair(R"(,"parameters":null,"parameters":{})", "parameters")})
+    EXPECT_EQ(why_not(of_input(members), spec), fmt::format("an input has '{}' twice", name));
+  // Four half floats are no two floats.
+  EXPECT_EQ(
+      why_not(R"({"inputs":[{"name":"x","datatype":"FP16","data":[1,2,3,4],"shape":[2],"datatype":"FP32"}]})",
+              spec),
+      "an input has 'datatype' twice");
+  EXPECT_NE(
+      why_not(R"({"inputs":[{"name":"x","datatype":"FP16","shape":[2],"data":[1,2,3,4],"datatype":"FP32"}]})",
+              spec),
+      "accepted");
+  const auto of_request = [](std::string_view members) {
+    return R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1],"data":[1]}])" + std::string(members) +
+           "}";
+  };
+  for (const auto& [members, name] :
+       {std::pair(R"(,"id":"1","id":"2")", "the request has 'id'"),
+        std::pair(R"(,"id":null,"id":"2")", "the request has 'id'"),
+        std::pair(R"(,"inputs":[])", "the request has 'inputs'"),
+        std::pair(R"(,"outputs":[],"outputs":[{"name":"y"}])", "the request has 'outputs'"),
+        std::pair(R"(,"parameters":{"binary_data_output":true},"parameters":{})",
+                  "the request has 'parameters'"),
+        std::pair(R"(,"parameters":{"binary_data_output":true,"binary_data_output":false})",
+                  "an object 'parameters' has 'binary_data_output'"),
+        std::pair(R"(,"outputs":[{"name":"y","name":"y"}])", "an output has 'name'"),
+        std::pair(R"(,"outputs":[{"name":"y","parameters":{"binary_data":true,"binary_data":false}}])",
+                  "an object 'parameters' has 'binary_data'")})
+    EXPECT_EQ(why_not(of_request(members), spec), std::string(name) + " twice");
+  EXPECT_EQ(
+      why_not(
+          R"({"inputs":[{"name":"x","datatype":"FP32","shape":[1],"parameters":{"binary_data_size":4,"binary_data_size":4}}]})",
+          spec),
+      "an object 'parameters' has 'binary_data_size' twice");
+  // Names of one object are no names of another, and what has no meaning may stand as it likes.
+  EXPECT_EQ(why_not(of_request(R"(,"outputs":[{"name":"y","parameters":{"name":1}}],"name":"x","a":1,"a":2)"),
+                    spec),
+            "accepted");
+  EXPECT_NE(why_not(of_request(R"(,"parameters":{"binary_data_output":"true"})"), spec), "accepted");
+  EXPECT_NE(why_not(of_request(R"(,"parameters":{"binary_data_output":[true]})"), spec), "accepted");
+}
+
+TEST(InferRequest, MemoryIsReservedForWhatStandsThere) {
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_F64);
+  std::string data = "[1";
+  for (int i = 1; i < 1000; ++i) data += ",1";
+  data += "]";
+  uint64_t most = 0, reserved = 0;
+  const Reserve reserve = [&](uint64_t bytes) {
+    if (reserved + bytes > most) return false;
+    reserved += bytes;
+    return true;
+  };
+  // In every order it is that of the elements.
+  for (const char* form : {R"({{"inputs":[{{"name":"x","shape":[1000],"datatype":"FP64","data":{}}}]}})",
+                           R"({{"inputs":[{{"data":{},"shape":[1000],"datatype":"FP64","name":"x"}}]}})",
+                           R"({{"inputs":[{{"datatype":"FP64","data":{},"shape":[1000],"name":"x"}}]}})"}) {
+    const std::string json = fmt::format(fmt::runtime(form), data);
+    most = 8000;
+    reserved = 0;
+    const auto request = parse_infer_request(json, spec, reserve);
+    ASSERT_TRUE(request) << request.error().text;
+    EXPECT_EQ(reserved, 8000u);
+    EXPECT_EQ(elements<double>(request->inputs[0]), std::vector<double>(1000, 1.0));
+    most = 7999;
+    reserved = 0;
+    const auto refused = parse_infer_request(json, spec, reserve);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, HALYARD_UNAVAILABLE);
+  }
+  // A shape that promises more takes no more than can stand in the text.
+  most = 1000;
+  reserved = 0;
+  EXPECT_EQ(parse_infer_request(of_data("FP64", "[1000000000000]", "[1]"), spec, reserve).error().code,
+            HALYARD_INVALID_ARGUMENT);
+  EXPECT_EQ(why_not(of_data("FP64", "[1]", "[1,2]"), spec),
+            "'data' of input 'x' has more than the 1 elements of its shape");
+}
+
 TEST(InferRequest, NoMemoryForPromises) {
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F64);
   EXPECT_EQ(why_not(of_data("FP64", "[1000000000000]", "[1]"), spec),
@@ -262,8 +405,31 @@ TEST(Documents, WhatJsonHasNoNumberFor) {
                            std::numeric_limits<double>::quiet_NaN(), -0.0};
   const std::vector<OutputTensor> outputs = {
       {.spec = spec.outputs.data(), .shape = {4}, .bytes = std::as_bytes(std::span(values))}};
+  EXPECT_GE(infer_document_bound(spec, std::nullopt, outputs),
+            infer_document(spec, std::nullopt, outputs).size());
   EXPECT_NE(infer_document(spec, std::nullopt, outputs).find(R"("data":["Infinity","-Infinity","NaN",-0])"),
             std::string::npos);
+}
+
+TEST(Documents, NoAnswerIsLargerThanItsBound) {
+  for (const DataType& type : datatypes()) {
+    const ModelSpec spec = model_of(type.element_type);
+    // Every byte the same: small and large numbers of each type, with many digits.
+    for (int byte = 0; byte < 256; ++byte) {
+      const std::vector<std::byte> bytes(64 * type.size, static_cast<std::byte>(byte));
+      const std::vector<OutputTensor> outputs = {
+          {.spec = spec.outputs.data(), .shape = {64}, .bytes = bytes, .is_binary = false}};
+      const std::string id(100, '\x01');
+      EXPECT_LE(infer_document(spec, id, outputs).size(), infer_document_bound(spec, id, outputs))
+          << type.name;
+    }
+  }
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_F64);
+  const std::vector<double> values(1000, -2.2250738585072014e-308);
+  const std::vector<OutputTensor> outputs = {
+      {.spec = spec.outputs.data(), .shape = {1000}, .bytes = std::as_bytes(std::span(values))}};
+  EXPECT_LE(infer_document(spec, std::nullopt, outputs).size(),
+            infer_document_bound(spec, std::nullopt, outputs));
 }
 
 TEST(Documents, Metadata) {

@@ -52,6 +52,12 @@ TEST(Route, Refusals) {
   EXPECT_EQ(route_of("GET", "/v2/V2").status, 404u);
   EXPECT_EQ(route_of("GET", "/a/b/c/d/e/f/g/h/i/j").status, 404u);
   EXPECT_EQ(route_of("GET", "*").status, 400u);
+  for (const char* target : {"/v2/models/m#ready", "/#", "/v2?a=%zz", "/v2?a=%4", "/v2?%00", "x://h/v2",
+                             "http://", "http:///v2", "://h/v2", "v2", "", "http://h#f"})
+    EXPECT_EQ(route_of("GET", target).status, 400u) << target;
+  EXPECT_EQ(route_of("GET", "/v2/models/m/ready?a=%41&b").status, 200u);
+  EXPECT_EQ(route_of("GET", "https://h:1?a").endpoint, Endpoint::page);
+  EXPECT_EQ(route_of("GET", "http://h:1/v2").authority, "h:1");
   EXPECT_EQ(route_of("GET", "/v2/models/%zz").status, 400u);
   EXPECT_EQ(route_of("GET", "/v2/models/%4").status, 400u);
   EXPECT_EQ(route_of("GET", "/v2/models/a%00b").status, 400u);
