@@ -168,7 +168,6 @@ def make_files(folder):
     write("weights.safetensors", safetensors("wieght", 0, 16, 16))
     write("cut.safetensors", safetensors("weight", 0, 16, 3))
     write("broken.safetensors", struct.pack("<Q", 1000) + b"{}")
-    write("wider.safetensors", safetensors("weight", 0, 32, 32))
     write("lfs.safetensors", LFS_POINTER)
     write("page.safetensors", "<!DOCTYPE html>\n<html></html>\n")
     lies = b'{"weight":{"dtype":"F32","shape":[1000],"data_offsets":[0,16]}}'
