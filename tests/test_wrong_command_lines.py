@@ -168,7 +168,9 @@ def make_files(folder):
     write("weights.safetensors", safetensors("wieght", 0, 16, 16))
     write("cut.safetensors", safetensors("weight", 0, 16, 3))
     write("broken.safetensors", struct.pack("<Q", 1000) + b"{}")
-    write("lfs.safetensors", LFS_POINTER)
+    for name in ("lfs.safetensors", "lfs.vmfb"):
+        write(name, LFS_POINTER)
+    write("page.vmasm", "<!DOCTYPE html>\n<html></html>\n")
     write("page.safetensors", "<!DOCTYPE html>\n<html></html>\n")
     lies = b'{"weight":{"dtype":"F32","shape":[1000],"data_offsets":[0,16]}}'
     write("lies.safetensors", struct.pack("<Q", len(lies)) + lies + bytes(16))

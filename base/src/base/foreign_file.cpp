@@ -18,10 +18,10 @@ struct Signature {
   ForeignFile file;
 };
 constexpr std::array kSignatures = {
-    Signature{
-        "version https://git-lfs.github.com/spec/",
-        "",
-        {"a Git LFS pointer", "run `git lfs pull` in its folder, which fetches the file that it stands for"}},
+    Signature{"version https://git-lfs.github.com/spec/",
+              "",
+              {"a Git LFS pointer",
+               "run `git lfs pull` in its folder, which fetches the file that it stands for", true}},
     Signature{"GGUF", ".gguf", {"a .gguf file", "give it a name that ends in .gguf"}},
     Signature{"IRPA", ".irpa", {"an .irpa archive", "give it a name that ends in .irpa"}},
     Signature{"PK\3\4", ".vmfb", {"a zip archive, such as .npz or .pt", kConvert}},
@@ -31,13 +31,13 @@ constexpr std::array kSignatures = {
     Signature{"\x80\x03", "", {"a pickle of Python", kConvert}},
     Signature{"\x80\x04", "", {"a pickle of Python", kConvert}},
     Signature{"\x80\x05", "", {"a pickle of Python", kConvert}},
-    Signature{"\x1F\x8B", "", {"compressed with gzip", kUnpack}},
-    Signature{"\x28\xB5\x2F\xFD", "", {"compressed with zstd", kUnpack}},
+    Signature{"\x1F\x8B", "", {"compressed with gzip", kUnpack, true}},
+    Signature{"\x28\xB5\x2F\xFD", "", {"compressed with zstd", kUnpack, true}},
     Signature{"\xFD"
               "7zXZ",
               "",
-              {"compressed with xz", kUnpack}},
-    Signature{"BZh", "", {"compressed with bzip2", kUnpack}},
+              {"compressed with xz", kUnpack, true}},
+    Signature{"BZh", "", {"compressed with bzip2", kUnpack, true}},
     Signature{"\x7F"
               "ELF",
               "",
@@ -46,10 +46,10 @@ constexpr std::array kSignatures = {
 
 // Texts that begin with certain words, in any case, after blanks.
 constexpr std::array kTexts = {
-    Signature{"<!doctype html", "", {"a page of HTML", kDownload}},
-    Signature{"<html", "", {"a page of HTML", kDownload}},
-    Signature{"<?xml", "", {"an XML document", kDownload}},
-    Signature{"<error", "", {"an XML document", kDownload}},
+    Signature{"<!doctype html", "", {"a page of HTML", kDownload, true}},
+    Signature{"<html", "", {"a page of HTML", kDownload, true}},
+    Signature{"<?xml", "", {"an XML document", kDownload, true}},
+    Signature{"<error", "", {"an XML document", kDownload, true}},
     Signature{"{\"",
               ".json",
               {"JSON text, such as an index of shards or a server's answer",
