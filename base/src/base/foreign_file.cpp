@@ -69,6 +69,10 @@ bool is_safetensors(std::string_view text) {
   return length <= text.size() - kLength;
 }
 
+bool is_foreign(const Signature& it, std::string_view extension) {
+  return it.extension.empty() || it.extension != extension;
+}
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
@@ -77,14 +81,14 @@ std::optional<ForeignFile> foreign_file(std::span<const uint8_t> bytes, std::str
   const std::string_view whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (whole.empty()) return ForeignFile{"empty", "write or download it again"};
   for (const Signature& it : kSignatures)
-    if (whole.starts_with(it.begin) && it.extension != extension) return it.file;
+    if (whole.starts_with(it.begin) && is_foreign(it, extension)) return it.file;
   if (extension != ".safetensors" && is_safetensors(whole))
     return ForeignFile{"a .safetensors file", "give it a name that ends in .safetensors"};
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::string_view text = whole.starts_with(kByteOrderMark) ? whole.substr(kByteOrderMark.size()) : whole;
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   for (const Signature& it : kTexts)
-    if (it.extension != extension && text.size() >= it.begin.size() &&
+    if (is_foreign(it, extension) && text.size() >= it.begin.size() &&
         std::ranges::equal(text.substr(0, it.begin.size()), it.begin, {}, lower))
       return it.file;
   return std::nullopt;
