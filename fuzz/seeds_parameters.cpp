@@ -60,6 +60,23 @@ File gguf(uint32_t version) {
   return file;
 }
 
+// One tensor of blocks.
+File small_gguf() {
+  File file;
+  add(file, uint32_t{0x46554747});
+  add(file, uint32_t{3});
+  add(file, uint64_t{1});  // tensors
+  add(file, uint64_t{0});  // pairs
+  add_text(file, "q");
+  add(file, uint32_t{2});
+  add(file, uint64_t{32});
+  add(file, uint64_t{4});
+  add(file, uint32_t{8});
+  add(file, uint64_t{0});
+  file.resize((file.size() + 31) / 32 * 32 + size_t{4} * 34, 7);
+  return file;
+}
+
 File safetensors(std::string_view header, size_t size) {
   File file;
   add_text(file, header);
@@ -88,6 +105,7 @@ void write_parameter_files(const std::filesystem::path& folder) {
 
   write_seed(folder / "2.gguf", gguf(2));
   write_seed(folder / "3.gguf", gguf(3));
+  write_seed(folder / "small.gguf", small_gguf());
   write_seed(folder / "types.safetensors",
              safetensors(R"({"\u0061\n": {"dtype": "BF16", "shape": [2, 2], "data_offsets": [0, 8]},
   "b": {"dtype": "F4", "shape": [4], "data_offsets": [8, 10]}, "a": {"dtype": "U8", "shape": [2, 0], "data_offsets": [8, 8]}})",

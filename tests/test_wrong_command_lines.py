@@ -131,6 +131,9 @@ def safetensors(name, begin, end, size):
     return struct.pack("<Q", len(header)) + header + bytes(size)
 
 
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n"
+
+
 def make_files(folder):
     """What the command lines of the table name. The table's head lists them."""
     def write(name, data):
@@ -165,6 +168,18 @@ def make_files(folder):
     write("weights.safetensors", safetensors("wieght", 0, 16, 16))
     write("cut.safetensors", safetensors("weight", 0, 16, 3))
     write("broken.safetensors", struct.pack("<Q", 1000) + b"{}")
+    for name in ("lfs.safetensors", "lfs.vmfb"):
+        write(name, LFS_POINTER)
+    write("page.vmasm", "<!DOCTYPE html>\n<html></html>\n")
+    write("page.safetensors", "<!DOCTYPE html>\n<html></html>\n")
+    lies = b'{"weight":{"dtype":"F32","shape":[1000],"data_offsets":[0,16]}}'
+    write("lies.safetensors", struct.pack("<Q", len(lies)) + lies + bytes(16))
+    twice = b'{"a":{"data_offsets":[0,1]},"a":{"data_offsets":[1,2]}}'
+    write("twice.safetensors", struct.pack("<Q", len(twice)) + twice + bytes(2))
+    write("model.safetensors.index.json", '{"weight_map": {"weight": "model-1.safetensors"}}')
+    write("big.gguf", b"GGUF" + struct.pack(">IQQ", 3, 0, 0))
+    tensor = struct.pack("<Q6sIQIQ", 6, b"weight", 1, 4, 99, 0)
+    write("strange.gguf", b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + tensor + bytes(64))
     write("cut.irpa", b"IRPA" + bytes(20))
     write("magic.irpa", b"IPRA" + bytes(84))
     write("cut.gguf", b"GGUF" + struct.pack("<IQQ", 3, 1, 0))

@@ -1,4 +1,5 @@
 // The reader of .gguf files: versions, alignment, tensor types, hostile input.
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "modules/parameter_archive.h"
@@ -78,6 +79,16 @@ TEST(Gguf, SizesByType) {
     EXPECT_EQ((*entries)[0].second.length, size) << type;
     EXPECT_TRUE((*entries)[0].second.type.ends_with(" [256]")) << (*entries)[0].second.type;
     EXPECT_EQ((*entries)[0].second.trouble, "");
+  }
+}
+
+// They were I8, I16 and I32 before they were types with blocks of 256.
+TEST(Gguf, FormerMeaningsOfTypes) {
+  for (const auto& [type, size] : {std::pair<uint32_t, uint64_t>{16, 1}, {17, 2}, {18, 4}}) {
+    const auto entries = read(header(3, 1, 0).tensor("t", {4, 3}, type, 0).data(32, 64));
+    ASSERT_TRUE(entries) << entries.error().text();
+    EXPECT_EQ((*entries)[0].second.length, 12 * size) << type;
+    EXPECT_EQ((*entries)[0].second.type, fmt::format("I{} [4, 3]", 8 * size));
   }
 }
 

@@ -18,10 +18,10 @@ struct Signature {
   ForeignFile file;
 };
 constexpr std::array kSignatures = {
-    Signature{
-        "version https://git-lfs.github.com/spec/",
-        "",
-        {"a Git LFS pointer", "run `git lfs pull` in its folder, which fetches the file that it stands for"}},
+    Signature{"version https://git-lfs.github.com/spec/",
+              "",
+              {"a Git LFS pointer",
+               "run `git lfs pull` in its folder, which fetches the file that it stands for", true}},
     Signature{"GGUF", ".gguf", {"a .gguf file", "give it a name that ends in .gguf"}},
     Signature{"IRPA", ".irpa", {"an .irpa archive", "give it a name that ends in .irpa"}},
     Signature{"PK\3\4", ".vmfb", {"a zip archive, such as .npz or .pt", kConvert}},
@@ -31,13 +31,13 @@ constexpr std::array kSignatures = {
     Signature{"\x80\x03", "", {"a pickle of Python", kConvert}},
     Signature{"\x80\x04", "", {"a pickle of Python", kConvert}},
     Signature{"\x80\x05", "", {"a pickle of Python", kConvert}},
-    Signature{"\x1F\x8B", "", {"compressed with gzip", kUnpack}},
-    Signature{"\x28\xB5\x2F\xFD", "", {"compressed with zstd", kUnpack}},
+    Signature{"\x1F\x8B", "", {"compressed with gzip", kUnpack, true}},
+    Signature{"\x28\xB5\x2F\xFD", "", {"compressed with zstd", kUnpack, true}},
     Signature{"\xFD"
               "7zXZ",
               "",
-              {"compressed with xz", kUnpack}},
-    Signature{"BZh", "", {"compressed with bzip2", kUnpack}},
+              {"compressed with xz", kUnpack, true}},
+    Signature{"BZh", "", {"compressed with bzip2", kUnpack, true}},
     Signature{"\x7F"
               "ELF",
               "",
@@ -46,10 +46,10 @@ constexpr std::array kSignatures = {
 
 // Texts that begin with certain words, in any case, after blanks.
 constexpr std::array kTexts = {
-    Signature{"<!doctype html", "", {"a page of HTML", kDownload}},
-    Signature{"<html", "", {"a page of HTML", kDownload}},
-    Signature{"<?xml", "", {"an XML document", kDownload}},
-    Signature{"<error", "", {"an XML document", kDownload}},
+    Signature{"<!doctype html", "", {"a page of HTML", kDownload, true}},
+    Signature{"<html", "", {"a page of HTML", kDownload, true}},
+    Signature{"<?xml", "", {"an XML document", kDownload, true}},
+    Signature{"<error", "", {"an XML document", kDownload, true}},
     Signature{"{\"",
               ".json",
               {"JSON text, such as an index of shards or a server's answer",
@@ -69,6 +69,10 @@ bool is_safetensors(std::string_view text) {
   return length <= text.size() - kLength;
 }
 
+bool is_foreign(const Signature& it, std::string_view extension) {
+  return it.extension.empty() || it.extension != extension;
+}
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
@@ -77,14 +81,14 @@ std::optional<ForeignFile> foreign_file(std::span<const uint8_t> bytes, std::str
   const std::string_view whole(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (whole.empty()) return ForeignFile{"empty", "write or download it again"};
   for (const Signature& it : kSignatures)
-    if (whole.starts_with(it.begin) && it.extension != extension) return it.file;
+    if (whole.starts_with(it.begin) && is_foreign(it, extension)) return it.file;
   if (extension != ".safetensors" && is_safetensors(whole))
     return ForeignFile{"a .safetensors file", "give it a name that ends in .safetensors"};
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
   std::string_view text = whole.starts_with(kByteOrderMark) ? whole.substr(kByteOrderMark.size()) : whole;
   text.remove_prefix(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
   for (const Signature& it : kTexts)
-    if (it.extension != extension && text.size() >= it.begin.size() &&
+    if (is_foreign(it, extension) && text.size() >= it.begin.size() &&
         std::ranges::equal(text.substr(0, it.begin.size()), it.begin, {}, lower))
       return it.file;
   return std::nullopt;

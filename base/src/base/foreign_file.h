@@ -9,8 +9,9 @@
 namespace halyard {
 
 struct ForeignFile {
-  std::string_view is;      // "a Git LFS pointer": to be put after "is"
-  std::string_view advice;  // what to do
+  std::string_view is;         // "a Git LFS pointer": to be put after "is"
+  std::string_view advice;     // what to do
+  bool holds_for_all = false;  // the advice is for readers of any file, not only of parameters
 };
 
 // For messages about a file that a reader has refused. `extension`: that of the reader's own format, such as

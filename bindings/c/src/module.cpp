@@ -1,6 +1,8 @@
 // Modules of the C ABI: loading, assembling, what they export.
 #include <algorithm>
+#include <optional>
 
+#include "base/foreign_file.h"
 #include "declaration.h"
 #include "export.h"
 #include "handles.h"
@@ -96,13 +98,21 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
                   "'{}' is a shared library (ELF), found where a module was expected; a native module's name "
                   "ends in .so",
                   name);
-    if (name.ends_with(".vmasm")) {
-      const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
-      bytes = HALYARD_TRY(assembled(text, {.file = name}));
-    } else if (flags & HALYARD_MODULE_PRELOAD) {
-      bytes = Bytes::copy(bytes->span());
-    }
-    return with_note(give_module(instance, std::move(bytes), flags, out), "loading module '" + name + "'");
+    const Ref<Bytes> file = bytes;
+    const auto load = [&]() -> Result<> {
+      if (name.ends_with(".vmasm")) {
+        const std::string_view text(reinterpret_cast<const char*>(bytes->data()), bytes->size());
+        bytes = HALYARD_TRY(assembled(text, {.file = name}));
+      } else if (flags & HALYARD_MODULE_PRELOAD) {
+        bytes = Bytes::copy(bytes->span());
+      }
+      return with_note(give_module(instance, std::move(bytes), flags, out), "loading module '" + name + "'");
+    };
+    Result<> loaded = load();
+    if (loaded) return loaded;
+    const std::optional<ForeignFile> foreign = foreign_file(file->span(), "");
+    if (!foreign || !foreign->holds_for_all) return loaded;
+    return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no module; {}", name, foreign->is, foreign->advice);
   });
 }
 

@@ -363,6 +363,57 @@ vm.func @check(%i0: i32) -> () {
   EXPECT_EQ(told.use_count(), 1);
 }
 
+// A program that reads the first 4 of the 8 bytes of a parameter.
+TEST(Contexts, TellOfDoubts) {
+  const std::string path = testing::TempDir() + "/halyard_cpp_doubts.safetensors";
+  const std::string header = R"({"w":{"dtype":"F16","shape":[4],"data_offsets":[0,8]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  std::ofstream(path, std::ios::binary) << file + header + "abcdefgh";
+  const Instance instance = Instance::create();
+  const Module module = Module::from_text(instance, R"(
+vm.module @doubts
+vm.dependency @hal 7
+vm.dependency @io_parameters 0
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @io_parameters.load cconv "0rIrrrIiirrr_r"
+vm.rodata[0] = 0000000001000000
+vm.rodata[1] = "w"
+vm.rodata[2] = 000000000000000000000000000000000400000000000000
+vm.export @read
+vm.func @read() -> () {
+  %i0 = vm.const.i32.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.const.ref.zero
+  %r3 = vm.const.ref.rodata 0
+  %r4 = vm.const.ref.rodata 1
+  %r5 = vm.const.ref.rodata 2
+  %i2:3 = vm.const.i64 -1
+  %i4 = vm.const.i32 50
+  %i5 = vm.const.i32 150998019
+  %r6 = vm.call @io_parameters.load(%r0, %i2:3, %r1, %r1, %r1, %i2:3, %i4, %i5, %r3, %r4, %r5)
+  vm.return
+}
+)");
+  ContextOptions options = {
+      .modules = {module}, .devices = {instance.open("local-sync")}, .parameters = {{"", path}}};
+  std::vector<std::string> told;
+  Context::create(instance, options).find("read").call<>();  // nobody is told
+  options.warning = [&](const halyard_warning_t& warning) {
+    EXPECT_EQ(warning.struct_size, sizeof warning);
+    EXPECT_EQ(view(warning.path), path);
+    told.emplace_back(view(warning.text));
+  };
+  const Function read = Context::create(instance, options).find("read");
+  read.call<>();
+  read.call<>();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_NE(told[0].find("'w' has 8 bytes of type F16 [4], but the program reads only the first 4"),
+            std::string::npos)
+      << told[0];
+  std::remove(path.c_str());
+}
+
 TEST(Contexts, AreRanks) {
   const std::vector<Channels> ranks = Channels::create_local(2);
   ASSERT_EQ(ranks.size(), 2u);

@@ -46,6 +46,10 @@ constexpr TensorType kTensorTypes[] = {
     {40, "NVFP4", 64, 36},     {41, "Q1_0", 128, 18},     {42, "Q2_0", 64, 18},
 };
 
+// What these ids meant until early 2024. Rows that are no multiple of the blocks that they mean now can only
+// be of these.
+constexpr TensorType kFormerTypes[] = {{16, "I8", 1, 1}, {17, "I16", 1, 2}, {18, "I32", 1, 4}};
+
 struct Tensor {
   std::string_view name;
   uint64_t offset = 0;  // from the start of tensor data
@@ -98,8 +102,13 @@ Result<> read_pair(FileFields& fields, std::optional<uint32_t>& alignment) {
 // The number of bytes that the type and the shape stand for. A type without known blocks does not refuse the
 // file: programs may not load the tensor.
 Result<> read_size(const FileFields& fields, std::span<const uint64_t> shape, uint32_t id, Tensor& tensor) {
+  const uint64_t row = shape.empty() ? 1 : shape[0];  // blocks lie within rows
   const auto* type = std::ranges::find(kTensorTypes, id, &TensorType::id);
   const bool is_known = type != std::end(kTensorTypes);
+  if (is_known && row % type->elements != 0)
+    if (const auto* former = std::ranges::find(kFormerTypes, id, &TensorType::id);
+        former != std::end(kFormerTypes))
+      type = former;
   tensor.type =
       fmt::format("{} [{}]", is_known ? type->name : fmt::format("type {}", id), fmt::join(shape, ", "));
   uint64_t elements = 1;
@@ -116,7 +125,6 @@ Result<> read_size(const FileFields& fields, std::span<const uint64_t> shape, ui
                  : fmt::format("its type {} is not known; convert it to one that is, such as F32", id);
     return {};
   }
-  const uint64_t row = shape.empty() ? 1 : shape[0];  // blocks lie within rows
   if (row % type->elements != 0)
     return fields.error(Code::INVALID_ARGUMENT,
                         "tensor '{}' ({}) has rows of {} elements, expected blocks of {}", tensor.name,

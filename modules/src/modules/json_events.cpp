@@ -59,6 +59,9 @@ class Handler {
 }  // namespace
 
 Result<> read_json(std::string_view text, const std::function<Result<>(const JsonEvent&)>& sink) {
+  // The parser takes a zero byte for the end of the text.
+  if (const size_t zero = text.find('\0'); zero != text.npos)
+    return fail(Code::INVALID_ARGUMENT, "byte {}: no JSON: a byte of 0", zero + 1);
   Handler handler(sink);
   try {
     nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
