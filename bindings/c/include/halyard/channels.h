@@ -48,7 +48,7 @@ HALYARD_API halyard_status_t halyard_channels_create(const halyard_channels_opti
                                                      halyard_channels_t* out);
 /* A world within this process: `count` handles, one for each rank, for as many contexts. Its ranks run on
  * threads of their own, since each waits for the others; or on one thread, with asynchronous functions.
- * INVALID_ARGUMENT: a count of 0. */
+ * INVALID_ARGUMENT: a count of 0, or of more than 65535. */
 HALYARD_API halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_t* out);
 
 typedef struct halyard_channels_world {
