@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include "base/c_boundary.h"
@@ -62,6 +63,9 @@ Status caught_exception() noexcept {
       throw;
     } catch (const std::bad_alloc&) {
       return out_of_memory();
+    } catch (const std::system_error& error) {
+      const bool is_inherited = error.code() == std::errc::owner_dead;  // base/loop.h, after fork()
+      return Status(is_inherited ? Code::FAILED_PRECONDITION : Code::INTERNAL, error.what());
     } catch (const std::exception& exception) {
       return Status(Code::INTERNAL, exception.what());
     } catch (...) {

@@ -4,6 +4,7 @@
 #include "hal/channel/local_world.h"
 #include "hal/channel/provider.h"
 #include "handles.h"
+#include "made_here.h"
 
 using namespace halyard;
 using namespace halyard::c;
@@ -40,6 +41,7 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
           "launcher, as in: mpirun -n {} ...",
           known.rank, known.rank_count, world.rank, world.count, provider->name(),
           known.rank_count > 0 ? known.rank_count : 2);
+    note_made(provider.get());
     *out = give<halyard_channels_t>(std::move(provider));
     return {};
   });
@@ -54,7 +56,10 @@ halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_
                   count);
     const Ref<hal::LocalWorld> world = hal::LocalWorld::create(count);
     std::vector<Ref<hal::ChannelProvider>> providers;
-    for (uint32_t rank = 0; rank < count; ++rank) providers.push_back(world->provider(rank));
+    for (uint32_t rank = 0; rank < count; ++rank) {
+      providers.push_back(world->provider(rank));
+      note_made(providers.back().get());
+    }
     for (uint32_t rank = 0; rank < count; ++rank)
       out[rank] = give<halyard_channels_t>(std::move(providers[rank]));
     return {};

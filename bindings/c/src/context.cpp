@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "handles.h"
+#include "made_here.h"
 #include "modules/check_module.h"
 #include "modules/hal_inline_module.h"
 #include "modules/hal_loader_module.h"
@@ -245,6 +246,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     for (size_t i = 0; i < given.size(); ++i)
       if (Result<> added = context->add(Ref<vm::Module>::share(given[i])); !added)
         return std::unexpected(explain_failure(given, i, known, std::move(added).error()));
+    note_made(context.get());
     *out = give<halyard_context_t>(std::move(context));
     return {};
   });
@@ -261,6 +263,7 @@ halyard_status_t halyard_context_find(halyard_context_t handle, const char* modu
     auto function = make<Function>();
     function->context = Ref<vm::Context>::share(context);
     function->callable = std::move(callable);
+    note_made(function.get());
     *out = give<halyard_function_t>(std::move(function));
     return {};
   });
@@ -269,8 +272,9 @@ halyard_status_t halyard_context_find(halyard_context_t handle, const char* modu
 halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    *out =
-        give<halyard_call_t>(make<Call>(Ref<vm::Context>::share(HALYARD_TRY(checked<vm::Context>(context)))));
+    auto call = make<Call>(Ref<vm::Context>::share(HALYARD_TRY(checked<vm::Context>(context))));
+    note_made(call.get());
+    *out = give<halyard_call_t>(std::move(call));
     return {};
   });
 }

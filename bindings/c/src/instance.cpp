@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "handles.h"
+#include "made_here.h"
 #include "linked_drivers.h"
 #include "modules/hal_module.h"
 #include "vm/compile/compile_queue.h"
@@ -94,6 +95,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
     registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
     instance->drivers = hal::DriverRegistry::create(std::move(registry));
+    note_made(instance.get());
     *out = give<halyard_instance_t>(std::move(instance));
     return {};
   });
@@ -201,6 +203,7 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
     const Instance* const owner = HALYARD_TRY(checked<Instance>(instance));
     Ref<hal::Device> device =
         HALYARD_TRY(owner->drivers->open_device(HALYARD_TRY(given_text(uri, "uri")), options));
+    note_made(device.get());
     device->add_user();
     *out = give<halyard_device_t>(std::move(device));
     return {};
