@@ -54,10 +54,10 @@ service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.u
 """.split())
 
 # What complete arguments cannot have here: an installed compiler, an execution in the capture, a file descriptor, a communicator,
-# a call that is suspended or done, a fence that is reached, objects of a native module's own type (native_object_test.cpp).
+# a call that is suspended or done, a fence that is reached, an event loop in the child of fork() that each call is made in, objects of a native module's own type (native_object_test.cpp).
 NEED_NOT_WORK = set("""
 halyard_compiler_find halyard_compiler_explain halyard_replay_execute halyard_view_import_fd halyard_capture_execution
-halyard_channels_import halyard_call_resume halyard_call_results halyard_fence_wait halyard_fences_wait
+halyard_channels_import halyard_instance_run halyard_call_resume halyard_call_results halyard_fence_wait halyard_fences_wait
 service.call_wait service.object_create service.object_pointer
 """.split())
 

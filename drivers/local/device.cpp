@@ -31,20 +31,7 @@ uint64_t physical_memory() {
 
 Device::Device(Instance& owner, const DeviceOptions& chosen)
     : instance(owner), options(chosen), heap(physical_memory(), chosen.validate) {
-  if (options.workers != 0) thread_pool_ = std::make_unique<ThreadPool>(options.workers);
-}
-
-Device::~Device() {
-  if (!origin_.is_inherited()) return;
-  static_cast<void>(thread_pool_.release());
-  static_cast<void>(new std::shared_ptr<vm::CompileQueue>(std::move(compile_queue_)));
-}
-
-Result<> Device::check_origin() const {
-  if (!is_left_behind()) return {};
-  return fail(Code::FAILED_PRECONDITION,
-              "the device was opened before fork(), and its threads are in the process that opened it; open one in this "
-              "process, or start processes without fork()");
+  if (options.workers != 0) thread_pool_.emplace(options.workers);
 }
 
 Result<> Device::start() {
@@ -121,19 +108,14 @@ Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
 }
 
 Result<> Device::submit(const halyard_submission_t& submission, TaskList& ready) {
-  HALYARD_TRY(check_origin());
   return local::submit(*this, submission, ready);
 }
 
 HostStatus Device::wait(kit::Timepoints points, bool any, int64_t deadline_ns) const {
-  if (Result<> here = check_origin(); !here) return kit::Status(instance.host, to_failure(here.error()));
   return kit::wait_for<Semaphore>(instance.host, points, any, deadline_ns);
 }
 
-void Device::help(kit::Timepoints points, bool any) {
-  if (is_left_behind()) return;
-  local::run_pending(*this, points, any);
-}
+void Device::help(kit::Timepoints points, bool any) { local::run_pending(*this, points, any); }
 
 std::vector<halyard_device_info_t> Instance::devices() const {
   std::vector<halyard_device_info_t> infos;

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/origin.h"
 #include "device_memory.h"
 #include "native/plugins.h"
 #include "node_cache.h"
@@ -61,8 +60,6 @@ struct DeviceOptions {
 
 struct Device {
   Device(Instance& owner, const DeviceOptions& chosen);
-  // Leaves its threads alone where they are in the process that called fork(): they and their queue stay.
-  ~Device();
 
   Instance& instance;
   const DeviceOptions options;
@@ -103,13 +100,8 @@ struct Device {
   }
 
  private:
-  // FAILED_PRECONDITION: it was opened before fork(), and its threads are in the other process.
-  Result<> check_origin() const;
-  bool is_left_behind() const { return thread_pool_ && origin_.is_inherited(); }
-
-  Origin origin_;
   std::shared_ptr<vm::CompileQueue> compile_queue_;
-  std::unique_ptr<ThreadPool> thread_pool_;  // destroyed before the members that its threads use
+  std::optional<ThreadPool> thread_pool_;  // destroyed before the members that its threads use
 };
 
 }  // namespace halyard::local

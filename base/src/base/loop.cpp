@@ -39,9 +39,9 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   // The thread is in the other process, and may hold the lock.
   void check_origin() const {
     if (origin.is_inherited())
-      throw std::system_error(
-          std::make_error_code(std::errc::owner_dead),
-          "the event loop was made before fork(), and its thread is in the other process; make an instance in this one");
+      throw std::system_error(std::make_error_code(std::errc::owner_dead),
+                              "the event loop was made before fork(), and its thread is in the other "
+                              "process; make an instance in this one");
   }
 
   std::mutex mutex;

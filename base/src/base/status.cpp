@@ -64,8 +64,10 @@ Status caught_exception() noexcept {
     } catch (const std::bad_alloc&) {
       return out_of_memory();
     } catch (const std::system_error& error) {
-      const bool is_inherited = error.code() == std::errc::owner_dead;  // base/loop.h, after fork()
-      return Status(is_inherited ? Code::FAILED_PRECONDITION : Code::INTERNAL, error.what());
+      if (error.code() != std::errc::owner_dead) return Status(Code::INTERNAL, error.what());
+      // Of an event loop after fork() (base/loop.h); what() ends in the text of the error number.
+      const std::string text = error.what();
+      return Status(Code::FAILED_PRECONDITION, text.substr(0, text.rfind(": ")));
     } catch (const std::exception& exception) {
       return Status(Code::INTERNAL, exception.what());
     } catch (...) {

@@ -29,9 +29,11 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
     halyard_channels_options_t known = HALYARD_TRY(known_fields(options));
     HALYARD_TRY(check_reserved(known.reserved, "halyard_channels_options_t"));
     if (!options) known.rank = known.rank_count = -1;
-    Ref<hal::ChannelProvider> provider =
-        HALYARD_TRY(known.library && *known.library ? hal::ChannelProvider::open(known.library)
-                                                    : hal::ChannelProvider::find(hal::detect_launch()));
+    Ref<hal::ChannelProvider> provider = HALYARD_TRY(
+        known.library && *known.library ? hal::ChannelProvider::open(known.library, known.timeout_ns)
+                                        : hal::ChannelProvider::find(hal::detect_launch(), known.timeout_ns));
+    // Who says which rank this is need not agree with the launcher.
+    if (known.rank < 0 || known.rank_count < 0) HALYARD_TRY(provider->check_launch(hal::detect_launch()));
     const halyard_channel_world_t world = HALYARD_TRY(provider->world());
     if ((known.rank >= 0 && static_cast<uint32_t>(known.rank) != world.rank) ||
         (known.rank_count >= 0 && static_cast<uint32_t>(known.rank_count) != world.count))
@@ -42,6 +44,7 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
           known.rank, known.rank_count, world.rank, world.count, provider->name(),
           known.rank_count > 0 ? known.rank_count : 2);
     note_made(provider.get());
+    if (known.timeout_ns != 0) provider->set_timeout(known.timeout_ns);
     *out = give<halyard_channels_t>(std::move(provider));
     return {};
   });
@@ -52,8 +55,8 @@ halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
     if (count == 0 || count > kMostRanks)
-      return fail(Code::INVALID_ARGUMENT, "expected a world of 1 to {} ranks, found a count of {}", kMostRanks,
-                  count);
+      return fail(Code::INVALID_ARGUMENT, "expected a world of 1 to {} ranks, found a count of {}",
+                  kMostRanks, count);
     const Ref<hal::LocalWorld> world = hal::LocalWorld::create(count);
     std::vector<Ref<hal::ChannelProvider>> providers;
     for (uint32_t rank = 0; rank < count; ++rank) {

@@ -95,7 +95,8 @@ Result<> check_options(const halyard_context_options_t& options) {
   HALYARD_TRY(check_reserved(options.reserved, "halyard_context_options_t"));
   HALYARD_TRY(check_array(options.devices, options.device_count, "devices", "devices"));
   HALYARD_TRY(check_array(options.parameters, options.parameter_count, "files", "parameters"));
-  HALYARD_TRY(check_array(options.loader_settings, options.loader_setting_count, "settings", "loader_settings"));
+  HALYARD_TRY(
+      check_array(options.loader_settings, options.loader_setting_count, "settings", "loader_settings"));
   for (size_t i = 0; i < options.loader_setting_count; ++i) {
     HALYARD_TRY(check_text(options.loader_settings[i].key, "loader_settings", i, ".key"));
     HALYARD_TRY(check_text(options.loader_settings[i].value, "loader_settings", i, ".value"));

@@ -95,10 +95,11 @@ halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_u
   return guarded([&]() -> Result<> {
     const halyard_memory_statistics_t counted =
         HALYARD_TRY(HALYARD_TRY(checked<hal::Device>(device))->statistics());
-    return fill_info(use, halyard_memory_use_t{0, 0, counted.host_bytes_live, counted.host_bytes_peak,
-                                               counted.host_bytes_allocated, counted.host_bytes_freed,
-                                               counted.device_bytes_live, counted.device_bytes_peak,
-                                               counted.device_bytes_allocated, counted.device_bytes_freed},
+    return fill_info(use,
+                     halyard_memory_use_t{0, 0, counted.host_bytes_live, counted.host_bytes_peak,
+                                          counted.host_bytes_allocated, counted.host_bytes_freed,
+                                          counted.device_bytes_live, counted.device_bytes_peak,
+                                          counted.device_bytes_allocated, counted.device_bytes_freed},
                      "use");
   });
 }

@@ -39,8 +39,8 @@ Result<vm::Module*> module_of(halyard_module_t handle) {
 
 std::unexpected<Status> wrong_array(const void* elements, size_t count, const char* what, const char* name) {
   if (!elements)
-    return fail(Code::INVALID_ARGUMENT, "expected an array of {} {} at `{}`, found a null pointer", count, what,
-                name);
+    return fail(Code::INVALID_ARGUMENT, "expected an array of {} {} at `{}`, found a null pointer", count,
+                what, name);
   return fail(Code::INVALID_ARGUMENT, "`{}` has {} {} by its count, more than any memory holds", name, count,
               what);
 }

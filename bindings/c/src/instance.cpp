@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "handles.h"
-#include "made_here.h"
 #include "linked_drivers.h"
+#include "made_here.h"
 #include "modules/hal_module.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"

@@ -29,8 +29,8 @@ void begin_list() { made = new Made; }
 
 bool has_threads_around(const Object* object) {
   const ObjectType* const type = object->type();
-  for (const ObjectType* each : {&Instance::kType, &hal::Device::kType, &vm::Context::kType, &Function::kType, &Call::kType,
-                                 &hal::ChannelProvider::kType})
+  for (const ObjectType* each : {&Instance::kType, &hal::Device::kType, &vm::Context::kType, &Function::kType,
+                                 &Call::kType, &hal::ChannelProvider::kType})
     if (type == each) return true;
   return false;
 }

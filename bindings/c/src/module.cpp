@@ -119,12 +119,13 @@ halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const v
 halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info) {
   return guarded([&]() -> Result<> {
     const auto* loaded = HALYARD_TRY(module_of(module));
-    return fill_info(info, {.struct_size = 0,
-                            .version = loaded->version(),
-                            .bytecode_version = bytecode_version(*loaded),
-                            .function_count = static_cast<uint32_t>(loaded->exports().size()),
-                            .needs_devices = uses_module(*loaded, "hal"),
-                            .name = to_text(loaded->name())},
+    return fill_info(info,
+                     {.struct_size = 0,
+                      .version = loaded->version(),
+                      .bytecode_version = bytecode_version(*loaded),
+                      .function_count = static_cast<uint32_t>(loaded->exports().size()),
+                      .needs_devices = uses_module(*loaded, "hal"),
+                      .name = to_text(loaded->name())},
                      "info");
   });
 }

@@ -71,12 +71,13 @@ halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_t
 halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t* info) {
   return guarded([&]() -> Result<> {
     const hal::BufferView* view = HALYARD_TRY(checked<hal::BufferView>(handle));
-    return fill_info(info, {.struct_size = 0,
-                            .element_type = view->type(),
-                            .encoding = view->encoding(),
-                            .rank = static_cast<uint32_t>(view->shape().size()),
-                            .shape = view->shape().data(),
-                            .byte_length = view->buffer().length()},
+    return fill_info(info,
+                     {.struct_size = 0,
+                      .element_type = view->type(),
+                      .encoding = view->encoding(),
+                      .rank = static_cast<uint32_t>(view->shape().size()),
+                      .shape = view->shape().data(),
+                      .byte_length = view->buffer().length()},
                      "info");
   });
 }

@@ -203,7 +203,8 @@ halyard_status_t halyard_signature_describe(halyard_signature_t signature,
                                             halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
     return fill_info(description,
-                     HALYARD_TRY(describe(*HALYARD_TRY(checked<Signature>(signature))->function)), "description");
+                     HALYARD_TRY(describe(*HALYARD_TRY(checked<Signature>(signature))->function)),
+                     "description");
   });
 }
 

@@ -169,7 +169,8 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
   NULLS(halyard_capture_open("x", 0, NULL));
   NULLS(halyard_replay_create(NULL, device, NULL));
 #undef NULLS
-  FAILS(halyard_view_read(view, 0, NULL, 4), HALYARD_INVALID_ARGUMENT, "4 bytes at `target`, found a null pointer");
+  FAILS(halyard_view_read(view, 0, NULL, 4), HALYARD_INVALID_ARGUMENT,
+        "4 bytes at `target`, found a null pointer");
   FAILS(halyard_disassemble(NULL, 4, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT, "null pointer");
   FAILS(halyard_assemble(NULL, 4, NULL, &data, &size), HALYARD_INVALID_ARGUMENT, "null pointer");
   halyard_release(function);

@@ -88,8 +88,10 @@ halyard_status_t buffer_wrap(void* data, uint64_t length, uint32_t is_mutable, v
     if (!data && length != 0)
       return fail(Code::INVALID_ARGUMENT, "a buffer over {} bytes, whose `data` is at null", length);
     if (length > kLargest)
-      return fail(Code::INVALID_ARGUMENT, "a buffer over {} bytes; expected at most {}, as much as can be in "
-                  "memory", length, kLargest);
+      return fail(Code::INVALID_ARGUMENT,
+                  "a buffer over {} bytes; expected at most {}, as much as can be in "
+                  "memory",
+                  length, kLargest);
     std::function<void()> end;
     if (released) end = [released, user] { released(user); };
     give(out, Buffer::wrap({static_cast<uint8_t*>(data), length}, is_mutable != 0, std::move(end)));
