@@ -322,6 +322,42 @@ def check_vm_run(checks, mpi, folder):
                  lacks(done.stderr, "FAILED_PRECONDITION; expected to be rank -1 of 3", "of 2"), done)
 
 
+# What a launcher of another MPI, or one that has ended, leaves in the environment of a process that MPI takes for the only one.
+SAID_BY_OTHERS = {
+    "srun without PMIx": {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_PROCID": "1", "SLURM_NTASKS": "4",
+                          "SLURM_STEP_NUM_TASKS": "4", "SLURM_LOCALID": "1"},
+    "variables of Open MPI that are left over": {"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "4"},
+}
+
+
+def check_singletons(checks, mpi):
+    provider = os.path.join(vmrun.BUILD, "lib", "halyard", "channels", mpi, "halyard-channel-mpi.so")
+    for what, said in SAID_BY_OTHERS.items():
+        # Found for the first channel; named by the environment; named by a flag, with half of the expected place.
+        for how, flags, named in (("found", [], {}), ("by the environment", [], {"HALYARD_CHANNEL_PROVIDER": provider}),
+                                  ("by a flag", [f"--channel_provider={provider}"], {}),
+                                  ("with a rank", [f"--channel_provider={provider}", "--rank=1"], {})):
+            if how == "found" and mpi not in what.lower().replace(" ", "") and "srun" not in what:
+                continue
+            done = subprocess.run(vm_run("--input=4xf32=1", *flags), cwd=vmrun.SOURCE, text=True, capture_output=True,
+                                  timeout=LONGEST, env={**ENVIRONMENT, **said, **named})
+            checks.check(f"{mpi}: {what}, the provider {how}", "succeeded" if done.returncode == 0 else
+                         lacks(done.stderr, "FAILED_PRECONDITION", "rank 1 of 4", "rank 0 of 1"), done)
+    done = subprocess.run(vm_run("--input=4xf32=1", f"--channel_provider={provider}", "--rank=0", "--rank_count=1"),
+                          cwd=vmrun.SOURCE, text=True, capture_output=True, timeout=LONGEST,
+                          env={**ENVIRONMENT, **SAID_BY_OTHERS["srun without PMIx"]})
+    checks.check(f"{mpi}: a place that is given, and is MPI's", None if done.returncode == 0 else "failed", done)
+
+
+def check_start(checks, mpi):
+    """A rank that ends before MPI_Init: the others wait no longer than they may."""
+    limited = "exec " + " ".join(vm_run("--input=4xf32=1", "--channel_timeout=1s"))
+    rank = "OMPI_COMM_WORLD_RANK" if mpi == "openmpi" else "PMI_RANK"
+    done = launch(mpi, [2, "bash", "-c", f"[ ${rank} = 1 ] || {limited}"], timeout=120)
+    checks.check(f"{mpi}: a rank that does not come to MPI_Init", "succeeded" if done.returncode == 0 else
+                 lacks(done.stderr, "DEADLINE_EXCEEDED", "MPI_Init within 1000 ms", "rank 1 has not come"), done)
+
+
 def vm_bench(*arguments):
     return [os.path.join(vmrun.BIN, "vm-bench"), "--device=local-sync", f"--module={ALL_REDUCE}", "--function=sum",
             "--benchmark_min_time=0.02s", "--benchmark_format=json", *arguments]
@@ -378,6 +414,8 @@ def main():
             check_vm_run(checks, mpi, folder)
             check_vm_bench(checks, mpi, folder)
             check_failures(checks, mpi)
+            check_singletons(checks, mpi)
+            check_start(checks, mpi)
             check_waiting(checks, mpi)
             check_thread_levels(checks, mpi, folder)
             check_perceptron(checks, mpi)

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <utility>
@@ -23,6 +25,8 @@ constexpr uint64_t kQuietNs = 200'000;
 constexpr uint64_t kNoticesNs = 200'000'000;
 // How long a process that ends well waits for what it has begun before it says that it ends.
 constexpr uint64_t kLastNs = 5'000'000'000;
+// A limit of waiting beyond which the clock would overflow is as good as none: a century.
+constexpr uint64_t kLongestNs = uint64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
 
 const char* level_name(int level) {
   switch (level) {
@@ -166,7 +170,7 @@ Failure Job::find_machine(MPI_Comm comm) {
   return {};
 }
 
-Failure Job::join(const halyard_host_services_t& services) {
+Failure Job::join(const halyard_host_services_t& services, uint64_t timeout_ns) {
   std::unique_lock lock(mutex_);
   if (!has_tried_) {
     has_tried_ = true;
@@ -174,15 +178,23 @@ Failure Job::join(const halyard_host_services_t& services) {
     thread_ = std::thread([this] { run(); });
     on_exit(at_exit, this);
   }
-  while (!is_joined_ && !failure_) changed_.wait(lock);
+  const auto is_over = [this] { return is_joined_ || failure_; };
+  if (timeout_ns == 0) {
+    changed_.wait(lock, is_over);
+  } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kLongestNs)),
+                                is_over)) {
+    return {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
+                                           std::to_string(timeout_ns / 1'000'000) + " ms"};
+  }
   return failure_;
 }
 
 void Job::run() {
   prctl(PR_SET_NAME, "halyard-mpi");
   prctl(PR_SET_TIMERSLACK, 1000);
+  Failure failure = enter();  // without the lock: it waits for other processes, and join() may give up
   std::unique_lock lock(mutex_);
-  if (Failure failure = enter()) {
+  if (failure) {
     failure_ = std::move(failure);
     changed_.notify_all();
     if (!is_ours_) return;
@@ -388,6 +400,11 @@ void Job::at_exit(int status, void* self) {
   if (job.thread_.get_id() == std::this_thread::get_id()) return;
   {
     const std::unique_lock lock = job.lock();
+    if (!job.is_joined_ && !job.failure_) {
+      // The thread waits in MPI for processes that do not come, and MPI cannot be left from there.
+      std::fflush(nullptr);
+      ::_exit(status);
+    }
     job.exit_status_ = status;
     job.ends_ = true;
   }

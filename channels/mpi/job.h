@@ -26,7 +26,7 @@ class Job {
     static Job& job = *new Job;
     return job;
   }
-  Failure join(const halyard_host_services_t& services);
+  Failure join(const halyard_host_services_t& services, uint64_t timeout_ns);
 
   const halyard_host_services_t& services() const { return *services_; }
   Fabric& world() { return *world_; }

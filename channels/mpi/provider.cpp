@@ -57,7 +57,10 @@ halyard_status_t initialize(const halyard_channel_init_args_t* args,
                             halyard_channel_provider_t* out) noexcept {
   Job& job = Job::get();
   try {
-    if (const Failure failure = job.join(*args->services)) return to_status(*args->services, failure);
+    const uint64_t timeout_ns =
+        HALYARD_HAS_FIELD(args, halyard_channel_init_args_t, timeout_ns) ? args->timeout_ns : 0;
+    if (const Failure failure = job.join(*args->services, timeout_ns))
+      return to_status(*args->services, failure);
   } catch (const std::exception& error) {
     return args->services->status_create(args->services->host, HALYARD_UNAVAILABLE, error.what(),
                                          std::strlen(error.what()));

@@ -150,9 +150,9 @@ Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
   options.library = library.c_str();
   options.rank = flags.has(flag::rank) ? static_cast<int32_t>(rank.rank) : -1;
   options.rank_count = flags.has(flag::rank_count) ? static_cast<int32_t>(rank.count) : -1;
-  TOOL_TRY(check(halyard_channels_create(&options, channels.out())));
   if (const auto limit = TOOL_TRY(flags[flag::channel_timeout]))
-    TOOL_TRY(check(halyard_channels_set_timeout(channels.get(), static_cast<uint64_t>(limit->count()))));
+    options.timeout_ns = static_cast<uint64_t>(limit->count());
+  TOOL_TRY(check(halyard_channels_create(&options, channels.out())));
   return channels;
 }
 

@@ -28,8 +28,8 @@ inline constexpr Text channel_provider = {
     "--channel_provider=/opt/lib/halyard-channel-mpi.so"};
 inline constexpr Duration channel_timeout = {
     "channel_timeout", "TIME",
-    "The longest time that a collective may wait for other ranks. The failure names those that have not "
-    "arrived. Without it\nthere is no limit.",
+    "The longest time that a collective, or the start of the job, may wait for other ranks. The failure "
+    "names those that have not arrived.\nWithout it there is no limit.",
     "--channel_timeout=10s"};
 // Of vm-run. Lines of JSON are not marked with the rank.
 inline constexpr Toggle json_results = {

@@ -113,8 +113,8 @@ Result<std::string> results_json(std::string_view function, std::span<const haly
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].kind == HALYARD_VALUE_OBJECT && results[i].object &&
         std::string_view(halyard_object_type(results[i].object)) == "vm.list") {
-      Result<> bounded = check(
-          halyard_list_check(results[i].object, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS));
+      Result<> bounded =
+          check(halyard_list_check(results[i].object, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS));
       if (!bounded) return fail(bounded.error().code, "result[{}]: {}", i, bounded.error().text);
     }
     uint64_t left = HALYARD_LIST_MAX_ELEMENTS;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/loop.h"
+#include "base/origin.h"
 
 namespace halyard {
 
@@ -14,6 +15,7 @@ struct Alarm::State : std::enable_shared_from_this<Alarm::State> {
   State(boost::asio::io_context& context, std::function<void()> what)
       : timer(context), ring(std::move(what)) {}
 
+  const Origin origin;
   std::mutex mutex;
   boost::asio::steady_timer timer;
   std::function<void()> ring;
@@ -49,6 +51,10 @@ Alarm::Alarm(Ref<Loop> loop, std::function<void()> ring)
     : loop_(std::move(loop)), state_(std::make_shared<State>(loop_->context(), std::move(ring))) {}
 
 Alarm::~Alarm() {
+  if (state_->origin.is_inherited()) {  // the timer's loop may hold the lock
+    static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
+    return;
+  }
   const std::lock_guard lock(state_->mutex);
   state_->time.reset();
   state_->armed.reset();
@@ -56,12 +62,14 @@ Alarm::~Alarm() {
 }
 
 void Alarm::set(Loop::Clock::time_point time) {
+  static_cast<void>(loop_->context());  // throws where nothing runs it
   const std::lock_guard lock(state_->mutex);
   if (!state_->armed || *state_->armed > time) state_->arm(time);
   state_->time = time;
 }
 
 void Alarm::clear() {
+  if (state_->origin.is_inherited()) return;
   const std::lock_guard lock(state_->mutex);
   state_->time.reset();
 }

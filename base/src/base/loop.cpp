@@ -11,9 +11,11 @@
 #include <csignal>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/origin.h"
 #include "base/thread_local.h"
 
 namespace halyard {
@@ -32,6 +34,15 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   explicit State(Runner by, asio::io_context* foreign = nullptr) : runner(by), context(foreign) {}
 
   const Runner runner;
+  const Origin origin;
+
+  // The thread is in the other process, and may hold the lock.
+  void check_origin() const {
+    if (origin.is_inherited())
+      throw std::system_error(std::make_error_code(std::errc::owner_dead),
+                              "the event loop was made before fork(), and its thread is in the other "
+                              "process; make an instance in this one");
+  }
 
   std::mutex mutex;
   asio::io_context* context;              // null until it is needed
@@ -95,6 +106,10 @@ Ref<Loop> Loop::on(asio::io_context& context) {
 }
 
 Loop::~Loop() {
+  if (state_->origin.is_inherited()) {  // it stays
+    static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
+    return;
+  }
   std::thread thread;
   {
     const std::lock_guard lock(state_->mutex);
@@ -115,6 +130,7 @@ Loop::~Loop() {
 }
 
 void Loop::post(Step& step) noexcept {
+  if (state_->origin.is_inherited()) return;
   step.next = nullptr;
   const std::lock_guard lock(state_->mutex);
   (state_->first ? state_->last->next : state_->first) = &step;
@@ -127,6 +143,7 @@ void Loop::post(Step& step) noexcept {
 }
 
 void Loop::drain() {
+  if (state_->origin.is_inherited()) return;
   std::unique_lock lock(state_->mutex, std::defer_lock);
   do {  // the running step may post another
     if (lock.owns_lock()) lock.unlock();
@@ -139,6 +156,7 @@ void Loop::drain() {
 }
 
 size_t Loop::run(Clock::time_point deadline) {
+  state_->check_origin();
   asio::io_context* context = nullptr;
   {
     const std::lock_guard lock(state_->mutex);
@@ -153,6 +171,7 @@ size_t Loop::run(Clock::time_point deadline) {
 }
 
 void Loop::interrupt_run() {
+  if (state_->origin.is_inherited()) return;
   const std::lock_guard lock(state_->mutex);
   if (state_->context) state_->context->stop();
 }
@@ -160,6 +179,7 @@ void Loop::interrupt_run() {
 bool Loop::is_run_by_embedder() const { return state_->runner == State::Runner::embedder; }
 
 asio::io_context& Loop::context() {
+  state_->check_origin();
   const std::lock_guard lock(state_->mutex);
   return state_->get();
 }

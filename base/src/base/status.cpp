@@ -4,6 +4,7 @@
 #include <atomic>
 #include <exception>
 #include <new>
+#include <system_error>
 #include <vector>
 
 #include "base/c_boundary.h"
@@ -62,6 +63,11 @@ Status caught_exception() noexcept {
       throw;
     } catch (const std::bad_alloc&) {
       return out_of_memory();
+    } catch (const std::system_error& error) {
+      if (error.code() != std::errc::owner_dead) return Status(Code::INTERNAL, error.what());
+      // Of an event loop after fork() (base/loop.h); what() ends in the text of the error number.
+      const std::string text = error.what();
+      return Status(Code::FAILED_PRECONDITION, text.substr(0, text.rfind(": ")));
     } catch (const std::exception& exception) {
       return Status(Code::INTERNAL, exception.what());
     } catch (...) {

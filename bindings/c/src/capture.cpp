@@ -77,7 +77,7 @@ halyard_status_t halyard_capture_open(const char* path, uint32_t flags, halyard_
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_flags(flags, HALYARD_CAPTURE_INCOMPLETE, "HALYARD_CAPTURE_*"));
-    const std::string file(view(path));
+    const std::string file(HALYARD_TRY(given_text(path, "path")));
     const auto incomplete =
         flags & HALYARD_CAPTURE_INCOMPLETE ? hal::Incomplete::accept : hal::Incomplete::refuse;
     *out = give<halyard_capture_t>(
@@ -94,13 +94,14 @@ halyard_status_t halyard_capture_info(halyard_capture_t capture, halyard_capture
     filled.is_complete = file.is_complete;
     filled.execution_count = file.executions.size();
     filled.executable_count = file.executables.size();
-    return fill_info(info, filled);
+    return fill_info(info, filled, "info");
   });
 }
 
 halyard_status_t halyard_capture_execution(halyard_capture_t capture, uint64_t number,
                                            halyard_captured_execution_t* execution) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(execution, "execution"));
     const hal::CaptureFile& file = HALYARD_TRY(checked<Capture>(capture))->file;
     HALYARD_TRY(check_number(file, number));
     const hal::CapturedExecution& of = file.executions[number];
@@ -108,7 +109,7 @@ halyard_status_t halyard_capture_execution(halyard_capture_t capture, uint64_t n
     filled.outcome = static_cast<uint32_t>(of.outcome);
     filled.command_count = of.commands.size();
     filled.device = to_text(of.device);
-    return fill_info(execution, filled);
+    return fill_info(execution, filled, "execution");
   });
 }
 
@@ -144,7 +145,8 @@ halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device
 halyard_status_t halyard_replay_execute(halyard_replay_t replay, uint64_t number,
                                         halyard_replay_result_t* result) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(result, "result"));
     const hal::ReplayResult found = HALYARD_TRY(HALYARD_TRY(checked<Replay>(replay))->replay.execute(number));
-    return fill_info(result, to_result(found));
+    return fill_info(result, to_result(found), "result");
   });
 }

@@ -58,7 +58,7 @@ halyard_status_t halyard_compiler_stats(halyard_compiler_stats_t* stats) {
     given.refused = now.refused;
     given.compile_ns = now.nanoseconds;
     given.object_bytes = now.object_bytes;
-    return halyard::c::fill_info(stats, given);
+    return halyard::c::fill_info(stats, given, "stats");
   });
 }
 
@@ -76,7 +76,7 @@ halyard_status_t halyard_compiler_explain(const void* data, size_t size, const c
   using namespace halyard::c;
   return halyard::guarded([&]() -> halyard::Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    HALYARD_TRY(check_array(data, size, "bytes"));
+    HALYARD_TRY(check_array(data, size, "bytes", "data"));
     const halyard::vm::Compiler* const compiler = HALYARD_TRY(halyard::vm::Compiler::find());
     const Inspection inspection =
         HALYARD_TRY(inspect(halyard::Bytes::borrow({static_cast<const uint8_t*>(data), size}, {})));

@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "handles.h"
+#include "made_here.h"
 #include "modules/check_module.h"
 #include "modules/hal_inline_module.h"
 #include "modules/hal_loader_module.h"
@@ -24,7 +25,7 @@ bool needs(const Modules& given, std::string_view builtin) {
 }
 
 Result<Modules> modules_of(const halyard_context_options_t& options) {
-  HALYARD_TRY(check_array(options.modules, options.module_count, "modules"));
+  HALYARD_TRY(check_array(options.modules, options.module_count, "modules", "modules"));
   if (options.module_count == 0)
     return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
   Modules given;
@@ -92,9 +93,10 @@ Result<> check_options(const halyard_context_options_t& options) {
                           HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS,
                           "HALYARD_CONTEXT_*"));
   HALYARD_TRY(check_reserved(options.reserved, "halyard_context_options_t"));
-  HALYARD_TRY(check_array(options.devices, options.device_count, "devices"));
-  HALYARD_TRY(check_array(options.parameters, options.parameter_count, "parameter files"));
-  HALYARD_TRY(check_array(options.loader_settings, options.loader_setting_count, "loader settings"));
+  HALYARD_TRY(check_array(options.devices, options.device_count, "devices", "devices"));
+  HALYARD_TRY(check_array(options.parameters, options.parameter_count, "files", "parameters"));
+  HALYARD_TRY(
+      check_array(options.loader_settings, options.loader_setting_count, "settings", "loader_settings"));
   for (size_t i = 0; i < options.loader_setting_count; ++i) {
     HALYARD_TRY(check_text(options.loader_settings[i].key, "loader_settings", i, ".key"));
     HALYARD_TRY(check_text(options.loader_settings[i].value, "loader_settings", i, ".value"));
@@ -254,6 +256,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     for (size_t i = 0; i < given.size(); ++i)
       if (Result<> added = context->add(Ref<vm::Module>::share(given[i])); !added)
         return std::unexpected(explain_failure(given, i, known, std::move(added).error()));
+    note_made(context.get());
     *out = give<halyard_context_t>(std::move(context));
     return {};
   });
@@ -265,10 +268,12 @@ halyard_status_t halyard_context_find(halyard_context_t handle, const char* modu
     HALYARD_TRY(check_output(out, "out"));
     auto* context = HALYARD_TRY(checked<vm::Context>(handle));
     const std::string_view main = context->modules().back()->module->name();
-    vm::Callable callable = HALYARD_TRY(context->find(module ? std::string_view(module) : main, view(name)));
+    vm::Callable callable = HALYARD_TRY(
+        context->find(module ? std::string_view(module) : main, HALYARD_TRY(given_text(name, "name"))));
     auto function = make<Function>();
     function->context = Ref<vm::Context>::share(context);
     function->callable = std::move(callable);
+    note_made(function.get());
     *out = give<halyard_function_t>(std::move(function));
     return {};
   });
@@ -277,8 +282,9 @@ halyard_status_t halyard_context_find(halyard_context_t handle, const char* modu
 halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    *out =
-        give<halyard_call_t>(make<Call>(Ref<vm::Context>::share(HALYARD_TRY(checked<vm::Context>(context)))));
+    auto call = make<Call>(Ref<vm::Context>::share(HALYARD_TRY(checked<vm::Context>(context))));
+    note_made(call.get());
+    *out = give<halyard_call_t>(std::move(call));
     return {};
   });
 }
@@ -290,7 +296,8 @@ Result<> take_arguments(Call& call, const Function& function, const halyard_valu
   if (function.context.get() != &call.invocation.context())
     return fail(Code::INVALID_ARGUMENT, "function '{}' belongs to another context than the call",
                 function.callable.function->name);
-  HALYARD_TRY(check_array(arguments, count, "arguments"));
+  HALYARD_TRY(check_array(arguments, count, "values", "arguments"));
+  HALYARD_TRY(vm::check_argument_count(function.callable, count));
   call.arguments.clear();
   const std::vector<vm::ValueType>& wanted = function.callable.arguments;
   for (size_t i = 0; i < count; ++i) {
@@ -344,7 +351,8 @@ halyard_status_t halyard_call_invoke(halyard_call_t handle, halyard_function_t f
     Call* call = HALYARD_TRY(checked<Call>(handle));
     const Function* callee = HALYARD_TRY(checked<Function>(function));
     HALYARD_TRY(take_arguments(*call, *callee, arguments, argument_count));
-    HALYARD_TRY(check_array(results, result_count, "results"));
+    HALYARD_TRY(check_array(results, result_count, "values", "results"));
+    HALYARD_TRY(vm::check_result_count(callee->callable, result_count));
     call->results.resize(result_count);
     auto done = call->invocation.call_moving(callee->callable, call->arguments, call->results);
     call->arguments.clear();
@@ -381,7 +389,7 @@ halyard_status_t halyard_call_resume(halyard_call_t handle, uint32_t* state) {
 halyard_status_t halyard_call_results(halyard_call_t handle, halyard_value_t* results, size_t result_count) {
   return guarded([&]() -> Result<> {
     Call* call = HALYARD_TRY(checked<Call>(handle));
-    HALYARD_TRY(check_array(results, result_count, "results"));
+    HALYARD_TRY(check_array(results, result_count, "values", "results"));
     HALYARD_TRY(check_done(call->invocation));
     const size_t there = call->invocation.result_count();
     if (there != result_count)

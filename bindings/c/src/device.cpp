@@ -40,7 +40,7 @@ halyard_status_t halyard_device_describe(halyard_device_t device, halyard_device
     filled.driver = of->id().c_str();
     filled.library = of->library().path().c_str();
     filled.library_version = of->library().version().c_str();
-    return fill_info(description, filled);
+    return fill_info(description, filled, "description");
   });
 }
 
@@ -62,7 +62,9 @@ halyard_status_t halyard_device_query(halyard_device_t device, const char* categ
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(known, "known"));
     HALYARD_TRY(check_output(value, "value"));
-    const auto answer = HALYARD_TRY(checked<hal::Device>(device))->query_i64(view(category), view(key));
+    const hal::Device* const of = HALYARD_TRY(checked<hal::Device>(device));
+    const std::string_view group = HALYARD_TRY(given_text(category, "category"));
+    const auto answer = of->query_i64(group, HALYARD_TRY(given_text(key, "key")));
     *known = answer.known;
     *value = answer.value;
     return {};
@@ -72,11 +74,14 @@ halyard_status_t halyard_device_query(halyard_device_t device, const char* categ
 halyard_status_t halyard_device_judge(halyard_device_t device, const char* format, const void* data,
                                       size_t size, halyard_executable_fit_t* fit) {
   return guarded([&]() -> Result<> {
-    const auto grade = HALYARD_TRY(checked<hal::Device>(device))->grade_executable(view(format), data, size);
+    HALYARD_TRY(check_output(fit, "fit"));
+    HALYARD_TRY(check_array(data, size, "bytes", "data"));
+    const auto grade = HALYARD_TRY(checked<hal::Device>(device))
+                           ->grade_executable(HALYARD_TRY(given_text(format, "format")), data, size);
     halyard_executable_fit_t filled = {};
     filled.fit = grade.grade;
     grade.reason.copy(filled.reason, sizeof filled.reason - 1);
-    return fill_info(fit, filled);
+    return fill_info(fit, filled, "fit");
   });
 }
 
@@ -90,10 +95,12 @@ halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_u
   return guarded([&]() -> Result<> {
     const halyard_memory_statistics_t counted =
         HALYARD_TRY(HALYARD_TRY(checked<hal::Device>(device))->statistics());
-    return fill_info(use, halyard_memory_use_t{0, 0, counted.host_bytes_live, counted.host_bytes_peak,
-                                               counted.host_bytes_allocated, counted.host_bytes_freed,
-                                               counted.device_bytes_live, counted.device_bytes_peak,
-                                               counted.device_bytes_allocated, counted.device_bytes_freed});
+    return fill_info(use,
+                     halyard_memory_use_t{0, 0, counted.host_bytes_live, counted.host_bytes_peak,
+                                          counted.host_bytes_allocated, counted.host_bytes_freed,
+                                          counted.device_bytes_live, counted.device_bytes_peak,
+                                          counted.device_bytes_allocated, counted.device_bytes_freed},
+                     "use");
   });
 }
 

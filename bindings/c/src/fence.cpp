@@ -13,8 +13,7 @@ namespace {
 
 // Fences of an array in which nulls may stand.
 Result<std::vector<hal::Fence*>> fences_of(const halyard_object_t* fences, size_t count) {
-  if (!fences && count != 0)
-    return fail(Code::INVALID_ARGUMENT, "expected an array of {} fences, found null", count);
+  HALYARD_TRY(check_array(fences, count, "fences", "fences"));
   std::vector<hal::Fence*> all;
   for (size_t i = 0; i < count; ++i)
     all.push_back(fences[i] ? HALYARD_TRY(checked<hal::Fence>(fences[i])) : nullptr);
@@ -99,7 +98,7 @@ halyard_status_t halyard_fence_join(const halyard_object_t* fences, size_t count
 halyard_status_t halyard_fence_on_reached(halyard_object_t fence, halyard_fence_fn reached, void* user) {
   return guarded([&]() -> Result<> {
     const hal::Fence* const awaited = HALYARD_TRY(checked<hal::Fence>(fence));
-    if (!reached) return fail(Code::INVALID_ARGUMENT, "expected a function to call, found null");
+    if (!reached) return fail(Code::INVALID_ARGUMENT, "expected a function to call as `reached`, found null");
     return hal::when_reached(awaited, [reached, user](Status status) {
       const halyard_status_t handle = std::move(status).release();
       reached(user, handle);

@@ -2,6 +2,7 @@
 #include "handles.h"
 
 #include "hal/device/device.h"
+#include "hal/view/element_type.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/native/native_module.h"
 
@@ -34,6 +35,21 @@ Result<vm::Module*> module_of(halyard_module_t handle) {
   if (object && (object->type() == &vm::BytecodeModule::kType || object->type() == &vm::NativeModule::kType))
     return static_cast<vm::Module*>(object);
   return wrong_handle(object, vm::BytecodeModule::kType);
+}
+
+std::unexpected<Status> wrong_array(const void* elements, size_t count, const char* what, const char* name) {
+  if (!elements)
+    return fail(Code::INVALID_ARGUMENT, "expected an array of {} {} at `{}`, found a null pointer", count,
+                what, name);
+  return fail(Code::INVALID_ARGUMENT, "`{}` has {} {} by its count, more than any memory holds", name, count,
+              what);
+}
+
+Result<> check_dimensions(const int64_t* shape, size_t rank) {
+  if (rank > hal::kMaximumRank)
+    return fail(Code::INVALID_ARGUMENT, "rank {} of a shape; expected at most {} dimensions", rank,
+                hal::kMaximumRank);
+  return check_array(shape, rank, "dimensions", "shape");
 }
 
 Result<> check_struct_size(uint32_t struct_size) {

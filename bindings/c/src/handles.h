@@ -57,10 +57,27 @@ Result<T*> checked(Handle handle) {
 // Modules are of two types.
 Result<vm::Module*> module_of(halyard_module_t handle);
 
-// INVALID_ARGUMENT: `count` elements at a null pointer.
-inline Result<> check_array(const void* elements, size_t count, const char* what) {
-  if (elements || count == 0) return {};
-  return fail(Code::INVALID_ARGUMENT, "expected an array of {} {}, found a null pointer", count, what);
+// No address space has more bytes.
+inline constexpr uint64_t kLargestArray = uint64_t{1} << 56;
+// INVALID_ARGUMENT: `count` elements at a null pointer, or more than fit in memory. `name` is the parameter's
+// or the field's.
+[[gnu::cold]] std::unexpected<Status> wrong_array(const void* elements, size_t count, const char* what,
+                                                  const char* name);
+template <typename T>
+Result<> check_array(const T* elements, size_t count, const char* what, const char* name) {
+  size_t size = 1;
+  if constexpr (!std::is_void_v<T>) size = sizeof(T);
+  if (count == 0 || (elements && count <= kLargestArray / size)) [[likely]]
+    return {};
+  return wrong_array(elements, count, what, name);
+}
+// The same for a shape, which has few dimensions.
+Result<> check_dimensions(const int64_t* shape, size_t rank);
+// A text of the caller's; INVALID_ARGUMENT: null. `name` is the parameter's.
+inline Result<std::string_view> given_text(const char* text, const char* name) {
+  if (text) [[likely]]
+    return text;
+  return fail(Code::INVALID_ARGUMENT, "expected a text for `{}`, found a null pointer", name);
 }
 // INVALID_ARGUMENT: a null text in an array: "settings[2].key is null".
 inline Result<> check_text(const char* text, std::string_view array, size_t index,
@@ -134,10 +151,11 @@ Result<Options> known_fields(const Options* options) {
   std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
   return known;
 }
-// Fills a caller's info struct as far as it reaches; fields that this library does not have become 0.
+// Fills a caller's info struct as far as it reaches; fields that this library does not have become 0. `name`
+// is the parameter's.
 template <typename Info>
-Result<> fill_info(Info* target, Info source) {
-  HALYARD_TRY(check_output(target, "info"));
+Result<> fill_info(Info* target, Info source, const char* name) {
+  HALYARD_TRY(check_output(target, name));
   HALYARD_TRY(check_struct_size(target->struct_size));
   source.struct_size = target->struct_size;
   const size_t known = target->struct_size < sizeof source ? target->struct_size : sizeof source;

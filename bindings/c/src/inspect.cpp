@@ -22,7 +22,7 @@ halyard_status_t halyard_disassemble(const void* data, size_t size,
     const halyard_disassemble_options_t known = HALYARD_TRY(known_fields(options));
     const vm::DisassembleOptions disassemble{.offsets = (known.flags & HALYARD_DISASSEMBLE_OFFSETS) != 0};
     HALYARD_TRY(check_flags(known.flags, HALYARD_DISASSEMBLE_OFFSETS, "HALYARD_DISASSEMBLE_*"));
-    HALYARD_TRY(check_array(data, size, "bytes"));
+    HALYARD_TRY(check_array(data, size, "bytes", "data"));
     give_text(HALYARD_TRY(vm::disassemble(borrowed(data, size), disassemble)), out, out_size);
     return {};
   });
@@ -33,7 +33,7 @@ halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_form(form));
-    HALYARD_TRY(check_array(data, size, "bytes"));
+    HALYARD_TRY(check_array(data, size, "bytes", "data"));
     const Inspection inspection = HALYARD_TRY(inspect(borrowed(data, size)));
     const std::string text = form == HALYARD_DESCRIBE_TEXT ? inspection_text(inspection)
                                                            : HALYARD_TRY(inspection_json(inspection));

@@ -5,6 +5,7 @@
 
 #include "handles.h"
 #include "linked_drivers.h"
+#include "made_here.h"
 #include "modules/hal_module.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
@@ -15,8 +16,8 @@ const ObjectType Instance::kType = object_type<Instance>("halyard.instance");
 
 namespace {
 
-Result<std::vector<std::string>> strings(const char* const* texts, size_t count, std::string_view array) {
-  HALYARD_TRY(check_array(texts, count, "texts"));
+Result<std::vector<std::string>> strings(const char* const* texts, size_t count, const char* array) {
+  HALYARD_TRY(check_array(texts, count, "texts", array));
   std::vector<std::string> copies;
   for (size_t i = 0; i < count; ++i) {
     HALYARD_TRY(check_text(texts[i], array, i));
@@ -94,6 +95,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     registry.use_environment = !(known.flags & HALYARD_INSTANCE_NO_ENVIRONMENT);
     registry.use_default_folders = !(known.flags & HALYARD_INSTANCE_NO_DEFAULT_FOLDERS);
     instance->drivers = hal::DriverRegistry::create(std::move(registry));
+    note_made(instance.get());
     *out = give<halyard_instance_t>(std::move(instance));
     return {};
   });
@@ -191,15 +193,17 @@ halyard_status_t halyard_device_open_with(halyard_instance_t instance, const cha
                                           halyard_device_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    HALYARD_TRY(check_array(settings, count, "settings"));
+    HALYARD_TRY(check_array(settings, count, "settings", "settings"));
     std::vector<hal::DeviceOption> options;
     for (size_t i = 0; i < count; ++i) {
       HALYARD_TRY(check_text(settings[i].key, "settings", i, ".key"));
       HALYARD_TRY(check_text(settings[i].value, "settings", i, ".value"));
       options.emplace_back(settings[i].key, settings[i].value);
     }
+    const Instance* const owner = HALYARD_TRY(checked<Instance>(instance));
     Ref<hal::Device> device =
-        HALYARD_TRY(HALYARD_TRY(checked<Instance>(instance))->drivers->open_device(view(uri), options));
+        HALYARD_TRY(owner->drivers->open_device(HALYARD_TRY(given_text(uri, "uri")), options));
+    note_made(device.get());
     device->add_user();
     *out = give<halyard_device_t>(std::move(device));
     return {};

@@ -59,7 +59,7 @@ Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> s
                              void* data, size_t size, uint32_t flags, std::function<void()> released) {
   HALYARD_TRY(check_view_size(shape, element_type, size));
   if (!data && size != 0)
-    return fail(Code::INVALID_ARGUMENT, "expected {} bytes, found a null pointer", size);
+    return fail(Code::INVALID_ARGUMENT, "expected {} bytes of `data`, found a null pointer", size);
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
   const uint32_t access = flags & HALYARD_IMPORT_READ_ONLY ? hal::kRead : hal::kAccessAll;
   Result<Ref<hal::Buffer>> buffer =
@@ -86,7 +86,7 @@ halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_t
                                      halyard_object_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    HALYARD_TRY(check_array(shape, rank, "dimensions"));
+    HALYARD_TRY(check_dimensions(shape, rank));
     HALYARD_TRY(check_flags(flags, HALYARD_IMPORT_READ_ONLY | HALYARD_IMPORT_NO_COPY, "HALYARD_IMPORT_*"));
     std::function<void()> released;
     if (release) released = [release, user] { release(user); };
@@ -103,7 +103,7 @@ halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint3
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
     hal::Buffer* const whole = HALYARD_TRY(buffer_of(view));
-    HALYARD_TRY(check_array(shape, rank, "dimensions"));
+    HALYARD_TRY(check_dimensions(shape, rank));
     const std::span<const int64_t> dimensions(shape, rank);
     const uint64_t size = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
     Ref<hal::Buffer> part = HALYARD_TRY(whole->subspan(offset, size));
@@ -115,6 +115,7 @@ halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint3
 
 halyard_status_t halyard_view_device(halyard_object_t view, halyard_device_t* out) {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
     hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));
     *out = give<halyard_device_t>(Ref<hal::Device>::share(&buffer->device()));
     return {};

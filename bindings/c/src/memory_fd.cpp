@@ -103,8 +103,8 @@ halyard_status_t halyard_view_import_fd(halyard_device_t device, uint32_t elemen
                                         halyard_object_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    HALYARD_TRY(check_array(shape, rank, "dimensions"));
-    HALYARD_TRY(check_array(memory, 1, "halyard_fd_memory_t"));
+    HALYARD_TRY(check_dimensions(shape, rank));
+    HALYARD_TRY(check_array(memory, 1, "halyard_fd_memory_t", "memory"));
     const halyard_fd_memory_t known = HALYARD_TRY(known_fields(memory));
     HALYARD_TRY(
         check_flags(known.flags, HALYARD_IMPORT_READ_ONLY | HALYARD_IMPORT_NO_COPY, "HALYARD_IMPORT_*"));

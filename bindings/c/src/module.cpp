@@ -81,7 +81,7 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
                                           halyard_module_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    const std::string name(view(path));
+    const std::string name(HALYARD_TRY(given_text(path, "path")));
     Instance& owner = *HALYARD_TRY(checked<Instance>(instance));
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
     if (auto shared = shared_path(name)) {
@@ -121,7 +121,7 @@ halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const v
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
-    HALYARD_TRY(check_array(data, size, "bytes"));
+    HALYARD_TRY(check_array(data, size, "bytes", "data"));
     return give_module(instance, Bytes::copy({static_cast<const uint8_t*>(data), size}), flags, out);
   });
 }
@@ -129,12 +129,14 @@ halyard_status_t halyard_module_load_memory(halyard_instance_t instance, const v
 halyard_status_t halyard_module_info(halyard_module_t module, halyard_module_info_t* info) {
   return guarded([&]() -> Result<> {
     const auto* loaded = HALYARD_TRY(module_of(module));
-    return fill_info(info, {.struct_size = 0,
-                            .version = loaded->version(),
-                            .bytecode_version = bytecode_version(*loaded),
-                            .function_count = static_cast<uint32_t>(loaded->exports().size()),
-                            .needs_devices = uses_module(*loaded, "hal"),
-                            .name = to_text(loaded->name())});
+    return fill_info(info,
+                     {.struct_size = 0,
+                      .version = loaded->version(),
+                      .bytecode_version = bytecode_version(*loaded),
+                      .function_count = static_cast<uint32_t>(loaded->exports().size()),
+                      .needs_devices = uses_module(*loaded, "hal"),
+                      .name = to_text(loaded->name())},
+                     "info");
   });
 }
 
@@ -155,7 +157,8 @@ halyard_status_t halyard_module_function_attribute(halyard_module_t module, uint
                                                    halyard_text_t* value) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(value, "value"));
-    *value = to_text(HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index))->attribute(view(key)));
+    const std::string_view name = HALYARD_TRY(given_text(key, "key"));
+    *value = to_text(HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index))->attribute(name));
     return {};
   });
 }
@@ -183,7 +186,7 @@ halyard_status_t halyard_module_function(halyard_module_t module, uint32_t index
                                          halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
     const vm::Export& function = *HALYARD_TRY(find_export(*HALYARD_TRY(module_of(module)), index));
-    return fill_info(description, HALYARD_TRY(describe(function)));
+    return fill_info(description, HALYARD_TRY(describe(function)), "description");
   });
 }
 
@@ -196,7 +199,7 @@ halyard_status_t halyard_assemble(const char* text, size_t size, const halyard_a
     vm::AssembleOptions assemble;
     if (known.bytecode_version) assemble.bytecode_version = known.bytecode_version;
     if (known.file) assemble.file = known.file;
-    HALYARD_TRY(check_array(text, size, "characters"));
+    HALYARD_TRY(check_array(text, size, "characters", "text"));
     const std::vector<uint8_t> bytes = HALYARD_TRY(vm::assemble({text, size}, assemble));
     *out = to_c_string({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
     *out_size = bytes.size();

@@ -28,7 +28,8 @@ void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, con
 }
 
 Result<vm::Variant> element_from(const vm::List& list, const halyard_value_t* value) {
-  if (!value) return fail(Code::INVALID_ARGUMENT, "expected a value for a list, found a null pointer");
+  if (!value)
+    return fail(Code::INVALID_ARGUMENT, "expected the address of a `value` for a list, found a null pointer");
   if (value->kind > HALYARD_VALUE_I16)
     return fail(Code::INVALID_ARGUMENT, "expected a value of a kind HALYARD_VALUE_*, found {}", value->kind);
   const vm::ValueType kept = list.element().value;
@@ -61,7 +62,7 @@ halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_t
                                      size_t rank, const void* data, size_t size, halyard_object_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    HALYARD_TRY(check_array(shape, rank, "dimensions"));
+    HALYARD_TRY(check_dimensions(shape, rank));
     *out = give<halyard_object_t>(HALYARD_TRY(copied_view(device, {shape, rank}, element_type, data, size)));
     return {};
   });
@@ -70,18 +71,20 @@ halyard_status_t halyard_view_create(halyard_device_t device, uint32_t element_t
 halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t* info) {
   return guarded([&]() -> Result<> {
     const hal::BufferView* view = HALYARD_TRY(checked<hal::BufferView>(handle));
-    return fill_info(info, {.struct_size = 0,
-                            .element_type = view->type(),
-                            .encoding = view->encoding(),
-                            .rank = static_cast<uint32_t>(view->shape().size()),
-                            .shape = view->shape().data(),
-                            .byte_length = view->buffer().length()});
+    return fill_info(info,
+                     {.struct_size = 0,
+                      .element_type = view->type(),
+                      .encoding = view->encoding(),
+                      .rank = static_cast<uint32_t>(view->shape().size()),
+                      .shape = view->shape().data(),
+                      .byte_length = view->buffer().length()},
+                     "info");
   });
 }
 
 halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target, size_t size) {
   return guarded([&]() -> Result<> {
-    HALYARD_TRY(check_array(target, size, "bytes"));
+    HALYARD_TRY(check_array(target, size, "bytes", "target"));
     return HALYARD_TRY(checked<hal::BufferView>(view))->buffer().read(offset, target, size);
   });
 }

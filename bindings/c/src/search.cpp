@@ -79,7 +79,7 @@ halyard_status_t halyard_search_entry(halyard_search_t search, size_t index, hal
       filled.sanitizer = from.step.candidate->note.sanitizer;
       filled.loaded = from.step.candidate->loaded;
     }
-    return fill_info(entry, filled);
+    return fill_info(entry, filled, "entry");
   });
 }
 
@@ -87,7 +87,7 @@ const char* halyard_sanitizer_name(uint32_t sanitizer) { return sanitizer_name(s
 
 halyard_status_t halyard_driver_probe(const char* path, halyard_step_fn step, void* user) {
   return guarded([&]() -> Result<> {
-    return hal::probe_driver(std::string(view(path)), [&](const char* name) {
+    return hal::probe_driver(std::string(HALYARD_TRY(given_text(path, "path"))), [&](const char* name) {
       if (step) step(user, name);
     });
   });

@@ -163,7 +163,7 @@ Result<> give_item(std::span<const Item> items, std::string_view what, const Sig
   filled.shape = item.shape.data();
   filled.name = to_text(item.name);
   filled.type = to_text(item.type);
-  return fill_info(description, filled);
+  return fill_info(description, filled, "description");
 }
 
 }  // namespace
@@ -203,7 +203,8 @@ halyard_status_t halyard_signature_describe(halyard_signature_t signature,
                                             halyard_function_description_t* description) {
   return guarded([&]() -> Result<> {
     return fill_info(description,
-                     HALYARD_TRY(describe(*HALYARD_TRY(checked<Signature>(signature))->function)));
+                     HALYARD_TRY(describe(*HALYARD_TRY(checked<Signature>(signature))->function)),
+                     "description");
   });
 }
 

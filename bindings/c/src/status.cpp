@@ -3,6 +3,7 @@
 
 #include "hal/device/device.h"
 #include "handles.h"
+#include "made_here.h"
 
 using halyard::Object;
 using halyard::Status;
@@ -30,6 +31,7 @@ void halyard_retain(void* handle) {
 }
 void halyard_release(void* handle) {
   auto* const object = static_cast<Object*>(handle);
+  if (halyard::c::is_inherited(object)) return;
   if (auto* const device = halyard::cast<halyard::hal::Device>(object)) device->remove_user();
   halyard::release(object);
 }

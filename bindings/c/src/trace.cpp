@@ -48,6 +48,6 @@ halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_total
     given.queue_ns = time(TraceCategory::queue);
     given.device_ns = time(TraceCategory::device);
     given.wait_ns = time(TraceCategory::wait);
-    return fill_info(totals, given);
+    return fill_info(totals, given, "totals");
   });
 }

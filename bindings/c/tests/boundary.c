@@ -99,10 +99,10 @@ static void wrong_handles(void) {
         "found a call");
   function = find("f");
   FAILS(halyard_call_invoke(call, function, NULL, 2, NULL, 1), HALYARD_INVALID_ARGUMENT,
-        "array of 2 arguments");
+        "array of 2 values at `arguments`");
   const halyard_value_t arguments[] = {i32(1), f32(1)};
   FAILS(halyard_call_invoke(call, function, arguments, 2, NULL, 1), HALYARD_INVALID_ARGUMENT,
-        "array of 1 results");
+        "array of 1 values at `results`");
   FAILS(halyard_module_info((halyard_module_t)context, &info), HALYARD_INVALID_ARGUMENT,
         "expected a module, found a context");
   FAILS(halyard_device_open(NULL, "local-sync", &opened), HALYARD_INVALID_ARGUMENT, "expected an instance");

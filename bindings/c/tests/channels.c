@@ -101,7 +101,7 @@ int main(void) {
         "takes no communicators");
   for (int i = 0; i < kRanks; ++i) halyard_release(channels[i]);
   halyard_channels_t none = NULL;
-  FAILS(halyard_channels_create_local(0, &none), HALYARD_INVALID_ARGUMENT, "at least 1 rank");
+  FAILS(halyard_channels_create_local(0, &none), HALYARD_INVALID_ARGUMENT, "1 to 65535 ranks");
   EXPECT(!none);
 
   /* Without a launcher this process is the only rank. */

@@ -169,7 +169,8 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
   NULLS(halyard_capture_open("x", 0, NULL));
   NULLS(halyard_replay_create(NULL, device, NULL));
 #undef NULLS
-  FAILS(halyard_view_read(view, 0, NULL, 4), HALYARD_INVALID_ARGUMENT, "4 bytes, found a null pointer");
+  FAILS(halyard_view_read(view, 0, NULL, 4), HALYARD_INVALID_ARGUMENT,
+        "4 bytes at `target`, found a null pointer");
   FAILS(halyard_disassemble(NULL, 4, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT, "null pointer");
   FAILS(halyard_assemble(NULL, 4, NULL, &data, &size), HALYARD_INVALID_ARGUMENT, "null pointer");
   halyard_release(function);
@@ -229,7 +230,7 @@ static void results_once(halyard_context_t context) {
   OK(halyard_call_begin(call, function, arguments, 2, &state));
   EXPECT(state == HALYARD_CALL_DONE);
   FAILS(halyard_call_results(call, results, 2), HALYARD_INVALID_ARGUMENT, "has 1 results");
-  FAILS(halyard_call_results(call, NULL, 1), HALYARD_INVALID_ARGUMENT, "array of 1 results");
+  FAILS(halyard_call_results(call, NULL, 1), HALYARD_INVALID_ARGUMENT, "array of 1 values at `results`");
   OK(halyard_call_results(call, results, 1)); /* what failed took nothing */
   EXPECT(results[0].i32 == 3);
   FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were taken before");
@@ -237,7 +238,7 @@ static void results_once(halyard_context_t context) {
   OK(halyard_call_begin(call, function, arguments, 2, &state));
   OK(halyard_call_results(call, results, 1));
   FAILS(halyard_call_begin(call, function, arguments, 1, &state), HALYARD_INVALID_ARGUMENT, "");
-  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "or it failed");
+  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were taken before");
   OK(halyard_call_invoke(call, function, arguments, 2, results, 1));
   FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were taken before");
   halyard_release(function);

@@ -159,7 +159,7 @@ static void functions_of_the_program(halyard_instance_t instance) {
 static void definitions_that_are_wrong(halyard_instance_t instance) {
   struct adder adder = {0, 0};
   halyard_module_t native = NULL;
-  FAILS(halyard_module_create_native(instance, NULL, &native), HALYARD_INCOMPATIBLE, "no definition");
+  FAILS(halyard_module_create_native(instance, NULL, &native), HALYARD_INVALID_ARGUMENT, "null pointer");
   halyard_module_export_t bad = HALYARD_PLAIN("bad", "0CiD_v", add, 0);
   halyard_module_definition_t definition = {.struct_size = sizeof definition,
                                             .name = "app",

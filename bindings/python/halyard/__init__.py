@@ -10,6 +10,8 @@
 torch.from_dlpack and memoryview share its memory. Failures are subclasses of halyard.Error.
 """
 
+import os as _os
+
 from ._halyard import (  # noqa: F401
     AbortedError, AlreadyExistsError, Call, CancelledError, Channels, Context, DataLossError, DeadlineExceededError,
     DeferredError, Device, Error, FailedPreconditionError, Function,
@@ -22,6 +24,15 @@ from ._model import Model, load
 from ._native import NativeFunction, function
 
 _instance = None
+
+
+def _forget_instance():
+    global _instance
+    _instance = None
+
+
+# Its threads are not in the child.
+_os.register_at_fork(after_in_child=_forget_instance)
 
 
 def instance():

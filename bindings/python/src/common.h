@@ -232,7 +232,7 @@ int check_element(const view_request_t* request, uint32_t found);
 // ---- lists.c
 // How much of lists within lists is converted, in either direction: they may contain themselves.
 typedef struct {
-  int depth;          // levels around what is converted now
+  int depth;           // levels around what is converted now
   Py_ssize_t visited;  // elements so far
 } nesting_t;
 // Before a list of `size` elements is converted, and after it. 0, or -1 with an exception set and nothing to

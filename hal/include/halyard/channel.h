@@ -161,6 +161,9 @@ typedef struct halyard_channel_init_args {
   uint32_t abi_version;                    /* the negotiated one */
   const halyard_host_services_t* services; /* valid until shutdown returns */
   const halyard_extension_t* extensions;
+  /* How long to wait for the other processes of the job, in nanoseconds; 0: no limit. DEADLINE_EXCEEDED: some
+   * have not come; the process cannot join the job any more. */
+  uint64_t timeout_ns;
 } halyard_channel_init_args_t;
 
 /* The job that this process is part of. */

@@ -73,7 +73,7 @@ typedef struct halyard_buffer_bytes {
 
 /* Valid until the process ends; the same for all modules. All services of version 1 are set. Functions with
  * an `out` object return an owned reference. They fail with INVALID_ARGUMENT for an object of the wrong type,
- * including null, and with RESOURCE_EXHAUSTED without memory. */
+ * including null, and for an address that is null, and with RESOURCE_EXHAUSTED without memory. */
 typedef struct halyard_module_services {
   uint32_t struct_size;
   uint32_t reserved;
@@ -127,7 +127,7 @@ typedef struct halyard_module_services {
   halyard_status_t (*call_wait)(struct halyard_module_call* call, halyard_wakeup_t* out);
   /* Ends the wait. Any thread, at any time; no effect if repeated or if the call has ended or was dropped.
    * Never runs the next attempt itself. */
-  void (*wakeup_wake)(halyard_wakeup_t wakeup);
+  void (*wakeup_wake)(halyard_wakeup_t wakeup);    /* null is allowed */
   void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; ends no wait */
 } halyard_module_services_t;
 

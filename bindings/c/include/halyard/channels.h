@@ -38,17 +38,24 @@ typedef struct halyard_channels_options {
    * rank, so set both. */
   int32_t rank;
   int32_t rank_count;
+  /* How long to wait for the other processes of the job, and later in collectives
+   * (halyard_channels_set_timeout), in nanoseconds; 0: no limit. A process that has waited in vain cannot
+   * join the job any more. */
+  uint64_t timeout_ns;
 } halyard_channels_options_t;
 /* Joins the job, for which it may wait. `options` may be null. A process joins an MPI job once, and leaves it
  * when it ends: MPI is initialized here (with MPI_THREAD_MULTIPLE, if the library has it) unless the process
  * has done so, and then finalized at exit. NOT_FOUND: no library for the launcher, with the places that were
  * looked at; UNAVAILABLE: MPI does not work; FAILED_PRECONDITION: the process has initialized MPI without
- * MPI_THREAD_MULTIPLE. */
+ * MPI_THREAD_MULTIPLE, or the launcher's variables say another rank than the job does, as where a program is
+ * started by the launcher of another MPI (not compared if `rank` and `rank_count` are given);
+ * DEADLINE_EXCEEDED: timeout_ns.
+ */
 HALYARD_API halyard_status_t halyard_channels_create(const halyard_channels_options_t* options,
                                                      halyard_channels_t* out);
 /* A world within this process: `count` handles, one for each rank, for as many contexts. Its ranks run on
  * threads of their own, since each waits for the others; or on one thread, with asynchronous functions.
- * INVALID_ARGUMENT: a count of 0. */
+ * INVALID_ARGUMENT: a count of 0, or of more than 65535. */
 HALYARD_API halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_t* out);
 
 typedef struct halyard_channels_world {

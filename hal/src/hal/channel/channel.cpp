@@ -21,6 +21,7 @@ Result<Ref<Channel>> Channel::open(const Ref<ChannelProvider>& provider, const O
   std::string label(options.id.value_or("default"));
   if (!options.group.empty()) label.append("/").append(options.group);
   Ref<Channel> channel = make<Channel>(provider, std::move(label));
+  HALYARD_TRY(provider->check_origin());
   halyard_provider_channel_t handle = nullptr;
   if (Status status = Status::adopt(provider->table().channel_open(provider->handle(), &args, &handle)))
     return std::unexpected(std::move(status).note(fmt::format("while opening {}", channel->name_)));
@@ -53,6 +54,7 @@ Result<Ref<Channel>> Channel::split(int32_t color, int32_t key) {
 
 Status Channel::submit(const halyard_collective_t& collective) {
   if (broken_) return broken_;
+  if (Result<> here = provider_->check_origin(); !here) return here.error();
   return Status::adopt(table().submit(handle_, &collective));
 }
 
@@ -139,7 +141,7 @@ void Channel::trace(Tracer* tracer, std::string_view text, uint64_t begin, uint6
 }
 
 Channel::~Channel() {
-  if (handle_) table().channel_close(handle_);
+  if (handle_ && !provider_->origin().is_inherited()) table().channel_close(handle_);
 }
 
 }  // namespace halyard::hal

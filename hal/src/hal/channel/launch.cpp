@@ -42,7 +42,7 @@ Launch detect_launch() {
     const std::optional<uint32_t> rank = number(known.rank);
     const std::optional<uint32_t> count = number(known.count);
     if (!rank || !count || *rank >= *count || (known.marks && !std::getenv(known.marks))) continue;
-    Launch launch = {known.launcher, *rank, *count, *rank, *count};
+    Launch launch = {known.launcher, *rank, *count, *rank, *count, known.rank, known.count};
     if (const std::optional<uint32_t> local = number(known.local_rank)) launch.local_rank = *local;
     if (const std::optional<uint32_t> local = number(known.local_count)) launch.local_count = *local;
     return launch;

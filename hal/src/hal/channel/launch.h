@@ -14,6 +14,8 @@ struct Launch {
   uint32_t count = 1;
   uint32_t local_rank = 0;  // among the processes of this machine; where the launcher does not say: rank
   uint32_t local_count = 1;
+  std::string rank_variable;  // of the environment, which say rank and count; empty: none
+  std::string count_variable;
 
   bool is_launched() const { return !launcher.empty(); }
 };

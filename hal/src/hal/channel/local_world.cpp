@@ -294,6 +294,10 @@ constexpr halyard_channel_table_t kTable = {
 LocalWorld::LocalWorld(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 LocalWorld::~LocalWorld() {
+  if (origin_.is_inherited()) {
+    static_cast<void>(state_.release());
+    return;
+  }
   {
     const std::lock_guard lock(state_->mutex);
     state_->ends = true;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/object.h"
+#include "base/origin.h"
 #include "hal/channel/provider.h"
 
 namespace halyard::hal {
@@ -24,6 +25,7 @@ class LocalWorld final : public ObjectOf<LocalWorld> {
   ~LocalWorld();
 
  private:
+  Origin origin_;
   std::unique_ptr<State> state_;
 };
 

@@ -9,7 +9,12 @@ Result<Ref<Channel>> OpenChannels::open(const Channel::Options& options) {
     if (entry.id == options.id && entry.group == options.group && entry.rank == options.rank &&
         entry.count == options.count)
       return entry.channel;
-  if (!provider_) provider_ = HALYARD_TRY(ChannelProvider::find(detect_launch()));
+  if (!provider_) {
+    const Launch launch = detect_launch();
+    Ref<ChannelProvider> found = HALYARD_TRY(ChannelProvider::find(launch));
+    HALYARD_TRY(found->check_launch(launch));
+    provider_ = std::move(found);
+  }
   Ref<Channel> channel = HALYARD_TRY(Channel::open(provider_, options));
   Entry& entry = entries_.emplace_back();
   if (options.id) entry.id = std::string(*options.id);

@@ -76,7 +76,20 @@ std::vector<std::string> channel_libraries() {
   return found;
 }
 
-Result<> ChannelProvider::load() {
+namespace {
+
+// Of a process that has waited for others in vain.
+std::string missing_ranks(const Launch& launch) {
+  if (!launch.is_launched() || launch.count < 2) return "some processes of the job have not come";
+  if (launch.count == 2)
+    return fmt::format("this is rank {} of 2, and rank {} has not come", launch.rank, 1 - launch.rank);
+  return fmt::format("this is rank {} of {}, and of the others some have not come", launch.rank,
+                     launch.count);
+}
+
+}  // namespace
+
+Result<> ChannelProvider::load(uint64_t timeout_ns) {
   const auto note = HALYARD_TRY(read_note<halyard_channel_note_t>(name_, kChannelPlugin));
   HALYARD_TRY(check_abi(kChannelPlugin, name_, {note.abi_min, note.abi_max}, kAbi));
   HALYARD_TRY(check_sanitizer(kChannelPlugin, name_, note.sanitizer));
@@ -100,9 +113,12 @@ Result<> ChannelProvider::load() {
   if (!is_complete(table_))
     return fail(Code::INCOMPATIBLE, "channel provider '{}' lacks functions that channel ABI {} demands",
                 name_, reply.abi_version);
-  const halyard_channel_init_args_t args = {sizeof args, reply.abi_version, &services_.table(), nullptr};
+  const halyard_channel_init_args_t args = {sizeof args, reply.abi_version, &services_.table(), nullptr,
+                                            timeout_ns};
   if (Status status = Status::adopt(table_.initialize(&args, &handle_))) {
     handle_ = nullptr;
+    if (status.code() == Code::DEADLINE_EXCEEDED)
+      status = std::move(status).note(missing_ranks(detect_launch()));
     return std::unexpected(std::move(status).note(fmt::format("while joining a job with '{}'", name_)));
   }
   if (!handle_)
@@ -110,7 +126,7 @@ Result<> ChannelProvider::load() {
   return {};
 }
 
-Result<Ref<ChannelProvider>> ChannelProvider::open(const std::string& path) {
+Result<Ref<ChannelProvider>> ChannelProvider::open(const std::string& path, uint64_t timeout_ns) {
   static std::mutex& mutex = *new std::mutex;
   // Not destroyed at exit: threads of the provider may still run.
   static auto& opened = *new std::map<std::string, Ref<ChannelProvider>>;
@@ -119,7 +135,7 @@ Result<Ref<ChannelProvider>> ChannelProvider::open(const std::string& path) {
   Ref<ChannelProvider>& known = opened[file];
   if (!known) {
     Ref<ChannelProvider> provider = make<ChannelProvider>(file);
-    HALYARD_TRY(provider->load());
+    HALYARD_TRY(provider->load(timeout_ns));
     known = std::move(provider);
   }
   return known;
@@ -145,6 +161,29 @@ Result<halyard_channel_world_t> ChannelProvider::world() const {
   return world;
 }
 
+Result<> ChannelProvider::check_origin() const {
+  if (!origin_.is_inherited()) return {};
+  return fail(Code::FAILED_PRECONDITION,
+              "the channels of '{}' belong to the process that called fork(); start ranks with a launcher, "
+              "or processes "
+              "without fork()",
+              name_);
+}
+
+Result<> ChannelProvider::check_launch(const Launch& launch) const {
+  if (!launch.is_launched()) return {};
+  const halyard_channel_world_t found = HALYARD_TRY(world());
+  if (found.rank == launch.rank && found.count == launch.count) return {};
+  return fail(Code::FAILED_PRECONDITION,
+              "{} says that this process is rank {} of {} (${}, ${}), but '{}' says rank {} of {}, so ranks "
+              "would compute "
+              "apart; start them with the launcher of that MPI, as in: mpirun -n {} ..., or srun --mpi=pmix "
+              "...; unset the "
+              "variables if they are left over from another job",
+              launch.launcher, launch.rank, launch.count, launch.rank_variable, launch.count_variable, name_,
+              found.rank, found.count, launch.count);
+}
+
 Result<> ChannelProvider::import(std::string_view id, std::string_view kind, uint64_t handle) const {
   if (!table_.import)
     return fail(Code::UNIMPLEMENTED, "channel provider '{}' takes no communicators of others", name_);
@@ -152,9 +191,9 @@ Result<> ChannelProvider::import(std::string_view id, std::string_view kind, uin
       Status::adopt(table_.import(handle_, {id.data(), id.size()}, {kind.data(), kind.size()}, handle)));
 }
 
-Result<Ref<ChannelProvider>> ChannelProvider::find(const Launch& launch) {
+Result<Ref<ChannelProvider>> ChannelProvider::find(const Launch& launch, uint64_t timeout_ns) {
   if (const char* const path = std::getenv(kVariable); path && *path && ::getauxval(AT_SECURE) == 0)
-    return with_note(open(path), fmt::format("which ${} names", kVariable));
+    return with_note(open(path, timeout_ns), fmt::format("which ${} names", kVariable));
   if (!launch.is_launched()) return LocalWorld::create(1)->provider(0);
   std::vector<std::string> refused;
   for (const std::string& path : channel_libraries()) {
@@ -162,7 +201,7 @@ Result<Ref<ChannelProvider>> ChannelProvider::find(const Launch& launch) {
     if (!note) {
       refused.push_back(note.error().text());
     } else if (joins(*note, launch.launcher)) {
-      return open(path);
+      return open(path, timeout_ns);
     } else {
       refused.push_back(fmt::format("'{}' is for {}", path, padded_text(note->launchers)));
     }

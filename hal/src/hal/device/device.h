@@ -14,11 +14,13 @@
 #include "base/loop.h"
 #include "base/node_pool.h"
 #include "base/object.h"
+#include "base/origin.h"
 #include "base/status.h"
 #include "base/work_scope.h"
 #include "hal/capture/device_trace.h"
 #include "hal/device/types.h"
 #include "hal/driver/driver_library.h"
+#include "hal/driver/inherited_table.h"
 
 namespace halyard::hal {
 
@@ -56,7 +58,13 @@ class Device final : public ObjectOf<Device>, Step {
   const std::string& uri() const { return uri_; }  // "vulkan://0"
   const halyard_device_properties_t& properties() const { return properties_; }
   const DriverLibrary& library() const { return *library_; }
-  const halyard_driver_table_t& table() const { return library_->table(); }
+  const halyard_driver_table_t& table() const {
+    return is_left_behind() ? inherited_table() : library_->table();
+  }
+  // Whether it was opened before fork(), this is the child, and its work needs threads.
+  bool is_left_behind() const {
+    return origin_.is_inherited() && !(properties_.capabilities & HALYARD_DEVICE_RUNS_IN_CALLER);
+  }
   halyard_driver_device_t handle() const { return handle_; }
   Ref<Allocator> allocator();  // always the same object
   // INTERNAL if a driver function succeeded but returned null.
@@ -115,6 +123,7 @@ class Device final : public ObjectOf<Device>, Step {
                                           uint64_t size) const;
 
   std::shared_ptr<void> while_open_;  // first, so that it is destroyed last
+  Origin origin_;
   Ref<Loop> loop_;
   Ref<DriverLibrary> library_;
   std::string kind_;

@@ -67,7 +67,8 @@ const void* keep(std::vector<std::unique_ptr<const Function>>& functions,
 
 // The fields that the definition's header had, if they are sufficient.
 Result<halyard_module_definition_t> known_definition(const halyard_module_definition_t* definition) {
-  if (!definition) return fail(Code::INCOMPATIBLE, "no definition of a native module was given");
+  if (!definition)
+    return fail(Code::INVALID_ARGUMENT, "expected the `definition` of a native module, found a null pointer");
   constexpr size_t kNeeded = HALYARD_FIELD_END(halyard_module_definition_t, type_size);
   const uint32_t size = definition->struct_size;
   if (size >= HALYARD_FIELD_END(halyard_module_definition_t, abi_version) &&

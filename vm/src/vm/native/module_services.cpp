@@ -60,6 +60,13 @@ Result<T*> as(halyard_object_t handle) {
   return fail(Code::INVALID_ARGUMENT, "expected a {}, found {}", T::kType.name, type_name(object));
 }
 
+// INVALID_ARGUMENT: no address where one is needed. `name` is the parameter's.
+Result<> check_address(const void* address, const char* name) {
+  if (address) [[likely]]
+    return {};
+  return fail(Code::INVALID_ARGUMENT, "expected an address for `{}`, found a null pointer", name);
+}
+
 template <typename T>
 void give(halyard_object_t* out, Ref<T> object) {
   *out = to_handle(object.detach());
@@ -67,6 +74,7 @@ void give(halyard_object_t* out, Ref<T> object) {
 
 halyard_status_t buffer_create(uint64_t length, uint32_t alignment, halyard_object_t* out) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(out, "out"));
     give(out, HALYARD_TRY(Buffer::allocate(length, alignment, Limits().buffer_bytes)));
     return {};
   });
@@ -75,8 +83,15 @@ halyard_status_t buffer_create(uint64_t length, uint32_t alignment, halyard_obje
 halyard_status_t buffer_wrap(void* data, uint64_t length, uint32_t is_mutable, void (*released)(void*),
                              void* user, halyard_object_t* out) noexcept {
   return guarded([&]() -> Result<> {
+    constexpr uint64_t kLargest = uint64_t{1} << 56;  // bytes of an address space
+    HALYARD_TRY(check_address(out, "out"));
     if (!data && length != 0)
-      return fail(Code::INVALID_ARGUMENT, "a buffer over {} bytes at null; expected their address", length);
+      return fail(Code::INVALID_ARGUMENT, "a buffer over {} bytes, whose `data` is at null", length);
+    if (length > kLargest)
+      return fail(Code::INVALID_ARGUMENT,
+                  "a buffer over {} bytes; expected at most {}, as much as can be in "
+                  "memory",
+                  length, kLargest);
     std::function<void()> end;
     if (released) end = [released, user] { released(user); };
     give(out, Buffer::wrap({static_cast<uint8_t*>(data), length}, is_mutable != 0, std::move(end)));
@@ -86,6 +101,7 @@ halyard_status_t buffer_wrap(void* data, uint64_t length, uint32_t is_mutable, v
 
 halyard_status_t buffer_bytes(halyard_object_t handle, halyard_buffer_bytes_t* bytes) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(bytes, "bytes"));
     const Buffer* const buffer = HALYARD_TRY(as<Buffer>(handle));
     *bytes = {buffer->data(), buffer->length(), buffer->is_mutable() ? 1u : 0u, 0};
     return {};
@@ -123,12 +139,14 @@ Result<uint32_t> checked_index(const List& list, uint64_t index) {
 
 halyard_status_t list_create(uint32_t element_kind, halyard_object_t* out) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(out, "out"));
     give(out, List::create(HALYARD_TRY(element_of(element_kind))));
     return {};
   });
 }
 halyard_status_t list_size(halyard_object_t list, uint64_t* size) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(size, "size"));
     *size = HALYARD_TRY(as<List>(list))->size();
     return {};
   });
@@ -144,6 +162,7 @@ halyard_status_t list_resize(halyard_object_t handle, uint64_t size) noexcept {
 }
 halyard_status_t list_get(halyard_object_t handle, uint64_t index, halyard_value_t* value) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(value, "value"));
     const List* const list = HALYARD_TRY(as<List>(handle));
     *value = to_value(HALYARD_TRY(list->get(HALYARD_TRY(checked_index(*list, index)))));
     return {};
@@ -151,6 +170,7 @@ halyard_status_t list_get(halyard_object_t handle, uint64_t index, halyard_value
 }
 halyard_status_t list_set(halyard_object_t handle, uint64_t index, const halyard_value_t* value) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(value, "value"));
     List* const list = HALYARD_TRY(as<List>(handle));
     return list->set(HALYARD_TRY(checked_index(*list, index)), to_variant(*value));
   });
@@ -158,12 +178,16 @@ halyard_status_t list_set(halyard_object_t handle, uint64_t index, const halyard
 
 halyard_status_t object_create(halyard_type_t type, void* pointer, halyard_object_t* out) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(out, "out"));
+    HALYARD_TRY(check_address(type, "type"));
     give(out, NativeObject::create(from_handle(type), pointer));
     return {};
   });
 }
 halyard_status_t object_pointer(halyard_type_t type, halyard_object_t handle, void** pointer) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(type, "type"));
+    HALYARD_TRY(check_address(pointer, "pointer"));
     Object* const object = from_handle(handle);
     const NativeType& expected = from_handle(type);
     const NativeObject* const found = NativeObject::of_type(expected, object);
@@ -179,6 +203,8 @@ Wakeup* from_handle(halyard_wakeup_t handle) { return reinterpret_cast<Wakeup*>(
 
 halyard_status_t call_wait(halyard_module_call_t* call, halyard_wakeup_t* out) noexcept {
   return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(call, "call"));
+    HALYARD_TRY(check_address(out, "out"));
     auto& frame = *static_cast<FrameCall*>(call);
     if (frame.waits) return fail(Code::FAILED_PRECONDITION, "this attempt waits already; keep its wakeup");
     if (!frame.native->may_defer || !frame.native->invocation)
@@ -191,7 +217,9 @@ halyard_status_t call_wait(halyard_module_call_t* call, halyard_wakeup_t* out) n
     return {};
   });
 }
-void wakeup_wake(halyard_wakeup_t handle) noexcept { from_handle(handle)->wake(); }
+void wakeup_wake(halyard_wakeup_t handle) noexcept {
+  if (Wakeup* const wakeup = from_handle(handle)) wakeup->wake();
+}
 void wakeup_release(halyard_wakeup_t handle) noexcept { delete from_handle(handle); }
 
 constexpr halyard_module_services_t kServices = {

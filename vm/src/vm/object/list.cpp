@@ -232,9 +232,10 @@ Result<> List::check_nesting(uint64_t depth, uint64_t elements) const {
   uint64_t count = 0;
   const auto enter = [&](const List* list) -> Result<> {
     if (levels.size() >= depth)
-      return fail(Code::RESOURCE_EXHAUSTED,
-                  "lists within lists are more than {} deep, or one contains itself; expected at most {} levels",
-                  depth, depth);
+      return fail(
+          Code::RESOURCE_EXHAUSTED,
+          "lists within lists are more than {} deep, or one contains itself; expected at most {} levels",
+          depth, depth);
     count += list->size_;
     if (count > elements)
       return fail(Code::RESOURCE_EXHAUSTED,

@@ -20,6 +20,23 @@ namespace {
   return fail(Code::INVALID_ARGUMENT, "expected {} arguments, found {}", callee.arguments.size(), passed);
 }
 
+}  // namespace
+
+Result<> check_argument_count(const Callable& callee, size_t passed) {
+  if (!callee.convention.has_span && passed == callee.arguments.size()) [[likely]]
+    return {};
+  return wrong_count(callee, passed);
+}
+
+Result<> check_result_count(const Callable& callee, size_t room) {
+  if (room == callee.convention.results.size()) [[likely]]
+    return {};
+  return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}", callee.function->name,
+              callee.convention.results.size(), room);
+}
+
+namespace {
+
 [[gnu::cold]] std::unexpected<Status> wrong_kind(size_t i, const Variant& argument) {
   if (argument.is_value())
     return fail(Code::FAILED_PRECONDITION, "argument {} is a value; expected a ref", i);
@@ -29,8 +46,7 @@ namespace {
 }
 
 Result<> check_arguments(const Callable& callee, std::span<const Variant> arguments) {
-  if (callee.convention.has_span || arguments.size() != callee.arguments.size())
-    return wrong_count(callee, arguments.size());
+  HALYARD_TRY(check_argument_count(callee, arguments.size()));
   for (size_t i = 0; i < arguments.size(); ++i) {
     const bool wants_ref = callee.arguments[i] == ValueType::none;
     if (wants_ref == arguments[i].is_value()) return wrong_kind(i, arguments[i]);
@@ -160,10 +176,7 @@ class Entered {
 
 template <typename V>
 Result<> Invocation::call_with(const Callable& callee, std::span<V> arguments, std::span<Variant> results) {
-  if (results.size() != callee.convention.results.size()) {
-    return fail(Code::INVALID_ARGUMENT, "'{}' has {} results, but there is room for {}",
-                callee.function->name, callee.convention.results.size(), results.size());
-  }
+  HALYARD_TRY(check_result_count(callee, results.size()));
   const Entered entered = HALYARD_TRY(Entered::enter(*context_, *callee.function));
   blocks_ = true;
   Result<Outcome> begun = begin_with(callee, arguments);

@@ -30,6 +30,11 @@ enum class Outcome : uint8_t {
   waiting,  // can be resumed once the ready hook was called, or at the deadline
 };
 
+// INVALID_ARGUMENT: a call with another number of arguments, or with room for another number of results, than
+// the function has. For callers that would make room first.
+Result<> check_argument_count(const Callable& callee, size_t passed);
+Result<> check_result_count(const Callable& callee, size_t room);
+
 class Invocation {
  public:
   explicit Invocation(Ref<Context> context);

@@ -24,12 +24,14 @@ class Channels : public Handle<halyard_channels_t> {
   using Handle::Handle;
 
   // Joins the job, for which it may wait (halyard_channels_create). `library` "": that of the launcher.
-  // `rank` and `count` -1: any.
-  static Result<Channels> create(const std::string& library = "", int32_t rank = -1, int32_t count = -1) {
+  // `rank` and `count` -1: any. `timeout` limits the wait, and those of collectives; 0: no limit.
+  static Result<Channels> create(const std::string& library = "", int32_t rank = -1, int32_t count = -1,
+                                 std::chrono::nanoseconds timeout = {}) {
     auto options = detail::sized<halyard_channels_options_t>();
     options.library = library.c_str();
     options.rank = rank;
     options.rank_count = count;
+    options.timeout_ns = static_cast<uint64_t>(timeout.count());
     halyard_channels_t made = nullptr;
     return detail::finish(halyard_channels_create(&options, &made), [&] { return Channels(adopt, made); });
   }

@@ -1,0 +1,80 @@
+"""Processes that multiprocessing starts: with fork they inherit models and devices, with the other methods they load their own."""
+import multiprocessing
+import subprocess
+import sys
+
+import pytest
+
+import halyard
+
+PROGRAM = '''
+import multiprocessing, os, sys
+sys.path.insert(0, {package!r})
+import halyard
+
+DEVICE, METHOD = sys.argv[1:3]
+
+def load():
+    return halyard.load({example!r}, device=DEVICE)
+
+def answer(model, **options):
+    """What a call gives, or the name of its exception."""
+    try:
+        return model.mul([2.0] * 8, [3.0] * 8, **options).tolist()[0]
+    except halyard.Error as error:
+        return error.name
+
+model = load() if __name__ == "__main__" or METHOD == "fork" else None
+
+def inherited(_):
+    return answer(model)
+
+def limited(_):
+    return answer(model, timeout=60)
+
+def own(_):
+    return answer(load(), timeout=60)
+
+if __name__ == "__main__":
+    multiprocessing.set_start_method(METHOD)
+    print(answer(model), answer(model, timeout=60))
+    with multiprocessing.Pool(2) as pool:
+        for work in (inherited, limited, own) if METHOD == "fork" else (own,):
+            print(work.__name__, *pool.map(work, range(4)))
+    if METHOD == "fork":
+        child = os.fork()
+        if child == 0:
+            del model  # releases what it inherited
+            os._exit(0)
+        print("released", os.waitpid(child, 0)[1])
+    print(answer(model), answer(model, timeout=60))
+'''
+
+
+def run(tmp_path, example, device, method):
+    script = tmp_path / "processes.py"
+    script.write_text(PROGRAM.format(package=str(halyard.__path__[0] + "/.."), example=example("elementwise_mul")))
+    done = subprocess.run([sys.executable, script, device, method], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+REFUSED = "FAILED_PRECONDITION"
+
+
+@pytest.mark.parametrize("device, answer", [("local-sync", "6.0"), ("local-task", REFUSED)])
+def test_fork(tmp_path, example, device, answer):
+    four = " ".join(["6.0"] * 4)
+    assert run(tmp_path, example, device, "fork") == [
+        "6.0 6.0",
+        "inherited " + " ".join([answer] * 4),
+        "limited " + " ".join([REFUSED] * 4),  # nothing measures the time in the child
+        "own " + four,
+        "released 0",
+        "6.0 6.0"]
+
+
+@pytest.mark.parametrize("method", [name for name in multiprocessing.get_all_start_methods() if name != "fork"])
+@pytest.mark.parametrize("device", ["local-sync", "local-task"])
+def test_other_start_methods(tmp_path, example, device, method):
+    assert run(tmp_path, example, device, method) == ["6.0 6.0", "own " + " ".join(["6.0"] * 4), "6.0 6.0"]
