@@ -1,9 +1,12 @@
 # HALYARD_HARDENING: what is installed is compiled and linked so that a fault in memory is more likely to end the process than to
 # be of use to somebody: canaries on the stack, checked functions of the C library, control flow that the processor checks where
-# it can, and tables of the dynamic linker that nobody can write to. It costs 0.3 % of a warm call (benchmarks/README.md).
+# it can, and tables of the dynamic linker that nobody can write to. benchmarks/README.md has the cost.
 # Sanitizers check more than that, and have no use for it.
 option(HALYARD_HARDENING "Stack protector, checked C library functions, CET or BTI, no lazy binding" ON)
-if(NOT HALYARD_HARDENING OR HALYARD_SANITIZE)
+# Options for the interpreter's loops, whose handlers are entered by indirect jumps: with those of HALYARD_HARDENING each handler
+# would begin with an instruction that marks it, one more for each instruction of bytecode.
+set(HALYARD_UNMARKED_HANDLERS "")
+if(NOT HALYARD_HARDENING OR HALYARD_SANITIZE OR HALYARD_SMALL) # a small build is for what has little memory
   return()
 endif()
 include(CheckCXXCompilerFlag)
@@ -14,14 +17,19 @@ endif()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   set(halyard_branches -fcf-protection=full)
+  set(halyard_returns -fcf-protection=return)
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   set(halyard_branches -mbranch-protection=standard)
+  set(halyard_returns -mbranch-protection=pac-ret)
 endif()
 foreach(flag IN ITEMS -fstack-protector-strong -fstack-clash-protection ${halyard_branches})
   string(MAKE_C_IDENTIFIER "HALYARD_COMPILER_HAS${flag}" known)
   check_cxx_compiler_flag("${flag}" ${known})
   if(${known})
     add_compile_options("${flag}")
+    if(flag STREQUAL halyard_branches)
+      set(HALYARD_UNMARKED_HANDLERS "${halyard_returns}")
+    endif()
   endif()
 endforeach()
 
