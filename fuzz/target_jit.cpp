@@ -1,6 +1,7 @@
 // Mutated functions, many of them loops over buffers, and behind them 8 bytes that say what they are called
 // with. Where the verifier accepts a module, it is compiled, and every export called: machine code and the
-// reference machine must agree.
+// reference machine must agree. In place of a module there may be 8 bytes that choose one with much of one
+// thing, which may not take long to compile.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -21,7 +22,8 @@ using namespace halyard::vm;
 namespace {
 
 constexpr size_t kArgumentBytes = sizeof(uint64_t);
-constexpr uint32_t kRounds = 4;  // of calls
+constexpr size_t kSeedBytes = sizeof(uint64_t);  // no module is that small
+constexpr uint32_t kRounds = 4;                  // of calls
 // One mutation in so many changes the module; the others call it with other arguments. Compiling costs as
 // much as some hundred calls.
 constexpr uint32_t kMutationsOfArguments = 64;
@@ -84,8 +86,13 @@ class Last {
   std::optional<Ref<BytecodeModule>> module_;
 };
 
-// Like fuzz::mutate_module, and now and then new loops.
+// Like fuzz::mutate_module, and now and then new loops, or much of one thing.
 size_t change_module(uint8_t* data, size_t size, size_t max_size, test::Choices& choices) {
+  if (max_size >= kSeedBytes && choices.one_in(16)) {
+    const uint64_t seed = choices.bits(kSeedBytes);
+    std::memcpy(data, &seed, kSeedBytes);
+    return kSeedBytes;
+  }
   if (choices.one_in(16)) {
     const auto file = assemble(test::generate_loops(choices), {15 + choices.below(3), "loops"});
     if (file && file->size() <= max_size) {
@@ -101,7 +108,16 @@ size_t change_module(uint8_t* data, size_t size, size_t max_size, test::Choices&
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static Last last;
   if (size < kArgumentBytes) return 0;
-  const Ref<BytecodeModule>* const module = last.load({data, size - kArgumentBytes});
+  std::vector<uint8_t> generated;
+  std::span<const uint8_t> file(data, size - kArgumentBytes);
+  if (file.size() == kSeedBytes) {
+    uint64_t seed = 0;
+    std::memcpy(&seed, data, kSeedBytes);
+    test::Choices choices(seed);
+    generated = *assemble(test::generate_much(choices), {17, "much"});
+    file = generated;
+  }
+  const Ref<BytecodeModule>* const module = last.load(file);
   if (!module) return 0;
   uint64_t arguments = 0;
   std::memcpy(&arguments, data + size - kArgumentBytes, kArgumentBytes);

@@ -3,6 +3,7 @@ find_package, and the template driver, copied out, builds against it both ways."
 
 import os
 import pathlib
+import shlex
 import shutil
 import sys
 import tempfile
@@ -29,7 +30,7 @@ def main() -> int:
         print("programs built without a sanitizer cannot use this build")
         return 77
     with tempfile.TemporaryDirectory() as folder:
-        first, prefix = pathlib.Path(folder, "first"), pathlib.Path(folder, "moved")
+        first, prefix = pathlib.Path(folder, "the first"), pathlib.Path(folder, "moved to a folder")
         run("cmake", "--install", BUILD, "--prefix", first)
         first.rename(prefix)  # an installed tree can be moved
         lib = prefix / cache("CMAKE_INSTALL_LIBDIR")
@@ -41,7 +42,7 @@ def main() -> int:
         environment = {**os.environ, "PKG_CONFIG_PATH": str(lib / "pkgconfig")}
 
         def pkg_config(*arguments) -> list[str]:
-            return run("pkg-config", *arguments, env=environment).split()
+            return shlex.split(run("pkg-config", *arguments, env=environment))  # as a shell reads it
 
         # An embedder.
         program = pathlib.Path(folder, "program.c")
@@ -69,6 +70,14 @@ def main() -> int:
         for library in [*built, other]:
             symbols = run("nm", "-D", "--defined-only", "--format=posix", library).split("\n")
             assert [line.split()[0] for line in symbols if line] == ["halyard_driver_negotiate"], symbols
+
+        # The author of a native module.
+        module = pathlib.Path(folder, "libtoolbox.so")
+        sources = prefix / "share" / "halyard" / "examples" / "native-module"
+        flags = pkg_config("--cflags", "--libs", "halyard-module")
+        run("cc", "-std=c11", "-shared", "-fPIC", *sorted(sources.glob("*.c")), *flags, "-o", module)
+        symbols = run("nm", "-D", "--defined-only", "--format=posix", module).split("\n")
+        assert [line.split()[0] for line in symbols if line] == ["halyard_module_negotiate"], symbols
     return 0
 
 

@@ -8,7 +8,7 @@ import vmrun
 
 LIBRARY = os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")
 LOADER = dict(os.environ, LD_DEBUG="files")
-LOOPS = 300  # behind the loop that gets hot, so that the function takes seconds to compile
+LOOPS = 45  # behind the loop that gets hot: it takes almost as long to compile as a function may
 SIDE = """
 ^bb{first}:
   %i8:9 = vm.const.i64.zero
@@ -61,9 +61,9 @@ vm.func @fails(%i0: i32) -> (i32) {{
 def ends_meanwhile(function, module, folder, *flags):
     """Runs longer and longer, with an empty cache, until a run has begun to compile and has ended without a result of that.
     That run and its argument; None where every run that began to compile had time for it."""
-    turns = 10_000_000
-    for attempt in range(7):
-        turns *= 2
+    turns = 20_000_000
+    for attempt in range(16):
+        turns += turns // 4
         cache = os.path.join(folder, f"cache-{function}-{attempt}")
         done = vmrun.run("vm-run", f"--module={module}", f"--function={function}", f"--input={turns}", f"--jit_cache={cache}",
                          *flags, env=LOADER)

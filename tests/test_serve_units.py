@@ -21,7 +21,7 @@ class Units(Folder):
         paths = []
         for unit in UNITS:
             with open(unit) as file:
-                text = change(re.sub(r"(?m)^ExecStart=\S*vm-serve ", f"ExecStart={PROGRAM} ", file.read()))
+                text = change(re.sub(r'(?m)^ExecStart="[^"]*vm-serve" ', f'ExecStart="{PROGRAM}" ', file.read()))
             paths.append(self.write(os.path.basename(unit), text))
         return paths
 

@@ -115,6 +115,23 @@ class Stop(unittest.TestCase):
                 self.assertEqual(process.returncode, 130, told)
                 self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C")
 
+    def test_ctrl_c_in_native_code(self):
+        """What a call cannot be stopped in, does not keep the process: here a native function, as well LLVM."""
+        library = os.path.join(vmrun.BUILD, "tests", "modules", "libstuck.so")
+        path = os.path.join(self.folder, "stuck.vmasm")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write('vm.module @m\nvm.import @faulty.one cconv "0v_i"\nvm.export @f\n'
+                       "vm.func @f() -> (i32) {\n  %i0 = vm.call @faulty.one()\n  vm.return %i0\n}\n")
+        for number, code, cause in ((signal.SIGINT, 130, "Ctrl-C"), (signal.SIGTERM, 143, "SIGTERM")):
+            with self.subTest(signal=number):
+                process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={library}", f"--module={path}", "--function=f"],
+                                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                self.assertEqual(process.stdout.readline(), "EXEC @f\n")
+                process.send_signal(number)
+                _, told = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, code, told)
+                self.assertRegex(told, rf"\Avm-run: CANCELLED; stopped by {cause}: the call did not stop")
+
     def test_memory_limits(self):
         for name, body in (("big", BIG), ("hoard", HOARD)):
             path = program(self.folder, name, body)

@@ -11,7 +11,9 @@
 #include <thread>
 
 #include "base/bytes.h"
+#include "choices.h"
 #include "differential.h"
+#include "loop_generator.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
 #include "vm/decode/code.h"
@@ -154,6 +156,23 @@ TEST(CompiledCost, CallsToItselfWithManyRegisters) {
   };
   expect_compiled(text(2, 20));
   expect_refused(text(40, 500), "40 calls to itself");
+}
+
+// What is compiled of functions with much of one thing computes what it should; without limits LLVM would
+// take minutes for some of them.
+TEST(CompiledCost, MuchOfOneThing) {
+  int compiled = 0;
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 24; ++seed) {
+    Choices choices(seed);
+    const std::string text = generate_much(choices);
+    const Ref<BytecodeModule> module = load(text, {.verify_eagerly = true, .compiler = &compiler()});
+    const Comparison comparison = compare_exports(module, choices, 2);
+    ASSERT_EQ(comparison.difference, "") << "seed " << seed;
+    ++((*module->code(0))->compiled ? compiled : refused);
+  }
+  EXPECT_GT(compiled, 5);
+  EXPECT_GT(refused, 2);
 }
 
 TEST(CompiledCost, ARefusedFunctionIsInterpreted) {

@@ -88,12 +88,53 @@ struct Writer {
       loop(0, depth);
     }
     line("vm.return {}", pair(kSum));
+    return module_of(text);
+  }
+  // Much of one thing. Counters are those of loop().
+  std::string write_much() {
+    element = kElements[4];
+    constant(kOne, 1);
+    line("{} = vm.const.i64.zero", pair(kSum));
+    for (const uint32_t reg : {kValue, kOther, kAccumulator})
+      line("{} = vm.const.{}.zero", value(reg), element.type);
+    // Half of them are few.
+    const auto many = [&] { return 1 + choices.below(1u << choices.below(10)); };
+    uint32_t loops = many();
+    const uint32_t statements = many() / loops;
+    const uint32_t deepest = choices.one_of({1u, 2u, 4u, 12u});
+    while (loops > 0) nest(0, deepest, loops, statements);
+    line("vm.return {}", pair(kSum));
+    return module_of(text);
+  }
+  void nest(uint32_t depth, uint32_t deepest, uint32_t& loops, uint32_t statements) {
+    --loops;
+    const uint32_t body = new_block();
+    const uint32_t after = new_block();
+    line("{} = vm.const.i64.zero", pair(counter(depth)));
+    constant(limit(depth), depth < 2 ? 2 : 1);
+    line("vm.br ^bb{}", body);
+    begin_block(body);
+    for (uint32_t i = 0; i <= statements; ++i) {
+      line("{} = vm.buffer.load.{} %r{}, {}", value(kValue), element.load, choices.below(3),
+           pair(counter(depth)));
+      if (choices.one_in(2)) arithmetic();
+      line("vm.buffer.store.{} {}, %r{}, {}", element.store, value(kOther), choices.below(3),
+           pair(counter(depth)));
+    }
+    while (loops > 0 && depth + 1 < deepest && !choices.one_in(3))
+      nest(depth + 1, deepest, loops, statements);
+    line("{} = vm.add.i64 {}, {}", pair(counter(depth)), pair(counter(depth)), pair(kOne));
+    test(depth, body, after);
+    begin_block(after);
+  }
+
+  static std::string module_of(const std::string& body) {
     std::string head = "vm.module @m\nvm.type !vm.buffer\nvm.type f32\nvm.type f64\nvm.export @f\n";
     head += fmt::format(
         "vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %r2: !vm.ref<?>, {}: i64, {}: i64, {}: i64) -> (i64) "
         "{{\n  .requires ext_f32, ext_f64\n",
         pair(kCount), pair(kFrom), pair(kStep));
-    return head + text + "}\n";
+    return head + body + "}\n";
   }
   void small(uint32_t reg, int64_t mask) {
     constant(kScratch, mask);
@@ -321,5 +362,6 @@ struct Writer {
 }  // namespace
 
 std::string generate_loops(Choices& choices) { return Writer{choices}.write(); }
+std::string generate_much(Choices& choices) { return Writer{choices}.write_much(); }
 
 }  // namespace halyard::vm::test

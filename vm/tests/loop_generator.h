@@ -12,4 +12,9 @@ namespace halyard::vm::test {
 // loop ends, though not always soon.
 std::string generate_loops(Choices& choices);
 
+// The same kind of module with much of one thing: up to a thousand loops, one after another and inside each
+// other, or loops of up to a thousand instructions. Every loop makes one turn or two. For a compiler that may
+// take only so long.
+std::string generate_much(Choices& choices);
+
 }  // namespace halyard::vm::test

@@ -1,9 +1,10 @@
 /* A module with one function and the faults that FAULTY_* selects: FAULTY_NAME (in the note),
  * FAULTY_NOTE_LOW, FAULTY_NOTE_HIGH, FAULTY_SANITIZER, FAULTY_NO_NOTE, FAULTY_NO_SYMBOL, FAULTY_REFUSAL,
- * FAULTY_NO_DEFINITION, FAULTY_ABI_VERSION (of the definition), FAULTY_SIZE (of the definition). With
- * FAULTY_MUST_NOT_RUN, loading the library aborts the process. */
+ * FAULTY_NO_DEFINITION, FAULTY_ABI_VERSION (of the definition), FAULTY_SIZE (of the definition),
+ * FAULTY_STUCK. With FAULTY_MUST_NOT_RUN, loading the library aborts the process. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "halyard/module.h"
 
@@ -41,7 +42,12 @@ __attribute__((used, aligned(4),
 __attribute__((constructor)) static void end(void) { abort(); }
 #endif
 
-static int32_t one(void) { return 1; }
+static int32_t one(void) {
+#ifdef FAULTY_STUCK
+  for (;;) pause();
+#endif
+  return 1;
+}
 
 static const halyard_module_export_t exports[] = {HALYARD_PLAIN("one", "0v_i", one, 0)};
 

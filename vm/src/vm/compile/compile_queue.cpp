@@ -18,7 +18,7 @@ namespace {
 void lower_priority() {
 #ifdef __linux__
   const int niceness = std::thread::hardware_concurrency() == 1 ? 15 : 5;
-  static_cast<void>(::nice(niceness));  // of a thread, on Linux
+  [[maybe_unused]] const int now = ::nice(niceness);  // of a thread, on Linux
 #endif
 }
 

@@ -1,0 +1,3 @@
+/* Its function does not return. */
+#define FAULTY_STUCK
+#include "faulty.h"
