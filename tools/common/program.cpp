@@ -252,12 +252,12 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
   return {};
 }
 
-Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
+Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
   return of(flags, program, flags[flag::parameters]);
 }
 
-Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(
-    const Flags& flags, const Program& program, const std::vector<std::string>& parameter_files) {
+Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program,
+                                                           const std::vector<std::string>& parameter_files) {
   auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
   for (const auto& device : program.devices) made->devices_.push_back(device.get());
   for (const std::string& parameters : parameter_files) {

@@ -36,12 +36,9 @@ Result<Contents> contents_of(halyard_object_t view) {
   TOOL_TRY(check(halyard_view_text(view, UINT64_MAX, &text)));
   const Block<char> owned(text);
   contents.text = text;
-  // Only the bytes of the elements; the buffer may be larger.
-  halyard_tensor_t* parsed = nullptr;
-  const std::string type_text = contents.type_text();
-  TOOL_TRY(check(halyard_tensor_type_parse({type_text.data(), type_text.size()}, &parsed)));
-  const Block<halyard_tensor_t> tensor(parsed);
-  contents.bytes.resize(tensor->size);
+  uint64_t size = 0;  // the buffer may be larger
+  TOOL_TRY(check(halyard_view_byte_count(view, &size)));
+  contents.bytes.resize(size);
   TOOL_TRY(check(halyard_view_read(view, 0, contents.bytes.data(), contents.bytes.size())));
   return contents;
 }

@@ -230,7 +230,13 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
       Py_DECREF(plain);
       if (failed) return -1;
       int64_t shape[kMaximumRank];
-      for (int i = 0; i < buffer.ndim && i < kMaximumRank; ++i) shape[i] = (int64_t)buffer.shape[i];
+      if (buffer.ndim > kMaximumRank) {
+        refuse(request, PyUnicode_FromFormat("has %d dimensions, expected at most %d", buffer.ndim,
+                                             (int)kMaximumRank));
+        PyBuffer_Release(&buffer);
+        return -1;
+      }
+      for (int i = 0; i < buffer.ndim; ++i) shape[i] = (int64_t)buffer.shape[i];
       if (check_element(request, element->type) < 0 || check_shape(request, shape, buffer.ndim) < 0) {
         PyBuffer_Release(&buffer);
         return -1;
