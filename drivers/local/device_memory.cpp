@@ -61,8 +61,8 @@ bool Heap::charge(Tally& tally, uint64_t size) {
   return true;
 }
 
-uint8_t* Heap::take(uint64_t size) {
-  uint8_t* bytes = cache_.take_kept(size);
+uint8_t* Heap::take(uint64_t size, uint64_t owner) {
+  uint8_t* bytes = cache_.take_kept(size, owner);
   if (!bytes) bytes = take_new(size);
   if (bytes || !validates_) return bytes;
   const std::lock_guard lock(mutex_);
@@ -78,10 +78,10 @@ uint8_t* Heap::take_new(uint64_t size) {
   return cache_.allocate(size);
 }
 
-Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
+Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local, uint64_t owner) {
   Tally& tally = tallies_[host_local];
   const bool fits = charge(tally, size);
-  uint8_t* bytes = fits ? take(size) : nullptr;
+  uint8_t* bytes = fits ? take(size, owner) : nullptr;
   if (!bytes) {
     if (fits) fetch_sub(tally.allocated, size, std::memory_order_relaxed);
     return fail(Code::RESOURCE_EXHAUSTED,
@@ -92,15 +92,15 @@ Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local) {
   return bytes;
 }
 
-void Heap::free(uint8_t* bytes, uint64_t size, bool host_local) {
+void Heap::free(uint8_t* bytes, uint64_t size, bool host_local, uint64_t owner) {
   fetch_add(tallies_[host_local].freed, size, std::memory_order_release);
-  if (!validates_) return cache_.give(bytes, size);
+  if (!validates_) return cache_.give(bytes, size, owner);
   std::memset(bytes, kFreedPattern, size);
   const std::lock_guard lock(mutex_);
   try {
-    quarantine_.push_back({bytes, size});
+    quarantine_.push_back({bytes, size, owner});
   } catch (const std::bad_alloc&) {  // short of memory: skip the quarantine
-    return cache_.give(bytes, size);
+    return cache_.give(bytes, size, owner);
   }
   quarantined_ += std::max(size, BlockCache::kAlignment);  // empty allocations count too
   release_quarantined(kMostQuarantined);
@@ -110,7 +110,7 @@ void Heap::release_quarantined(uint64_t most) {
   for (; quarantined_ > most; quarantine_.pop_front()) {
     const Block& oldest = quarantine_.front();
     quarantined_ -= std::max(oldest.size, BlockCache::kAlignment);
-    cache_.give(oldest.bytes, oldest.size);
+    cache_.give(oldest.bytes, oldest.size, oldest.owner);
   }
 }
 
@@ -146,7 +146,8 @@ Memory::Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_o
       size_(request.size),
       type_(granted_type(request.memory_type)),
       usage_(request.usage | kAddedUsage),
-      queue_ordered_(queue_ordered) {}
+      queue_ordered_(queue_ordered),
+      owner_(kit::owner_of(request)) {}
 
 Memory::Memory(Heap& heap, uint8_t* bytes, uint32_t access, const halyard_memory_request_t& request)
     : heap_(heap),
@@ -159,7 +160,7 @@ Memory::Memory(Heap& heap, uint8_t* bytes, uint32_t access, const halyard_memory
 
 Memory::~Memory() {
   uint8_t* bytes = bytes_.load(std::memory_order_acquire);
-  if (bytes && bytes != imported_) heap_.free(bytes, size_, host_local());
+  if (bytes && bytes != imported_) heap_.free(bytes, size_, host_local(), owner_);
 }
 
 bool Memory::host_local() const { return (type_ & HALYARD_MEMORY_HOST_LOCAL) == HALYARD_MEMORY_HOST_LOCAL; }
@@ -177,7 +178,7 @@ void Memory::describe(halyard_memory_info_t& info) const {
 }
 
 Result<> Memory::commit() {
-  bytes_.store(HALYARD_TRY(heap_.allocate(size_, host_local())), std::memory_order_release);
+  bytes_.store(HALYARD_TRY(heap_.allocate(size_, host_local(), owner_)), std::memory_order_release);
   return {};
 }
 
@@ -204,11 +205,11 @@ Result<uint8_t*> Memory::constant_to_write() {
 
 // If threads race, one of them makes the copy and all use it.
 Result<uint8_t*> Memory::copy_constant(uint8_t* original) {
-  uint8_t* const copy = HALYARD_TRY(heap_.allocate(size_, host_local()));
+  uint8_t* const copy = HALYARD_TRY(heap_.allocate(size_, host_local(), owner_));
   if (size_ != 0) std::memcpy(copy, original, size_);
   uint8_t* current = original;
   if (bytes_.compare_exchange_strong(current, copy, std::memory_order_acq_rel)) return copy;
-  heap_.free(copy, size_, host_local());
+  heap_.free(copy, size_, host_local(), owner_);
   return current;
 }
 

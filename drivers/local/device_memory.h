@@ -44,8 +44,9 @@ class Heap {
   bool validates() const { return validates_; }
   uint64_t limit() const { return limit_; }  // maximum of live bytes
   // Aligned to BlockCache::kAlignment. RESOURCE_EXHAUSTED. `host_local` selects the statistics to count in.
-  Result<uint8_t*> allocate(uint64_t size, bool host_local);
-  void free(uint8_t* bytes, uint64_t size, bool host_local);
+  // Zero, or what the same owner has left (base/block_cache.h).
+  Result<uint8_t*> allocate(uint64_t size, bool host_local, uint64_t owner);
+  void free(uint8_t* bytes, uint64_t size, bool host_local, uint64_t owner);
   void trim();
   halyard_memory_statistics_t statistics() const;
 
@@ -63,9 +64,10 @@ class Heap {
   struct Block {
     uint8_t* bytes;
     uint64_t size;
+    uint64_t owner;
   };
   bool charge(Tally& tally, uint64_t size);
-  uint8_t* take(uint64_t size);
+  uint8_t* take(uint64_t size, uint64_t owner);
   uint8_t* take_new(uint64_t size);
   uint64_t live() const { return tallies_[0].live() + tallies_[1].live(); }
   void release_quarantined(uint64_t most);
@@ -132,6 +134,7 @@ class Memory {
   const bool queue_ordered_ = false;
   std::atomic<bool> deallocated_ = false;  // set only if the heap validates
   std::atomic<uint8_t*> bytes_ = nullptr;
+  const uint64_t owner_ = BlockCache::kNobody;
 };
 
 // `length` bytes at `offset` from the start of `memory`. FAILED_PRECONDITION: its alloca has not run.

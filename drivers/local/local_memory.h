@@ -11,8 +11,8 @@ namespace halyard::local {
 
 class LocalMemory {
  public:
-  // Provides at least `size` bytes with undefined contents, aligned to BlockCache::kAlignment. False: out of
-  // memory.
+  // Provides at least `size` bytes, aligned to BlockCache::kAlignment, with undefined contents: the caller
+  // writes all of them, or clears them. False: out of memory.
   bool reserve(uint64_t size) {
     if (size <= size_) return true;
     size_ = 0;

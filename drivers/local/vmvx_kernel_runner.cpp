@@ -3,6 +3,7 @@
 
 #include <fmt/ranges.h>
 
+#include <cstring>
 #include <limits>
 
 namespace halyard::local {
@@ -46,6 +47,8 @@ Result<> VmvxKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t>
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
                 kernel.local_memory, kernel.name);
+  // What a dispatch of another request has left in it.
+  if (kernel.local_memory) std::memset(local_memory_.bytes(), 0, kernel.local_memory);
   if (arguments_[kLocalMemory].empty()) arguments_[kLocalMemory] = new_buffer();
   static_cast<vm::Buffer*>(arguments_[kLocalMemory].object())
       ->rebind(kernel.local_memory ? std::span(local_memory_.bytes(), kernel.local_memory) : nothing(), true);

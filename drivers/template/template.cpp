@@ -46,6 +46,7 @@ class Block final : public kit::Memory {
     if (!bytes)
       return Failure{HALYARD_RESOURCE_EXHAUSTED, "the process cannot get " + std::to_string(size_) +
                                                      " bytes; free memory or ask for less"};
+    std::memset(bytes, 0, size_);  // no others' bytes [R78]
     bytes_ = static_cast<uint8_t*>(bytes);
     tally_.count(size_, 0);
     return {};

@@ -119,7 +119,8 @@ Result<> Device::start() {
   vulkan_->vk().GetPhysicalDeviceMemoryProperties(physical_.handle, &memory);
   heap_.emplace(vk_, device_, features_, memory);
   HALYARD_TRY(heap_->start());
-  nothing_ = HALYARD_TRY(heap_->allocate(HALYARD_TRY(heap_->kind_for(HALYARD_MEMORY_DEVICE_LOCAL)), 0));
+  nothing_ = HALYARD_TRY(heap_->allocate(HALYARD_TRY(heap_->kind_for(HALYARD_MEMORY_DEVICE_LOCAL)), 0,
+                                         HALYARD_OWNER_WRITES_ALL));
   pipeline_cache_.emplace(services(), vk_, device_, options_.cache, physical_.properties);
   HALYARD_TRY(pipeline_cache_->start());
   uses_push_descriptors_ =

@@ -51,6 +51,7 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::create(Heap& heap, Memory
   const unsigned kind = HALYARD_TRY(heap.kind_for(request.memory_type));
   auto memory = std::make_unique<halyard_driver_memory>(heap, tally);
   memory->size_ = request.size;
+  memory->owner_ = kit::owner_of(request);
   memory->kind_ = kind;
   memory->type_ = heap.bits_of(kind, request.memory_type);
   memory->usage_ = request.usage | kUsages;
@@ -69,7 +70,7 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::import(Heap& heap, Memory
     memory->imported_ = bytes;
   } else {
     const unsigned kind = HALYARD_TRY(heap.kind_for(kGiven));
-    Block* block = HALYARD_TRY(heap.allocate(kind, request.size));
+    Block* block = HALYARD_TRY(heap.allocate(kind, request.size, HALYARD_OWNER_WRITES_ALL));
     memory->block_ = block;
     std::copy_n(bytes, request.size, block->mapped());
   }
@@ -111,7 +112,7 @@ Memory::~Memory() {
 }
 
 Result<> Memory::commit() {
-  Block* block = HALYARD_TRY(heap_.allocate(kind_, size_));
+  Block* block = HALYARD_TRY(heap_.allocate(kind_, size_, owner_));
   tally_.add(size_, host_local());
   counted_ = true;
   block_.store(block, std::memory_order_release);

@@ -73,6 +73,7 @@ class Memory {
   Heap& heap_;
   MemoryTally& tally_;
   uint64_t size_ = 0;
+  uint64_t owner_ = 0;
   uint32_t type_ = 0;
   uint32_t usage_ = 0;
   unsigned kind_ = 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace halyard::vulkan {
 
@@ -226,7 +227,22 @@ Block* Heap::cut(Chunk& chunk, unsigned kind, SizeClass wanted) {
   return block;
 }
 
-Result<Block*> Heap::allocate(unsigned kind, uint64_t size) {
+Result<Block*> Heap::allocate(unsigned kind, uint64_t size, uint64_t owner) {
+  bool is_new = true;
+  Block* const block = HALYARD_TRY(take(kind, size, &is_new));
+  const bool may_stay = owner == HALYARD_OWNER_WRITES_ALL || (!is_new && owner != 0 && owner == block->owner);
+  block->owner = owner;
+  if (may_stay || !block->mapped()) return block;
+  std::memset(block->mapped(), 0, block->size);
+  if (flags(kind) & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) return block;
+  if (Result<> flushed = flush(*block, 0, block->size); !flushed) {
+    free(block);
+    return std::move(flushed.failure());
+  }
+  return block;
+}
+
+Result<Block*> Heap::take(unsigned kind, uint64_t size, bool* is_new) {
   if (size > maximum_)
     return fail(HALYARD_RESOURCE_EXHAUSTED, "no device memory for {} bytes: {} at most in one allocation",
                 size, maximum_);
@@ -237,6 +253,7 @@ Result<Block*> Heap::allocate(unsigned kind, uint64_t size) {
     kept->next = nullptr;
     if (wanted.bytes > kLargestInChunk) kept_bytes_ -= kept->size;
     ++kept->chunk->live;
+    *is_new = false;
     return kept;
   }
   if (wanted.bytes > kLargestInChunk) {

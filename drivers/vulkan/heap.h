@@ -33,6 +33,7 @@ struct Block {
   uint64_t size = 0;    // in bytes; that of its size class
   unsigned kind = 0;    // memory type
   unsigned size_class = 0;
+  uint64_t owner = 0;     // who has it, or had it last: as in halyard_memory_request_t
   Block* next = nullptr;  // while it is kept for reuse
 
   uint8_t* mapped() const { return chunk->mapped ? chunk->mapped + offset : nullptr; }
@@ -70,8 +71,9 @@ class Heap {
   // For data that the driver writes: host-visible and coherent.
   unsigned upload_kind() const { return upload_kind_; }
 
-  // RESOURCE_EXHAUSTED. Size 0 also gives a block.
-  Result<Block*> allocate(unsigned kind, uint64_t size);
+  // RESOURCE_EXHAUSTED. Size 0 also gives a block. Memory that the host sees is zero, or holds what the same
+  // owner has left in it (halyard_memory_request_t).
+  Result<Block*> allocate(unsigned kind, uint64_t size, uint64_t owner);
   void free(Block* block);
   // A block over the host's bytes, which need not be aligned as the device requires for imports: the
   // surrounding whole pages are imported, and only the bytes are used.
@@ -103,6 +105,7 @@ class Heap {
   Result<std::unique_ptr<Chunk>> make_chunk_or_trim(unsigned kind, uint64_t size);
   void destroy_chunk(Chunk& chunk);
   Block* block_over(std::unique_ptr<Chunk> chunk, unsigned kind, uint64_t offset, uint64_t size);
+  Result<Block*> take(unsigned kind, uint64_t size, bool* is_new);
   Block* cut(Chunk& chunk, unsigned kind, SizeClass wanted);
   Block* new_block();
   void trim_locked();

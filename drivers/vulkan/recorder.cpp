@@ -110,8 +110,8 @@ Result<Recorder::Upload> Recorder::upload(uint64_t size, uint64_t alignment) {
   uint64_t begin = (uploaded_ + alignment - 1) / alignment * alignment;
   if (uploads_.empty() || uploads_.back()->size < begin || uploads_.back()->size - begin < size) {
     uploads_.reserve(uploads_.size() + 1);
-    uploads_.push_back(
-        HALYARD_TRY(device_.heap().allocate(device_.heap().upload_kind(), std::max(size, kUploadBlock))));
+    uploads_.push_back(HALYARD_TRY(device_.heap().allocate(
+        device_.heap().upload_kind(), std::max(size, kUploadBlock), HALYARD_OWNER_WRITES_ALL)));
     begin = 0;
   }
   uploaded_ = begin + size;

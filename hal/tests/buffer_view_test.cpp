@@ -37,6 +37,43 @@ TEST_F(BufferViewTest, KeepsWhatItIsGiven) {
   EXPECT_EQ(made->encoding(), 42u);
 }
 
+// A buffer of 24 bytes.
+TEST_F(BufferViewTest, ShapeAndBytesAreCompared) {
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  struct Case {
+    std::vector<int64_t> shape;
+    ElementType type;
+    std::optional<uint64_t> bytes;
+    Code code;
+  };
+  const Case cases[] = {
+      {{6}, kF32, 24, Code::OK},
+      {{5}, kF32, 20, Code::OK},
+      {{}, kF32, 4, Code::OK},
+      {{0, 1000}, kF32, 0, Code::OK},
+      {{kHuge, kHuge, 0}, kF32, 0, Code::OK},
+      {{47}, element_type(kInteger, 4), 24, Code::OK},
+      {{7}, kF32, {}, Code::OUT_OF_RANGE},
+      {{49}, element_type(kInteger, 4), {}, Code::OUT_OF_RANGE},
+      {{1000000, 1000000}, kF32, {}, Code::OUT_OF_RANGE},
+      {{kHuge, 4}, kI32, {}, Code::INVALID_ARGUMENT},
+      {{kHuge}, kF32, {}, Code::INVALID_ARGUMENT},
+      {{-1}, kF32, {}, Code::INVALID_ARGUMENT},
+      {{-2, -3}, kF32, {}, Code::INVALID_ARGUMENT},
+  };
+  for (const Case& it : cases) {
+    const auto made = view(it.shape, it.type);
+    const Result<uint64_t> found = made->byte_count();
+    EXPECT_EQ(found ? Code::OK : found.error().code(), it.code) << made->type_text();
+    if (found) EXPECT_EQ(*found, it.bytes) << made->type_text();
+    const Result<std::span<uint8_t>> mapped = made->map();
+    EXPECT_EQ(mapped ? Code::OK : mapped.error().code(), it.code) << made->type_text();
+    if (!mapped) continue;
+    EXPECT_EQ(mapped->size(), it.bytes);
+    made->buffer().allocation().unmap();
+  }
+}
+
 TEST_F(BufferViewTest, AtMost128Dimensions) {
   auto buffer = buffer_of({1});
   EXPECT_OK(BufferView::create(buffer, std::vector<int64_t>(128, 1), kF32, 1));

@@ -254,12 +254,12 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
   return {};
 }
 
-Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
+Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
   const auto limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
   return of(flags, program, flags[flag::parameters], limit);
 }
 
-Result<std::unique_ptr<const ContextOptions>> ContextOptions::of(
+Result<std::unique_ptr<ContextOptions>> ContextOptions::of(
     const Flags& flags, const Program& program, const std::vector<std::string>& parameter_files,
     std::chrono::nanoseconds limit) {
   auto made = std::unique_ptr<ContextOptions>(new ContextOptions);

@@ -168,6 +168,45 @@ void memory_is_its_own(Session& s) {
     if (!same_bytes(s, "R70", "memory, after others were written", contents, s.read(memory))) return;
 }
 
+// The byte that an owner leaves in its memory.
+uint8_t mark_of(uint64_t owner) {
+  return static_cast<uint8_t>(owner == HALYARD_OWNER_WRITES_ALL ? 0xF0 : 0x50 + owner);
+}
+
+// Checks that every byte is 0, the owner's own mark, or a pattern of a driver that looks for mistakes.
+void shows_nobody(Session& s, const std::string& what, const Memory& memory, uint64_t owner) {
+  const std::vector<uint8_t> found = s.read(memory);
+  const uint8_t pattern = found.front();
+  const bool is_pattern = (pattern < 0x50 || pattern > 0x5F) &&
+                          pattern != mark_of(HALYARD_OWNER_WRITES_ALL) &&
+                          std::ranges::count(found, pattern) == static_cast<ptrdiff_t>(found.size());
+  const auto may_be_there = [&](uint8_t byte) { return byte == 0 || (owner != 0 && byte == mark_of(owner)); };
+  s.check("R78", is_pattern || std::ranges::all_of(found, may_be_there), what,
+          owner != 0 ? "zeros, or what the owner has left" : "zeros", "bytes of somebody else");
+}
+
+void memory_of_others_is_not_seen(Session& s) {
+  constexpr uint64_t kOwners[] = {0, 7, HALYARD_OWNER_WRITES_ALL, 8, 7, 8, 0, 0, 7};
+  for (const uint32_t type : {kStaging, kDeviceLocal}) {
+    // Sizes that allocators keep in one class, the small ones first: their slack is another's later.
+    for (const uint64_t size : {24ull, 60ull, 1000ull, 1024ull, 70000ull, 81920ull, 2500000ull, 2621440ull}) {
+      if (size > s.properties().maximum_allocation) continue;
+      for (const uint64_t owner : kOwners) {
+        halyard_memory_request_t request = s.request(size, type);
+        request.owner = owner;
+        Memory memory;
+        s.must("memory_allocate", "memory_allocate for an owner", s.try_allocate(request, &memory));
+        if (owner != HALYARD_OWNER_WRITES_ALL)
+          shows_nobody(s,
+                       fmt::format("new memory of {} bytes of type 0x{:x} for owner {}", size, type, owner),
+                       memory, owner);
+        s.write(memory, 0, std::vector<uint8_t>(size, mark_of(owner)));
+        s.free(memory);
+      }
+    }
+  }
+}
+
 void memory_many(Session& s) {
   for (int round = 0; round < 3; ++round) {
     std::vector<Memory> all;

@@ -173,7 +173,9 @@ Result<Tensor> read_view(halyard_object_t view) {
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_view_info(view, &info)));
   Tensor tensor = {info.element_type, {info.shape, info.shape + info.rank}, {}};
-  tensor.bytes.resize(info.byte_length);
+  uint64_t size = 0;  // the buffer may be larger
+  TOOL_TRY(check(halyard_view_byte_count(view, &size)));
+  tensor.bytes.resize(size);
   TOOL_TRY(check(halyard_view_read(view, 0, tensor.bytes.data(), tensor.bytes.size())));
   return tensor;
 }

@@ -25,12 +25,10 @@ Result<Contents> contents_of(halyard_object_t view) {
   contents.element_type = type.get();
   contents.bits = info.element_type & 0xFF;
   contents.shape.assign(info.shape, info.shape + info.rank);
-  // Only the bytes of the elements; the buffer may be larger.
-  halyard_tensor_t* parsed = nullptr;
-  const std::string type_text = contents.type_text();
-  TOOL_TRY(check(halyard_tensor_type_parse({type_text.data(), type_text.size()}, &parsed)));
-  const Block<halyard_tensor_t> tensor(parsed);
-  contents.bytes.resize(tensor->size);
+  // The buffer may be larger.
+  uint64_t size = 0;
+  TOOL_TRY(check(halyard_view_byte_count(view, &size)));
+  contents.bytes.resize(size);
   TOOL_TRY(check(halyard_view_read(view, 0, contents.bytes.data(), contents.bytes.size())));
   return contents;
 }

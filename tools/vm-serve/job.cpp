@@ -121,7 +121,9 @@ Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard
     if (shape.empty() || static_cast<uint64_t>(shape.front()) != rows)
       return fail(HALYARD_FAILED_PRECONDITION, "a result of a batch has the shape {}; expected {} rows",
                   shape_text(shape), rows);
-    const uint64_t row_size = info.byte_length / rows;
+    uint64_t size = 0;  // of the rows; the buffer may be larger
+    TOOL_TRY(check(halyard_view_byte_count(result.raw().object, &size)));
+    const uint64_t row_size = size / rows;
     uint64_t offset = 0;
     for (size_t i = 0; i < jobs.size(); ++i) {
       shape.front() = static_cast<int64_t>(jobs[i]->rows());

@@ -157,8 +157,10 @@ Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices
         HALYARD_FAILED_PRECONDITION,
         "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
         view(info.name));
-  options_ = TOOL_TRY(
+  auto options = TOOL_TRY(
       ContextOptions::of(runtime.flags, devices_->program(), source_.parameters, runtime.longest_call));
+  options->separate_calls();  // they are those of different clients
+  options_ = std::move(options);
   return {};
 }
 

@@ -35,11 +35,10 @@ Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
     return fail(HALYARD_FAILED_PRECONDITION,
                 "the model has returned another element type for '{}' than it declares", spec.name);
   output.shape_.assign(info.shape, info.shape + info.rank);
-  const auto count = element_count(output.shape_, spec.type->size);
-  if (!count || *count * spec.type->size > info.byte_length)
-    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned {} bytes for '{}' with the shape {}",
-                info.byte_length, spec.name, shape_text(output.shape_));
-  const size_t size = *count * spec.type->size;
+  uint64_t size = 0;
+  if (const Result<> fits = check(halyard_view_byte_count(value.raw().object, &size)); !fits)
+    return fail(HALYARD_FAILED_PRECONDITION, "the model's result '{}' cannot be sent: {}", spec.name,
+                fits.error().text);
   if (size == 0) return output;
 
   const halyard::Tensor tensor(halyard::share, value.raw().object);

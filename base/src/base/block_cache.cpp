@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 #include "base/atomics.h"
@@ -35,35 +36,58 @@ uint64_t BlockCache::class_bytes(unsigned index) {
   return below + ((index - 1) % 4 + 1) * std::max(below / 4, kAlignment);
 }
 
-uint8_t* BlockCache::take_kept(uint64_t size) {
+namespace {
+
+// calloc knows which memory the kernel has given as zeros, and does not touch it; it has no alignment, so the
+// word before a block says where its memory begins.
+uint8_t* new_block(uint64_t bytes) {
+  void* const begin = std::calloc(1, bytes + BlockCache::kAlignment);
+  if (!begin) return nullptr;
+  const auto at = reinterpret_cast<uintptr_t>(begin);  // a multiple of 16
+  auto* const block = static_cast<uint8_t*>(begin) + (BlockCache::kAlignment - at % BlockCache::kAlignment);
+  std::memcpy(block - sizeof begin, &begin, sizeof begin);
+  return block;
+}
+
+void free_block(void* block) {
+  void* begin = nullptr;
+  std::memcpy(&begin, static_cast<uint8_t*>(block) - sizeof begin, sizeof begin);
+  std::free(begin);
+}
+
+}  // namespace
+
+uint8_t* BlockCache::take_kept(uint64_t size, uint64_t owner) {
   const auto [index, bytes] = size_class(size);
   Kept* kept = kept_[index].take();
   if (!kept) return nullptr;
   fetch_sub(bytes > kSmall ? kept_bytes_ : kept_small_, bytes, std::memory_order_relaxed);
   ASAN_UNPOISON_MEMORY_REGION(kept, bytes);
+  const bool may_stay = owner == kWritesAll || (owner != kNobody && owner == kept->owner);
+  std::memset(static_cast<void*>(kept), 0, may_stay ? sizeof(Kept) : bytes);
   return reinterpret_cast<uint8_t*>(kept);
 }
 
 uint8_t* BlockCache::allocate(uint64_t size) {
   const uint64_t bytes = size_class(size).bytes;
-  void* block = std::aligned_alloc(kAlignment, bytes);
+  uint8_t* block = new_block(bytes);
   if (!block) {
     trim();
-    block = std::aligned_alloc(kAlignment, bytes);
+    block = new_block(bytes);
   }
-  return static_cast<uint8_t*>(block);
+  return block;
 }
 
-void BlockCache::give(uint8_t* block, uint64_t size) {
+void BlockCache::give(uint8_t* block, uint64_t size, uint64_t owner) {
   const auto [index, bytes] = size_class(size);
   if (bytes <= kSmall) {
     fetch_add(kept_small_, bytes, std::memory_order_relaxed);
   } else if (fetch_add(kept_bytes_, bytes, std::memory_order_relaxed) + bytes > kMostKept) {
     fetch_sub(kept_bytes_, bytes, std::memory_order_relaxed);
-    std::free(block);
+    free_block(block);
     return;
   }
-  Kept* const kept = new (block) Kept{nullptr};
+  Kept* const kept = new (block) Kept{nullptr, owner};
   ASAN_POISON_MEMORY_REGION(block + sizeof(Kept), bytes - sizeof(Kept));
   kept_[index].give(kept);
 }
@@ -75,7 +99,7 @@ void BlockCache::trim() {
     while (kept) {
       Kept* const next = kept->next;
       ASAN_UNPOISON_MEMORY_REGION(kept, sizeof(Kept));
-      std::free(kept);
+      free_block(kept);
       fetch_sub(bytes > kSmall ? kept_bytes_ : kept_small_, bytes, std::memory_order_relaxed);
       kept = next;
     }

@@ -1,6 +1,7 @@
 // Contexts and calls of the C ABI.
 #include <algorithm>
 #include <chrono>
+#include <random>
 
 #include "handles.h"
 #include "made_here.h"
@@ -89,9 +90,10 @@ Status explain_failure(const Modules& given, size_t index, const halyard_context
 
 // What the options say that does not depend on anything else.
 Result<> check_options(const halyard_context_options_t& options) {
-  HALYARD_TRY(check_flags(options.flags,
-                          HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS,
-                          "HALYARD_CONTEXT_*"));
+  HALYARD_TRY(check_flags(
+      options.flags,
+      HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS | HALYARD_CONTEXT_SEPARATE_CALLS,
+      "HALYARD_CONTEXT_*"));
   HALYARD_TRY(check_reserved(options.reserved, "halyard_context_options_t"));
   HALYARD_TRY(check_array(options.devices, options.device_count, "devices", "devices"));
   HALYARD_TRY(check_array(options.parameters, options.parameter_count, "files", "parameters"));
@@ -156,6 +158,14 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
             traced.bytes.data(), traced.bytes.size(), traced.after,    0};
         return to_result(Status::adopt(tensor(user, &given)));
       });
+}
+
+// A number that no other context has, by chance: devices and their memory are shared without a table of who
+// uses them. 0, which is no owner, where nothing may be left for the next call.
+uint64_t owner_for(const halyard_context_options_t& options) {
+  if (options.flags & HALYARD_CONTEXT_SEPARATE_CALLS) return 0;
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
 }
 
 vm::Limits limits_of(const halyard_context_options_t& options, const Instance* instance) {
@@ -229,9 +239,11 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     auto context =
         vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>(), owner ? owner->loop : Ref<Loop>());
     Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
+    const uint64_t memory_owner = owner_for(known);
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));
       hal.memory = limits.memory;
+      hal.owner = memory_owner;
       hal.capture = std::move(capture);
       hal.tensors = tensors;
       hal.targets = target_features(given);
@@ -242,7 +254,8 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
                                                                     owner ? owner->loop : Ref<Loop>(),
                                                                     parameter_warning(known))));
     if (needs(given, "hal_inline"))
-      HALYARD_TRY(context->add(modules::create_hal_inline_module({trace_sink(known), limits.memory})));
+      HALYARD_TRY(
+          context->add(modules::create_hal_inline_module({trace_sink(known), limits.memory, memory_owner})));
     if (needs(given, "hal_loader")) {
       modules::HalLoaderOptions loader = loader_options(known, owner);
       loader.targets = target_features(given);

@@ -21,6 +21,11 @@ Result<hal::Buffer*> buffer_of(halyard_object_t handle) {
               hal::Buffer::kType.name, object ? object->type()->name : "null");
 }
 
+Result<> check_shape_of(Object* object) {
+  if (const auto* view = cast<hal::BufferView>(object)) HALYARD_TRY(view->byte_count());
+  return {};
+}
+
 Result<> check_view_size(std::span<const int64_t> shape, uint32_t element_type, size_t size) {
   const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(shape, element_type));
   if (expected == size) return {};
@@ -45,8 +50,9 @@ Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<cons
                                          uint32_t element_type, const void* data, size_t size) {
   HALYARD_TRY(check_view_size(shape, element_type, size));
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
-  Ref<hal::Buffer> buffer = HALYARD_TRY(owner->allocate(
-      hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE, kUsage, size));
+  Ref<hal::Buffer> buffer =
+      HALYARD_TRY(owner->allocate(hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
+                                  kUsage, size, nullptr, HALYARD_OWNER_WRITES_ALL));
   if (data) {
     HALYARD_TRY(buffer->write(0, data, size));
   } else {
@@ -103,6 +109,7 @@ halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint3
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
     hal::Buffer* const whole = HALYARD_TRY(buffer_of(view));
+    HALYARD_TRY(check_shape_of(from_handle<Object>(view)));
     HALYARD_TRY(check_dimensions(shape, rank));
     const std::span<const int64_t> dimensions(shape, rank);
     const uint64_t size = HALYARD_TRY(hal::dense_byte_count(dimensions, element_type));
@@ -129,7 +136,8 @@ halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void**
     hal::Buffer* const buffer = HALYARD_TRY(buffer_of(view));
     HALYARD_TRY(check_flags(access, HALYARD_VIEW_READ | HALYARD_VIEW_WRITE, "HALYARD_VIEW_*"));
     if (access & HALYARD_VIEW_WRITE) HALYARD_TRY(buffer->check_access(hal::kWrite));
-    const std::span<uint8_t> bytes = HALYARD_TRY(buffer->map());
+    const auto* shaped = cast<hal::BufferView>(from_handle<Object>(view));
+    const std::span<uint8_t> bytes = HALYARD_TRY(shaped ? shaped->map() : buffer->map());
     from_handle<Object>(view)->retain();  // until it is unmapped
     *data = bytes.data();
     *size = bytes.size();

@@ -85,7 +85,17 @@ halyard_status_t halyard_view_info(halyard_object_t handle, halyard_view_info_t*
 halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target, size_t size) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_array(target, size, "bytes", "target"));
-    return HALYARD_TRY(checked<hal::BufferView>(view))->buffer().read(offset, target, size);
+    const hal::BufferView* const shaped = HALYARD_TRY(checked<hal::BufferView>(view));
+    HALYARD_TRY(shaped->byte_count());
+    return shaped->buffer().read(offset, target, size);
+  });
+}
+
+halyard_status_t halyard_view_byte_count(halyard_object_t view, uint64_t* bytes) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(bytes, "bytes"));
+    *bytes = HALYARD_TRY(HALYARD_TRY(checked<hal::BufferView>(view))->byte_count());
+    return {};
   });
 }
 

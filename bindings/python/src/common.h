@@ -110,7 +110,8 @@ typedef struct {
   PyObject_HEAD
   halyard_object_t handle;  // a buffer view
   halyard_view_info_t info;
-  void* mapped;                   // its bytes, where they have been asked for
+  void* mapped;                   // the bytes of its elements, where they have been asked for
+  size_t mapped_size;             // so many
   int is_mapped;                  // else `mapped` is a copy
   int is_read_only;               // the bytes must not be written to
   Py_ssize_t* shape_and_strides;  // for the buffer protocol, made when first asked for

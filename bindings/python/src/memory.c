@@ -9,12 +9,11 @@
 int map_tensor(TensorObject* self) {
   if (self->mapped) return 0;
   module_state* state = state_of((PyObject*)self);
-  size_t size = 0;
-  halyard_status_t status =
-      halyard_view_map(self->handle, HALYARD_VIEW_READ | HALYARD_VIEW_WRITE, &self->mapped, &size);
+  halyard_status_t status = halyard_view_map(self->handle, HALYARD_VIEW_READ | HALYARD_VIEW_WRITE,
+                                             &self->mapped, &self->mapped_size);
   if (halyard_status_code(status) == HALYARD_PERMISSION_DENIED) {
     halyard_status_release(status);
-    status = halyard_view_map(self->handle, HALYARD_VIEW_READ, &self->mapped, &size);
+    status = halyard_view_map(self->handle, HALYARD_VIEW_READ, &self->mapped, &self->mapped_size);
     self->is_read_only = 1;
   }
   if (!status) {
@@ -25,7 +24,9 @@ int map_tensor(TensorObject* self) {
   if (halyard_status_code(status) != HALYARD_PERMISSION_DENIED) return raise_status(state, status);
   // The host does not see the memory: a copy of it, which nobody writes to.
   halyard_status_release(status);
-  size = (size_t)self->info.byte_length;
+  uint64_t count = 0;
+  if (raise_status(state, halyard_view_byte_count(self->handle, &count)) < 0) return -1;
+  const size_t size = (size_t)count;
   void* bytes = PyMem_Malloc(size + 1);
   if (!bytes) {
     PyErr_NoMemory();
@@ -39,6 +40,7 @@ int map_tensor(TensorObject* self) {
     return -1;
   }
   self->mapped = bytes;
+  self->mapped_size = size;
   return 0;
 }
 

@@ -15,6 +15,7 @@ PyObject* wrap_tensor(module_state* state, halyard_object_t view) {
   }
   self->handle = view;
   self->mapped = NULL;
+  self->mapped_size = 0;
   self->is_mapped = 0;
   self->is_read_only = 0;
   self->shape_and_strides = NULL;
@@ -84,7 +85,10 @@ static PyObject* tensor_device(PyObject* self, void* unused) {
 
 static PyObject* tensor_nbytes(PyObject* self, void* unused) {
   (void)unused;
-  return PyLong_FromUnsignedLongLong(((TensorObject*)self)->info.byte_length);
+  uint64_t bytes = 0;
+  if (raise_status(state_of(self), halyard_view_byte_count(((TensorObject*)self)->handle, &bytes)) < 0)
+    return NULL;
+  return PyLong_FromUnsignedLongLong(bytes);
 }
 
 static PyObject* tensor_ndim(PyObject* self, void* unused) {
@@ -92,15 +96,22 @@ static PyObject* tensor_ndim(PyObject* self, void* unused) {
   return PyLong_FromUnsignedLong(((TensorObject*)self)->info.rank);
 }
 
-static int64_t element_count(const halyard_view_info_t* info) {
-  int64_t count = 1;
-  for (uint32_t i = 0; i < info->rank; ++i) count *= info->shape[i];
+// The product of the sizes, which a program may choose as it likes: of any number of bits. A new reference.
+static PyObject* element_count(const halyard_view_info_t* info) {
+  PyObject* count = PyLong_FromLong(1);
+  for (uint32_t i = 0; count && i < info->rank; ++i) {
+    PyObject* size = PyLong_FromLongLong(info->shape[i]);
+    PyObject* product = size ? PyNumber_Multiply(count, size) : NULL;
+    Py_XDECREF(size);
+    Py_DECREF(count);
+    count = product;
+  }
   return count;
 }
 
 static PyObject* tensor_size(PyObject* self, void* unused) {
   (void)unused;
-  return PyLong_FromLongLong(element_count(&((TensorObject*)self)->info));
+  return element_count(&((TensorObject*)self)->info);
 }
 
 static PyObject* tensor_repr(PyObject* self) {
@@ -141,16 +152,19 @@ static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
       PyErr_NoMemory();
       return -1;
     }
-    Py_ssize_t stride = element->bits / 8;
+    const Py_ssize_t size = element->bits / 8;
+    Py_ssize_t stride = size;
     for (Py_ssize_t i = rank; i-- > 0;) {
       self->shape_and_strides[i] = (Py_ssize_t)self->info.shape[i];
       self->shape_and_strides[rank + i] = stride;
-      stride *= self->info.shape[i] > 0 ? (Py_ssize_t)self->info.shape[i] : 1;
+      // Only sizes beside a 0 can overflow; nothing depends on the strides then.
+      const Py_ssize_t steps = self->info.shape[i] > 0 ? (Py_ssize_t)self->info.shape[i] : 1;
+      stride = stride <= PTRDIFF_MAX / steps ? stride * steps : size;
     }
   }
   view->obj = Py_NewRef(object);
   view->buf = self->mapped;
-  view->len = (Py_ssize_t)(element_count(&self->info) * (element->bits / 8));
+  view->len = (Py_ssize_t)self->mapped_size;
   view->itemsize = element->bits / 8;
   view->readonly = self->is_read_only;
   view->ndim = (int)rank;
@@ -167,12 +181,14 @@ static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
 static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
   (void)unused;
   TensorObject* self = (TensorObject*)object;
-  PyObject* bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)self->info.byte_length);
+  uint64_t size = 0;
+  if (raise_status(state_of(object), halyard_view_byte_count(self->handle, &size)) < 0) return NULL;
+  PyObject* bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
   if (!bytes) return NULL;
   char* target = PyBytes_AsString(bytes);
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
-  status = halyard_view_read(self->handle, 0, target, (size_t)self->info.byte_length);
+  status = halyard_view_read(self->handle, 0, target, (size_t)size);
   Py_END_ALLOW_THREADS
   if (raise_status(state_of(object), status) < 0) Py_CLEAR(bytes);
   return bytes;
@@ -229,9 +245,13 @@ static PyObject* tensor_tolist(PyObject* self, PyObject* unused) {
 static PyObject* tensor_item(PyObject* object, PyObject* unused) {
   (void)unused;
   TensorObject* self = (TensorObject*)object;
-  if (element_count(&self->info) != 1)
-    return PyErr_Format(PyExc_ValueError, "item() is for tensors of one element; this one has %lld",
-                        (long long)element_count(&self->info));
+  PyObject* count = element_count(&self->info);
+  if (!count) return NULL;
+  const int is_one = PyLong_AsSize_t(count) == 1;
+  PyErr_Clear();  // a count that no size_t holds
+  if (!is_one) PyErr_Format(PyExc_ValueError, "item() is for tensors of one element; this one has %S", count);
+  Py_DECREF(count);
+  if (!is_one) return NULL;
   PyObject* value = tensor_tolist(object, NULL);
   while (value && PyList_Check(value)) {
     PyObject* inner = Py_NewRef(PyList_GetItem(value, 0));
@@ -310,8 +330,13 @@ static PyObject* tensor_int(PyObject* self) {
 
 static Py_ssize_t tensor_length(PyObject* object) {
   const halyard_view_info_t* info = &((TensorObject*)object)->info;
-  if (info->rank > 0) return (Py_ssize_t)info->shape[0];
-  PyErr_SetString(PyExc_TypeError, "a tensor of rank 0 has no length");
+  if (info->rank > 0 && info->shape[0] >= 0) return (Py_ssize_t)info->shape[0];
+  if (info->rank > 0) {
+    PyErr_Format(PyExc_ValueError, "the tensor's first size is %lld, so it has no length",
+                 (long long)info->shape[0]);
+  } else {
+    PyErr_SetString(PyExc_TypeError, "a tensor of rank 0 has no length");
+  }
   return -1;
 }
 

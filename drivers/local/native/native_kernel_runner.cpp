@@ -30,6 +30,8 @@ Result<> NativeKernelRunner::begin(const Kernel& kernel, std::span<const uint32_
   HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", kernel.local_memory);
+  // What a dispatch of another request has left in it.
+  if (kernel.local_memory) std::memset(local_memory_.bytes(), 0, kernel.local_memory);
   if (bindings_.size() < binding_count) {
     bindings_.resize(binding_count);
     binding_sizes_.resize(binding_count);

@@ -256,6 +256,10 @@ enum {
   HALYARD_USAGE_MAPPING_SEQUENTIAL_WRITE = 0x10000000,
 };
 
+/* An owner of memory (halyard_memory_request_t) that writes every byte before anybody reads one: what is in
+ * the memory before does not matter. */
+#define HALYARD_OWNER_WRITES_ALL UINT64_MAX
+
 /* A request. The host replaces type 0 and usage 0 by OPTIMAL and DEFAULT. */
 typedef struct halyard_memory_request {
   uint32_t struct_size;
@@ -264,6 +268,9 @@ typedef struct halyard_memory_request {
   uint32_t reserved;
   uint64_t affinity; /* queues that will use it; never 0 */
   uint64_t size;     /* bytes; may be 0: a valid memory without bytes */
+  /* Since 0.2. Whose memory it is: the program of one context, or 0, which nobody shares. The memory of an
+   * allocation is zero, or holds what the same owner (other than 0) has left in it [R78]. */
+  uint64_t owner;
 } halyard_memory_request_t;
 
 /* The properties of allocated memory: at least those requested (without OPTIMAL). */

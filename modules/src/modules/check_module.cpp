@@ -51,7 +51,7 @@ bool is_whole_bytes(hal::ElementType type) {
 size_t unit_of(hal::ElementType type) { return is_whole_bytes(type) ? hal::bit_count(type) / 8 : 1; }
 
 uint64_t size_of(const hal::BufferView& view) {
-  return hal::dense_byte_count(view.shape(), view.type()).value();  // HostViews has checked that it exists
+  return view.byte_count().value();  // HostViews has checked that it has so many
 }
 
 // Calls holds(left element, right element) for each element, skipping equal blocks of two views. With one

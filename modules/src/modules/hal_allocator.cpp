@@ -66,7 +66,7 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
 
 Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, hal::Allocator& allocator, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size) {
-  return allocator.device().allocate(affinity, memory_types, usage, size, state.memory.get());
+  return allocator.device().allocate(affinity, memory_types, usage, size, state.memory.get(), state.owner);
 }
 
 Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& allocator, uint32_t try_only,

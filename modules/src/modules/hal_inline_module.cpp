@@ -59,8 +59,8 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes aligned to {} is too large", size,
                 minimum_alignment);
   Budget* const memory = state.options.memory.get();
-  Ref<hal::Buffer> buffer =
-      HALYARD_TRY(state.host->allocate(hal::kAnyQueue, kMemoryType, kUsage, size + slack, memory));
+  Ref<hal::Buffer> buffer = HALYARD_TRY(
+      state.host->allocate(hal::kAnyQueue, kMemoryType, kUsage, size + slack, memory, state.options.owner));
   std::span<uint8_t> bytes = HALYARD_TRY(buffer->map());
   Ref<vm::Buffer> storage = HALYARD_TRY(storage_of(state, *buffer, bytes));
   if (slack != 0) {

@@ -15,6 +15,7 @@ namespace halyard::modules {
 struct HalInlineOptions {
   TraceSink trace;     // of hal_inline.buffer_view.trace
   Ref<Budget> memory;  // allocations of programs are charged to it; null: not charged
+  uint64_t owner = 0;  // of them, as in halyard_memory_request_t
 };
 
 inline constexpr uint32_t kHalInlineVersion = 0;

@@ -54,6 +54,9 @@ struct HalOptions {
   // The context is destroyed: stops its work if its devices have no users (hal/device/device.h).
   void leave_work();
 
+  // An option: the owner of what the program allocates, as in halyard_memory_request_t.
+  uint64_t owner = 0;
+
  private:
   void remember_new(WorkScope& scope);
 };

@@ -8,14 +8,14 @@ namespace {
 
 hal::QueuePoint at(const HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
                    OptionalFence signal) {
-  return {device, affinity, wait.get(), signal.get(), state.memory.get()};
+  return {device, affinity, wait.get(), signal.get(), state.memory.get(), nullptr, state.owner};
 }
 
 // Of work that can be stopped.
 hal::QueuePoint at(HalOptions& state, const vm::CallContext& call, hal::Device& device, uint64_t affinity,
                    OptionalFence wait, OptionalFence signal) {
   if (WorkScope* const scope = call.work_scope()) state.remember(*scope);
-  return {device, affinity, wait.get(), signal.get(), state.memory.get(), call.work_scope()};
+  return {device, affinity, wait.get(), signal.get(), state.memory.get(), call.work_scope(), state.owner};
 }
 
 Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBuffer& commands,

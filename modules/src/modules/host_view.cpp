@@ -11,18 +11,15 @@ namespace halyard::modules {
 const ObjectType HostViews::kType = object_type<HostViews>("host_views");
 
 Result<> HostViews::add(hal::Device& device, const Ref<Budget>& memory, hal::BufferView& view) {
-  const uint64_t size = HALYARD_TRY(hal::dense_byte_count(view.shape(), view.type()));
+  const uint64_t size = HALYARD_TRY(view.byte_count());
   hal::Buffer& buffer = view.buffer();
-  if (size > buffer.length())
-    return fail(Code::OUT_OF_RANGE, "a view of {} needs {} bytes, but its buffer has {}", view.type_text(),
-                size, buffer.length());
   if (buffer.is_mappable() || size == 0) {
     views_.push_back(Ref<hal::BufferView>::share(&view));
     return {};
   }
-  Ref<hal::Buffer> copy =
-      HALYARD_TRY(device.allocate(hal::kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-                                  HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, size, memory.get()));
+  Ref<hal::Buffer> copy = HALYARD_TRY(device.allocate(
+      hal::kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+      HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, size, memory.get(), HALYARD_OWNER_WRITES_ALL));
   Ref<hal::Fence> copied = HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(&device)));
   HALYARD_TRY(hal::queue_copy({device, hal::kAnyQueue, nullptr, copied.get(), memory.get()}, buffer, 0, *copy,
                               0, size));

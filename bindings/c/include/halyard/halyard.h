@@ -544,6 +544,9 @@ enum {
    * second one is FAILED_PRECONDITION, at the price of one atomic operation for each call. A context for each
    * thread is the better way: it takes 55 us to make, and 25 to 50 KB. */
   HALYARD_CONTEXT_CONCURRENT_CALLS = 1u << 1,
+  /* Calls are made for different users, who must not see each other's data, as of a server: all memory that
+   * the program allocates is zero. Without it new memory may hold what the same context has left in it. */
+  HALYARD_CONTEXT_SEPARATE_CALLS = 1u << 2,
 };
 
 typedef struct halyard_context_options {
@@ -692,7 +695,7 @@ typedef struct halyard_view_info {
   uint32_t encoding;     /* 1: dense row-major */
   uint32_t rank;
   const int64_t* shape; /* lives as long as the view */
-  uint64_t byte_length; /* of its buffer range */
+  uint64_t byte_length; /* of its buffer range, whatever the shape needs: see halyard_view_byte_count */
 } halyard_view_info_t;
 
 /* A view of a new buffer of the device with a copy of the bytes; `data` null: zeros. `device` null: host
@@ -702,7 +705,13 @@ HALYARD_API halyard_status_t halyard_view_create(halyard_device_t device, uint32
                                                  size_t size, halyard_object_t* out);
 /* INVALID_ARGUMENT: not a buffer view. */
 HALYARD_API halyard_status_t halyard_view_info(halyard_object_t view, halyard_view_info_t* info);
-/* Copies bytes of the view to the host. The work that produces them must be complete. OUT_OF_RANGE. */
+/* Bytes of its elements: what shape and type need. Programs make views of any shape over any buffer; this and
+ * every function that reads, maps, exports, prints or splits a view compares the two. OUT_OF_RANGE: the
+ * buffer has fewer; INVALID_ARGUMENT: not a buffer view, or a shape without a size (negative, past 64 bits).
+ */
+HALYARD_API halyard_status_t halyard_view_byte_count(halyard_object_t view, uint64_t* bytes);
+/* Copies bytes of the view's buffer range to the host. The work that produces them must be complete.
+ * OUT_OF_RANGE: more than there are; as halyard_view_byte_count. */
 HALYARD_API halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target,
                                                size_t size);
 /* "2x2xf32=[1 2][3 4]", at most `max_elements` elements. Free it with halyard_free. */

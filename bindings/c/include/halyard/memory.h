@@ -69,7 +69,7 @@ HALYARD_API halyard_status_t halyard_view_import_fd(halyard_device_t device, uin
 
 /* A view of the bytes from `offset` on of a view or a buffer, with a shape and type of its own; nothing is
  * copied. OUT_OF_RANGE: more bytes than there are; INVALID_ARGUMENT: neither a view nor a buffer, a shape
- * without a size. */
+ * without a size; as halyard_view_byte_count of a view. */
 HALYARD_API halyard_status_t halyard_view_part(halyard_object_t view, uint64_t offset, uint32_t element_type,
                                                const int64_t* shape, size_t rank, halyard_object_t* out);
 
@@ -82,10 +82,10 @@ enum {
   HALYARD_VIEW_READ = 1u << 0,
   HALYARD_VIEW_WRITE = 1u << 1,
 };
-/* The bytes of the view in this process, until halyard_view_unmap; the view is held until then. Mappings
- * nest. `access` is HALYARD_VIEW_*. PERMISSION_DENIED: memory that the host does not see, or must not write
- * to; it is read with halyard_view_read at the most. FAILED_PRECONDITION: the bytes are not there yet, or no
- * longer. */
+/* The bytes of the view's elements, or of the buffer, in this process, until halyard_view_unmap; the view is
+ * held until then. Mappings nest. `access` is HALYARD_VIEW_*. PERMISSION_DENIED: memory that the host does
+ * not see, or must not write to; it is read with halyard_view_read at the most. FAILED_PRECONDITION: the
+ * bytes are not there yet, or no longer; as halyard_view_byte_count. */
 HALYARD_API halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void** data,
                                               size_t* size);
 HALYARD_API void halyard_view_unmap(halyard_object_t view);

@@ -2,6 +2,7 @@
 #ifndef HALYARD_DRIVER_HOST_MEMORY_HPP_
 #define HALYARD_DRIVER_HOST_MEMORY_HPP_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -9,6 +10,12 @@
 #include "halyard/driver/failure.hpp"
 
 namespace halyard::kit {
+
+// The request's owner; 0, which nobody shares, for a host that does not say it.
+inline uint64_t owner_of(const halyard_memory_request_t& request) {
+  constexpr size_t kEnd = offsetof(halyard_memory_request_t, owner) + sizeof request.owner;
+  return request.struct_size >= kEnd ? request.owner : 0;
+}
 
 // The bytes of a host allocation that is imported. UNIMPLEMENTED: external memory of another kind.
 // INVALID_ARGUMENT: smaller than the request. OUT_OF_RANGE: not aligned to `alignment` bytes.

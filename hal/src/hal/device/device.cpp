@@ -202,8 +202,9 @@ halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memo
 }
 
 Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
-                                     Budget* memory) {
-  const halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
+                                     Budget* memory, uint64_t owner) {
+  halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
+  request.owner = owner;
   const auto note = [&] { return fmt::format("while allocating {} bytes", size); };
   if (size > properties_.maximum_allocation)
     return with_note<Ref<Buffer>>(

@@ -107,7 +107,7 @@ class Device final : public ObjectOf<Device>, Step {
   // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: from the driver. `memory` (may be null) is charged; import_host()
   // charges only its objects, since the owner of the host bytes has charged those.
   Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
-                               Budget* memory = nullptr);
+                               Budget* memory = nullptr, uint64_t owner = 0);
   // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
   // ALL; HALYARD_MAP_PRIVATE also lets a device's work write to bytes that programs only read. OUT_OF_RANGE:
   // alignment; UNIMPLEMENTED: the driver cannot import.

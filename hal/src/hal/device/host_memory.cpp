@@ -24,6 +24,7 @@ struct HostDevice {
 struct HostMemory {
   uint8_t* bytes;
   uint64_t block_size;  // bytes, with the header
+  uint64_t owner;
 };
 static_assert(sizeof(HostMemory) <= kHeader);
 
@@ -46,10 +47,10 @@ halyard_status_t give_memory(HostDevice& device, const halyard_memory_request_t&
                              halyard_driver_memory_t* memory, halyard_memory_info_t* info) noexcept {
   return guarded([&]() -> Result<> {
     const uint64_t size = kHeader + (imported ? 0 : request.size);
-    uint8_t* const block = device.blocks.take(size);
+    uint8_t* const block = device.blocks.take(size, request.owner);
     if (!block) return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes", request.size);
     *memory = reinterpret_cast<halyard_driver_memory_t>(
-        new (block) HostMemory{imported ? imported : block + kHeader, size});
+        new (block) HostMemory{imported ? imported : block + kHeader, size, request.owner});
     info->memory_type = request.memory_type | kAddedType;
     info->usage = request.usage | kAddedUsage;
     info->size = request.size;
@@ -98,7 +99,7 @@ halyard_status_t memory_allocate(halyard_driver_device_t device, const halyard_m
 
 void memory_free(halyard_driver_device_t device, halyard_driver_memory_t handle) {
   HostMemory& memory = memory_of(handle);
-  device_of(device).blocks.give(reinterpret_cast<uint8_t*>(&memory), memory.block_size);
+  device_of(device).blocks.give(reinterpret_cast<uint8_t*>(&memory), memory.block_size, memory.owner);
 }
 
 halyard_status_t memory_map(halyard_driver_device_t, halyard_driver_memory_t memory, uint32_t,

@@ -280,8 +280,9 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
                                    scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
     charge = {};
     if (status.ok())
-      status = outcome_of(
-          [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
+      status = outcome_of([&] {
+        return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()});
+      });
     // No effect on signals that have already failed.
     if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
   });
@@ -311,7 +312,8 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   if (pool != 0)
     return fail(Code::UNIMPLEMENTED, "expected pool 0, the default and only one, found pool {}", pool);
   if (!(properties.capabilities & HALYARD_DEVICE_QUEUE_ALLOCA)) {
-    Ref<Buffer> buffer = HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size, point.memory));
+    Ref<Buffer> buffer =
+        HALYARD_TRY(device.allocate(point.affinity, memory_type, usage, size, point.memory, point.owner));
     buffer->allocation().indeterminate_lifetime = (flags & kAllocaIndeterminateLifetime) != 0;
     HALYARD_TRY(queue_barrier(point));
     return buffer;
@@ -336,7 +338,8 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
       usage ? usage : static_cast<uint32_t>(HALYARD_USAGE_DEFAULT),
       0,
       device.queues(point.affinity),
-      size};
+      size,
+      point.owner};
   operation.alloca_.request = &request;
   operation.alloca_.memory = &allocation->memory;
   operation.alloca_.info = &info;
@@ -409,8 +412,9 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   const QueuePoint point = at_owner(asked, target);
   HALYARD_TRY(check_target(target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
-    return submit_recorded(
-        point, [&](CommandBuffer& commands) { return commands.update({&target, 0, offset, 0}, source); });
+    return submit_recorded(point, [&](CommandBuffer& commands) {
+      return commands.update({&target, 0, offset, 0}, source);
+    });
   auto work = HALYARD_TRY(make_work(point, block_bytes(source.size())));
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());

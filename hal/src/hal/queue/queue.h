@@ -26,6 +26,7 @@ struct QueuePoint {
   Fence* signal = nullptr;
   Budget* memory = nullptr;    // charged until the work has completed; may be null
   WorkScope* scope = nullptr;  // can stop the work; may be null
+  uint64_t owner = 0;          // of what is allocated, as in halyard_memory_request_t
 };
 
 // An entry of a binding table; a null buffer for an unused slot.

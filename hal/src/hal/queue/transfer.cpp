@@ -43,9 +43,10 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
                            "a copy through the host"));
   if (!source.is_mappable()) {
     Device& owner = source.device();
-    readable = HALYARD_TRY(
-        owner.allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-                       HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length, point.memory));
+    readable =
+        HALYARD_TRY(owner.allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                                   HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length,
+                                   point.memory, HALYARD_OWNER_WRITES_ALL));
     Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner), point.memory));
     HALYARD_TRY(queue_copy({owner, kAnyQueue, point.wait, copied.get(), point.memory}, source, source_offset,
                            *readable, 0, length));

@@ -61,11 +61,21 @@ std::string BufferView::type_text() const {
   return shape_text(shape_) + (shape_.empty() ? "" : "x") + element_type_text(type_);
 }
 
-Result<std::string> BufferView::text(uint64_t max_elements) const {
+Result<uint64_t> BufferView::byte_count() const {
   const uint64_t size = HALYARD_TRY(dense_byte_count(shape_, type_));
-  if (size > buffer_->length())
+  if (size > buffer_->length()) [[unlikely]]
     return fail(Code::OUT_OF_RANGE, "a view of {} needs {} bytes, but its buffer has {}", type_text(), size,
                 buffer_->length());
+  return size;
+}
+
+Result<std::span<uint8_t>> BufferView::map() const {
+  const uint64_t size = HALYARD_TRY(byte_count());
+  return HALYARD_TRY(buffer_->map()).first(size);
+}
+
+Result<std::string> BufferView::text(uint64_t max_elements) const {
+  const uint64_t size = HALYARD_TRY(byte_count());
   const uint64_t element_size = std::max<uint64_t>(bit_count(type_) / 8, 1);
   const uint64_t printed = size / element_size <= max_elements ? size : max_elements * element_size;
   std::vector<uint8_t> bytes(printed);

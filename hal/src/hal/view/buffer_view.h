@@ -33,6 +33,13 @@ class BufferView final : public ObjectOf<BufferView> {
   ElementType type() const { return type_; }
   uint32_t encoding() const { return encoding_; }
 
+  // Bytes of the elements: what shape and type need, of which the buffer may have more. Programs make views
+  // of any shape; whoever reads, writes, exports, prints, splits or sends one asks here first and touches no
+  // byte after those. OUT_OF_RANGE: the buffer has fewer; INVALID_ARGUMENT: a shape without a size.
+  Result<uint64_t> byte_count() const;
+  // Those bytes in this process, as Buffer::map.
+  Result<std::span<uint8_t>> map() const;
+
   // hal.buffer_view.assert; the error begins with `message`.
   Result<> check(std::string_view message, ElementType type, uint32_t encoding,
                  std::span<const int64_t> shape) const;

@@ -69,7 +69,8 @@ constexpr ElementType element_type() {
 
 // A C++ type of elements: bool, integers, float, double, std::complex of those.
 template <typename T>
-concept Element = detail::element_type<T>() != ElementType::none;
+concept Element = detail::element_type<T>()
+!= ElementType::none;
 template <Element T>
 inline constexpr ElementType element_type_of = detail::element_type<T>();
 
@@ -167,7 +168,7 @@ class Tensor : public Object {
   // else a copy. `owner` is held until nothing uses the bytes any longer, and let go on whichever thread that
   // happens. `flags` is HALYARD_IMPORT_*; *is_copy may be null.
   template <typename T>
-    requires Element<std::remove_const_t<T>>
+  requires Element<std::remove_const_t<T>>
   static Result<Tensor> import(const Device& device, Shape shape, std::span<T> elements,
                                std::shared_ptr<const void> owner, uint32_t flags = 0,
                                bool* is_copy = nullptr) {
@@ -241,8 +242,14 @@ class Tensor : public Object {
                           [&] { return static_cast<ElementType>(info.element_type); });
   }
 
+  // Bytes of the elements, which the buffer has (halyard_view_byte_count). OUT_OF_RANGE: it has fewer.
+  Result<uint64_t> byte_count() const {
+    uint64_t bytes = 0;
+    return detail::finish(halyard_view_byte_count(get(), &bytes), [&] { return bytes; });
+  }
+
   // A copy of the elements. The work that produces them must be complete. INVALID_ARGUMENT: elements of
-  // another type.
+  // another type; OUT_OF_RANGE: the buffer has fewer bytes than the shape needs.
   template <Element T>
   Result<std::vector<T>> read() const {
     static_assert(!std::is_same_v<T, bool>, "a vector of bool is no array; read as uint8_t");
@@ -266,8 +273,8 @@ class Tensor : public Object {
 
   // The elements in place (halyard_view_map): `const T` to read, T to write as well.
   template <typename T>
-    requires Element<std::remove_const_t<T>>
-  Result<Mapping<T>> map() const {
+  requires Element<std::remove_const_t<T>> Result<Mapping<T>> map()
+  const {
     uint64_t bytes = 0;
     if (halyard_status_t status = check_type<std::remove_const_t<T>>(&bytes))
       return detail::fail<Mapping<T>>(Error::adopt(status));
@@ -325,9 +332,9 @@ class Tensor : public Object {
   halyard_status_t check_type(uint64_t* bytes) const {
     auto info = detail::sized<halyard_view_info_t>();
     if (halyard_status_t status = halyard_view_info(get(), &info)) return status;
-    *bytes = info.byte_length;
-    if (fits<T>(static_cast<ElementType>(info.element_type))) return nullptr;
-    return wrong_type(info.element_type, element_type_of<T>);
+    if (!fits<T>(static_cast<ElementType>(info.element_type)))
+      return wrong_type(info.element_type, element_type_of<T>);
+    return halyard_view_byte_count(get(), bytes);
   }
   [[gnu::cold]] static halyard_status_t wrong_type(uint32_t found, ElementType wanted) {
     const Block<char> is(adopt, halyard_element_type_text(found), 0);

@@ -1,0 +1,141 @@
+// Types in both directions, and where strides reach.
+#include "dlpack_layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <vector>
+
+namespace halyard::dlpack {
+
+namespace {
+
+struct TypePair {
+  uint32_t numerical;  // hal::NumericalType
+  uint8_t code;
+  uint8_t least_bits;  // the widths are the powers of two from here
+  uint8_t most_bits;   // to here
+};
+// Of those with one code, the first is what a tensor becomes.
+constexpr TypePair kTypes[] = {
+    {hal::kInteger, kInt, 8, 64},
+    {hal::kIntegerSigned, kInt, 8, 64},
+    {hal::kIntegerUnsigned, kUInt, 8, 64},
+    {hal::kBoolean, kBool, 8, 8},
+    {hal::kFloatIeee, kFloat, 16, 64},
+    {hal::kFloat, kFloat, 16, 64},
+    {hal::kFloatBrain, kBfloat, 16, 16},
+    {hal::kFloatComplex, kComplex, 64, 128},
+    {hal::kFloat8E5M2, kFloat8E5M2, 8, 8},
+    {hal::kFloat8E4M3FN, kFloat8E4M3FN, 8, 8},
+    {hal::kFloat8E5M2FNUZ, kFloat8E5M2FNUZ, 8, 8},
+    {hal::kFloat8E4M3FNUZ, kFloat8E4M3FNUZ, 8, 8},
+    {hal::kFloat8E8M0FNU, kFloat8E8M0FNU, 8, 8},
+};
+
+bool has_width(const TypePair& type, uint32_t bits) {
+  return std::has_single_bit(bits) && bits >= type.least_bits && bits <= type.most_bits;
+}
+
+Result<hal::ElementType> element_type_of(const Tensor& tensor) {
+  if (tensor.lanes != 1)
+    return fail(Code::UNIMPLEMENTED, "a DLPack tensor of vectors of {} lanes; expected plain elements",
+                tensor.lanes);
+  for (const TypePair& type : kTypes)
+    if (type.code == tensor.code && has_width(type, tensor.bits))
+      return hal::element_type(static_cast<hal::NumericalType>(type.numerical), tensor.bits);
+  return fail(Code::UNIMPLEMENTED,
+              "a DLPack tensor of elements with code {} and {} bits, which programs lack", tensor.code,
+              tensor.bits);
+}
+
+Result<> check_place(const Tensor& tensor) {
+  if (tensor.device_type != kCpu && tensor.device_type != kCudaHost && tensor.device_type != kRocmHost)
+    return fail(
+        Code::UNIMPLEMENTED,
+        "a DLPack tensor of device type {}; expected one in memory of the CPU (1): copy it there first",
+        tensor.device_type);
+  if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) > hal::kMaximumRank ||
+      (tensor.rank > 0 && !tensor.shape))
+    return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of rank {}{}; expected 0 to {}", tensor.rank,
+                tensor.rank > 0 && !tensor.shape ? " without a shape" : "", hal::kMaximumRank);
+  return {};
+}
+
+// Of a tensor with elements. Strides of dimensions of one element do not matter.
+bool is_dense(const Tensor& tensor) {
+  if (!tensor.strides) return true;
+  int64_t expected = 1;
+  for (int32_t i = tensor.rank; i-- > 0;) {
+    if (tensor.shape[i] != 1 && tensor.strides[i] != expected) return false;
+    expected *= tensor.shape[i];
+  }
+  return true;
+}
+
+using Wide = __int128;
+constexpr Wide kEnd = std::numeric_limits<int64_t>::max();  // no process has memory above
+
+// Whether every element lies between address 1 and kEnd, so that sums of strides fit 64 bits.
+bool is_within_memory(const Tensor& tensor, const Layout& layout) {
+  const Wide element = tensor.bits / 8;
+  Wide lowest = 0;
+  Wide highest = static_cast<Wide>(layout.size);
+  if (!layout.is_dense) {
+    highest = element;
+    for (int32_t i = 0; i < tensor.rank; ++i) {
+      const Wide reach = static_cast<Wide>(tensor.shape[i] - 1) * tensor.strides[i];  // elements
+      if (reach < -kEnd || reach > kEnd) return false;
+      (reach < 0 ? lowest : highest) += reach * element;
+      if (highest - lowest > kEnd) return false;
+    }
+  }
+  const Wide first = static_cast<Wide>(reinterpret_cast<uintptr_t>(tensor.data)) + tensor.byte_offset;
+  return first + lowest > 0 && first + highest <= kEnd;
+}
+
+}  // namespace
+
+Result<uint8_t> code_of(hal::ElementType element_type) {
+  for (const TypePair& type : kTypes)
+    if (type.numerical == hal::numerical_type(element_type) && has_width(type, hal::bit_count(element_type)))
+      return type.code;
+  return fail(Code::UNIMPLEMENTED, "DLPack has no element type for {}; read the bytes instead",
+              hal::element_type_text(element_type));
+}
+
+Result<Layout> layout_of(const Tensor& tensor) {
+  HALYARD_TRY(check_place(tensor));
+  Layout layout;
+  layout.type = HALYARD_TRY(element_type_of(tensor));
+  layout.shape = std::span<const int64_t>(tensor.shape, static_cast<size_t>(tensor.rank));
+  layout.size = HALYARD_TRY(hal::dense_byte_count(layout.shape, layout.type));
+  if (layout.size == 0) return layout;
+  if (!tensor.data)
+    return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of {} bytes without data", layout.size);
+  layout.is_dense = is_dense(tensor);
+  if (!is_within_memory(tensor, layout))
+    return fail(Code::INVALID_ARGUMENT,
+                "a DLPack tensor of shape {} whose elements lie outside of all memory, by its strides or its "
+                "byte_offset of {}",
+                hal::shape_text(layout.shape), tensor.byte_offset);
+  layout.first = static_cast<uint8_t*>(tensor.data) + tensor.byte_offset;
+  return layout;
+}
+
+void gather(const Tensor& tensor, const Layout& layout, uint8_t* to) {
+  const size_t element = tensor.bits / 8;
+  std::vector<int64_t> index(layout.shape.size(), 0);
+  for (const uint8_t* const end = to + layout.size; to != end; to += element) {
+    int64_t offset = 0;  // bytes
+    for (size_t i = 0; i < index.size(); ++i)
+      offset += index[i] * tensor.strides[i] * static_cast<int64_t>(element);
+    std::memcpy(to, layout.first + offset, element);
+    for (size_t i = index.size(); i-- > 0;) {
+      if (++index[i] < layout.shape[i]) break;
+      index[i] = 0;
+    }
+  }
+}
+
+}  // namespace halyard::dlpack
