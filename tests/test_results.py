@@ -103,7 +103,8 @@ class Results(WithModule):
     def test_output_errors(self):
         self.refuses(["OUT_OF_RANGE", "2 results", "1 --output"], "two", "--input=1xf32=1", "--input=7", "--output=-")
         self.refuses(["UNIMPLEMENTED", "--output=file", "@FILE"], "view", "--input=1xf32=1", "--output=file")
-        self.refuses(["UNIMPLEMENTED", "bf16"], "view", "--input=1xbf16=1", f"--output=@{self.path('x.npy')}")
+        self.refuses(["UNIMPLEMENTED", "i4"], "view", "--input=2xi4=@" + self.module,
+                     f"--output=@{self.path('x.npy')}")
         self.refuses(["cannot write", "/no/such/folder/x"], "view", "--input=1xf32=1", "--output=@/no/such/folder/x")
         self.refuses(["cannot write '/dev/full'"], "view", "--input=1xf32=1", "--output=@/dev/full")
 
