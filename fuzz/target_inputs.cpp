@@ -1,5 +1,6 @@
-// The text of an argument, or an npy file. What is accepted must be what other readers of the C library see in all
-// of it, must come back the same when it is printed or written, and must be refused with anything after it.
+// The text of an argument, or an npy file. What is accepted must be what other readers of the C library see
+// in all of it, must come back the same when it is printed or written, and must be refused with anything
+// after it.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -61,7 +62,8 @@ void check_whole_number(const std::string& token, uint32_t bits, uint64_t stored
   const __int128 half = __int128{1} << (bits - 1);
   if (*value < -half || *value >= 2 * half) fuzz::finding("a number that its type has not: " + token);
   const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
-  if ((static_cast<uint64_t>(*value) & mask) != (stored & mask)) fuzz::finding("another number than " + token);
+  if ((static_cast<uint64_t>(*value) & mask) != (stored & mask))
+    fuzz::finding("another number than " + token);
 }
 
 void check_tensor(std::string_view text) {
@@ -83,7 +85,8 @@ void check_tensor(std::string_view text) {
   const bool is_real_type = hal::is_float(tensor->type);
   const size_t size = hal::bit_count(tensor->type) / 8;
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (is_real_type && !is_real(tokens[i])) fuzz::finding("a number that the C library does not read: " + tokens[i]);
+    if (is_real_type && !is_real(tokens[i]))
+      fuzz::finding("a number that the C library does not read: " + tokens[i]);
     if (!is_integer || (i + 1) * size > tensor->bytes.size()) continue;
     uint64_t stored = 0;
     std::memcpy(&stored, tensor->bytes.data() + i * size, size);
@@ -103,8 +106,10 @@ void check_tensor(std::string_view text) {
     if (is_real_type) return;
     fuzz::finding("what is printed is refused: " + *printed);
   }
-  if (again->shape != tensor->shape || again->type != tensor->type) fuzz::finding("another type the second time");
-  if (!is_real_type && again->bytes != tensor->bytes) fuzz::finding("other bytes the second time: " + *printed);
+  if (again->shape != tensor->shape || again->type != tensor->type)
+    fuzz::finding("another type the second time");
+  if (!is_real_type && again->bytes != tensor->bytes)
+    fuzz::finding("other bytes the second time: " + *printed);
 }
 
 void check_scalar(std::string_view text, char type) {
@@ -115,7 +120,8 @@ void check_scalar(std::string_view text, char type) {
   if (type == 'I') check_whole_number(token, 64, static_cast<uint64_t>(value->i64));
   if ((type == 'f' || type == 'F') && !is_real(token)) fuzz::finding("no number: " + token);
   for (const std::string_view junk : kJunk)
-    if (tools::parse_scalar(token + std::string(junk), type)) fuzz::finding("accepted with text after it: " + token);
+    if (tools::parse_scalar(token + std::string(junk), type))
+      fuzz::finding("accepted with text after it: " + token);
 }
 
 using Bytes = std::vector<uint8_t>;
@@ -164,14 +170,15 @@ void check_npy(const Bytes& file) {
   if (!again || again->shape != array->shape || again->bytes != array->bytes ||
       !tools::npy_holds(again->type_name, array->type_name))
     fuzz::finding("another array when it is written and read: " + array->type_text());
-  if (written.contains("}  ") && read_with("}  ", "} 1")) fuzz::finding("accepted with text after its header");
+  if (written.contains("}  ") && read_with("}  ", "} 1"))
+    fuzz::finding("accepted with text after its header");
   if (read_with("'shape'", "'shapf'")) fuzz::finding("accepted without a shape");
   if (size == 0 || count * array->shape.size() > kMostPlaces) return;
   const auto fortran = read_with("'fortran_order': False", "'fortran_order': True ");
   if (!fortran) fuzz::finding("Fortran order is refused");
   for (size_t i = 0; i < count; ++i)
-    if (std::memcmp(fortran->bytes.data() + i * size, array->bytes.data() + fortran_place(i, array->shape) * size,
-                    size) != 0)
+    if (std::memcmp(fortran->bytes.data() + i * size,
+                    array->bytes.data() + fortran_place(i, array->shape) * size, size) != 0)
       fuzz::finding("another element in Fortran order");
   if (!written.contains("'descr': '<") || written.contains("'<V")) return;
   const auto other = read_with("'descr': '<", "'descr': '>");

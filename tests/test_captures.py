@@ -256,6 +256,8 @@ def mistakes(checks, folder):
     for name, done, parts in [
             ("no such execution", hal_info("print", capture, "--execution=7"), ["OUT_OF_RANGE", "execution 7"]),
             ("no number", hal_info("replay", capture, "--execution=first"), ["INVALID_ARGUMENT", "--execution=first"]),
+            ("the number that means all", hal_info("print", capture, "--execution=18446744073709551615"),
+             ["INVALID_ARGUMENT", "--execution=18446744073709551615"]),
             ("no such file", hal_info("replay", folder + "/gone.hycap"), ["NOT_FOUND", "gone.hycap"]),
             ("not a capture", hal_info("print", "README.md"), ["INVALID_ARGUMENT", "README.md", "not a capture"]),
             ("no file", hal_info("replay"), ["INVALID_ARGUMENT", "FILE"]),

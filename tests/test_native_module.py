@@ -72,6 +72,9 @@ def files(checks: vmrun.Checks, folder: pathlib.Path) -> None:
     refuse("no such file", ["--module=/none/libx.so"], "NOT_FOUND", "/none/libx.so")
     refuse("no such file, with an argument", ["--module=/none/libx.so@y"], "NOT_FOUND", "'/none/libx.so'")
     refuse("a folder", [f"--module={folder}/x.so/"], "/x.so/")
+    for argument in ("5x", "x", "9223372036854775808", "5 "):
+        refuse(f"an argument that is no number: {argument}", [f"--module={toolbox}@{argument}", program, "--function=third"],
+               "INVALID_ARGUMENT", "toolbox")
     (folder / "text.so").write_text("vm.module @m\n")
     refuse("text", [f"--module={folder}/text.so"], "INVALID_ARGUMENT", "text.so", "native module")
     (folder / "cut.so").write_bytes(toolbox.read_bytes()[:9000])

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio.hpp>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -322,8 +323,9 @@ class Server {
 
 bool read_option(std::string_view argument, std::string_view name, int& value) {
   if (!argument.starts_with(name)) return false;
-  value = std::atoi(std::string(argument.substr(name.size())).c_str());
-  return true;
+  argument.remove_prefix(name.size());
+  const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), value);
+  return error == std::errc() && end == argument.data() + argument.size() && value >= 0;
 }
 
 }  // namespace
@@ -337,6 +339,10 @@ int main(int argc, char** argv) {
         read_option(argument, "--limit=", options.limit) || read_option(argument, "--hold=", options.hold))
       continue;
     std::fprintf(stderr, "usage: %s [--port=0] [--threads=2] [--limit=10000] [--hold=0]\n", argv[0]);
+    return 2;
+  }
+  if (port > UINT16_MAX) {
+    std::fprintf(stderr, "--port=%d: expected a port up to %d\n", port, UINT16_MAX);
     return 2;
   }
   options.port = static_cast<uint16_t>(port);

@@ -3,6 +3,7 @@
  *   cc -shared -fPIC $(pkg-config --cflags halyard-module) toolbox.c -lm -o libtoolbox.so
  *
  * toolbox.vmasm beside it is a program that imports it. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -61,11 +62,18 @@ struct toolbox {
 };
 
 static halyard_status_t create_state(const halyard_module_state_args_t* args, void** state) {
+  char* end = NULL;
+  errno = 0;
+  const int64_t first = strtoll(args->argument, &end, 10);
+  if (errno != 0 || *end != 0)
+    return args->services->status_create(
+        HALYARD_INVALID_ARGUMENT,
+        "the argument of toolbox is the first number; expected one of 64 bits, as in 5");
   struct toolbox* const toolbox = malloc(sizeof *toolbox);
   if (!toolbox) return args->services->status_create(HALYARD_RESOURCE_EXHAUSTED, "no memory for the toolbox");
   toolbox->host = args->services;
   toolbox->counter = args->types[0];
-  toolbox->first = strtoll(args->argument, NULL, 10);
+  toolbox->first = first;
   *state = toolbox;
   return NULL;
 }

@@ -62,7 +62,8 @@ TEST(DeviceUri, Forms) {
   uri = DeviceUri::parse("local-sync://").value();
   EXPECT_EQ(uri.kind, "local-sync");
   EXPECT_EQ(uri.path, "");
-  for (const char* const text : {" local-sync", "local-sync ", "\tlocal-sync\r\n", "local-sync:", " local-sync: "}) {
+  for (const char* const text :
+       {" local-sync", "local-sync ", "\tlocal-sync\r\n", "local-sync:", " local-sync: "}) {
     uri = DeviceUri::parse(text).value();
     EXPECT_EQ(uri.kind, "local-sync") << text;
     EXPECT_EQ(uri.path, "") << text;

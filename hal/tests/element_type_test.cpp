@@ -228,14 +228,17 @@ TEST(IntegerElements, CRules) {
 // A number is all of its text: what only begins like one is refused, at each place.
 TEST(IntegerElements, AreReadWhole) {
   for (const char* const type : {"i8", "i16", "i32", "i64", "si8", "si32", "si64", "ui8", "ui32", "ui64"}) {
-    for (const char* const text : {"1.5", "1.0", "1.", "1e3", "0b1", "08", "0x", "0xg", "0x1g", "1_000", "7abc",
-                                   "1;2", "1L", "1u", "1'000", "5%", "0o7", "1-", "1+1", "1j"}) {
+    for (const char* const text : {"1.5",  "1.0", "1.", "1e3", "0b1",   "08", "0x",  "0xg", "0x1g", "1_000",
+                                   "7abc", "1;2", "1L", "1u",  "1'000", "5%", "0o7", "1-",  "1+1",  "1j"}) {
       EXPECT_EQ(round_trip(fmt::format("1x{}={}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
       EXPECT_EQ(round_trip(fmt::format("2x{}=1,{}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
       EXPECT_EQ(round_trip(fmt::format("2x{}={},1", type, text)), "INVALID_ARGUMENT") << type << " " << text;
     }
   }
-  EXPECT_EQ(round_trip(std::string_view("1xi32=5\0" "7", 9)), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip(std::string_view("1xi32=5\0"
+                                        "7",
+                                        9)),
+            "INVALID_ARGUMENT");
 }
 
 TEST(IntegerElements, Ranges) {
@@ -303,12 +306,15 @@ TEST(FloatElements, Numbers) {
 
 TEST(FloatElements, AreReadWhole) {
   for (const char* const type : {"f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E8M0FNU"})
-    for (const char* const text : {"1f", "1_000", "1.5abc", "1e", "1e+", "1.2.3", "0x", "0x1p", "infin", "nanx",
-                                   "nan(", "1;2", "1-1", "5%", "1j"}) {
+    for (const char* const text : {"1f", "1_000", "1.5abc", "1e", "1e+", "1.2.3", "0x", "0x1p", "infin",
+                                   "nanx", "nan(", "1;2", "1-1", "5%", "1j"}) {
       EXPECT_EQ(round_trip(fmt::format("1x{}={}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
       EXPECT_EQ(round_trip(fmt::format("2x{}=1,{}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
     }
-  EXPECT_EQ(round_trip(std::string_view("1xf32=5\0" "7", 9)), "INVALID_ARGUMENT");
+  EXPECT_EQ(round_trip(std::string_view("1xf32=5\0"
+                                        "7",
+                                        9)),
+            "INVALID_ARGUMENT");
   std::vector<uint8_t> out;
   for (const char* const text : {"", " 1", "1 ", "\t1", ",1"})
     EXPECT_FALSE(parse_element(text, element_type(kFloatIeee, 32), out)) << text;
@@ -326,17 +332,21 @@ TEST(BooleanElements, Words) {
 }
 
 TEST(ComplexElements, AsPythonWritesThem) {
-  EXPECT_EQ(bytes_of("2xcf64=1+2j,3"), "0000803f00000040" "0000404000000000");
+  EXPECT_EQ(bytes_of("2xcf64=1+2j,3"),
+            "0000803f00000040"
+            "0000404000000000");
   EXPECT_EQ(bytes_of("cf64=(1+2j)"), bytes_of("cf64=1+2j"));
   EXPECT_EQ(bytes_of("cf64=1.+2.j"), bytes_of("cf64=1+2j"));
   EXPECT_EQ(bytes_of("cf64=2j"), "0000000000000040");
   EXPECT_EQ(bytes_of("cf64=-1e3-0x1p1j"), "00007ac4000000c0");
   EXPECT_EQ(bytes_of("cf64=inf-infj"), "0000807f000080ff");
   EXPECT_EQ(bytes_of("cf64=nan+nanj"), "0000c07f0000c07f");
-  EXPECT_EQ(bytes_of("cf128=0.1-2j"), "9a9999999999b93f" "00000000000000c0");
+  EXPECT_EQ(bytes_of("cf128=0.1-2j"),
+            "9a9999999999b93f"
+            "00000000000000c0");
   EXPECT_EQ(bytes_of("cf128=0"), std::string(32, '0'));
-  for (const char* const text : {"j", "1+", "1+j2", "1+2", "1+2jj", "1+2j3", "1j+2", "1+-2j", "(1+2j", "1+2j)", "()",
-                                 "(", ")", "1+2i", "a", "1+2j+3j", "0000803F0000004", "1;2"}) {
+  for (const char* const text : {"j", "1+", "1+j2", "1+2", "1+2jj", "1+2j3", "1j+2", "1+-2j", "(1+2j",
+                                 "1+2j)", "()", "(", ")", "1+2i", "a", "1+2j+3j", "0000803F0000004", "1;2"}) {
     EXPECT_EQ(round_trip(std::string("1xcf64=") + text), "INVALID_ARGUMENT") << text;
     EXPECT_EQ(round_trip(std::string("1xcf128=") + text), "INVALID_ARGUMENT") << text;
   }
@@ -345,8 +355,9 @@ TEST(ComplexElements, AsPythonWritesThem) {
 
 // What is printed can be pasted back.
 TEST(TensorText, PrintedBytesAreReadAgain) {
-  for (const char* const text : {"3xi1=1,0,FF", "2xcf64=1+2j,1234567890123456", "2xcf128=1-2j,0", "2x*16=ABCD,1234",
-                                 "3xi64=1,-5,9223372036854775807", "2xui64=18446744073709551615,0"}) {
+  for (const char* const text :
+       {"3xi1=1,0,FF", "2xcf64=1+2j,1234567890123456", "2xcf128=1-2j,0", "2x*16=ABCD,1234",
+        "3xi64=1,-5,9223372036854775807", "2xui64=18446744073709551615,0"}) {
     const std::string printed = round_trip(text);
     EXPECT_EQ(bytes_of(printed), bytes_of(text)) << printed;
     EXPECT_EQ(round_trip(printed), printed);

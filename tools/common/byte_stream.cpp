@@ -58,8 +58,8 @@ bool ByteStream::begins_with(std::string_view expected) {
 Result<std::vector<uint8_t>> ByteStream::read(uint64_t size) {
   if (size > kMostOfAStream && !is_regular(file_.get()))
     return fail(HALYARD_RESOURCE_EXHAUSTED,
-                "'{}' is no regular file, and more than {} bytes of it are asked for; save it as one first", path_,
-                kMostOfAStream);
+                "'{}' is no regular file, and more than {} bytes of it are asked for; save it as one first",
+                path_, kMostOfAStream);
   const size_t before = std::min<uint64_t>(size, ahead_.size());
   std::vector<uint8_t> bytes(ahead_.begin(), ahead_.begin() + static_cast<ptrdiff_t>(before));
   ahead_.erase(0, before);

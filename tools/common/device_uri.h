@@ -1,5 +1,5 @@
-// The parts of a device's URI, kind[://path][?key=value&...], by which tools choose options. The library checks
-// it when the device is opened.
+// The parts of a device's URI, kind[://path][?key=value&...], by which tools choose options. The library
+// checks it when the device is opened.
 #pragma once
 
 #include <optional>

@@ -180,8 +180,8 @@ class InputParser {
     return {};
   }
 
-  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from the end of the last read of that file). An
-  // npy file says its type itself; then both must be the same.
+  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from the end of the last read of that file).
+  // An npy file says its type itself; then both must be the same.
   Result<Handle<halyard_object_t>> upload_raw(std::string_view type, std::string_view source) {
     halyard_tensor_t* parsed = nullptr;
     TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
@@ -196,10 +196,11 @@ class InputParser {
         return upload_declared(*tensor, type);
       }
       if (path.ends_with(".npy"))
-        return fail(HALYARD_INVALID_ARGUMENT,
-                    "'{}' has the name of an npy file, but does not start with \\x93NUMPY; if it holds the bytes "
-                    "of {}, give it another name",
-                    path, type);
+        return fail(
+            HALYARD_INVALID_ARGUMENT,
+            "'{}' has the name of an npy file, but does not start with \\x93NUMPY; if it holds the bytes "
+            "of {}, give it another name",
+            path, type);
       if (stream != raw_.end()) raw_.erase(stream);
       stream = raw_.emplace(path, std::move(opened)).first;
     }
@@ -219,11 +220,13 @@ class InputParser {
     if (!name) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory");
     if (!std::ranges::equal(array.shape, std::span(declared.shape, declared.rank)) ||
         !npy_holds(array.type_name, name.get()))
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "'{}' is an npy file of {}, but {} is written before it; write '@{}' alone for what the file "
-                  "says, or save the array with that shape and type",
-                  arrays_->path(), array.type_text(), type, arrays_->path());
-    return create(declared.element_type, declared.shape, declared.rank, array.bytes.data(), array.bytes.size());
+      return fail(
+          HALYARD_INVALID_ARGUMENT,
+          "'{}' is an npy file of {}, but {} is written before it; write '@{}' alone for what the file "
+          "says, or save the array with that shape and type",
+          arrays_->path(), array.type_text(), type, arrays_->path());
+    return create(declared.element_type, declared.shape, declared.rank, array.bytes.data(),
+                  array.bytes.size());
   }
 
   std::string_view types_;

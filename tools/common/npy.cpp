@@ -117,11 +117,12 @@ struct Entry {
   std::string_view name;
   std::string_view long_name;
 };
-constexpr Entry kEntries[] = {{"b1", "i1", "bool"},      {"i1", "si8", "int8"},    {"i2", "si16", "int16"},
-                              {"i4", "si32", "int32"},   {"i8", "si64", "int64"},  {"u1", "ui8", "uint8"},
-                              {"u2", "ui16", "uint16"},  {"u4", "ui32", "uint32"}, {"u8", "ui64", "uint64"},
-                              {"f2", "f16", "float16"},  {"f4", "f32", "float32"}, {"f8", "f64", "float64"},
-                              {"c8", "cf64", "complex64"}, {"c16", "cf128", "complex128"}};
+constexpr Entry kEntries[] = {
+    {"b1", "i1", "bool"},        {"i1", "si8", "int8"},         {"i2", "si16", "int16"},
+    {"i4", "si32", "int32"},     {"i8", "si64", "int64"},       {"u1", "ui8", "uint8"},
+    {"u2", "ui16", "uint16"},    {"u4", "ui32", "uint32"},      {"u8", "ui64", "uint64"},
+    {"f2", "f16", "float16"},    {"f4", "f32", "float32"},      {"f8", "f64", "float64"},
+    {"c8", "cf64", "complex64"}, {"c16", "cf128", "complex128"}};
 
 // Types without a code of their own: numpy has them from the package ml_dtypes, which writes the code given
 // here; some writers use the long name.
@@ -142,8 +143,8 @@ std::optional<uint32_t> width(std::string_view name, char letter) {
 }
 
 struct Dtype {
-  std::string name;      // Halyard's; empty: no element type corresponds
-  size_t reversed = 0;   // bytes of each number that come in the other order; 0: none
+  std::string name;     // Halyard's; empty: no element type corresponds
+  size_t reversed = 0;  // bytes of each number that come in the other order; 0: none
 };
 
 // "<f4" to "f32".
@@ -152,7 +153,8 @@ Dtype dtype_of(std::string_view descr) {
   const char order = descr.empty() || !kOrders.contains(descr.front()) ? '|' : descr.front();
   for (const Entry& entry : kExtensions)
     if (descr == entry.long_name) return {std::string(entry.name), 0};
-  const std::string_view code = kOrders.contains(descr.empty() ? ' ' : descr.front()) ? descr.substr(1) : descr;
+  const std::string_view code =
+      kOrders.contains(descr.empty() ? ' ' : descr.front()) ? descr.substr(1) : descr;
   constexpr uint32_t kMostBytes = 31;  // of an opaque element
   if (const std::optional<uint32_t> bytes = width(code, 'V'); bytes && *bytes >= 1 && *bytes <= kMostBytes)
     return {fmt::format("*{}", 8 * *bytes), 0};
@@ -275,8 +277,8 @@ Result<Array> NpyFile::next() {
   const uint8_t version = start[kMagic.size()];
   const uint8_t minor = start[kMagic.size() + 1];
   if (version < 1 || version > 3 || minor != 0)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is npy version {}.{}; expected 1.0, 2.0 or 3.0", path(), version,
-                minor);
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is npy version {}.{}; expected 1.0, 2.0 or 3.0", path(),
+                version, minor);
   const size_t size_bytes = version == 1 ? 2 : 4;
   const uint32_t header_size = little_endian(TOOL_TRY(read(size_bytes, kHeader)).data(), size_bytes);
   if (header_size > kMaximumHeader)
@@ -323,7 +325,7 @@ Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const s
   std::string text =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}", descr, dimensions);
   constexpr size_t kBefore = kMagic.size() + 4;  // the version, and the length of the text
-  constexpr size_t kAlignment = 64;           // of the data
+  constexpr size_t kAlignment = 64;              // of the data
   while ((kBefore + text.size() + 1) % kAlignment != 0) text += ' ';
   text += '\n';
   std::vector<uint8_t> header(kMagic.begin(), kMagic.end());

@@ -37,8 +37,8 @@ class NpyFile {
 
   const std::string& path() const { return stream_.path(); }
   bool at_end() { return stream_.at_end(); }
-  // INVALID_ARGUMENT: not npy, or a type without a counterpart; OUT_OF_RANGE: no more arrays, or the file ends
-  // within one.
+  // INVALID_ARGUMENT: not npy, or a type without a counterpart; OUT_OF_RANGE: no more arrays, or the file
+  // ends within one.
   Result<Array> next();
 
  private:

@@ -29,7 +29,8 @@ std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units
   const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (read.ec == std::errc() && whole > 0 && whole <= kMostWhole)
     for (const Unit& unit : units)
-      if (unit.factor == 1 && unit.name == std::string_view(read.ptr, text.data() + text.size())) return whole;
+      if (unit.factor == 1 && unit.name == std::string_view(read.ptr, text.data() + text.size()))
+        return whole;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;

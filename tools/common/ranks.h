@@ -15,7 +15,8 @@ namespace flag {
 inline constexpr Number rank = {
     "rank", "N",
     "The rank of this process in a program of several ranks. Without it: the launcher's (mpirun, srun), else "
-    "0. Where there is\na launcher or a flag of this group, in values of flags %r stands for the rank, %n for the "
+    "0. Where there is\na launcher or a flag of this group, in values of flags %r stands for the rank, %n "
+    "for the "
     "number of ranks, "
     "%l for the\nprocess's place among those of this machine, and %% for a percent sign.",
     "--rank=0"};
@@ -48,8 +49,8 @@ Result<halyard_launch_t> rank_of(const Flags& flags);
 // Whether the process may join other ranks: a launcher, a flag or the environment says so.
 Result<bool> is_rank(const Flags& flags);
 
-// Puts the rank into the values of the flags, where is_rank(); and where there are several ranks, into messages and, with
-// `marks_lines`, into the lines of standard output.
+// Puts the rank into the values of the flags, where is_rank(); and where there are several ranks, into
+// messages and, with `marks_lines`, into the lines of standard output.
 Result<> take_rank(Flags& flags, bool marks_lines);
 
 // "rank 1: " where there are several ranks; else empty.

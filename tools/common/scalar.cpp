@@ -11,7 +11,8 @@ Result<halyard_value_t> parse_scalar(std::string_view text, char type) {
     std::string_view name;
     int32_t kind;
   };
-  // The second row of 'I': a number above the largest with a sign stands for its bits, as one of 32 bits does.
+  // The second row of 'I': a number above the largest with a sign stands for its bits, as one of 32 bits
+  // does.
   static constexpr Kind kKinds[] = {{'i', "i32", HALYARD_VALUE_I32},
                                     {'I', "i64", HALYARD_VALUE_I64},
                                     {'I', "ui64", HALYARD_VALUE_I64},

@@ -127,6 +127,14 @@ class Replays {
   std::map<std::string, Handle<halyard_replay_t>> replays_;
 };
 
+// Every execution is what is meant without the flag, and not a number that can be given.
+Result<uint64_t> chosen_execution(const Flags& flags) {
+  const uint64_t number = TOOL_TRY(flags[flag::execution]);
+  if (number != HALYARD_EVERY_EXECUTION || !flags.has(flag::execution)) return number;
+  return wrong_value(flag::execution, flags.given(flag::execution).back(),
+                     fmt::format("a number, such as {}", flag::execution.example_value()));
+}
+
 }  // namespace
 
 Result<std::string> capture_description(const Flags& flags, const std::string& path) {
@@ -135,7 +143,7 @@ Result<std::string> capture_description(const Flags& flags, const std::string& p
   size_t size = 0;
   const uint32_t form = flags[flag::json] ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
   TOOL_TRY(
-      check(halyard_capture_describe(capture.get(), TOOL_TRY(flags[flag::execution]), form, &text, &size)));
+      check(halyard_capture_describe(capture.get(), TOOL_TRY(chosen_execution(flags)), form, &text, &size)));
   const Block<char> owned(text);
   return form == HALYARD_DESCRIBE_JSON ? std::string(text, size) : printable({text, size});
 }
@@ -145,7 +153,7 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
   halyard_capture_info_t info = {};
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_capture_info(capture.get(), &info)));
-  const uint64_t wanted = TOOL_TRY(flags[flag::execution]);
+  const uint64_t wanted = TOOL_TRY(chosen_execution(flags));
   const bool every = wanted == HALYARD_EVERY_EXECUTION;
   const uint64_t begin = every ? 0 : wanted;
   const uint64_t end = every ? info.execution_count : wanted + 1;

@@ -120,8 +120,8 @@ std::string bits_of(const std::vector<uint8_t>& bytes, uint32_t bits, size_t ind
   return text;
 }
 
-// Finds the first element that is not as expected. Both have the same shape, and elements of the same size; the
-// type is the actual one's.
+// Finds the first element that is not as expected. Both have the same shape, and elements of the same size;
+// the type is the actual one's.
 std::optional<size_t> first_difference(const Side& expected, const Side& actual, const Tolerance& tolerance) {
   const std::string& type = actual.contents.element_type;
   const std::vector<uint8_t>& wanted = expected.contents.bytes;
@@ -227,7 +227,8 @@ Result<bool> compare_results(const std::vector<std::string>& texts, std::string_
   bool all_match = true;
   for (size_t i = 0; i < results.size(); ++i) {
     if (matches_anything(texts[i])) continue;
-    const Result<std::string> what = difference(expected.values()[i], expected.is_array(i), results[i], device, tolerance);
+    const Result<std::string> what =
+        difference(expected.values()[i], expected.is_array(i), results[i], device, tolerance);
     if (!what) return fail(what.error().code, "result[{}]: {}", i, what.error().text);
     if (what->empty()) continue;
     all_match = false;

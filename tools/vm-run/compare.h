@@ -9,7 +9,8 @@
 
 namespace halyard::tools {
 
-// The largest difference of floating-point elements and numbers: absolute + relative * |expected|. NaN equals NaN.
+// The largest difference of floating-point elements and numbers: absolute + relative * |expected|. NaN equals
+// NaN.
 struct Tolerance {
   double f16 = 0.001;
   double bf16 = 0.01;

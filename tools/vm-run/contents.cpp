@@ -43,7 +43,8 @@ Result<std::string> text_of(halyard_object_t view) {
 std::vector<std::string_view> elements_of(std::string_view text) {
   constexpr std::string_view kBetween = " []";
   std::vector<std::string_view> found;
-  for (size_t at = text.find('=') + 1; (at = text.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
+  for (size_t at = text.find('=') + 1;
+       (at = text.find_first_not_of(kBetween, at)) != std::string_view::npos;) {
     const size_t end = std::min(text.find_first_of(kBetween, at), text.size());
     found.push_back(text.substr(at, end - at));
     at = end;

@@ -20,8 +20,8 @@ Json element_at(std::span<const uint8_t> bytes, size_t index) {
 
 // Elements of other types are printed as hexadecimal bytes, which can look like numbers.
 constexpr std::string_view kPrintedAsNumbers[] = {
-    "i8",   "i16",  "i32",  "i64",    "si8",      "si16",       "si32",       "si64",     "ui8", "ui16",
-    "ui32", "ui64", "f16",  "bf16",   "f8E5M2",   "f8E4M3FN",   "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU"};
+    "i8",   "i16",  "i32", "i64",  "si8",    "si16",     "si32",       "si64",       "ui8",      "ui16",
+    "ui32", "ui64", "f16", "bf16", "f8E5M2", "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU"};
 
 // An element as it is printed: a number if JSON has such a number, else a string.
 Json element_of_text(std::string_view element) {

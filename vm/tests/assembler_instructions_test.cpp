@@ -267,8 +267,8 @@ TEST(Assembler, IntegerConstants) {
   i32("4294967295", 0xFFFFFFFF);
   i32("-2147483648", 0x80000000);
   i32("010", 8);
-  for (const char* const text : {"0x1FFFFFFFF", "4294967296", "-2147483649", "99999999999999", "08", "5.7", "5f",
-                                 "0x", "0xg", "1_000", "1e3", "7abc", "0b1", "1 2", "1234567890123456"})
+  for (const char* const text : {"0x1FFFFFFFF", "4294967296", "-2147483649", "99999999999999", "08", "5.7",
+                                 "5f", "0x", "0xg", "1_000", "1e3", "7abc", "0b1", "1 2", "1234567890123456"})
     error_of(in_function(std::string("%i0 = vm.const.i32 ") + text));
   error_of(in_function("%i0 = vm.const.i32 abc"));
   error_of(in_function("%i0 = vm.const.i32"));
@@ -336,9 +336,9 @@ TEST(Assembler, LinesCommentsAndPrefixes) {
 
 TEST(Assembler, RegisterNumbers) {
   expect_code("%i0x10 = vm.add.i32 %i010, %i1", {0x22, 8, 0, 1, 0, 16, 0});
-  for (const char* const text : {"%i0 = vm.add.i32 %i0, %i1xyz", "%i0a = vm.add.i32 %i0, %i1",
-                                 "%i0 = vm.add.i32 %i0, %i08", "%i0 = vm.add.i32 %i0, %i1.5",
-                                 "%i2:3 = vm.ext.i32.i64.s %i0_", "%i2:3a = vm.ext.i32.i64.s %i0"})
+  for (const char* const text :
+       {"%i0 = vm.add.i32 %i0, %i1xyz", "%i0a = vm.add.i32 %i0, %i1", "%i0 = vm.add.i32 %i0, %i08",
+        "%i0 = vm.add.i32 %i0, %i1.5", "%i2:3 = vm.ext.i32.i64.s %i0_", "%i2:3a = vm.ext.i32.i64.s %i0"})
     error_of(in_function(text));
   expect_code("%r0 = vm.assign.ref %R8191", {0x86, 0xFF, 0xDF, 0, 0x80});
   expect_code("%i16383 = vm.const.i32.zero", {0x0C, 0xFF, 0x3F});

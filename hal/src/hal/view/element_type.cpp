@@ -191,8 +191,8 @@ bool is_bytes(std::string_view text, ElementType type) {
 
 Result<> parse_bytes(std::string_view text, ElementType type, std::vector<uint8_t>& out) {
   if (!is_bytes(text, type))
-    return bad_element(
-        text, type, fmt::format("{} hexadecimal digits: its bytes in memory order", bit_count(type) / 4));
+    return bad_element(text, type,
+                       fmt::format("{} hexadecimal digits: its bytes in memory order", bit_count(type) / 4));
   for (size_t i = 0; i < text.size(); i += 2)
     out.push_back(static_cast<uint8_t>(hex_digit(text[i]) << 4 | hex_digit(text[i + 1])));
   return {};

@@ -256,7 +256,9 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
                  "{}: register {} is out of range; a function that can be loaded has %{}0 to %{}{}", what,
                  quoted(name), is_ref ? 'r' : 'i', is_ref ? 'r' : 'i', max);
   // All of the name is the number: %i1abc is not %i1.
-  const auto has_more = [&] { return position_ < line_.text.size() && is_symbol_char(line_.text[position_]); };
+  const auto has_more = [&] {
+    return position_ < line_.text.size() && is_symbol_char(line_.text[position_]);
+  };
   position_ += name.size();
   if (has_more()) {
     position_ -= name.size();
