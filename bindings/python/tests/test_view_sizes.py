@@ -127,16 +127,18 @@ def test_many_dimensions():
     array = np.zeros((1,) * 32, np.float32)
     assert halyard.Tensor(array).ndim == 32
 
-    class Wide:
-        """As ml_dtypes' arrays: no buffer of their own, a dtype with a name, and a view as integers."""
-        class dtype:
-            name = "bfloat16"
+    class Name:
+        name = "bfloat16"
+
+    class Wide(np.ndarray):
+        """As ml_dtypes' arrays: elements without a format, a dtype with a name, and a view as integers."""
+
+        @property
+        def dtype(self):
+            return Name
 
         def view(self, name):
             return memoryview(bytes(2)).cast("H", shape=[1] * 40)
 
-    class Buffer(Wide, ctypes.Structure):
-        _fields_ = [("x", ctypes.c_uint16)]
-
     with pytest.raises(halyard.InvalidArgumentError, match="40 dimensions"):
-        halyard.Tensor(Buffer())
+        halyard.Tensor(np.zeros(1, "datetime64[s]").view(Wide))
