@@ -167,8 +167,10 @@ size_t alias_parts(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   } else if (way == 2) {  // something within a constant that is an image of everything
     const size_t distance = append(file, end, std::span(data, end), constant);
     const bool is_vtable = choices.one_in(4);  // offsets to vtables count backwards
-    put_number(file, place, is_vtable ? number_at(file, place) - distance : number_at(file, place) + distance);
-  } else if (target + 4 <= end && number_at(file, target) <= end - target - 4) {  // a vector that is a constant
+    put_number(file, place,
+               is_vtable ? number_at(file, place) - distance : number_at(file, place) + distance);
+  } else if (target + 4 <= end &&
+             number_at(file, target) <= end - target - 4) {  // a vector that is a constant
     const size_t begin = append(file, end, std::span(data + target + 4, number_at(file, target)), constant);
     put_number(file, place, begin - 4 - place);
   }

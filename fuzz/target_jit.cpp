@@ -63,8 +63,7 @@ class Last {
     const Result<Ref<BytecodeModule>> plain = load_module(file, nullptr);
     if (!plain) return {};
     // As a kernel may do, after functions were verified.
-    if (!test::overwrite_constants(**plain))
-      fuzz::finding("functions change when constants are written");
+    if (!test::overwrite_constants(**plain)) fuzz::finding("functions change when constants are written");
     // Before it costs a compilation.
     test::Choices first(file.size());
     const test::Comparison tried = compare_exports(*plain, first);
@@ -75,8 +74,7 @@ class Last {
     uint64_t functions = 0;
     for (uint32_t i = 0; i < (*compiled)->functions().size(); ++i)
       functions += static_cast<bool>((*(*compiled)->code(i))->compiled);
-    if (!test::overwrite_constants(**compiled))
-      fuzz::finding("functions change when constants are written");
+    if (!test::overwrite_constants(**compiled)) fuzz::finding("functions change when constants are written");
     if (functions == 0) return {};
     counts.functions += functions;
     return *std::move(compiled);

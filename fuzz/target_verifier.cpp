@@ -1,6 +1,6 @@
 // Mutated function bodies. If the verifier accepts them, the machine and the reference machine must agree, so
-// a missing verifier rule shows as an invalid access in one of them. The constants are overwritten meanwhile, as
-// a kernel may do: what was verified is not changed by that.
+// a missing verifier rule shows as an invalid access in one of them. The constants are overwritten meanwhile,
+// as a kernel may do: what was verified is not changed by that.
 #include "differential.h"
 #include "fuzzing.h"
 #include "module_mutator.h"
@@ -21,8 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (eager.has_value() != all)
     fuzz::finding("a module loads eagerly but not lazily, or the other way round");
   if (!all) return 0;
-  if (!test::overwrite_constants(*module))
-    fuzz::finding("functions change when constants are written");
+  if (!test::overwrite_constants(*module)) fuzz::finding("functions change when constants are written");
   test::Choices choices(size * 31 + data[size / 2]);
   const test::Comparison comparison = compare_exports(module, choices);
   if (!comparison.difference.empty()) fuzz::finding(comparison.difference);

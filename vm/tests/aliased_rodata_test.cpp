@@ -113,8 +113,8 @@ void put_number(std::vector<uint8_t>& file, size_t at, uint32_t number) {
 size_t offset_place(const std::vector<uint8_t>& file, uint32_t constant) {
   const auto* module = schema::GetSizePrefixedBytecodeModule(file.data());
   const schema::RodataSegment* segment = module->rodata_segments()->Get(constant);
-  const uint8_t* place =
-      reinterpret_cast<const flatbuffers::Table*>(segment)->GetAddressOf(schema::RodataSegment::VT_EMBEDDED_DATA);
+  const uint8_t* place = reinterpret_cast<const flatbuffers::Table*>(segment)->GetAddressOf(
+      schema::RodataSegment::VT_EMBEDDED_DATA);
   return static_cast<size_t>(place - file.data());
 }
 
@@ -151,16 +151,35 @@ TEST(AliasedRodata, NothingElseLiesInAConstant) {
   }
   EXPECT_GT(tried.loaded, 10);  // numbers that are no offsets
   // Every vector and string of the format, and the tables and vtables.
-  const std::set<std::string> expected = {
-      "attributes", "bytecode_data", "debug_database", "debug_database.functions",
-      "debug_database.functions.local_name", "debug_database.functions.locations",
-      "debug_database.location_table", "debug_database.location_table.filename",
-      "debug_database.location_table.locations", "debug_database.location_table.metadata",
-      "debug_database.location_table.name", "debug_database.location_table_type", "dependencies",
-      "dependencies.name", "exported_functions", "exported_functions.local_name", "function_descriptors",
-      "function_signatures", "imported_functions", "imported_functions.full_name",
-      "imported_functions.signature", "module", "module_state", "name", "rodata_segments",
-      "signature.attributes", "signature.calling_convention", "types", "types.full_name"};
+  const std::set<std::string> expected = {"attributes",
+                                          "bytecode_data",
+                                          "debug_database",
+                                          "debug_database.functions",
+                                          "debug_database.functions.local_name",
+                                          "debug_database.functions.locations",
+                                          "debug_database.location_table",
+                                          "debug_database.location_table.filename",
+                                          "debug_database.location_table.locations",
+                                          "debug_database.location_table.metadata",
+                                          "debug_database.location_table.name",
+                                          "debug_database.location_table_type",
+                                          "dependencies",
+                                          "dependencies.name",
+                                          "exported_functions",
+                                          "exported_functions.local_name",
+                                          "function_descriptors",
+                                          "function_signatures",
+                                          "imported_functions",
+                                          "imported_functions.full_name",
+                                          "imported_functions.signature",
+                                          "module",
+                                          "module_state",
+                                          "name",
+                                          "rodata_segments",
+                                          "signature.attributes",
+                                          "signature.calling_convention",
+                                          "types",
+                                          "types.full_name"};
   for (const std::string& name : expected) EXPECT_TRUE(tried.names.contains(name)) << name;
 }
 
@@ -186,16 +205,18 @@ TEST(AliasedRodata, TheMessageNamesBothRegions) {
   uint32_t distance = 0;
   std::vector<uint8_t> file = with_image(everything().build(), distance);
   const auto* module = schema::GetSizePrefixedBytecodeModule(file.data());
-  const auto code = static_cast<size_t>(reinterpret_cast<const uint8_t*>(module->bytecode_data()) - file.data());
+  const auto code =
+      static_cast<size_t>(reinterpret_cast<const uint8_t*>(module->bytecode_data()) - file.data());
   const size_t size = module->bytecode_data()->size();
-  const auto place = static_cast<size_t>(
-      reinterpret_cast<const flatbuffers::Table*>(module)->GetAddressOf(schema::BytecodeModule::VT_BYTECODE_DATA) -
-      file.data());
+  const auto place = static_cast<size_t>(reinterpret_cast<const flatbuffers::Table*>(module)->GetAddressOf(
+                                             schema::BytecodeModule::VT_BYTECODE_DATA) -
+                                         file.data());
   put_number(file, place, number_at(file, place) + distance);
   EXPECT_TRUE(fails_with(
       load(file), Code::INVALID_ARGUMENT,
-      fmt::format("constant 1 (bytes {} to {} of the file) overlaps 'bytecode_data' (bytes {} to {})", distance,
-                  number_at(file, 0) + sizeof(uint32_t), code + distance, code + distance + sizeof(uint32_t) + size)));
+      fmt::format("constant 1 (bytes {} to {} of the file) overlaps 'bytecode_data' (bytes {} to {})",
+                  distance, number_at(file, 0) + sizeof(uint32_t), code + distance,
+                  code + distance + sizeof(uint32_t) + size)));
 }
 
 // One of them could be device code: then neither may be written to. Constants that only touch may.
@@ -246,8 +267,8 @@ TEST(AliasedRodata, FunctionsAreCopied) {
 TEST(ByteRanges, FindsWhatOverlaps) {
   const std::vector<uint8_t> memory(100);
   const auto range = [&](size_t begin, size_t end) { return std::span(memory).subspan(begin, end - begin); };
-  const std::vector<std::span<const uint8_t>> given = {range(60, 70), range(10, 50), range(20, 30),
-                                                       range(50, 50), {},            range(50, 60)};
+  const std::vector<std::span<const uint8_t>> given = {
+      range(60, 70), range(10, 50), range(20, 30), range(50, 50), {}, range(50, 60)};
   const ByteRanges ranges(given);
   EXPECT_EQ(ranges.shared(), std::vector<bool>({false, true, true, false, false, false}));
   const auto at = [&](size_t begin, size_t end) { return ranges.overlapping(&memory[begin], end - begin); };

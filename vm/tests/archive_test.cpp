@@ -183,10 +183,11 @@ TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
     builder.AddOffset(field_of(field + 2), code);
     const auto root = flatbuffers::Offset<schema::BytecodeModule>(builder.EndTable(table));
     builder.FinishSizePrefixed(root, "IREE");
-    const std::vector<uint8_t> file(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
-    for (const std::string_view part : {std::string_view(text), std::string_view("2023"),
-                                        std::string_view("15.0 (made by IREE 3.1 to 3.9)"),
-                                        std::string_view("compile it again")})
+    const std::vector<uint8_t> file(builder.GetBufferPointer(),
+                                    builder.GetBufferPointer() + builder.GetSize());
+    for (const std::string_view part :
+         {std::string_view(text), std::string_view("2023"),
+          std::string_view("15.0 (made by IREE 3.1 to 3.9)"), std::string_view("compile it again")})
       EXPECT_TRUE(fails_with(load(file), Code::INVALID_ARGUMENT, part));
     // Cut at any place, it is no more than damaged.
     for (size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(load({file.begin(), file.begin() + size}));

@@ -37,8 +37,8 @@ void compile_loops(const BytecodeModule& module);
 // programs.
 Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices, uint32_t rounds = 1);
 
-// Overwrites every constant that a device's work may write to, as a kernel may at any time. Returns whether all
-// functions are as they were.
+// Overwrites every constant that a device's work may write to, as a kernel may at any time. Returns whether
+// all functions are as they were.
 [[nodiscard]] bool overwrite_constants(const BytecodeModule& module);
 
 // The types that modules may name: those of the machine, of the probes of generated programs, and names that

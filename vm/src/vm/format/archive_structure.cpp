@@ -43,27 +43,24 @@ class StructureCheck {
     HALYARD_TRY(apart(flatbuffer_.data(), kHeaderSize, "header"));
     HALYARD_TRY(text(module.name(), "name"));
     HALYARD_TRY(attributes(module.attributes(), "attributes"));
-    HALYARD_TRY(each(module.types(), "types", [&](const schema::Type& type) {
-      return text(type.full_name(), "types.full_name");
-    }));
+    HALYARD_TRY(each(module.types(), "types",
+                     [&](const schema::Type& type) { return text(type.full_name(), "types.full_name"); }));
     HALYARD_TRY(each(module.dependencies(), "dependencies", [&](const schema::ModuleDependency& dependency) {
       return text(dependency.name(), "dependencies.name");
     }));
-    HALYARD_TRY(
-        each(module.imported_functions(), "imported_functions",
-             [&](const schema::ImportFunction& import) -> Result<> {
-               HALYARD_TRY(text(import.full_name(), "imported_functions.full_name"));
-               if (!import.signature()) return {};
-               HALYARD_TRY(table(*import.signature(), "imported_functions.signature"));
-               return signature(*import.signature());
-             }));
-    HALYARD_TRY(each(module.exported_functions(), "exported_functions",
-                     [&](const schema::ExportFunction& function) {
-                       return text(function.local_name(), "exported_functions.local_name");
+    HALYARD_TRY(each(module.imported_functions(), "imported_functions",
+                     [&](const schema::ImportFunction& import) -> Result<> {
+                       HALYARD_TRY(text(import.full_name(), "imported_functions.full_name"));
+                       if (!import.signature()) return {};
+                       HALYARD_TRY(table(*import.signature(), "imported_functions.signature"));
+                       return signature(*import.signature());
                      }));
     HALYARD_TRY(
-        each(module.function_signatures(), "function_signatures",
-             [&](const schema::FunctionSignature& entry) { return signature(entry); }));
+        each(module.exported_functions(), "exported_functions", [&](const schema::ExportFunction& function) {
+          return text(function.local_name(), "exported_functions.local_name");
+        }));
+    HALYARD_TRY(each(module.function_signatures(), "function_signatures",
+                     [&](const schema::FunctionSignature& entry) { return signature(entry); }));
     HALYARD_TRY(tables(module.rwdata_segments(), "rwdata_segments"));
     if (module.module_state()) HALYARD_TRY(table(*module.module_state(), "module_state"));
     HALYARD_TRY(vector(module.function_descriptors(), "function_descriptors"));

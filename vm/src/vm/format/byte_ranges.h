@@ -13,7 +13,6 @@ class ByteRanges {
  public:
   explicit ByteRanges(std::span<const std::span<const uint8_t>> ranges);
 
-  bool empty() const { return sorted_.empty(); }
   // The number of a range that overlaps [begin, begin + size), or -1.
   int64_t overlapping(const void* begin, uint64_t size) const {
     const auto from = reinterpret_cast<uintptr_t>(begin);

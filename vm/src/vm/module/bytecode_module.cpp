@@ -200,8 +200,8 @@ struct ModuleLoader {
     // Of two constants with common bytes, one may be device code, which must not change.
     const std::vector<bool> shared = ByteRanges(places).shared();
     for (size_t i = 0; i < places.size(); ++i)
-      module.rodata_.push_back(Buffer::wrap_const(
-          places[i], [owner = owners[i]] {}, owners[i]->is_private() && !shared[i]));
+      module.rodata_.push_back(
+          Buffer::wrap_const(places[i], [owner = owners[i]] {}, owners[i]->is_private() && !shared[i]));
     return {};
   }
 
@@ -277,12 +277,11 @@ struct ModuleLoader {
         return fail(Code::RESOURCE_EXHAUSTED,
                     "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
                     bytecode_size, function_bytes);
-      module.functions_.push_back({module.bytecode_->span().subspan(static_cast<size_t>(offset), static_cast<size_t>(length)),
-                                   descriptor.requirements(),
-                                   static_cast<uint16_t>(descriptor.block_count()),
-                                   rounded(descriptor.i32_register_count()),
-                                   rounded(descriptor.ref_register_count()),
-                                   convention(source.function_signatures()->Get(i))});
+      module.functions_.push_back(
+          {module.bytecode_->span().subspan(static_cast<size_t>(offset), static_cast<size_t>(length)),
+           descriptor.requirements(), static_cast<uint16_t>(descriptor.block_count()),
+           rounded(descriptor.i32_register_count()), rounded(descriptor.ref_register_count()),
+           convention(source.function_signatures()->Get(i))});
     }
     module.code_ = std::make_unique<std::atomic<const FunctionCode*>[]>(module.functions_.size());
     return {};
