@@ -65,7 +65,9 @@ TEST_F(BufferViewTest, ShapeAndBytesAreCompared) {
     const auto made = view(it.shape, it.type);
     const Result<uint64_t> found = made->byte_count();
     EXPECT_EQ(found ? Code::OK : found.error().code(), it.code) << made->type_text();
-    if (found) EXPECT_EQ(*found, it.bytes) << made->type_text();
+    if (found) {
+      EXPECT_EQ(*found, it.bytes) << made->type_text();
+    }
     const Result<std::span<uint8_t>> mapped = made->map();
     EXPECT_EQ(mapped ? Code::OK : mapped.error().code(), it.code) << made->type_text();
     if (!mapped) continue;

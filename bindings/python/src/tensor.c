@@ -242,16 +242,26 @@ static PyObject* tensor_tolist(PyObject* self, PyObject* unused) {
   return through_memoryview(self, "tolist");
 }
 
+static int has_one_element(const halyard_view_info_t* info) {
+  for (size_t i = 0; i < info->rank; ++i)
+    if (info->shape[i] != 1) return 0;
+  return 1;
+}
+
+// A ValueError whose %S is the number of elements.
+static void refuse_count(const halyard_view_info_t* info, const char* format) {
+  PyObject* count = element_count(info);
+  if (count) PyErr_Format(PyExc_ValueError, format, count);
+  Py_XDECREF(count);
+}
+
 static PyObject* tensor_item(PyObject* object, PyObject* unused) {
   (void)unused;
   TensorObject* self = (TensorObject*)object;
-  PyObject* count = element_count(&self->info);
-  if (!count) return NULL;
-  const int is_one = PyLong_AsSize_t(count) == 1;
-  PyErr_Clear();  // a count that no size_t holds
-  if (!is_one) PyErr_Format(PyExc_ValueError, "item() is for tensors of one element; this one has %S", count);
-  Py_DECREF(count);
-  if (!is_one) return NULL;
+  if (!has_one_element(&self->info)) {
+    refuse_count(&self->info, "item() is for tensors of one element; this one has %S");
+    return NULL;
+  }
   PyObject* value = tensor_tolist(object, NULL);
   while (value && PyList_Check(value)) {
     PyObject* inner = Py_NewRef(PyList_GetItem(value, 0));
@@ -283,11 +293,9 @@ static int tensor_bool(PyObject* object) {
     PyErr_SetString(PyExc_TypeError, "the truth of elements of this type is not known");
     return -1;
   }
-  if (element_count(&self->info) != 1) {
-    PyErr_Format(
-        PyExc_ValueError,
-        "a tensor of %lld elements is neither true nor false; use numpy.any(tensor) or numpy.all(tensor)",
-        (long long)element_count(&self->info));
+  if (!has_one_element(&self->info)) {
+    refuse_count(&self->info, "a tensor of %S elements is neither true nor false; use numpy.any(tensor) or "
+                              "numpy.all(tensor)");
     return -1;
   }
   unsigned char bytes[16] = {0};
