@@ -212,8 +212,7 @@ static status_t give_bytes(device_t device, memory_t memory) {
   if (!bytes)
     return fail(device->instance, HALYARD_RESOURCE_EXHAUSTED,
                 "null: the process cannot get %" PRIu64 " bytes; free memory or ask for less", memory->size);
-  memset(bytes, 0, memory->size);  // no others' bytes [R78]
-  atomic_store(&memory->bytes, bytes);
+  atomic_store(&memory->bytes, memset(bytes, 0, memory->size));  // no others' bytes [R78]
   count(device, memory->size, 0);
   return NULL;
 }

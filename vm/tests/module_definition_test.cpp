@@ -50,7 +50,7 @@ TEST(ModuleDefinition, IsCopied) {
 
 TEST(ModuleDefinition, VersionsAndSizes) {
   TypeRegistry types;
-  EXPECT_FAILS(INCOMPATIBLE, "no definition", create_native_module(nullptr, {}, types));
+  EXPECT_FAILS(INVALID_ARGUMENT, "`definition` of a native module", create_native_module(nullptr, {}, types));
   Definition definition({plain("one", "0v_i", one)});
   definition.abi_version = 0;
   EXPECT_FAILS(INCOMPATIBLE, "is of module ABI 0, this Halyard speaks 1; version 0 is none",

@@ -303,7 +303,7 @@ TEST(ModuleServices, BuffersOverTheModulesBytes) {
   }
   EXPECT_EQ(released, 1);
   Owned other;
-  EXPECT_FAILS(INVALID_ARGUMENT, "8 bytes at null",
+  EXPECT_FAILS(INVALID_ARGUMENT, "of 8 bytes as `data` of a buffer, found a null pointer",
                to_result(host.buffer_wrap(nullptr, 8, 1, count, &released, other.out())));
   expect_ok(host.buffer_wrap(nullptr, 0, 1, nullptr, nullptr, other.out()));
   EXPECT_EQ(released, 1);

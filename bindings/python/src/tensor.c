@@ -294,8 +294,9 @@ static int tensor_bool(PyObject* object) {
     return -1;
   }
   if (!has_one_element(&self->info)) {
-    refuse_count(&self->info, "a tensor of %S elements is neither true nor false; use numpy.any(tensor) or "
-                              "numpy.all(tensor)");
+    refuse_count(&self->info,
+                 "a tensor of %S elements is neither true nor false; use numpy.any(tensor) or "
+                 "numpy.all(tensor)");
     return -1;
   }
   unsigned char bytes[16] = {0};

@@ -86,7 +86,8 @@ halyard_status_t buffer_wrap(void* data, uint64_t length, uint32_t is_mutable, v
     constexpr uint64_t kLargest = uint64_t{1} << 56;  // bytes of an address space
     HALYARD_TRY(check_address(out, "out"));
     if (!data && length != 0)
-      return fail(Code::INVALID_ARGUMENT, "a buffer over {} bytes, whose `data` is at null", length);
+      return fail(Code::INVALID_ARGUMENT,
+                  "expected the address of {} bytes as `data` of a buffer, found a null pointer", length);
     if (length > kLargest)
       return fail(Code::INVALID_ARGUMENT,
                   "a buffer over {} bytes; expected at most {}, as much as can be in "
