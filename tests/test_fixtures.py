@@ -37,19 +37,17 @@ def run(fixtures, script, *arguments, runner=os.path.join(vmrun.BIN, "vm-run")):
     return passed, [line for line in lines if line.startswith("FAILED ")]
 
 
-def main():
-    fixtures = vmrun.fixtures()
-    if not fixtures:
-        vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
+def run_all(fixtures, folders, **how):
+    """How many of the folders with programs, and of those with checks, have a failure that no ruling explains."""
     is_x86_64 = vmrun.processor() == "x86_64"
     failed = 0
-    for folder, elsewhere in PROGRAMS + (PROGRAMS_FOR_ARM if vmrun.processor() == "aarch64" else []):
+    for folder, elsewhere in folders:
         passed, wrong = run(fixtures, "run.py", os.path.join(fixtures, folder), "--skip-device", "vulkan",
-                            *([] if is_x86_64 else elsewhere))
+                            *([] if is_x86_64 else elsewhere), **how)
         wrong = [line for line in wrong if not any(name in line.split(":")[0] for name in OTHERWISE_RULED)]
         failed += bool(wrong) or passed == 0
     for folder in CHECKS + (CHECKS_FOR_X86_64 if is_x86_64 else []):
-        passed, wrong = run(fixtures, "exec/check.py", os.path.join(fixtures, "exec", folder))
+        passed, wrong = run(fixtures, "exec/check.py", os.path.join(fixtures, "exec", folder), **how)
         if installed.cache("HALYARD_SANITIZE"):  # which has what this one shall find missing
             wrong = [line for line in wrong if not line.startswith("FAILED cpu/asan.")]
         wrong = [line for line in wrong if not NOT_FOUND_HERE.match(line) and not READ_WHOLE.match(line)]
@@ -57,6 +55,13 @@ def main():
             wrong = [line for line in wrong if not LISTINGS.match(line)]
         failed += bool(wrong) or passed == 0
     return failed
+
+
+def main():
+    fixtures = vmrun.fixtures()
+    if not fixtures:
+        vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
+    return run_all(fixtures, PROGRAMS + (PROGRAMS_FOR_ARM if vmrun.processor() == "aarch64" else []))
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import sys
 import tempfile
 
 import vmrun
-from test_fixtures import CHECKS, CHECKS_FOR_X86_64, NOT_FOUND_HERE, OTHERWISE_RULED, run
 from test_fixtures import PROGRAMS as FIXTURES
+from test_fixtures import run_all
 
 # What a processor without x86-64's instructions can run of each folder.
 PROGRAMS = [*FIXTURES, ("../bench/kernels", ["--only", ".vmvx"])]
@@ -33,14 +33,7 @@ def main():
             file.write(RUNNER.format(python=sys.executable, program=os.path.join(vmrun.BIN, "vm-run"),
                                      cache=os.path.join(folder, "cache")))
         os.chmod(runner, 0o755)
-        for programs, elsewhere in PROGRAMS:
-            passed, wrong = run(fixtures, "run.py", os.path.join(fixtures, programs), "--skip-device", "vulkan",
-                                *([] if is_x86_64 else elsewhere), runner=runner)
-            failed += bool([line for line in wrong if not any(name in line.split(":")[0] for name in OTHERWISE_RULED)])
-            failed += passed == 0
-        for checks in CHECKS + (CHECKS_FOR_X86_64 if is_x86_64 else []):
-            passed, wrong = run(fixtures, "exec/check.py", os.path.join(fixtures, "exec", checks), runner=runner)
-            failed += bool([line for line in wrong if not NOT_FOUND_HERE.match(line)]) or passed == 0
+        failed += run_all(fixtures, PROGRAMS, runner=runner)
     failed += test_programs(os.path.join(fixtures, "check"), is_x86_64)
     return failed + conformance()
 
