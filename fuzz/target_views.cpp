@@ -27,24 +27,22 @@ constexpr hal::ElementType kTypes[] = {
     hal::element_type(hal::kBoolean, 8),    hal::element_type(hal::kFloatIeee, 0),
     hal::element_type(hal::kInteger, 255),  hal::element_type(hal::kFloatBrain, 16)};
 
-// The bytes that the shape needs, in wide arithmetic; above `most`: more.
+// The bytes that the shape needs, in wide arithmetic; above `most`: more, or the shape has no size.
 unsigned __int128 needed(std::span<const int64_t> shape, hal::ElementType type, uint64_t most) {
-  unsigned __int128 bits = hal::bit_count(type);
+  const unsigned __int128 none = static_cast<unsigned __int128>(most) + 1;
+  if (std::ranges::any_of(shape, [](int64_t size) { return size < 0; })) return none;
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  unsigned __int128 count = 1;
   for (const int64_t size : shape)
-    if (size == 0) return 0;
-  for (const int64_t size : shape) {
-    if (size < 0) return static_cast<unsigned __int128>(most) + 1;
-    bits *= static_cast<uint64_t>(size);
-    if (bits > static_cast<unsigned __int128>(most) * 8) return static_cast<unsigned __int128>(most) + 1;
-  }
-  return (bits + 7) / 8;
+    if ((count *= static_cast<uint64_t>(size)) > UINT64_MAX) return none;
+  return std::min((count * hal::bit_count(type) + 7) / 8, none);
 }
 
 // Of a tensor that Halyard gives out: the last byte that it names.
 bool lies_within(const dlpack::Tensor& tensor, std::span<const uint8_t> bytes) {
+  if (std::find(tensor.shape, tensor.shape + tensor.rank, 0) != tensor.shape + tensor.rank) return true;
   __int128 last = 0;
   for (int32_t i = 0; i < tensor.rank; ++i) {
-    if (tensor.shape[i] == 0) return true;
     if (tensor.shape[i] < 0 || tensor.strides[i] < 0) return false;
     last += static_cast<__int128>(tensor.shape[i] - 1) * tensor.strides[i];
     if (last > INT64_MAX) return false;
