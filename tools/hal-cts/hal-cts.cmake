@@ -4,8 +4,8 @@ set(device_code "${CMAKE_CURRENT_BINARY_DIR}/hal-cts/device_code.vmfb")
 file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/hal-cts")
 add_custom_command(
   OUTPUT "${device_code}"
-  COMMAND vm-as "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm" "--output=${device_code}"
-  DEPENDS "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm"
+  COMMAND ${run_here} "$<TARGET_FILE:vm-as>" "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm" "--output=${device_code}"
+  DEPENDS vm-as "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm"
   COMMENT "vm-as device_code.vmasm"
   VERBATIM)
 set_source_files_properties("${CMAKE_CURRENT_LIST_DIR}/device_code.cpp" PROPERTIES OBJECT_DEPENDS "${device_code}"
