@@ -126,7 +126,7 @@ class Stop(unittest.TestCase):
             with self.subTest(signal=number):
                 process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={library}", f"--module={path}", "--function=f"],
                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-                self.assertEqual(process.stdout.readline(), "EXEC @f\n")
+                self.assertEqual(process.stderr.readline(), "stuck\n")
                 process.send_signal(number)
                 _, told = process.communicate(timeout=vmrun.TIMEOUT)
                 self.assertEqual(process.returncode, code, told)

@@ -1,7 +1,8 @@
 /* A module with one function and the faults that FAULTY_* selects: FAULTY_NAME (in the note),
  * FAULTY_NOTE_LOW, FAULTY_NOTE_HIGH, FAULTY_SANITIZER, FAULTY_NO_NOTE, FAULTY_NO_SYMBOL, FAULTY_REFUSAL,
  * FAULTY_NO_DEFINITION, FAULTY_ABI_VERSION (of the definition), FAULTY_SIZE (of the definition),
- * FAULTY_STUCK. With FAULTY_MUST_NOT_RUN, loading the library aborts the process. */
+ * FAULTY_STUCK (the function writes "stuck" to stderr and does not return). With FAULTY_MUST_NOT_RUN,
+ * loading the library aborts the process. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -44,6 +45,7 @@ __attribute__((constructor)) static void end(void) { abort(); }
 
 static int32_t one(void) {
 #ifdef FAULTY_STUCK
+  if (write(STDERR_FILENO, "stuck\n", 6) != 6) abort();
   for (;;) pause();
 #endif
   return 1;
