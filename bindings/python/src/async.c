@@ -351,14 +351,12 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
     Py_END_ALLOW_THREADS
     if (status) release_values(results, count);
   }
-  finish(self);
   PyObject* result = NULL;
-  if (raise_status(state, status) == 0) {
-    if (raise_warnings(state, self->function->context, 1) < 0)
-      release_values(results, count);
-    else
-      result = convert_results(state, results, count);
-  }
+  const int is_converted = !status && holds_list(results, count);
+  if (is_converted) result = convert_results(state, results, count);
+  finish(self);
+  if (raise_status(state, status) == 0)
+    result = warn_and_convert(self->function, results, is_converted, result);
   PyMem_Free(results);
   return finish_result(self->function, result);
 }

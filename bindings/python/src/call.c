@@ -296,6 +296,26 @@ PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize
   return all;
 }
 
+int holds_list(const halyard_value_t* values, Py_ssize_t count) {
+  for (Py_ssize_t i = 0; i < count; ++i)
+    if (values[i].kind == HALYARD_VALUE_OBJECT &&
+        strcmp(halyard_object_type(values[i].object), "vm.list") == 0)
+      return 1;
+  return 0;
+}
+
+PyObject* warn_and_convert(FunctionObject* function, halyard_value_t* results, int is_converted,
+                           PyObject* result) {
+  if (is_converted && !result) return NULL;
+  module_state* state = state_of((PyObject*)function);
+  if (raise_warnings(state, function->context, 1) < 0) {
+    if (!is_converted) release_values(results, function->result_count);
+    Py_XDECREF(result);
+    return NULL;
+  }
+  return is_converted ? result : convert_results(state, results, function->result_count);
+}
+
 // ---- Calls
 
 static halyard_call_t take_call(FunctionObject* function) {
@@ -352,6 +372,7 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
   module_state* state = state_of((PyObject*)function);
   const Py_ssize_t argument_count = function->argument_count + (function->is_async ? 2 : 0);
   PyObject* result = NULL;
+  int is_converted = 0;
   halyard_call_t call = NULL;
   if (enter_context(state, function->context, deadline) == 0) {
     call = take_call(function);
@@ -363,16 +384,17 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
       interrupt_end();
       Py_END_ALLOW_THREADS
       give_back_call(function, call);
+      if (!status && holds_list(results, function->result_count)) {
+        result = convert_results(state, results, function->result_count);
+        is_converted = 1;
+      }
     }
     leave_context(function->context);
     // A handler of Python's for the signal that ended the call comes first: Ctrl-C is a KeyboardInterrupt.
     if (status && halyard_status_code(status) == HALYARD_CANCELLED && PyErr_CheckSignals() < 0) {
       halyard_status_release(status);
     } else if (call && raise_status(state, status) == 0) {
-      if (raise_warnings(state, function->context, 1) < 0)
-        release_values(results, function->result_count);
-      else
-        result = convert_results(state, results, function->result_count);
+      result = warn_and_convert(function, results, is_converted, result);
     }
   }
   release_values(arguments, argument_count);

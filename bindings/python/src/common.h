@@ -257,6 +257,12 @@ PyObject* bind_arguments(FunctionObject* function, PyObject* arguments, PyObject
 PyObject* finish_result(FunctionObject* function, PyObject* result);
 // Takes the values over, also on failure.
 PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize_t count);
+// A program may keep a list that it has returned: the list is converted before another call can change it.
+int holds_list(const halyard_value_t* values, Py_ssize_t count);
+// The end of a call whose results are `result` (null: an exception is set) if they are converted already.
+// Gives the program's warnings; null where one of them is an exception. The results are consumed.
+PyObject* warn_and_convert(FunctionObject* function, halyard_value_t* results, int is_converted,
+                           PyObject* result);
 PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes it over
 // Takes the context's lock, by the deadline at the latest (as in take_timeout). 0, or -1: an exception is
 // set.

@@ -1,4 +1,6 @@
 """Lists of programs (vm.list): as arguments and results that a description declares, and from functions of Python."""
+import asyncio
+import concurrent.futures
 import json
 
 import pytest
@@ -218,3 +220,56 @@ def test_lists_of_a_function_that_have_no_bounds():
     assert depth_of(model.give(5)) == 16
     while values[1]:  # Python frees so many levels one by one
         values[1] = values[1][0]
+
+
+KEPT = """
+vm.module @kept
+vm.export @__init
+vm.func @__init() -> () {
+  %i0 = vm.const.i32.zero
+  %r0 = vm.list.alloc %i0 : !vm.list<i32>
+  vm.global.store.ref %r0, .refs[0] : !vm.list<i32>
+  vm.return
+}
+vm.export @fill
+vm.func @fill(%i0: i32) -> (!vm.list<i32>) {
+  %r0 = vm.global.load.ref .refs[0] : !vm.list<i32>
+  %i1 = vm.const.i32.zero
+  %i2 = vm.const.i32 1
+  vm.list.resize %r0, %i0
+  vm.br ^bb1
+^bb1:
+  %i3 = vm.cmp.lt.i32.s %i1, %i0
+  vm.cond_br %i3, ^bb2, ^bb3
+^bb2:
+  vm.list.set.i32 %r0, %i1, %i0
+  %i1 = vm.add.i32 %i1, %i2
+  vm.br ^bb1
+^bb3:
+  vm.return %r0
+}
+"""
+
+
+def test_a_list_that_the_program_keeps_is_that_of_the_call():
+    """Calls on several threads fill one list, each with its own size."""
+    model = halyard.load(halyard.assemble(KEPT))
+
+    def calls(size):
+        for _ in range(30):
+            assert model.fill(size) == [size] * size
+
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(calls, size) for size in (3, 3000, 5000)]:
+            done.result()
+
+
+def test_a_list_that_the_program_keeps_and_asyncio():
+    model = halyard.load(halyard.assemble(KEPT))
+
+    async def calls():
+        sizes = [3, 3000, 5000] * 10
+        for size, result in zip(sizes, await asyncio.gather(*(model.fill.call_async(size) for size in sizes))):
+            assert result == [size] * size
+
+    asyncio.run(calls())
