@@ -80,6 +80,10 @@ Ref<Budget> budget_of(const halyard_executable_args_t& args) {
   return make<Budget>(given.limit, Budget::Source{given.user, given.take, given.give_back, given.used});
 }
 
+const uint32_t* stop_of(const halyard_executable_args_t& args) {
+  return HALYARD_HAS_FIELD(&args, halyard_executable_args_t, stop) ? args.stop : nullptr;
+}
+
 uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                           std::string& reason) {
   const Result<> judged = judge(device, format, data);

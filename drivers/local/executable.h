@@ -71,6 +71,8 @@ class Executable {
 // The host's budget, wrapped for this library; null if the host gave none. Valid until the executable is
 // destroyed.
 Ref<Budget> budget_of(const halyard_executable_args_t& args);
+// The word that stops its loading [R97]; may be null.
+const uint32_t* stop_of(const halyard_executable_args_t& args);
 
 // HALYARD_GRADE_* and the reason. `data` may be null: then only the format is graded.
 uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,

@@ -148,7 +148,8 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   vm::BytecodeModule::LoadOptions options = {.verify_eagerly = true,
                                              .queue = device.compile_queue(),
                                              .cache = device.options.jit_cache,
-                                             .fast_math = device.options.fast_math};
+                                             .fast_math = device.options.fast_math,
+                                             .stop = stop_of(args)};
   if (device.options.jit == Jit::always) options.compiler = HALYARD_TRY(vm::Compiler::find());
   auto executable =
       std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, options)), budget_of(args));

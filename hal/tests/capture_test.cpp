@@ -52,7 +52,7 @@ class CaptureTest : public FakeDriverTest {
   static Ref<Executable> load(const Ref<Device>& device, std::string_view text) {
     return Executable::create(device, kAnyQueue, "fake",
                               {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr, {},
-                              nullptr, kSubgroupSizes)
+                              {.subgroup_sizes = kSubgroupSizes})
         .value();
   }
   static Ref<Capture> open(const std::string& path) { return Capture::create(path).value(); }

@@ -403,6 +403,18 @@ TEST(ModuleLoad, FunctionsAreVerifiedWhenFirstUsed) {
   EXPECT_TRUE(fails_with((*module)->code(2), Code::INVALID_ARGUMENT, "has no function 2"));
 }
 
+TEST(Module, AStopWordEndsEagerVerification) {
+  const auto file = one_function({}).build();
+  uint32_t stop = 0;
+  const auto loaded = [&](bool eagerly) {
+    return BytecodeModule::load(Bytes::copy(file), {}, {.verify_eagerly = eagerly, .stop = &stop});
+  };
+  EXPECT_TRUE(succeeds(loaded(true)));
+  stop = static_cast<uint32_t>(Code::DEADLINE_EXCEEDED);
+  EXPECT_TRUE(fails_with(loaded(true), Code::DEADLINE_EXCEEDED, "while functions were verified"));
+  EXPECT_TRUE(succeeds(loaded(false)));
+}
+
 TEST(Module, FindsExports) {
   ModuleParts parts = one_function({});
   parts.functions.push_back({CodeBuilder().block().ret({0}).bytes(), "0i_i", 1});

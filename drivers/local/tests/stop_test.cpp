@@ -28,6 +28,7 @@ vm.func @tree(%i0: i32) -> () {
 )";
 
 using Stop = std::atomic<uint32_t>;
+constexpr uint32_t kHasNoStopWord = offsetof(halyard_executable_args_t, stop);
 
 class StopTest : public NativeTest {
  public:
@@ -78,6 +79,26 @@ class StopTest : public NativeTest {
   }
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(StopTest);
+
+// Its functions are verified when it is loaded, and compiled on a device that does so.
+TEST_P(StopTest, LoadingAnExecutable) {
+  const std::vector<uint8_t> data = assemble(kernel(""));
+  Stop stop = 0;
+  halyard_executable_args_t args = driver_tests::executable_args("vmvx-bytecode-fb", data, {});
+  args.stop = reinterpret_cast<const uint32_t*>(&stop);
+  Executable executable = nullptr;
+  EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
+  if (executable) executables_.push_back(executable);
+  for (const Code code : {Code::CANCELLED, Code::DEADLINE_EXCEEDED}) {
+    stop = static_cast<uint32_t>(code);
+    executable = nullptr;
+    EXPECT_EQ(host_.take(table_.executable_create(device_, &args, &executable)).code(), code);
+    EXPECT_EQ(executable, nullptr);
+  }
+  args.struct_size = kHasNoStopWord;  // a host of before
+  EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
+  if (executable) executables_.push_back(executable);
+}
 
 TEST_P(StopTest, TheDeviceSaysThatItLooks) {
   halyard_device_properties_t properties = {.struct_size = sizeof properties};

@@ -399,6 +399,9 @@ typedef struct halyard_executable_args {
   const uint32_t* subgroup_sizes;
   uint32_t subgroup_size_count;
   uint32_t reserved;
+  /* Since 0.2. Null, or a word of the host, valid for the call: 0, or a status code with which loading must
+   * fail soon. It changes once, on any thread; read it with relaxed atomic loads [R97]. */
+  const uint32_t* stop;
 } halyard_executable_args_t;
 
 /* A count that the executable does not declare: dispatches may have any number. */

@@ -18,18 +18,19 @@ Result<Ref<hal::File>> file_from_memory(HalOptions& state, hal::Device&, uint64_
   return hal::File::from_memory(bytes, hal::kRead, Ref<Object>::share(&source), state.memory.get());
 }
 
-Result<Ref<hal::Executable>> executable_create(HalOptions& state, hal::Device& device, uint64_t affinity,
-                                               vm::Buffer& format, vm::Buffer& data,
+Result<Ref<hal::Executable>> executable_create(HalOptions& state, vm::CallContext& call, hal::Device& device,
+                                               uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
                                                vm::Lenient<vm::Buffer> constants) {
   if (std::ranges::none_of(state.devices, [&](const auto& known) { return known.get() == &device; }))
     return fail(Code::NOT_FOUND, "device '{}' is not one of the {} devices of this context", device.uri(),
                 state.devices.size());
-  return load_executable(state.targets, device, affinity, format, data, constants.get(), state.memory.get());
+  return load_executable(state.targets, call, device, affinity, format, data, constants.get(),
+                         state.memory.get());
 }
 
-Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
-                                             uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
-                                             const vm::Buffer* constants, Budget* memory) {
+Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, vm::CallContext& call,
+                                             hal::Device& device, uint64_t affinity, vm::Buffer& format,
+                                             vm::Buffer& data, const vm::Buffer* constants, Budget* memory) {
   // Copied, because it is read several times, and the program may change it meanwhile.
   const std::string format_name(text(format));
   HALYARD_TRY(targets.check(device, format_name));
@@ -50,7 +51,10 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal:
     keep = std::move(copy);
   }
   return hal::Executable::create(Ref<hal::Device>::share(&device), affinity, format_name, bytes,
-                                 std::move(keep), values, memory, targets.subgroup_sizes(format_name));
+                                 std::move(keep), values,
+                                 {.memory = memory,
+                                  .subgroup_sizes = targets.subgroup_sizes(format_name),
+                                  .stop = call.work_scope() ? call.work_scope()->stop_word() : nullptr});
 }
 
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {

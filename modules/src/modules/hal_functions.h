@@ -162,7 +162,7 @@ Result<> queue_execute_list(HalOptions&, vm::CallContext&, hal::Device&, uint64_
 // ---- hal_executable.cpp
 Result<Ref<hal::File>> file_from_memory(HalOptions&, hal::Device&, uint64_t affinity, uint32_t access,
                                         vm::Buffer& source, uint64_t offset, uint64_t length, uint32_t flags);
-Result<Ref<hal::Executable>> executable_create(HalOptions&, hal::Device&, uint64_t affinity,
+Result<Ref<hal::Executable>> executable_create(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity,
                                                vm::Buffer& format, vm::Buffer& data,
                                                vm::Lenient<vm::Buffer> constants);
 Result<uint64_t> executable_lookup_function(hal::Executable&, vm::Buffer& name);
@@ -192,9 +192,9 @@ inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t 
 }
 
 // Loads an executable for the device. `constants` may be null.
-Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, hal::Device& device,
-                                             uint64_t affinity, vm::Buffer& format, vm::Buffer& data,
-                                             const vm::Buffer* constants, Budget* memory);
+Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, vm::CallContext& call,
+                                             hal::Device& device, uint64_t affinity, vm::Buffer& format,
+                                             vm::Buffer& data, const vm::Buffer* constants, Budget* memory);
 // Passes the views to the sink; without one nothing is checked.
 Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands);
 
@@ -278,10 +278,10 @@ inline Result<> queue_execute_indirect_5(HalOptions& state, vm::CallContext& cal
                                          hal::CommandBuffer& commands, BindingTable table) {
   return queue_execute_indirect(state, call, device, affinity, wait, signal, commands, 0, table);
 }
-inline Result<Ref<hal::Executable>> executable_create_5(HalOptions& state, hal::Device& device,
-                                                        vm::Buffer& format, vm::Buffer& data,
-                                                        vm::Lenient<vm::Buffer> constants) {
-  return executable_create(state, device, hal::kAnyQueue, format, data, constants);
+inline Result<Ref<hal::Executable>> executable_create_5(HalOptions& state, vm::CallContext& call,
+                                                        hal::Device& device, vm::Buffer& format,
+                                                        vm::Buffer& data, vm::Lenient<vm::Buffer> constants) {
+  return executable_create(state, call, device, hal::kAnyQueue, format, data, constants);
 }
 inline Result<Ref<hal::Fence>> fence_create_5(HalOptions& state, hal::Device& device, uint32_t flags) {
   return fence_create(state, device, flags);

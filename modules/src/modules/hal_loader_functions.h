@@ -27,8 +27,8 @@ using vm::Span;
 using Bindings = Span<vm::Buffer&, uint64_t, uint64_t>;  // buffer, offset, length
 
 Result<int32_t> executable_query_support(HalLoaderState&, vm::Buffer& format);
-Result<Ref<hal::Executable>> executable_load(HalLoaderState&, vm::Buffer& format, vm::Buffer& data,
-                                             vm::Buffer* constants);
+Result<Ref<hal::Executable>> executable_load(vm::CallContext&, HalLoaderState&, vm::Buffer& format,
+                                             vm::Buffer& data, vm::Buffer* constants);
 Result<> executable_dispatch(vm::CallContext&, HalLoaderState&, hal::Executable&, uint64_t function,
                              uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings);
 // Version 0: by the position of the entry point.

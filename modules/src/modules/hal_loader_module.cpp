@@ -35,10 +35,10 @@ Result<int32_t> executable_query_support(HalLoaderState& state, vm::Buffer& form
   return grade.grade >= HALYARD_GRADE_LOADABLE;
 }
 
-Result<Ref<hal::Executable>> executable_load(HalLoaderState& state, vm::Buffer& format, vm::Buffer& data,
-                                             vm::Buffer* constants) {
+Result<Ref<hal::Executable>> executable_load(vm::CallContext& call, HalLoaderState& state, vm::Buffer& format,
+                                             vm::Buffer& data, vm::Buffer* constants) {
   const Ref<hal::Device> device = HALYARD_TRY(device_of(state));
-  return hal_functions::load_executable(state.options.targets, *device, hal::kAnyQueue, format, data,
+  return hal_functions::load_executable(state.options.targets, call, *device, hal::kAnyQueue, format, data,
                                         constants, state.options.memory.get());
 }
 

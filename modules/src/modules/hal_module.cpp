@@ -28,19 +28,6 @@ void add_hal_types(vm::TypeRegistry& types) {
     types.add(type);
 }
 
-void HalOptions::remember_new(WorkScope& scope) {
-  // Drop scopes without work in flight whose calls have ended; then append this one.
-  std::erase_if(scopes,
-                [&](const Ref<WorkScope>& known) { return known->unique() || known.get() == &scope; });
-  scopes.push_back(Ref<WorkScope>::share(&scope));
-}
-
-void HalOptions::leave_work() {
-  for (const Ref<WorkScope>& scope : scopes)
-    if (!scope->unique())
-      for (const Ref<hal::Device>& device : devices) device->stop_without_users(scope);
-}
-
 Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   vm::NativeModule::Definition definition;
   definition.name = "hal";
@@ -50,9 +37,10 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     auto mine = std::make_unique<HalOptions>(options);
     mine->open_channels = std::make_shared<hal::OpenChannels>(options.channels);
+    mine->work = std::make_shared<WorkScopes>();
     return vm::NativeState{mine.release(), [](void* state) {
                              const std::unique_ptr<HalOptions> owned(static_cast<HalOptions*>(state));
-                             owned->leave_work();
+                             owned->work->stop_on(owned->devices);
                            }};
   };
   return vm::NativeModule::create(std::move(definition));

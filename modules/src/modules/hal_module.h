@@ -19,6 +19,7 @@
 #include "hal/view/buffer_view.h"
 #include "modules/function_table.h"
 #include "modules/target_features.h"
+#include "modules/work_scopes.h"
 #include "vm/native/native_module.h"
 #include "vm/object/type_registry.h"
 
@@ -44,21 +45,11 @@ struct HalOptions {
   Ref<Budget> memory;                  // objects of programs are charged to it; null: not charged
   Ref<hal::ChannelProvider> channels;  // of collectives; null: found when a program asks for a channel
 
-  // Not options: the channels of the program, and the work in flight of its calls.
+  uint64_t owner = 0;  // of what the program allocates, as in halyard_memory_request_t
+
+  // Not options: the channels of the program, and the work in flight of its calls. Made with the context.
   std::shared_ptr<hal::OpenChannels> open_channels;
-  std::vector<Ref<WorkScope>> scopes;
-  void remember(WorkScope& scope) {
-    if (scopes.empty() || scopes.back().get() != &scope) [[unlikely]]
-      remember_new(scope);
-  }
-  // The context is destroyed: stops its work if its devices have no users (hal/device/device.h).
-  void leave_work();
-
-  // An option: the owner of what the program allocates, as in halyard_memory_request_t.
-  uint64_t owner = 0;
-
- private:
-  void remember_new(WorkScope& scope);
+  std::shared_ptr<WorkScopes> work;
 };
 
 // The reported version. The module serves programs made for hal 0.5, 0.6 and 0.7.

@@ -14,7 +14,7 @@ hal::QueuePoint at(const HalOptions& state, hal::Device& device, uint64_t affini
 // Of work that can be stopped.
 hal::QueuePoint at(HalOptions& state, const vm::CallContext& call, hal::Device& device, uint64_t affinity,
                    OptionalFence wait, OptionalFence signal) {
-  if (WorkScope* const scope = call.work_scope()) state.remember(*scope);
+  if (WorkScope* const scope = call.work_scope()) state.work->remember(*scope);
   return {device, affinity, wait.get(), signal.get(), state.memory.get(), call.work_scope(), state.owner};
 }
 

@@ -96,7 +96,7 @@ Result<Ref<Executable>> Replay::executable(uint32_t number) {
     const CapturedExecutable& captured = capture_.executables[number];
     made = HALYARD_TRY(
         with_note(Executable::create(device_, kAnyQueue, captured.format, captured.data, capture_.bytes,
-                                     captured.constants, nullptr, captured.subgroup_sizes),
+                                     captured.constants, {.subgroup_sizes = captured.subgroup_sizes}),
                   fmt::format("executable {} of the capture", number)));
   }
   return made;

@@ -46,7 +46,8 @@ halyard_memory_budget_t budget_of(Budget* budget) {
 Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t affinity,
                                            std::string_view format, std::span<const uint8_t> data,
                                            Ref<Object> keep, std::span<const uint32_t> constants,
-                                           Budget* memory, std::span<const uint32_t> subgroup_sizes) {
+                                           const ExecutableOptions& options) {
+  const auto [memory, subgroup_sizes, stop] = options;
   // Grade only the format here. executable_create checks the data anyway.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
@@ -64,6 +65,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   args.affinity = device->queues(affinity);
   args.subgroup_sizes = subgroup_sizes.data();
   args.subgroup_size_count = static_cast<uint32_t>(subgroup_sizes.size());
+  args.stop = stop;
   // Created before the handle, which it then owns.
   Ref<Executable> executable = make<Executable>(device, std::move(keep), Ref<Budget>::share(memory));
   HALYARD_TRY(executable->charge_.start(

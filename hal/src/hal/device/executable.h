@@ -25,18 +25,23 @@ struct ExecutableFunction {
   uint64_t local_memory = 0;  // bytes
 };
 
+struct ExecutableOptions {
+  Budget* memory = nullptr;  // charged for the executable, and for what its kernels allocate on the host
+  std::span<const uint32_t> subgroup_sizes = {};  // for which the program was compiled; none: it does not say
+  const uint32_t* stop = nullptr;                 // a stop word (base/work_scope.h) that ends the loading
+};
+
 class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
   // The executable retains `keep`, the owner of `data`, which must not change while the executable lives.
-  // `memory` (may be null) is charged for it, and for what its kernels allocate on the host.
-  // `subgroup_sizes`: those for which the program was compiled; none if it does not say. NOT_FOUND: unknown
-  // format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED.
+  // NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED;
+  // the code in the stop word.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
-                                        std::span<const uint32_t> constants, Budget* memory = nullptr,
-                                        std::span<const uint32_t> subgroup_sizes = {});
+                                        std::span<const uint32_t> constants,
+                                        const ExecutableOptions& options = {});
 
   Device& device() const { return *device_; }
   halyard_driver_executable_t handle() const { return handle_; }

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/suggest.h"
+#include "base/work_scope.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
 #include "vm/compile/heat.h"
@@ -348,7 +349,11 @@ Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeReg
     module->sampling_ = options.queue->sampling();
   }
   if (options.verify_eagerly)
-    for (uint32_t i = 0; i < module->functions_.size(); ++i) HALYARD_TRY(module->code(i));
+    for (uint32_t i = 0; i < module->functions_.size(); ++i) {
+      if (const Code code = stop_code(options.stop); code != Code::OK)
+        return std::unexpected(stopped_work(code).note("while functions were verified and compiled"));
+      HALYARD_TRY(module->code(i));
+    }
   return module;
 }
 

@@ -57,6 +57,8 @@ class BytecodeModule final : public Module {
     std::string cache = {};   // folder for compiled objects; empty: none
     bool fast_math = false;   // compiled code may reorder sums of floats and use vector math (docs/jit.md)
     Ref<Tracer> tracer = {};  // records compilation; may be null
+    const uint32_t* stop =
+        nullptr;  // a stop word (base/work_scope.h), looked at between functions that are verified now
   };
 
   // Checks everything in module-format.md, section 4, except function bodies (unless `verify_eagerly`). The
