@@ -3,6 +3,7 @@ the benchmark, which hold a thousand of each kind beside a good client."""
 import json
 import resource
 import socket
+import time
 
 HEAD = b"POST /v2/models/mul/infer HTTP/1.1\r\nHost: localhost\r\n"
 ANSWER_SIZE = 1 << 16  # numbers of the answer that nobody reads
@@ -84,16 +85,20 @@ class Hostile:
 
 
 def good_requests(connection, count, between=lambda: None):
-    """Times of requests in seconds, sorted; an answer that is not right is an error."""
-    import time
+    """Times of requests in seconds, sorted; an answer that is not right is an error. While a thousand others have their requests
+    answered, the queue of the model may be full: then the client tries again, and the time goes on."""
     times = []
     for i in range(count):
         between()
         body = json.dumps({"inputs": [{"name": name, "datatype": "FP32", "shape": [3], "data": [i, 2, 3]} for name in ("input0", "input1")]})
         begin = time.perf_counter()
-        connection.request("POST", "/v2/models/mul/infer", body)
-        response = connection.getresponse()
-        answer = response.read()
+        while True:
+            connection.request("POST", "/v2/models/mul/infer", body)
+            response = connection.getresponse()
+            answer = response.read()
+            if response.status != 503 or b"is full" not in answer:
+                break
+            time.sleep(.001)
         times.append(time.perf_counter() - begin)
         if response.status != 200 or json.loads(answer)["outputs"][0]["data"] != [i * i, 4, 9]:
             raise AssertionError(f"request {i}: {response.status} {answer[:300]!r}")
