@@ -8,7 +8,7 @@
 #include "module_mutator.h"
 #include "private_bytes.h"
 #include "vm/format/archive.h"
-#include "vm/format/source_location.h"
+#include "vm/module/source_location.h"
 
 using namespace halyard;
 using namespace halyard::vm;

@@ -13,6 +13,7 @@
 #include "module_mutator.h"
 #include "private_bytes.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/text/assembler.h"
 
@@ -38,16 +39,16 @@ struct Counts {
   }
 } counts;
 
-Result<Ref<BytecodeModule>> load_module(std::span<const uint8_t> file, const Compiler* compiler) {
-  return BytecodeModule::load(fuzz::private_bytes(file), test::known_types(),
-                              {.verify_eagerly = true, .compiler = compiler});
+Result<Ref<LoadedModule>> load_module(std::span<const uint8_t> file, const Compiler* compiler) {
+  return LoadedModule::load(fuzz::private_bytes(file), test::known_types(),
+                            {.verify_eagerly = true, .compiler = compiler});
 }
 
 // The module of the last input: it is not compiled again where the next one has other arguments alone.
 class Last {
  public:
   // Null where there is nothing to compare.
-  const Ref<BytecodeModule>* load(std::span<const uint8_t> file) {
+  const Ref<LoadedModule>* load(std::span<const uint8_t> file) {
     if (!std::ranges::equal(file, file_)) {
       module_.reset();
       file_.assign(file.begin(), file.end());
@@ -57,10 +58,10 @@ class Last {
   }
 
  private:
-  static std::optional<Ref<BytecodeModule>> compile(std::span<const uint8_t> file) {
+  static std::optional<Ref<LoadedModule>> compile(std::span<const uint8_t> file) {
     const Result<const Compiler*> compiler = Compiler::find();
     if (!compiler) fuzz::finding(compiler.error().text());
-    const Result<Ref<BytecodeModule>> plain = load_module(file, nullptr);
+    const Result<Ref<LoadedModule>> plain = load_module(file, nullptr);
     if (!plain) return {};
     // As a kernel may do, after functions were verified.
     if (!test::overwrite_constants(**plain)) fuzz::finding("functions change when constants are written");
@@ -69,7 +70,7 @@ class Last {
     const test::Comparison tried = compare_exports(*plain, first);
     if (!tried.difference.empty()) fuzz::finding(tried.difference);
     if (!tried.not_compared.empty()) return {};
-    Result<Ref<BytecodeModule>> compiled = load_module(file, *compiler);
+    Result<Ref<LoadedModule>> compiled = load_module(file, *compiler);
     if (!compiled) fuzz::finding("a module loads, but not with a compiler: " + compiled.error().text());
     uint64_t functions = 0;
     for (uint32_t i = 0; i < (*compiled)->functions().size(); ++i)
@@ -81,7 +82,7 @@ class Last {
   }
 
   std::vector<uint8_t> file_;
-  std::optional<Ref<BytecodeModule>> module_;
+  std::optional<Ref<LoadedModule>> module_;
 };
 
 // Like fuzz::mutate_module, and now and then new loops, or much of one thing.
@@ -115,7 +116,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     generated = *assemble(test::generate_much(choices), {17, "much"});
     file = generated;
   }
-  const Ref<BytecodeModule>* const module = last.load(file);
+  const Ref<LoadedModule>* const module = last.load(file);
   if (!module) return 0;
   uint64_t arguments = 0;
   std::memcpy(&arguments, data + size - kArgumentBytes, kArgumentBytes);

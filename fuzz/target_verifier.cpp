@@ -5,19 +5,20 @@
 #include "fuzzing.h"
 #include "module_mutator.h"
 #include "private_bytes.h"
+#include "vm/compile/loaded_module.h"
 
 using namespace halyard;
 using namespace halyard::vm;
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const Result<Ref<BytecodeModule>> loaded =
-      BytecodeModule::load(fuzz::private_bytes({data, size}), test::known_types());
+  const Result<Ref<LoadedModule>> loaded =
+      LoadedModule::load(fuzz::private_bytes({data, size}), test::known_types());
   if (!loaded) return 0;
-  const Ref<BytecodeModule>& module = *loaded;
+  const Ref<LoadedModule>& module = *loaded;
   bool all = true;
   for (uint32_t i = 0; i < module->functions().size(); ++i) all &= module->code(i).has_value();
-  const Result<Ref<BytecodeModule>> eager =
-      BytecodeModule::load(Bytes::borrow({data, size}, {}), test::known_types(), {.verify_eagerly = true});
+  const Result<Ref<LoadedModule>> eager =
+      LoadedModule::load(Bytes::borrow({data, size}, {}), test::known_types(), {.verify_eagerly = true});
   if (eager.has_value() != all)
     fuzz::finding("a module loads eagerly but not lazily, or the other way round");
   if (!all) return 0;

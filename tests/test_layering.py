@@ -1,9 +1,12 @@
-"""Checks the dependencies between layers: which may include which.
+"""Checks the dependencies between layers, and between the folders of a layer: which may include which.
 
-Two ways, both with the flags of the real build (compile_commands.json):
-- no source reaches out of its layer with `#include "../..."`;
-- for every layer and every other layer, a one-line file with the flags of the first includes a header of the second:
-  where there is an arrow it compiles, where there is none the compiler must say "No such file".
+- No source reaches out of its layer with `#include "../..."`.
+- For every layer and every other layer, a one-line file with the flags of the real build (compile_commands.json) of the
+  first includes a header of the second: where there is an arrow it compiles, where there is none the compiler must say
+  "No such file".
+- The folders of a layer have an order (FOLDERS): a file includes its own folder and those before it.
+
+`test_layering.py --graph` prints the folders that each folder includes.
 """
 
 import json
@@ -58,6 +61,12 @@ LAYERS = {
     "tools/hal-cts": ("tools/hal-cts", [*BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h"]),
 }
 
+# The folders of a layer, from the lowest to the highest.
+FOLDERS = {
+    "vm/src/vm": ["object", "format", "module", "verify", "decode", "compile", "run", "native", "text"],
+    "hal/src/hal": ["trace", "driver", "device", "registry", "channel", "command", "queue", "view", "capture"],
+}
+
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
 
 
@@ -71,6 +80,43 @@ def reaching_out() -> list[str]:
                     if re.match(r'\s*#\s*include\s*["<]\.\./', line):
                         found.append(f"{file.relative_to(SOURCE)}:{number}: {line.strip()}")
     return found
+
+
+def included_folders(root: str) -> dict[str, dict[str, list[str]]]:
+    """For each folder of a layer: the folders that it includes, with the files that do."""
+    top = SOURCE / root
+    found: dict[str, dict[str, list[str]]] = {}
+    for file in sorted(top.rglob("*")):
+        if file.suffix in SUFFIXES and file.is_file():
+            folder = file.relative_to(top).parent.as_posix()
+            found.setdefault(folder, {})
+            for included in re.findall(rf'^\s*#\s*include\s*"{top.name}/([^"]+)/[^"/]+"', file.read_text(), re.MULTILINE):
+                if included != folder:
+                    found[folder].setdefault(included, []).append(file.name)
+    return found
+
+
+def climbing(graph: dict[str, dict[str, list[str]]], order: list[str]) -> list[str]:
+    """The includes that the order of folders does not allow, and folders without a place in it."""
+    failures = [f"{folder} has no place in the order of folders" for folder in graph if folder not in order]
+    failures += [f"{folder} is in the order of folders but does not exist" for folder in order if folder not in graph]
+    for folder in filter(order.__contains__, graph):
+        for included, files in graph[folder].items():
+            if included not in order[:order.index(folder)]:
+                failures.append(f"{folder} includes {included}, which comes after it: {', '.join(sorted(set(files)))}")
+    return failures
+
+
+def wrong_folders() -> list[str]:
+    failures = []
+    for root, order in FOLDERS.items():
+        graph = included_folders(root)
+        failures += [f"{root}: {each}" for each in climbing(graph, order)]
+        # The check itself: an include of the highest folder by the lowest is found, and so is a folder that is new.
+        for planted in ({**graph, order[0]: {order[-1]: ["planted.h"]}}, {**graph, "new": {}}):
+            if not climbing(planted, order):
+                failures.append(f"{root}: a wrong include was not found")
+    return failures
 
 
 def layer_of(file: pathlib.Path) -> str | None:
@@ -110,7 +156,13 @@ def compile_line(flags: list[str], line: str) -> subprocess.CompletedProcess:
 
 
 def main() -> int:
+    if "--graph" in sys.argv:
+        for root in FOLDERS:
+            for folder, included in sorted(included_folders(root).items(), key=lambda each: FOLDERS[root].index(each[0])):
+                print(f"{root}/{folder}: {' '.join(sorted(included, key=FOLDERS[root].index)) or '-'}")
+        return 0
     failures = [f"reaches out of its folder: {where}" for where in reaching_out()]
+    failures += wrong_folders()
     flags = flags_of_layers()
     proved = 0
     for layer, (_, allowed) in LAYERS.items():

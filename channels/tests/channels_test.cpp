@@ -12,10 +12,10 @@
 #include "hal/channel/open_channels.h"
 #include "hal/command/command_buffer.h"
 #include "hal/driver/driver_library.h"
-#include "hal/driver/driver_registry.h"
 #include "hal/queue/host_copy.h"
 #include "hal/queue/queue.h"
 #include "hal/queue/wait.h"
+#include "hal/registry/driver_registry.h"
 #include "hal/view/small_floats.h"
 #include "halyard/channel.hpp"
 

@@ -31,10 +31,10 @@
 #include "hal/channel/channel.h"
 #include "hal/channel/local_world.h"
 #include "hal/command/command_buffer.h"
-#include "hal/driver/driver_registry.h"
 #include "hal/queue/host_copy.h"
 #include "hal/queue/queue.h"
 #include "hal/queue/wait.h"
+#include "hal/registry/driver_registry.h"
 #include "halyard/channel.hpp"
 
 namespace {

@@ -9,8 +9,8 @@
 
 #include "device.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/format/archive.h"
-#include "vm/module/bytecode_module.h"
 #include "vmvx/microkernels.h"
 #include "vmvx_kernel_runner.h"
 
@@ -84,10 +84,9 @@ bool has_unknown_version(const Ref<Bytes>& bytes) {
 
 // INCOMPATIBLE and NOT_FOUND: another build of the same program could run here. INVALID_ARGUMENT: not a valid
 // executable.
-Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes,
-                                            const vm::BytecodeModule::LoadOptions& options) {
+Result<Ref<vm::LoadedModule>> load_module(const Ref<Bytes>& bytes, const vm::LoadOptions& options) {
   const vm::TypeRegistry types;
-  auto loaded = vm::BytecodeModule::load(bytes, types, options);
+  auto loaded = vm::LoadedModule::load(bytes, types, options);
   if (!loaded) {
     if (has_unknown_version(bytes)) return fail(Code::INCOMPATIBLE, "{}", loaded.error().message());
     return loaded;
@@ -99,7 +98,7 @@ Result<Ref<vm::BytecodeModule>> load_module(const Ref<Bytes>& bytes,
 
 class VmvxExecutable final : public halyard_driver_executable {
  public:
-  VmvxExecutable(const Device& device, Ref<vm::BytecodeModule> module, Ref<Budget> memory)
+  VmvxExecutable(const Device& device, Ref<vm::LoadedModule> module, Ref<Budget> memory)
       : halyard_driver_executable(device.services(), std::move(memory)),
         microkernels_(vmvx::create_module(*device.options.kernels)),
         module_(std::move(module)) {}
@@ -111,7 +110,7 @@ class VmvxExecutable final : public halyard_driver_executable {
   }
 
   Ref<vm::NativeModule> microkernels_;
-  Ref<vm::BytecodeModule> module_;
+  Ref<vm::LoadedModule> module_;
 };
 
 Result<> VmvxExecutable::load_kernels() {
@@ -145,11 +144,11 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   // Copied: the module refers to the bytes, and the program's may be unaligned and may change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
-  vm::BytecodeModule::LoadOptions options = {.verify_eagerly = true,
-                                             .queue = device.compile_queue(),
-                                             .cache = device.options.jit_cache,
-                                             .fast_math = device.options.fast_math,
-                                             .stop = stop_of(args)};
+  vm::LoadOptions options = {.verify_eagerly = true,
+                             .queue = device.compile_queue(),
+                             .cache = device.options.jit_cache,
+                             .fast_math = device.options.fast_math,
+                             .stop = stop_of(args)};
   if (device.options.jit == Jit::always) options.compiler = HALYARD_TRY(vm::Compiler::find());
   auto executable =
       std::make_unique<VmvxExecutable>(device, HALYARD_TRY(load_module(bytes, options)), budget_of(args));

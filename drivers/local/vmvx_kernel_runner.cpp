@@ -25,7 +25,7 @@ vm::Variant number(uint32_t value) { return vm::Variant::i32(static_cast<int32_t
 }  // namespace
 
 Result<std::unique_ptr<KernelRunner>> VmvxKernelRunner::create(const Ref<vm::NativeModule>& microkernels,
-                                                               const Ref<vm::BytecodeModule>& module,
+                                                               const Ref<vm::LoadedModule>& module,
                                                                const Ref<Budget>& memory) {
   vm::Limits limits;
   limits.memory = memory;

@@ -9,7 +9,7 @@
 
 #include "kernel_runner.h"
 #include "local_memory.h"
-#include "vm/module/bytecode_module.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
 #include "vm/run/context.h"
@@ -22,7 +22,7 @@ class VmvxKernelRunner final : public KernelRunner {
  public:
   // Links the module in its own context, whose memory is charged to `memory`.
   static Result<std::unique_ptr<KernelRunner>> create(const Ref<vm::NativeModule>& microkernels,
-                                                      const Ref<vm::BytecodeModule>& module,
+                                                      const Ref<vm::LoadedModule>& module,
                                                       const Ref<Budget>& memory);
   VmvxKernelRunner(Ref<vm::Context> context, vmvx::State& microkernels)
       : context_(std::move(context)),

@@ -1,11 +1,11 @@
 // The registry: the places and order of the search, and the reasons for refusals.
-#include "hal/driver/driver_registry.h"
+#include "hal/registry/driver_registry.h"
 
 #include <gtest/gtest.h>
 
 #include <optional>
 
-#include "hal/driver/driver_probe.h"
+#include "hal/registry/driver_probe.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

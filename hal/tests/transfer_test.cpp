@@ -2,8 +2,8 @@
 // through the host, and other work fails with the reason.
 #include "hal/queue/transfer.h"
 
+#include "hal/device/sharing.h"
 #include "hal/queue/queue.h"
-#include "hal/queue/sharing.h"
 #include "hal_test.h"
 
 namespace halyard::hal {

@@ -16,6 +16,7 @@
 #include "loop_generator.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
@@ -96,10 +97,10 @@ std::string no_loop(int additions) {
   return text;
 }
 
-Ref<BytecodeModule> load(const std::string& text, BytecodeModule::LoadOptions options = {}) {
+Ref<LoadedModule> load(const std::string& text, LoadOptions options = {}) {
   auto bytes = assemble(text, {});
   EXPECT_TRUE(bytes) << bytes.error().text();
-  auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), known_types(), options);
+  auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), known_types(), options);
   EXPECT_TRUE(module) << module.error().text();
   return *module;
 }
@@ -107,7 +108,7 @@ Ref<BytecodeModule> load(const std::string& text, BytecodeModule::LoadOptions op
 const Compiler& compiler() { return **Compiler::find(); }
 
 Result<CompiledFunction> compile(const std::string& text) {
-  const Ref<BytecodeModule> module = load(text, {.verify_eagerly = true});
+  const Ref<LoadedModule> module = load(text, {.verify_eagerly = true});
   const auto code = *decode_function(*module, 0, {.fuse = false, .entries = Entries::calls});
   return compiler().compile(*code, {});
 }
@@ -166,7 +167,7 @@ TEST(CompiledCost, MuchOfOneThing) {
   for (uint64_t seed = 0; seed < 24; ++seed) {
     Choices choices(seed);
     const std::string text = generate_much(choices);
-    const Ref<BytecodeModule> module = load(text, {.verify_eagerly = true, .compiler = &compiler()});
+    const Ref<LoadedModule> module = load(text, {.verify_eagerly = true, .compiler = &compiler()});
     const Comparison comparison = compare_exports(module, choices, 2);
     ASSERT_EQ(comparison.difference, "") << "seed " << seed;
     ++((*module->code(0))->compiled ? compiled : refused);
@@ -176,7 +177,7 @@ TEST(CompiledCost, MuchOfOneThing) {
 }
 
 TEST(CompiledCost, ARefusedFunctionIsInterpreted) {
-  const Ref<BytecodeModule> module =
+  const Ref<LoadedModule> module =
       load(module_of(function("f", loops_in_a_row(400))), {.compiler = &compiler()});
   const Ref<Context> context = Context::create();
   ASSERT_TRUE(context->add(module));
@@ -188,8 +189,7 @@ TEST(CompiledCost, ARefusedFunctionIsInterpreted) {
 }
 
 TEST(CompiledCost, TheTimeToCompileCountsInTheTimeLimit) {
-  const Ref<BytecodeModule> module =
-      load(module_of(function("f", long_loop(300))), {.compiler = &compiler()});
+  const Ref<LoadedModule> module = load(module_of(function("f", long_loop(300))), {.compiler = &compiler()});
   Limits limits;
   limits.time = 1ms;
   const Ref<Context> context = Context::create(limits);
@@ -210,7 +210,7 @@ TEST(CompiledCost, AThreadDoesNotWaitForTheFunctionOfAnother) {
   std::atomic<bool> has_begun = false;
   std::atomic<bool> is_through = false;
   std::thread other([&] {
-    const Ref<BytecodeModule> module = load(large, {.verify_eagerly = true});
+    const Ref<LoadedModule> module = load(large, {.verify_eagerly = true});
     const auto code = *decode_function(*module, 0, {.fuse = false, .entries = Entries::calls});
     has_begun = true;
     EXPECT_TRUE(compiler().compile(*code, {}));
@@ -227,14 +227,14 @@ TEST(CompiledCost, ModulesTakeTurnsInTheQueue) {
   const auto queue = std::make_shared<CompileQueue>();
   std::string functions;
   for (uint32_t i = 0; i < kFunctions; ++i) functions += function(fmt::format("f{}", i), loops_in_a_row(12));
-  const Ref<BytecodeModule> many = load(module_of(functions), {.verify_eagerly = true, .queue = queue});
-  const Ref<BytecodeModule> one =
+  const Ref<LoadedModule> many = load(module_of(functions), {.verify_eagerly = true, .queue = queue});
+  const Ref<LoadedModule> one =
       load(module_of(function("f", loops_in_a_row(1))), {.verify_eagerly = true, .queue = queue});
-  for (uint32_t i = 0; i < kFunctions; ++i) many->ask_for_code(i, false);
-  one->ask_for_code(0, false);
-  while (!one->heat(0)->for_calls) std::this_thread::yield();
+  for (uint32_t i = 0; i < kFunctions; ++i) many->store().request(i, false);
+  one->store().request(0, false);
+  while (!one->store().heat(0)->for_calls) std::this_thread::yield();
   EXPECT_GT(queue->pending(), 0u);
-  EXPECT_FALSE(many->heat(kFunctions - 1)->for_calls);
+  EXPECT_FALSE(many->store().heat(kFunctions - 1)->for_calls);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "loop_generator.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/text/assembler.h"
 
@@ -53,8 +54,8 @@ TEST(Compiled, GeneratedLoops) {
     const std::string text = generate_loops(choices);
     Result<std::vector<uint8_t>> file = assemble(text, {});
     ASSERT_TRUE(file) << file.error().text() << '\n' << text;
-    const Result<Ref<BytecodeModule>> module =
-        BytecodeModule::load(Bytes::own(*std::move(file)), known_types(), {.compiler = *compiler});
+    const Result<Ref<LoadedModule>> module =
+        LoadedModule::load(Bytes::own(*std::move(file)), known_types(), {.compiler = *compiler});
     ASSERT_TRUE(module) << module.error().text() << '\n' << text;
     const Result<const FunctionCode*> code = (*module)->code(0);
     ASSERT_TRUE(code) << code.error().text() << '\n' << text;

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "differential.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/object/buffer.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
@@ -79,7 +80,7 @@ std::vector<T> run(std::string_view body, std::vector<T> x, std::vector<T> y, Wa
   const bool is_double = sizeof(T) == 8;
   auto bytes = assemble(program(body, is_double ? "f64" : "f32", is_double ? "ext_f64" : "ext_f32"), {});
   EXPECT_TRUE(bytes) << bytes.error().text();
-  const auto module = BytecodeModule::load(
+  const auto module = LoadedModule::load(
       Bytes::own(*std::move(bytes)), known_types(),
       {.compiler = way == Way::interpreted ? nullptr : *Compiler::find(), .fast_math = way == Way::fast});
   EXPECT_TRUE(module) << module.error().text();

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
@@ -126,8 +127,8 @@ class Machine {
     auto bytes = assemble(std::string(text), {});
     EXPECT_TRUE(bytes) << bytes.error().text();
     const TypeRegistry types;
-    module = *BytecodeModule::load(Bytes::own(*std::move(bytes)), types,
-                                   {.compiler = is_compiled ? *Compiler::find() : nullptr});
+    module = *LoadedModule::load(Bytes::own(*std::move(bytes)), types,
+                                 {.compiler = is_compiled ? *Compiler::find() : nullptr});
     EXPECT_TRUE(context->add(module));
     callable = *context->find("m", "f");
   }
@@ -140,7 +141,7 @@ class Machine {
   }
 
   Ref<Context> context;
-  Ref<BytecodeModule> module;
+  Ref<LoadedModule> module;
   Callable callable;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/object/buffer.h"
 #include "vm/run/context.h"
@@ -418,7 +419,7 @@ class Loops {
   Loops(std::string_view text, const Compiler* compiler) {
     auto bytes = assemble(std::string(text), {17, "loops.vmasm"});
     EXPECT_TRUE(bytes) << bytes.error().text();
-    auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(), {.compiler = compiler});
+    auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(), {.compiler = compiler});
     EXPECT_TRUE(module) << module.error().text();
     module_ = *module;
     EXPECT_TRUE(context_->add(module_));
@@ -449,7 +450,7 @@ class Loops {
   }
 
   Ref<Context> context_ = Context::create();
-  Ref<BytecodeModule> module_;
+  Ref<LoadedModule> module_;
   Callable callable_;
 };
 

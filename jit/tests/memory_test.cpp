@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "differential.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
@@ -35,13 +36,13 @@ vm.func @f(%i0:1: i64) -> (i64) {
 }
 )";
 
-Ref<BytecodeModule> compiled() {
+Ref<LoadedModule> compiled() {
   const Result<const Compiler*> compiler = Compiler::find();
   EXPECT_TRUE(compiler) << compiler.error().text();
   auto bytes = assemble(kEndless, {});
   EXPECT_TRUE(bytes) << bytes.error().text();
-  auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), known_types(),
-                                     {.verify_eagerly = true, .compiler = *compiler});
+  auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), known_types(),
+                                   {.verify_eagerly = true, .compiler = *compiler});
   EXPECT_TRUE(module) << module.error().text();
   EXPECT_TRUE((*(*module)->code(0))->compiled);
   return *module;
@@ -68,7 +69,7 @@ Maps read_maps() {
 }
 
 TEST(CompiledMemory, IsNeverWritableAndExecutable) {
-  const Ref<BytecodeModule> module = compiled();
+  const Ref<LoadedModule> module = compiled();
   const Ref<Context> context = Context::create();
   ASSERT_TRUE(context->add(module));
   const Callable callable = *context->find("m", "f");
@@ -102,7 +103,7 @@ TEST(CompiledMemory, IsNeverWritableAndExecutable) {
 TEST(CompiledMemory, HasBytesBeforeItsFunctions) {
   compiled();
   const Maps before = read_maps();
-  std::vector<Ref<BytecodeModule>> modules;
+  std::vector<Ref<LoadedModule>> modules;
   for (int i = 0; i < 3; ++i) modules.push_back(compiled());
   size_t seen = 0;
   for (const uintptr_t begin : read_maps().code) {
@@ -119,7 +120,7 @@ TEST(CompiledMemory, GoesWithItsModule) {
   compiled();  // what the compiler keeps for itself is there now
   const size_t before = read_maps().nameless_code;
   {
-    std::vector<Ref<BytecodeModule>> modules;
+    std::vector<Ref<LoadedModule>> modules;
     for (int i = 0; i < 20; ++i) modules.push_back(compiled());
     EXPECT_GT(read_maps().nameless_code, before);
   }

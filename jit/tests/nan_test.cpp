@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
@@ -134,8 +135,8 @@ class Machine {
     auto bytes = assemble(text, {});
     EXPECT_TRUE(bytes) << bytes.error().text() << '\n' << text;
     if (!bytes) return;
-    auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(),
-                                       {.fuse = fuse, .compiler = compiler});
+    auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(),
+                                     {.fuse = fuse, .compiler = compiler});
     EXPECT_TRUE(module) << module.error().text();
     EXPECT_TRUE(context_->add(*module));
     callable_ = *context_->find("m", "f");

@@ -10,6 +10,7 @@
 #include "loop_generator.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/heat.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/object/buffer.h"
 #include "vm/run/context.h"
@@ -21,10 +22,10 @@ namespace {
 
 using std::chrono::steady_clock;
 
-Ref<BytecodeModule> load(std::string_view text, const std::shared_ptr<CompileQueue>& queue) {
+Ref<LoadedModule> load(std::string_view text, const std::shared_ptr<CompileQueue>& queue) {
   auto bytes = assemble(std::string(text), {});
   EXPECT_TRUE(bytes) << bytes.error().text();
-  auto module = BytecodeModule::load(Bytes::own(*std::move(bytes)), known_types(), {.queue = queue});
+  auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), known_types(), {.queue = queue});
   EXPECT_TRUE(module) << module.error().text();
   return *module;
 }
@@ -36,11 +37,11 @@ TEST(CompiledTiers, GeneratedLoops) {
     const std::string text = generate_loops(choices);
     const auto queue =
         std::make_shared<CompileQueue>(Sampling{.branches = 1 + static_cast<uint32_t>(seed % 7)});
-    const Ref<BytecodeModule> module = load(text, queue);
+    const Ref<LoadedModule> module = load(text, queue);
     compile_loops(*module);
     const Comparison comparison = compare_exports(module, choices, 30);
     ASSERT_EQ(comparison.difference, "") << "seed " << seed << '\n' << text;
-    moved += module->heat(0)->moved;
+    moved += module->store().heat(0)->moved;
   }
   EXPECT_GT(moved, 300u);
 }
@@ -106,7 +107,7 @@ class Machine {
   }
 
   std::shared_ptr<CompileQueue> queue;
-  Ref<BytecodeModule> module;
+  Ref<LoadedModule> module;
   Ref<Context> context = Context::create();
   Callable callable;
 };
@@ -115,10 +116,10 @@ TEST(CompiledTiers, WhatIsHotIsCompiledMeanwhile) {
   Machine machine(kCalls, {.age = {}});
   EXPECT_EQ(machine.call(3, 2), 6);
   EXPECT_FALSE((*machine.module->code(0))->compiled);
-  EXPECT_EQ(machine.module->heat(0)->for_calls.load(), nullptr);
+  EXPECT_EQ(machine.module->store().heat(0)->for_calls.load(), nullptr);
   EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
   machine.queue->wait_until_idle();
-  ASSERT_NE(machine.module->heat(0)->for_calls.load(), nullptr);
+  ASSERT_NE(machine.module->store().heat(0)->for_calls.load(), nullptr);
   EXPECT_TRUE((*machine.module->code(0))->compiled);
   // What only calls is not: going there and back would cost more.
   EXPECT_FALSE((*machine.module->code(1))->compiled);
@@ -155,7 +156,7 @@ TEST(CompiledTiers, WhatHasNotRunForLongIsNotHot) {
 // One call that goes on until it is stopped.
 TEST(CompiledTiers, ALongLoopMovesOverAtItsHead) {
   Machine machine(kCalls);
-  const Heat& heat = *machine.module->heat(0);
+  const Heat& heat = *machine.module->store().heat(0);
   Invocation invocation(machine.context);
   std::atomic<bool> moved = false;
   std::jthread stopper([&](const std::stop_token& done) {

@@ -9,6 +9,7 @@
 #include "hal/queue/wait.h"
 #include "modules/check_module.h"
 #include "testing.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/text/assembler.h"
 
 namespace halyard::modules {
@@ -44,7 +45,7 @@ class CheckProgram : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(added) << added.error().text();
     auto bytes = vm::assemble(kProgram, {});
     ASSERT_TRUE(bytes) << bytes.error().text();
-    auto module = vm::BytecodeModule::load(Bytes::own(*std::move(bytes)), types);
+    auto module = vm::LoadedModule::load(Bytes::own(*std::move(bytes)), types);
     ASSERT_TRUE(module) << module.error().text();
     added = context->add(*module);
     ASSERT_TRUE(added) << added.error().text();

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-#include "hal/device/direct_dispatch.h"
+#include "hal/command/direct_dispatch.h"
 #include "kernels.h"
 #include "modules/hal_loader_functions.h"
 #include "testing.h"

@@ -5,6 +5,7 @@
 #include "base/bytes.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
 #include "vm/text/assembler.h"
@@ -24,7 +25,7 @@ class HalProgram : public ::testing::Test {
   }
   Result<> load(std::string_view text) {
     auto bytes = HALYARD_TRY(vm::assemble(text, {}));
-    return context->add(HALYARD_TRY(vm::BytecodeModule::load(Bytes::own(std::move(bytes)), types)));
+    return context->add(HALYARD_TRY(vm::LoadedModule::load(Bytes::own(std::move(bytes)), types)));
   }
   Result<std::vector<int64_t>> run(std::string_view function) {
     const vm::Callable callable = HALYARD_TRY(context->find("program", function));

@@ -10,11 +10,11 @@
 #include <string_view>
 #include <vector>
 
-#include "hal/driver/driver_registry.h"
+#include "hal/registry/driver_registry.h"
 #include "modules/hal_module.h"
 #include "vm/format/opcodes.h"
 #include "vm/module/calling_convention.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 #include "vm/object/buffer.h"
 #include "vm/object/variant.h"
 #include "vm/run/context.h"

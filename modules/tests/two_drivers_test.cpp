@@ -4,8 +4,8 @@
 
 #include <thread>
 
+#include "hal/device/sharing.h"
 #include "hal/queue/bridge.h"
-#include "hal/queue/sharing.h"
 #include "hal/queue/wait.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
+#include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
 #include "vm/format/archive.h"
-#include "vm/module/bytecode_module.h"
 #include "vm/text/assembler.h"
 #include "vm/verify/verifier.h"
 
@@ -71,12 +71,12 @@ std::string many_functions(int count) {
   return text;
 }
 
-using Modules = std::vector<Ref<BytecodeModule>>;
+using Modules = std::vector<Ref<LoadedModule>>;
 
 Modules synthetic() {
   constexpr int kFunctions = 4000;
   std::vector<uint8_t> bytes = require(assemble(many_functions(kFunctions), {}));
-  return {require(BytecodeModule::load(Bytes::own(std::move(bytes)), TypeRegistry()))};
+  return {require(LoadedModule::load(Bytes::own(std::move(bytes)), TypeRegistry()))};
 }
 
 // A registry with all types that the module names.
@@ -85,7 +85,7 @@ TypeRegistry types_of(const Ref<Bytes>& bytes) {
   static std::deque<ObjectType> made;
   TypeRegistry types;
   for (;;) {
-    const Result<Ref<BytecodeModule>> module = BytecodeModule::load(bytes, types);
+    const Result<Ref<LoadedModule>> module = LoadedModule::load(bytes, types);
     if (module || module.error().code() != Code::NOT_FOUND) return types;
     const std::string& message = module.error().message();  // type '!hal.buffer' ...
     const size_t first = message.find("'!");
@@ -98,7 +98,7 @@ TypeRegistry types_of(const Ref<Bytes>& bytes) {
 
 // The module, and modules in its constants: device code of the same kind.
 void collect(const Ref<Bytes>& bytes, Modules& modules) {
-  Result<Ref<BytecodeModule>> module = BytecodeModule::load(bytes, types_of(bytes));
+  Result<Ref<LoadedModule>> module = LoadedModule::load(bytes, types_of(bytes));
   if (!module) return;
   modules.push_back(*module);
   for (const Ref<Buffer>& constant : (*module)->rodata())

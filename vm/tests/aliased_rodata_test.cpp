@@ -12,7 +12,7 @@
 
 #include "module_builder.h"
 #include "vm/format/byte_ranges.h"
-#include "vm/format/source_location.h"
+#include "vm/module/source_location.h"
 
 namespace halyard::vm {
 namespace {
@@ -253,7 +253,7 @@ TEST(AliasedRodata, ConstantsWithCommonBytesCannotBeWritten) {
 TEST(AliasedRodata, FunctionsAreCopied) {
   const std::vector<uint8_t> file = everything().build();
   std::vector<uint8_t> memory = file;
-  const auto module = BytecodeModule::load(Bytes::borrow(memory, {}), TypeRegistry());
+  const auto module = LoadedModule::load(Bytes::borrow(memory, {}), TypeRegistry());
   ASSERT_TRUE(succeeds(module));
   const auto* code = schema::GetSizePrefixedBytecodeModule(memory.data())->bytecode_data();
   const auto begin = static_cast<size_t>(code->data() - memory.data());

@@ -62,7 +62,7 @@ TEST(InternalCall, RoundsPairsUpToEven) {
          {}});
     parts.functions.push_back({CodeBuilder().block().ret({0, 2}).bytes(), "0iI_iI", 4, 0, 1, 0, {}, {}, {}});
     Machine machine;
-    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
     ASSERT_TRUE(module) << module.error().text();
     ASSERT_TRUE(machine.context->add(*module));
     machine.expect("f", {i32(3), i64(0x500000006)}, {i32(3), i64(0x500000006)});
@@ -89,7 +89,7 @@ TEST(InternalCall, WithoutASignatureGoesByTheLists) {
   parts.functions.push_back(
       {CodeBuilder().block().ret({1, 0, moved(0)}).bytes(), std::nullopt, 2, 1, 1, 0, {}, {}, {}});
   Machine machine;
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine.context->add(*module));
   const Variant thing = machine.thing();
@@ -179,7 +179,7 @@ TEST(InternalCall, MovesWithoutASignatureToo) {
                                .refs = 2});
     parts.functions.push_back({.convention = "", .refs = 2});
     parts.exports.emplace_back("f", 0);
-    auto module = BytecodeModule::load(Bytes::copy(parts.build()), machine.types);
+    auto module = LoadedModule::load(Bytes::copy(parts.build()), machine.types);
     ASSERT_TRUE(succeeds(module));
     ASSERT_TRUE(succeeds(machine.context->add(*module)));
     machine.expect("f", {machine.thing(), machine.thing()}, {i32(0), i32(0)});
@@ -372,7 +372,7 @@ TEST(Trace, EndsWithTheDeclaration) {
                              {},
                              {}});
   Machine machine;
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine.context->add(*module));
   EXPECT_EQ(machine.call("f", {i32(5)}).error().text(),
@@ -393,7 +393,7 @@ TEST(Trace, HasPlacesInTheSource) {
   parts.debug_names = {"", "inner"};
   parts.debug_locations = {{0, 1, "model.mlir", 12, 5}, {1, 1, "model.mlir", 3, 7}};
   Machine machine;
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine.context->add(*module));
   EXPECT_EQ(machine.call("f", {i32(5)}).error().text(),

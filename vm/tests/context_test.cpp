@@ -4,6 +4,7 @@
 
 #include "machine_testing.h"
 #include "module_builder.h"
+#include "vm/compile/loaded_module.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -120,7 +121,7 @@ TEST(Imports, SignaturesBeyondTheLimitAreRefused) {
     parts.exports.emplace_back("f", 0);
     const std::string convention = "0" + std::string(count, 'I') + "_v";
     parts.functions.push_back({CodeBuilder().block().ret().bytes(), convention, 8192, 0, 1, 0, {}, {}, {}});
-    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
     ASSERT_TRUE(module) << module.error().text();
     ASSERT_TRUE(machine.context->add(*module));
     const Result<> added = machine.try_add(importer("m", fmt::format("@lib.f cconv \"{}\"", convention)));
@@ -155,7 +156,7 @@ TEST(Dependencies, VersionsAndFlags) {
     ModuleParts parts;
     parts.dependencies = {{each.name, each.version, each.flags}};
     parts.functions.emplace_back();
-    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
     ASSERT_TRUE(module) << module.error().text();
     const Result<> added = machine.context->add(*module);
     ASSERT_EQ(added.has_value(), each.failure == nullptr) << each.name << each.version << " " << each.flags;
@@ -173,7 +174,7 @@ TEST(Dependencies, TheOldestModuleCounts) {
   ModuleParts parts;
   parts.dependencies = {{"lib", 2, 1}};
   parts.functions.emplace_back();
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
   ASSERT_TRUE(module);
   EXPECT_EQ(machine.context->add(*module).error().code(), Code::NOT_FOUND);
 }
@@ -276,7 +277,7 @@ TEST(Lifetime, SpecialFunctionsTakeNothing) {
     ModuleParts parts;
     parts.functions.push_back({.convention = convention});
     parts.exports = {{"__init", 0}, {"__deinit", 0}};
-    const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+    const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
     ASSERT_TRUE(module) << convention;
     EXPECT_TRUE(machine.context->add(*module)) << convention;
   }
@@ -284,7 +285,7 @@ TEST(Lifetime, SpecialFunctionsTakeNothing) {
   ModuleParts parts;
   parts.functions.push_back({.convention = "0i_v", .values = 1});
   parts.exports = {{"__init", 0}};
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
   ASSERT_TRUE(module);
   EXPECT_EQ(machine.context->add(*module).error().code(), Code::INVALID_ARGUMENT);
 }
@@ -355,7 +356,7 @@ vm.func @constant() -> (!vm.buffer) {
 )",
                               {17, "t"});
   ASSERT_TRUE(bytes) << bytes.error().text();
-  const auto module = BytecodeModule::load(Bytes::copy(*bytes), types);
+  const auto module = LoadedModule::load(Bytes::copy(*bytes), types);
   ASSERT_TRUE(module);
   Machine first;
   Machine second;

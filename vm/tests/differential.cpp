@@ -11,6 +11,7 @@
 #include "reference_interpreter.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/compiler.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
@@ -297,7 +298,7 @@ class Picture {
 
 // ---- the two machines
 
-using Modules = std::vector<Ref<BytecodeModule>>;
+using Modules = std::vector<Ref<LoadedModule>>;
 
 // The state after each call.
 struct Run {
@@ -323,7 +324,7 @@ struct Machine {
 
   Result<> link(const Modules& modules) {
     HALYARD_TRY(context->add(native_module()));
-    for (const Ref<BytecodeModule>& module : modules) HALYARD_TRY(context->add(module));
+    for (const Ref<LoadedModule>& module : modules) HALYARD_TRY(context->add(module));
     return {};
   }
 
@@ -355,7 +356,7 @@ struct Reference {
   std::vector<std::unique_ptr<ReferenceInstance>> instances;
 
   void link(const Modules& modules) {
-    for (const Ref<BytecodeModule>& module : modules) {
+    for (const Ref<LoadedModule>& module : modules) {
       auto instance = std::make_unique<ReferenceInstance>(*module);
       for (const Import& import : module->imports()) instance->imports.push_back(link(import));
       instances.push_back(std::move(instance));
@@ -497,9 +498,9 @@ const std::vector<NativeSignature>& native_signatures() {
   return signatures;
 }
 
-void compile_loops(const BytecodeModule& module) {
+void compile_loops(const LoadedModule& module) {
   for (uint32_t i = 0; i < module.functions().size(); ++i)
-    if (module.code(i)) module.compile(i, true);
+    if (module.code(i)) module.store().compile(i, true);
 }
 
 Comparison compare_machines(const Program& program, Ways ways) {
@@ -507,11 +508,11 @@ Comparison compare_machines(const Program& program, Ways ways) {
   const auto queue = std::make_shared<CompileQueue>(ways.sampling);
   Modules modules;
   for (const ModuleParts& parts : program.modules) {
-    Result<Ref<BytecodeModule>> module = BytecodeModule::load(Bytes::own(parts.build()), known_types(),
-                                                              {.verify_eagerly = true,
-                                                               .fuse = program.fuse && ways.fuse,
-                                                               .compiler = ways.tiers ? nullptr : compiler(),
-                                                               .queue = ways.tiers ? queue : nullptr});
+    Result<Ref<LoadedModule>> module = LoadedModule::load(Bytes::own(parts.build()), known_types(),
+                                                          {.verify_eagerly = true,
+                                                           .fuse = program.fuse && ways.fuse,
+                                                           .compiler = ways.tiers ? nullptr : compiler(),
+                                                           .queue = ways.tiers ? queue : nullptr});
     if (!module) {
       comparison.difference = fmt::format("a generated module does not load: {}", module.error().text());
       return comparison;
@@ -523,7 +524,7 @@ Comparison compare_machines(const Program& program, Ways ways) {
   return comparison;
 }
 
-Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices, uint32_t rounds) {
+Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, uint32_t rounds) {
   Comparison comparison;
   std::vector<ProgramCall> calls;
   for (size_t i = 0; i < rounds * module->exports().size(); ++i) {

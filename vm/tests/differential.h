@@ -7,7 +7,7 @@
 #include <string>
 
 #include "program_generator.h"
-#include "vm/module/bytecode_module.h"
+#include "vm/compile/loaded_module.h"
 
 namespace halyard::vm::test {
 
@@ -29,13 +29,13 @@ struct Ways {
 Comparison compare_machines(const Program& program, Ways ways = {});
 
 // Machine code for the loops of all functions of a module that was loaded with a queue.
-void compile_loops(const BytecodeModule& module);
+void compile_loops(const LoadedModule& module);
 
 // The same for any module that passes the verifier, however odd: calls every export `rounds` times, with
 // other arguments each time; in more than one round, buffers among them overlap. Nothing is compared where
 // one of its functions could make a list hold itself, or where its imports are not those of generated
 // programs.
-Comparison compare_exports(const Ref<BytecodeModule>& module, Choices& choices, uint32_t rounds = 1);
+Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, uint32_t rounds = 1);
 
 // Overwrites every constant that a device's work may write to, as a kernel may at any time. Returns whether
 // all functions are as they were.

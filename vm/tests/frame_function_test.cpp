@@ -4,7 +4,7 @@
 
 #include "native_definition.h"
 #include "vm/native/module_services.h"
-#include "vm/native/value.h"
+#include "vm/object/value.h"
 
 namespace halyard::vm::test {
 namespace {

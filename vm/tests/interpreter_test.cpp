@@ -419,7 +419,7 @@ TEST_P(Refs, GlobalsHoldTheirRefs) {
   add_function("load_as_any", "0v_r",
                code().op(Op::global_load_ref).u32(1).u32(3).u16(ref(0)).ret({moved(0)}));
   add_function("store_as_buffer", "0r_v", code().op(Op::global_store_ref).u32(1).u32(1).u16(moved(0)).ret());
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine_.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine_.types);
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine_.context->add(*module));
 
@@ -523,7 +523,7 @@ TEST_P(Refs, SwitchMovesWhatItChooses) {
                                {},
                                {}});
   }
-  const auto module = BytecodeModule::load(Bytes::own(parts.build()), machine_.types);
+  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine_.types);
   ASSERT_TRUE(module) << module.error().text();
   ASSERT_TRUE(machine_.context->add(*module));
   const Variant a = machine_.thing();

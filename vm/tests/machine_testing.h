@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "vm/module/bytecode_module.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/native/bind.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
@@ -60,12 +60,12 @@ class Machine {
     types.add(&Thing::kType);
   }
 
-  Result<Ref<BytecodeModule>> load(const std::string& text, uint32_t version = 17) {
+  Result<Ref<LoadedModule>> load(const std::string& text, uint32_t version = 17) {
     auto bytes = HALYARD_TRY(assemble(text, {version, "test.vmasm"}));
-    return BytecodeModule::load(Bytes::own(std::move(bytes)), types, {.fuse = fuse});
+    return LoadedModule::load(Bytes::own(std::move(bytes)), types, {.fuse = fuse});
   }
   Result<> try_add(const std::string& text, uint32_t version = 17) {
-    Ref<BytecodeModule> module = HALYARD_TRY(load(text, version));
+    Ref<LoadedModule> module = HALYARD_TRY(load(text, version));
     return context->add(module);
   }
   void add(const std::string& text, uint32_t version = 17) {

@@ -10,13 +10,13 @@
 
 #include "base/bytes.h"
 #include "module_parts.h"
-#include "vm/module/bytecode_module.h"
+#include "vm/compile/loaded_module.h"
 
 namespace halyard::vm::test {
 
 // Loads the file. Tests may pass their own types.
-inline Result<Ref<BytecodeModule>> load(const std::vector<uint8_t>& file, const TypeRegistry& types = {}) {
-  return BytecodeModule::load(Bytes::copy(file), types);
+inline Result<Ref<LoadedModule>> load(const std::vector<uint8_t>& file, const TypeRegistry& types = {}) {
+  return LoadedModule::load(Bytes::copy(file), types);
 }
 
 template <typename T>

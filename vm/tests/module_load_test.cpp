@@ -14,7 +14,7 @@
 namespace halyard::vm::test {
 namespace {
 
-Result<Ref<BytecodeModule>> load(const ModuleParts& parts) { return test::load(parts.build()); }
+Result<Ref<LoadedModule>> load(const ModuleParts& parts) { return test::load(parts.build()); }
 
 // Types that compiled modules name.
 const TypeRegistry& hal_types() {
@@ -145,7 +145,7 @@ TEST(ModuleLoad, RodataKeepsTheFileAlive) {
     ASSERT_LE(start + file.size(), memory.size());
     std::ranges::copy(file, memory.begin() + static_cast<ptrdiff_t>(start));
     released = false;
-    auto module = BytecodeModule::load(
+    auto module = LoadedModule::load(
         Bytes::borrow(std::span(memory).subspan(start, file.size()), [&] { released = true; }),
         TypeRegistry());
     ASSERT_TRUE(succeeds(module));
@@ -384,7 +384,7 @@ TEST(ModuleLoad, EagerVerificationRefusesABadBody) {
   function.code = {0x79, 0xFF, 0};
   const std::vector<uint8_t> file = one_function(function).build();
   EXPECT_TRUE(succeeds(test::load(file)));
-  EXPECT_TRUE(fails_with(BytecodeModule::load(Bytes::copy(file), {}, {.verify_eagerly = true}),
+  EXPECT_TRUE(fails_with(LoadedModule::load(Bytes::copy(file), {}, {.verify_eagerly = true}),
                          Code::INVALID_ARGUMENT, "at test.main+00000001"));
 }
 
@@ -407,7 +407,7 @@ TEST(Module, AStopWordEndsEagerVerification) {
   const auto file = one_function({}).build();
   uint32_t stop = 0;
   const auto loaded = [&](bool eagerly) {
-    return BytecodeModule::load(Bytes::copy(file), {}, {.verify_eagerly = eagerly, .stop = &stop});
+    return LoadedModule::load(Bytes::copy(file), {}, {.verify_eagerly = eagerly, .stop = &stop});
   };
   EXPECT_TRUE(succeeds(loaded(true)));
   stop = static_cast<uint32_t>(Code::DEADLINE_EXCEEDED);
@@ -451,7 +451,7 @@ TEST(Module, ResolvesImports) {
 
 // Loads, verifies and decodes as much as possible: any status will do, but nothing worse.
 size_t load_and_decode(std::span<const uint8_t> file) {
-  const auto module = BytecodeModule::load(Bytes::copy(file), hal_types());
+  const auto module = LoadedModule::load(Bytes::copy(file), hal_types());
   if (!module) {
     EXPECT_NE(module.error().code(), Code::OK);
     EXPECT_FALSE(module.error().message().empty());
@@ -523,7 +523,7 @@ TEST(UntrustedModule, CutAnywhere) {
   const std::vector<uint8_t> file = everything_module();
   const uint64_t flatbuffer_end = 4 + uint64_t{file[0]} + (uint64_t{file[1]} << 8);
   for (size_t size = 0; size < file.size(); ++size) {
-    const auto module = BytecodeModule::load(Bytes::copy(std::span(file).first(size)), hal_types());
+    const auto module = LoadedModule::load(Bytes::copy(std::span(file).first(size)), hal_types());
     EXPECT_FALSE(module.has_value()) << size;
     EXPECT_EQ(module.error().code(), Code::INVALID_ARGUMENT) << size;
     EXPECT_TRUE(fails_with(module, Code::INVALID_ARGUMENT, size >= flatbuffer_end ? "was cut off" : ""));
@@ -588,7 +588,7 @@ std::vector<std::filesystem::path> compiled_modules() {
 
 // The module, and modules in its rodata.
 void expect_good(const Ref<Bytes>& bytes, const std::string& name, size_t& nested) {
-  const auto module = BytecodeModule::load(bytes, hal_types());
+  const auto module = LoadedModule::load(bytes, hal_types());
   ASSERT_TRUE(succeeds(module)) << name;
   for (uint32_t i = 0; i < (*module)->functions().size(); ++i)
     EXPECT_TRUE(succeeds(verify_function(**module, i))) << name << " function " << i;

@@ -1,15 +1,15 @@
 // Objects of native modules: their types in programs, their lifetimes, and the services for creating and
 // inspecting objects.
-#include "vm/native/native_object.h"
+#include "vm/object/native_object.h"
 
 #include <atomic>
 #include <thread>
 
 #include "native_definition.h"
 #include "vm/native/module_services.h"
-#include "vm/native/value.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
+#include "vm/object/value.h"
 
 namespace halyard::vm::test {
 namespace {

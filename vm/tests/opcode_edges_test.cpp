@@ -17,6 +17,7 @@
 
 #include "differential.h"
 #include "module_builder.h"
+#include "vm/compile/loaded_module.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -282,8 +283,8 @@ TEST_P(OpcodeEdges, TheMachineDoesWhatTheReferenceDoes) {
 
 // ---- loading
 
-Result<Ref<BytecodeModule>> load_eagerly(const ModuleParts& parts) {
-  return BytecodeModule::load(Bytes::own(parts.build()), known_types(), {.verify_eagerly = true});
+Result<Ref<LoadedModule>> load_eagerly(const ModuleParts& parts) {
+  return LoadedModule::load(Bytes::own(parts.build()), known_types(), {.verify_eagerly = true});
 }
 
 // Programs with all opcodes in version 17, and in the first version that has them.

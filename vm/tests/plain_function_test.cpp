@@ -4,8 +4,8 @@
 
 #include "native_definition.h"
 #include "vm/native/ffi_call.h"
-#include "vm/native/value.h"
 #include "vm/object/list.h"
+#include "vm/object/value.h"
 
 namespace halyard::vm::test {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "vm/format/opcodes.h"
 #include "vm/module/bytecode_module.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 #include "vm/object/variant.h"
 
 namespace halyard::vm::test {

@@ -5,8 +5,8 @@
 
 #include "handles.h"
 #include "inspection.h"
-#include "vm/compile/words.h"
 #include "vm/decode/code.h"
+#include "vm/decode/words.h"
 
 namespace halyard::c {
 

@@ -2,7 +2,7 @@
 // so that a program may include both headers.
 #include <array>
 
-#include "hal/queue/sharing.h"
+#include "hal/device/sharing.h"
 #include "handles.h"
 
 using namespace halyard;

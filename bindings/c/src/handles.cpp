@@ -3,8 +3,8 @@
 
 #include "hal/device/device.h"
 #include "hal/view/element_type.h"
-#include "vm/module/bytecode_module.h"
-#include "vm/native/native_module.h"
+#include "vm/compile/loaded_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::c {
 
@@ -32,9 +32,9 @@ std::unexpected<Status> wrong_handle(const Object* found, const ObjectType& expe
 
 Result<vm::Module*> module_of(halyard_module_t handle) {
   auto* const object = reinterpret_cast<Object*>(handle);
-  if (object && (object->type() == &vm::BytecodeModule::kType || object->type() == &vm::NativeModule::kType))
+  if (object && (object->type() == &vm::LoadedModule::kType || object->type() == &vm::NativeModule::kType))
     return static_cast<vm::Module*>(object);
-  return wrong_handle(object, vm::BytecodeModule::kType);
+  return wrong_handle(object, vm::LoadedModule::kType);
 }
 
 std::unexpected<Status> wrong_array(const void* elements, size_t count, const char* what, const char* name) {

@@ -18,12 +18,17 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "base/tracer.h"
-#include "hal/driver/driver_registry.h"
+#include "hal/registry/driver_registry.h"
 #include "halyard/halyard.h"
-#include "vm/native/value.h"
 #include "vm/object/type_registry.h"
+#include "vm/object/value.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
+
+namespace halyard::vm {
+class CompileQueue;
+class Compiler;
+}  // namespace halyard::vm
 
 namespace halyard::c {
 

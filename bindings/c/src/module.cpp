@@ -7,6 +7,7 @@
 #include "export.h"
 #include "handles.h"
 #include "module_warnings.h"
+#include "vm/compile/loaded_module.h"
 #include "vm/text/assembler.h"
 #include "vm/verify/verifier.h"
 
@@ -53,15 +54,13 @@ constexpr uint32_t kLoadFlags =
 
 Result<> give_module(halyard_instance_t instance, Ref<Bytes> bytes, uint32_t flags, halyard_module_t* out) {
   const Instance& owner = *HALYARD_TRY(checked<Instance>(instance));
-  const vm::BytecodeModule::LoadOptions options{
-      .verify_eagerly = (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0,
-      .compiler = owner.compiler,
-      .queue = owner.compile_queue,
-      .cache = owner.compile_cache,
-      .fast_math = owner.fast_math,
-      .tracer = owner.tracer};
-  *out =
-      give<halyard_module_t>(HALYARD_TRY(vm::BytecodeModule::load(std::move(bytes), owner.types, options)));
+  const vm::LoadOptions options{.verify_eagerly = (flags & HALYARD_MODULE_VERIFY_EAGERLY) != 0,
+                                .compiler = owner.compiler,
+                                .queue = owner.compile_queue,
+                                .cache = owner.compile_cache,
+                                .fast_math = owner.fast_math,
+                                .tracer = owner.tracer};
+  *out = give<halyard_module_t>(HALYARD_TRY(vm::LoadedModule::load(std::move(bytes), owner.types, options)));
   return {};
 }
 
@@ -170,7 +169,7 @@ halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase)
                   "phase {} does not exist; choose HALYARD_PREPARE_VERIFY or HALYARD_PREPARE_DECODE", phase);
     const auto* any = HALYARD_TRY(module_of(module));
     if (any->kind() != vm::ModuleKind::bytecode) return {};
-    const auto& loaded = static_cast<const vm::BytecodeModule&>(*any);
+    const auto& loaded = static_cast<const vm::LoadedModule&>(*any);
     for (uint32_t i = 0; i < loaded.functions().size(); ++i) {
       if (phase == HALYARD_PREPARE_VERIFY) {
         HALYARD_TRY(vm::verify_function(loaded, i));

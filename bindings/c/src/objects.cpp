@@ -4,8 +4,8 @@
 #include "shared_memory.h"
 #include "vm/native/module_services.h"
 #include "vm/native/scalars.h"
-#include "vm/native/value.h"
 #include "vm/object/list.h"
+#include "vm/object/value.h"
 
 using namespace halyard;
 using namespace halyard::c;

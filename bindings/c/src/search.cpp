@@ -1,6 +1,6 @@
 // How drivers were looked for, and one driver tried out, for the C ABI.
 #include "base/plugin.h"
-#include "hal/driver/driver_probe.h"
+#include "hal/registry/driver_probe.h"
 #include "handles.h"
 
 namespace halyard::c {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "kernels.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::local::vmvx {
 

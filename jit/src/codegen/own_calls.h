@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "vm/compile/jit_abi.h"
-#include "vm/compile/words.h"
+#include "vm/decode/jit_abi.h"
+#include "vm/decode/words.h"
 
 namespace halyard::jit {
 

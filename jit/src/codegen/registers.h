@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "codegen/own_calls.h"
-#include "vm/compile/words.h"
+#include "vm/decode/words.h"
 
 namespace halyard::jit {
 

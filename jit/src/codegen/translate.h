@@ -3,7 +3,7 @@
 
 #include <llvm/IR/Module.h>
 
-#include "vm/compile/jit_abi.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::jit {
 

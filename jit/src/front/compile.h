@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "vm/compile/jit_abi.h"
 #include "vm/compile/jit_explain.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::jit {
 

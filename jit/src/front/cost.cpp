@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "vm/compile/words.h"
+#include "vm/decode/words.h"
 
 namespace halyard::jit {
 

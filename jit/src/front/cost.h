@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "vm/compile/jit_abi.h"
 #include "vm/decode/code.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::jit {
 

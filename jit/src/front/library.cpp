@@ -7,7 +7,7 @@
 #include "front/compile.h"
 #include "halyard/abi.h"
 #include "shared/told.h"
-#include "vm/compile/words.h"
+#include "vm/decode/words.h"
 
 namespace halyard::jit {
 

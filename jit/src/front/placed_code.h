@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 #include "shared/image.h"
-#include "vm/compile/jit_abi.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::jit {
 

@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "front/cost.h"
-#include "vm/compile/words.h"
+#include "vm/decode/words.h"
 
 namespace halyard::jit {
 

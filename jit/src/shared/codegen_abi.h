@@ -2,8 +2,8 @@
  * HALYARD_JIT_CODEGEN_ABI confirms. */
 #pragma once
 
-#include "vm/compile/jit_abi.h"
 #include "vm/compile/jit_explain.h"
+#include "vm/decode/jit_abi.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -7,7 +7,7 @@
 
 #include "base/budget.h"
 #include "base/object.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::modules {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "vm/module/native_module.h"
 #include "vm/native/bind.h"
-#include "vm/native/native_module.h"
 
 namespace halyard::modules {
 

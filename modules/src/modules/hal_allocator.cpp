@@ -1,7 +1,7 @@
 // hal.allocator.*: memory on the host's timeline. Specified by hal-module.md, "Allocator".
 #include <algorithm>
 
-#include "hal/queue/sharing.h"
+#include "hal/device/sharing.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {

@@ -6,7 +6,7 @@ namespace {
 
 constexpr size_t kMaximumTracedViews = 128;
 
-using Shape = hal::InlineVector<int64_t, 8>;
+using Shape = InlineVector<int64_t, 8>;
 
 template <typename T>
 Result<T*> required(Object* object, std::string_view what) {

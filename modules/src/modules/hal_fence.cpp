@@ -23,7 +23,7 @@ Result<Ref<hal::Fence>> fence_create(HalOptions& state, hal::Device& device, uin
 }
 
 Result<Ref<hal::Fence>> fence_join(HalOptions& state, uint64_t, Span<hal::Fence*> fences) {
-  hal::InlineVector<hal::Fence*, 8> joined;
+  InlineVector<hal::Fence*, 8> joined;
   collect(fences, joined);
   return hal::Fence::join(joined, state.memory.get());
 }
@@ -43,7 +43,7 @@ Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t t
   if (fences.size() > hal::kMaximumAwaitedFences)
     return fail(Code::OUT_OF_RANGE, "expected at most {} fences in one wait, found {}",
                 hal::kMaximumAwaitedFences, fences.size());
-  hal::InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
+  InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
   collect(fences, awaited);
   if (HALYARD_TRY(all_reached(awaited))) return 0;
   constexpr auto kTimedOut = static_cast<int32_t>(Code::DEADLINE_EXCEEDED);

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/command/command_buffer.h"
@@ -18,7 +19,6 @@
 #include "hal/device/executable.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/file.h"
-#include "hal/queue/inline_vector.h"
 #include "hal/queue/queue.h"
 #include "hal/view/buffer_view.h"
 #include "modules/hal_module.h"
@@ -200,7 +200,7 @@ Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands)
 
 // The entries of a variadic argument of one item each.
 template <typename T, size_t N>
-void collect(const Span<T>& entries, hal::InlineVector<T, N>& into) {
+void collect(const Span<T>& entries, InlineVector<T, N>& into) {
   for (size_t i = 0; i < entries.size(); ++i) into.push_back(std::get<0>(entries[i]));
 }
 

@@ -8,7 +8,7 @@
 #include "base/budget.h"
 #include "modules/function_table.h"
 #include "modules/hal_module.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::modules {
 

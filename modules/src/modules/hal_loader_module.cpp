@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "hal/device/direct_dispatch.h"
+#include "hal/command/direct_dispatch.h"
 #include "modules/hal_loader_functions.h"
 
 namespace halyard::modules {
@@ -53,7 +53,7 @@ Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::
                 "executable was created for device '{}', which does not run in the call; load it with "
                 "hal_loader.executable.load",
                 executable.device().uri());
-  hal::InlineVector<uint32_t, 32> values;
+  InlineVector<uint32_t, 32> values;
   hal_functions::collect(constants, values);
   hal::HostBinding ranges[hal::kMaximumBindings];
   for (size_t i = 0; i < bindings.size(); ++i) {

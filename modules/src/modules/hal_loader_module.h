@@ -9,10 +9,10 @@
 
 #include "hal/capture/tensor_trace.h"
 #include "hal/device/device.h"
-#include "hal/driver/driver_registry.h"
+#include "hal/registry/driver_registry.h"
 #include "modules/function_table.h"
 #include "modules/target_features.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::modules {
 

@@ -20,7 +20,7 @@
 #include "modules/function_table.h"
 #include "modules/target_features.h"
 #include "modules/work_scopes.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 #include "vm/object/type_registry.h"
 
 namespace halyard::modules {

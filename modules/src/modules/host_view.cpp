@@ -38,8 +38,8 @@ Result<bool> HostViews::are_there() const {
   return true;
 }
 
-hal::InlineVector<hal::Fence*, 2> HostViews::fences() const {
-  hal::InlineVector<hal::Fence*, 2> fences;
+InlineVector<hal::Fence*, 2> HostViews::fences() const {
+  InlineVector<hal::Fence*, 2> fences;
   for (const Ref<hal::Fence>& fence : copied_) fences.push_back(fence.get());
   return fences;
 }

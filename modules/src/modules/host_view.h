@@ -5,11 +5,11 @@
 #include <span>
 
 #include "base/budget.h"
+#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/device.h"
 #include "hal/queue/fence.h"
-#include "hal/queue/inline_vector.h"
 #include "hal/view/buffer_view.h"
 #include "vm/native/bind.h"
 
@@ -31,10 +31,10 @@ class HostViews final : public ObjectOf<HostViews> {
  private:
   Result<> add(hal::Device& device, const Ref<Budget>& memory, hal::BufferView& view);
   Result<bool> are_there() const;
-  hal::InlineVector<hal::Fence*, 2> fences() const;
+  InlineVector<hal::Fence*, 2> fences() const;
 
-  hal::InlineVector<Ref<hal::BufferView>, 2> views_;
-  hal::InlineVector<Ref<hal::Fence>, 2> copied_;  // reached when the copies are complete
+  InlineVector<Ref<hal::BufferView>, 2> views_;
+  InlineVector<Ref<hal::Fence>, 2> copied_;  // reached when the copies are complete
   Ref<Object> watch_;
 };
 

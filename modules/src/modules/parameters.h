@@ -15,7 +15,7 @@
 #include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::modules {
 

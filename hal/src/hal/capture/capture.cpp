@@ -49,7 +49,7 @@ class Touched {
   void collect(std::span<Allocation* const> buffers) {
     for (Allocation* allocation : buffers) number(allocation);
     CapturedExecution& captured = work_.captured;
-    // Entries after the declared slots are recorded buffers of other drivers (hal/queue/sharing.h).
+    // Entries after the declared slots are recorded buffers of other drivers (hal/device/sharing.h).
     const size_t declared = work_.commands->declared_slots();
     for (const SlotEntry& entry : std::span(work_.entries).first(declared)) {
       CapturedEntry& to = captured.entries.emplace_back();

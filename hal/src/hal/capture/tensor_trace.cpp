@@ -143,7 +143,7 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
     work->buffers.push_back(Buffer::create(Ref<Allocation>::share(buffer)));
   for (Executable* executable : work->list.executables)
     work->executables.push_back(Ref<Executable>::share(executable));
-  // Entries after the declared slots are recorded buffers of other drivers (hal/queue/sharing.h).
+  // Entries after the declared slots are recorded buffers of other drivers (hal/device/sharing.h).
   for (const SlotEntry& entry : std::span<const SlotEntry>(entries).first(commands.declared_slots())) {
     Work::Entry& to = work->table.emplace_back();
     if (entry.allocation)

@@ -13,7 +13,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
-#include "hal/device/direct_dispatch.h"
+#include "hal/command/direct_dispatch.h"
 #include "hal/queue/queue.h"
 
 namespace halyard::hal {

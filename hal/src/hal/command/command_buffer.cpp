@@ -7,11 +7,11 @@
 #include <array>
 #include <cstring>
 
+#include "base/inline_vector.h"
 #include "hal/channel/channel.h"
 #include "hal/channel/operation.h"
+#include "hal/device/sharing.h"
 #include "hal/driver/driver_memory.h"
-#include "hal/queue/inline_vector.h"
-#include "hal/queue/sharing.h"
 #include "halyard/channel/text.hpp"
 
 namespace halyard::hal {

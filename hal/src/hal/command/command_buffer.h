@@ -102,7 +102,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   halyard_driver_command_list_t handle() const { return list_; }  // after finalize; null with collectives
   std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
   // How many of them belong to the binding table; the others are for memory of other drivers
-  // (hal/queue/sharing.h).
+  // (hal/device/sharing.h).
   size_t declared_slots() const { return declared_slots_; }
   Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
   // What the host carries out itself (hal/queue/collective.h).

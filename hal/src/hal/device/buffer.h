@@ -34,7 +34,7 @@ class Allocation final : public ObjectOf<Allocation> {
   std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
   Ref<Object> keep;                      // imported bytes
 
-  // Handles of other drivers for the same bytes (hal/queue/sharing.h).
+  // Handles of other drivers for the same bytes (hal/device/sharing.h).
   struct Import {
     Ref<Device> device;
     halyard_driver_memory_t memory;  // owned

@@ -17,10 +17,10 @@
 #include "base/origin.h"
 #include "base/status.h"
 #include "base/work_scope.h"
-#include "hal/capture/device_trace.h"
 #include "hal/device/types.h"
 #include "hal/driver/driver_library.h"
 #include "hal/driver/inherited_table.h"
+#include "hal/trace/device_trace.h"
 
 namespace halyard::hal {
 

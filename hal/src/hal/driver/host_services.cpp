@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/c_boundary.h"
-#include "hal/capture/device_trace.h"
+#include "hal/trace/device_trace.h"
 
 namespace halyard::hal {
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/tracer.h"
-#include "hal/capture/device_trace.h"
+#include "hal/trace/device_trace.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {

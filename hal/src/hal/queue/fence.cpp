@@ -7,9 +7,9 @@
 
 #include "base/atomics.h"
 #include "base/c_boundary.h"
+#include "base/inline_vector.h"
 #include "hal/device/pooled.h"
 #include "hal/driver/driver_memory.h"
-#include "hal/queue/inline_vector.h"
 
 namespace halyard::hal {
 
@@ -174,6 +174,34 @@ Result<> Fence::signal() {
 
 void Fence::fail(const Status& status) {
   for (const Timepoint& timepoint : timepoints_) timepoint.semaphore->fail(status);
+}
+
+namespace {
+
+// A hash of a semaphore and value; collisions are unlikely.
+uint64_t flow_of(const Timepoint& timepoint) {
+  uint64_t number = timepoint.semaphore->trace_number() * 0x9E3779B97F4A7C15u + timepoint.value;
+  number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9u;
+  number = (number ^ number >> 27) * 0x94D049BB133111EBu;
+  return number ^ number >> 31;
+}
+
+}  // namespace
+
+Flows flows_of(const Fence* fence) noexcept {
+  Flows flows;
+  if (!fence) return flows;
+  for (const Timepoint& timepoint : fence->timepoints()) flows.add(flow_of(timepoint));
+  return flows;
+}
+
+void trace_fence(const Fence& fence, const char* event) noexcept {
+  for (const Timepoint& timepoint : fence.timepoints()) {
+    DeviceTrace* trace = timepoint.semaphore->device().trace();
+    if (!trace || !trace->work().is_recorded()) continue;
+    const uint64_t flow = flow_of(timepoint);
+    trace->tracer().instant(TraceCategory::wait, event, {&flow, 1});
+  }
 }
 
 }  // namespace halyard::hal

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/budget.h"
+#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/device.h"
-#include "hal/queue/inline_vector.h"
 
 namespace halyard::hal {
 
@@ -109,5 +109,10 @@ class Fence final : public ObjectOf<Fence> {
   Timepoints timepoints_;
   Charge charge_;
 };
+
+// The flows of its timepoints; none of null.
+Flows flows_of(const Fence* fence) noexcept;
+// The calling thread waited for a fence or signalled it: adds flows from or to the work.
+void trace_fence(const Fence& fence, const char* event) noexcept;
 
 }  // namespace halyard::hal

@@ -2,7 +2,7 @@
 // it uses until it has completed. For a wait for another driver, a semaphore of the executing device follows
 // the foreign one (hal/queue/semaphore_fd.h); signals of foreign semaphores are made by the host on
 // completion. Work on one buffer of another driver is queued on that buffer's device. Work on several buffers
-// uses shared handles (hal/queue/sharing.h); if there are none, copies go through the host
+// uses shared handles (hal/device/sharing.h); if there are none, copies go through the host
 // (hal/queue/transfer.h).
 #include "hal/queue/queue.h"
 
@@ -13,17 +13,17 @@
 
 #include "base/atomics.h"
 #include "base/c_boundary.h"
-#include "hal/capture/device_trace.h"
+#include "base/inline_vector.h"
 #include "hal/device/callback_scope.h"
 #include "hal/device/pooled.h"
+#include "hal/device/sharing.h"
 #include "hal/driver/driver_memory.h"
 #include "hal/queue/bridge.h"
 #include "hal/queue/collective.h"
-#include "hal/queue/inline_vector.h"
 #include "hal/queue/semaphore_fd.h"
-#include "hal/queue/sharing.h"
 #include "hal/queue/transfer.h"
 #include "hal/queue/wait.h"
+#include "hal/trace/device_trace.h"
 
 namespace halyard::hal {
 
@@ -280,9 +280,8 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
                                    scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
     charge = {};
     if (status.ok())
-      status = outcome_of([&] {
-        return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()});
-      });
+      status = outcome_of(
+          [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
     // No effect on signals that have already failed.
     if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
   });
@@ -412,9 +411,8 @@ Result<> queue_update(const QueuePoint& asked, std::span<const uint8_t> source, 
   const QueuePoint point = at_owner(asked, target);
   HALYARD_TRY(check_target(target, offset, source.size()));
   if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
-    return submit_recorded(point, [&](CommandBuffer& commands) {
-      return commands.update({&target, 0, offset, 0}, source);
-    });
+    return submit_recorded(
+        point, [&](CommandBuffer& commands) { return commands.update({&target, 0, offset, 0}, source); });
   auto work = HALYARD_TRY(make_work(point, block_bytes(source.size())));
   work->payload = std::make_unique_for_overwrite<uint8_t[]>(source.size());
   std::memcpy(work->payload.get(), source.data(), source.size());

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/budget.h"
+#include "base/inline_vector.h"
 #include "base/status.h"
 #include "base/work_scope.h"
 #include "hal/command/command_buffer.h"
@@ -14,7 +15,6 @@
 #include "hal/device/device.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/file.h"
-#include "hal/queue/inline_vector.h"
 
 namespace halyard::hal {
 

@@ -11,11 +11,11 @@
 
 #include "base/atomics.h"
 #include "base/c_boundary.h"
+#include "base/inline_vector.h"
 #include "base/step.h"
 #include "hal/device/callback_scope.h"
 #include "hal/device/pooled.h"
 #include "hal/driver/driver_memory.h"
-#include "hal/queue/inline_vector.h"
 
 namespace halyard::hal {
 

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
+#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/buffer.h"
-#include "hal/queue/inline_vector.h"
 #include "hal/view/element_type.h"
 
 namespace halyard::hal {

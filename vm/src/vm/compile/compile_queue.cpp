@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <exception>
 
-#include "vm/module/bytecode_module.h"
-
 namespace halyard::vm {
 
 namespace {
@@ -37,11 +35,12 @@ CompileQueue::~CompileQueue() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CompileQueue::add(Ref<BytecodeModule> module, uint32_t function, bool for_loops) noexcept try {
+void CompileQueue::add(Ref<Object> owner, Compilable& functions, uint32_t function, bool for_loops) noexcept
+    try {
   const std::lock_guard lock(mutex_);
   if (!thread_.joinable()) thread_ = std::thread([this] { work(); });
-  auto turn = std::ranges::find(turns_, module.get(), [](const Turn& other) { return other.module.get(); });
-  if (turn == turns_.end()) turn = turns_.insert(turn, Turn{std::move(module), {}});
+  auto turn = std::ranges::find(turns_, &functions, &Turn::functions);
+  if (turn == turns_.end()) turn = turns_.insert(turn, Turn{std::move(owner), &functions, {}});
   turn->requests.push_back({function, for_loops});
   ++requests_;
   changed_.notify_all();
@@ -65,15 +64,16 @@ void CompileQueue::work() {
     changed_.wait(lock, [this] { return done_ || !turns_.empty(); });
     if (done_) return;
     const Request request = turns_.front().requests.front();
-    Ref<BytecodeModule> module = turns_.front().module;
+    Ref<Object> owner = turns_.front().owner;
+    Compilable& functions = *turns_.front().functions;
     turns_.front().requests.pop_front();
     --requests_;
     if (!turns_.front().requests.empty()) turns_.push_back(std::move(turns_.front()));
     turns_.pop_front();
     busy_ = true;
     lock.unlock();
-    module->compile(request.function, request.for_loops);
-    module = {};
+    functions.compile(request.function, request.for_loops);
+    owner = {};
     lock.lock();
     busy_ = false;
     changed_.notify_all();

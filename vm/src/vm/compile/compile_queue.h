@@ -1,6 +1,6 @@
-// CompileQueue: compiles functions on its own thread, which starts with the first function. Modules take turns,
-// a function each; those of one module are compiled in order. Calls never wait for it, and its priority is
-// low.
+// CompileQueue: compiles functions on its own thread, which starts with the first function. Modules take
+// turns, a function each; those of one module are compiled in order. Calls never wait for it, and its
+// priority is low.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,14 @@
 
 namespace halyard::vm {
 
-class BytecodeModule;
+// Functions that the queue compiles, by number.
+class Compilable {
+ public:
+  virtual void compile(uint32_t function, bool for_loops) noexcept = 0;
+
+ protected:
+  ~Compilable() = default;
+};
 
 class CompileQueue {
  public:
@@ -27,9 +34,9 @@ class CompileQueue {
   // For the modules that are loaded with this queue.
   const Sampling& sampling() const { return sampling_; }
 
-  // Keeps the module alive until it is compiled. Thread-safe. No effect without memory or a thread: the
-  // function stays interpreted.
-  void add(Ref<BytecodeModule> module, uint32_t function, bool for_loops) noexcept;
+  // Keeps `owner`, which owns the functions, alive until this one is compiled. Thread-safe. No effect without
+  // memory or a thread: the function stays interpreted.
+  void add(Ref<Object> owner, Compilable& functions, uint32_t function, bool for_loops) noexcept;
   // Functions that are being compiled or wait for it. Thread-safe.
   size_t pending();
   // For tests: blocks until the queue is empty and idle.
@@ -41,7 +48,8 @@ class CompileQueue {
     bool for_loops;
   };
   struct Turn {  // of a module
-    Ref<BytecodeModule> module;
+    Ref<Object> owner;
+    Compilable* functions;
     std::deque<Request> requests;  // at least one
   };
   void work();

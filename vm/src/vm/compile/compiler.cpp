@@ -11,12 +11,12 @@
 #include "base/object.h"
 #include "base/plugin.h"
 #include "vm/compile/helpers.h"
-#include "vm/compile/words.h"
+#include "vm/decode/frame.h"
+#include "vm/decode/words.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
 #include "vm/object/offset.h"
-#include "vm/run/stack.h"
 
 namespace halyard::vm {
 

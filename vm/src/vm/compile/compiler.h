@@ -7,9 +7,9 @@
 #include <string_view>
 
 #include "base/status.h"
-#include "vm/compile/compiled_function.h"
 #include "vm/compile/jit_explain.h"
 #include "vm/decode/code.h"
+#include "vm/decode/compiled_function.h"
 
 namespace halyard::vm {
 

@@ -1,5 +1,5 @@
 // Heat: samples of the interpreted function, and its compiled versions. The interpreter takes a sample every
-// Sampling::branches branches of a stack (Stack::budget).
+// Sampling::branches branches of a stack (vm/run/sampling.h).
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,7 @@
 
 namespace halyard::vm {
 
-class BytecodeModule;
 struct FunctionCode;
-struct Stack;
-struct Word;
 
 // When functions are compiled; chosen with the compile queue.
 struct Sampling {
@@ -33,9 +30,5 @@ struct Heat {
   std::atomic<const FunctionCode*> for_loops = nullptr;
   std::atomic<uint32_t> moved = 0;  // frames that switched to machine code at the head of a loop
 };
-
-// Takes a sample of the top frame, which is at `ip`, the target of a branch. Requests compilation of hot
-// functions. Returns the word of the compiled version to continue at, or null to continue at `ip`.
-const Word* sample(Stack& stack, const Word* ip);
 
 }  // namespace halyard::vm

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-#include "vm/run/arithmetic.h"
+#include "vm/decode/arithmetic.h"
 
 namespace halyard::vm {
 

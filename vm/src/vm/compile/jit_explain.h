@@ -1,7 +1,7 @@
 /* What a compiler library may say beyond jit_abi.h: how it would compile a function, as text. For tools. */
 #pragma once
 
-#include "vm/compile/jit_abi.h"
+#include "vm/decode/jit_abi.h"
 
 #ifdef __cplusplus
 extern "C" {

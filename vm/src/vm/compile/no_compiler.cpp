@@ -3,18 +3,27 @@
 
 namespace halyard::vm {
 
-Result<const Compiler*> Compiler::find() {
+namespace {
+
+std::unexpected<Status> no_compiler() {
   return fail(Code::NOT_FOUND,
-              "there is no compiler: this Halyard is part of a static program and loads no libraries; use "
-              "one that was "
-              "built without HALYARD_STATIC");
+              "there is no compiler: this Halyard is part of a static program and loads no libraries; use one "
+              "that was built without HALYARD_STATIC");
 }
+
+}  // namespace
+
+Result<const Compiler*> Compiler::find() { return no_compiler(); }
+
+Result<const Compiler::Description*> Compiler::describe() { return no_compiler(); }
 
 halyard_jit_stats_t Compiler::stats() { return {}; }
 
 Result<CompiledFunction> Compiler::compile(const FunctionCode& /*code*/, const Options& /*options*/) const {
-  return fail(Code::UNIMPLEMENTED, "there is no compiler in a static program");
+  return no_compiler();
 }
+
+Result<Compiler::Explanation> Compiler::explain(const FunctionCode& /*code*/) const { return no_compiler(); }
 
 bool calls_itself(const FunctionCode& /*code*/) { return false; }
 

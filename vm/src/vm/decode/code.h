@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "vm/compile/compiled_function.h"
+#include "vm/decode/compiled_function.h"
 #include "vm/format/opcodes.h"
 
 namespace halyard::vm {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <span>
 
+#include "vm/decode/arena.h"
 #include "vm/decode/code.h"
-#include "vm/run/arena.h"
 
 namespace halyard::vm {
 

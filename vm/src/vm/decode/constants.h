@@ -7,9 +7,9 @@
 #include <optional>
 #include <span>
 
+#include "vm/decode/arena.h"
 #include "vm/decode/flow.h"
 #include "vm/format/opcode_traits.h"
-#include "vm/run/arena.h"
 
 namespace halyard::vm {
 

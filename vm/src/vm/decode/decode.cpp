@@ -4,17 +4,17 @@
 #include <optional>
 #include <ranges>
 
-#include "vm/compile/words.h"
 #include "vm/decode/code_builder.h"
 #include "vm/decode/constants.h"
 #include "vm/decode/flow.h"
+#include "vm/decode/frame.h"
 #include "vm/decode/fusing.h"
 #include "vm/decode/fusion_tables.h"
+#include "vm/decode/words.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/module/calling_convention.h"
 #include "vm/object/offset.h"
-#include "vm/run/stack.h"
 
 namespace halyard::vm {
 

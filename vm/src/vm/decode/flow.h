@@ -7,9 +7,9 @@
 #include <span>
 
 #include "base/status.h"
+#include "vm/decode/arena.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/module/bytecode_module.h"
-#include "vm/run/arena.h"
 
 namespace halyard::vm {
 

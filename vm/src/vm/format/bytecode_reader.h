@@ -12,8 +12,8 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "vm/format/features.h"
 #include "vm/format/opcode_traits.h"
-#include "vm/module/bytecode_module.h"
 
 namespace halyard::vm {
 

@@ -1,5 +1,5 @@
-// Loading: builds the module from the tables of the file, with the checks of module-format.md, section 4, in
-// their order. Also decodes functions on first use.
+// Builds the module from the tables of the file, with the checks of module-format.md, section 4, in their
+// order.
 #include "vm/module/bytecode_module.h"
 
 #include <bytecode_module_generated.h>
@@ -11,16 +11,10 @@
 #include <string>
 
 #include "base/suggest.h"
-#include "base/work_scope.h"
-#include "vm/compile/compile_queue.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/heat.h"
-#include "vm/decode/code.h"
 #include "vm/format/archive.h"
 #include "vm/format/byte_ranges.h"
 #include "vm/format/bytecode_version.h"
 #include "vm/format/opcodes.h"
-#include "vm/verify/verifier.h"
 
 namespace halyard::vm {
 
@@ -93,13 +87,13 @@ std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& 
 
 }  // namespace
 
-struct ModuleLoader {
+struct ModuleReader {
   const Archive& archive;
   const schema::BytecodeModule& source;
   const TypeRegistry& types;
   BytecodeModule& module;
 
-  Result<> load() {
+  Result<> read() {
     module.registry_ = types;
     module.bytes_ = archive.bytes;
     module.metadata_ = archive.metadata;
@@ -284,7 +278,6 @@ struct ModuleLoader {
            rounded(descriptor.i32_register_count()), rounded(descriptor.ref_register_count()),
            convention(source.function_signatures()->Get(i))});
     }
-    module.code_ = std::make_unique<std::atomic<const FunctionCode*>[]>(module.functions_.size());
     return {};
   }
 
@@ -327,109 +320,21 @@ struct ModuleLoader {
   }
 };
 
-BytecodeModule::BytecodeModule() : Module(&kType, ModuleKind::bytecode) {}
+BytecodeModule::BytecodeModule(const ObjectType* type) : Module(type, ModuleKind::bytecode) {}
 
-BytecodeModule::~BytecodeModule() {
-  for (size_t i = 0; i < functions_.size() && code_; ++i) delete code_[i].load(std::memory_order_relaxed);
+Result<> BytecodeModule::read(Ref<Bytes> bytes, const TypeRegistry& types) {
+  const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
+  return ModuleReader{archive, *archive.module, types, *this}.read();
 }
 
-Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeRegistry& types,
-                                                 const LoadOptions& options) {
-  const Archive archive = HALYARD_TRY(open_archive(std::move(bytes)));
+Result<Ref<BytecodeModule>> BytecodeModule::load(Ref<Bytes> bytes, const TypeRegistry& types) {
   auto module = make<BytecodeModule>();
-  module->fuse_ = options.fuse;
-  module->compiler_ = options.compiler;
-  module->queue_ = options.queue;
-  module->cache_ = options.cache;
-  module->fast_math_ = options.fast_math;
-  module->tracer_ = options.tracer;
-  HALYARD_TRY(ModuleLoader{archive, *archive.module, types, *module}.load());
-  if (options.queue) {
-    module->heat_ = std::make_unique<Heat[]>(module->functions_.size());
-    module->sampling_ = options.queue->sampling();
-  }
-  if (options.verify_eagerly)
-    for (uint32_t i = 0; i < module->functions_.size(); ++i) {
-      if (const Code code = stop_code(options.stop); code != Code::OK)
-        return std::unexpected(stopped_work(code).note("while functions were verified and compiled"));
-      HALYARD_TRY(module->code(i));
-    }
+  HALYARD_TRY(module->read(std::move(bytes), types));
   return module;
 }
 
 std::string_view BytecodeModule::function_name(uint32_t function) const {
   return function < function_names_.size() ? function_names_[function] : std::string_view();
-}
-
-Result<CompiledFunction> BytecodeModule::compile(const Compiler& compiler, const FunctionCode& code) const {
-  std::string title;
-  if (tracer_) title = fmt::format("compile {}.{}", name(), function_name(code.function));
-  const TraceScope scope(tracer_.get(), TraceCategory::phase, title);
-  return compiler.compile(code, {.cache = cache_, .fast_math = fast_math_});
-}
-
-// Functions that the compiler does not support are decoded with fusing, so they run as fast as without a
-// compiler.
-Result<std::unique_ptr<const FunctionCode>> BytecodeModule::decode(uint32_t function) const {
-  if (compiler_) {
-    std::unique_ptr<FunctionCode> code =
-        HALYARD_TRY(decode_function(*this, function, {.fuse = false, .entries = Entries::calls}));
-    if (Result<CompiledFunction> compiled = compile(*compiler_, *code)) {
-      code->compiled = *std::move(compiled);
-      return code;
-    }
-  }
-  std::unique_ptr<FunctionCode> code =
-      HALYARD_TRY(decode_function(*this, function, {.fuse = fuse_, .tiers = heat_ != nullptr}));
-  if (heat_) code->heat = &heat_[function];
-  return code;
-}
-
-const Heat* BytecodeModule::heat(uint32_t function) const { return heat_ ? &heat_[function] : nullptr; }
-
-void BytecodeModule::ask_for_code(uint32_t function, bool for_loops) const noexcept {
-  if (const std::shared_ptr<CompileQueue> queue = queue_.lock())
-    queue->add(Ref<BytecodeModule>::share(const_cast<BytecodeModule*>(this)), function, for_loops);
-}
-
-void BytecodeModule::compile(uint32_t function, bool for_loops) const noexcept try {
-  Result<std::unique_ptr<FunctionCode>> decoded =
-      decode_function(*this, function,
-                      {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
-  // Otherwise entering and leaving compiled code around each call costs more than it saves.
-  if (!decoded || !((*decoded)->has_compiled_loop || calls_itself(**decoded))) return;
-  const Result<const Compiler*> compiler = Compiler::find();
-  if (!compiler) return;
-  Result<CompiledFunction> compiled = compile(**compiler, **decoded);
-  if (!compiled) return;
-  (*decoded)->compiled = *std::move(compiled);
-  const std::lock_guard lock(decode_mutex_);
-  const FunctionCode& code = **decoded;
-  other_code_.reserve(other_code_.size() + 1);
-  if (for_loops) {
-    other_code_.push_back(*std::move(decoded));
-    heat_[function].for_loops.store(&code, std::memory_order_release);
-  } else {
-    other_code_.emplace_back(code_[function].load(std::memory_order_relaxed));
-    code_[function].store(decoded->release(), std::memory_order_release);
-    heat_[function].for_calls.store(&code, std::memory_order_release);
-  }
-} catch (const std::exception&) {
-  return;  // out of memory: the function stays interpreted
-}
-
-Result<const FunctionCode*> BytecodeModule::code(uint32_t function) const {
-  if (function >= functions_.size())
-    return fail(Code::INVALID_ARGUMENT, "module '{}' has no function {}; it has {}", name_, function,
-                functions_.size());
-  std::atomic<const FunctionCode*>& slot = code_[function];
-  if (const FunctionCode* ready = slot.load(std::memory_order_acquire)) return ready;
-  const std::lock_guard lock(decode_mutex_);
-  if (const FunctionCode* ready = slot.load(std::memory_order_relaxed)) return ready;
-  HALYARD_TRY(verify_function(*this, function));
-  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode(function));
-  slot.store(decoded.get(), std::memory_order_release);
-  return decoded.release();
 }
 
 }  // namespace halyard::vm

@@ -29,7 +29,7 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "vm/format/opcodes.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 #include "vm/run/invocation.h"
 
 namespace halyard::vm {

@@ -7,7 +7,7 @@
 #include "vm/native/module_services.h"
 #include "vm/native/native_registers.h"
 #include "vm/native/scalars.h"
-#include "vm/native/value.h"
+#include "vm/object/value.h"
 #include "vm/run/invocation.h"
 
 namespace halyard::vm {

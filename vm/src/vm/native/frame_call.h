@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "halyard/module.h"
 #include "vm/module/calling_convention.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::vm {
 

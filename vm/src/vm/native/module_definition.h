@@ -7,7 +7,7 @@
 #include "base/plugin.h"
 #include "base/status.h"
 #include "halyard/module.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 #include "vm/object/type_registry.h"
 
 namespace halyard::vm {

@@ -6,9 +6,9 @@
 
 #include "base/c_boundary.h"
 #include "vm/native/frame_call.h"
-#include "vm/native/value.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
+#include "vm/object/value.h"
 #include "vm/run/context.h"
 #include "vm/run/invocation.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "halyard/module.h"
-#include "vm/native/native_object.h"
+#include "vm/object/native_object.h"
 
 namespace halyard::vm {
 

@@ -7,7 +7,7 @@
 
 #include "base/object.h"
 #include "vm/format/opcodes.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::vm {
 

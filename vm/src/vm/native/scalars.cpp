@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "vm/native/value.h"
+#include "vm/object/value.h"
 
 namespace halyard::vm {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 #include "vm/object/type_registry.h"
 
 namespace halyard::vm {

@@ -8,7 +8,7 @@
 
 #include "base/object.h"
 #include "base/status.h"
-#include "vm/native/native_object.h"
+#include "vm/object/native_object.h"
 
 namespace halyard::vm {
 

@@ -5,7 +5,8 @@
 #include <new>
 
 #include "base/work_scope.h"
-#include "vm/format/source_location.h"
+#include "vm/compile/code_store.h"
+#include "vm/module/source_location.h"
 #include "vm/verify/verifier.h"
 
 namespace halyard::vm {
@@ -164,7 +165,7 @@ void pass_to_import(Frame& caller, Frame& frame, const CallSite& site) {
 const Binding* bind_call(Stack& stack, const CallSite& site) {
   if (const Binding* there = std::atomic_ref(site.binding).load(std::memory_order_acquire)) return there;
   const FunctionCode& caller = *stack.top->code;
-  Result<const FunctionCode*> callee = caller.module->code(site.function);
+  Result<const FunctionCode*> callee = stack.top->instance->store->code(site.function);
   if (!callee) {
     stack.error = std::move(callee).error();
     return nullptr;
@@ -189,7 +190,7 @@ Frame* enter_import(Stack& stack, const Target& target, const CallSite& site) {
                                                       importer.module->name()));
     return nullptr;
   }
-  Result<const FunctionCode*> code = target.instance->bytecode->code(target.function);
+  Result<const FunctionCode*> code = target.instance->store->code(target.function);
   if (!code) {
     stack.error = std::move(code).error();
     return nullptr;

@@ -7,7 +7,8 @@
 #include <ranges>
 
 #include "base/suggest.h"
-#include "vm/native/value.h"
+#include "vm/compile/loaded_module.h"
+#include "vm/object/value.h"
 #include "vm/run/invocation.h"
 #include "vm/verify/verifier.h"
 
@@ -130,7 +131,13 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
   if (module->kind() == ModuleKind::native) {
     instance->native_state = HALYARD_TRY(static_cast<const NativeModule&>(*module).create_state());
   } else {
-    instance->bytecode = static_cast<const BytecodeModule*>(module.get());
+    if (module->type() != &LoadedModule::kType)
+      return fail(Code::FAILED_PRECONDITION,
+                  "module '{}' was read to be inspected; expected one that was loaded to run",
+                  module->name());
+    const auto& loaded = static_cast<const LoadedModule&>(*module);
+    instance->bytecode = &loaded;
+    instance->store = &loaded.store();
     const uint64_t bytes = instance->bytecode->global_bytes();
     const uint64_t refs = instance->bytecode->global_refs();
     if (bytes > limits.buffer_bytes || refs > limits.list_elements) {

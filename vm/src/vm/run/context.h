@@ -18,7 +18,7 @@
 #include "base/tracer.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/module/calling_convention.h"
-#include "vm/native/native_module.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::vm {
 
@@ -32,6 +32,7 @@ struct Limits {
   bool concurrent_calls = true;                // false: a second call at the same time is refused
 };
 
+class CodeStore;
 struct ModuleInstance;
 
 // The provider of an import.
@@ -46,6 +47,7 @@ struct Target {
 struct ModuleInstance {
   Ref<Module> module;
   const BytecodeModule* bytecode = nullptr;  // the same module if it is bytecode, otherwise null
+  CodeStore* store = nullptr;                // its code, likewise
   std::unique_ptr<uint8_t[]> global_bytes;   // 16-byte aligned
   std::vector<Object*> global_refs;          // owned
   std::vector<Target> imports;

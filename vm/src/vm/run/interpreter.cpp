@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <new>
 
-#include "vm/run/arithmetic.h"
+#include "vm/decode/arithmetic.h"
 #include "vm/run/object_ops.h"
+#include "vm/run/sampling.h"
 #include "vm/run/tracing.h"
 
 #if (defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)) && !defined(HALYARD_DISPATCH_SWITCH)

@@ -5,8 +5,10 @@
 #include <new>
 
 #include "base/c_boundary.h"
+#include "vm/compile/code_store.h"
 #include "vm/run/calls.h"
 #include "vm/run/interpreter.h"
+#include "vm/run/sampling.h"
 #include "vm/run/tracing.h"
 
 namespace halyard::vm {
@@ -97,7 +99,7 @@ void assign_places(std::span<const ConventionItem> items, uint32_t& values, uint
 
 template <typename V>
 Result<> set_up_bytecode(Stack& stack, const Callable& callee, std::span<V> arguments) {
-  const FunctionCode* code = HALYARD_TRY(callee.instance->bytecode->code(callee.function->function));
+  const FunctionCode* code = HALYARD_TRY(callee.instance->store->code(callee.function->function));
   Frame* frame = stack.push(code, callee.instance, nullptr);
   if (!frame) return std::unexpected(std::move(stack.error));
   uint32_t* const values = frame->values();
@@ -286,7 +288,7 @@ Result<Outcome> Invocation::go_on() {
       outcome = run_traced(stack);
     } else {
       const bool sampled = !stack.native && stack.top->code->heat != nullptr;
-      if (sampled) stack.budget = std::min(stack.budget, stack.top->code->module->sampling().branches);
+      if (sampled) stack.budget = std::min(stack.budget, sampling_of(*stack.top).branches);
       outcome = stack.native ? call_native_entry(stack)
                 : stack.stop ? (sampled ? interpret_kernel_sampled(stack) : interpret_kernel(stack))
                              : (sampled ? interpret_sampled(stack) : interpret(stack));

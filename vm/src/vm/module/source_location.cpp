@@ -1,5 +1,5 @@
 // Locations refer to each other by index, possibly in cycles: depth and length are limited.
-#include "vm/format/source_location.h"
+#include "vm/module/source_location.h"
 
 #include <bytecode_module_generated.h>
 #include <fmt/format.h>

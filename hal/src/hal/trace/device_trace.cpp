@@ -1,5 +1,5 @@
 // Lanes, counters and flows of devices.
-#include "hal/capture/device_trace.h"
+#include "hal/trace/device_trace.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,9 +8,6 @@
 #include <new>
 #include <string>
 #include <utility>
-
-#include "hal/device/device.h"
-#include "hal/queue/fence.h"
 
 namespace halyard::hal {
 
@@ -41,35 +38,6 @@ const char* operation_name(uint32_t operation) {
     default:
       return "operation";
   }
-}
-
-// A hash of a semaphore and value; collisions are unlikely.
-uint64_t flow_of(const Timepoint& timepoint) {
-  uint64_t number = timepoint.semaphore->trace_number() * 0x9E3779B97F4A7C15u + timepoint.value;
-  number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9u;
-  number = (number ^ number >> 27) * 0x94D049BB133111EBu;
-  return number ^ number >> 31;
-}
-
-// The flows of one event. Those beyond the capacity are dropped.
-class Flows {
- public:
-  void add(uint64_t flow) {
-    if (count_ < flows_.size()) flows_[count_++] = flow;
-  }
-  void add(std::span<const uint64_t> flows) {
-    for (const uint64_t flow : flows) add(flow);
-  }
-  std::span<const uint64_t> view() const { return std::span(flows_).first(count_); }
-
- private:
-  std::array<uint64_t, 32> flows_;
-  size_t count_ = 0;
-};
-
-void add_flows(Flows& flows, const Fence* fence) noexcept {
-  if (!fence) return;
-  for (const Timepoint& timepoint : fence->timepoints()) flows.add(flow_of(timepoint));
 }
 
 }  // namespace
@@ -149,15 +117,13 @@ struct WorkTrace::State {
 
 void WorkTrace::drop() noexcept { delete std::exchange(state_, nullptr); }
 
-void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept {
+void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Flows& waits) noexcept {
   if (current_trace_choice() == TraceChoice::off) {
     device.work().has_untraced.store(true, std::memory_order_relaxed);
     return;
   }
   state_ = new (std::nothrow) State(device, operation);
   if (!state_) return;
-  Flows waits;
-  add_flows(waits, wait);
   state_->waits = waits;
   device.tracer().instant(TraceCategory::queue, operation_name(operation), {&state_->flow, 1});
   state_->submitted = Tracer::now();
@@ -174,7 +140,7 @@ void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
 
 // A fence's flow starts at the begin of the operation that signals it, because the host does not know when
 // the driver signals: a waiter may start before this report.
-void WorkTrace::end(const Fence* signal) noexcept {
+void WorkTrace::end(const Flows& signals) noexcept {
   const std::unique_ptr<State> work(std::exchange(state_, nullptr));
   Tracer& tracer = work->device.tracer();
   const Tracer::Track track = work->device.lane_track(work->lane);
@@ -186,20 +152,11 @@ void WorkTrace::end(const Fence* signal) noexcept {
   Flows flows;
   if (!waited) flows.add(work->flow);
   if (began != 0) flows.add(work->waits.view());
-  add_flows(flows, signal);
+  flows.add(signals.view());
   tracer.span_on(track, TraceCategory::queue, name, waited ? began : work->submitted, now, flows.view());
   // If the driver does not report the start, the host only knows that the fences are reached by now.
   if (began == 0 && !work->waits.view().empty())
     tracer.instant_on(track, TraceCategory::wait, "reached", now, work->waits.view());
-}
-
-void trace_fence(const Fence& fence, const char* event) noexcept {
-  for (const Timepoint& timepoint : fence.timepoints()) {
-    DeviceTrace* trace = timepoint.semaphore->device().trace();
-    if (!trace || !trace->work().is_recorded()) continue;
-    const uint64_t flow = flow_of(timepoint);
-    trace->tracer().instant(TraceCategory::wait, event, {&flow, 1});
-  }
 }
 
 }  // namespace halyard::hal

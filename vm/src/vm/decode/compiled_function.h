@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "vm/compile/jit_abi.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::vm {
 

@@ -1,5 +1,5 @@
 // The search for drivers, the choice of a driver for each kind, and the reasons for refusing others.
-#include "hal/driver/driver_registry.h"
+#include "hal/registry/driver_registry.h"
 
 #include <dirent.h>
 #include <fmt/ranges.h>

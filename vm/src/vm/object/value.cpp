@@ -1,5 +1,5 @@
 // Conversions, one case for each kind.
-#include "vm/native/value.h"
+#include "vm/object/value.h"
 
 namespace halyard::vm {
 

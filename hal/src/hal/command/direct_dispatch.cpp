@@ -1,14 +1,14 @@
 // One submission without waits and signals, over memory imported for it.
-#include "hal/device/direct_dispatch.h"
+#include "hal/command/direct_dispatch.h"
 
 #include <algorithm>
 #include <atomic>
 
 #include "base/atomics.h"
 #include "base/wait.h"
-#include "hal/capture/device_trace.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/callback_scope.h"
+#include "hal/trace/device_trace.h"
 
 namespace halyard::hal {
 
@@ -74,7 +74,7 @@ class Completion : public WorkTrace {
   static void complete(void* user, halyard_status_t handle) noexcept {
     const CallbackScope scope;
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
-    self.trace_done(nullptr);
+    self.trace_done();
     self.status_ = Status::adopt(handle);
     // If no thread blocks for it, this must not be accessed any more: it may be destroyed.
     if (exchange(self.state_, State::over, std::memory_order_acq_rel) == State::awaited) self.wait_.arrive();
@@ -140,7 +140,7 @@ Result<> dispatch_now(Executable& executable, uint64_t function, const std::arra
   submission.stop = scope ? scope->stop_word() : nullptr;
   submission.completed = Completion::complete;
   submission.completed_user = completion.user();
-  completion.trace_submit(device.trace(), operation.kind, nullptr);
+  completion.trace_submit(device.trace(), operation.kind);
   if (halyard_status_t status = table.queue_submit(device.handle(), &submission))
     return std::unexpected(Status::adopt(status));
   return to_result(completion.wait());

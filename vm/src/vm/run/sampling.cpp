@@ -1,12 +1,13 @@
 // When a function is compiled, and where frames switch to the compiled version (on-stack replacement). All
 // versions of a function share one frame layout; a switch only stores the constants that fused code folded
 // away.
-#include "vm/compile/heat.h"
+#include "vm/run/sampling.h"
 
 #include <algorithm>
 #include <memory>
 
-#include "vm/module/bytecode_module.h"
+#include "vm/compile/code_store.h"
+#include "vm/run/context.h"
 #include "vm/run/stack.h"
 
 namespace halyard::vm {
@@ -65,12 +66,17 @@ bool gets_hot(Heat& heat, const Sampling& sampling) {
 
 }  // namespace
 
+const Sampling& sampling_of(const Frame& frame) {
+  static constexpr Sampling kNoQueue;
+  return frame.instance && frame.instance->store ? frame.instance->store->sampling() : kNoQueue;
+}
+
 // Sampling::hot samples take 12 ms in the tightest loop and 80 ms in larger ones. Loading LLVM and compiling
 // a function takes 22 to 60 ms. A program that ends while something is being compiled ends up to 5 ms later
 // on a busy machine, because the compile thread must end, too; hence Sampling::age (docs/jit.md).
 const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
-  const Sampling& sampling = code.module->sampling();
+  const Sampling& sampling = sampling_of(*stack.top);
   stack.budget = sampling.branches;
   if (!code.heat) return nullptr;
   Heat& heat = *code.heat;
@@ -81,7 +87,7 @@ const Word* sample(Stack& stack, const Word* ip) {
     const bool wanted = for_calls
                             ? heat.late_samples.fetch_add(1, std::memory_order_relaxed) + 1 == sampling.late
                             : gets_hot(heat, sampling);
-    if (wanted) code.module->ask_for_code(code.function, for_calls != nullptr);
+    if (wanted) stack.top->instance->store->request(code.function, for_calls != nullptr);
     return nullptr;
   }
   if (const Word* const entry = same_head(code, ip, *for_loops)) {

@@ -1,5 +1,5 @@
 // The steps in order, with their progress reports.
-#include "hal/driver/driver_probe.h"
+#include "hal/registry/driver_probe.h"
 
 #include "hal/device/device.h"
 

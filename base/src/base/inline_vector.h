@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace halyard::hal {
+namespace halyard {
 
 template <typename T, size_t N>
 class InlineVector {
@@ -96,4 +96,4 @@ class InlineVector {
   alignas(T) std::byte room_[N * sizeof(T)];
 };
 
-}  // namespace halyard::hal
+}  // namespace halyard

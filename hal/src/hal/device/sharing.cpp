@@ -1,5 +1,5 @@
 // Handles for memory of another driver.
-#include "hal/queue/sharing.h"
+#include "hal/device/sharing.h"
 
 namespace halyard::hal {
 

@@ -1,7 +1,4 @@
-// Native modules, and the messages of bind.h about wrong refs.
-#include "vm/native/native_module.h"
-
-#include "vm/native/bind.h"
+#include "vm/module/native_module.h"
 
 namespace halyard::vm {
 
@@ -28,16 +25,5 @@ Result<NativeState> NativeModule::create_state() const {
   if (!definition_.create_state) return NativeState();
   return definition_.create_state();
 }
-
-namespace internal {
-
-Status null_ref() { return Status(Code::INVALID_ARGUMENT, "expected a ref, found null"); }
-
-Status wrong_ref(const ObjectType* expected, const Object* found) {
-  return Status(Code::INVALID_ARGUMENT,
-                fmt::format("expected a {}, found {}", expected->name, found->type()->name));
-}
-
-}  // namespace internal
 
 }  // namespace halyard::vm

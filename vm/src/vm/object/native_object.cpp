@@ -1,5 +1,5 @@
 // Creating and destroying objects of native modules.
-#include "vm/native/native_object.h"
+#include "vm/object/native_object.h"
 
 namespace halyard::vm {
 

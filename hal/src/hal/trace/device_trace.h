@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <string_view>
 
 #include "base/trace_choice.h"
@@ -14,9 +15,21 @@
 
 namespace halyard::hal {
 
-class Device;
-class Fence;
-struct Timepoint;
+// The flows of one event of a trace. Those beyond the capacity are dropped.
+class Flows {
+ public:
+  void add(uint64_t flow) {
+    if (count_ < flows_.size()) flows_[count_++] = flow;
+  }
+  void add(std::span<const uint64_t> flows) {
+    for (const uint64_t flow : flows) add(flow);
+  }
+  std::span<const uint64_t> view() const { return std::span(flows_).first(count_); }
+
+ private:
+  std::array<uint64_t, 32> flows_;
+  size_t count_ = 0;
+};
 
 // What drivers report of their own threads does not say for which call it was. Once there are calls that are
 // not recorded, it counts only while work of recorded ones is in flight. Thread-safe.
@@ -75,30 +88,38 @@ class WorkTrace {
       drop();
   }
 
-  // Before the driver gets it. `device` may be null (no trace), and so may `wait`.
+  // Before the driver gets it. `device` may be null (no trace), and so may `wait`, whose flows_of() is called
+  // for a trace only.
+  template <typename Fence>
   void trace_submit(DeviceTrace* device, uint32_t operation, const Fence* wait) noexcept {
     if (device) [[unlikely]]
-      begin(*device, operation, wait);
+      begin(*device, operation, flows_of(wait));
+  }
+  void trace_submit(DeviceTrace* device, uint32_t operation) noexcept {
+    if (device) [[unlikely]]
+      begin(*device, operation, {});
   }
   // Reported by the driver before completion.
   void told(const halyard_trace_span_t& span) noexcept;
   // At completion, before or after its signals. `signal` may be null.
+  template <typename Fence>
   void trace_done(const Fence* signal) noexcept {
     if (state_) [[unlikely]]
-      end(signal);
+      end(flows_of(signal));
+  }
+  void trace_done() noexcept {
+    if (state_) [[unlikely]]
+      end({});
   }
 
  private:
   struct State;
 
-  void begin(DeviceTrace& device, uint32_t operation, const Fence* wait) noexcept;
-  void end(const Fence* signal) noexcept;
+  void begin(DeviceTrace& device, uint32_t operation, const Flows& waits) noexcept;
+  void end(const Flows& signals) noexcept;
   void drop() noexcept;  // of refused work, which is not shown
 
   State* state_ = nullptr;  // owned
 };
-
-// The calling thread waited for a fence or signalled it: adds flows from or to the work.
-void trace_fence(const Fence& fence, const char* event) noexcept;
 
 }  // namespace halyard::hal

@@ -1,0 +1,112 @@
+// Functions on their way from bytecode to code that runs.
+#include "vm/compile/code_store.h"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/work_scope.h"
+#include "vm/compile/compiler.h"
+#include "vm/decode/code.h"
+#include "vm/module/bytecode_module.h"
+#include "vm/verify/verifier.h"
+
+namespace halyard::vm {
+
+CodeStore::CodeStore(BytecodeModule& module, const LoadOptions& options)
+    : module_(module),
+      fuse_(options.fuse),
+      fast_math_(options.fast_math),
+      compiler_(options.compiler),
+      queue_(options.queue),
+      sampling_(options.queue ? options.queue->sampling() : Sampling()),
+      cache_(options.cache),
+      tracer_(options.tracer),
+      heat_(options.queue ? std::make_unique<Heat[]>(module.functions().size()) : nullptr),
+      code_(std::make_unique<std::atomic<const FunctionCode*>[]>(module.functions().size())) {}
+
+CodeStore::~CodeStore() {
+  for (size_t i = 0; i < module_.functions().size(); ++i) delete code_[i].load(std::memory_order_relaxed);
+}
+
+Result<const FunctionCode*> CodeStore::code(uint32_t function) {
+  const size_t count = module_.functions().size();
+  if (function >= count)
+    return fail(Code::INVALID_ARGUMENT, "module '{}' has no function {}; it has {}", module_.name(), function,
+                count);
+  std::atomic<const FunctionCode*>& slot = code_[function];
+  if (const FunctionCode* ready = slot.load(std::memory_order_acquire)) return ready;
+  const std::lock_guard lock(mutex_);
+  if (const FunctionCode* ready = slot.load(std::memory_order_relaxed)) return ready;
+  HALYARD_TRY(verify_function(module_, function));
+  std::unique_ptr<const FunctionCode> decoded = HALYARD_TRY(decode(function));
+  slot.store(decoded.get(), std::memory_order_release);
+  return decoded.release();
+}
+
+Result<> CodeStore::verify_all(const uint32_t* stop) {
+  for (uint32_t i = 0; i < module_.functions().size(); ++i) {
+    if (const Code code = stop_code(stop); code != Code::OK)
+      return std::unexpected(stopped_work(code).note("while functions were verified and compiled"));
+    HALYARD_TRY(code(i));
+  }
+  return {};
+}
+
+// Functions that the compiler does not support are decoded with fusing, so they run as fast as without a
+// compiler.
+Result<std::unique_ptr<const FunctionCode>> CodeStore::decode(uint32_t function) {
+  if (compiler_) {
+    std::unique_ptr<FunctionCode> code =
+        HALYARD_TRY(decode_function(module_, function, {.fuse = false, .entries = Entries::calls}));
+    if (Result<CompiledFunction> compiled = run_compiler(*compiler_, *code)) {
+      code->compiled = *std::move(compiled);
+      return code;
+    }
+  }
+  std::unique_ptr<FunctionCode> code =
+      HALYARD_TRY(decode_function(module_, function, {.fuse = fuse_, .tiers = heat_ != nullptr}));
+  if (heat_) code->heat = &heat_[function];
+  return code;
+}
+
+void CodeStore::request(uint32_t function, bool for_loops) noexcept {
+  if (const std::shared_ptr<CompileQueue> queue = queue_.lock())
+    queue->add(Ref<Object>::share(&module_), *this, function, for_loops);
+}
+
+void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
+  Result<std::unique_ptr<FunctionCode>> decoded =
+      decode_function(module_, function,
+                      {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
+  // Otherwise entering and leaving compiled code around each call costs more than it saves.
+  if (!decoded || !((*decoded)->has_compiled_loop || calls_itself(**decoded))) return;
+  const Result<const Compiler*> compiler = Compiler::find();
+  if (!compiler) return;
+  Result<CompiledFunction> compiled = run_compiler(**compiler, **decoded);
+  if (!compiled) return;
+  (*decoded)->compiled = *std::move(compiled);
+  const std::lock_guard lock(mutex_);
+  const FunctionCode& code = **decoded;
+  other_code_.reserve(other_code_.size() + 1);
+  if (for_loops) {
+    other_code_.push_back(*std::move(decoded));
+    heat_[function].for_loops.store(&code, std::memory_order_release);
+  } else {
+    other_code_.emplace_back(code_[function].load(std::memory_order_relaxed));
+    code_[function].store(decoded->release(), std::memory_order_release);
+    heat_[function].for_calls.store(&code, std::memory_order_release);
+  }
+} catch (const std::exception&) {
+  return;  // out of memory: the function stays interpreted
+}
+
+Result<CompiledFunction> CodeStore::run_compiler(const Compiler& compiler, const FunctionCode& code) const {
+  std::string title;
+  if (tracer_) title = fmt::format("compile {}.{}", module_.name(), module_.function_name(code.function));
+  const TraceScope scope(tracer_.get(), TraceCategory::phase, title);
+  return compiler.compile(code, {.cache = cache_, .fast_math = fast_math_});
+}
+
+}  // namespace halyard::vm

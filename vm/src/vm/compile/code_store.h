@@ -1,0 +1,81 @@
+// CodeStore: what is made of the functions of one module: verified, decoded, compiled, and how hot they are.
+// The contexts of the module share it. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/object.h"
+#include "base/status.h"
+#include "base/tracer.h"
+#include "vm/compile/compile_queue.h"
+
+namespace halyard::vm {
+
+class BytecodeModule;
+class CompiledFunction;
+class Compiler;
+struct FunctionCode;
+
+struct LoadOptions {
+  bool verify_eagerly = false;         // verify and decode every function when the module is loaded
+  bool fuse = true;                    // fuse instructions; tests turn it off to compare
+  const Compiler* compiler = nullptr;  // compiles the functions that it supports when they are decoded
+  // Compiles hot functions on the queue's thread while the queue exists. Not together with `compiler`.
+  std::shared_ptr<CompileQueue> queue = {};
+  std::string cache = {};   // folder for compiled objects; empty: none
+  bool fast_math = false;   // compiled code may reorder sums of floats and use vector math (docs/jit.md)
+  Ref<Tracer> tracer = {};  // records compilation; may be null
+  // A stop word (base/work_scope.h), read between functions that are verified eagerly; may be null.
+  const uint32_t* stop = nullptr;
+};
+
+class CodeStore final : public Compilable {
+ public:
+  // For a module that owns the store. Its functions must not change.
+  CodeStore(BytecodeModule& module, const LoadOptions& options);
+  CodeStore(const CodeStore&) = delete;
+  CodeStore& operator=(const CodeStore&) = delete;
+  ~CodeStore();
+
+  // The verified and decoded function, created on first use. Fails with the verifier's status and the note
+  // "at module.name+PC".
+  Result<const FunctionCode*> code(uint32_t function);
+  // code() of every function. The code of the stop word: it was set before the last one.
+  Result<> verify_all(const uint32_t* stop);
+
+  // Puts the function into the compile queue, with entries at the heads of loops or without.
+  void request(uint32_t function, bool for_loops) noexcept;
+  // Compiles the function now; called by the queue. Afterwards code() returns the compiled version, unless it
+  // was compiled for loops. At most once for each function and kind.
+  void compile(uint32_t function, bool for_loops) noexcept override;
+
+  // Null without a compile queue.
+  const Heat* heat(uint32_t function) const { return heat_ ? &heat_[function] : nullptr; }
+  const Sampling& sampling() const { return sampling_; }  // the compile queue's
+
+ private:
+  Result<std::unique_ptr<const FunctionCode>> decode(uint32_t function);
+  Result<CompiledFunction> run_compiler(const Compiler& compiler, const FunctionCode& code) const;
+
+  BytecodeModule& module_;
+  const bool fuse_;
+  const bool fast_math_;
+  const Compiler* const compiler_;
+  const std::weak_ptr<CompileQueue> queue_;
+  const Sampling sampling_;
+  const std::string cache_;
+  const Ref<Tracer> tracer_;
+  std::unique_ptr<Heat[]> heat_;  // by function; null without a compile queue
+  std::unique_ptr<std::atomic<const FunctionCode*>[]> code_;
+  std::mutex mutex_;
+  // Versions that code() does not return: the interpreted ones that frames may still use, and those for
+  // loops.
+  std::vector<std::unique_ptr<const FunctionCode>> other_code_;
+};
+
+}  // namespace halyard::vm
