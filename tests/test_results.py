@@ -317,6 +317,20 @@ class Lists(unittest.TestCase):
         self.assertEqual(sum(len(each["elements"]) for each in value["elements"]), 1048576)
         self.assertEqual(value["elements"][-1]["elements_left_out"], 1000)
 
+    def test_printed_up_to_a_number_of_bytes(self):
+        done = vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--function=tensors",
+                         "--input=10000x1xf32=1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.endswith("\n...\n\n"), done.stdout[-100:])
+        self.assertLess(len(done.stdout), 17 << 20)
+
+    def test_large_tensors_in_json_lists_are_read_as_far_as_they_are_shown(self):
+        done = vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--function=tensors",
+                         "--input=1000000x1xi8=1", "--json", "--output_max_element_count=2")
+        (value,) = json.loads(done.stdout)["results"]
+        self.assertEqual(value["elements"][-1], {"type": "hal.buffer_view", "element_type": "i8", "shape": [1000000, 1],
+                                                 "elements": [1, 1], "elements_left_out": 999998})
+
     def test_not_compared_and_not_written(self):
         for numbers in self.UNBOUNDED:
             done = self.nest(numbers, "--expected_output=1xf32=1")

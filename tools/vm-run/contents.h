@@ -19,8 +19,11 @@ struct Contents {
   std::string type_text() const;  // "2x2xf32"
 };
 
-// The contents of a buffer view.
+// The contents of a buffer view; or all but its bytes.
 Result<Contents> contents_of(halyard_object_t view);
+Result<Contents> type_and_shape_of(halyard_object_t view);
+// A view of its first elements, in one dimension. A failure: there are not as many.
+Result<Handle<halyard_object_t>> first_elements_of(halyard_object_t view, uint64_t count);
 
 // "2x2xf32=[1 2][3 4]": the text of a view, complete.
 Result<std::string> text_of(halyard_object_t view);

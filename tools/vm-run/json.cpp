@@ -30,28 +30,32 @@ Json element_of_text(std::string_view element) {
   return value.is_number() ? value : Json(element);
 }
 
+// Reads no more than it shows: a list may have one large tensor many times.
 Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
-  const Contents contents = TOOL_TRY(contents_of(view));
-  const uint64_t count = contents.element_count();
+  const Contents whole = TOOL_TRY(type_and_shape_of(view));
+  const uint64_t count = whole.element_count();
   const uint64_t shown = std::min(count, max_elements);
-  const std::string& type = contents.element_type;
+  const Handle<halyard_object_t> first = TOOL_TRY(first_elements_of(view, shown));
+  const std::string& type = whole.element_type;
   const bool is_number = std::ranges::find(kPrintedAsNumbers, type) != std::end(kPrintedAsNumbers);
   const bool has_text = type != "f32" && type != "f64";
-  const std::string text = has_text ? TOOL_TRY(text_of(view)) : "";
+  const std::string text = has_text ? TOOL_TRY(text_of(first.get())) : "";
+  const std::vector<uint8_t> bytes =
+      has_text ? std::vector<uint8_t>() : TOOL_TRY(contents_of(first.get())).bytes;
   const std::vector<std::string_view> texts = elements_of(text);
   Json elements = Json::array();
   for (uint64_t i = 0; i < shown; ++i) {
     if (type == "f32") {
-      elements.push_back(element_at<float>(contents.bytes, i));
+      elements.push_back(element_at<float>(bytes, i));
     } else if (type == "f64") {
-      elements.push_back(element_at<double>(contents.bytes, i));
+      elements.push_back(element_at<double>(bytes, i));
     } else {
       elements.push_back(is_number ? element_of_text(texts[i]) : Json(texts[i]));
     }
   }
   Json tensor = {{"type", "hal.buffer_view"},
                  {"element_type", type},
-                 {"shape", contents.shape},
+                 {"shape", whole.shape},
                  {"elements", std::move(elements)}};
   if (shown < count) tensor["elements_left_out"] = count - shown;
   return tensor;

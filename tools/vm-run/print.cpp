@@ -5,9 +5,11 @@ namespace halyard::tools {
 
 namespace {
 
-// A list may contain itself, even several times, so the depth and the number of printed lists are bounded.
+// A list may contain itself, even several times, and one tensor many times, so the depth, the number of
+// elements and the text of a printed list are bounded.
 constexpr int kDeepestList = 64;
 constexpr uint64_t kMostListElements = 1 << 16;
+constexpr size_t kMostListText = 16 << 20;  // bytes, after which no further element begins
 
 struct Bounds {
   uint64_t tensor_elements;
@@ -15,24 +17,28 @@ struct Bounds {
   int depth = 0;
 };
 
-Result<std::string> text_of(const halyard_value_t& value, Bounds& bounds);
+Result<> append(const halyard_value_t& value, Bounds& bounds, std::string& text);
 
-Result<std::string> object_text(halyard_object_t object, Bounds& bounds) {
+Result<> append_object(halyard_object_t object, Bounds& bounds, std::string& text) {
   const std::string_view type = halyard_object_type(object);
   if (type == "hal.buffer_view") {
-    char* text = nullptr;
-    TOOL_TRY(check(halyard_view_text(object, bounds.tensor_elements, &text)));
-    const Block<char> contents(text);
-    return fmt::format("{}\n{}\n", type, contents.get());
+    char* made = nullptr;
+    TOOL_TRY(check(halyard_view_text(object, bounds.tensor_elements, &made)));
+    const Block<char> contents(made);
+    text += fmt::format("{}\n{}\n", type, contents.get());
+    return {};
   }
+  text += fmt::format("{}\n", type);
   if (type == "vm.list") {
-    if (bounds.depth >= kDeepestList) return fmt::format("{}\n...\n", type);
+    if (bounds.depth >= kDeepestList) {
+      text += "...\n";
+      return {};
+    }
     size_t size = 0;
     TOOL_TRY(check(halyard_list_size(object, &size)));
-    std::string text = fmt::format("{}\n", type);
     ++bounds.depth;
     for (size_t i = 0; i < size; ++i) {
-      if (bounds.list_elements == 0) {
+      if (bounds.list_elements == 0 || text.size() >= kMostListText) {
         text += "...\n";
         break;
       }
@@ -40,12 +46,15 @@ Result<std::string> object_text(halyard_object_t object, Bounds& bounds) {
       halyard_value_t element = {};
       TOOL_TRY(check(halyard_list_get(object, i, &element)));
       const Handle<halyard_object_t> owned(element.kind == HALYARD_VALUE_OBJECT ? element.object : nullptr);
-      text += fmt::format("child_list[{}]: {}", i, TOOL_TRY(text_of(element, bounds)));
+      text += fmt::format("child_list[{}]: ", i);
+      TOOL_TRY(append(element, bounds, text));
     }
     --bounds.depth;
-    return text + "\n";
+    text += "\n";
+    return {};
   }
-  return fmt::format("{}\n(no printer)\n", type);
+  text += "(no printer)\n";
+  return {};
 }
 
 // Like %g in C.
@@ -55,7 +64,8 @@ std::string number_text(double number) {
   return text;
 }
 
-Result<std::string> text_of(const halyard_value_t& value, Bounds& bounds) {
+// Of a value that is no object.
+std::string number_text(const halyard_value_t& value) {
   switch (value.kind) {
     case HALYARD_VALUE_I8:
       return fmt::format("i8={}\n", value.i32);
@@ -69,18 +79,24 @@ Result<std::string> text_of(const halyard_value_t& value, Bounds& bounds) {
       return fmt::format("f32={}\n", number_text(static_cast<double>(value.f32)));
     case HALYARD_VALUE_F64:
       return fmt::format("f64={}\n", number_text(value.f64));
-    case HALYARD_VALUE_OBJECT:
-      return object_text(value.object, bounds);
     default:
       return "(null)\n";
   }
+}
+
+Result<> append(const halyard_value_t& value, Bounds& bounds, std::string& text) {
+  if (value.kind == HALYARD_VALUE_OBJECT) return append_object(value.object, bounds, text);
+  text += number_text(value);
+  return {};
 }
 
 }  // namespace
 
 Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elements) {
   Bounds bounds{.tensor_elements = max_elements};
-  return text_of(value, bounds);
+  std::string text;
+  TOOL_TRY(append(value, bounds, text));
+  return text;
 }
 
 }  // namespace halyard::tools
