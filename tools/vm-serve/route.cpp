@@ -60,7 +60,57 @@ std::optional<Target> parts_of(std::string_view target) {
   return parts;
 }
 
-Route not_found() { return {.status = 404}; }
+enum class Method : uint8_t { reads, posts };
+
+// Each endpoint by its path; {model} and {version} stand for one segment that is not empty.
+struct Pattern {
+  std::string_view path;
+  Endpoint endpoint;
+  Method method = Method::reads;
+};
+constexpr Pattern kPatterns[] = {
+    {"", Endpoint::page},
+    {"metrics", Endpoint::metrics},
+    {"v2", Endpoint::server_metadata},
+    {"v2/health/live", Endpoint::live},
+    {"v2/health/ready", Endpoint::ready},
+    {"v2/models", Endpoint::models},
+    {"v2/models/{model}", Endpoint::model_metadata},
+    {"v2/models/{model}/ready", Endpoint::model_ready},
+    {"v2/models/{model}/infer", Endpoint::infer, Method::posts},
+    {"v2/models/{model}/versions/{version}", Endpoint::model_metadata},
+    {"v2/models/{model}/versions/{version}/ready", Endpoint::model_ready},
+    {"v2/models/{model}/versions/{version}/infer", Endpoint::infer, Method::posts},
+};
+
+// The segment of a path that begins at `at`; moves `at` behind it. Nothing at the end.
+std::optional<std::string_view> next_segment(std::string_view path, size_t& at) {
+  if (at >= path.size()) return std::nullopt;
+  const size_t end = std::min(path.find('/', at), path.size());
+  const std::string_view segment = path.substr(at, end - at);
+  at = end + 1;
+  return segment;
+}
+
+// Whether the pattern describes the path; then the route has its model and version.
+bool matches(const Pattern& pattern, const std::vector<std::string>& segments, Route& route) {
+  route.model.clear();
+  route.version.clear();
+  size_t at = 0;
+  for (const std::string& segment : segments) {
+    const std::optional<std::string_view> expected = next_segment(pattern.path, at);
+    if (!expected) return false;
+    if (*expected == "{model}") {
+      route.model = segment;
+    } else if (*expected == "{version}") {
+      route.version = segment;
+    } else if (*expected != segment) {
+      return false;
+    }
+    if (expected->starts_with('{') && segment.empty()) return false;
+  }
+  return !next_segment(pattern.path, at);
+}
 
 }  // namespace
 
@@ -71,62 +121,28 @@ Route route_of(std::string_view method, std::string_view target) {
   path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
 
-  constexpr size_t kMostParts = 8;
-  std::vector<std::string> parts;
-  parts.reserve(kMostParts);
+  constexpr size_t kMostSegments = 8;
+  std::vector<std::string> segments;
+  segments.reserve(kMostSegments);
   while (!path.empty()) {
     const size_t end = std::min(path.find('/'), path.size());
-    auto part = decoded(path.substr(0, end));
-    if (!part) return {.status = 400};
-    if (parts.size() == kMostParts) return not_found();
-    parts.push_back(std::move(*part));
+    auto segment = decoded(path.substr(0, end));
+    if (!segment) return {.status = 400};
+    if (segments.size() == kMostSegments) return {.status = 404};
+    segments.push_back(std::move(*segment));
     path.remove_prefix(std::min(end + 1, path.size()));
   }
 
   Route route;
+  const auto* const pattern =
+      std::ranges::find_if(kPatterns, [&](const Pattern& each) { return matches(each, segments, route); });
+  if (pattern == std::end(kPatterns)) return {.status = 404};
   route.authority = target_parts->authority;
-  bool is_infer = false;
-  const auto is = [&](size_t index, std::string_view text) {
-    return index < parts.size() && parts[index] == text;
-  };
-  if (parts.empty()) {
-    route.endpoint = Endpoint::page;
-  } else if (parts.size() == 1 && is(0, "metrics")) {
-    route.endpoint = Endpoint::metrics;
-  } else if (!is(0, "v2")) {
-    return not_found();
-  } else if (parts.size() == 1) {
-    route.endpoint = Endpoint::server_metadata;
-  } else if (parts.size() == 3 && is(1, "health") && is(2, "live")) {
-    route.endpoint = Endpoint::live;
-  } else if (parts.size() == 3 && is(1, "health") && is(2, "ready")) {
-    route.endpoint = Endpoint::ready;
-  } else if (!is(1, "models")) {
-    return not_found();
-  } else if (parts.size() == 2) {
-    route.endpoint = Endpoint::models;
-  } else {
-    route.model = parts[2];
-    size_t next = 3;
-    if (is(3, "versions") && parts.size() > 4) {
-      route.version = parts[4];
-      next = 5;
-    }
-    if (route.model.empty() || (next == 5 && route.version.empty())) return not_found();
-    if (parts.size() == next) {
-      route.endpoint = Endpoint::model_metadata;
-    } else if (parts.size() == next + 1 && is(next, "ready")) {
-      route.endpoint = Endpoint::model_ready;
-    } else if (parts.size() == next + 1 && is(next, "infer")) {
-      route.endpoint = Endpoint::infer;
-      is_infer = true;
-    } else {
-      return not_found();
-    }
-  }
-  route.allow = is_infer ? "POST" : kReading;
+  route.endpoint = pattern->endpoint;
+  const bool posts = pattern->method == Method::posts;
+  route.allow = posts ? "POST" : kReading;
   route.is_head = method == "HEAD";
-  const bool is_allowed = is_infer ? method == "POST" : method == "GET" || method == "HEAD";
+  const bool is_allowed = posts ? method == "POST" : method == "GET" || method == "HEAD";
   if (!is_allowed) route.status = 405;
   return route;
 }
