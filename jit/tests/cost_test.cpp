@@ -90,6 +90,34 @@ std::string long_loop(int elements) {
          "  vm.cond_br %i23, ^bb1, ^bb2\n^bb2:";
 }
 
+// A loop whose accesses are all at different indices, so that none of their checks stands for another's.
+std::string loop_of_different_indices(int elements) {
+  std::string text = "^bb1:\n  %i24:25 = vm.add.i64 %i20:21, %i6:7\n";
+  for (int i = 0; i < elements; ++i)
+    text +=
+        "  %i22 = vm.buffer.load.i32 %r0, %i24:25\n  vm.buffer.store.i32 %i22, %r1, %i24:25\n"
+        "  %i24:25 = vm.add.i64 %i24:25, %i8:9\n";
+  return text +
+         "  %i20:21 = vm.add.i64 %i20:21, %i8:9\n  %i23 = vm.cmp.lt.i64.s %i20:21, %i10:11\n"
+         "  vm.cond_br %i23, ^bb1, ^bb2\n^bb2:";
+}
+
+// A loop that counts in many registers, all of which each place that leaves compiled code writes.
+std::string loop_of_counters(int counters) {
+  std::string text = "^bb1:\n";
+  for (int i = 0; i < counters; ++i)
+    text += fmt::format("  %i{}:{} = vm.const.i64 {}\n", 30 + 2 * i, 31 + 2 * i, 5 * i);
+  text += "  vm.br ^bb2\n^bb2:\n";
+  for (int i = 0; i < counters; ++i)
+    text += fmt::format(
+        "  %i22 = vm.buffer.load.i32 %r0, %i{0}:{1}\n  vm.buffer.store.i32 %i22, %r1, %i{0}:{1}\n"
+        "  %i{0}:{1} = vm.add.i64 %i{0}:{1}, %i8:9\n",
+        30 + 2 * i, 31 + 2 * i);
+  return text +
+         "  %i20:21 = vm.add.i64 %i20:21, %i8:9\n  %i23 = vm.cmp.lt.i64.s %i20:21, %i10:11\n"
+         "  vm.cond_br %i23, ^bb2, ^bb3\n^bb3:";
+}
+
 std::string no_loop(int additions) {
   std::string text = "^bb1:\n";
   for (int i = 0; i < additions; ++i)
@@ -140,6 +168,16 @@ TEST(CompiledCost, LoopsThatShareABranchUpwardsAreAllCounted) {
 TEST(CompiledCost, ALongLoop) {
   expect_compiled(module_of(function("f", long_loop(150))));
   expect_refused(module_of(function("f", long_loop(600))), " instructions that are compiled, 1 loops");
+}
+
+TEST(CompiledCost, ALoopWithManyExits) {
+  expect_compiled(module_of(function("f", loop_of_different_indices(100))));
+  expect_refused(module_of(function("f", loop_of_different_indices(160))), "can be left in 3");
+}
+
+TEST(CompiledCost, ManyRegistersThatLiveAtManyExits) {
+  expect_compiled(module_of(function("f", loop_of_counters(40))));
+  expect_refused(module_of(function("f", loop_of_counters(100))), "at most 16384 are compiled");
 }
 
 TEST(CompiledCost, ManyInstructionsWithoutALoop) {

@@ -110,7 +110,7 @@ llvm::Expected<Image> Engine::Parts::make_image(llvm::Module& module) {
 #ifdef HALYARD_JIT_VERIFY
   if (llvm::verifyModule(module, &llvm::errs())) std::abort();
 #endif
-  pipeline->run(module);
+  if (llvm::Error error = pipeline->run(module)) return error;
 #ifdef HALYARD_JIT_VERIFY
   if (llvm::verifyModule(module, &llvm::errs())) std::abort();
 #endif
@@ -142,7 +142,10 @@ bool Engine::explain(const halyard_jit_function_t& function, const halyard_jit_e
   llvm::LLVMContext context;
   llvm::Module module(function.name, context);
   parts->translate_into(function, module);
-  parts->pipeline->run(module);
+  if (llvm::Error error = parts->pipeline->run(module)) {
+    reason = text_of(std::move(error));
+    return false;
+  }
   std::string representation;
   llvm::raw_string_ostream(representation) << module;
   auto assembly = generate_object(module, *parts->machine, llvm::CodeGenFileType::AssemblyFile);

@@ -1,6 +1,9 @@
 // Which passes run in which order.
 #include "codegen/pipeline.h"
 
+#include <llvm/ADT/SmallPtrSet.h>
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Support/Error.h>
 #include <llvm/Transforms/InstCombine/InstCombine.h>
 #include <llvm/Transforms/Scalar/ADCE.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
@@ -37,21 +40,37 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   }
 };
 
+// With N exits of different counts the pass below takes time with the cube of N.
+constexpr size_t kMostCountedExits = 16;
+
+bool has_many_exits(const llvm::Loop& loop) {
+  llvm::SmallVector<llvm::BasicBlock*, 2 * kMostCountedExits> exits;
+  loop.getExitingBlocks(exits);
+  return exits.size() > kMostCountedExits;
+}
+
 // Simplifies what loops count. The copies of loops with all of their checks stay as they are: they seldom
-// run, and have most of the conditions that this pass looks at.
+// run, and have most of the conditions that this pass looks at. So do loops with many checks that could not
+// be made before them.
 struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
-    if (is_left_as_it_is(loop)) return llvm::PreservedAnalyses::all();
+    if (is_left_as_it_is(loop) || has_many_exits(loop)) return llvm::PreservedAnalyses::all();
     return llvm::IndVarSimplifyPass().run(loop, analyses, results, updater);
   }
 };
 
-llvm::FunctionPassManager all_passes() {
+// After these, a check that is made twice stands there once.
+llvm::FunctionPassManager first_passes() {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::PromotePass());
   passes.addPass(llvm::EarlyCSEPass());
   passes.addPass(llvm::ADCEPass());
+  return passes;
+}
+
+llvm::FunctionPassManager other_passes() {
+  llvm::FunctionPassManager passes;
   // Without tricks that join checks: one branch stays one check.
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
@@ -98,9 +117,57 @@ llvm::FunctionPassManager all_passes() {
   return passes;
 }
 
+// Each exit of compiled code writes the registers that live there, so a function can become far larger than
+// its bytecode. Kernels of compiled programs have at most 10000 instructions here and 241 branches.
+constexpr size_t kMostInstructions = 16384;
+constexpr size_t kMostLoopExits = 256;
+
+template <typename... Arguments>
+llvm::Error takes_too_long(const char* format, Arguments... arguments) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), format, arguments...);
+}
+
+llvm::Error check_size(const llvm::Function& function) {
+  const size_t count = function.getInstructionCount();
+  if (count <= kMostInstructions) return llvm::Error::success();
+  return takes_too_long(
+      "it would take too long to compile: it becomes %zu instructions, most of them where compiled code can "
+      "be "
+      "left; at most %zu are compiled",
+      count, kMostInstructions);
+}
+
+// A check that is made several times counts once: a later pass leaves one.
+size_t count_exits(const llvm::Loop& loop) {
+  llvm::SmallVector<llvm::BasicBlock*, kMostLoopExits> blocks;
+  loop.getExitingBlocks(blocks);
+  llvm::SmallPtrSet<const llvm::Value*, 32> conditions;
+  size_t others = 0;
+  for (const llvm::BasicBlock* block : blocks) {
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    if (branch && branch->isConditional())
+      conditions.insert(branch->getCondition());
+    else
+      ++others;
+  }
+  return conditions.size() + others;
+}
+
+llvm::Error check_exits(const llvm::LoopInfo& loops) {
+  for (const llvm::Loop* loop : loops.getLoopsInPreorder())
+    if (const size_t count = count_exits(*loop); count > kMostLoopExits)
+      return takes_too_long(
+          "it would take too long to compile: a loop can be left in %zu ways, as by checks of bounds; at "
+          "most "
+          "%zu are compiled",
+          count, kMostLoopExits);
+  return llvm::Error::success();
+}
+
 }  // namespace
 
-Pipeline::Pipeline(llvm::TargetMachine& machine) : builder_(&machine), passes_(all_passes()) {
+Pipeline::Pipeline(llvm::TargetMachine& machine)
+    : builder_(&machine), first_passes_(first_passes()), other_passes_(other_passes()) {
   builder_.registerModuleAnalyses(modules_);
   builder_.registerCGSCCAnalyses(groups_);
   builder_.registerFunctionAnalyses(functions_);
@@ -108,13 +175,24 @@ Pipeline::Pipeline(llvm::TargetMachine& machine) : builder_(&machine), passes_(a
   builder_.crossRegisterProxies(loops_, functions_, groups_, modules_);
 }
 
-void Pipeline::run(llvm::Module& module) {
-  for (llvm::Function& function : module)
-    if (!function.isDeclaration()) passes_.run(function, functions_);
+llvm::Error Pipeline::run(llvm::Module& module) {
+  llvm::Error result = run_passes(module);
   loops_.clear();
   functions_.clear();
   groups_.clear();
   modules_.clear();
+  return result;
+}
+
+llvm::Error Pipeline::run_passes(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    if (llvm::Error error = check_size(function)) return error;
+    first_passes_.run(function, functions_);
+    if (llvm::Error error = check_exits(functions_.getResult<llvm::LoopAnalysis>(function))) return error;
+    other_passes_.run(function, functions_);
+  }
+  return llvm::Error::success();
 }
 
 }  // namespace halyard::jit

@@ -11,15 +11,20 @@ namespace halyard::jit {
 class Pipeline {
  public:
   explicit Pipeline(llvm::TargetMachine& machine);
-  void run(llvm::Module& module);
+  // An error: a function is refused because the passes and what follows would take too long; the message
+  // says why.
+  llvm::Error run(llvm::Module& module);
 
  private:
+  llvm::Error run_passes(llvm::Module& module);
+
   llvm::LoopAnalysisManager loops_;
   llvm::FunctionAnalysisManager functions_;
   llvm::CGSCCAnalysisManager groups_;
   llvm::ModuleAnalysisManager modules_;
   llvm::PassBuilder builder_;
-  llvm::FunctionPassManager passes_;
+  llvm::FunctionPassManager first_passes_;
+  llvm::FunctionPassManager other_passes_;
 };
 
 }  // namespace halyard::jit

@@ -18,7 +18,7 @@ using vm::Word;
 // Weights in the estimate. Passes over a loop look at the whole function again for each loop that they
 // change, and analyses of a loop compare its instructions by pairs. Calls to itself write each register
 // twice.
-constexpr uint64_t kPerPair = 1;
+constexpr uint64_t kPerPair = 2;
 constexpr uint64_t kPerPairInLoops = 16;
 constexpr uint64_t kPerPairOfLoops = 8;  // and instruction
 constexpr uint64_t kPerWrittenRegister = 2048;

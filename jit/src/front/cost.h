@@ -15,7 +15,7 @@ struct Cost {
   size_t instructions = 0;  // that are compiled
   size_t loops = 0;
   size_t own_calls = 0;  // calls of the function to itself that may be compiled
-  // Above kMostCost a function takes longer than half a second on a processor of 2023 (docs/jit.md).
+  // Above kMostCost a function takes longer than about half a second (docs/jit.md).
   uint64_t total = 0;
 };
 
