@@ -259,9 +259,9 @@ Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, c
   return of(flags, program, flags[flag::parameters], limit);
 }
 
-Result<std::unique_ptr<ContextOptions>> ContextOptions::of(
-    const Flags& flags, const Program& program, const std::vector<std::string>& parameter_files,
-    std::chrono::nanoseconds limit) {
+Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program,
+                                                           const std::vector<std::string>& parameter_files,
+                                                           std::chrono::nanoseconds limit) {
   auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
   for (const auto& device : program.devices) made->devices_.push_back(device.get());
   for (const std::string& parameters : parameter_files) {

@@ -98,8 +98,8 @@ class ContextOptions {
   // With these parameters, in the form of --parameters, instead of those of the flags, and with this limit of
   // the time of each call, initializers included (0: none), instead of --timeout.
   static Result<std::unique_ptr<ContextOptions>> of(const Flags& flags, const Program& program,
-                                                          const std::vector<std::string>& parameters,
-                                                          std::chrono::nanoseconds limit);
+                                                    const std::vector<std::string>& parameters,
+                                                    std::chrono::nanoseconds limit);
   void separate_calls() { options_.flags |= HALYARD_CONTEXT_SEPARATE_CALLS; }
   Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
                   halyard_context_t* out, ExpectationSink expectations = {}) const;

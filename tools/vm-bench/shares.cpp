@@ -54,7 +54,7 @@ Result<Shares> measure_shares(Bench& bench, const Measured& function) {
   TOOL_TRY(call_for_a_while(*caller, bench));
   const double nanoseconds = seconds_between(begin, Clock::now()) * 1e9;
   const halyard_trace_totals_t after = TOOL_TRY(totals_of(traced));
-  const auto percent = [&](uint64_t halyard_trace_totals_t::*part) {
+  const auto percent = [&](uint64_t halyard_trace_totals_t::* part) {
     return 100 * static_cast<double>(after.*part - before.*part) / nanoseconds;
   };
   return Shares{percent(&halyard_trace_totals_t::machine_ns), percent(&halyard_trace_totals_t::import_ns),

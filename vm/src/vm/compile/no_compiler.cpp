@@ -6,9 +6,10 @@ namespace halyard::vm {
 namespace {
 
 std::unexpected<Status> no_compiler() {
-  return fail(Code::NOT_FOUND,
-              "there is no compiler: this Halyard is part of a static program and loads no libraries; use one "
-              "that was built without HALYARD_STATIC");
+  return fail(
+      Code::NOT_FOUND,
+      "there is no compiler: this Halyard is part of a static program and loads no libraries; use one "
+      "that was built without HALYARD_STATIC");
 }
 
 }  // namespace

@@ -69,8 +69,7 @@ constexpr ElementType element_type() {
 
 // A C++ type of elements: bool, integers, float, double, std::complex of those.
 template <typename T>
-concept Element = detail::element_type<T>()
-!= ElementType::none;
+concept Element = detail::element_type<T>() != ElementType::none;
 template <Element T>
 inline constexpr ElementType element_type_of = detail::element_type<T>();
 
@@ -168,7 +167,7 @@ class Tensor : public Object {
   // else a copy. `owner` is held until nothing uses the bytes any longer, and let go on whichever thread that
   // happens. `flags` is HALYARD_IMPORT_*; *is_copy may be null.
   template <typename T>
-  requires Element<std::remove_const_t<T>>
+    requires Element<std::remove_const_t<T>>
   static Result<Tensor> import(const Device& device, Shape shape, std::span<T> elements,
                                std::shared_ptr<const void> owner, uint32_t flags = 0,
                                bool* is_copy = nullptr) {
@@ -273,8 +272,8 @@ class Tensor : public Object {
 
   // The elements in place (halyard_view_map): `const T` to read, T to write as well.
   template <typename T>
-  requires Element<std::remove_const_t<T>> Result<Mapping<T>> map()
-  const {
+    requires Element<std::remove_const_t<T>>
+  Result<Mapping<T>> map() const {
     uint64_t bytes = 0;
     if (halyard_status_t status = check_type<std::remove_const_t<T>>(&bytes))
       return detail::fail<Mapping<T>>(Error::adopt(status));
