@@ -93,9 +93,29 @@ static PyObject* error_trace(PyObject* exception, void* unused) {
   return found || PyErr_Occurred() ? found : PyList_New(0);
 }
 
+// Into the instance's dict, from where `message` and `trace` take it. Takes the value over.
+static int set_field(PyObject* exception, const char* name, PyObject* value) {
+  PyObject* dict = value ? PyObject_GenericGetDict(exception, NULL) : NULL;
+  const int result = dict ? PyDict_SetItemString(dict, name, value) : -1;
+  Py_XDECREF(dict);
+  Py_XDECREF(value);
+  return result;
+}
+
+// For pickle and copy, which set what the dict had.
+static int set_error_field(PyObject* exception, PyObject* value, void* name) {
+  if (!value) {
+    PyErr_Format(PyExc_AttributeError, "'%s' of a failure cannot be deleted", (const char*)name);
+    return -1;
+  }
+  Py_INCREF(value);
+  return set_field(exception, name, value);
+}
+
 static PyGetSetDef error_fields[] = {
-    {"message", error_message, NULL, "What was expected and found.", NULL},
-    {"trace", error_trace, NULL, "Where it passed, the program's own stack included: a list of str.", NULL}};
+    {"message", error_message, set_error_field, "What was expected and found.", (void*)"message"},
+    {"trace", error_trace, set_error_field,
+     "Where it passed, the program's own stack included: a list of str.", (void*)"trace"}};
 
 static int set_attribute(PyObject* object, const char* name, PyObject* value) {  // takes the value over
   const int result = value ? PyObject_SetAttrString(object, name, value) : -1;
@@ -131,15 +151,6 @@ int add_errors(PyObject* module, module_state* state) {
     if (PyModule_AddObjectRef(module, kClasses[code].name, state->errors[code]) < 0) return -1;
   }
   return 0;
-}
-
-// Into the instance's dict, from where `message` and `trace` take it. Takes the value over.
-static int set_field(PyObject* exception, const char* name, PyObject* value) {
-  PyObject* dict = value ? PyObject_GenericGetDict(exception, NULL) : NULL;
-  const int result = dict ? PyDict_SetItemString(dict, name, value) : -1;
-  Py_XDECREF(dict);
-  Py_XDECREF(value);
-  return result;
 }
 
 static int set_text(PyObject* object, const char* name, const char* text, Py_ssize_t size) {

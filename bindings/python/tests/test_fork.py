@@ -35,12 +35,19 @@ def limited(_):
 def own(_):
     return answer(load(), timeout=60)
 
+def raising(_):
+    load().mul([2.0], [3.0])
+
 if __name__ == "__main__":
     multiprocessing.set_start_method(METHOD)
     print(answer(model), answer(model, timeout=60))
     with multiprocessing.Pool(2) as pool:
         for work in (inherited, limited, own) if METHOD == "fork" else (own,):
             print(work.__name__, *pool.map(work, range(4)))
+        try:
+            pool.map_async(raising, range(2)).get(timeout=60)
+        except halyard.Error as error:
+            print("raised", error.name)
     if METHOD == "fork":
         child = os.fork()
         if child == 0:
@@ -70,6 +77,7 @@ def test_fork(tmp_path, example, device, answer):
         "inherited " + " ".join([answer] * 4),
         "limited " + " ".join([REFUSED] * 4),  # nothing measures the time in the child
         "own " + four,
+        "raised INVALID_ARGUMENT",
         "released 0",
         "6.0 6.0"]
 
@@ -77,4 +85,4 @@ def test_fork(tmp_path, example, device, answer):
 @pytest.mark.parametrize("method", [name for name in multiprocessing.get_all_start_methods() if name != "fork"])
 @pytest.mark.parametrize("device", ["local-sync", "local-task"])
 def test_other_start_methods(tmp_path, example, device, method):
-    assert run(tmp_path, example, device, method) == ["6.0 6.0", "own " + " ".join(["6.0"] * 4), "6.0 6.0"]
+    assert run(tmp_path, example, device, method) == ["6.0 6.0", "own " + " ".join(["6.0"] * 4), "raised INVALID_ARGUMENT", "6.0 6.0"]

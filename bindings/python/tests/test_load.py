@@ -1,7 +1,9 @@
 """Loading programs, and the errors of what cannot be loaded."""
 
+import copy
 import gc
 import pathlib
+import pickle
 import traceback
 
 import pytest
@@ -142,3 +144,17 @@ vm.func @f(%i0: i32) -> (i32) {
 }
 """)
     assert halyard.load([first, second]).f(21) == 42
+
+
+@pytest.mark.parametrize("again", [lambda error: pickle.loads(pickle.dumps(error)), copy.copy, copy.deepcopy])
+def test_failures_can_be_copied(again):
+    with pytest.raises(halyard.NotFoundError) as caught:
+        halyard.load("/nonexistent/model.vmfb")
+    error = again(caught.value)
+    assert type(error) is halyard.NotFoundError
+    assert (str(error), error.code, error.name, error.message, error.trace) == (
+        str(caught.value), caught.value.code, "NOT_FOUND", caught.value.message, caught.value.trace)
+    made = again(halyard.NotFoundError("no such key"))
+    assert (made.message, made.trace, made.name) == ("no such key", [], "NOT_FOUND")
+    with pytest.raises(AttributeError):
+        del error.message
