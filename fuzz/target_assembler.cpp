@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Ref<Bytes> file = Bytes::borrow(*assembled, {});
   const Result<Archive> archive = open_archive(file);
   if (!archive) fuzz::finding(archive.error().text());
-  const Result<Ref<BytecodeModule>> module = BytecodeModule::load(file, test::known_types());
+  const Result<Ref<LoadedModule>> module = LoadedModule::load(file, test::known_types());
   if (!module) return 0;
   for (uint32_t i = 0; i < (*module)->functions().size(); ++i) (void)(*module)->code(i);
   const Result<std::string> printed = disassemble(file, {});
