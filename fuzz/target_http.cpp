@@ -9,6 +9,7 @@
 #include <boost/asio/io_context.hpp>
 #include <cctype>
 #include <charconv>
+#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -225,9 +226,14 @@ std::vector<std::string> split(std::string_view text) {
     made.push_back(head + (is_head || is_metrics ? "" : "\n" + std::string(body)));
     if (!is_head) text.remove_prefix(body.size());
   }
-  // Of a header that is malformed the parser may say so before the client is gone, or not.
-  if (!made.empty() && made.back().contains("the header is no HTTP/1.1")) made.pop_back();
+  // Of a header that is malformed the parser may say so before the client is gone, or not. Other answers may
+  // quote these words from the request, but do not begin with them.
+  if (!made.empty() && made.back().contains("\n{\"error\":\"the header is no HTTP/1.1")) made.pop_back();
   return made;
+}
+
+void print(const char* how, const std::vector<std::string>& answers) {
+  for (const std::string& answer : answers) std::fprintf(stderr, "%s: %s\n", how, answer.c_str());
 }
 
 }  // namespace
@@ -242,6 +248,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (size_t i = 0; i + 1 < whole.size(); ++i)
     if (whole[i].contains("Connection: close")) halyard::fuzz::finding("an answer behind the last one");
   const auto pieces = split(answers(host, stream, 1 + data[0] % 64));
-  if (pieces != whole) halyard::fuzz::finding("other answers to the same bytes in other pieces");
-  return 0;
+  if (pieces == whole) return 0;
+  print("whole", whole);
+  print("in pieces", pieces);
+  halyard::fuzz::finding("other answers to the same bytes in other pieces");
 }
