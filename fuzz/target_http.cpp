@@ -197,9 +197,15 @@ size_t most_requests(std::string_view stream) {
   return count;
 }
 
-// Each answer without its date; interim ones are left out.
-std::vector<std::string> split(std::string_view text) {
-  std::vector<std::string> made;
+struct Answer {
+  std::string head;  // without its date
+  std::string body;
+  bool operator==(const Answer&) const = default;
+};
+
+// Interim answers are left out.
+std::vector<Answer> split(std::string_view text) {
+  std::vector<Answer> made;
   constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
   while (!text.empty()) {
     if (text.starts_with(kInterim)) {
@@ -213,27 +219,31 @@ std::vector<std::string> split(std::string_view text) {
     const size_t digits = length + sizeof("\r\nContent-Length: ") - 1;
     const auto size = number(text.substr(digits, text.find("\r\n", digits) - digits), 10);
     if (!size) halyard::fuzz::finding("an answer without a length");
-    std::string head(text.substr(0, end));
-    const size_t date = head.find("\r\nDate: ");
-    if (date != std::string::npos) head.erase(date, head.find("\r\n", date + 2) - date);
+    Answer answer{.head = std::string(text.substr(0, end)), .body = {}};
+    const size_t date = answer.head.find("\r\nDate: ");
+    if (date != std::string::npos) answer.head.erase(date, answer.head.find("\r\n", date + 2) - date);
     text.remove_prefix(end + 4);
     // An answer to HEAD has a length, and nothing behind it.
     const std::string_view body = text.substr(0, std::min(*size, text.size()));
-    const bool is_head = body.empty() || text.starts_with("HTTP/1.1 ");
+    const bool is_head = text.starts_with("HTTP/1.1 ");
     // Numbers of /metrics change with every request.
-    const bool is_metrics = head.contains("text/plain; version");
-    if (is_metrics) head = "metrics";
-    made.push_back(head + (is_head || is_metrics ? "" : "\n" + std::string(body)));
+    if (answer.head.contains("text/plain; version")) {
+      answer.head = "metrics";
+    } else if (!is_head) {
+      answer.body = body;
+    }
     if (!is_head) text.remove_prefix(body.size());
+    made.push_back(std::move(answer));
   }
-  // Of a header that is malformed the parser may say so before the client is gone, or not. Other answers may
-  // quote these words from the request, but do not begin with them.
-  if (!made.empty() && made.back().contains("\n{\"error\":\"the header is no HTTP/1.1")) made.pop_back();
+  // Of a header that is malformed the parser may say so before the client is gone, or not.
+  if (!made.empty() && made.back().body.starts_with("{\"error\":\"the header is no HTTP/1.1"))
+    made.pop_back();
   return made;
 }
 
-void print(const char* how, const std::vector<std::string>& answers) {
-  for (const std::string& answer : answers) std::fprintf(stderr, "%s: %s\n", how, answer.c_str());
+void print(const char* how, const std::vector<Answer>& answers) {
+  for (const Answer& answer : answers)
+    std::fprintf(stderr, "%s: %s\n%s\n", how, answer.head.c_str(), answer.body.c_str());
 }
 
 }  // namespace
@@ -246,7 +256,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (whole.size() > most_requests(stream))
     halyard::fuzz::finding("more answers than requests: a body was read as a request");
   for (size_t i = 0; i + 1 < whole.size(); ++i)
-    if (whole[i].contains("Connection: close")) halyard::fuzz::finding("an answer behind the last one");
+    if (whole[i].head.contains("\r\nConnection: close"))
+      halyard::fuzz::finding("an answer behind the last one");
   const auto pieces = split(answers(host, stream, 1 + data[0] % 64));
   if (pieces == whole) return 0;
   print("whole", whole);

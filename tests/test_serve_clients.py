@@ -149,6 +149,22 @@ class Compressed(Folder):
             self.assertTrue(answer.startswith(b"HTTP/1.1 501") and b"gzip, chunked" in answer and b"Connection: close" in answer, answer)
             self.assertEqual(server.metric(MEMORY), 0)
 
+    def test_the_answer_does_not_depend_on_the_pieces(self):
+        """A body that becomes too large before a byte that is malformed is too large, however its bytes arrive."""
+        packer = zlib.compressobj()
+        head = packer.compress(bytes(3000)) + packer.flush(zlib.Z_FULL_FLUSH)
+        with start(f"--model=mul={MUL}", "--max_body=2KiB") as server:
+            for data, status in ((head + b"\xff" * 8, b"413"), (zlib.compress(bytes(1000))[:-5] + b"\xff" * 8, b"400")):
+                answers = set()
+                for piece in (1, 3, len(data)):
+                    chunks = b"".join(b"%x\r\n%s\r\n" % (len(data[i:i + piece]), data[i:i + piece]) for i in range(0, len(data), piece))
+                    answers.add(raw(server, hostile.HEAD + b"Content-Encoding: deflate\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks
+                                    + b"0\r\n\r\n").split(b"\r\n\r\n")[1])
+                    self.assertEqual(len(answers), 1, answers)
+                answer = raw(server, hostile.HEAD + b"Content-Encoding: deflate\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 " + status), answer)
+                self.assertEqual({answer.split(b"\r\n\r\n")[1]}, answers)
+
     def test_decompression_bombs(self):
         bomb = gzip.compress(b" " * (300 << 20), 9)
         self.assertLess(len(bomb), 1 << 20)

@@ -49,13 +49,10 @@ void Body::skip_buffered(size_t size) {
 Task<size_t> Body::read_some(char* target, size_t size) {
   if (!decoder_) co_return co_await read_sent(target, size);
   std::span<char> room(target, size);
+  Decoder::State state = Decoder::State::more;
   while (room.size() == size && !error_) {
-    const Decoder::State state = decoder_->step(coded_, room);
-    if (state == Decoder::State::malformed) {
-      is_malformed_ = true;
-      co_return 0;
-    }
-    if (room.size() < size) break;
+    state = decoder_->step(coded_, room);
+    if (state == Decoder::State::malformed || room.size() < size) break;
     if (is_at_end()) {
       is_malformed_ = state != Decoder::State::at_end;
       co_return 0;
@@ -65,11 +62,10 @@ Task<size_t> Body::read_some(char* target, size_t size) {
   }
   const size_t made = size - room.size();
   decoded_ += made;
-  if (decoded_ > most_) {
-    is_decoded_too_large_ = true;
-    co_return 0;
-  }
-  co_return made;
+  // Bytes before a malformed one count, so that the answer does not depend on how the body arrived.
+  is_decoded_too_large_ = decoded_ > most_;
+  is_malformed_ |= !is_decoded_too_large_ && state == Decoder::State::malformed;
+  co_return is_decoded_too_large_ || is_malformed_ ? 0 : made;
 }
 
 // Bytes as they are sent.
