@@ -2,7 +2,7 @@
 
 Checks and makes a release of this tree, as it is committed: `./dev release`.
 
-Checked: nothing is uncommitted; CHANGELOG.md has a heading for the version in CMakeLists.txt, with a date; the public
+Checked: nothing is uncommitted; CHANGELOG.md has a heading for the version in halyard.h, with a date; the public
 headers keep what tests/abi/baseline.xml holds; every test passes, those of the packages among them. Made, in FOLDER
 (build/release-VERSION unless said otherwise): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and
 the checksums of all. Every date in them is the last commit's.
@@ -39,10 +39,10 @@ def check(number: str) -> None:
         sys.exit(f"release: there are uncommitted changes; commit them, or remove them:\n{changed}")
     changes = (SOURCE / "CHANGELOG.md").read_text()
     if not re.search(rf"^## {re.escape(number)} \(\d{{4}}-\d\d-\d\d\)$", changes, re.MULTILINE):
-        sys.exit(f"release: CHANGELOG.md has no heading '## {number} (YYYY-MM-DD)'; expected one for the version in CMakeLists.txt")
+        sys.exit(f"release: CHANGELOG.md has no heading '## {number} (YYYY-MM-DD)'; expected one for the version in halyard.h")
     tags = run("git", "tag", "--list", f"v{number}").split()
     if tags and run("git", "rev-list", "-n", "1", tags[0]) != run("git", "rev-list", "-n", "1", "HEAD"):
-        sys.exit(f"release: v{number} is already the tag of another commit; raise the version in CMakeLists.txt")
+        sys.exit(f"release: v{number} is already the tag of another commit; raise the version in halyard.h")
 
 
 def source_archive(folder: pathlib.Path, number: str) -> pathlib.Path:

@@ -1,4 +1,4 @@
-"""The version of this tree: it stands in CMakeLists.txt and nowhere else."""
+"""The version of this tree: it stands in halyard.h and nowhere else."""
 
 import pathlib
 import re
@@ -7,10 +7,11 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
 
 def version() -> str:
-    found = re.search(r"^project\(Halyard VERSION (\d+\.\d+\.\d+)", (SOURCE / "CMakeLists.txt").read_text(), re.MULTILINE)
-    if not found:
-        raise SystemExit("CMakeLists.txt does not say project(Halyard VERSION X.Y.Z")
-    return found[1]
+    text = (SOURCE / "bindings/c/include/halyard/halyard.h").read_text()
+    parts = re.findall(r"^#define HALYARD_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)$", text, re.MULTILINE)
+    if len(parts) != 3:
+        raise SystemExit("halyard.h does not define HALYARD_VERSION_MAJOR, _MINOR and _PATCH, once each")
+    return ".".join(parts)
 
 
 if __name__ == "__main__":

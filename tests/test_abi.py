@@ -1,6 +1,7 @@
 """Compares the public headers with the baseline (tests/abi/baseline.xml): everything that a driver, a native module
 or an embedder relies on must be unchanged. Additions are allowed. To test the comparison, a copy of the headers is
 broken in one way after another."""
+import ctypes
 import os
 import pathlib
 import platform
@@ -13,6 +14,9 @@ import vmrun
 
 sys.path.insert(0, os.path.join(vmrun.SOURCE, "tests", "abi"))
 import surface  # noqa: E402
+
+sys.path.insert(0, os.path.join(vmrun.SOURCE, "packaging"))
+from version import version  # noqa: E402
 
 DRIVER = "hal/include/halyard/driver.h"
 EMBED = "bindings/c/include/halyard/halyard.h"
@@ -107,6 +111,10 @@ def main():
                                  stdout=subprocess.PIPE).stdout
         soname = re.search(r"soname: \[(.*)\]", dynamic)[1]
         major = re.search(r"HALYARD_VERSION_MAJOR (\d+)", (surface.SOURCE / EMBED).read_text())[1]
+        built = ctypes.CDLL(f"{vmrun.BUILD}/lib/libhalyard.so").halyard_version
+        built.restype = ctypes.c_char_p
+        checks.check("the version", None if built() == version().encode() else
+                     f"halyard_version() is {built()}; the header defines {version()}")
         checks.check("soname", None if soname == f"libhalyard.so.{major}" else f"is {soname}; expected libhalyard.so.{major}")
         exported = vmrun.subprocess.run(["nm", "-D", "--defined-only", "--format=posix", f"{vmrun.BUILD}/lib/libhalyard.so"],
                                         text=True, check=True, stdout=subprocess.PIPE).stdout

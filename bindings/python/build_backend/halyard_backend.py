@@ -23,13 +23,12 @@ import tempfile
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(SOURCE / "packaging"))
+from version import version  # noqa: E402  (the frontend imports this file alone)
+
 EXTENSION = "_halyard.abi3.so"
 # What every Linux system has, or what must be the system's own: the C library, C++'s, and Vulkan's loader.
 SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libvulkan)\.so(\.\d+)?$")
-
-
-def version():
-    return re.search(r"project\(Halyard VERSION ([\d.]+)", (SOURCE / "CMakeLists.txt").read_text())[1]
 
 
 def tag():

@@ -52,8 +52,10 @@
 extern "C" {
 #endif
 
+/* The version of this header, and of everything that is built with it. */
 #define HALYARD_VERSION_MAJOR 0
-#define HALYARD_VERSION_MINOR 1
+#define HALYARD_VERSION_MINOR 2
+#define HALYARD_VERSION_PATCH 0
 /* As "1.2.3". Static storage. */
 HALYARD_API const char* halyard_version(void);
 
