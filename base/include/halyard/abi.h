@@ -14,16 +14,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Versions and growth
- * ------------------------------------------------------------------------------------------- */
+/* ---- Versions and growth ------------------------------------------------------------------------------- */
 
 /* Bytes from the start of `type` to the end of `field`. */
 #define HALYARD_FIELD_END(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
 /* Whether *pointer, as its writer knew it, holds `field`. */
 #define HALYARD_HAS_FIELD(pointer, type, field) ((pointer)->struct_size >= HALYARD_FIELD_END(type, field))
 
-/* ---- Sanitizers
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Sanitizers ---------------------------------------------------------------------------------------- */
 
 enum {
   HALYARD_SANITIZER_NONE = 0,
@@ -50,9 +48,7 @@ enum {
 #define HALYARD_SANITIZER_KIND 0u
 #endif
 
-/* ---- Notes
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Notes --------------------------------------------------------------------------------------------- */
 
 #define HALYARD_NOTE_OWNER "Halyard" /* with its terminator: 8 bytes */
 

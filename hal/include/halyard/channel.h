@@ -29,7 +29,7 @@ extern "C" {
 
 #define HALYARD_CHANNEL_ABI_V1 1u
 
-/* ---- The note ---- */
+/* ---- The note ------------------------------------------------------------------------------------------ */
 
 #define HALYARD_CHANNEL_NOTE_SECTION ".note.halyard.channel"
 #define HALYARD_NOTE_TYPE_CHANNEL 3u
@@ -65,7 +65,7 @@ typedef struct halyard_channel_note_record {
                                       {HALYARD_CHANNEL_ABI_V1, HALYARD_CHANNEL_ABI_V1,                     \
                                        HALYARD_SANITIZER_KIND, 0, library_, version_, launchers_}}
 
-/* ---- Collectives ---- */
+/* ---- Collectives --------------------------------------------------------------------------------------- */
 
 /* The numbers of the ecosystem (hal-types.md, "Collectives"). They never change. */
 enum {
@@ -151,7 +151,7 @@ typedef struct halyard_collective {
   void* user;
 } halyard_collective_t;
 
-/* ---- The provider ---- */
+/* ---- The provider -------------------------------------------------------------------------------------- */
 
 typedef struct halyard_channel_provider* halyard_channel_provider_t;
 typedef struct halyard_provider_channel* halyard_provider_channel_t;
@@ -228,7 +228,7 @@ typedef struct halyard_channel_table {
   void (*channel_fail)(halyard_provider_channel_t channel, halyard_status_t status);
 } halyard_channel_table_t;
 
-/* ---- Negotiation ---- */
+/* ---- Negotiation --------------------------------------------------------------------------------------- */
 
 typedef struct halyard_channel_request {
   uint32_t struct_size;
@@ -259,7 +259,7 @@ typedef int32_t (*halyard_channel_negotiate_fn)(const halyard_channel_request_t*
 HALYARD_CHANNEL_EXPORT int32_t halyard_channel_negotiate(const halyard_channel_request_t* request,
                                                          halyard_channel_reply_t* reply);
 
-/* ---- Sizes of version 1; they never change ---- */
+/* ---- Sizes of version 1; they never change ------------------------------------------------------------- */
 
 #ifdef __cplusplus
 #define HALYARD_STATIC_ASSERT_ static_assert

@@ -43,8 +43,7 @@
 extern "C" {
 #endif
 
-/* ---- Versions and growth
- * ------------------------------------------------------------------------------------------- */
+/* ---- Versions and growth ------------------------------------------------------------------------------- */
 
 #define HALYARD_DRIVER_ABI_V1 1u
 
@@ -58,8 +57,7 @@ typedef struct halyard_extension {
   const struct halyard_extension* next;
 } halyard_extension_t;
 
-/* ---- The note
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- The note ------------------------------------------------------------------------------------------ */
 
 #define HALYARD_NOTE_SECTION ".note.halyard.driver"
 #define HALYARD_NOTE_TYPE HALYARD_NOTE_TYPE_DRIVER
@@ -97,8 +95,7 @@ typedef struct halyard_driver_note_record {
       HALYARD_NOTE_OWNER,                                                                                   \
       {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1, HALYARD_SANITIZER_KIND, 0, library_, version_, kinds_}}
 
-/* ---- What the host offers
- * --------------------------------------------------------------------------------------------- */
+/* ---- What the host offers ------------------------------------------------------------------------------ */
 
 enum { HALYARD_LOG_ERROR = 0, HALYARD_LOG_WARNING = 1, HALYARD_LOG_INFO = 2 };
 
@@ -147,9 +144,7 @@ typedef struct halyard_host_services {
   void (*trace_span)(void* host, const halyard_trace_span_t* span);
 } halyard_host_services_t;
 
-/* ---- Handles
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Handles ------------------------------------------------------------------------------------------- */
 
 typedef struct halyard_driver_instance* halyard_driver_instance_t;
 typedef struct halyard_driver_device* halyard_driver_device_t;
@@ -158,9 +153,7 @@ typedef struct halyard_driver_semaphore* halyard_driver_semaphore_t;
 typedef struct halyard_driver_executable* halyard_driver_executable_t;
 typedef struct halyard_driver_command_list* halyard_driver_command_list_t;
 
-/* ---- Devices
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Devices ------------------------------------------------------------------------------------------- */
 
 /* One device that could be opened. Texts belong to the instance and live until its shutdown. */
 typedef struct halyard_device_info {
@@ -221,9 +214,7 @@ typedef struct halyard_device_properties {
   uint8_t semaphore_fd_group[32]; /* OPAQUE of Vulkan: deviceUUID, then driverUUID */
 } halyard_device_properties_t;
 
-/* ---- Memory
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Memory -------------------------------------------------------------------------------------------- */
 
 /* Bits of type, usage and access are the ecosystem's (docs/driver-abi.md, "Numbers"). */
 enum {
@@ -316,9 +307,7 @@ typedef struct halyard_memory_statistics {
   uint64_t device_bytes_live, device_bytes_peak, device_bytes_allocated, device_bytes_freed;
 } halyard_memory_statistics_t;
 
-/* ---- Semaphores
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Semaphores ---------------------------------------------------------------------------------------- */
 
 /* A point on a timeline: reached when the semaphore's value is at least `value`. */
 typedef struct halyard_timepoint {
@@ -348,9 +337,7 @@ enum {
  * may be slow: that may delay other callbacks, but no work and no wait [R88]. */
 typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
 
-/* ---- Memory limits
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Memory limits ------------------------------------------------------------------------------------- */
 
 /* Since 0.2. A program's memory limit, owned by the host. Any thread. */
 typedef struct halyard_memory_budget {
@@ -364,9 +351,7 @@ typedef struct halyard_memory_budget {
   uint64_t (*used)(void* user); /* bytes charged now, for messages */
 } halyard_memory_budget_t;
 
-/* ---- Executables
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Executables --------------------------------------------------------------------------------------- */
 
 enum {
   HALYARD_GRADE_NO = 0,        /* cannot run here */
@@ -426,9 +411,7 @@ enum {
   HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 1, /* constants fill a range: more of them is OUT_OF_RANGE */
 };
 
-/* ---- Commands
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Commands ------------------------------------------------------------------------------------------ */
 
 /* A byte range that a command uses: of `memory`, or, where memory is null, of entry `slot` of the binding
  * table given at execution; then `offset` is relative to the entry. The host has checked every direct range
@@ -532,9 +515,7 @@ typedef struct halyard_command_list_args {
   const halyard_extension_t* extensions;
 } halyard_command_list_args_t;
 
-/* ---- Queue work
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Queue work ---------------------------------------------------------------------------------------- */
 
 /* Kinds of operation. ORDER: numbers never change; new ones are appended; each is a bit of
  * halyard_device_properties.operations. The host emulates missing operations: FILL, UPDATE, COPY and DISPATCH
@@ -642,9 +623,7 @@ typedef struct halyard_submission {
   const uint32_t* stop;
 } halyard_submission_t;
 
-/* ---- The table
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- The table ----------------------------------------------------------------------------------------- */
 
 typedef struct halyard_driver_init_args {
   uint32_t struct_size;
@@ -790,9 +769,7 @@ typedef struct halyard_driver_table {
   void (*device_help)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
 } halyard_driver_table_t;
 
-/* ---- Negotiation
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Negotiation --------------------------------------------------------------------------------------- */
 
 typedef struct halyard_driver_request {
   uint32_t struct_size;
@@ -833,8 +810,7 @@ typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* r
 HALYARD_DRIVER_EXPORT int32_t halyard_driver_negotiate(const halyard_driver_request_t* request,
                                                        halyard_driver_reply_t* reply);
 
-/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change
- * ------------------------------------------ */
+/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change ------------ */
 
 #ifdef __cplusplus
 #define HALYARD_STATIC_ASSERT_ static_assert

@@ -52,8 +52,7 @@ extern "C" {
 
 #define HALYARD_MODULE_ABI_V1 1u
 
-/* ---- What the host offers
- * ----------------------------------------------------------------------------------------- */
+/* ---- What the host offers ------------------------------------------------------------------------------ */
 
 /* A type of object that the module has defined, as the host knows it. */
 typedef struct halyard_type* halyard_type_t;
@@ -131,8 +130,7 @@ typedef struct halyard_module_services {
   void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; ends no wait */
 } halyard_module_services_t;
 
-/* ---- Functions
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Functions ----------------------------------------------------------------------------------------- */
 
 /* Any function, cast. */
 typedef void (*halyard_any_function_t)(void);
@@ -198,8 +196,7 @@ typedef struct halyard_module_export {
   {name, convention, (halyard_any_function_t)(function), NULL, flags, 0}
 #define HALYARD_FRAME(name, convention, function) {name, convention, NULL, function, 0, 0}
 
-/* ---- Modules
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Modules ------------------------------------------------------------------------------------------- */
 
 /* A type of object that programs can hold: "!module.name" in their type tables. */
 typedef struct halyard_module_type {
@@ -240,8 +237,7 @@ typedef struct halyard_module_definition {
   uint32_t type_size; /* sizeof(halyard_module_type_t) */
 } halyard_module_definition_t;
 
-/* ---- The note
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- The note ------------------------------------------------------------------------------------------ */
 
 #define HALYARD_MODULE_NOTE_SECTION ".note.halyard.module"
 
@@ -276,8 +272,7 @@ typedef struct halyard_module_note_record {
           HALYARD_NOTE_OWNER,                                                                            \
           {HALYARD_MODULE_ABI_V1, HALYARD_MODULE_ABI_V1, HALYARD_SANITIZER_KIND, 0, name_, version_}}
 
-/* ---- Negotiation
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Negotiation --------------------------------------------------------------------------------------- */
 
 typedef struct halyard_module_request {
   uint32_t struct_size;
@@ -330,8 +325,7 @@ static inline int32_t halyard_module_offer(const halyard_module_request_t* reque
     return halyard_module_offer(request, reply, definition_);                                                \
   }
 
-/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change
- * ---------------------------------------- */
+/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change ------------ */
 
 #ifdef __cplusplus
 #define HALYARD_STATIC_ASSERT_ static_assert

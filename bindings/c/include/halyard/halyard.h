@@ -95,9 +95,7 @@ HALYARD_API void halyard_release(void* handle);
 /* Memory that a function of this header gave to the caller. Null is allowed. */
 HALYARD_API void halyard_free(void* memory);
 
-/* ---- Status
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Status -------------------------------------------------------------------------------------------- */
 
 HALYARD_API halyard_status_t halyard_status_create(halyard_status_code_t code, const char* message);
 HALYARD_API halyard_status_t halyard_status_retain(halyard_status_t status);
@@ -107,8 +105,7 @@ HALYARD_API const char* halyard_status_message(halyard_status_t status); /* live
 /* "NOT_FOUND; message; note; ..." with cause and trace. Free it with halyard_free. */
 HALYARD_API char* halyard_status_text(halyard_status_t status);
 
-/* ---- Traces: what happened when
- * ------------------------------------------------------------------------------------------- */
+/* ---- Traces: what happened when ------------------------------------------------------------------------ */
 
 /* Begins a trace, to be passed to instances. Replaces the file `path`; null or "": no file, only
  * halyard_trace_totals. The file is a Perfetto trace (ui.perfetto.dev, trace_processor; docs/traces.md):
@@ -144,8 +141,7 @@ typedef struct halyard_trace_totals {
 } halyard_trace_totals_t;
 HALYARD_API halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals);
 
-/* ---- Instance, drivers, devices
- * ------------------------------------------------------------------------------------------- */
+/* ---- Instance, drivers, devices ------------------------------------------------------------------------ */
 
 enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* ignore $HALYARD_DRIVER_PATH */
@@ -272,8 +268,7 @@ HALYARD_API halyard_status_t halyard_instance_objects(halyard_instance_t instanc
  * kernels of a device: halyard_device_query(device, "halyard.jit", "compiling", ...). Any thread. */
 HALYARD_API halyard_status_t halyard_instance_compiling(halyard_instance_t instance, size_t* functions);
 
-/* ---- How drivers are looked for
- * ------------------------------------------------------------------------------------------- */
+/* ---- How drivers are looked for ------------------------------------------------------------------------ */
 
 /* The origin of a place. */
 enum {
@@ -325,8 +320,7 @@ HALYARD_API const char* halyard_sanitizer_name(uint32_t sanitizer);
 typedef void (*halyard_step_fn)(void* user, const char* step);
 HALYARD_API halyard_status_t halyard_driver_probe(const char* path, halyard_step_fn step, void* user);
 
-/* ---- What a device is
- * ------------------------------------------------------------------------------------------- */
+/* ---- What a device is ---------------------------------------------------------------------------------- */
 
 /* Bits of halyard_device_description_t.capabilities. */
 enum {
@@ -404,9 +398,7 @@ HALYARD_API halyard_status_t halyard_device_memory(halyard_device_t device, haly
 /* Frees memory that the device keeps for reuse. */
 HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 
-/* ---- Modules
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Modules ------------------------------------------------------------------------------------------- */
 
 enum {
   HALYARD_MODULE_VERIFY_EAGERLY = 1u << 0, /* verify every function now, not when it is first called */
@@ -485,9 +477,7 @@ enum {
  * thread. */
 HALYARD_API halyard_status_t halyard_module_prepare(halyard_module_t module, uint32_t phase);
 
-/* ---- Contexts
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Contexts ------------------------------------------------------------------------------------------ */
 
 typedef struct halyard_parameter_file {
   const char* scope; /* "" for the unnamed one */
@@ -618,9 +608,7 @@ HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance,
 HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, const char* module,
                                                   const char* name, halyard_function_t* out);
 
-/* ---- Values and calls
- * -----------------------------------------------------------------------------------------------------------
- */
+/* ---- Values and calls ---------------------------------------------------------------------------------- */
 
 HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out);
 /* Runs to the end. Arguments are borrowed. Results are owned by the caller (objects: release).
@@ -682,9 +670,7 @@ HALYARD_API void halyard_call_arm(halyard_call_t call);
  * recorded call is in flight. Not while a call is under way. No effect without a trace. */
 HALYARD_API void halyard_call_trace(halyard_call_t call, int32_t is_traced);
 
-/* ---- Objects
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Objects ------------------------------------------------------------------------------------------- */
 
 /* "hal.buffer_view", "vm.list". Lives as long as the object. */
 HALYARD_API const char* halyard_object_type(halyard_object_t object);
@@ -751,8 +737,7 @@ HALYARD_API halyard_status_t halyard_fence_create(halyard_device_t device, halya
  */
 HALYARD_API halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms);
 
-/* ---- Tensors as text (run-module-cli.md, sections 3 and 4)
- * ---------------------------------------------------------------------- */
+/* ---- Tensors as text (run-module-cli.md, sections 3 and 4) --------------------------------------------- */
 
 typedef struct halyard_tensor {
   uint32_t struct_size;
@@ -769,9 +754,7 @@ HALYARD_API halyard_status_t halyard_tensor_type_parse(halyard_text_t text, haly
 /* "f32" for HALYARD_ELEMENT_F32; to be given to halyard_free. */
 HALYARD_API char* halyard_element_type_text(uint32_t element_type);
 
-/* ---- Assembler
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Assembler ----------------------------------------------------------------------------------------- */
 
 typedef struct halyard_assemble_options {
   uint32_t struct_size;
@@ -822,9 +805,7 @@ HALYARD_API halyard_status_t halyard_module_describe(const void* data, size_t si
 HALYARD_API halyard_status_t halyard_compiler_explain(const void* data, size_t size, const char* function,
                                                       char** out, size_t* out_size);
 
-/* ---- Captures: files that contexts with a capture_path write (docs/captures.md)
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Captures: files that contexts with a capture_path write (docs/captures.md) ------------------------ */
 
 enum {
   HALYARD_CAPTURE_INCOMPLETE = 1u << 0, /* accept a file that is cut short */

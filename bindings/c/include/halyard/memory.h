@@ -14,8 +14,7 @@
 extern "C" {
 #endif
 
-/* ---- Views over memory of the host's
- * --------------------------------------------------------------------------------------- */
+/* ---- Views over memory of the host's ------------------------------------------------------------------- */
 
 enum {
   HALYARD_IMPORT_READ_ONLY =
@@ -90,8 +89,7 @@ HALYARD_API halyard_status_t halyard_view_map(halyard_object_t view, uint32_t ac
                                               size_t* size);
 HALYARD_API void halyard_view_unmap(halyard_object_t view);
 
-/* ---- DLPack (github.com/dmlc/dlpack, versions 0.x and 1.x): tensors of PyTorch, JAX, numpy and others
- * --------------------------------------------------------------------------------------- */
+/* ---- DLPack (github.com/dmlc/dlpack, versions 0.x and 1.x): tensors of PyTorch, JAX, numpy and others -- */
 
 struct DLManagedTensor;
 struct DLManagedTensorVersioned;
