@@ -17,8 +17,7 @@ class BlockCache {
  public:
   static constexpr uint64_t kAlignment = 64;                    // of every block, in bytes
   static constexpr uint64_t kLargestBlock = uint64_t{1} << 47;  // bytes
-  static constexpr uint64_t kSmall = uint64_t{1}
-                                     << 12;  // blocks of up to this many bytes do not count in kMostKept
+  static constexpr uint64_t kSmall = uint64_t{1} << 12;  // blocks up to this size do not count in kMostKept
   static constexpr uint64_t kMostKept = uint64_t{256} << 20;  // bytes in all cached larger blocks
 
   // Special owners.
