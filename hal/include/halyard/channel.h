@@ -112,9 +112,9 @@ enum {
 /* One rank's part of a collective. N is the number of ranks, C is element_count, and a block is C elements.
  *
  *   kind            | send      | receive   | result
- *   ALL_GATHER      | a block   | N blocks  | block r is what rank r sent
+ *   ALL_GATHER      | a block   | N blocks  | block r is the block of rank r
  *   ALL_REDUCE      | a block   | a block   | the reduction of the blocks of all ranks
- *   ALL_TO_ALL      | C elements in N parts | part r is the part for this rank of what rank r sent
+ *   ALL_TO_ALL      | C elements in N parts | part r is this rank's part of the elements of rank r
  *   BROADCAST       | a block   | a block   | the block of the root, which alone reads `send`
  *   REDUCE          | a block   | a block   | on the root, which alone writes to `receive`: the reduction
  *   REDUCE_SCATTER  | N blocks  | a block   | on rank r: the reduction of block r of all ranks

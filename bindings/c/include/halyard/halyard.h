@@ -599,9 +599,9 @@ typedef struct halyard_context_options {
   /* The program's rank, for hal.channel.create (halyard/channels.h). Null: the rank that the launcher has
    * given to this process, which is read when the program creates its first channel. */
   halyard_channels_t channels;
-  /* Called once for each parameter of which a program reads only the first part: because the program expects
-   * another type or shape, or because the files of its scope contain the parameter more than once. May be
-   * called until the context is destroyed. Null: no warnings. */
+  /* Called once for each parameter that a program reads only in part, from its beginning: because the program
+   * expects another type or shape, or because the files of its scope contain the parameter more than once.
+   * May be called until the context is destroyed. Null: no warnings. */
   halyard_warning_fn warning;
   void* warning_user;
 } halyard_context_options_t;
