@@ -1,12 +1,10 @@
-/* Shared by the ABIs of drivers and native modules: growth of structs, sanitizer kinds, and the ELF note that
- * identifies a file before any of its code runs. Plain C11.
+/* Definitions that the ABIs of drivers and native modules share: growth of structs, kinds of sanitizers, and
+ * the ELF note that identifies a library before its code runs. Plain C11. The ABIs themselves are declared in
+ * halyard/driver.h and halyard/module.h.
  *
- * DOES: define the macros for halyard/driver.h and halyard/module.h. DOES NOT: declare either ABI; include
- * their headers.
- *
- * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it.
- * Readers use a field only if HALYARD_HAS_FIELD says that the writer knew it; a missing field counts as zero.
- * Fields are only appended.
+ * GROWTH. Every struct that may grow starts with struct_size: the size in bytes that the writer of the struct
+ * was compiled with. A reader uses a field only if HALYARD_HAS_FIELD confirms that the writer had it; a
+ * missing field counts as zero. New fields are only appended.
  */
 #ifndef HALYARD_ABI_H_
 #define HALYARD_ABI_H_
@@ -14,16 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- Versions and growth
- * ------------------------------------------------------------------------------------------- */
+/* ---- Versions and growth ------------------------------------------------------------------------------- */
 
 /* Bytes from the start of `type` to the end of `field`. */
 #define HALYARD_FIELD_END(type, field) (offsetof(type, field) + sizeof(((type*)0)->field))
-/* Whether *pointer, as its writer knew it, holds `field`. */
+/* Whether struct_size of *pointer covers `field`. */
 #define HALYARD_HAS_FIELD(pointer, type, field) ((pointer)->struct_size >= HALYARD_FIELD_END(type, field))
 
-/* ---- Sanitizers
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- Sanitizers ---------------------------------------------------------------------------------------- */
 
 enum {
   HALYARD_SANITIZER_NONE = 0,
@@ -50,9 +46,7 @@ enum {
 #define HALYARD_SANITIZER_KIND 0u
 #endif
 
-/* ---- Notes
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Notes --------------------------------------------------------------------------------------------- */
 
 #define HALYARD_NOTE_OWNER "Halyard" /* with its terminator: 8 bytes */
 

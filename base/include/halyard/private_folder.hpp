@@ -1,7 +1,7 @@
-// PrivateFolder: files that a process keeps for later ones of the same user, and trusts when it reads them
-// again: caches. Another user's file, one that others may write to, a link, a pipe or a device in its place
-// counts as missing. In C++20, header only, over POSIX alone; for drivers and compiler libraries, which share
-// no library. Every member but the destructor may be called by several threads.
+// PrivateFolder: a cache folder. A process keeps files in it for later processes of the same user. A file
+// counts as missing unless it is a regular file that this user owns and nobody else may write to; links,
+// pipes and devices count as missing. C++20, header only, needs only POSIX, because drivers and compiler
+// libraries share no library. Thread-safe, except for the destructor.
 #ifndef HALYARD_PRIVATE_FOLDER_HPP_
 #define HALYARD_PRIVATE_FOLDER_HPP_
 
@@ -24,9 +24,10 @@ namespace halyard {
 
 class PrivateFolder {
  public:
-  enum class Missing : uint8_t { stays, is_made };  // with mode 700
+  // Whether the constructor leaves a missing folder missing or creates it with mode 700.
+  enum class Missing : uint8_t { stays, is_made };
 
-  // The ending of names under which files are written before they are renamed.
+  // write() first writes a file under a name with this ending, then renames it.
   static constexpr std::string_view kUnfinished = ".unfinished";
 
   explicit PrivateFolder(const std::string& path, Missing missing = Missing::is_made) {
@@ -50,12 +51,12 @@ class PrivateFolder {
     if (folder_ >= 0) ::close(folder_);
   }
 
-  // Why nothing is read from it or written to it; empty: it is used.
+  // Why the folder is not used; empty if it is used.
   const std::string& refusal() const { return refusal_; }
-  int descriptor() const { return folder_; }  // -1: it cannot be opened
+  int descriptor() const { return folder_; }  // -1 if the folder cannot be opened
 
-  // The whole file. Nothing where there is none, where it has more than `most` bytes, or where others could
-  // have put it there. Never waits.
+  // Returns the whole file. Returns nothing if the file counts as missing or has more than `most` bytes.
+  // Never blocks.
   std::optional<std::string> read(const std::string& name, uint64_t most) const {
     if (!refusal_.empty()) return std::nullopt;
     const File file(::openat(folder_, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -73,15 +74,15 @@ class PrivateFolder {
     return bytes;
   }
 
-  // Writes the parts, one after the other, under another name and renames it, so who reads sees all of it or
-  // nothing. Several processes may do so at once. False: nothing has changed, and errno says why.
+  // Writes the concatenated parts under another name and renames the file, so that readers see all of it or
+  // nothing. Several processes may write at once. If false, nothing has changed and errno has the reason.
   bool write(const std::string& name, std::initializer_list<std::string_view> parts) const {
     if (!refusal_.empty()) {
       errno = EACCES;
       return false;
     }
     static std::atomic<uint64_t> count = 0;
-    constexpr int kAttempts = 1000;  // a process of the same number may have left its own
+    constexpr int kAttempts = 1000;  // an earlier process with this id may have left files
     std::string unfinished;
     int opened = -1;
     for (int i = 0; opened < 0 && (i == 0 || (errno == EEXIST && i < kAttempts)); ++i) {
@@ -106,12 +107,12 @@ class PrivateFolder {
   void remove(const std::string& name) const {
     if (folder_ >= 0) ::unlinkat(folder_, name.c_str(), 0);
   }
-  // Notes that the file was used now.
+  // Sets the file's access and modification times to now.
   void touch(const std::string& name) const {
     if (folder_ >= 0) ::utimensat(folder_, name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW);
   }
 
-  // A regular file of this user, that nobody else may write to.
+  // Whether this is a regular file that this user owns and nobody else may write to.
   static bool is_private_file(const struct stat& info) {
     return S_ISREG(info.st_mode) && is_ours_alone(info);
   }

@@ -1,15 +1,15 @@
 /* Halyard: status codes and the status handle. Plain C11, no dependencies.
  *
- * A status is null for success; otherwise a handle to an error with a canonical code, a message (what was
- * expected, what was found, what to do), notes added on the way up, and possibly a cause.
+ * A null status means success. Any other status is a handle to an error. The error has a canonical code and a
+ * message (what was expected, what was found, what to do), and may have notes and a cause. Callers append
+ * notes while they pass the status on.
  *
- * DOES: name the codes, declare the handle and the text type. DOES NOT: declare functions on the handle,
- * because these differ: an embedder uses the functions of halyard/halyard.h, a driver those of its host's
- * halyard_host_services (halyard/driver.h), a native module those of halyard/module.h.
+ * This header declares the codes, the handle and the text type. It declares no functions on the handle,
+ * because these differ by user: an embedder uses halyard/halyard.h, a driver uses halyard_host_services
+ * (halyard/driver.h), a native module uses halyard/module.h.
  *
- * Ownership: a function that returns a halyard_status_t gives it to its caller, who releases it or passes it
- * on. Threads: a status may be used by one thread at a time; retaining and releasing may happen on any
- * thread.
+ * Ownership: the caller of a function that returns a halyard_status_t owns the status, and releases it or
+ * passes it on. Threads: one thread at a time may use a status; any thread may retain or release it.
  *
  * Numbers: spec hal-types.md, "Status codes". They are part of the ecosystem and never change.
  */
@@ -45,8 +45,7 @@ extern "C" {
   ITEM(17, DEFERRED)               \
   ITEM(18, INCOMPATIBLE)
 
-/* A canonical code. Only the values listed above occur; the type has a fixed width because it crosses
- * libraries. */
+/* A canonical code. Only the values above occur. The width is fixed because the type crosses libraries. */
 typedef int32_t halyard_status_code_t;
 
 enum {
@@ -55,16 +54,16 @@ enum {
 #undef HALYARD_STATUS_ENUM_
 };
 
-/* Text, not necessarily terminated. */
+/* Text, not necessarily zero-terminated. */
 typedef struct halyard_text {
   const char* data;
   size_t size;
 } halyard_text_t;
 
-/* Null is success. */
+/* Null means success. */
 typedef struct halyard_status* halyard_status_t;
 
-/* "NOT_FOUND" for 5; "UNKNOWN" for a number that is not a code. Never null; static storage. */
+/* Returns "NOT_FOUND" for 5, and "UNKNOWN" for a number that is not a code. Never null; static storage. */
 static inline const char* halyard_status_code_name(halyard_status_code_t code) {
   switch (code) {
 #define HALYARD_STATUS_NAME_(number, name) \

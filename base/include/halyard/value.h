@@ -1,8 +1,8 @@
-/* Values in Halyard's C ABIs: between an embedder and a program (halyard/halyard.h), and between a program
- * and a native module (halyard/module.h). Plain C11.
+/* Values that cross Halyard's C ABIs: between an embedder and a program (halyard/halyard.h), and between a
+ * program and a native module (halyard/module.h). Plain C11.
  *
- * An object is anything that programs pass by reference: buffers, lists, views, fences, objects of native
- * modules. It is reference-counted; each function documents the ownership of its objects.
+ * An object is a value that programs pass by reference: a buffer, list, view, fence, or object of a native
+ * module. Objects are reference-counted. Each function documents who owns its objects.
  */
 #ifndef HALYARD_VALUE_H_
 #define HALYARD_VALUE_H_

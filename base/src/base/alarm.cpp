@@ -1,4 +1,4 @@
-// Alarms. Each has one timer of the loop; many changes of its time start that timer at most once.
+// Alarms. Each has one timer of the loop; any number of changes of its time start that timer at most once.
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <mutex>
@@ -22,9 +22,9 @@ struct Alarm::State : std::enable_shared_from_this<Alarm::State> {
   std::optional<Loop::Clock::time_point> time;   // when to ring
   std::optional<Loop::Clock::time_point> armed;  // when the timer expires; empty while it does not run
 
-  // Under the lock.
+  // The caller holds the lock.
   void arm(Loop::Clock::time_point at) {
-    timer.expires_at(at);  // cancels the wait before, if there is one
+    timer.expires_at(at);  // cancels the previous wait, if any
     timer.async_wait(
         [self = shared_from_this(), at](const boost::system::error_code&) { self->expired(at); });
     armed = at;
@@ -39,7 +39,7 @@ struct Alarm::State : std::enable_shared_from_this<Alarm::State> {
       try {
         return arm(*time);
       } catch (const std::exception&) {
-        // No memory for a wait: ringing early is better than never.
+        // Out of memory for a wait: ringing early is better than never.
       }
     }
     time.reset();
@@ -51,7 +51,7 @@ Alarm::Alarm(Ref<Loop> loop, std::function<void()> ring)
     : loop_(std::move(loop)), state_(std::make_shared<State>(loop_->context(), std::move(ring))) {}
 
 Alarm::~Alarm() {
-  if (state_->origin.is_inherited()) {  // the timer's loop may hold the lock
+  if (state_->origin.is_inherited()) {  // after fork() the timer's loop may hold the lock for ever
     static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
     return;
   }
@@ -62,7 +62,7 @@ Alarm::~Alarm() {
 }
 
 void Alarm::set(Loop::Clock::time_point time) {
-  static_cast<void>(loop_->context());  // throws where nothing runs it
+  static_cast<void>(loop_->context());  // throws if nothing can run the loop
   const std::lock_guard lock(state_->mutex);
   if (!state_->armed || *state_->armed > time) state_->arm(time);
   state_->time = time;

@@ -1,6 +1,5 @@
-// Atomic operations that use no atomic instruction while the process is single-threaded, according to the C
-// library. Otherwise each reference taken and dropped costs a few nanoseconds, which would dominate a small
-// call.
+// Atomic operations that avoid atomic instructions while the C library reports a single-threaded process.
+// Otherwise each reference taken and dropped would cost a few nanoseconds, which would dominate a small call.
 #pragma once
 
 #include <atomic>
@@ -12,8 +11,8 @@
 
 namespace halyard {
 
-// Whether the process has only this thread. The answer stays valid until the caller starts a thread. Once a
-// second thread has existed, the C library may keep answering false.
+// Whether this is the only thread of the process. The answer stays valid until the caller starts a thread.
+// After a second thread has existed, the C library may keep answering false.
 inline bool single_threaded() {
 #if __has_include(<sys/single_threaded.h>)
   return __libc_single_threaded;
@@ -22,7 +21,7 @@ inline bool single_threaded() {
 #endif
 }
 
-// As the members of std::atomic.
+// Like the members of std::atomic.
 template <typename T>
 T fetch_add(std::atomic<T>& value, std::type_identity_t<T> count, std::memory_order order) {
   if (!single_threaded()) return value.fetch_add(count, order);
@@ -47,7 +46,7 @@ T exchange(std::atomic<T>& value, std::type_identity_t<T> desired, std::memory_o
   return before;
 }
 
-// Returns false and stores the actual value in `expected` if they differ. A failure is relaxed.
+// Returns false and stores the actual value in `expected` if they differ. The failure order is relaxed.
 template <typename T>
 bool compare_exchange(std::atomic<T>& value, T& expected, std::type_identity_t<T> desired,
                       std::memory_order order) {

@@ -1,4 +1,4 @@
-// Size classes and their lists. With AddressSanitizer, cached blocks are poisoned, so that their use is
+// Size classes and their lists. With AddressSanitizer, cached blocks are poisoned, so that any use of them is
 // reported.
 #include "base/block_cache.h"
 
@@ -21,7 +21,7 @@ namespace halyard {
 
 BlockCache::SizeClass BlockCache::size_class(uint64_t size) {
   if (size <= kAlignment) return {0, kAlignment};
-  const uint64_t below = std::bit_floor(size - 1);  // the power of two below
+  const uint64_t below = std::bit_floor(size - 1);  // the next lower power of two
   const uint64_t step = std::max(below / 4, kAlignment);
   const uint64_t steps = (size - below + step - 1) / step;
   const auto doubling = static_cast<unsigned>(std::countr_zero(below) - std::countr_zero(kAlignment));
@@ -38,8 +38,8 @@ uint64_t BlockCache::class_bytes(unsigned index) {
 
 namespace {
 
-// calloc knows which memory the kernel has given as zeros, and does not touch it; it has no alignment, so the
-// word before a block says where its memory begins.
+// Uses calloc, because it does not touch memory that the kernel has zeroed. calloc cannot align, so the word
+// before a block stores where its memory begins.
 uint8_t* new_block(uint64_t bytes) {
   void* const begin = std::calloc(1, bytes + BlockCache::kAlignment);
   if (!begin) return nullptr;

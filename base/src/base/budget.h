@@ -1,8 +1,9 @@
 // Budget: the memory limit of one context's program, with optional counts of its objects. Charge: one
-// object's share, given back when the object is destroyed. Thread-safe.
+// object's share of the budget, given back when the object is destroyed. Thread-safe.
 //
 // The creator of an object for a program charges the growth of the process: the object's own block, the
-// blocks that it holds, alignment padding. An object keeps its budget alive, so it may outlive the context.
+// blocks that it holds, and alignment padding. An object keeps its budget alive, so the budget may outlive
+// the context.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,7 @@
 
 namespace halyard {
 
-// Of bytes; sums of requested sizes may overflow 64 bits.
+// Sums of byte counts. Sums of requested sizes may overflow 64 bits.
 constexpr uint64_t saturating_add(uint64_t a, uint64_t b) { return b > UINT64_MAX - a ? UINT64_MAX : a + b; }
 
 // The memory that a block of that size takes, including the C library's overhead: a header, rounding to 16
@@ -43,10 +44,10 @@ class Budget final : public ObjectOf<Budget> {
   explicit Budget(uint64_t limit, std::shared_ptr<LiveObjects> objects = {})
       : limit_(limit), objects_(std::move(objects)) {}
 
-  // A proxy for a budget of another library, which outlives it.
+  // A proxy for a budget of another library. That budget outlives the proxy.
   struct Source {
     void* user = nullptr;
-    int32_t (*take)(void* user, uint64_t bytes) = nullptr;  // not 0: taken
+    int32_t (*take)(void* user, uint64_t bytes) = nullptr;  // returns 0 if refused
     void (*give_back)(void* user, uint64_t bytes) = nullptr;
     uint64_t (*used)(void* user) = nullptr;
   };
@@ -134,10 +135,10 @@ class Charge {
   uint64_t bytes_ = 0;
 };
 
-// Reserves room for `count` elements in the vector and charges its blocks: the old and the new one while
-// elements move, then the new one. The capacity doubles or, if the budget does not allow that, grows by at
-// least an eighth: smaller steps would move the elements too often. Throws std::bad_alloc and leaves the
-// charge unchanged.
+// Reserves room for `count` elements in the vector and charges its blocks: the old and the new block while
+// elements move, then only the new one. The capacity doubles or, if the budget does not allow that, grows by
+// at least an eighth, because smaller steps would move the elements too often. Throws std::bad_alloc and then
+// leaves the charge unchanged.
 template <typename T>
 Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, const char* what) {
   if (count <= vector.capacity()) return {};

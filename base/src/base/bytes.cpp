@@ -32,7 +32,7 @@ uint8_t* aligned_memory(size_t size) {
   return static_cast<uint8_t*>(memory);
 }
 
-// Read in pieces, so that the data is moved only once.
+// Reads in pieces, so that the data is moved only once.
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   constexpr size_t kPiece = size_t{1} << 20;
   constexpr size_t kMostOfAStream = size_t{1} << 30;  // /dev/zero never ends
@@ -100,8 +100,9 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (address == MAP_FAILED) return file_error(path, "map");
   // Makes the mapping writable, copy-on-write. If the system does not grant that much memory (ulimit -d,
-  // strict overcommit) it stays read-only, and a device that must write makes a copy. Shared libraries always
-  // stay read-only: nothing writes to them here, and debuggers take a writable mapping for a loaded library.
+  // strict overcommit) the mapping stays read-only, and a device that must write makes a copy. Shared
+  // libraries always stay read-only, because nothing writes to them and debuggers take a writable mapping for
+  // a loaded library.
   constexpr uint8_t kElf[] = {0x7F, 'E', 'L', 'F'};
   const bool is_library = size >= sizeof kElf && std::memcmp(address, kElf, sizeof kElf) == 0;
   const bool is_private = !is_library && ::mprotect(address, size, PROT_READ | PROT_WRITE) == 0;

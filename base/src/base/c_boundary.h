@@ -1,17 +1,17 @@
-// The boundary from C++ to C: every exception of a body becomes a status, so that none leaves the library. If
-// there is no memory for an error message, a preallocated status is returned.
+// The boundary from C++ to C: converts every exception of a body to a status, so that none leaves the
+// library. If there is no memory for an error message, it returns a preallocated status.
 #pragma once
 
 #include "base/status.h"
 
 namespace halyard {
 
-// RESOURCE_EXHAUSTED: "out of host memory". Allocates nothing.
+// RESOURCE_EXHAUSTED: "out of host memory". Does not allocate.
 Status out_of_memory() noexcept;
 // The status of the current exception. Only within a handler.
 Status caught_exception() noexcept;
 
-// The status of `body`, a function that returns Result<>.
+// Calls `body`, which returns Result<>, and returns its status.
 template <typename Body>
 Status outcome_of(Body&& body) noexcept {
   try {

@@ -22,7 +22,7 @@ struct Feature {
   bool (*present)();
 };
 
-// A process must request the use of tiles; without that its first tile instruction ends it.
+// Requests the use of AMX tiles. Without permission, the first tile instruction kills the process.
 bool tiles_allowed() {
   constexpr long kAskForComponent = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;             // XFEATURE_XTILEDATA

@@ -1,5 +1,5 @@
-// Processor features, by the names that compiled modules query and as the words that native executables get.
-// Specified by hal-semantics.md, "Device queries", and exec-cpu-library.md, section 10.
+// Processor features, by the names that compiled modules query, and as the words that native executables
+// receive. Specified by hal-semantics.md, "Device queries", and exec-cpu-library.md, section 10.
 #pragma once
 
 #include <array>
@@ -9,8 +9,8 @@
 
 namespace halyard {
 
-// Whether this processor has the feature and the operating system lets this process use it; no value for a
-// name that this architecture does not have.
+// Whether this processor has the feature and the operating system enables it for this process; no value if
+// this architecture has no feature of that name.
 std::optional<bool> cpu_feature(std::string_view name);
 
 using ProcessorData = std::array<uint64_t, 8>;

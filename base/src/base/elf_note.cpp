@@ -36,7 +36,7 @@ std::string machine_name(uint16_t machine) {
   return fmt::format("ELF machine {}", machine);
 }
 
-// The T at `offset`, if the bytes hold all of it.
+// Reads a T at `offset`; no value if it extends past the bytes.
 template <typename T>
 std::optional<T> read_at(std::span<const uint8_t> bytes, uint64_t offset) {
   if (offset > bytes.size() || bytes.size() - offset < sizeof(T)) return std::nullopt;
@@ -140,7 +140,7 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
   const Elf64_Ehdr header = HALYARD_TRY(read_header(candidate));
   if (header.e_phnum != 0 && header.e_phentsize < sizeof(Elf64_Phdr))
     return candidate.damaged("its program headers are too short");
-  constexpr uint64_t kMostNoteBytes = 1 << 20;  // so that a forged file cannot keep the reader busy
+  constexpr uint64_t kMostNoteBytes = 1 << 20;  // bounds the time that a forged file takes
   uint64_t note_bytes = 0;
   Search search;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
@@ -149,7 +149,7 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
       return candidate.damaged("its program headers lie outside of the file");
     const auto segment = read_at<Elf64_Phdr>(file, at);
     if (!segment) return candidate.damaged("its program headers lie outside of the file");
-    // The system's loader would map beyond the file and crash when it touches the pages.
+    // The system's loader would map past the end of the file and crash when it accesses the pages.
     if (segment->p_type == PT_LOAD && !slice(file, segment->p_offset, segment->p_filesz))
       return candidate.damaged("it is cut short: a segment reaches beyond its end");
     if (segment->p_type != PT_NOTE || search.note) continue;

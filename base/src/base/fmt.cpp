@@ -1,6 +1,5 @@
-// The compiled part of fmt, once, inside Halyard's own libraries. The header-only form would compile it again
-// in every source file (7 s each), and with Debian's libfmt.so every driver would need that library at run
-// time.
+// Compiles fmt once, inside Halyard's own libraries. The header-only form would compile it in every source
+// file (7 s each), and with Debian's libfmt.so every driver would need that library at run time.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

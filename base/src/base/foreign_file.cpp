@@ -11,10 +11,10 @@ constexpr std::string_view kDownload =
 constexpr std::string_view kConvert = "convert it to .safetensors";
 constexpr std::string_view kUnpack = "unpack it";
 
-// Files that begin with certain bytes.
+// Formats recognized by their first bytes.
 struct Signature {
   std::string_view begin;
-  std::string_view extension;  // of a format that Halyard reads; else empty
+  std::string_view extension;  // of a format that Halyard can read; else empty
   ForeignFile file;
 };
 constexpr std::array kSignatures = {
@@ -44,7 +44,7 @@ constexpr std::array kSignatures = {
               {"a shared library or a program", "give the file with the weights"}},
 };
 
-// Texts that begin with certain words, in any case, after blanks.
+// Formats recognized by their first words, case-insensitive, after blanks.
 constexpr std::array kTexts = {
     Signature{"<!doctype html", "", {"a page of HTML", kDownload, true}},
     Signature{"<html", "", {"a page of HTML", kDownload, true}},
@@ -60,7 +60,7 @@ constexpr std::array kTexts = {
                "an index has a name that ends in .safetensors.index.json"}},
 };
 
-// A header of JSON after its length.
+// Whether the text is a JSON header after its length.
 bool is_safetensors(std::string_view text) {
   constexpr size_t kLength = 8;
   if (text.size() <= kLength || text[kLength] != '{') return false;

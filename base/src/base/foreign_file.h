@@ -1,4 +1,4 @@
-// What a file that could not be read is instead: by its first bytes.
+// Recognizes, by their first bytes, files of formats that a reader does not support.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 namespace halyard {
 
 struct ForeignFile {
-  std::string_view is;         // "a Git LFS pointer": to be put after "is"
+  std::string_view is;         // "a Git LFS pointer": follows "is" in a message
   std::string_view advice;     // what to do
-  bool holds_for_all = false;  // the advice is for readers of any file, not only of parameters
+  bool holds_for_all = false;  // the advice applies to any file, not only to parameter files
 };
 
-// For messages about a file that a reader has refused. `extension`: that of the reader's own format, such as
-// ".gguf", which is not foreign. No value: the bytes look like nothing known.
+// For messages about a file that a reader has refused. `extension` is that of the reader's own format, such
+// as ".gguf", which does not count as foreign. No value: the format is unknown.
 std::optional<ForeignFile> foreign_file(std::span<const uint8_t> bytes, std::string_view extension);
 
 }  // namespace halyard

@@ -1,4 +1,4 @@
-// InlineVector: a growing array whose first N elements are stored inline and uninitialized until used. For
+// InlineVector: a growing array whose first N elements are stored inline, and uninitialized until used. For
 // the short lists of a submission.
 #pragma once
 

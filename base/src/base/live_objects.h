@@ -1,5 +1,5 @@
-// LiveObjects: counts the live objects of a device, or of programs, by type, to find leaked references. Only
-// if the embedder asks for it.
+// LiveObjects: counts the live objects of a device or of programs, by type, to find leaked references. Used
+// only if the embedder requests it.
 #pragma once
 
 #include <array>
@@ -24,7 +24,8 @@ class LiveObjects {
       return;
     }
   }
-  // visit(const ObjectType&, live, made so far), in the order in which types first occurred.
+  // Calls visit(const ObjectType&, live, made so far) for each type, in the order in which types first
+  // occurred.
   template <typename Visit>
   void each(Visit&& visit) const {
     for (const Entry& entry : entries_)
@@ -38,7 +39,7 @@ class LiveObjects {
     std::atomic<int64_t> live{0};
     std::atomic<uint64_t> made{0};
   };
-  std::array<Entry, 16> entries_;  // there are fewer types
+  std::array<Entry, 16> entries_;  // more than the number of types
 };
 
 }  // namespace halyard

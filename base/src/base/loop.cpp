@@ -1,5 +1,5 @@
-// The loop over Asio. Steps wait in the loop's own list, and Asio only runs a handler that takes the next
-// one. So a failed allocation in Asio loses no step, and drain() can run steps on another thread.
+// The loop over Asio. Steps wait in the loop's own list; Asio only runs a handler that takes the next step.
+// So a failed allocation in Asio loses no step, and drain() can run steps on another thread.
 #include "base/loop.h"
 
 #include <pthread.h>
@@ -25,7 +25,7 @@ namespace asio = boost::asio;
 const ObjectType Loop::kType = object_type<Loop>("loop");
 
 namespace {
-HALYARD_SMALL_THREAD_LOCAL thread_local int steps_here = 0;  // that this thread is in
+HALYARD_SMALL_THREAD_LOCAL thread_local int steps_here = 0;  // nested steps on this thread
 }
 
 struct Loop::State : std::enable_shared_from_this<Loop::State> {
@@ -36,7 +36,7 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   const Runner runner;
   const Origin origin;
 
-  // The thread is in the other process, and may hold the lock.
+  // After fork(), the loop's thread exists only in the parent process, and may hold the lock for ever.
   void check_origin() const {
     if (origin.is_inherited())
       throw std::system_error(std::make_error_code(std::errc::owner_dead),
@@ -45,18 +45,18 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   }
 
   std::mutex mutex;
-  asio::io_context* context;              // null until it is needed
-  std::optional<asio::io_context> owned;  // unless it is the embedder's
+  asio::io_context* context;              // null until first used
+  std::optional<asio::io_context> owned;  // empty if the io_context is the embedder's
   std::optional<asio::executor_work_guard<asio::io_context::executor_type>> guard;
   std::thread thread;
   bool is_closing = false;  // the thread ends when the list is empty
 
-  Step* first = nullptr;  // posted, not begun
+  Step* first = nullptr;  // posted steps that have not begun
   Step* last = nullptr;
   size_t running = 0;
   std::condition_variable changed;
 
-  // Under the lock. Leaves no trace if a part of it throws.
+  // The caller holds the lock. If an operation throws, nothing has changed.
   asio::io_context& get() {
     if (!context) {
       owned.emplace();
@@ -64,7 +64,7 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
     }
     if (runner == Runner::own_thread && !thread.joinable() && !is_closing) {
       guard.emplace(context->get_executor());
-      // The embedder's signals are for its own threads.
+      // Blocks all signals, because the embedder's signals are for its own threads.
       sigset_t all, before;
       ::sigfillset(&all);
       ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -79,7 +79,7 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
     return *context;
   }
 
-  // Whether there was one.
+  // Runs the next step. Returns false if there is none.
   bool run_step() {
     Step* step = nullptr;
     {
@@ -106,7 +106,7 @@ Ref<Loop> Loop::on(asio::io_context& context) {
 }
 
 Loop::~Loop() {
-  if (state_->origin.is_inherited()) {  // it stays
+  if (state_->origin.is_inherited()) {  // leaks the state after fork()
     static_cast<void>(new std::shared_ptr<State>(std::move(state_)));
     return;
   }
@@ -123,7 +123,7 @@ Loop::~Loop() {
   }
   if (thread.joinable()) thread.join();
   drain();
-  // Handlers that Asio has not run hold the state, which owns the io_context: a cycle.
+  // Handlers that Asio has not run hold the state, which owns the io_context. This breaks the cycle.
   state_->guard.reset();
   state_->context = nullptr;
   state_->owned.reset();
@@ -138,14 +138,14 @@ void Loop::post(Step& step) noexcept {
   try {
     asio::post(state_->get(), [state = state_] { state->run_step(); });
   } catch (const std::exception&) {
-    // The step stays in the list: a later handler, or drain(), runs it.
+    // The step stays in the list, so a later handler or drain() runs it.
   }
 }
 
 void Loop::drain() {
   if (state_->origin.is_inherited()) return;
   std::unique_lock lock(state_->mutex, std::defer_lock);
-  do {  // the running step may post another
+  do {  // the running step may post another one
     if (lock.owns_lock()) lock.unlock();
     while (state_->run_step()) {
     }
@@ -162,7 +162,7 @@ size_t Loop::run(Clock::time_point deadline) {
     const std::lock_guard lock(state_->mutex);
     context = &state_->get();
     if (context->stopped()) context->restart();
-    // An empty queue is no reason to return: a step may be posted before the deadline.
+    // run() must not return when the queue is empty, because a step may be posted before the deadline.
     if (!state_->guard) state_->guard.emplace(context->get_executor());
   }
   size_t count = context->poll();

@@ -1,5 +1,5 @@
 // NodePool: reuses the memory of small objects that every call creates and destroys, so that warm work
-// reaches neither malloc nor a lock. Each size has a few slots that threads exchange nodes with; a node
+// reaches neither malloc nor a lock. Each size has a few slots through which threads exchange nodes; a node
 // without a free slot is freed. Thread-safe.
 #pragma once
 
@@ -19,10 +19,10 @@ namespace halyard {
 
 class NodePool {
  public:
-  static constexpr size_t kAlignment = 64;      // of every node
+  static constexpr size_t kAlignment = 64;      // of every node, in bytes
   static constexpr size_t kLargestKept = 4096;  // bytes
-  // Memory that a node takes of the process: to align a block, the C library takes one that is larger by the
-  // alignment and its smallest block, and can seldom use the rest.
+  // The memory that a node takes from the process. To align a block, the C library allocates a larger one (by
+  // the alignment and its smallest block), and can seldom use the remainder.
   static constexpr uint64_t footprint(size_t size) {
     constexpr uint64_t kSmallest = 32;
     const uint64_t node = (size + kAlignment - 1) / kAlignment * kAlignment;
@@ -34,12 +34,12 @@ class NodePool {
   NodePool& operator=(const NodePool&) = delete;
   ~NodePool() { trim(); }
 
-  // At least `size` bytes. Throws std::bad_alloc.
+  // Returns at least `size` bytes. Throws std::bad_alloc.
   void* take(size_t size) {
     if (size > kLargestKept) return ::operator new(size, kAligned);
     const size_t index = size_class(size);
     for (std::atomic<void*>& place : places_[index]) {
-      // A load first: an exchange takes much longer.
+      // Loads first, because an exchange takes much longer.
       if (!place.load(std::memory_order_relaxed)) continue;
       if (void* node = exchange(place, nullptr, std::memory_order_acquire)) {
         allow(node, index);
@@ -48,7 +48,7 @@ class NodePool {
     }
     return ::operator new(bytes(index), kAligned);
   }
-  // Takes back what take(size) gave.
+  // Takes back a node of take(size).
   void give(void* node, size_t size) noexcept {
     if (size <= kLargestKept) {
       const size_t index = size_class(size);
@@ -78,12 +78,12 @@ class NodePool {
  private:
   static constexpr std::align_val_t kAligned{kAlignment};
   static constexpr size_t kClasses = kLargestKept / kAlignment + 1;
-  static constexpr size_t kPlaces = 16;  // of each size
+  static constexpr size_t kPlaces = 16;  // slots of each size
 
   static constexpr size_t size_class(size_t size) { return (size + kAlignment - 1) / kAlignment; }
   static constexpr size_t bytes(size_t index) { return index * kAlignment; }
 
-  // AddressSanitizer reports any use of a kept node.
+  // Lets AddressSanitizer report any use of a kept node.
 #if defined(__SANITIZE_ADDRESS__)
   static void forbid(void* node, size_t index) { ASAN_POISON_MEMORY_REGION(node, bytes(index)); }
   static void allow(void* node, size_t index) { ASAN_UNPOISON_MEMORY_REGION(node, bytes(index)); }

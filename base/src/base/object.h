@@ -1,5 +1,5 @@
-// Object: the common header of all shared objects on the host side, a pointer to the type and an atomic
-// reference count. Ref<T>: the one smart pointer for them. A VM ref register is one Object*.
+// Object: the common header of all shared objects on the host, with a type pointer and an atomic reference
+// count. Ref<T>: the smart pointer for objects. A ref register of the VM is an Object*.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@ namespace halyard {
 
 class Object;
 
-// One per type of object. Identity is the address: two refs have the same type if and only if these pointers
-// are equal.
+// The type of an object; one instance for each type. Two refs have the same type if and only if these
+// pointers are equal.
 struct ObjectType {
   const char* name;          // as in a module's type table without '!': "hal.buffer"
-  void (*destroy)(Object*);  // called when the last reference goes, on the thread that dropped it
+  void (*destroy)(Object*);  // called on the thread that drops the last reference
   bool is_part = false;      // see Object::Part
 };
 
@@ -31,7 +31,7 @@ class Object {
   const ObjectType* type() const { return type_; }
   void retain() { fetch_add(references_, 1, std::memory_order_relaxed); }
   void release() {
-    // If the count is 1, this is the only reference and no thread can add one: a load is much faster than a
+    // If the count is 1, this is the only reference and no thread can add one. A load is much faster than a
     // decrement.
     if ((unique() && !type_->is_part) || fetch_sub(references_, 1, std::memory_order_acq_rel) == 1)
       type_->destroy(this);
@@ -40,8 +40,8 @@ class Object {
   bool unique() const { return references() == 1; }
 
  protected:
-  // A part of a larger object begins without references. While it has references it keeps the whole alive,
-  // and `destroy` releases the whole. retain_first() tells whether it had none.
+  // A part of a larger object starts without references. While it has references, it keeps the whole object
+  // alive, and `destroy` releases the whole. retain_first() returns whether the part had no reference.
   struct Part {};
   Object(const ObjectType* type, Part) : type_(type), references_(0) {}
   bool retain_first() { return fetch_add(references_, 1, std::memory_order_relaxed) == 0; }
@@ -72,7 +72,7 @@ constexpr ObjectType object_type(const char* name) {
   return {name, [](Object* object) { delete static_cast<T*>(object); }};
 }
 
-// Shared ownership of an object; null allowed.
+// Shared ownership of an object; may be null.
 template <typename T>
 class Ref {
  public:
@@ -94,7 +94,7 @@ class Ref {
   }
   ~Ref() { halyard::release(object_); }
 
-  static Ref adopt(T* object) {  // takes over the caller's reference
+  static Ref adopt(T* object) {  // takes ownership of the caller's reference
     Ref ref;
     ref.object_ = object;
     return ref;
@@ -103,7 +103,7 @@ class Ref {
     halyard::retain(object);
     return adopt(object);
   }
-  [[nodiscard]] T* detach() { return std::exchange(object_, nullptr); }  // the caller owns the reference now
+  [[nodiscard]] T* detach() { return std::exchange(object_, nullptr); }  // passes ownership to the caller
 
   T* get() const { return object_; }
   T* operator->() const { return object_; }
@@ -120,7 +120,7 @@ Ref<T> make(Args&&... args) {
   return Ref<T>::adopt(new T(std::forward<Args>(args)...));
 }
 
-// The object as a T, or null if it is null or of another type. Borrowed.
+// Returns the object as a T, borrowed; null if it is null or of another type.
 template <typename T>
 T* cast(Object* object) {
   return object && object->type() == &T::kType ? static_cast<T*>(object) : nullptr;

@@ -1,4 +1,4 @@
-// The counter, and the handler that counts.
+// The fork counter, and the handler that increments it.
 #include "base/origin.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@ namespace {
 
 void count_fork() { fork_count.fetch_add(1, std::memory_order_relaxed); }
 
-// When the library is loaded: before it makes anything. Unloading it removes the handler.
+// Runs when the library is loaded, before it creates objects. Unloading the library removes the handler.
 [[gnu::constructor]] void watch_forks() { static_cast<void>(::pthread_atfork(nullptr, nullptr, count_fork)); }
 
 }  // namespace

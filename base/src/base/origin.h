@@ -1,7 +1,6 @@
-// Origin: which process an object was made in. fork() copies the objects of a process, but of its threads
-// only the one that calls it: in the child, what needs another thread never happens, and a lock that one held
-// is never released. Objects with threads keep an Origin, and do not wait, lock or join where they were
-// inherited.
+// Origin: the process in which an object was created. fork() copies the objects of a process, but only the
+// calling thread. In the child, the other threads never make progress and never release their locks. Objects
+// with threads therefore keep an Origin, and do not wait, lock or join in a child process.
 #pragma once
 
 #include <atomic>
@@ -9,13 +8,13 @@
 
 namespace halyard {
 
-// How many calls of fork() lie between this process and the one that loaded the library. Counted by a handler
-// in the child (pthread_atfork), so that asking costs one load instead of a system call.
+// The number of fork() calls between the process that loaded the library and this one. A pthread_atfork
+// handler counts them in the child, so that a query costs one load instead of a system call.
 extern std::atomic<uint32_t> fork_count;
 
 class Origin {
  public:
-  // Whether the object was made before a fork(), and this is the child.
+  // Whether the object was created before a fork(), and this process is the child.
   bool is_inherited() const { return made_ != fork_count.load(std::memory_order_relaxed); }
 
  private:

@@ -1,4 +1,4 @@
-// Hand-written protocol buffer encoding of the few fields that are needed.
+// Encodes the few required fields of the protocol buffers by hand.
 #include "base/perfetto.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// The steps from a path to the function that negotiates, each with its own error.
+// The steps from a path to the negotiation function, each with its own error.
 #include "base/plugin.h"
 
 #include <dlfcn.h>
@@ -101,7 +101,7 @@ std::string own_folder() {
   Dl_info info = {};
   link_map* map = nullptr;
   if (::dladdr1(&anchor, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) == 0 || !map) return {};
-  // dladdr has no path for the program itself, and argv[0] need not be one.
+  // For the program itself dladdr has no path, and argv[0] may not be one.
   const std::filesystem::path file = map->l_name && *map->l_name ? map->l_name : "/proc/self/exe";
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(file, error);

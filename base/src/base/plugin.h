@@ -1,6 +1,6 @@
-// Plugins: shared libraries of third parties (drivers, native modules). A file is first checked by its note,
-// before any of its code runs; then the library is opened and its entry function found. Negotiation is left
-// to the kind of plugin.
+// Plugins: third-party shared libraries (drivers, native modules). The file's ELF note is checked before any
+// of its code runs; then the library is opened and its entry function is looked up. Negotiation depends on
+// the kind of plugin.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ struct PluginKind {
   const char* abi;               // "driver ABI"
   uint32_t note_type;            // HALYARD_NOTE_TYPE_*
   size_t note_size;              // bytes of the note's description
-  const char* note_macro;        // the macro that defines one: "HALYARD_DRIVER_NOTE (halyard/driver.h)"
+  const char* note_macro;        // the macro that defines the note: "HALYARD_DRIVER_NOTE (halyard/driver.h)"
   const char* negotiate_symbol;  // the exported function
-  const char* export_macro;      // the macro that exports it: "HALYARD_DRIVER_EXPORT"
+  const char* export_macro;      // the macro that exports the function: "HALYARD_DRIVER_EXPORT"
 };
 
-// The description of the file's note, `note_size` bytes, read without running anything. NOT_FOUND: no such
-// file, or no note; INVALID_ARGUMENT: not a 64-bit shared library, damaged, cut short, or a plugin of another
-// kind; INCOMPATIBLE: for another machine, or a newer type of note. Every message contains the path.
+// Returns the description of the file's note, `note_size` bytes, without running code of the file. NOT_FOUND:
+// no such file, or no note; INVALID_ARGUMENT: not a 64-bit shared library, damaged, truncated, or a plugin of
+// another kind; INCOMPATIBLE: for another machine, or a newer type of note. Every message contains the path.
 Result<std::vector<uint8_t>> read_plugin_note(const std::string& path, const PluginKind& kind);
 
 template <typename Note>
@@ -38,7 +38,8 @@ Result<Note> read_note(const std::string& path, const PluginKind& kind) {
   return note;
 }
 
-// Whether host and plugin have a version in common. INCOMPATIBLE if not, and always for version 0.
+// ABI versions. check_abi: INCOMPATIBLE if plugin and host have no version in common, and always for version
+// 0.
 struct AbiRange {
   uint32_t low;
   uint32_t high;
@@ -48,18 +49,18 @@ Result<> check_abi(const PluginKind& kind, const std::string& path, AbiRange plu
 
 // "AddressSanitizer" for a HALYARD_SANITIZER_*, "no sanitizer" for 0; static storage.
 const char* sanitizer_name(uint32_t kind);
-// INCOMPATIBLE: the library was built with a sanitizer that this host was not built with.
+// INCOMPATIBLE: the library was built with a sanitizer that this host lacks.
 Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32_t sanitizer);
 
-// The folder of the shared library, or program, that this code is linked into. Empty if the system does not
-// tell.
+// Returns the folder of the shared library or program that contains this code; empty if unknown.
 std::string own_folder();
 
-// A path that the system's loader does not search for in its own folders. INVALID_ARGUMENT: not a path.
+// Converts a path so that the system's loader does not search for it. INVALID_ARGUMENT: not a path.
 Result<std::string> plugin_path(const std::string& path, const PluginKind& kind);
 
-// Opens the library and returns the address of its function. The library is never closed, because any thread
-// may be running its code. UNAVAILABLE: a dependency is missing; INCOMPATIBLE: it has no such function.
+// Opens the library and returns the address of its entry function. The library is never closed, because any
+// thread may be running its code. UNAVAILABLE: a dependency is missing; INCOMPATIBLE: the library lacks the
+// function.
 Result<void*> open_plugin(const std::string& path, const PluginKind& kind);
 
 // A text field of a note: zero-padded, not always terminated.

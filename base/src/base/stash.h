@@ -1,4 +1,4 @@
-// Stash: a lock-free list of nodes that any thread may take from and give to. A taker removes the whole list,
+// Stash: a lock-free list of nodes that any thread may take from and give to. take() removes the whole list,
 // keeps the first node and puts back the rest, so no thread reads a node that it does not own. Meanwhile
 // other threads find the list empty.
 #pragma once
@@ -9,18 +9,18 @@
 
 namespace halyard {
 
-// `kNext` is the member of Node that links it.
+// `kNext` is the member of Node that links the list.
 template <typename Node, Node* Node::* kNext>
 class Stash {
  public:
-  // The node that was given last; null if there is none.
+  // Returns the node that was given last; null if there is none.
   Node* take() {
     if (!first_.load(std::memory_order_relaxed)) return nullptr;
     Node* const node = take_all();
     if (node && node->*kNext) put_back(node->*kNext);
     return node;
   }
-  // A chain.
+  // Returns all nodes as a chain.
   Node* take_all() { return exchange(first_, nullptr, std::memory_order_acquire); }
   void give(Node* node) { push(node, node); }
 

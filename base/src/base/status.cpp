@@ -33,11 +33,11 @@ void drop(halyard_status_t error) {
   if (error && error->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
 }
 
-// Owned by nobody, so that it is never freed.
+// Never freed, because nobody owns it.
 halyard_status* const no_memory = new halyard_status(Code::RESOURCE_EXHAUSTED, "out of host memory");
 
-// An error that the caller may modify: the same one, or a copy if it is shared. If there is no memory for the
-// change, the change is dropped: the status then says less, but nothing false.
+// Changes an error for the caller: the same error, or a copy if it is shared. If there is no memory for the
+// change, the change is dropped; the status is then less complete, but not wrong.
 template <typename Change>
 void change(halyard_status_t& error, Change&& make) noexcept {
   try {
@@ -65,7 +65,7 @@ Status caught_exception() noexcept {
       return out_of_memory();
     } catch (const std::system_error& error) {
       if (error.code() != std::errc::owner_dead) return Status(Code::INTERNAL, error.what());
-      // Of an event loop after fork() (base/loop.h); what() ends in the text of the error number.
+      // Thrown by an event loop after fork() (base/loop.h). what() ends with the text of the error number.
       const std::string text = error.what();
       return Status(Code::FAILED_PRECONDITION, text.substr(0, text.rfind(": ")));
     } catch (const std::exception& exception) {

@@ -1,6 +1,5 @@
-// Status: success or an error as a value. Null is success; an error has a code, a message, notes added on the
-// way up (innermost first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t
-// crosses libraries.
+// Status: success or an error, as a value. Null is success. An error has a code, a message, notes (innermost
+// first) and possibly a cause. C++ code returns Result<T>; the handle halyard_status_t crosses libraries.
 #pragma once
 
 #include <fmt/core.h>
@@ -23,12 +22,11 @@ enum class Code : int32_t {
 
 inline const char* name(Code code) { return halyard_status_code_name(static_cast<int32_t>(code)); }
 
-// A code from outside: 0, 17 and numbers that are not codes become UNKNOWN (spec rulings 5 and 11).
+// Converts an external code: 0, 17 and unknown numbers become UNKNOWN (spec rulings 5 and 11).
 Code failure_code(uint32_t number);
 
-// A shared, reference-counted error. Copying shares it; `note` copies a shared error first, so other holders
-// do not see the note. One Status object must not be used concurrently; copies may be used on different
-// threads.
+// A shared, reference-counted error. A copy shares the error; `note` first copies a shared error, so other
+// holders do not see the note. Threads must not use one Status object concurrently, but may use copies of it.
 class [[nodiscard]] Status {
  public:
   Status() = default;  // success
@@ -44,7 +42,7 @@ class [[nodiscard]] Status {
       drop(error_);
   }
 
-  // Takes over or gives away one reference.
+  // Takes or passes on ownership of one reference.
   static Status adopt(halyard_status_t handle) {
     Status status;
     status.error_ = handle;
@@ -72,15 +70,15 @@ class [[nodiscard]] Status {
 template <typename T = void>
 using Result = std::expected<T, Status>;
 
-// fail(Code::NOT_FOUND, "no function '{}'", name) as the value of any failing Result. Cold, so that the
-// compiler moves error paths away from the hot code in the instruction cache.
+// fail(Code::NOT_FOUND, "no function '{}'", name): converts to any failed Result. Cold, so that the compiler
+// moves error paths away from hot code in the instruction cache.
 template <typename... Args>
 [[gnu::cold, gnu::noinline]] std::unexpected<Status> fail(Code code, fmt::format_string<Args...> format,
                                                           Args&&... args) {
   return std::unexpected(Status(code, fmt::format(format, std::forward<Args>(args)...)));
 }
 
-// Annotates a failing result on its way up; passes success through.
+// Adds a note to a failed result; passes success through.
 template <typename T>
 Result<T> with_note(Result<T> result, std::string_view text) {
   if (!result) result.error() = std::move(result.error()).note(text);
@@ -95,7 +93,7 @@ inline Result<> to_result(Status status) {
 
 }  // namespace halyard
 
-// HALYARD_TRY(expression): the value of a Result, or return its error from the calling function. May be
+// HALYARD_TRY(expression): the value of a Result; a failure is returned from the calling function. May be
 // nested.
 #define HALYARD_TRY(...) HALYARD_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define HALYARD_TRY_COUNTED_(counter, ...) HALYARD_TRY_NAMED_(counter, __VA_ARGS__)

@@ -11,13 +11,14 @@ namespace halyard {
 
 namespace {
 
-constexpr size_t kLongestWord = 64;  // the comparison is quadratic
+constexpr size_t kLongestWord = 64;  // because the comparison takes quadratic time
 
 bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
 }
 
-// Insertions, removals, changes, and swaps of neighbours that turn `a` into `b`. Case does not count.
+// The number of insertions, removals, changes, and swaps of adjacent characters that turn `a` into `b`,
+// ignoring case.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) above[j] = j;

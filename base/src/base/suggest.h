@@ -7,8 +7,8 @@
 
 namespace halyard {
 
-// "; did you mean 'x'?" for the candidate nearest to `word`, by edits and swaps of neighbouring characters;
-// "" if none is near. Of equally near candidates the first wins.
+// Returns "; did you mean 'x'?" for the candidate nearest to `word`, by edits and swaps of adjacent
+// characters; "" if none is near. Among equally near candidates the first wins.
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates);
 
 }  // namespace halyard

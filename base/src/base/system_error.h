@@ -7,8 +7,8 @@
 
 namespace halyard {
 
-// The code of an errno: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for an impossible path (too long, or a
-// loop of links); else UNAVAILABLE.
+// Converts an errno: NOT_FOUND, PERMISSION_DENIED; INVALID_ARGUMENT for an impossible path (too long, or a
+// loop of links); otherwise UNAVAILABLE.
 inline Code code_of_errno(int number) {
   if (number == ENOENT || number == ENOTDIR) return Code::NOT_FOUND;
   if (number == EACCES || number == EPERM) return Code::PERMISSION_DENIED;

@@ -1,4 +1,4 @@
-// A byte for each thread.
+// One thread-local byte.
 #include "base/trace_choice.h"
 
 #include <utility>

@@ -1,4 +1,4 @@
-// Which calls of a tracing instance are recorded: a thread that runs one says so.
+// Which calls a tracing instance records. A thread that runs a call sets the choice.
 #pragma once
 
 #include <cstdint>
@@ -6,15 +6,15 @@
 namespace halyard {
 
 enum class TraceChoice : uint8_t {
-  unset,  // recorded, as everything is unless a call says otherwise
+  unset,  // recorded, like everything without a choice
   on,
   off,
 };
 
-// Of the call that the calling thread runs; `unset` for none.
+// The choice of the call that the calling thread runs; `unset` if it runs none.
 TraceChoice current_trace_choice() noexcept;
 
-// The calling thread runs a call with this choice for the lifetime of this object.
+// Sets the choice for the calling thread during the lifetime of this object.
 class TraceChoiceScope {
  public:
   explicit TraceChoiceScope(TraceChoice choice) noexcept : is_set_(choice != TraceChoice::unset) {

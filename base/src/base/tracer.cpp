@@ -1,4 +1,4 @@
-// Records in per-thread buffers, and their encoding as packets.
+// Records events in per-thread buffers, and encodes them as packets.
 #include "base/tracer.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ constexpr size_t kMostFlows = 255;
 constexpr std::array<std::string_view, kTraceCategories> kCategoryNames = {
     "phase", "machine", "import", "queue", "device", "wait", "memory"};
 
-// Held for a few stores and rarely contended: only the buffer's own thread and finish() take it.
+// Held for a few stores and rarely contended, because only the buffer's own thread and finish() take it.
 class Spinlock {
  public:
   void lock() {
@@ -40,7 +40,7 @@ class Spinlock {
   std::atomic<bool> held_{false};
 };
 
-// From errno.
+// Converts errno.
 Status cannot_write(const std::string& path) {
   return Status(Code::UNAVAILABLE,
                 fmt::format("could not write all of the trace to '{}': {}", path, std::strerror(errno)));
@@ -50,13 +50,13 @@ uintptr_t this_thread() { return reinterpret_cast<uintptr_t>(__builtin_thread_po
 
 }  // namespace
 
-// In a buffer: this, then the flows, then the name, up to the next multiple of eight.
+// The header of an event in a buffer. The flows and the name follow, padded to a multiple of eight bytes.
 struct Tracer::Record {
   enum class Kind : uint8_t { begin, end, span, instant, count };
 
   uint64_t time = 0;
-  uint64_t more = 0;  // span: when it ended; count: the value
-  Track track = 0;    // 0: the thread's
+  uint64_t more = 0;  // span: its end time; count: the value
+  Track track = 0;    // 0: the thread's track
   Kind kind = Kind::begin;
   TraceCategory category = TraceCategory::phase;
   uint8_t flows = 0;
@@ -73,28 +73,28 @@ struct Tracer::ThreadBuffer {
   struct Open {
     TraceCategory category;
     uint64_t begin;
-    uint64_t within;  // time of slices within it
+    uint64_t within;  // total time of the slices nested in it
   };
   std::vector<Open> open;
   alignas(Record) std::array<std::byte, kBufferBytes> bytes;
 };
 
-// Maps threads to buffers without a lock, by the thread pointer. A new thread may reuse the thread pointer,
-// and so the buffer, of one that has ended.
+// Maps threads to buffers without a lock, by the thread pointer. A new thread may reuse the thread pointer of
+// an ended one, and then also reuses its buffer.
 struct Tracer::Slots {
   struct Slot {
     std::atomic<uintptr_t> thread{0};
     std::atomic<ThreadBuffer*> buffer{nullptr};
   };
   std::array<Slot, 64> slots;
-  std::atomic<Slots*> next{nullptr};  // if all slots are taken
+  std::atomic<Slots*> next{nullptr};  // used when all slots are taken
 
   Slots() = default;
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
   ~Slots() { delete next.load(); }
 
-  // The thread's slot, claimed where it had none.
+  // Returns the thread's slot; claims one if it has none.
   Slot& of(uintptr_t thread) {
     const size_t first = (thread >> 6) * 0x9E3779B97F4A7C15u >> 58;
     for (size_t i = 0; i < slots.size(); ++i) {
@@ -144,7 +144,7 @@ void Tracer::lose(Status why) noexcept {
   if (lost_.ok()) lost_ = std::move(why);
 }
 
-// Events without memory, or that cannot be written, are lost, and finish() reports that.
+// Events that cannot be stored or written are lost; finish() reports the loss.
 template <typename Write>
 void Tracer::with_writer(Write write) noexcept {
   const std::lock_guard lock(mutex_);
@@ -173,7 +173,7 @@ Tracer::ThreadBuffer* Tracer::buffer() noexcept {
                            static_cast<uint32_t>(::syscall(SYS_gettid)), name.data());
       buffers_.push_back(std::move(made));
     });
-    if (made) return nullptr;  // no memory for it
+    if (made) return nullptr;  // out of memory
     slot.buffer.store(given, std::memory_order_release);
     return given;
   } catch (const std::exception&) {
@@ -306,7 +306,7 @@ Tracer::Track Tracer::add_counter(std::string_view name, Track parent) noexcept 
 }
 
 void Tracer::flush_all() noexcept {
-  // A buffer's lock comes before the mutex, as in add(); buffers are only ever added.
+  // The lock order is buffer, then mutex, as in add(). Buffers are never removed.
   for (size_t i = 0;; ++i) {
     ThreadBuffer* buffer = nullptr;
     {

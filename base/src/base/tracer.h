@@ -1,6 +1,6 @@
 // Tracer: records a timeline of threads, devices and counters in a file for the Perfetto UI. Always compiled
-// in; without a tracer the cost is a null test. Events go to a buffer for each thread, which the thread
-// writes to the file when it is full: no event is dropped, and no extra thread is needed. Thread-safe.
+// in; without a tracer it costs a null test. Each thread has an event buffer and writes it to the file when
+// it is full, so no event is dropped and no extra thread is needed. Thread-safe.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ namespace halyard {
 
 // The category of a slice; the file contains its name.
 enum class TraceCategory : uint8_t {
-  phase,    // of the embedder: loading, calling
+  phase,    // phases of the embedder: loading, calling
   machine,  // functions of modules
   import,   // native functions that modules call, without work on devices
   queue,    // queue work, from submission to completion
   device,   // operations of a device
-  wait,     // a waiting thread
+  wait,     // blocked threads
   memory,   // allocations
 };
 inline constexpr size_t kTraceCategories = 7;
@@ -36,23 +36,23 @@ class Tracer final : public ObjectOf<Tracer> {
  public:
   static const ObjectType kType;
   using Track = uint64_t;
-  static constexpr Track kProcess = 1;  // the parent of all
+  static constexpr Track kProcess = 1;  // the root of all tracks
 
-  // Replaces the file; with an empty path events are counted and dropped. NOT_FOUND, PERMISSION_DENIED,
-  // UNAVAILABLE.
+  // Replaces an existing file. If the path is empty, events are counted and dropped. NOT_FOUND,
+  // PERMISSION_DENIED, UNAVAILABLE.
   static Result<Ref<Tracer>> create(const std::string& path);
 
   // Nanoseconds of the clock of all events (CLOCK_MONOTONIC).
   static uint64_t now();
 
-  // Slices of the calling thread, which nest. Names are cut to 255 bytes.
+  // Begin and end a slice of the calling thread; slices nest. Names are truncated to 255 bytes.
   void begin(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
   void end() noexcept;
-  // A completed slice of the calling thread, within the current slice.
+  // Adds a completed slice of the calling thread, within the current slice.
   void span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end) noexcept;
   void instant(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
 
-  // Tracks of their own. Slices of one must not overlap.
+  // Adds a track. Slices of one track must not overlap.
   Track add_track(std::string_view name, Track parent = kProcess) noexcept;
   Track add_counter(std::string_view name, Track parent = kProcess) noexcept;
   void span_on(Track track, TraceCategory category, std::string_view name, uint64_t begin, uint64_t end,
@@ -61,7 +61,7 @@ class Tracer final : public ObjectOf<Tracer> {
                   std::span<const uint64_t> flows = {}) noexcept;
   void count(Track counter, int64_t value) noexcept;
 
-  // Never twice the same.
+  // Returns a number that was not returned before.
   uint64_t new_flow() { return next_.fetch_add(1, std::memory_order_relaxed); }
 
   // The number of events so far, and the self time of thread slices by category. Open slices do not count.
@@ -71,8 +71,8 @@ class Tracer final : public ObjectOf<Tracer> {
   };
   Totals totals();
 
-  // Writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events could not be written, now or before.
-  // Events may follow, for another finish().
+  // Writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events were lost, now or before. More events
+  // and another finish() may follow.
   Result<> finish();
 
   explicit Tracer(std::FILE* file, std::string path);
@@ -83,9 +83,9 @@ class Tracer final : public ObjectOf<Tracer> {
   struct Slots;
   struct Record;
 
-  ThreadBuffer* buffer() noexcept;  // of the calling thread; null if there is no memory for it
+  ThreadBuffer* buffer() noexcept;  // buffer of the calling thread; null if out of memory
   void add(Record record, std::string_view name, std::span<const uint64_t> flows) noexcept;
-  void flush(ThreadBuffer& buffer) noexcept;  // whose lock is held
+  void flush(ThreadBuffer& buffer) noexcept;  // the caller holds the buffer's lock
   void encode(ThreadBuffer& buffer);
   void flush_all() noexcept;
   void lose(Status why) noexcept;

@@ -1,4 +1,4 @@
-// Waits: one lock guards counting parts and reporting the end.
+// Waits. One lock guards both counting parts and reporting the end.
 #include "base/wait.h"
 
 namespace halyard {
@@ -34,7 +34,7 @@ bool Wait::block(const Deadline& deadline) {
   return true;
 }
 
-// Everything under the lock: a blocked thread may free the wait as soon as it gets the lock.
+// Does everything under the lock, because a blocked thread may free the wait as soon as it gets the lock.
 bool Wait::arrive_at(uint64_t number, Status status, bool ends) noexcept {
   const std::lock_guard lock(mutex_);
   if (!waiting_ || (number != kAny && number != number_)) return false;

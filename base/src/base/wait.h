@@ -1,6 +1,6 @@
 // Wait: ends when all its parts have arrived or the first one has failed, and then unblocks a thread or calls
-// a hook. An invocation has one and begins it again for each wait of its calls; a set of fences creates one
-// (hal/queue/wait.h). The signaller of a part calls the wait, or holds a Wakeup for it. Thread-safe.
+// a hook. An invocation has one Wait and begins it again for each wait of its calls; a set of fences creates
+// one (hal/queue/wait.h). The signaller of a part calls the Wait, or holds a Wakeup for it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -25,8 +25,8 @@ class Wait : public Object {
   Wait() : Object(&kType) {}
   ~Wait() = default;
 
-  // Called at the end of each wait without a blocked thread, on the thread that ends it and under the lock:
-  // it must neither block nor call the wait. When set_hook() returns, the previous hook is not running.
+  // Called at the end of each wait that blocks no thread, on the thread that ends it and under the lock. It
+  // must neither block nor call the wait. When set_hook() returns, the previous hook is not running.
   struct Hook {
     void (*function)(void* user) = nullptr;
     void* user = nullptr;
@@ -38,20 +38,21 @@ class Wait : public Object {
 
   // Begins a wait for `parts` parts. Returns its number, which distinguishes it from earlier waits.
   uint64_t begin(uint32_t parts = 1);
-  // Lets the end of this wait call the hook. False: it has already ended, without calling the hook.
+  // Lets the end of this wait call the hook. Returns false if it has already ended, without calling the hook.
   bool arm();
-  // Ends the wait silently: later arrivals have no effect. False: it has already ended. Costs nothing if no
-  // wait is in progress, as in most calls: only one thread at a time begins and abandons waits.
+  // Ends the wait silently, so that later arrivals have no effect. Returns false if it has already ended.
+  // Costs nothing if no wait is in progress, as in most calls, because only one thread at a time begins and
+  // abandons waits.
   bool abandon();
   bool waiting() const { return waiting_; }
 
-  // Blocks until the wait has ended or the deadline. Returns whether it has ended.
+  // Blocks until the wait ends, or until the deadline. Returns whether the wait has ended.
   bool block(const Deadline& deadline);
   // The result of an ended wait: OK, or the first failure.
   Status failure() const { return failure_; }
 
-  // A part has arrived or, with a failure, never will. True: this ended the wait, and the caller must do the
-  // follow-up work.
+  // Reports that a part has arrived or, with a failure, never will. Returns true if this ended the wait; the
+  // caller must then do the follow-up work.
   bool arrive(Status status = {}) noexcept { return arrive_at(kAny, std::move(status), false); }
   // The same for the wait with this number only.
   bool arrive(uint64_t number, Status status = {}) noexcept {
@@ -61,7 +62,7 @@ class Wait : public Object {
   void end() noexcept { arrive_at(kAny, {}, true); }
 
  protected:
-  // Of another type of object, and begun.
+  // For derived types of objects; the wait has begun.
   Wait(const ObjectType* type, uint32_t parts) : Object(type), missing_(parts), waiting_(true) {}
 
  private:
@@ -78,8 +79,8 @@ class Wait : public Object {
   std::atomic<bool> waiting_ = false;  // written under the lock
 };
 
-// The right to report the arrival of a part to one wait; it may be used late or never. Copies are equivalent;
-// an empty one has no effect.
+// Reports the arrival of a part to one wait; it may be used late or never. Copies are equivalent; an empty
+// Wakeup has no effect.
 class Wakeup {
  public:
   Wakeup() = default;

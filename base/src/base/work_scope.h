@@ -1,5 +1,5 @@
 // WorkScope: a stop word shared by a call and all queue work that it submits. The call and its work in flight
-// hold it. Thread-safe.
+// hold a reference. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,19 @@ class WorkScope final : public ObjectOf<WorkScope> {
  public:
   static const ObjectType kType;
 
-  // The work ends with this code at its next check of the word. The first code is kept.
+  // Stops the work with this code, at its next check of the word. The first code is kept.
   void stop(Code code) {
     uint32_t none = 0;
     stop_.compare_exchange_strong(none, static_cast<uint32_t>(code), std::memory_order_relaxed);
   }
-  // Stops it with DEADLINE_EXCEEDED at that time, also when the call has returned. Throws as Alarm does.
+  // Stops the work with DEADLINE_EXCEEDED at that time, even after the call has returned. Throws like
+  // Alarm::set.
   void stop_at(const Ref<Loop>& loop, Loop::Clock::time_point time) {
     if (!deadline_) deadline_.emplace(loop, [this] { stop(Code::DEADLINE_EXCEEDED); });
     deadline_->set(time);
   }
   bool is_stopped() const { return stop_.load(std::memory_order_relaxed) != 0; }
-  // 0, or the code to stop with; see stop_code(). Lives as long as this.
+  // The word is 0, or the code to stop with; see stop_code(). It lives as long as this object.
   const uint32_t* stop_word() const { return reinterpret_cast<const uint32_t*>(&stop_); }
 
  private:
@@ -37,7 +38,7 @@ class WorkScope final : public ObjectOf<WorkScope> {
   std::optional<Alarm> deadline_;
 };
 
-// The code in such a word (may be null): OK, or the code to stop with.
+// Reads the code in a stop word (may be null): OK, or the code to stop with.
 inline Code stop_code(const uint32_t* word) {
   return word ? static_cast<Code>(__atomic_load_n(word, __ATOMIC_RELAXED)) : Code::OK;
 }

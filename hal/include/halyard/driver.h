@@ -1,34 +1,36 @@
 /* Halyard driver ABI, version 1. Plain C11; needs only halyard/status.h and halyard/abi.h.
  *
- * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note (its identity, readable
- * without running it) and exports one function, halyard_driver_negotiate, in which host and driver agree on a
- * version and the driver returns its table of functions. docs/driver-abi.md states the contract as numbered
- * rules; [Rn] below refers to them.
+ * A driver is one shared library `halyard-driver-NAME.so`. It carries an ELF note, from which the host reads
+ * the driver's identity without running it. It exports one function, halyard_driver_negotiate, through which
+ * host and driver agree on a version and the driver returns its function table. docs/driver-abi.md states the
+ * contract as numbered rules; [Rn] below refers to them.
  *
- * THE SHAPE, in the order in which a host uses it:
- *   note -> negotiate -> initialize -> enumerate_devices -> device_open -> (memory, semaphores, executables,
- * command lists, queue_submit ...) -> device_close -> shutdown. The library stays mapped after shutdown.
+ * ORDER OF USE:
+ *   note -> negotiate -> initialize -> enumerate_devices -> device_open
+ *   -> memory, semaphores, executables, command lists, queue_submit ... -> device_close -> shutdown
+ * The library stays mapped after shutdown.
  *
- * DOES: describe devices, memory, timeline semaphores, executables, command lists, and queue work.
+ * A driver provides devices, memory, timeline semaphores, executables, command lists, and queue work.
  *
- * DOES NOT: buffers and subspans, fences, buffer views, URIs, validation of requests, lifetimes of objects in
- * flight. The host does these once for every driver. A driver never repeats the host's checks [R40].
+ * The host provides buffers and subspans, fences, buffer views, URIs, validation of requests, and lifetimes
+ * of objects in flight, once for all drivers. A driver never repeats the host's checks [R40].
  *
- * HANDLES. Opaque pointers that the driver creates and destroys on request. The host never dereferences them,
- * never passes a handle to another driver's library, and keeps the objects of queued work until its
- * `completed` was called [R20, R21].
+ * HANDLES are opaque pointers that the driver creates and destroys on request. The host never dereferences a
+ * handle and never passes it to another driver's library. The host keeps the objects of queued work until it
+ * has got the `completed` callback of that work [R20, R21].
  *
- * GROWTH. Every struct that may grow starts with its own size in bytes as the writer of the struct knows it.
- * Readers use a field only if `struct_size >= HALYARD_FIELD_END(type, field)`; a missing field counts as
- * zero. Fields are only appended. The small structs without a size (text, option, timepoint, range, binding,
- * kind, the commands and the members of halyard_operation_t's union) are frozen [R10-R13].
+ * GROWTH. Every struct that may grow starts with struct_size: the size in bytes that the writer of the struct
+ * was compiled with. Readers use a field only if `struct_size >= HALYARD_FIELD_END(type, field)`; a missing
+ * field counts as zero. New fields are only appended. Small structs without struct_size are frozen: text,
+ * option, timepoint, range, binding, kind, the commands, and the members of halyard_operation_t's union
+ * [R10-R13].
  *
- * THREADS. Every function may be called from any thread, concurrently, unless its comment says otherwise; a
- * handle is destroyed only when no other call uses it. Drivers call the host only through its services and
- * callbacks [R30-R33]. A callback never closes a device and never shuts down [R31].
+ * THREADS. Any thread may call any function, concurrently, unless the comment of the function says otherwise.
+ * The host destroys a handle only when no other call uses it. Drivers call the host only through its services
+ * and callbacks [R30-R33]. A callback never closes a device and never calls shutdown [R31].
  *
- * FAILURE. A function returns null for success, else a status made by services->status_create, which the host
- * releases. On failure outputs are left untouched [R50].
+ * FAILURE. A function returns null for success, else a status from services->status_create, which the host
+ * releases. A failed function leaves its outputs unchanged [R50].
  */
 #ifndef HALYARD_DRIVER_H_
 #define HALYARD_DRIVER_H_
@@ -43,13 +45,12 @@
 extern "C" {
 #endif
 
-/* ---- Versions and growth
- * ------------------------------------------------------------------------------------------- */
+/* ---- Versions and growth ------------------------------------------------------------------------------- */
 
 #define HALYARD_DRIVER_ABI_V1 1u
 
-/* An extension: appended by reference. Unknown kinds are skipped, unless must_understand is not 0: then the
- * call fails with UNIMPLEMENTED naming the kind. None is defined in version 1. */
+/* An extension, in a linked list. A driver skips unknown kinds, unless must_understand is not 0: then the
+ * call fails with UNIMPLEMENTED, and the message names the kind. Version 1 defines none. */
 typedef struct halyard_extension {
   uint32_t struct_size;
   uint32_t kind;
@@ -58,22 +59,21 @@ typedef struct halyard_extension {
   const struct halyard_extension* next;
 } halyard_extension_t;
 
-/* ---- The note
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- The note ------------------------------------------------------------------------------------------ */
 
 #define HALYARD_NOTE_SECTION ".note.halyard.driver"
 #define HALYARD_NOTE_TYPE HALYARD_NOTE_TYPE_DRIVER
 
-/* The note's description. Fixed size for ever; a later note gets another type. Texts are zero-padded. */
+/* The note's description. Its size never changes; a later version of the note gets another type. Texts are
+ * zero-padded. */
 typedef struct halyard_driver_note {
   uint32_t abi_min; /* lowest and highest ABI version that the driver speaks; 0 is always refused */
   uint32_t abi_max;
-  uint32_t
-      sanitizer;     /* HALYARD_SANITIZER_*: an instrumented driver loads only into a host of the same kind */
-  uint32_t reserved; /* 0 */
-  char library[32];  /* NAME of halyard-driver-NAME.so */
-  char version[32];  /* the driver's own version, for display */
-  char kinds[192];   /* driver names that users write in URIs, separated by commas: "local-sync,local-task" */
+  uint32_t sanitizer; /* HALYARD_SANITIZER_*: must be the host's, unless it is NONE */
+  uint32_t reserved;  /* 0 */
+  char library[32];   /* NAME of halyard-driver-NAME.so */
+  char version[32];   /* the driver's own version, for display */
+  char kinds[192]; /* driver names that users write in URIs, separated by commas: "local-sync,local-task" */
 } halyard_driver_note_t;
 
 /* The note's record in the file. */
@@ -97,17 +97,16 @@ typedef struct halyard_driver_note_record {
       HALYARD_NOTE_OWNER,                                                                                   \
       {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1, HALYARD_SANITIZER_KIND, 0, library_, version_, kinds_}}
 
-/* ---- What the host offers
- * --------------------------------------------------------------------------------------------- */
+/* ---- Host services ------------------------------------------------------------------------------------- */
 
 enum { HALYARD_LOG_ERROR = 0, HALYARD_LOG_WARNING = 1, HALYARD_LOG_INFO = 2 };
 
 enum {
-  /* The waits of `submission` were reached at begin_ns and its operation began; no name. */
+  /* The waits of `submission` were reached and its operation began, at begin_ns. The span has no name. */
   HALYARD_SPAN_BEGAN = 0,
-  /* Run by the calling thread and reported at its end: a dispatch, or the thread's share of one. */
+  /* The calling thread ran a dispatch, or its share of one. Reported at the end. */
   HALYARD_SPAN_THREAD = 1,
-  /* Run by the device for `submission`, on one of its queues. Spans of one queue do not overlap. */
+  /* A queue of the device ran work of `submission`. Spans of one queue do not overlap. */
   HALYARD_SPAN_QUEUE = 2,
 };
 
@@ -116,10 +115,10 @@ typedef struct halyard_trace_span {
   uint32_t kind;     /* HALYARD_SPAN_* */
   uint64_t begin_ns; /* of CLOCK_MONOTONIC */
   uint64_t end_ns;
-  const char* name; /* the name for users: the function of an executable, "copy" */
+  const char* name; /* for users: the function of an executable, "copy" */
   size_t name_size;
-  void* submission; /* its completed_user, which has not been called back yet; null for HALYARD_SPAN_THREAD */
-  uint32_t queue;   /* HALYARD_SPAN_QUEUE: which, from 0 */
+  void* submission; /* its completed_user, before `completed` is called; null for HALYARD_SPAN_THREAD */
+  uint32_t queue;   /* HALYARD_SPAN_QUEUE: number of the queue, from 0 */
   uint32_t reserved;
 } halyard_trace_span_t;
 
@@ -127,29 +126,28 @@ typedef struct halyard_trace_span {
 typedef struct halyard_host_services {
   uint32_t struct_size;
   uint32_t reserved;
-  void* host; /* passed as first argument below */
-  /* A new status owned by the caller. `message` (copied) says what was expected, what was found and what to
-   * do. Never null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes become UNKNOWN. */
+  void* host; /* the first argument of the functions below */
+  /* Returns a new status, owned by the caller; never null. `message` says what was expected, what was found
+   * and what to do; it is copied. Code 0, code 17 (DEFERRED is no failure) and unknown codes become
+   * UNKNOWN. */
   halyard_status_t (*status_create)(void* host, halyard_status_code_t code, const char* message,
                                     size_t message_size);
   /* Another reference to the same status; null gives null. */
   halyard_status_t (*status_retain)(void* host, halyard_status_t status);
   void (*status_release)(void* host, halyard_status_t status);               /* null is allowed */
   halyard_status_code_t (*status_code)(void* host, halyard_status_t status); /* HALYARD_OK for null */
-  /* Terminated text, valid while the status lives. */
+  /* Zero-terminated text, valid as long as the status lives. */
   const char* (*status_message)(void* host, halyard_status_t status);
-  /* Appends context; takes and returns ownership; null gives null. */
+  /* Appends a note. Takes ownership of `status` and returns it; null gives null. */
   halyard_status_t (*status_note)(void* host, halyard_status_t status, const char* note, size_t note_size);
-  /* One line for the host's log. May be called from any thread; must not be called from a signal handler. */
+  /* Writes one line to the host's log. Any thread, but not a signal handler. */
   void (*log)(void* host, int32_t severity, const char* line, size_t line_size);
-  /* Since 0.2. Null unless the host records a trace: a driver checks it once, when it is initialized. Reports
-   * a span, which is copied with its name. Any thread [R36]. */
+  /* Since 0.2. Reports a span; the host copies the span and its name. Null unless the host records a trace:
+   * the driver checks this once, in `initialize`. Any thread [R36]. */
   void (*trace_span)(void* host, const halyard_trace_span_t* span);
 } halyard_host_services_t;
 
-/* ---- Handles
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Handles ------------------------------------------------------------------------------------------- */
 
 typedef struct halyard_driver_instance* halyard_driver_instance_t;
 typedef struct halyard_driver_device* halyard_driver_device_t;
@@ -158,16 +156,14 @@ typedef struct halyard_driver_semaphore* halyard_driver_semaphore_t;
 typedef struct halyard_driver_executable* halyard_driver_executable_t;
 typedef struct halyard_driver_command_list* halyard_driver_command_list_t;
 
-/* ---- Devices
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Devices ------------------------------------------------------------------------------------------- */
 
-/* One device that could be opened. Texts belong to the instance and live until its shutdown. */
+/* One device that can be opened. Texts belong to the instance and live until its shutdown. */
 typedef struct halyard_device_info {
   uint32_t struct_size;
   uint32_t reserved;
   const char* kind; /* one of the note's kinds: "vulkan" */
-  const char* path; /* what follows "kind://" in its URI; "" for the only one of its kind */
+  const char* path; /* the URI's part after "kind://"; "" for the only device of its kind */
   const char* name; /* for display: "NVIDIA H200", "inline CPU" */
 } halyard_device_info_t;
 
@@ -176,8 +172,9 @@ typedef struct halyard_option {
   halyard_text_t value;
 } halyard_option_t;
 
-/* `kind` and `path` as in the URI; an empty path means the default device of that kind. Options are the URI's
- * key=value pairs; an unknown key is INVALID_ARGUMENT naming it and the known ones. Borrowed for the call. */
+/* `kind` and `path` are those of the URI; an empty path means the default device of that kind. Options are
+ * the URI's key=value pairs. An unknown key is INVALID_ARGUMENT; the message names that key and the known
+ * ones. All pointers are borrowed for the call. */
 typedef struct halyard_device_open_args {
   uint32_t struct_size;
   uint32_t option_count;
@@ -189,19 +186,19 @@ typedef struct halyard_device_open_args {
 
 /* Device capability bits. */
 enum {
-  HALYARD_DEVICE_RUNS_IN_CALLER =
-      1u << 0, /* work runs on the thread that makes it ready: in queue_submit, in the host's
-                  signal or fail, or in work that the driver runs for another of its devices */
+  /* Work runs on the thread that makes it ready: in queue_submit, in semaphore_signal or semaphore_fail of
+   * the host, or in work that the driver runs for another of its devices. */
+  HALYARD_DEVICE_RUNS_IN_CALLER = 1u << 0,
   HALYARD_DEVICE_UNIFIED_MEMORY = 1u << 1, /* host and device memory are one */
   HALYARD_DEVICE_HOST_COHERENT = 1u << 2,  /* all HOST_VISIBLE memory is also HOST_COHERENT */
-  HALYARD_DEVICE_QUEUE_ALLOCA =
-      1u << 3, /* the alloca and dealloca operations; without it the host's pool serves */
+  HALYARD_DEVICE_QUEUE_ALLOCA = 1u << 3, /* implements ALLOCA and DEALLOCA; otherwise the host's pool does */
   HALYARD_DEVICE_SEMAPHORE_EXPORT = 1u << 4, /* semaphore_export and semaphore_import with file descriptors */
   HALYARD_DEVICE_COLLECTIVES = 1u << 5,      /* collective commands */
-  /* Since 0.2. Kernels, and commands through slots, may write to imports without HALYARD_MAP_WRITE: to the
-   * bytes themselves with HALYARD_MAP_PRIVATE, else to a copy that the driver makes [R77]. */
+  /* Since 0.2. Kernels, and commands through slots, may write to memory imported without HALYARD_MAP_WRITE.
+   * With HALYARD_MAP_PRIVATE they write to the bytes themselves, else to a copy that the driver makes
+   * [R77]. */
   HALYARD_DEVICE_WRITES_CONSTANTS = 1u << 6,
-  /* Since 0.2. Checks halyard_submission.stop while it runs work [R69]. */
+  /* Since 0.2. The driver checks halyard_submission.stop while it runs work [R69]. */
   HALYARD_DEVICE_STOPS_WORK = 1u << 7,
 };
 
@@ -211,21 +208,19 @@ typedef struct halyard_device_properties {
   uint32_t queue_count;  /* 1..64; bit n of an affinity is queue n */
   uint32_t reserved;
   uint64_t operations;         /* bit n: operation kind n (HALYARD_OPERATION_*) is implemented */
-  uint64_t memory_alignment;   /* bytes, a power of two: every allocation starts at a multiple of it */
+  uint64_t memory_alignment;   /* bytes, a power of two; alignment of every allocation */
   uint64_t maximum_allocation; /* bytes in one allocation */
-  uint64_t import_alignment;   /* bytes; host pointers must be multiples of it to be imported; 0: no import */
-  /* With SEMAPHORE_EXPORT: the kind and group of its descriptors. Devices with equal kind and group, of any
-   * driver, can import each other's [R110]. */
+  uint64_t import_alignment;   /* bytes; required alignment of imported host pointers; 0: no import */
+  /* With SEMAPHORE_EXPORT: the kind and group of the device's descriptors. Devices of any driver can import
+   * each other's descriptors if kind and group are equal [R110]. */
   uint32_t semaphore_fd_kind; /* HALYARD_SEMAPHORE_FD_* */
   uint32_t reserved2;
   uint8_t semaphore_fd_group[32]; /* OPAQUE of Vulkan: deviceUUID, then driverUUID */
 } halyard_device_properties_t;
 
-/* ---- Memory
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Memory -------------------------------------------------------------------------------------------- */
 
-/* Bits of type, usage and access are the ecosystem's (docs/driver-abi.md, "Numbers"). */
+/* Memory types, usage and access: the numbers are the ecosystem's (docs/driver-abi.md, "Numbers"). */
 enum {
   HALYARD_MEMORY_OPTIMAL = 0x01,
   HALYARD_MEMORY_HOST_VISIBLE = 0x02,
@@ -256,24 +251,24 @@ enum {
   HALYARD_USAGE_MAPPING_SEQUENTIAL_WRITE = 0x10000000,
 };
 
-/* An owner of memory (halyard_memory_request_t) that writes every byte before anybody reads one: what is in
- * the memory before does not matter. */
+/* The `owner` of a halyard_memory_request_t that writes every byte before anything reads one. The previous
+ * contents of the memory do not matter. */
 #define HALYARD_OWNER_WRITES_ALL UINT64_MAX
 
-/* A request. The host replaces type 0 and usage 0 by OPTIMAL and DEFAULT. */
+/* A request for memory. The host replaces type 0 by OPTIMAL and usage 0 by DEFAULT. */
 typedef struct halyard_memory_request {
   uint32_t struct_size;
-  uint32_t memory_type; /* required bits; with OPTIMAL set, the rest are preferences */
+  uint32_t memory_type; /* required bits; with OPTIMAL, the other bits are only preferred */
   uint32_t usage;       /* required bits */
   uint32_t reserved;
-  uint64_t affinity; /* queues that will use it; never 0 */
-  uint64_t size;     /* bytes; may be 0: a valid memory without bytes */
-  /* Since 0.2. Whose memory it is: the program of one context, or 0, which nobody shares. The memory of an
-   * allocation is zero, or holds what the same owner (other than 0) has left in it [R78]. */
+  uint64_t affinity; /* queues that will use the memory; never 0 */
+  uint64_t size;     /* bytes; 0 is allowed and gives a valid memory without bytes */
+  /* Since 0.2. The program of one context, or 0. The contents of a new allocation are zero, or bytes that the
+   * same owner left in the memory; an owner of 0 gets zeros only [R78]. */
   uint64_t owner;
 } halyard_memory_request_t;
 
-/* The properties of allocated memory: at least those requested (without OPTIMAL). */
+/* Properties of allocated memory; they include those requested (without OPTIMAL). */
 typedef struct halyard_memory_info {
   uint32_t struct_size;
   uint32_t memory_type;
@@ -284,7 +279,7 @@ typedef struct halyard_memory_info {
 
 enum {
   HALYARD_EXTERNAL_HOST_ALLOCATION = 1, /* `pointer` to `size` bytes of this process */
-  HALYARD_EXTERNAL_OPAQUE_FD = 2,       /* `fd`; import takes it over on success, export gives a new one */
+  HALYARD_EXTERNAL_OPAQUE_FD = 2, /* `fd`; import takes ownership on success, export creates a descriptor */
 };
 
 typedef struct halyard_external_memory {
@@ -292,23 +287,24 @@ typedef struct halyard_external_memory {
   uint32_t kind; /* HALYARD_EXTERNAL_* */
   void* pointer;
   int32_t fd;
-  uint32_t access; /* HALYARD_MAP_READ, HALYARD_MAP_WRITE: without WRITE the bytes may be on read-only pages,
-                      and a kernel that writes to them must fail with PERMISSION_DENIED or not be given them
-                      [R77], unless HALYARD_MAP_PRIVATE says that it may write */
-  uint64_t size;   /* bytes */
+  /* HALYARD_MAP_READ, HALYARD_MAP_WRITE. Without WRITE the bytes may be on read-only pages. A driver must
+   * then fail a kernel that writes to them with PERMISSION_DENIED, or give the kernel other memory [R77].
+   * With HALYARD_MAP_PRIVATE kernels may write. */
+  uint32_t access;
+  uint64_t size; /* bytes */
 } halyard_external_memory_t;
 
 enum {
   HALYARD_MAP_READ = 1,
   HALYARD_MAP_WRITE = 2,
   HALYARD_MAP_DISCARD = 4,
-  /* Since 0.2, of imports without WRITE: constants of a program. The bytes are writable and private to this
-   * process; the program's kernels may write to them, the host does not. */
+  /* Since 0.2, for imports without WRITE: constants of a program. The bytes are writable and private to this
+   * process. The program's kernels may write to them; the host does not. */
   HALYARD_MAP_PRIVATE = 8,
 };
 
-/* Bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other memory
- * as device memory. */
+/* Counts bytes of allocations, not of imports. Memory with all HOST_LOCAL bits counts as host memory, other
+ * memory as device memory. */
 typedef struct halyard_memory_statistics {
   uint32_t struct_size;
   uint32_t reserved;
@@ -316,11 +312,9 @@ typedef struct halyard_memory_statistics {
   uint64_t device_bytes_live, device_bytes_peak, device_bytes_allocated, device_bytes_freed;
 } halyard_memory_statistics_t;
 
-/* ---- Semaphores
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- Semaphores ---------------------------------------------------------------------------------------- */
 
-/* A point on a timeline: reached when the semaphore's value is at least `value`. */
+/* A value of a semaphore. The timepoint is reached when the semaphore's value is at least `value`. */
 typedef struct halyard_timepoint {
   halyard_driver_semaphore_t semaphore;
   uint64_t value;
@@ -330,81 +324,80 @@ typedef struct halyard_timepoint {
 
 typedef struct halyard_semaphore_wait_args {
   uint32_t struct_size;
-  uint32_t any; /* 0: all timepoints; else any; without timepoints the wait succeeds */
+  uint32_t any; /* 0: wait for all timepoints; else for any; a wait without timepoints succeeds */
   uint32_t timepoint_count;
   uint32_t reserved;
   const halyard_timepoint_t* timepoints;
-  int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER */
+  int64_t deadline_ns; /* of CLOCK_MONOTONIC; 0 polls; HALYARD_WAIT_FOREVER: no deadline */
 } halyard_semaphore_wait_args_t;
 
 /* Kinds of semaphore descriptors. */
 enum {
   HALYARD_SEMAPHORE_FD_NONE = 0,
-  HALYARD_SEMAPHORE_FD_OPAQUE = 1, /* private to its group: Vulkan's OPAQUE_FD of a timeline */
+  HALYARD_SEMAPHORE_FD_OPAQUE = 1, /* only for its group: OPAQUE_FD of a Vulkan timeline semaphore */
 };
 
-/* Called once, when the value is reached (status null) or the semaphore has failed (status, owned by the
- * callee). Runs on any thread, without any lock of the driver held; may submit work, signal and subscribe. It
- * may be slow: that may delay other callbacks, but no work and no wait [R88]. */
+/* Called once, when the value is reached (`status` is null) or the semaphore has failed (`status` is owned by
+ * the callee). Runs on any thread, while no lock of the driver is held. It may submit work, signal and
+ * subscribe. A slow subscriber may delay other callbacks, but must not delay work or waits [R88]. */
 typedef void (*halyard_subscriber_fn)(void* user, halyard_status_t status);
 
-/* ---- Memory limits
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Memory limits ------------------------------------------------------------------------------------- */
 
 /* Since 0.2. A program's memory limit, owned by the host. Any thread. */
 typedef struct halyard_memory_budget {
   uint32_t struct_size;
   uint32_t reserved;
-  void* user;     /* passed as first argument below */
+  void* user;     /* the first argument of the functions below */
   uint64_t limit; /* bytes, for messages */
-  /* 1: charged; give it back later. 0: it would exceed the limit, and nothing is charged. */
+  /* Returns 1 if the bytes were charged; give_back returns them. Returns 0 if they would exceed the limit;
+   * nothing is charged then. */
   int32_t (*take)(void* user, uint64_t bytes);
   void (*give_back)(void* user, uint64_t bytes);
   uint64_t (*used)(void* user); /* bytes charged now, for messages */
 } halyard_memory_budget_t;
 
-/* ---- Executables
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- Executables --------------------------------------------------------------------------------------- */
 
 enum {
-  HALYARD_GRADE_NO = 0,        /* cannot run here */
-  HALYARD_GRADE_RECOMPILE = 1, /* could run if compiled again: newer format, other features */
-  HALYARD_GRADE_LOADABLE = 2,  /* runs after compilation (source code), or more slowly [R90] */
-  HALYARD_GRADE_NATIVE = 3,    /* made for this device */
+  HALYARD_GRADE_NO = 0,        /* the device cannot run it */
+  HALYARD_GRADE_RECOMPILE = 1, /* the device could run it after recompilation: newer format, other features */
+  HALYARD_GRADE_LOADABLE = 2,  /* runs after the driver compiles it (source code), or more slowly [R90] */
+  HALYARD_GRADE_NATIVE = 3,    /* compiled for this device */
 };
 
 typedef struct halyard_executable_grade {
   uint32_t struct_size;
   uint32_t grade;   /* HALYARD_GRADE_* */
-  char reason[256]; /* terminated; a reason for users; empty when NATIVE */
+  char reason[256]; /* for users; zero-terminated; empty for NATIVE */
 } halyard_executable_grade_t;
 
 typedef struct halyard_executable_args {
   uint32_t struct_size;
   uint32_t constant_count;
   halyard_text_t format; /* "vmvx-bytecode-fb" */
-  const void* data;      /* stays valid and unchanged until executable_destroy returns; any alignment; text
-                            too has no 0 at its end [R91] */
-  uint64_t data_size;    /* bytes */
+  /* Valid and unchanged until executable_destroy returns. Any alignment. Text is not zero-terminated
+   * [R91]. */
+  const void* data;
+  uint64_t data_size;        /* bytes */
   const uint32_t* constants; /* executable-level constants; borrowed for the call */
-  uint64_t affinity;         /* queues that will use it */
+  uint64_t affinity;         /* queues that will use the executable */
   const halyard_extension_t* extensions;
-  /* Since 0.2. Null, or the budget for host memory that its kernels allocate while they run; valid until
-   * executable_destroy returns, before which all charges must be given back [R95]. */
+  /* Since 0.2. Null, or the budget for host memory that the kernels allocate while they run. Valid until
+   * executable_destroy returns; the driver gives back all charges before that [R95]. */
   const halyard_memory_budget_t* memory;
-  /* Since 0.2. Subgroup sizes for which the program says it was compiled: each kernel is for one of them.
-   * None: it says nothing. Borrowed for the call [R96]. */
+  /* Since 0.2. Subgroup sizes for which the program declares to be compiled; each kernel is for one of them.
+   * No sizes: the program declares none. Borrowed for the call [R96]. */
   const uint32_t* subgroup_sizes;
   uint32_t subgroup_size_count;
   uint32_t reserved;
-  /* Since 0.2. Null, or a word of the host, valid for the call: 0, or a status code with which loading must
-   * fail soon. It changes once, on any thread; read it with relaxed atomic loads [R97]. */
+  /* Since 0.2. Null, or a word that the host owns, valid for the call. A value other than 0 is a status code;
+   * loading must then fail soon with that code. The word changes at most once, on any thread: read it with
+   * relaxed atomic loads [R97]. */
   const uint32_t* stop;
 } halyard_executable_args_t;
 
-/* A count that the executable does not declare: dispatches may have any number. */
+/* The executable does not declare this count: dispatches may have any number. */
 #define HALYARD_COUNT_UNDECLARED UINT32_MAX
 
 /* Functions are numbered from 0. Texts live as long as the executable. */
@@ -412,37 +405,36 @@ typedef struct halyard_function_info {
   uint32_t struct_size;
   uint32_t binding_count;     /* or HALYARD_COUNT_UNDECLARED */
   uint32_t constant_count;    /* 32-bit dispatch constants; or HALYARD_COUNT_UNDECLARED */
-  uint32_t workgroup_size[3]; /* 0 where the executable does not say */
+  uint32_t workgroup_size[3]; /* 0 if the executable does not declare it */
   uint64_t local_memory;      /* bytes of workgroup memory, static part */
-  halyard_text_t name;        /* empty where the executable has none */
-  uint32_t flags;             /* HALYARD_FUNCTION_*; missing in drivers of before: 0 */
+  halyard_text_t name;        /* empty if the executable has no names */
+  uint32_t flags;             /* HALYARD_FUNCTION_*; older drivers lack the field: 0 */
   uint32_t reserved;
 } halyard_function_info_t;
 
-/* Flags of functions with a loose interface. */
+/* Flags of functions whose constant_count is not exact. */
 enum {
-  HALYARD_FUNCTION_FEWER_CONSTANTS =
-      1u << 0, /* constant_count is the maximum; missing constants are undefined */
-  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 1, /* constants fill a range: more of them is OUT_OF_RANGE */
+  /* constant_count is a maximum. The values of missing constants are undefined. */
+  HALYARD_FUNCTION_FEWER_CONSTANTS = 1u << 0,
+  /* The constants fill a range. More constants than constant_count are OUT_OF_RANGE. */
+  HALYARD_FUNCTION_CONSTANT_RANGE = 1u << 1,
 };
 
-/* ---- Commands
- * -------------------------------------------------------------------------------------------------------------
- */
+/* ---- Commands ------------------------------------------------------------------------------------------ */
 
-/* A byte range that a command uses: of `memory`, or, where memory is null, of entry `slot` of the binding
- * table given at execution; then `offset` is relative to the entry. The host has checked every direct range
- * when it was recorded and checks every slot's when the list is submitted. Alignment is that of the sum of
- * both offsets; ranges of slots may overlap [R104]. */
+/* A byte range that a command uses. A direct range is a range of `memory`. If `memory` is null, the range is
+ * relative to entry `slot` of the binding table, which is passed at execution. The host checks direct ranges
+ * when it records them, and ranges of slots when the list is submitted. Alignment requirements apply to the
+ * sum of both offsets. Ranges of slots may overlap [R104]. */
 typedef struct halyard_range {
   halyard_driver_memory_t memory;
   uint32_t slot;
   uint32_t reserved;
   uint64_t offset; /* bytes */
-  uint64_t length; /* bytes; never "the rest" */
+  uint64_t length; /* bytes; always explicit */
 } halyard_range_t;
 
-/* Kinds of command. ORDER: numbers never change; new ones are appended. */
+/* Kinds of commands. ORDER: numbers never change; new kinds are appended. */
 enum {
   HALYARD_COMMAND_BARRIER = 1,
   HALYARD_COMMAND_FILL = 2,
@@ -454,15 +446,15 @@ enum {
   HALYARD_COMMAND_END_GROUP = 8,
 };
 
-/* Every command starts with this; the next one is at `size` bytes (a multiple of 8) from its start. A driver
- * that does not know a kind fails command_list_create with UNIMPLEMENTED naming the number. */
+/* The header of every command. The next command starts `size` bytes (a multiple of 8) after this one. For an
+ * unknown kind, command_list_create fails with UNIMPLEMENTED and names the number. */
 typedef struct halyard_command {
   uint32_t size;
   uint32_t kind;
 } halyard_command_t;
 
-/* All commands before it complete, and their writes are visible, before any command after it starts. Between
- * barriers commands may run in any order and concurrently. */
+/* All commands before the barrier complete, and their writes are visible, before any command after it starts.
+ * Commands between two barriers may run in any order and concurrently. */
 typedef struct halyard_command_barrier {
   halyard_command_t header;
   uint32_t source_stages;
@@ -478,14 +470,14 @@ typedef struct halyard_command_fill {
 
 typedef struct halyard_command_update {
   halyard_command_t header;
-  const void* source; /* target.length bytes, alive as long as the list; any alignment */
+  const void* source; /* target.length bytes; valid as long as the list; any alignment */
   halyard_range_t target;
 } halyard_command_update_t;
 
 typedef struct halyard_command_copy {
   halyard_command_t header;
   halyard_range_t source;
-  halyard_range_t target; /* same length; may overlap only through slots, and then the result is undefined */
+  halyard_range_t target; /* same length; overlap, possible only through slots, gives an undefined result */
 } halyard_command_copy_t;
 
 typedef struct halyard_command_dispatch {
@@ -493,21 +485,21 @@ typedef struct halyard_command_dispatch {
   halyard_driver_executable_t executable;
   uint32_t function;       /* below the executable's function count */
   uint32_t flags;          /* HALYARD_DISPATCH_* */
-  uint32_t workgroups[3];  /* not invocations; unused when indirect; a 0 runs nothing */
-  uint32_t constant_count; /* what the function declares; less with HALYARD_FUNCTION_FEWER_CONSTANTS */
-  uint32_t binding_count;  /* what the function declares, if it does */
+  uint32_t workgroups[3];  /* number of workgroups; unused if indirect; with a 0 nothing runs */
+  uint32_t constant_count; /* the function's count; may be less with HALYARD_FUNCTION_FEWER_CONSTANTS */
+  uint32_t binding_count;  /* the function's count, if the executable declares it */
   uint32_t reserved;
-  const uint32_t* constants;       /* alive as long as the list */
-  const halyard_range_t* bindings; /* alive as long as the list */
-  halyard_range_t
-      indirect; /* 12 bytes holding x, y, z, when HALYARD_DISPATCH_INDIRECT; offset a multiple of 4 */
+  const uint32_t* constants;       /* valid as long as the list */
+  const halyard_range_t* bindings; /* valid as long as the list */
+  /* With HALYARD_DISPATCH_INDIRECT: 12 bytes with the workgroup counts x, y, z; offset a multiple of 4. */
+  halyard_range_t indirect;
 } halyard_command_dispatch_t;
 enum { HALYARD_DISPATCH_INDIRECT = 1 };
 
 typedef struct halyard_command_collective {
   halyard_command_t header;
-  void* channel;      /* the host's channel provider's */
-  uint32_t operation; /* packed kind, reduction, element */
+  void* channel;      /* a channel of the host's channel provider */
+  uint32_t operation; /* packed: kind, reduction, element type */
   uint32_t parameter;
   halyard_range_t send;
   halyard_range_t receive;
@@ -516,29 +508,27 @@ typedef struct halyard_command_collective {
 
 typedef struct halyard_command_begin_group {
   halyard_command_t header;
-  halyard_text_t label; /* alive as long as the list */
+  halyard_text_t label; /* valid as long as the list */
 } halyard_command_begin_group_t;
 
 /* A finished, validated recording. */
 typedef struct halyard_command_list_args {
   uint32_t struct_size;
   uint32_t one_shot; /* not 0: submitted at most once */
-  uint64_t affinity; /* queues it may be submitted to */
-  const halyard_command_t*
-      commands;           /* all of it stays valid and unchanged until command_list_destroy returns */
+  uint64_t affinity; /* queues to which the list may be submitted */
+  /* The commands and everything they point to: valid and unchanged until command_list_destroy returns. */
+  const halyard_command_t* commands;
   uint64_t commands_size; /* bytes */
   uint32_t command_count;
   uint32_t binding_count; /* entries that a binding table needs: highest slot used + 1 */
   const halyard_extension_t* extensions;
 } halyard_command_list_args_t;
 
-/* ---- Queue work
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- Queue work ---------------------------------------------------------------------------------------- */
 
-/* Kinds of operation. ORDER: numbers never change; new ones are appended; each is a bit of
- * halyard_device_properties.operations. The host emulates missing operations: FILL, UPDATE, COPY and DISPATCH
- * as a one-shot list, READ and WRITE by staging. */
+/* Kinds of operations. ORDER: numbers never change; new kinds are appended. The number of a kind is its bit
+ * in halyard_device_properties.operations. The host emulates missing operations: FILL, UPDATE, COPY and
+ * DISPATCH as one-shot lists, READ and WRITE through staging buffers. */
 enum {
   HALYARD_OPERATION_BARRIER = 0, /* mandatory: only waits and signals */
   HALYARD_OPERATION_ALLOCA = 1,  /* with HALYARD_DEVICE_QUEUE_ALLOCA */
@@ -558,9 +548,9 @@ typedef struct halyard_binding {
   uint64_t length;                /* bytes */
 } halyard_binding_t;
 
-/* ALLOCA: *memory and *info are filled before queue_submit returns; the handle may be named in later
- * submissions at once, its bytes exist between this operation's signal and the wait of its DEALLOCA. DEALLOCA
- * may free them, in queue order, or leave that to memory_free, which ends the handle. */
+/* ALLOCA: queue_submit fills *memory and *info before it returns. Later submissions may use the handle at
+ * once. The bytes exist between this operation's signal and the wait of its DEALLOCA. DEALLOCA may free the
+ * bytes, in queue order, or leave them to memory_free, which ends the handle. */
 typedef struct halyard_operation_alloca {
   const halyard_memory_request_t* request; /* borrowed for the call */
   halyard_driver_memory_t* memory;
@@ -575,7 +565,7 @@ typedef struct halyard_operation_fill {
   uint32_t pattern_size;
 } halyard_operation_fill_t;
 typedef struct halyard_operation_update {
-  const void* source;     /* the host keeps it until `completed` */
+  const void* source;     /* the host keeps the bytes until `completed` */
   halyard_range_t target; /* direct */
 } halyard_operation_update_t;
 typedef struct halyard_operation_copy {
@@ -583,7 +573,7 @@ typedef struct halyard_operation_copy {
   halyard_range_t target; /* direct */
 } halyard_operation_copy_t;
 typedef struct halyard_operation_transfer_file {
-  int32_t fd; /* READ: from the file into the range; WRITE: the reverse. Borrowed until `completed` */
+  int32_t fd; /* READ copies the file to the range, WRITE the range to the file. Borrowed until `completed` */
   uint32_t reserved;
   uint64_t file_offset;  /* bytes */
   halyard_range_t range; /* direct */
@@ -593,11 +583,11 @@ typedef struct halyard_operation_dispatch {
 } halyard_operation_dispatch_t;
 typedef struct halyard_operation_execute {
   halyard_driver_command_list_t list;
-  const halyard_binding_t* bindings; /* borrowed for the call: copy what is needed later */
-  uint64_t binding_count;            /* at least the list's; checked by the host */
+  const halyard_binding_t* bindings; /* borrowed for the call */
+  uint64_t binding_count;            /* at least the list's; the host has checked it */
 } halyard_operation_execute_t;
 
-/* struct_size covers the union members that the writer knew: never copy more than that. */
+/* struct_size covers the union members that the writer was compiled with: never copy more than that. */
 typedef struct halyard_operation {
   uint32_t struct_size;
   uint32_t kind; /* HALYARD_OPERATION_* */
@@ -614,147 +604,147 @@ typedef struct halyard_operation {
   };
 } halyard_operation_t;
 
-/* Called exactly once for each submission that queue_submit accepted, after its work is complete and its
- * signals are signalled (status null) or it has failed (status, owned by the callee). From now on the driver
- * must not use the submission's objects. May run before queue_submit returns, on any thread, without any lock
- * of the driver held. Its order against subscribers of the same signals is not defined. */
+/* Called exactly once for each accepted submission: after its work is complete and its signals are signalled
+ * (`status` is null), or after it has failed (`status` is owned by the callee). The driver must not use the
+ * submission's objects after it has begun this call. The callback may run before queue_submit returns, on any
+ * thread, while no lock of the driver is held. Its order relative to subscribers of the same signals is
+ * undefined. */
 typedef void (*halyard_completed_fn)(void* user, halyard_status_t status);
 
-/* One piece of queue work. When all waits are reached, the operation runs, then all signals are signalled. If
- * a wait fails, the operation is skipped and every signalled semaphore fails with the same status; if the
- * operation fails, likewise [R60-R65]. Waits and signals name semaphores of this instance only, of any of its
- * devices. Arrays are borrowed for the call. */
+/* One piece of queue work. When all waits are reached, the operation runs; then all signals are signalled. If
+ * a wait or the operation fails, every semaphore in `signals` fails with the same status; after a failed wait
+ * the operation does not run [R60-R65]. Waits and signals name semaphores of any device of this instance.
+ * Arrays are borrowed for the call. */
 typedef struct halyard_submission {
   uint32_t struct_size;
   uint32_t wait_count;
   uint32_t signal_count;
   uint32_t reserved;
-  uint64_t affinity; /* queues that may do it; the host has masked it with the device's; never 0 */
+  uint64_t affinity; /* queues that may run it; the host has masked them with the device's; never 0 */
   const halyard_timepoint_t* waits;
   const halyard_timepoint_t* signals;
   const halyard_operation_t* operation;
   halyard_completed_fn completed; /* never null */
   void* completed_user;
   const halyard_extension_t* extensions;
-  /* Since 0.2. Null, or a word of the host, valid until `completed`: 0, or a status code with which the work
-   * must fail as soon as possible. It changes once, at any time, on any thread; read it with relaxed atomic
-   * loads [R69]. */
+  /* Since 0.2. Null, or a word that the host owns, valid until `completed`. A value other than 0 is a status
+   * code; the work must then fail as soon as possible with that code. The word changes at most once, at any
+   * time, on any thread: read it with relaxed atomic loads [R69]. */
   const uint32_t* stop;
 } halyard_submission_t;
 
-/* ---- The table
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- The table ----------------------------------------------------------------------------------------- */
 
 typedef struct halyard_driver_init_args {
   uint32_t struct_size;
-  uint32_t abi_version;                    /* the negotiated one */
+  uint32_t abi_version;                    /* the negotiated version */
   const halyard_host_services_t* services; /* valid until shutdown returns */
   const halyard_extension_t* extensions;
 } halyard_driver_init_args_t;
 
-/* Functions marked M are mandatory in version 1: the host refuses a driver without them and names all missing
- * ones. Others may be null: the host then emulates them, or returns UNIMPLEMENTED naming the function. */
+/* Functions marked M are mandatory in version 1: the host refuses a driver that lacks one, and names all
+ * missing ones. Other functions may be null: the host emulates them, or returns UNIMPLEMENTED and names the
+ * function. */
 typedef struct halyard_driver_table {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* M. Creates an instance. Hardware is accessed here at the earliest, never in negotiate or a static
-   * constructor. UNAVAILABLE with the reason if a library or device is missing. May block. */
+  /* M. Creates an instance. The driver must not access hardware before this call, neither in negotiate nor in
+   * a static constructor. UNAVAILABLE with the reason if a library or device is missing. May block. */
   halyard_status_t (*initialize)(const halyard_driver_init_args_t* args, halyard_driver_instance_t* instance);
-  /* M. Ends *instance after all its devices are closed, joins its threads, sets *instance to null. Null: no
-   * effect. */
+  /* M. Destroys *instance, after all its devices are closed: joins its threads and sets *instance to null. A
+   * null *instance has no effect. */
   void (*shutdown)(halyard_driver_instance_t* instance);
   /* M. Writes up to `capacity` infos, and the total number to *count. The host has set struct_size in each;
-   * the stride is infos[0].struct_size. The order never changes. capacity 0 queries the number. */
+   * the stride is infos[0].struct_size. The order never changes. With capacity 0 only *count is written. */
   halyard_status_t (*enumerate_devices)(halyard_driver_instance_t instance, uint32_t capacity,
                                         halyard_device_info_t* infos, uint32_t* count);
-  /* M. A new logical device; opening the same one twice gives two. NOT_FOUND names the available paths. May
-   * block. */
+  /* M. Creates a logical device. Opening the same path twice creates two. NOT_FOUND names the available
+   * paths. May block. */
   halyard_status_t (*device_open)(halyard_driver_instance_t instance, const halyard_device_open_args_t* args,
                                   halyard_driver_device_t* device);
-  /* M. Called after all its work is complete and all its handles are destroyed. May block. */
+  /* M. Called after all work of the device is complete and all its handles are destroyed. May block. */
   void (*device_close)(halyard_driver_device_t device);
   /* M. Constant for the life of the device. */
   halyard_status_t (*device_properties)(halyard_driver_device_t device,
                                         halyard_device_properties_t* properties);
-  /* M. One integer about the device, by category and key (hal-semantics.md, "Device queries"). *known is 0
-   * for an unknown key, which is not an error. The host answers "hal.device.id" and "hal.executable.format".
-   */
+  /* M. Answers a query with one integer, by category and key (hal-semantics.md, "Device queries"). An unknown
+   * key sets *known to 0 and is not an error. The host itself answers "hal.device.id" and
+   * "hal.executable.format". */
   halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
                                        halyard_text_t key, int32_t* known, int64_t* value);
-  /* Frees memory that is kept for reuse. */
+  /* Frees memory that the device keeps for reuse. */
   halyard_status_t (*device_trim)(halyard_driver_device_t device);
   halyard_status_t (*device_memory_statistics)(halyard_driver_device_t device,
                                                halyard_memory_statistics_t* statistics);
 
-  /* M. RESOURCE_EXHAUSTED: no memory. INVALID_ARGUMENT: no heap has the required bits; the message names
-   * them. The host has compared the size with maximum_allocation. */
+  /* M. RESOURCE_EXHAUSTED: out of memory. INVALID_ARGUMENT: no heap has the required bits; the message names
+   * the bits. The host has compared the size with maximum_allocation. */
   halyard_status_t (*memory_allocate)(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                       halyard_driver_memory_t* memory, halyard_memory_info_t* info);
-  /* M. For memory of any origin (allocated, alloca, imported), after all work that uses it. */
+  /* M. Frees memory of any origin (allocated, alloca, imported). Called after all work that uses it. */
   void (*memory_free)(halyard_driver_device_t device, halyard_driver_memory_t memory);
-  /* M for devices with HOST_VISIBLE memory. *pointer addresses byte `offset`; valid until memory_unmap of the
-   * same memory. Mappings nest and may overlap. `access` is HALYARD_MAP_*. FAILED_PRECONDITION: alloca's
-   * bytes do not exist yet or any more. */
+  /* M for devices with HOST_VISIBLE memory. *pointer is the address of byte `offset`, valid until
+   * memory_unmap of the same memory. Mappings nest and may overlap. `access` is HALYARD_MAP_*.
+   * FAILED_PRECONDITION: the bytes of an alloca do not exist, yet or any more. */
   halyard_status_t (*memory_map)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                  uint32_t access, uint64_t offset, uint64_t length, void** pointer);
   void (*memory_unmap)(halyard_driver_device_t device, halyard_driver_memory_t memory);
-  /* Needed if memory is HOST_VISIBLE without HOST_COHERENT: after host writes, before host reads. */
+  /* Required if memory is HOST_VISIBLE without HOST_COHERENT: flush after host writes, invalidate before host
+   * reads. */
   halyard_status_t (*memory_flush)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                    uint64_t offset, uint64_t length);
   halyard_status_t (*memory_invalidate)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                         uint64_t offset, uint64_t length);
-  /* The host keeps the external bytes until memory_free. UNIMPLEMENTED: a kind that the driver does not
-   * import. info->size is the request's size, which is at most the external one. */
+  /* The host keeps the external bytes until memory_free. UNIMPLEMENTED: the driver does not import this kind.
+   * info->size is the request's size, which is at most the external size. */
   halyard_status_t (*memory_import)(halyard_driver_device_t device, const halyard_memory_request_t* request,
                                     const halyard_external_memory_t* external,
                                     halyard_driver_memory_t* memory, halyard_memory_info_t* info);
   halyard_status_t (*memory_export)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                     uint32_t kind, halyard_external_memory_t* external);
 
-  /* M. A timeline that starts at `initial`. */
+  /* M. Creates a timeline semaphore with the value `initial`. */
   halyard_status_t (*semaphore_create)(halyard_driver_device_t device, uint64_t initial,
                                        halyard_driver_semaphore_t* semaphore);
-  /* M. After all work, waits and subscriptions that name it. */
+  /* M. Called after all work, waits and subscriptions that name the semaphore. */
   void (*semaphore_destroy)(halyard_driver_device_t device, halyard_driver_semaphore_t semaphore);
-  /* M. The current value. A failed semaphore: returns a new reference to its first failure, *value untouched.
-   * Never blocks. */
+  /* M. Reads the current value. For a failed semaphore: returns a new reference to its first failure and
+   * leaves *value unchanged. Never blocks. */
   halyard_status_t (*semaphore_query)(halyard_driver_semaphore_t semaphore, uint64_t* value);
-  /* M. A signal by the host. Not larger than the current value: INVALID_ARGUMENT. Failed: no effect, success.
-   * May call subscribers before it returns, on any device [R34]. */
+  /* M. Signals from the host. INVALID_ARGUMENT: `value` is not larger than the current value. On a failed
+   * semaphore it has no effect and succeeds. May call subscribers of any device before it returns [R34]. */
   halyard_status_t (*semaphore_signal)(halyard_driver_semaphore_t semaphore, uint64_t value);
-  /* M. Fails the timeline permanently; the first failure is kept. Takes over `status`, which is not null. */
+  /* M. Fails the timeline permanently; later failures are dropped. Takes ownership of `status`, which is not
+   * null. */
   void (*semaphore_fail)(halyard_driver_semaphore_t semaphore, halyard_status_t status);
-  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. A failed semaphore: its failure, checked
-   * first and without waiting for the others. */
+  /* M. Blocks the calling thread. DEADLINE_EXCEEDED at the deadline. If a semaphore has failed: its failure.
+   * Failures are checked first, and end the wait without waiting for the other timepoints. */
   halyard_status_t (*semaphore_wait)(halyard_driver_device_t device,
                                      const halyard_semaphore_wait_args_t* args);
-  /* M. Calls `subscriber` once; at once, on this thread, if the value is already reached or the timeline has
-   * failed. Never if subscribing fails. */
+  /* M. Calls `subscriber` once; on this thread, before it returns, if the value is reached or the timeline
+   * has failed. If subscribing fails, `subscriber` is never called. */
   halyard_status_t (*semaphore_subscribe)(halyard_driver_semaphore_t semaphore, uint64_t value,
                                           halyard_subscriber_fn subscriber, void* user);
-  /* M. Removes the subscription of (subscriber, user). 1: it will not be called; 0: it was or is being
-   * called. */
+  /* M. Removes the subscription of (subscriber, user). Returns 1 if it will not be called, 0 if it was called
+   * or is being called. */
   int32_t (*semaphore_unsubscribe)(halyard_driver_semaphore_t semaphore, halyard_subscriber_fn subscriber,
                                    void* user);
-  /* A semaphore that follows an exported one. Takes the descriptor over on success, and only then.
-   * INVALID_ARGUMENT: the descriptor is not of this device's kind and group. The host only queries it, waits
-   * for it, fails it and destroys it; it neither signals it nor subscribes to it [R111]. */
+  /* Creates a semaphore that follows an exported one. Takes ownership of the descriptor only on success.
+   * INVALID_ARGUMENT: the descriptor is not of this device's kind and group. The host queries the semaphore,
+   * waits for it, fails it and destroys it, but neither signals it nor subscribes to it [R111]. */
   halyard_status_t (*semaphore_import)(halyard_driver_device_t device, int32_t fd,
                                        halyard_driver_semaphore_t* semaphore);
-  /* A new descriptor for one import; the caller closes it. The imported semaphore reaches each value when
-   * this one does. It does not carry failures [R112]. UNIMPLEMENTED: an imported semaphore. A failed one: its
-   * failure.
-   */
+  /* Creates a descriptor for one import; the caller closes it. The imported semaphore reaches each value when
+   * this one does, but does not get its failures [R112]. UNIMPLEMENTED: this semaphore is imported. If the
+   * semaphore has failed: its failure. */
   halyard_status_t (*semaphore_export)(halyard_driver_semaphore_t semaphore, int32_t* fd);
 
-  /* M. Grades an executable without loading it; with null `data`, the format alone. Never fails.
-   */
+  /* M. Grades an executable without loading it; if `data` is null, grades the format alone. Never fails. */
   void (*executable_grade)(halyard_driver_device_t device, halyard_text_t format, const void* data,
                            uint64_t data_size, halyard_executable_grade_t* grade);
-  /* M. NOT_FOUND: unknown format, naming the known ones. INVALID_ARGUMENT: bad data. INCOMPATIBLE: made for
-   * another device, naming what is missing. May block for long. */
+  /* M. NOT_FOUND: unknown format; names the known ones. INVALID_ARGUMENT: bad data. INCOMPATIBLE: compiled
+   * for another device; names the missing features. May block for long. */
   halyard_status_t (*executable_create)(halyard_driver_device_t device, const halyard_executable_args_t* args,
                                         halyard_driver_executable_t* executable);
   void (*executable_destroy)(halyard_driver_device_t device, halyard_driver_executable_t executable); /* M */
@@ -763,64 +753,61 @@ typedef struct halyard_driver_table {
   halyard_status_t (*executable_function_info)(halyard_driver_executable_t executable, uint32_t function,
                                                halyard_function_info_t* info);
 
-  /* M. May convert the list to a form of the device. INCOMPATIBLE: it dispatches a function that is for
-   * another device, in an executable whose other functions run [R96]. */
+  /* M. May translate the list to a form of the device. INCOMPATIBLE: the list dispatches a function that is
+   * for another device, in an executable whose other functions run here [R96]. */
   halyard_status_t (*command_list_create)(halyard_driver_device_t device,
                                           const halyard_command_list_args_t* args,
                                           halyard_driver_command_list_t* list);
   void (*command_list_destroy)(halyard_driver_device_t device, halyard_driver_command_list_t list); /* M */
 
-  /* M. Success: accepted, `completed` will be called once, and later failures are reported through the
-   * signals and `completed`. Failure: nothing happened, no signal changed, `completed` is not called. Blocks
-   * only on RUNS_IN_CALLER devices, for the work itself, never for a wait: the driver keeps work until its
-   * waits are reached. */
+  /* M. Success means that the submission is accepted: `completed` will be called once, and later failures are
+   * reported through the signals and `completed`. After a failure no signal has changed and `completed` is
+   * not called. Blocks only on RUNS_IN_CALLER devices, and only for work, never for a wait: the driver keeps
+   * work until its waits are reached. */
   halyard_status_t (*queue_submit)(halyard_driver_device_t device, const halyard_submission_t* submission);
-  /* A hint to pass collected submissions to the device. */
+  /* A hint to pass collected submissions on to the device. */
   halyard_status_t (*queue_flush)(halyard_driver_device_t device, uint64_t affinity);
 
-  /* 1: the value is reached, or will be without any further call or work: the work that signals it, and
-   * everything that it waits for, is on the device. 0: otherwise, or if it has failed. Null: always 0. Never
-   * blocks [R111].
-   */
+  /* Returns 1 if the value is reached, or will be reached without any further call or submission, because the
+   * work that signals it and everything that this work waits for is on the device. Otherwise, and for a
+   * failed semaphore, returns 0. A null function counts as 0. Never blocks [R111]. */
   int32_t (*semaphore_underway)(halyard_driver_semaphore_t semaphore, uint64_t value);
-  /* Runs pending work of the device, including its `completed`, on the calling thread, which is about to
-   * block for these timepoints (the deadline is ignored). Returns when the wait is over, when there is no
-   * suitable work, and after about 10 ms at the latest [R89]. Null: the device does not use waiting threads.
-   */
+  /* Runs pending work of the device, including its `completed` callbacks, on the calling thread, which is
+   * about to block for the timepoints in `args` (their deadline is ignored). Returns when the wait is over,
+   * when there is no suitable work, or after about 10 ms [R89]. Null: the device does not use waiting
+   * threads. */
   void (*device_help)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
 } halyard_driver_table_t;
 
-/* ---- Negotiation
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- Negotiation --------------------------------------------------------------------------------------- */
 
 typedef struct halyard_driver_request {
   uint32_t struct_size;
   uint32_t abi_min; /* versions that the host speaks */
   uint32_t abi_max;
   uint32_t sanitizer;       /* HALYARD_SANITIZER_* of the host */
-  const char* host_version; /* for people */
+  const char* host_version; /* for display */
   const halyard_extension_t* extensions;
 } halyard_driver_request_t;
 
 typedef struct halyard_driver_kind {
   const char* name;        /* as in the note */
-  const char* description; /* one line for lists */
+  const char* description; /* one line, for lists */
 } halyard_driver_kind_t;
 
 typedef struct halyard_driver_reply {
-  uint32_t struct_size;                /* set by the host; the driver writes no further */
+  uint32_t struct_size;                /* set by the host; the driver writes only that many bytes */
   uint32_t abi_version;                /* the highest common version */
   const halyard_driver_table_t* table; /* static storage */
   const halyard_driver_kind_t* kinds;  /* static storage */
   uint32_t kind_count;
   uint32_t reserved;
-  char refusal[256]; /* the reason, terminated, if the driver returns 0 */
+  char refusal[256]; /* zero-terminated reason, if the driver returns 0 */
 } halyard_driver_reply_t;
 
-/* The one exported function. Does not access hardware or allocate, and may be called any number of times.
- * Returns 1 with a filled reply if there is a common version, 0 if the driver refuses, with the reason in
- * `refusal`. */
+/* The only exported function. It neither accesses hardware nor allocates, and may be called any number of
+ * times. Returns 1 and fills the reply if there is a common version. Returns 0 if the driver refuses, with
+ * the reason in `refusal`. */
 typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* request,
                                                halyard_driver_reply_t* reply);
 #define HALYARD_DRIVER_NEGOTIATE_SYMBOL "halyard_driver_negotiate"
@@ -833,8 +820,7 @@ typedef int32_t (*halyard_driver_negotiate_fn)(const halyard_driver_request_t* r
 HALYARD_DRIVER_EXPORT int32_t halyard_driver_negotiate(const halyard_driver_request_t* request,
                                                        halyard_driver_reply_t* reply);
 
-/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change
- * ------------------------------------------ */
+/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change ------------ */
 
 #ifdef __cplusplus
 #define HALYARD_STATIC_ASSERT_ static_assert

@@ -1,21 +1,21 @@
-// A kit for drivers in C++20: the code that every driver would otherwise write again over halyard/driver.h,
-// which remains the contract. Header only; it needs halyard/driver.h and the standard library, and nothing
-// else of Halyard. A driver derives from four classes,
+// A kit for drivers in C++20: code over halyard/driver.h that every driver would otherwise write itself.
+// halyard/driver.h remains the contract. Header only; needs only halyard/driver.h and the standard library. A
+// driver derives from four classes,
 //
 //   Instance     finds devices and opens them
-//   Device       describes itself, allocates, runs commands; QueuedDevice does so on threads of its own
+//   Device       describes itself, allocates, runs commands; QueuedDevice uses its own threads for this
 //   Memory       allocated or imported bytes
 //   Executable   loaded kernels
 //
-// and uses the macro once: HALYARD_KIT_DRIVER(MyInstance, "mine", "1.0", "mine", {"mine", "what it is"}). The
-// kit provides the table of functions, the note, negotiation, timelines with waiters and subscribers, and
-// held submissions, and turns failures and exceptions into statuses. drivers/template is an example.
+// and uses the macro once: HALYARD_KIT_DRIVER(MyInstance, "mine", "1.0", "mine", {"mine", "description"}).
+// The kit provides the function table, the note, negotiation, timelines with waiters and subscribers, and
+// held submissions. It converts failures and exceptions to statuses. drivers/template is an example.
 //
 // A function that fails returns a Failure or throws std::bad_alloc; no exception leaves the driver. [Rn]
 // cites a rule of docs/driver-abi.md.
 //
-// The kit is not an ABI: each driver compiles its own copy into its own shared library, and copies of
-// different releases never meet. Use the macro in one translation unit; the rest may be included in any.
+// The kit is not an ABI: each driver compiles its own copy into its shared library, and copies of different
+// releases never meet. Use the macro in one translation unit; any translation unit may include the rest.
 #ifndef HALYARD_DRIVER_HPP_
 #define HALYARD_DRIVER_HPP_
 
@@ -30,12 +30,12 @@
 #include "halyard/driver/trace.hpp"
 #include "halyard/driver/waiting.hpp"
 
-// Use once in a driver, at file scope. Arguments: the class of its instances; NAME as in
-// halyard-driver-NAME.so; its version; its kinds as in the note, separated by commas; then for each kind its
-// name and a description, as {"mine", "what it is"}, ...
+// Use once in a driver, at file scope. Arguments: the class of its instances; NAME of halyard-driver-NAME.so;
+// its version; its kinds as in the note, separated by commas; then the name and a description of each kind:
+// {"mine", "description"}, ...
 #define HALYARD_KIT_DRIVER(instance_, name_, version_, kinds_, ...) \
   HALYARD_KIT_DRIVER_OF(halyard::kit::Kit<instance_>, name_, version_, kinds_, __VA_ARGS__)
-// The same for a driver with classes of its own; see Entries in halyard/driver/table.hpp.
+// The same for a driver with its own classes; see Entries in halyard/driver/table.hpp.
 #define HALYARD_KIT_DRIVER_OF(driver_, name_, version_, kinds_, ...)                                         \
   HALYARD_DRIVER_NOTE(name_, version_, kinds_);                                                              \
   int32_t halyard_driver_negotiate(const halyard_driver_request_t* request, halyard_driver_reply_t* reply) { \

@@ -1,4 +1,4 @@
-// From a function to an image, with parts of LLVM that no other thread uses meanwhile.
+// Compiles a function to an image, with an LLVM instance that no other thread uses meanwhile.
 #include "codegen/engine.h"
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
@@ -24,7 +24,7 @@ std::string text_of(llvm::Error error) { return llvm::toString(std::move(error))
 
 }  // namespace
 
-// What one function at a time is compiled with.
+// The LLVM instance that compiles one function at a time.
 struct Engine::Parts {
   std::unique_ptr<llvm::LLVMTargetMachine> machine;
   std::unique_ptr<Pipeline> pipeline;
@@ -39,13 +39,13 @@ llvm::Expected<std::unique_ptr<Engine::Parts>> Engine::Parts::make() {
   if (!target) return target.takeError();
   target->setCodeGenOptLevel(llvm::CodeGenOptLevel::Aggressive);
   target->getOptions().AllowFPOpFusion = llvm::FPOpFusion::Strict;
-  // An image may lie anywhere, but is in one piece.
+  // An image may be placed at any address, but is contiguous.
   target->setRelocationModel(llvm::Reloc::PIC_);
   target->setCodeModel(llvm::CodeModel::Small);
   auto machine = target->createTargetMachine();
   if (!machine) return machine.takeError();
   auto parts = std::make_unique<Parts>();
-  // Every target that LLVM generates code for is one.
+  // Every target for which LLVM generates code is an LLVMTargetMachine.
   parts->machine.reset(static_cast<llvm::LLVMTargetMachine*>(machine->release()));
   parts->pipeline = std::make_unique<Pipeline>(*parts->machine);
   return parts;
@@ -61,7 +61,7 @@ Engine& Engine::get() {
   return engine;
 }
 
-// Parts that no other thread uses, for the length of one function.
+// Borrows an instance for the compilation of one function.
 class Engine::Borrowed {
  public:
   Borrowed(Engine& engine, std::string& reason) : engine_(engine) {
@@ -79,7 +79,7 @@ class Engine::Borrowed {
       return;
     }
     const std::lock_guard lock(engine.mutex_);
-    engine.idle_.reserve(++engine.made_);  // to come back to
+    engine.idle_.reserve(++engine.made_);  // so that returning an instance cannot fail
     parts_ = std::move(*made);
   }
   Borrowed(const Borrowed&) = delete;
@@ -123,7 +123,7 @@ bool Engine::generate(const halyard_jit_function_t& function, std::string& image
   const Borrowed parts(*this, reason);
   if (!parts) return false;
   llvm::LLVMContext context;
-  context.setDiscardValueNames(true);  // those of copied blocks take as long as the copying
+  context.setDiscardValueNames(true);  // naming the values of copied blocks takes as long as copying them
   llvm::Module module(function.name, context);
   parts->translate_into(function, module);
   auto made = parts->make_image(module);

@@ -1,5 +1,5 @@
-// Engine: LLVM as this library uses it. One for the process. Threads do not wait for each other: each has
-// parts of its own while it compiles, so that a function which takes long holds up no other.
+// Engine: the LLVM instances of this library; one Engine for the process. Each compiling thread uses its own
+// instance, so a function that takes long to compile does not delay other threads.
 #pragma once
 
 #include <memory>
@@ -15,10 +15,10 @@ class Engine {
  public:
   static Engine& get();
 
-  // Any thread. False: the function stays interpreted, and `reason` says why; also where LLVM does not know
-  // this processor.
+  // Compiles a function to an image. False: the function stays interpreted, for `reason`; also if LLVM does
+  // not know this processor. Any thread.
   bool generate(const halyard_jit_function_t& function, std::string& image, std::string& reason);
-  // The texts of halyard_jit_explain instead.
+  // Produces the texts of halyard_jit_explain instead.
   bool explain(const halyard_jit_function_t& function, const halyard_jit_explanation_t& explanation,
                std::string& reason);
 
@@ -32,7 +32,7 @@ class Engine {
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Parts>> idle_;
-  size_t made_ = 0;  // as many as threads have compiled at once
+  size_t made_ = 0;  // the largest number of threads that compiled at once
 };
 
 }  // namespace halyard::jit

@@ -1,5 +1,5 @@
-// LLVM's linker reads the object and makes the table; its parts are laid out one behind another from address
-// 0 on, where it applies the relocations between them.
+// LLVM's linker (JITLink) reads the object and builds the address table. The blocks are laid out
+// consecutively from address 0, where the linker applies the relocations between them.
 #include "codegen/flatten.h"
 
 #include <llvm/ADT/StringMap.h>
@@ -20,7 +20,7 @@ namespace {
 
 namespace jitlink = llvm::jitlink;
 
-// What differs between processors.
+// The parts that depend on the processor.
 struct X86 {
   using Got = jitlink::x86_64::GOTTableManager;
   using Plt = jitlink::x86_64::PLTTableManager;
@@ -67,7 +67,7 @@ class Flattener {
   }
 
  private:
-  // Code and data lie in one mapping: none of the data is written to.
+  // Code and data share one mapping, because no data is written.
   void lay_out() {
     uint64_t end = 0;
     for (jitlink::Section& section : graph_.sections()) {
@@ -83,13 +83,14 @@ class Flattener {
     image_.code.resize(end);
   }
 
-  // The same in every process: a section is one block, or has an entry for each symbol.
+  // Sorts the blocks, so that the order is the same in every process. A section is one block, or has a block
+  // for each symbol.
   static std::vector<jitlink::Block*> in_order(jitlink::Section& section) {
     std::vector<jitlink::Block*> blocks(section.blocks().begin(), section.blocks().end());
     std::ranges::sort(blocks, {}, [](const jitlink::Block* block) { return symbol_of(*block); });
     return blocks;
   }
-  // The symbol whose address stands in an entry of the table, or to which a stub jumps through the table.
+  // The symbol whose address an entry of the table contains, or to which a stub jumps through the table.
   static llvm::StringRef symbol_of(const jitlink::Block& block) {
     const jitlink::Symbol* const target = first_target(block);
     const jitlink::Symbol* const through =

@@ -1,5 +1,5 @@
-// From an object file to an image: everything that code refers to lies in one piece, at distances that never
-// change; addresses of other parts are read from a table in it.
+// Converts an object file to an image: places all sections that the code refers to in one block, at fixed
+// distances. The code reads external addresses from a table in the block.
 #pragma once
 
 #include <llvm/Support/Error.h>
@@ -9,7 +9,7 @@
 
 namespace halyard::jit {
 
-// `function` is the symbol that the image enters.
+// `function` is the symbol of the image's entry function.
 llvm::Expected<Image> flatten(const llvm::MemoryBuffer& object, llvm::StringRef function);
 
 }  // namespace halyard::jit

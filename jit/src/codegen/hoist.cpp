@@ -1,4 +1,4 @@
-// One nest after another, from its innermost loop outwards as far as its ranges are known before it.
+// Transforms each nest, from its innermost loop outwards as far as the ranges are known before the nest.
 #include "codegen/hoist.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -26,16 +26,16 @@ using llvm::Loop;
 using llvm::SCEV;
 using llvm::Value;
 
-// Turns between two looks at the word that stops the work: of the two innermost loops, or of more where their
-// number is known when the code is made.
+// The maximum number of iterations between two checks of the stop word: iterations of the two innermost
+// loops, or of more loops if the number is a compile-time constant.
 constexpr uint64_t kMostTurns = uint64_t{1} << 18;
 constexpr size_t kMostChecks = 64;
 constexpr size_t kMostBuffers = 6;
 
-// Marks the copy of a nest in which all checks stay.
+// Marks the copy of a nest that keeps all checks.
 constexpr char kChecked[] = "halyard.checked";
 
-// start + the sum of stride * counter over the loops of a nest; the counters begin at 0.
+// start + the sum of stride * counter over the loops of a nest. Counters begin at 0.
 struct Affine {
   const SCEV* start = nullptr;
   std::vector<std::pair<const Loop*, const SCEV*>> strides;
@@ -45,16 +45,16 @@ struct Check {
   BranchInst* branch = nullptr;
   const SCEV* index = nullptr;
   Affine affine;
-  const SCEV* count = nullptr;  // of elements
+  const SCEV* count = nullptr;  // number of elements
 };
 
 struct Plan {
   Loop* root = nullptr;
   std::vector<Check> checks;
-  size_t kept = 0;  // checks that stay
+  size_t kept = 0;  // checks that remain in the nest
 };
 
-// An access to a buffer: where its bytes are, from the address that the buffer begins at.
+// An access to a buffer, with its offset in bytes from the start of the buffer.
 struct Access {
   llvm::Instruction* instruction = nullptr;
   Affine offset;
@@ -64,7 +64,7 @@ struct Buffer {
   const SCEV* base = nullptr;
   std::vector<Access> accesses;
   bool written = false;
-  Value* first = nullptr;  // the range of addresses, once it is known
+  Value* first = nullptr;  // the accessed address range, after it is computed
   Value* end = nullptr;
 };
 
@@ -77,7 +77,7 @@ class Nest {
         dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
         expander_(evolution_, function.getDataLayout(), "guard") {}
 
-  // The widest nest around this innermost loop that loses no check by being wider.
+  // The widest nest around this innermost loop in which no more checks remain than in a narrower one.
   std::optional<Plan> widest(Loop* innermost) {
     std::optional<Plan> best = plan(innermost);
     if (!best) return {};
@@ -96,8 +96,8 @@ class Nest {
   std::optional<Plan> plan(Loop* root);
   std::optional<Affine> affine(const SCEV* value, const Loop* root);
   std::optional<Check> check_of(BranchInst* branch, Loop* root);
-  // The block that tests whether the loop goes on: the latch or, of a loop that is tested at its end, a block
-  // before it, with the look at the stop word in between. Null if there is none.
+  // The block with the loop's exit test: the latch or, if the loop is tested at its end, a block before the
+  // latch, with the check of the stop word in between. Null if there is none.
   const BasicBlock* test_of(const Loop* loop) {
     llvm::SmallVector<BasicBlock*, 8> exiting;
     loop->getExitingBlocks(exiting);
@@ -118,7 +118,7 @@ class Nest {
                ? count
                : evolution_.getNoopOrZeroExtend(count, llvm::Type::getInt64Ty(function_.getContext()));
   }
-  // Of all loops in this one, where they are known now and few; else 0.
+  // The iterations of this loop and all loops in it, if they are compile-time constants and few; else 0.
   uint64_t known_turns(const Loop* loop) {
     const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(turns(loop));
     if (!last || last->getAPInt().uge(kMostTurns)) return 0;
@@ -199,8 +199,8 @@ std::optional<Plan> Nest::plan(Loop* root) {
   return plan;
 }
 
-// Buffers whose accesses, all that there are in the nest, lie in ranges that the checks have established.
-// Empty where there are too many.
+// The buffers whose accesses in the nest lie in ranges that the hoisted checks establish. Empty if there are
+// too many.
 std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
   std::vector<Buffer> buffers;
   llvm::Type* const i64 = llvm::Type::getInt64Ty(function_.getContext());
@@ -233,7 +233,7 @@ std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
   return buffers;
 }
 
-// Tells LLVM that accesses to different buffers are to different memory.
+// Tells LLVM that accesses to different buffers do not alias.
 void Nest::mark_disjoint(std::vector<Buffer>& buffers) {
   llvm::MDBuilder metadata(function_.getContext());
   llvm::MDNode* const domain = metadata.createAnonymousAliasScopeDomain();
@@ -251,7 +251,7 @@ void Nest::mark_disjoint(std::vector<Buffer>& buffers) {
   }
 }
 
-// The comparison before a nest, put together at the end of its preheader.
+// Builds the condition before a nest, at the end of its preheader.
 class Guard {
  public:
   Guard(llvm::Instruction* before, llvm::ScalarEvolution& evolution)
@@ -259,7 +259,7 @@ class Guard {
     condition_ = b_.getTrue();
   }
 
-  // Frozen: one value whatever LLVM knows about it elsewhere, since the program depends on the outcome.
+  // Freezes the value, so that it is the same in all uses: the control flow depends on it.
   Value* expand(const SCEV* value) {
     Value* const expanded = expander_.expandCodeFor(value, value->getType(), before_);
     return llvm::isa<llvm::Constant>(expanded) ? expanded : b_.CreateFreeze(expanded);
@@ -268,8 +268,8 @@ class Guard {
   Value* condition() { return condition_; }
   llvm::IRBuilder<>& builder() { return b_; }
 
-  // The greatest value that the sum takes; required is that no part of it wraps, so that every other value
-  // lies between this one and the start.
+  // The largest value of the sum. Also requires that no part of it wraps, so that every other value lies
+  // between `start` and this one.
   Value* greatest(const Affine& affine, auto&& turns) {
     Value* sum = expand(affine.start);
     for (const auto& [loop, stride] : affine.strides) {
@@ -293,7 +293,8 @@ class Guard {
   Value* condition_ = nullptr;
 };
 
-// What a look at the word that stops the work was made of goes, too: LLVM leaves an atomic load where it is.
+// Makes the branch unconditional. Also removes the check of the stop word, because LLVM does not remove an
+// atomic load.
 void keep_first(BranchInst* branch) {
   auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(branch->getCondition());
   branch->setCondition(llvm::ConstantInt::getTrue(branch->getContext()));
@@ -313,7 +314,7 @@ void Nest::transform(const Plan& plan) {
     guard.require(b.CreateICmpULT(guard.expand(check.affine.start), elements));
     guard.require(b.CreateICmpULT(guard.greatest(check.affine, count), elements));
   }
-  // Ranges of addresses: within buffers, so nothing wraps.
+  // Address ranges lie within buffers, so their ends do not wrap.
   std::vector<Buffer> buffers = find_buffers(plan);
   for (Buffer& buffer : buffers) {
     Value* const base = b.CreatePtrToInt(guard.expand(buffer.base), b.getInt64Ty());
@@ -335,7 +336,7 @@ void Nest::transform(const Plan& plan) {
                                b.CreateICmpULE(buffers[k].end, buffers[i].first)));
     }
   }
-  // Loops that go on for so short a time that nobody waits for them to be stopped.
+  // Stop checks of loops that run too briefly to need one.
   std::vector<BranchInst*> stops;
   for (const Loop* loop : plan.root->getLoopsInPreorder()) {
     const bool innermost = loop->isInnermost();
@@ -343,7 +344,7 @@ void Nest::transform(const Plan& plan) {
                                                   [](const Loop* inner) { return inner->isInnermost(); });
     const bool is_known = known_turns(loop) != 0;
     if (!innermost && !around && !is_known) continue;
-    // Alone, too: of 2^64 turns the count and one is 0.
+    // Each count is limited too, because count + 1 is 0 for 2^64 iterations.
     if (!is_known) guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
     if (around && !is_known) {
       Value* const outer = b.CreateAdd(guard.expand(count(loop)), b.getInt64(1));
@@ -360,7 +361,7 @@ void Nest::transform(const Plan& plan) {
     }
   }
 
-  // The copy has all of its checks.
+  // The copy keeps all checks.
   fork_loop(*plan.root, guard.condition(), kChecked, loops_, dominators_);
   if (buffers.size() > 1) mark_disjoint(buffers);
   for (const Check& check : plan.checks) keep_first(check.branch);

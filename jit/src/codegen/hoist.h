@@ -1,6 +1,6 @@
-// Checks out of loops. Where the indices of a nest of loops are affine in its counters, one comparison of
-// their ranges before the nest replaces the checks inside, and tells that buffers do not overlap. The nest is
-// there twice: where the comparison fails, the one with all of its checks runs, and leaves at the very
+// Moves bounds checks out of loops. If the indices in a loop nest are affine in its counters, one comparison
+// of their ranges before the nest replaces the checks inside, and proves that buffers do not overlap. The
+// nest is duplicated: if the comparison fails, the copy with all checks runs, and leaves compiled code at the
 // element where the interpreter fails.
 #pragma once
 
@@ -8,7 +8,7 @@
 
 namespace halyard::jit {
 
-// Expects rotated loops in simple and closed form.
+// Requires rotated loops in simplified and LCSSA form.
 struct HoistChecks : llvm::PassInfoMixin<HoistChecks> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
   static bool isRequired() { return true; }

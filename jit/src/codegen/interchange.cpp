@@ -1,5 +1,5 @@
-// A nest is looked at from its innermost loop outwards until a loop is found that counts the outputs. The
-// nest is then written again in the new order, and the old one deleted.
+// Searches each nest from its innermost loop outwards for the loop that counts the outputs. Then writes the
+// nest in the new order, and deletes the old one.
 #include "codegen/interchange.h"
 
 #include <llvm/Analysis/AliasAnalysis.h>
@@ -29,23 +29,23 @@ using llvm::Loop;
 using llvm::SCEV;
 using llvm::Value;
 
-// Vectors of outputs that are summed up at a time: as many as hide the latency of an addition and stay in
+// Vectors of outputs that are summed at a time: enough to hide the latency of an addition, few enough for
 // registers.
 constexpr uint64_t kVectors = 8;
 constexpr uint64_t kFewestOutputs = 4;
-// Sums side by side where their terms do not lie next to each other: no vectors, but sums that do not wait
-// for each other. Of more, rows that are a power of two long would push each other out of the cache.
+// Independent scalar sums, for terms that are not contiguous: they cannot be vectorized, but do not wait for
+// each other. More sums would evict each other's rows from the cache if the row length is a power of two.
 constexpr uint64_t kStreams = 4;
-constexpr size_t kMostInstructions = 512;  // of a nest
+constexpr size_t kMostInstructions = 512;  // in a nest
 
 struct Contraction {
-  std::vector<Loop*> loops;       // the loop over outputs, then those over terms, outside in
+  std::vector<Loop*> loops;       // the loop over outputs, then the loops over terms from outside in
   BasicBlock* body = nullptr;     // the innermost loop
-  std::vector<const SCEV*> last;  // of each loop the last value of a counter that begins at 0
-  // Conditions, and what they must be for the body to be entered. They do not change in the nest.
+  std::vector<const SCEV*> last;  // for each loop, the last value of a counter that begins at 0
+  // Invariant conditions with the values for which the body is entered.
   std::vector<std::pair<Value*, bool>> entered;
   uint64_t output_size = 0;  // bytes
-  bool is_strided = false;   // what is read for the next output does not lie next to it
+  bool is_strided = false;   // some loads for consecutive outputs are not contiguous
 };
 
 bool touches_nothing(const Instruction& instruction) {
@@ -60,7 +60,7 @@ class Finder {
         aliases_(analyses.getResult<llvm::AAManager>(function)),
         expander_(evolution_, function.getDataLayout(), "contraction") {}
 
-  // Whether the function is another one, although no contraction was found: conditions are moved out of
+  // Whether the function was changed even without finding a contraction, because conditions were moved out of
   // loops.
   bool changed() const { return changed_; }
   std::optional<Contraction> find(Loop* innermost) {
@@ -92,11 +92,11 @@ class Finder {
   llvm::DominatorTree& dominators_;
   llvm::AAResults& aliases_;
   llvm::SCEVExpander expander_;
-  llvm::DenseMap<Value*, bool> recomputable_;  // in the nest that is looked at
+  llvm::DenseMap<Value*, bool> recomputable_;  // in the current nest
   bool changed_ = false;
 };
 
-// Whether the branch goes around the next loop inside, depending on a value that is known before the nest.
+// Whether the branch skips the next inner loop, on a condition that is known before the nest.
 bool Finder::is_guard(const llvm::BranchInst& branch, Contraction& nest) {
   Loop* const outermost = nest.loops.front();
   if (!outermost->makeLoopInvariant(branch.getCondition(), changed_,
@@ -112,8 +112,8 @@ bool Finder::is_guard(const llvm::BranchInst& branch, Contraction& nest) {
   return false;
 }
 
-// Whether loops lie in each other with nothing between them that is more than a computation, and turn as
-// often as is known before all of them.
+// Whether the loops are perfectly nested, with only side-effect-free computations between them, and all
+// iteration counts are known before the nest.
 bool Finder::is_perfect(Contraction& nest) {
   Loop* const outermost = nest.loops.front();
   if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() != 1) return false;
@@ -146,7 +146,7 @@ bool Finder::is_perfect(Contraction& nest) {
   return true;
 }
 
-// By how much the address grows with each turn of each loop; nothing where it does not grow evenly.
+// The stride of the address in each loop; no value if the address is not affine.
 std::optional<std::vector<const SCEV*>> Finder::strides(Value* pointer, const Contraction& nest) {
   std::vector<const SCEV*> found(nest.loops.size(), nullptr);
   const SCEV* address = evolution_.getSCEV(pointer);
@@ -181,7 +181,7 @@ bool Finder::compute_recomputable(Instruction* instruction, const Contraction& n
            is_known_before(recurrence->getStepRecurrence(evolution_), nest.loops.front()) &&
            is_recomputable(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()), nest);
   }
-  if (instruction->getParent() == nest.body) return true;  // looked at with the body
+  if (instruction->getParent() == nest.body) return true;  // checked with the body
   return dominators_.dominates(instruction, nest.body) && touches_nothing(*instruction) &&
          std::all_of(instruction->op_begin(), instruction->op_end(),
                      [&](Value* operand) { return is_recomputable(operand, nest); });
@@ -218,7 +218,7 @@ bool Finder::counts_outputs(Contraction& nest) {
     const auto* const constant = llvm::dyn_cast_or_null<llvm::SCEVConstant>(value);
     return constant && constant->getAPInt() == expected;
   };
-  // Each output is an element of its own, next to the one before.
+  // Outputs must be distinct, contiguous elements.
   for (Instruction* const store : stores) {
     const auto steps = strides(llvm::getLoadStorePointerOperand(store), nest);
     if (!steps || !is_constant(steps->front(), size_of(store)) ||
@@ -226,13 +226,14 @@ bool Finder::counts_outputs(Contraction& nest) {
       return false;
     nest.output_size = std::max(nest.output_size, size_of(store));
   }
-  // What is read for the next output is the next element, or the same.
+  // Loads for the next output are contiguous, or of the same address; otherwise the nest is strided.
   for (Instruction* const load : loads) {
     const auto steps = strides(llvm::getLoadStorePointerOperand(load), nest);
     if (!steps) return false;
     nest.is_strided |= steps->front() && !is_constant(steps->front(), size_of(load));
   }
-  // Where it is not: sums that LLVM may reorder become vectors of terms as they are.
+  // A strided nest is transformed only if its outputs are floats whose sums LLVM must not reorder. Otherwise
+  // LLVM vectorizes over the terms.
   if (nest.is_strided && !std::all_of(stores.begin(), stores.end(), [](Instruction* store) {
         const auto* const value =
             llvm::dyn_cast<Instruction>(llvm::cast<llvm::StoreInst>(store)->getValueOperand());
@@ -240,9 +241,9 @@ bool Finder::counts_outputs(Contraction& nest) {
                !(llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc());
       }))
     return false;
-  // The output itself is read and written, and everything else lies elsewhere.
+  // Each pair of accesses must be to the same output, or not alias.
   const auto is_apart = [&](Instruction* x, Instruction* y) {
-    // Of any size: what lies apart in one turn only is not enough.
+    // Locations of unknown size, because not aliasing in one iteration is not enough.
     const auto everything = [](Instruction* access) {
       return llvm::MemoryLocation::getBeforeOrAfter(llvm::getLoadStorePointerOperand(access),
                                                     access->getAAMetadata());
@@ -261,7 +262,7 @@ bool Finder::counts_outputs(Contraction& nest) {
   return !last || last->getAPInt().uge(kFewestOutputs - 1);
 }
 
-// Writes the nest again, with the loop over outputs innermost.
+// Writes the nest with the loop over outputs innermost.
 class Writer {
  public:
   Writer(llvm::Function& function, llvm::FunctionAnalysisManager& analyses, const Contraction& nest)
@@ -298,12 +299,13 @@ class Writer {
   llvm::IRBuilder<> b_;
   llvm::SCEVExpander expander_;
   uint64_t vector_bytes_;
-  std::vector<Value*> counters_;  // of the old loops
+  std::vector<Value*> counters_;  // for the old loops
   llvm::DenseMap<Value*, Value*> copies_;
-  llvm::DenseMap<const SCEV*, Value*> steps_;  // before the nest
+  llvm::DenseMap<const SCEV*, Value*> steps_;  // computed before the nest
 };
 
-// Outputs that are summed up at a time: all of them, or a part without a rest that fits into registers.
+// The number of outputs that are summed at a time: a divisor of all outputs that fits in registers. 0: all of
+// them.
 uint64_t Writer::tile() const {
   const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(nest_.last.front());
   const uint64_t lanes = vector_bytes_ / nest_.output_size;
@@ -347,23 +349,23 @@ Value* Writer::copy_of(Value* value) {
 }
 
 void Writer::write() {
-  // Known before the nest: steps, turns, and whether it is entered at all.
+  // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
   for (const auto& [condition, wanted] : nest_.entered)
-    // Frozen: the program may never have come to this condition.
+    // Frozen, because the original program may not evaluate this condition.
     entered = b_.CreateAnd(entered, b_.CreateFreeze(wanted ? condition : b_.CreateNot(condition)));
   for (Loop* const loop : nest_.loops) {
     for (llvm::PHINode& phi : loop->getHeader()->phis()) {
       const auto* const recurrence = evolution_.isSCEVable(phi.getType())
                                          ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi))
                                          : nullptr;
-      if (!recurrence || !recurrence->isAffine()) continue;  // of a phi that nobody uses
+      if (!recurrence || !recurrence->isAffine()) continue;  // an unused phi
       const SCEV* const step = recurrence->getStepRecurrence(evolution_);
       if (is_known_before(step, nest_.loops.front(), evolution_, expander_)) steps_[step] = expand(step);
     }
   }
   const uint64_t tile = this->tile();
-  std::vector<Level> levels;  // outside in
+  std::vector<Level> levels;  // from outside in
   if (tile)
     levels.push_back({b_.getInt64(
         (llvm::cast<llvm::SCEVConstant>(nest_.last.front())->getAPInt().getZExtValue() + 1) / tile - 1)});

@@ -1,4 +1,4 @@
-// The code generator as the compiler library sees it: one function that gives a table.
+// The exported function of the code generator, which returns its function table.
 #include <string>
 
 #include "codegen/engine.h"

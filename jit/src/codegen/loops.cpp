@@ -1,4 +1,4 @@
-// Values before loops, and loops in two versions.
+// Values available before loops, and duplication of loops.
 #include "codegen/loops.h"
 
 #include <llvm/IR/IRBuilder.h>
@@ -11,7 +11,7 @@ namespace halyard::jit {
 
 namespace {
 
-// LLVM leaves such loops alone when it looks for vectors.
+// Keeps LLVM from vectorizing these loops.
 constexpr const char* kIsVectorized = "llvm.loop.isvectorized";
 
 }  // namespace

@@ -1,4 +1,4 @@
-// LLVM's passes for this processor, less one.
+// Runs LLVM's code generation passes for this processor, except for one.
 #include "codegen/object.h"
 
 #include <llvm/CodeGen/MachineModuleInfo.h>
@@ -13,8 +13,8 @@ namespace halyard::jit {
 
 namespace {
 
-// Leaves out loop strength reduction. It took a third of the time, and kernels are no faster with it: their
-// addresses are a base and an index already.
+// Omits loop strength reduction. It took a third of the time and made no kernel faster, because addresses in
+// kernels are already a base and an index.
 class Passes : public llvm::legacy::PassManager {
  public:
   void add(llvm::Pass* pass) override {

@@ -1,4 +1,4 @@
-// From optimized functions to an object file in memory, or to assembly.
+// Generates an object file in memory, or assembly, from optimized functions.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -10,7 +10,7 @@
 
 namespace halyard::jit {
 
-// One thread at a time for each machine.
+// One thread at a time for each target machine.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> generate_object(llvm::Module& module,
                                                                     llvm::LLVMTargetMachine& machine,
                                                                     llvm::CodeGenFileType type);

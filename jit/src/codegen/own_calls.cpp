@@ -1,4 +1,5 @@
-// What a function's own instructions say of its results: the host does not tell their types.
+// Derives the types of a function's results from its return instructions, because the host does not pass
+// them.
 #include "codegen/own_calls.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ std::vector<uint16_t> OwnCalls::returned(const Word* word, const uint16_t* lists
 
 OwnCalls::OwnCalls(const halyard_jit_function_t& function) {
   if (!function.own_calls || function.ref_slots != 0) return;
-  // Results stand in the callee's frame for a moment.
+  // Results are stored in the callee's frame temporarily.
   if (function.frame_bytes < function.layout->frame_bytes + 8 * function.result_count) return;
   ordinal_ = function.ordinal;
   arguments_ = {function.arguments, function.argument_count};

@@ -1,5 +1,5 @@
-// OwnCalls: the calls of a function to itself that compiled code does, in frames one above another, without
-// the interpreter. Only in functions without refs.
+// OwnCalls: recursive calls that compiled code performs without the interpreter, in consecutive frames. Only
+// for functions without refs.
 #pragma once
 
 #include <span>
@@ -19,12 +19,12 @@ class OwnCalls {
     return allowed_ && word->op == static_cast<uint16_t>(vm::Op::call) &&
            vm::is_own_call(ordinal_, arguments_.size(), results_, vm::call_site(word));
   }
-  // The registers of the arguments; of pairs with vm::kWideBit.
+  // The registers of the arguments; pairs have vm::kWideBit.
   std::span<const uint16_t> arguments() const { return arguments_; }
   bool is_argument(uint32_t slot) const;
   // Whether each result is a pair.
   const std::vector<bool>& wide_results() const { return wide_; }
-  // The registers that the instruction returns, with vm::kWideBit; none if it does not return.
+  // The registers that the instruction returns, pairs with vm::kWideBit; empty if it does not return.
   static std::vector<uint16_t> returned(const vm::Word* word, const uint16_t* lists);
   static bool returns(const vm::Word* word);
 

@@ -1,4 +1,4 @@
-// Which passes run in which order.
+// The passes and their order.
 #include "codegen/pipeline.h"
 
 #include <llvm/ADT/SmallPtrSet.h>
@@ -29,8 +29,8 @@ namespace halyard::jit {
 
 namespace {
 
-// Moves the test of a loop to its end. One that begins with a check of a range has its test there already: to
-// move the check would make that the end of the loop.
+// Rotates loops, so that the exit test is at the end. A loop that begins with a range check already has its
+// exit test there; rotating it would move the check to the end instead.
 struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -40,7 +40,7 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   }
 };
 
-// With N exits of different counts the pass below takes time with the cube of N.
+// With N exits of different counts, IndVarSimplify takes O(N^3) time.
 constexpr size_t kMostCountedExits = 16;
 
 bool has_many_exits(const llvm::Loop& loop) {
@@ -49,9 +49,9 @@ bool has_many_exits(const llvm::Loop& loop) {
   return exits.size() > kMostCountedExits;
 }
 
-// Simplifies what loops count. The copies of loops with all of their checks stay as they are: they seldom
-// run, and have most of the conditions that this pass looks at. So do loops with many checks that could not
-// be made before them.
+// Simplifies induction variables, with two exceptions. Loop copies that keep all checks rarely run, and
+// contain most of the conditions that this pass examines. Loops with many checks that could not be hoisted
+// take too long.
 struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -60,7 +60,7 @@ struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
   }
 };
 
-// After these, a check that is made twice stands there once.
+// Removes duplicate checks.
 llvm::FunctionPassManager first_passes() {
   llvm::FunctionPassManager passes;
   passes.addPass(llvm::PromotePass());
@@ -71,7 +71,7 @@ llvm::FunctionPassManager first_passes() {
 
 llvm::FunctionPassManager other_passes() {
   llvm::FunctionPassManager passes;
-  // Without tricks that join checks: one branch stays one check.
+  // No pass here may merge checks: each branch must stay one check.
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
   passes.addPass(UncoalesceLoops());
@@ -107,18 +107,20 @@ llvm::FunctionPassManager other_passes() {
   move_out();
   passes.addPass(llvm::LoopVectorizePass());
   passes.addPass(llvm::InstCombinePass());
-  // Wholly only: vectors are interleaved already, and turns of other loops wait for each other.
+  // Only full unrolling: vector loops are interleaved already, and iterations of other loops depend on each
+  // other.
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
   clean();
-  // Outputs of a contraction, in vectors now, stay in registers while their terms are added.
+  // Keeps the vectorized outputs of a contraction in registers while their terms are added.
   passes.addPass(
       llvm::createFunctionToLoopPassAdaptor(llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
   passes.addPass(llvm::ADCEPass());
   return passes;
 }
 
-// Each exit of compiled code writes the registers that live there, so a function can become far larger than
-// its bytecode. Kernels of compiled programs have at most 10000 instructions here and 241 branches.
+// Each exit of compiled code stores the registers that are live there, so a function can become far larger
+// than its bytecode. Kernels of compiled programs have at most 10000 instructions and 241 branches at this
+// point.
 constexpr size_t kMostInstructions = 16384;
 constexpr size_t kMostLoopExits = 256;
 
@@ -137,7 +139,7 @@ llvm::Error check_size(const llvm::Function& function) {
       count, kMostInstructions);
 }
 
-// A check that is made several times counts once: a later pass leaves one.
+// Counts duplicate checks once, because a later pass removes the duplicates.
 size_t count_exits(const llvm::Loop& loop) {
   llvm::SmallVector<llvm::BasicBlock*, kMostLoopExits> blocks;
   loop.getExitingBlocks(blocks);

@@ -1,4 +1,4 @@
-// The passes that a translated function goes through.
+// The LLVM passes for translated functions.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -7,12 +7,11 @@
 
 namespace halyard::jit {
 
-// Optimizes functions one after another; analyses and their registration are made once. One thread at a time.
+// Optimizes functions one after another; creates and registers analyses only once. One thread at a time.
 class Pipeline {
  public:
   explicit Pipeline(llvm::TargetMachine& machine);
-  // An error: a function is refused because the passes and what follows would take too long; the message
-  // says why.
+  // Returns an error if the function is refused, because the passes or code generation would take too long.
   llvm::Error run(llvm::Module& module);
 
  private:

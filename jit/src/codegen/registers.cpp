@@ -1,5 +1,5 @@
-// Walks over decoded code, each until nothing changes: backwards for what is live, forwards for forms and
-// constants.
+// Data-flow analyses over decoded code, iterated to a fixed point: backwards for liveness, forwards for forms
+// and constants.
 #include "codegen/registers.h"
 
 #include <algorithm>
@@ -33,7 +33,8 @@ void write_single(std::span<Form> forms, uint32_t slot, Form form) {
   forms[slot] = form;
 }
 
-// What a slot is where two ways meet. One that was not written is there in whichever form the other way has.
+// The form of a slot at a join of two paths. If one path did not write the slot, the form of the other path
+// applies.
 Form merged(Form a, Form b) {
   if (a == b || b == Form::frame) return a;
   return a == Form::frame ? b : Form::i32;
@@ -69,7 +70,8 @@ void Registers::note(uint32_t slot, Bank bank) {
   if (bank == Bank::f64) double_[slot] = true;
 }
 
-// Where one register of a move holds a float, the other does: else the float would pass through bits.
+// If one register of a move holds a float, the other does too. Otherwise the float would be converted to bits
+// in between.
 void Registers::spread_floats() {
   const auto join = [](std::vector<bool>& holds, uint16_t a, uint16_t b) {
     if (holds[a] == holds[b]) return false;
@@ -124,7 +126,7 @@ void Registers::find_uses() {
   }
 }
 
-// Of a call of the function to itself, arguments and results are known to be pairs or not.
+// For recursive calls, unlike others, it is known which arguments and results are pairs.
 template <typename Visit>
 void Registers::for_each_value(const Word* word, Visit visit) const {
   if (!own_calls_.is_call(word)) return vm::for_each_value(word, lists_, visit);
@@ -208,8 +210,8 @@ void Registers::write_forms(const Word* word, std::span<Form> forms) const {
   }
 }
 
-// Behind an instruction that is not compiled everything is in the frame; what is entered there takes it from
-// there.
+// An instruction that is not compiled stores everything to the frame, and the following entry loads from the
+// frame.
 void Registers::find_forms() {
   if (slots_ == 0) return;
   std::vector<Form> now(slots_);

@@ -1,4 +1,4 @@
-// The way in.
+// Entry point of the translation.
 #include "codegen/translate.h"
 
 #include "codegen/translator.h"

@@ -1,4 +1,4 @@
-// From decoded code to LLVM's intermediate representation, one word after another.
+// Translates decoded code to LLVM IR, word by word.
 #pragma once
 
 #include <llvm/IR/Module.h>
@@ -7,15 +7,15 @@
 
 namespace halyard::jit {
 
-// Names of metadata. A branch that leaves compiled code where an access would be out of range, and one that
-// leaves it where the work is to stop. What is wanted is the first target of both.
+// Metadata of branches that leave compiled code: kCheck if an access would be out of range, kStop if the work
+// must stop. The first target of both is the path that stays in compiled code.
 inline constexpr char kCheck[] = "halyard.check";
 inline constexpr char kStop[] = "halyard.stop";
 
 inline constexpr char kFunction[] = "halyard_run";
 
-// Puts the function into the module as kFunction, with the type halyard_jit_run_fn, for a processor with
-// these features.
+// Adds the function to the module as kFunction, with the type halyard_jit_run_fn, for a processor with these
+// features.
 void translate(const halyard_jit_function_t& function, llvm::Module& module, llvm::StringRef features);
 
 }  // namespace halyard::jit

@@ -1,6 +1,6 @@
-// A function that calls itself. The callee's frame lies above the caller's, as the interpreter would have put
-// it. The rest of its header, and what the caller has in registers, are written only where the callee comes
-// back without having returned.
+// Recursive calls. The callee's frame is above the caller's, where the interpreter would put it. The rest of
+// its header, and the caller's registers, are stored only if the callee leaves compiled code before it
+// returns.
 #include "codegen/translator.h"
 
 namespace halyard::jit {
@@ -35,7 +35,7 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
   for (uint32_t slot = 0; slot < source_.value_slots; ++slot)
     if (registers_.is_live(0, slot) && !own_calls_.is_argument(slot))
       b_.CreateAlignedStore(b_.getInt32(0), offset(callee, 4 * int64_t{slot}), llvm::Align(4));
-  // Of the header what any frame above looks up in this one.
+  // Stores only the header fields that frames above this one read.
   Value* const own_frame = offset(values(), -int64_t{layout.frame_bytes});
   Value* const frame = offset(callee, -int64_t{layout.frame_bytes});
   b_.CreateStore(b_.CreateLoad(b_.getPtrTy(), offset(own_frame, layout.frame_code)),
@@ -77,7 +77,7 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
   }
 }
 
-// To the interpreter, or to the caller where that is this function.
+// Returns to the interpreter or, after a recursive call, to the caller.
 void Translator::emit_return(const Word* word, uint32_t at) {
   BasicBlock* const to_itself = BasicBlock::Create(context_, "", function_);
   b_.CreateCondBr(is_called_, to_itself, exit_at(at));

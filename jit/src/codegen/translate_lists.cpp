@@ -1,5 +1,5 @@
-// Elements of lists that pack values of the type that the instruction names. All others, and what is past the
-// end, are left to the interpreter, which converts and fails.
+// List instructions, for lists that pack values of the instruction's type. All other cases, and indices past
+// the end, leave compiled code, because the interpreter converts values and reports errors.
 #include "codegen/translator.h"
 #include "vm/object/variant.h"
 
@@ -9,7 +9,7 @@ using vm::ValueType;
 
 namespace {
 
-// Of the elements that the instruction reads or writes; `none`: it does neither.
+// The type of the elements that the instruction reads or writes; `none` if it accesses no element.
 ValueType element_type(Op op) {
   switch (op) {
     case Op::list_get_i32:
@@ -78,7 +78,7 @@ void Translator::load_list(uint32_t ref) {
   });
 }
 
-// The address of the element, behind the check that it is there and of this type.
+// The address of the element, after a check that it exists and has this type.
 Value* Translator::list_element(const Word* word, uint32_t at, llvm::Type* type) {
   const ListParts& parts = lists_[word->a];
   Value* const count = parts.counts[static_cast<size_t>(element_type(static_cast<Op>(word->op)))];

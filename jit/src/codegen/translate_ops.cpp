@@ -1,5 +1,5 @@
-// What each instruction becomes. Floats are added in the program's order and rounded each time, as the
-// interpreter does.
+// The translation of each instruction. Float operations keep the program's order and round separately, as in
+// the interpreter.
 #include <bit>
 
 #include "codegen/translator.h"
@@ -47,7 +47,7 @@ void Translator::emit_op(Op op, const Word* word, uint32_t at) {
       emit_conversion(op, word) || emit_buffer(op, word, at) || emit_list(op, word, at) ||
       emit_global(op, word, at))
     return;
-  // Markers, prefixes and what decoding makes something else of: decoded code has none.
+  // Markers, prefixes, and opcodes that decoding replaces do not occur in decoded code.
   b_.CreateBr(exit_at(at));
   b_.SetInsertPoint(BasicBlock::Create(context_, "", function_));
 }
@@ -177,7 +177,7 @@ void Translator::emit_division(Value* x, Value* y, bool is_signed, bool remainde
                                uint32_t at) {
   require(b_.CreateIsNotNull(y), at, nullptr);
   if (!is_signed) return set(result, remainder ? b_.CreateURem(x, y) : b_.CreateUDiv(x, y));
-  // The least number by -1 wraps; the processor would trap.
+  // The minimum divided by -1 wraps; the processor would trap.
   Value* const negates = b_.CreateICmpEQ(y, llvm::ConstantInt::getAllOnesValue(y->getType()));
   Value* const divisor = b_.CreateSelect(negates, llvm::ConstantInt::get(y->getType(), 1), y);
   Value* const zero = llvm::ConstantInt::get(x->getType(), 0);
@@ -185,8 +185,8 @@ void Translator::emit_division(Value* x, Value* y, bool is_signed, bool remainde
   set(result, b_.CreateSelect(negates, b_.CreateSub(zero, x), b_.CreateSDiv(x, divisor)));
 }
 
-// A constant that LLVM does not know. What it knows of floats it computes itself, and differently from the
-// processor where a NaN is concerned: it takes x * 1 and x - -y for x and x + y, and 0 / 0 for another NaN.
+// A constant that is opaque to LLVM. LLVM folds known floats differently from the processor if a NaN is
+// involved: it replaces x * 1 by x and x - -y by x + y, and folds 0 / 0 to another NaN.
 Value* Translator::opaque(llvm::Type* type, uint64_t bits) {
   llvm::GlobalVariable*& variable = opaque_[{type, bits}];
   if (!variable) {
@@ -209,7 +209,7 @@ Value* Translator::arithmetic(Value* value) {
   return value;
 }
 
-// Tells LLVM's vectorizer which functions do the work of several such calls.
+// Tells LLVM's vectorizer which vector functions replace several such calls.
 void Translator::add_vector_forms(Op op, llvm::CallInst* call) {
   std::string forms;
   for (const VectorFunction& function : vector_functions()) {
@@ -243,14 +243,14 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   return call;
 }
 
-// Up or down to an integer. A signaling NaN becomes quiet or not, depending on how the host was built.
+// Rounds up or down to an integer. Whether a signaling NaN becomes quiet depends on the host's build.
 Value* Translator::rounded(Op op, llvm::Intrinsic::ID id, Value* x) {
   Value* const integer = unary(id, x);
   if (!vm::keeps_nan(source_.kept_nans, op)) return integer;
   return b_.CreateSelect(b_.CreateFCmpUNO(x, x), x, integer);
 }
 
-// The nearest integer, halves away from zero; the least one where it does not fit. Of f32 and f64.
+// The nearest integer, halves away from zero; the minimum if it does not fit. For f32 and f64.
 Value* Translator::to_i64(Value* number) {
   Value* const away = unary(llvm::Intrinsic::round, number);
   llvm::Type* const type = number->getType();
@@ -416,7 +416,7 @@ bool Translator::emit_conversion(Op op, const Word* word) {
   llvm::Type* const f32_type = b_.getFloatTy();
   llvm::Type* const f64_type = b_.getDoubleTy();
   const auto low = [&](Value* wide) { return b_.CreateTrunc(wide, b_.getInt32Ty()); };
-  // Hidden: of a counter LLVM may know the value.
+  // Hidden, because LLVM may know the value of a counter.
   const auto number = [&](Value* value) {
     llvm::Type* const bits = b_.getIntNTy(value->getType()->getPrimitiveSizeInBits());
     set_bits_of_float(b, hidden(b_.CreateBitCast(value, bits)));
@@ -439,7 +439,8 @@ bool Translator::emit_conversion(Op op, const Word* word) {
     // The operand is narrowed to f32 first.
     case Op::cast_f64_si32: case Op::cast_f64_ui32: set(b, low(to_i64(b_.CreateFPTrunc(f64(a), f32_type)))); return true;
     case Op::cast_f64_si64: case Op::cast_f64_ui64: set(b, to_i64(f64(a))); return true;
-    // Hidden: of an extended float LLVM would take the float, but a signaling NaN comes back quiet.
+    // Hidden, because LLVM would fold the truncation of an extended float, but a signaling NaN must become
+    // quiet.
     case Op::trunc_f64_f32: set(b, b_.CreateFPTrunc(as_float(i64(a)), f32_type)); return true;
     case Op::ext_f32_f64: set(b, b_.CreateFPExt(f32(a), f64_type)); return true;
     // clang-format on
@@ -448,7 +449,7 @@ bool Translator::emit_conversion(Op op, const Word* word) {
   }
 }
 
-// The address of the element that the instruction names, behind the check that it is there.
+// The address of the instruction's element, after a bounds check.
 Value* Translator::element(const Word* word, uint32_t at, Value* length, uint32_t size) {
   Value* const index = i64(word->b);
   Value* const bytes = b_.CreateLoad(b_.getInt64Ty(), length);
@@ -458,7 +459,7 @@ Value* Translator::element(const Word* word, uint32_t at, Value* length, uint32_
   return b_.CreateInBoundsGEP(b_.getIntNTy(8 * size), data, index);
 }
 
-// `extend`: 0 to as many bits as the register has, unsigned 1, signed 2.
+// `extend`: 0: the value has the width of the register; 1: zero-extend; 2: sign-extend.
 void Translator::emit_load(const Word* word, uint32_t at, llvm::Type* type, int extend) {
   const auto size = static_cast<uint32_t>(type->getPrimitiveSizeInBits() / 8);
   Value* const address = element(word, at, buffers_[word->a].length, size);

@@ -1,7 +1,7 @@
-// Translator: one function on its way. Every register is a variable for each form that it is used in; LLVM
-// makes values of them. An instruction that would fail, or that is not compiled, leaves the function: live
-// registers go to the frame, and the interpreter goes on at that very instruction. Instructions:
-// translate_ops.cpp.
+// Translator: translates one function. Every register becomes a variable for each form in which it is used;
+// LLVM promotes the variables to values. An instruction that would fail, or that is not compiled, leaves the
+// function: live registers are stored to the frame, and the interpreter continues with that instruction.
+// translate_ops.cpp translates the instructions.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -46,8 +46,8 @@ class Translator {
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, kFunction, module);
     function_->addFnAttr(llvm::Attribute::NoUnwind);
     function_->setDSOLocal(true);
-    // A host built with -fsanitize=function looks for a type in the 8 bytes before a function that it calls;
-    // code may begin where its mapping does. 16 keep the function aligned.
+    // A host built with -fsanitize=function reads a type from the 8 bytes before a function that it calls,
+    // but code may begin at the start of its mapping. 16 bytes keep the function aligned.
     function_->setPrefixData(llvm::ConstantAggregateZero::get(llvm::ArrayType::get(b_.getInt64Ty(), 2)));
     for (unsigned i : {0u, 1u}) function_->addParamAttr(i, llvm::Attribute::NoAlias);
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at]))
@@ -61,7 +61,7 @@ class Translator {
     make_variables();
     emit_entries();
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) emit_word(at);
-    // What is entered nowhere and reached from nowhere may end without a branch.
+    // Unreachable blocks may lack a terminator.
     for (BasicBlock& block : *function_)
       if (!block.getTerminator()) new llvm::UnreachableInst(context_, &block);
   }
@@ -92,7 +92,7 @@ class Translator {
 
   static bool is(const Word* word, Op op) { return word->op == static_cast<uint16_t>(op); }
   static bool is(const Word* word, DecodedOp op) { return word->op == static_cast<uint16_t>(op); }
-  // Whether compiled code ends here.
+  // Whether the instruction leaves compiled code.
   bool leaves(const Word* word) const {
     if (word->op < vm::kOpCount)
       return !vm::is_compiled(static_cast<Op>(word->op)) && !own_calls_.is_call(word);
@@ -142,7 +142,7 @@ class Translator {
     }
   }
 
-  // Buffers whose parts are looked at, or moved to where they are.
+  // Registers whose buffer parts are used, or moved to a register where they are used.
   void note_buffers(const Word* word) {
     if (leaves(word)) return;
     if (is(word, DecodedOp::move_ref)) {
@@ -192,7 +192,7 @@ class Translator {
     if (f32_[slot]) b_.CreateStore(as_float(low), f32_[slot]);
     if (f32_[slot + 1]) b_.CreateStore(as_float(high), f32_[slot + 1]);
   }
-  // A float, or double, whose bits were computed, from some that LLVM does not know.
+  // Sets a float or double whose bits were computed, partly from bits that are opaque to LLVM.
   void set_bits_of_float(uint16_t slot, Value* bits) {
     const bool wide = bits->getType()->isIntegerTy(64);
     Value* const number = b_.CreateBitCast(bits, wide ? b_.getDoubleTy() : b_.getFloatTy());
@@ -208,7 +208,7 @@ class Translator {
     set_single(slot, value, nullptr);
   }
 
-  // ---- in and out
+  // ---- entries and exits
 
   Value* values() { return function_->getArg(0); }
   Value* refs() { return function_->getArg(1); }
@@ -262,7 +262,8 @@ class Translator {
     }
   }
 
-  // What the register is known to hold, rather than what the frame says: then LLVM knows it, too.
+  // Sets the register to its known constant instead of loading the frame, so that LLVM knows the constant
+  // too.
   bool load_constant(uint32_t at, uint32_t slot) {
     const std::optional<uint32_t> low = registers_.constant(at, slot);
     if (!low) return false;
@@ -289,7 +290,7 @@ class Translator {
   Value* member(Value* object, uint32_t offset, llvm::Type* type) {
     return b_.CreateLoad(type, b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), object, offset));
   }
-  // Executes what `body` emits where the register holds an object of the type.
+  // Executes the code that `body` emits only if the register holds an object of the type.
   void if_it_holds(uint32_t ref, Value* type, auto&& body) {
     Value* const object = b_.CreateLoad(b_.getPtrTy(), ref_address(ref));
     BasicBlock* const look = BasicBlock::Create(context_, "", function_);
@@ -304,8 +305,8 @@ class Translator {
     b_.CreateBr(done);
     b_.SetInsertPoint(done);
   }
-  // The parts of what the register holds. What is not a buffer has no bytes: every access leaves compiled
-  // code.
+  // Loads the parts of the buffer in the register. An object that is not a buffer has no bytes, so every
+  // access leaves compiled code.
   void load_buffer(uint32_t ref) {
     const halyard_jit_layout_t& layout = *source_.layout;
     const BufferParts& parts = buffers_[ref];
@@ -330,12 +331,13 @@ class Translator {
 
   // ---- lists (translate_lists.cpp)
 
-  // A list that packs values. Nothing that is compiled changes its size.
+  // The parts of a list that packs values. No compiled instruction changes the size of a list.
   struct ListParts {
-    Value* data = nullptr;  // variables; null where nothing looks at the list
+    Value* data = nullptr;  // variables; null if nothing accesses the list
     Value* size = nullptr;
     Value* is_list = nullptr;
-    std::array<Value*, 8> counts = {};  // by ValueType: the size if it packs values of that type, else 0
+    // By ValueType: the size if the list packs values of that type, else 0.
+    std::array<Value*, 8> counts = {};
   };
   void note_lists(const Word* word);
   ListParts& use_list(uint16_t ref);
@@ -343,20 +345,20 @@ class Translator {
   void clear_list(uint32_t ref);
   Value* list_element(const Word* word, uint32_t at, llvm::Type* type);
   bool emit_list(Op op, const Word* word, uint32_t at);
-  // Neither a buffer nor a list is known to be in the register.
+  // Forgets the buffer or list in the register.
   void clear_parts(uint32_t ref) {
     clear_buffer(ref);
     clear_list(ref);
   }
 
-  // ---- calls of the function to itself (translate_calls.cpp)
+  // ---- recursive calls (translate_calls.cpp)
 
   void emit_own_call(const Word* word, uint32_t at);
   void emit_return(const Word* word, uint32_t at);
-  // The bits that the register has at `at`, in the form in which they are there.
+  // The bits that the register has at `at`, from its current form.
   Value* bits_of(uint32_t at, uint16_t reg);
 
-  // Where the interpreter goes on with the instruction at `at`.
+  // The block that returns to the interpreter, which continues with the instruction at `at`.
   BasicBlock* exit_at(uint32_t at) {
     BasicBlock*& block = exits_[at];
     if (block) return block;
@@ -371,7 +373,7 @@ class Translator {
   }
   void store_slot(uint32_t at, uint32_t slot, std::span<const Form> forms) {
     const Form form = forms[slot];
-    // Where two ways meet that wrote the pair in different forms, its bits say all.
+    // If paths with different forms of the pair meet here, the bits of the two slots are valid.
     const bool pair = form != Form::frame && (!i32_[slot] || (is_pair(form) && forms[slot ^ 1u] == form));
     if (pair) {
       if (slot % 2 != 0 || !(registers_.is_live(at, slot) || registers_.is_live(at, slot + 1))) return;
@@ -384,7 +386,7 @@ class Translator {
     b_.CreateAlignedStore(form == Form::f32 ? f32(reg) : i32(reg), slot_address(slot), llvm::Align(4));
   }
 
-  // Goes on where the condition holds and leaves compiled code where it does not.
+  // Continues if the condition is true, and otherwise leaves compiled code.
   void require(Value* condition, uint32_t at, const char* kind) {
     BasicBlock* const next = BasicBlock::Create(context_, "", function_);
     BasicBlock* const exit = exit_at(at);
@@ -394,7 +396,7 @@ class Translator {
   }
   llvm::MDNode* likely() { return llvm::MDBuilder(context_).createBranchWeights(1u << 20, 1); }
 
-  // The way from a branch to its target. A loop closes where it leads back: there the work may be stopped.
+  // The edge from a branch to its target. A backward edge closes a loop, and checks the stop word.
   BasicBlock* edge(uint32_t at, uint32_t target) {
     if (target > at) return blocks_[target];
     BasicBlock* const block = BasicBlock::Create(context_, "", function_);
@@ -475,21 +477,22 @@ class Translator {
   void emit_division(Value* x, Value* y, bool is_signed, bool remainder, uint16_t result, uint32_t at);
   Value* rounded(Op op, llvm::Intrinsic::ID id, Value* x);
   Value* to_i64(Value* number);
-  // A sum, difference or product of floats: with fast math it may be reordered and fused.
+  // Marks a sum, difference or product of floats as reorderable and fusible, if fast math is on.
   Value* arithmetic(Value* value);
   void add_vector_forms(Op op, llvm::CallInst* call);
   Value* helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> arguments);
   Value* opaque(llvm::Type* type, uint64_t bits);
-  // The same bits, of which LLVM knows nothing (opaque()).
+  // The same bits, made opaque to LLVM (opaque()).
   Value* hidden(Value* bits) { return b_.CreateXor(bits, opaque(bits->getType(), 0)); }
   // The float, or double, with these bits.
   Value* as_float(Value* bits) {
     return b_.CreateBitCast(hidden(bits),
                             bits->getType()->isIntegerTy(32) ? b_.getFloatTy() : b_.getDoubleTy());
   }
-  // Bits on their way to memory, from which they may come back as a float.
+  // Bits to be stored in memory, from which they may be loaded as a float.
   Value* maybe_hidden(Value* bits) { return loads_floats_ ? hidden(bits) : bits; }
-  // Floats are stored in the form in which they are there: bits that were put together stay what they are.
+  // The value of a slot for a store of a float, in its current form; combined bits are not converted to a
+  // float.
   Value* number_or_bits(uint32_t at, uint16_t slot) {
     return registers_.forms(at)[slot] == Form::i32 ? maybe_hidden(i32(slot)) : f32(slot);
   }
@@ -508,18 +511,18 @@ class Translator {
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
-  std::vector<BasicBlock*> blocks_;  // by the word that they begin with
+  std::vector<BasicBlock*> blocks_;  // by their first word
   std::vector<BasicBlock*> block_order_;
   std::map<uint32_t, BasicBlock*> exits_;
-  std::map<std::pair<llvm::Type*, uint64_t>, llvm::GlobalVariable*> opaque_;  // by what they hold
-  bool loads_floats_ = false;                                                 // from buffers or globals
-  std::vector<Value*> i32_;  // variables by slot, of pairs by the even one; null where that form is not used
+  std::map<std::pair<llvm::Type*, uint64_t>, llvm::GlobalVariable*> opaque_;  // by type and contents
+  bool loads_floats_ = false;  // from buffers, globals or lists
+  std::vector<Value*> i32_;    // variables by slot, of pairs by the even slot; null if the form is not used
   std::vector<Value*> f32_;
   std::vector<Value*> i64_;
   std::vector<Value*> f64_;
   std::vector<BufferParts> buffers_;
   std::vector<ListParts> lists_;
-  Value* is_called_ = nullptr;  // by itself, where the function has own calls
+  Value* is_called_ = nullptr;  // recursively; set if the function has own calls
 };
 
 }  // namespace halyard::jit

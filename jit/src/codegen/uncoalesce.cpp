@@ -1,5 +1,5 @@
-// A loop is there twice afterwards. One comparison before it decides: where the divisors are positive and
-// divide the number of turns, the nest runs; else the loop as it was.
+// Duplicates the loop. A condition before it selects the version: if the divisors are positive and divide the
+// number of iterations, the nest runs, otherwise the original loop.
 //
 //   for c below B:                    for m below B / (M * K): for n below M: for k below K:
 //     c / (M * K), c % (M * K)          m, n * K + k
@@ -31,13 +31,13 @@ using llvm::Loop;
 using llvm::PHINode;
 using llvm::Value;
 
-// Turns of a whole nest, whose outermost loops do not look at the word that stops the work.
+// Maximum iterations of a whole nest, because its outer loops do not check the stop word.
 constexpr uint64_t kMostTurns = uint64_t{1} << 22;
 
-// Marks the copy of a loop that stays one.
+// Marks the copy of a loop that stays coalesced.
 constexpr char kCoalesced[] = "halyard.coalesced";
 
-// x / y or x % y, signed. The divisor is chosen to be 1 where it would be -1 (translate_ops.cpp).
+// A signed x / y or x % y. The divisor is a select that replaces -1 by 1 (translate_ops.cpp).
 struct Division {
   BinaryOperator* instruction = nullptr;
   Value* divisor = nullptr;
@@ -59,7 +59,7 @@ struct Coalesced {
   PHINode* counter = nullptr;
   BranchInst* test = nullptr;  // counter < turns
   Value* turns = nullptr;
-  // The innermost loop's turns, those of the one around it (null: there is none), and their product.
+  // Iterations of the innermost loop, of the loop around it (null if there is none), and their product.
   Value* inner = nullptr;
   Value* middle = nullptr;
   Value* both = nullptr;
@@ -73,7 +73,7 @@ class Splitter {
         evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
         dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)) {}
 
-  // Whether the function is another one, although no loop was found: divisors are moved out of loops.
+  // Whether the function was changed even without finding a loop, because divisors were moved out of loops.
   bool changed() const { return changed_; }
   std::optional<Coalesced> find(Loop* loop);
   void split(const Coalesced& found);
@@ -97,7 +97,7 @@ std::optional<Coalesced> Splitter::find(Loop* loop) {
   found.counter = &*header->phis().begin();
   found.test = llvm::dyn_cast<BranchInst>(header->getTerminator());
   using namespace llvm::PatternMatch;
-  // It is executed once more for each innermost loop.
+  // The header runs once more for each innermost loop, so it must not have side effects.
   for (const Instruction& instruction : *header)
     if (instruction.mayReadOrWriteMemory() || instruction.mayHaveSideEffects()) return {};
   const auto is_next = [&] {
@@ -111,7 +111,7 @@ std::optional<Coalesced> Splitter::find(Loop* loop) {
       !found.test->getCondition()->hasOneUse() || !loop->contains(found.test->getSuccessor(0)) ||
       loop->contains(found.test->getSuccessor(1)))
     return {};
-  // Behind the last turn the counter is the number of turns, and nothing else is known.
+  // After the last iteration only the counter, which equals the number of iterations, is known.
   for (PHINode& phi : found.test->getSuccessor(1)->phis()) {
     Value* const value = phi.getIncomingValueForBlock(header);
     if (value != found.counter && !loop->isLoopInvariant(value)) return {};
@@ -121,7 +121,7 @@ std::optional<Coalesced> Splitter::find(Loop* loop) {
                                    &evolution_);
   };
   if (!is_invariant(found.turns)) return {};
-  llvm::SmallSetVector<Value*, 4> divisors;  // of the counter
+  llvm::SmallSetVector<Value*, 4> divisors;  // divisors of the counter
   for (BasicBlock* const block : loop->blocks()) {
     for (Instruction& instruction : *block) {
       const std::optional<Division> divided = division(instruction);
@@ -144,12 +144,11 @@ std::optional<Coalesced> Splitter::find(Loop* loop) {
   return {};
 }
 
-// With the divisions gone, and the comparisons that were made for negative numbers, little is left of the
-// indices.
+// Replaces the divisions, and folds the comparisons for negative numbers, so that indices become simple.
 void Splitter::replace_divisions(const Coalesced& found, Value* whole, Value* outer, Value* middle,
                                  Value* inner) {
-  // What is left of the counter by the product of the divisors; in the header, so that it is there in every
-  // block.
+  // The remainder of the counter modulo the product of the divisors; in the header, so that it dominates
+  // every block.
   Value* rest = nullptr;
   llvm::SmallPtrSet<Value*, 16> not_negative = {whole, outer, inner, found.inner};
   if (middle) {
@@ -203,7 +202,7 @@ void Splitter::split(const Coalesced& found) {
   BasicBlock* const after = found.test->getSuccessor(1);
   llvm::IRBuilder<> b(before->getTerminator());
 
-  // Whether the nest has the same turns. The divisors are not 0 in the divisions by them.
+  // Whether the nest has the same iterations as the loop. The select keeps the divisor from being 0.
   Value* const turns = b.CreateFreeze(found.turns);
   Value* const inner = b.CreateFreeze(found.inner);
   Value* condition =
@@ -223,7 +222,7 @@ void Splitter::split(const Coalesced& found) {
 
   BasicBlock* const start = fork_loop(*loop, condition, kCoalesced, loops_, dominators_);
 
-  // The loops around: heads that test, ends that count.
+  // The outer loops: their heads test, their ends count.
   struct Around {
     PHINode* counter;
     BasicBlock* head;
@@ -247,7 +246,7 @@ void Splitter::split(const Coalesced& found) {
   const Around first = add_loop(start, after, outer);
   llvm::IRBuilder<>(start).CreateBr(first.head);
   BasicBlock* end = first.end;
-  Value* row = first.counter;  // of innermost loops
+  Value* row = first.counter;  // number of the innermost loop
   Value* column = nullptr;
   if (middle) {
     BasicBlock* const body = b.GetInsertBlock();
@@ -261,7 +260,7 @@ void Splitter::split(const Coalesced& found) {
   BasicBlock* const entry = b.GetInsertBlock();
   b.CreateBr(header);
 
-  // The loop itself counts up to its divisor; everything else sees the whole counter.
+  // The loop itself counts up to its divisor; all other uses get the whole counter.
   b.SetInsertPoint(header, header->getFirstNonPHIIt());
   PHINode* const counter = PHINode::Create(b.getInt64Ty(), 2, "", header->begin());
   Value* const whole = b.CreateNSWAdd(base, counter);

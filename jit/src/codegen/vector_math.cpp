@@ -1,5 +1,5 @@
-// Names by the vector function ABI of x86-64: _ZGV, the instruction set, N (no mask), lanes, v for each
-// argument, the scalar function.
+// Names follow the vector function ABI of x86-64: _ZGV, the instruction set, N (no mask), the number of
+// lanes, v for each argument, and the scalar function.
 #include "codegen/vector_math.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@ using vm::Op;
 struct Scalar {
   Op f32;
   Op f64;
-  const char* name;  // of f64
+  const char* name;  // the f64 function
   uint32_t arguments = 1;
 };
 constexpr Scalar kScalars[] = {

@@ -1,5 +1,5 @@
-// Vector functions of the C library (libmvec on x86-64) for exp and its like; used with fast math only. Their
-// errors are up to 4 units in the last place.
+// Vector functions of the C library (libmvec on x86-64) for exp and similar functions. Used only with fast
+// math; errors are up to 4 units in the last place.
 #pragma once
 
 #include <llvm/ADT/StringRef.h>
@@ -17,10 +17,10 @@ struct VectorFunction {
   std::string name;
   uint32_t arguments;
   uint32_t lanes;
-  const char* needs;  // the processor's feature, as LLVM calls it
+  const char* needs;  // the required processor feature, by LLVM's name
 };
 
-// All that this machine's library has; empty where there is no such library. Thread-safe.
+// All vector functions of this machine's library; empty if it has none. Thread-safe.
 std::span<const VectorFunction> vector_functions();
 
 // Whether the function runs on a processor with these features ("+avx2,+fma").

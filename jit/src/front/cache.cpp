@@ -1,5 +1,5 @@
-// An entry is a header and the image. It is written under another name and then renamed, so who reads it
-// sees all of it or nothing; a digest over everything says whether it is what was written.
+// An entry is a header and the image. It is written under another name and then renamed, so that readers see
+// all of it or nothing. A digest over the whole entry detects damage.
 #include "front/cache.h"
 
 #include <dirent.h>
@@ -19,13 +19,13 @@ namespace {
 constexpr char kMagic[8] = {'H', 'A', 'L', 'J', 'I', 'T', '0', '2'};
 constexpr std::string_view kSuffix = ".object";
 constexpr std::string_view kUnfinished = PrivateFolder::kUnfinished;
-constexpr time_t kForgotten = 3600;  // seconds after which an unfinished entry belongs to nobody
+constexpr time_t kForgotten = 3600;  // seconds after which an unfinished entry is considered abandoned
 constexpr uint64_t kMostImage = uint64_t{16} << 20;
 
 struct Header {
   char magic[sizeof kMagic];
-  uint64_t size;  // of the image
-  Digest digest;  // of the key, then the image
+  uint64_t size;  // of the image, in bytes
+  Digest digest;  // over the key, then the image
 };
 
 Digest digest_of(const Digest& key, std::string_view image) {
@@ -37,7 +37,7 @@ Digest digest_of(const Digest& key, std::string_view image) {
 
 std::string name_of(const Digest& key) { return fmt::format("{:02x}{}", fmt::join(key, ""), kSuffix); }
 
-// An entry that is whole and of this key: its image.
+// Returns the image of an entry that is undamaged and has this key.
 std::optional<std::string> image_in(std::string_view entry, const Digest& key) {
   Header header = {};
   if (entry.size() < sizeof header) return std::nullopt;
@@ -77,7 +77,7 @@ void Cache::store(const Digest& key, std::string_view image) const {
   folder_.write(name_of(key), {{reinterpret_cast<const char*>(&header), sizeof header}, image});
 }
 
-// Removes what was not used for longest, until so much more fits.
+// Removes the least recently used entries until `bytes` more fit.
 void Cache::make_room(uint64_t bytes) const {
   struct Entry {
     std::string name;

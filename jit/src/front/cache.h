@@ -1,4 +1,4 @@
-// Images of earlier compilations in a folder of the user's own, found by what they were made of.
+// A folder of compiled images, private to the user, with a digest of the compiler's input as key.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace halyard::jit {
 
 class Cache {
  public:
-  // Of all entries in a folder; beyond it those go that were not used for longest.
+  // Size limit of the folder. When it is exceeded, the least recently used entries are deleted.
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
 
-  // Makes the folder where it is missing. Not usable where it is not the user's own, or others may write to
-  // it: refusal() says so.
+  // Creates the folder if it is missing. The cache is not usable if another user owns the folder or may write
+  // to it; refusal() then has the reason.
   explicit Cache(const std::string& folder, uint64_t most_bytes = kMostBytes);
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 
-  const std::string& refusal() const { return refusal_; }  // empty: there is none
+  const std::string& refusal() const { return refusal_; }  // empty if the cache is usable
 
-  // Nothing where there is no entry, or one that is damaged, or that others own or may write to; damaged ones
-  // go.
+  // Returns nothing if there is no entry, or if it is damaged or another user owns it or may write to it.
+  // Deletes damaged entries.
   std::optional<std::string> find(const Digest& key) const;
-  // Several processes may store the same. What fails is not stored.
+  // Several processes may store the same entry. Failures to store are ignored.
   void store(const Digest& key, std::string_view image) const;
 
  private:

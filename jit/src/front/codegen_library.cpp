@@ -1,4 +1,4 @@
-// Found by its place; known by the linker's build id.
+// Locates the library by its path, and identifies it by the linker's build id.
 #include "front/codegen_library.h"
 
 #include "base/bytes.h"

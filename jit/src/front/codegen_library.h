@@ -1,6 +1,6 @@
-// The code generator, halyard-jit-llvm-codegen.so beside this library. It holds LLVM, which takes longer to
-// load than most functions take to run: it is opened when something is to be compiled that is not in the
-// cache.
+// The code generator, halyard-jit-llvm-codegen.so beside this library. It contains LLVM, which takes longer
+// to load than most functions take to run. So it is opened only when a function that is not in the cache must
+// be compiled.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@ namespace halyard::jit {
 
 class CodegenLibrary {
  public:
-  // The one of this installation. Any thread.
+  // The code generator of this installation. Any thread.
   static const CodegenLibrary& get();
 
-  // Which build it is, from its file; empty: not known.
+  // The build id in its file; empty if unknown.
   const std::string& build_id() const { return build_id_; }
   // Opens it, once. UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build. Any thread.
   Result<const halyard_jit_codegen_t*> open() const;

@@ -1,5 +1,5 @@
-// A function's key is a digest of all that its code depends on; the code generator is asked where there is no
-// entry of that key.
+// The cache key of a function is a digest of everything on which its code depends. The code generator is
+// called only if there is no entry with that key.
 #include "front/compile.h"
 
 #include <atomic>
@@ -26,7 +26,7 @@ struct Handle {
   std::unique_ptr<GdbName> name;
 };
 
-// Of the process.
+// Data of the process.
 struct Process {
   std::mutex naming;
   std::atomic<uint64_t> functions = 0;

@@ -1,5 +1,5 @@
-// Counts instructions, loops and calls. Loops are found by a walk in depth: a branch to a word that is still
-// under way closes one, so each loop has a head of its own, however its blocks lie.
+// Counts instructions, loops and calls. A depth-first walk finds loops: a branch to a word on the current
+// path closes a loop. So each loop has its own head, in any order of its blocks.
 #include "front/cost.h"
 
 #include <algorithm>
@@ -15,12 +15,11 @@ using vm::DecodedOp;
 using vm::Op;
 using vm::Word;
 
-// Weights in the estimate. Passes over a loop look at the whole function again for each loop that they
-// change, and analyses of a loop compare its instructions by pairs. Calls to itself write each register
-// twice.
+// Weights of the estimate. Loop passes scan the whole function again for each loop that they change, and loop
+// analyses compare instructions pairwise. Recursive calls store each register twice.
 constexpr uint64_t kPerPair = 2;
 constexpr uint64_t kPerPairInLoops = 16;
-constexpr uint64_t kPerPairOfLoops = 8;  // and instruction
+constexpr uint64_t kPerPairOfLoops = 8;  // for each instruction
 constexpr uint64_t kPerWrittenRegister = 2048;
 
 bool is_compiled(uint16_t op) {
@@ -57,7 +56,7 @@ class LoopHeads {
   enum class Seen : uint8_t { no, under_way, left };
   struct Step {
     uint32_t word;
-    size_t rest;  // where the branches of this step begin in `open_`
+    size_t rest;  // index of this step's first branch in `open_`
   };
 
   void enter(uint32_t word) {

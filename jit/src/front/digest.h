@@ -17,7 +17,7 @@ class Digester {
  public:
   Digester() { ::SHA256Init(&context_); }
   void add(std::span<const uint8_t> bytes) { ::SHA256Update(&context_, bytes.data(), bytes.size()); }
-  // With its size, so that two texts in a row are not one.
+  // Also adds the size, so that two consecutive texts differ from their concatenation.
   void add(std::string_view text) {
     add(text.size());
     add({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -28,14 +28,14 @@ class Digester {
     const auto wide = static_cast<uint64_t>(number);
     add({reinterpret_cast<const uint8_t*>(&wide), sizeof wide});
   }
-  // Likewise.
+  // Also adds the size.
   template <typename T>
     requires std::has_unique_object_representations_v<T>
   void add_all(std::span<const T> numbers) {
     add(numbers.size());
     add({reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()});
   }
-  // Once, at the end.
+  // Returns the digest. Called once, at the end.
   Digest finish() {
     Digest digest;
     ::SHA256Final(digest.data(), &context_);

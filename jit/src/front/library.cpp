@@ -1,4 +1,4 @@
-// The compiler library as the host sees it: one function that negotiates, and the table behind it.
+// The exported negotiation function of the compiler library, and its function table.
 #include <llvm/Config/llvm-config.h>
 
 #include <cstdio>

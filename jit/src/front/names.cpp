@@ -1,5 +1,5 @@
-// For gdb a small object file is made of each function: a section at its address, and in it one symbol. gdb
-// finds it in a list that this library has for that purpose.
+// For gdb, creates a small object file for each function: a section at its address with one symbol. gdb finds
+// the files in a list that this library keeps for it.
 #include "front/names.h"
 
 #include <elf.h>
@@ -16,7 +16,7 @@
 
 #include "halyard/private_folder.hpp"
 
-// As gdb's manual says ("JIT Compilation Interface").
+// Specified by gdb's manual, "JIT Compilation Interface".
 extern "C" {
 struct jit_code_entry {
   jit_code_entry* next_entry;
@@ -26,12 +26,12 @@ struct jit_code_entry {
 };
 struct jit_descriptor {
   uint32_t version;
-  uint32_t action_flag;  // 0 nothing, 1 registered, 2 unregistered
+  uint32_t action_flag;  // 0: nothing, 1: registered, 2: unregistered
   jit_code_entry* relevant_entry;
   jit_code_entry* first_entry;
 };
 __attribute__((visibility("default"))) jit_descriptor __jit_debug_descriptor = {1, 0, nullptr, nullptr};
-// gdb stops here and reads the list.
+// gdb sets a breakpoint here and reads the list.
 __attribute__((visibility("default"), noinline)) void __jit_debug_register_code() {
   __asm__ volatile("" ::: "memory");
 }
@@ -93,7 +93,7 @@ std::vector<char> object_file(const std::string& name, uintptr_t address, size_t
 // perf reads "ADDRESS SIZE NAME", in hexadecimal.
 void tell_perf(const std::string& name, uintptr_t address, size_t size) {
   const std::string path = "/tmp/perf-" + std::to_string(::getpid()) + ".map";
-  // Everybody can make a file of this name there: not a pipe, which nobody may read, and no other user's.
+  // Any user can create this file. Refuses a pipe, which might have no reader, and files of other users.
   const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                           S_IRUSR | S_IWUSR);
   struct stat info = {};
@@ -107,7 +107,7 @@ void tell_perf(const std::string& name, uintptr_t address, size_t size) {
     std::snprintf(numbers.data(), numbers.size(), "%zx %zx ", static_cast<size_t>(address), size);
     return numbers.data() + name + '\n';
   }();
-  // One call, so that lines of several threads do not mix. Without the line perf shows an address.
+  // Writes with one call, so that lines of several threads do not mix. If it fails, perf shows an address.
   [[maybe_unused]] const ssize_t written = ::write(file, line.data(), line.size());
   ::close(file);
 }

@@ -1,4 +1,4 @@
-// Compiled functions by name in perf and gdb, for those who ask with HALYARD_JIT_NAMES=perf, gdb or both,
+// Announces names of compiled functions to perf and gdb. $HALYARD_JIT_NAMES selects perf, gdb, or both
 // separated by a comma.
 #pragma once
 
@@ -9,10 +9,10 @@
 
 namespace halyard::jit {
 
-// What gdb knows of one function, for as long as this lives.
+// The registration of one function in gdb, during the lifetime of this object.
 class GdbName {
  public:
-  // Any thread, one at a time.
+  // Any thread, but one at a time.
   GdbName(const std::string& name, uintptr_t address, size_t size);
   GdbName(const GdbName&) = delete;
   GdbName& operator=(const GdbName&) = delete;
@@ -23,7 +23,8 @@ class GdbName {
   std::unique_ptr<Entry> entry_;
 };
 
-// Tells perf, by a line in /tmp/perf-PID.map, and gdb, as far as they are wanted. Null: gdb is not.
+// Announces to perf, by a line in /tmp/perf-PID.map, and to gdb, if selected. Returns null if gdb is not
+// selected.
 std::unique_ptr<GdbName> announce(const std::string& name, uintptr_t address, size_t size);
 
 }  // namespace halyard::jit

@@ -1,4 +1,4 @@
-// Copies an image, fills in addresses, and makes the memory executable.
+// Copies an image, writes the addresses of its symbols, and makes the memory executable.
 #include "front/placed_code.h"
 
 #include <dlfcn.h>
@@ -28,7 +28,7 @@ const void* host_symbol(std::string_view name, const halyard_jit_host_t& host) {
   return error == std::errc() && end == name.end() && op < host.helper_count ? host.helpers[op] : nullptr;
 }
 
-// Vector functions are in a library of their own, which nothing else may have loaded.
+// Vector functions are in a separate library, which may not be loaded yet.
 const void* library_symbol(const char* name) {
   if (std::string_view(name).starts_with("_ZGV")) {
     void* const library = ::dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL);  // never closed

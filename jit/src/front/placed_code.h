@@ -1,4 +1,4 @@
-// PlacedCode: an image in executable memory, which was never writable and executable at once.
+// PlacedCode: an image in executable memory. The memory is never writable and executable at the same time.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace halyard::jit {
 
 class PlacedCode {
  public:
-  // NOT_FOUND: a symbol is not there; RESOURCE_EXHAUSTED: no memory.
+  // NOT_FOUND: a symbol is missing; RESOURCE_EXHAUSTED: out of memory.
   static Result<std::unique_ptr<PlacedCode>> place(const Image& image, const halyard_jit_host_t& host);
   PlacedCode(const PlacedCode&) = delete;
   PlacedCode& operator=(const PlacedCode&) = delete;

@@ -1,4 +1,4 @@
-// Copies the words, and leaves out of them what is an address.
+// Copies the words without their addresses.
 #include "front/plain_function.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ using vm::DecodedOp;
 using vm::Op;
 using vm::Word;
 
-// Above these a function costs more to compile than it is worth, whatever it does.
+// A larger function costs more to compile than compiled code saves.
 constexpr size_t kMostWords = 8192;
-constexpr size_t kMostState = size_t{1} << 20;  // words by slots
+constexpr size_t kMostState = size_t{1} << 20;  // words times slots
 constexpr uint32_t kMostEntries = 256;
 
 bool is_call(const Word& word) {
@@ -26,7 +26,7 @@ bool is_call(const Word& word) {
          word.op == static_cast<uint16_t>(DecodedOp::call_import);
 }
 
-// What a code generator may know of a call.
+// The parts of a call site that the code generator may read.
 CallSite plain(const CallSite& site) {
   CallSite copy;
   copy.function = site.function;

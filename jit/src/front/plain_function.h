@@ -1,5 +1,5 @@
-// PlainFunction: a function without addresses. The code generator sees this alone, so code depends on nothing
-// that is not in the key under which the cache keeps it.
+// PlainFunction: a function without addresses. The code generator sees only this, so its code depends on
+// nothing outside the cache key.
 #pragma once
 
 #include <string>
@@ -13,23 +13,24 @@ namespace halyard::jit {
 
 class PlainFunction {
  public:
-  // Refers to the name, the lists, the arguments and the layout of `function`.
+  // Keeps pointers to the name, the lists, the arguments and the layout of `function`.
   explicit PlainFunction(const halyard_jit_function_t& function);
   PlainFunction(const PlainFunction&) = delete;
   PlainFunction& operator=(const PlainFunction&) = delete;
 
-  // Why it is not compiled, whatever it does: it is too large, or has nothing that would be. Else empty.
+  // Why the function is not compiled, independently of LLVM: it is too large, or has nothing to compile.
+  // Empty otherwise.
   std::string refusal() const;
 
-  // Everything but the name.
+  // Adds everything but the name to the cache key.
   void add_to(Digester& digester) const;
 
   const halyard_jit_function_t& get() const { return function_; }
 
  private:
-  std::vector<vm::Word> words_;  // of a call: the address of a site below
+  std::vector<vm::Word> words_;  // call instructions contain the address of an element of sites_
   std::vector<vm::CallSite> sites_;
-  std::vector<uint32_t> calls_;  // the word of each site
+  std::vector<uint32_t> calls_;  // the word with each site's address
   halyard_jit_function_t function_;
 };
 

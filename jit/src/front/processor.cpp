@@ -1,5 +1,5 @@
-// The leaves of cpuid from which LLVM knows a processor, less what differs from core to core; on ARM what the
-// kernel says.
+// Reads the cpuid leaves by which LLVM identifies a processor, without the parts that differ between cores;
+// on ARM, what the kernel reports.
 #include "front/processor.h"
 
 #include <gnu/libc-version.h>
@@ -21,7 +21,7 @@ void add(std::string& id, Number number) {
 
 #if defined(__x86_64__)
 
-// Registers of a leaf, by bits of `parts`: 1 eax, 2 ebx, 4 ecx, 8 edx.
+// The registers of a leaf. Bits of `parts`: 1 eax, 2 ebx, 4 ecx, 8 edx.
 struct Leaf {
   uint32_t leaf, part;
   uint32_t parts;
@@ -38,7 +38,7 @@ void add_features(std::string& id) {
     for (uint32_t i = 0; i < 4; ++i)
       if (leaf.parts & (1u << i)) add(id, registers[i]);
   }
-  // Which registers the system saves: without it the wider ones are not used.
+  // The registers that the operating system saves; wider registers are not used without its support.
   uint32_t a = 0, b = 0, c = 0, d = 0;
   constexpr uint32_t kSaves = 1u << 27;
   if (__get_cpuid(1, &a, &b, &c, &d) && (c & kSaves)) {

@@ -1,13 +1,13 @@
-// What generated code depends on outside of a function and the code generator: the processor with its
-// features, and the C library.
+// The environment on which generated code depends, besides the function and the code generator: the processor
+// with its features, and the C library.
 #pragma once
 
 #include <string>
 
 namespace halyard::jit {
 
-// The same bytes where these are the same. Asked once, since cpuid takes long in a virtual machine. Any
-// thread.
+// Identifies the environment: equal environments have equal bytes. Determined once, because cpuid takes long
+// in a virtual machine. Any thread.
 const std::string& processor_id();
 
 }  // namespace halyard::jit

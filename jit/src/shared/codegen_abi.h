@@ -1,5 +1,5 @@
-/* What the compiler library and its code generator say to each other. Plain C; both are of one build, which
- * HALYARD_JIT_CODEGEN_ABI confirms. */
+/* The interface between the compiler library and its code generator. Plain C. Both must be of one build,
+ * which HALYARD_JIT_CODEGEN_ABI confirms. */
 #pragma once
 
 #include "vm/compile/jit_explain.h"
@@ -11,9 +11,9 @@ extern "C" {
 
 enum { HALYARD_JIT_CODEGEN_ABI = 1 };
 
-/* Gives the bytes of an image (shared/image.h) for a function without addresses (front/plain_function.h), and
- * returns 1. 0: the function stays interpreted; `reason` says why, cut to `reason_size` bytes and ended with
- * a zero. Any thread; none waits for another. */
+/* Passes the bytes of an image (shared/image.h) for a function without addresses (front/plain_function.h) to
+ * the callback, and returns 1. Returns 0 if the function stays interpreted; `reason` then has the reason,
+ * zero-terminated and truncated to `reason_size` bytes. Any thread; threads do not wait for each other. */
 typedef int (*halyard_jit_generate_fn)(const halyard_jit_function_t* function, void* user,
                                        halyard_jit_take_fn take, char* reason, size_t reason_size);
 

@@ -1,4 +1,4 @@
-// An image as bytes: a header, fixups, names of symbols, code.
+// The serialized form of an image: header, fixups, names of symbols, code.
 #include "shared/image.h"
 
 #include <cstring>
@@ -9,7 +9,7 @@ namespace halyard::jit {
 
 namespace {
 
-// Symbols are few and short: helpers of the host and functions of the C library.
+// An image has few symbols with short names: helpers of the host and functions of the C library.
 constexpr uint32_t kMostSymbols = 4096;
 
 struct Header {
@@ -18,10 +18,10 @@ struct Header {
   uint32_t code_size;
   uint32_t fixup_count;
   uint32_t symbol_count;
-  uint32_t symbols_size;  // of the names, each with a zero behind it
+  uint32_t symbols_size;  // bytes of the names, each with a terminating zero
 };
 
-// Takes what it is asked for from the front of the bytes.
+// Consumes data from the front of the bytes.
 class Reader {
  public:
   explicit Reader(std::span<const char> bytes) : bytes_(bytes) {}

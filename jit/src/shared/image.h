@@ -1,5 +1,5 @@
-// Image: the machine code of a function as the code generator gives it and the cache keeps it. It runs at any
-// address, once the addresses of the symbols that it uses (symbols.h) stand where its fixups say.
+// Image: the machine code of a function, as the code generator produces it and the cache stores it. It runs
+// at any address after the addresses of its symbols (symbols.h) are written at its fixups.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace halyard::jit {
 
-// The 8 bytes at `offset` of the code: the address of the symbol, and the addend.
+// The 8 bytes at `offset` of the code get the address of the symbol plus the addend.
 struct Fixup {
   uint32_t offset;
   uint32_t symbol;  // index into Image::symbols
@@ -19,15 +19,15 @@ struct Fixup {
 };
 
 struct Image {
-  uint32_t entry = 0;       // offset of the function
-  uint32_t entry_size = 0;  // its bytes
+  uint32_t entry = 0;       // offset of the function in the code
+  uint32_t entry_size = 0;  // size of the function in bytes
   std::vector<Fixup> fixups;
   std::vector<std::string> symbols;
   std::string code;
 
-  // As bytes, the same for the same image.
+  // Serializes the image. Equal images have equal bytes.
   std::string to_bytes() const;
-  // INVALID_ARGUMENT: these are not the bytes of an image, or something in them lies outside of its code.
+  // INVALID_ARGUMENT: not the bytes of an image, or an offset outside its code.
   static Result<Image> from_bytes(std::span<const char> bytes);
 };
 

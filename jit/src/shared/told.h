@@ -1,4 +1,4 @@
-// How a function of either library tells over its C boundary why it did not do something.
+// Reports the reason of a failure over the C boundary between the compiler library and its code generator.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace halyard::jit {
 
-// 1 where `work(why)` returns true. Else 0, and `reason` has what it put into `why`, or what it threw, cut to
-// `reason_size` bytes and ended with a zero.
+// Returns 1 if `work(why)` returns true. Otherwise returns 0 and sets `reason` to `why`, or to the text of
+// the exception: zero-terminated, truncated to `reason_size` bytes.
 template <typename Work>
 int told(char* reason, size_t reason_size, Work work) {
   std::string why;

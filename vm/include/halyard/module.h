@@ -1,40 +1,40 @@
-/* Halyard native modules, ABI version 1: functions in C, or in anything that can be called like C, that
- * compiled programs import. Plain C11; needs only halyard/status.h, halyard/abi.h and halyard/value.h.
+/* Halyard native modules, ABI version 1: functions that compiled programs import, written in C or callable
+ * like C. Plain C11; needs only halyard/status.h, halyard/abi.h and halyard/value.h.
  *
- * A native module is a shared library of any name. It carries an ELF note (its identity, readable without
- * running it) and exports one function, halyard_module_negotiate; HALYARD_MODULE defines both. Or an embedder
- * passes the same definition to halyard_module_create_native (halyard/halyard.h), without a library.
- * docs/native-modules.md shows how to write one and states the contract.
+ * A native module is a shared library of any name. It carries an ELF note, from which the host reads the
+ * module's identity without running it, and exports one function, halyard_module_negotiate; HALYARD_MODULE
+ * defines both. An embedder can instead pass the same definition to halyard_module_create_native
+ * (halyard/halyard.h), without a library. docs/native-modules.md states the contract and shows how to write a
+ * module.
  *
- * THE SHAPE, in the order in which a host uses it:
- *   note -> negotiate -> create_state for each context -> calls -> destroy_state. A library stays mapped
- * until the process ends.
+ * ORDER OF USE:
+ *   note -> negotiate -> create_state for each context -> calls -> destroy_state
+ * A library stays mapped until the process ends.
  *
- * TWO KINDS OF FUNCTION. A plain function is a C function with the C types of its calling convention, called
- * through libffi: no glue to write, `{"hypot", "0FF_F", hypot}` is enough. A frame function gets its call as
- * a struct: for variable numbers of arguments and for functions that need more than one attempt.
+ * KINDS OF FUNCTIONS. A plain function is a C function with the C types of its calling convention. The host
+ * calls it through libffi, so it needs no glue: `{"hypot", "0FF_F", hypot}`. A frame function gets its call
+ * as a struct, because it takes a variable number of arguments or needs more than one attempt.
  *
- * CALLING CONVENTIONS are texts: "0", arguments, "_", results; "v" for none. i: 32-bit integer, I: 64-bit
- * integer, f: float, F: double, r: reference to an object, C...D: any number of tuples of the types between
- * (only in arguments, only of frame functions). "0iI_F" takes an int32_t and an int64_t and returns a double.
- * An import links to the export with the same name and the same convention string. At most 256 arguments and
- * 256 results.
+ * CALLING CONVENTIONS are texts: "0", arguments, "_", results. v: none, i: 32-bit integer, I: 64-bit integer,
+ * f: float, F: double, r: reference to an object. C...D is a span: any number of tuples of the types between
+ * C and D, only in arguments and only of frame functions. "0iI_F" takes an int32_t and an int64_t and returns
+ * a double. An import links to the export with the same name and the same convention string. At most 256
+ * arguments and 256 results.
  *
- * DOES: describe functions, their state, their objects, and the services of the host. DOES NOT: devices; a
- * module can access buffers of the machine (vm.buffer) and lists, but no device buffers.
+ * A module can access buffers of the program (vm.buffer) and lists, but neither devices nor device buffers.
  *
- * OWNERSHIP. Argument objects are borrowed for the call: retain those to keep. Result objects are owned
- * references that the function gives away. A null reference is a null pointer, in both directions.
+ * OWNERSHIP. Argument objects are borrowed for the call: retain an object to keep it. Result objects are
+ * references that the caller owns. A null reference is a null pointer, in both directions.
  *
- * GROWTH. As halyard/abi.h says. Arrays state the size of one element beside their count.
+ * GROWTH. See halyard/abi.h. Arrays state the size of one element beside their count.
  *
- * THREADS. Functions are called on the thread that runs the program. Calls within one context are sequential
- * unless the embedder allows more; several contexts may call concurrently, each with its own state. All
- * services may be used from any thread. A function must not call into the context that called it.
+ * THREADS. The host calls functions on the thread that runs the program. Calls within one context are
+ * sequential unless the embedder allows concurrent calls. Several contexts may call concurrently, each with
+ * its own state. Any thread may use the services. A function must not call into the context that called it.
  *
- * FAILURE. A status is null for success, else one made by services->status_create and given away. On failure
- * the host ignores the results. A C++ exception, or a longjmp, must not leave a function: the behaviour is
- * undefined.
+ * FAILURE. A function returns null for success, else a status from services->status_create, which the caller
+ * owns. After a failure the host ignores the results. If a C++ exception or a longjmp leaves a function, the
+ * behaviour is undefined.
  */
 #ifndef HALYARD_MODULE_H_
 #define HALYARD_MODULE_H_
@@ -52,138 +52,140 @@ extern "C" {
 
 #define HALYARD_MODULE_ABI_V1 1u
 
-/* ---- What the host offers
- * ----------------------------------------------------------------------------------------- */
+/* ---- Host services ------------------------------------------------------------------------------------- */
 
-/* A type of object that the module has defined, as the host knows it. */
+/* The host's handle of an object type that the module has defined. */
 typedef struct halyard_type* halyard_type_t;
 
-/* The right to end one wait of one call. Reference-counted, independently of the call. */
+/* Ends one wait of one call. Reference-counted, independently of the call. */
 typedef struct halyard_wakeup* halyard_wakeup_t;
 
 struct halyard_module_call;
 
 /* The bytes of a vm.buffer. Frozen. */
 typedef struct halyard_buffer_bytes {
-  uint8_t* data;       /* at least 16-byte aligned if made by buffer_create; else any alignment */
+  uint8_t* data;       /* aligned to at least 16 bytes if made by buffer_create; else any alignment */
   uint64_t length;     /* bytes */
-  uint32_t is_mutable; /* 0: do not write to it; it may be on read-only pages */
+  uint32_t is_mutable; /* 0: do not write, because the bytes may be on read-only pages */
   uint32_t reserved;
 } halyard_buffer_bytes_t;
 
-/* Valid until the process ends; the same for all modules. All services of version 1 are set. Functions with
- * an `out` object return an owned reference. They fail with INVALID_ARGUMENT for an object of the wrong type,
- * including null, and for an address that is null, and with RESOURCE_EXHAUSTED without memory. */
+/* Valid until the process ends; the same for all modules. All services of version 1 are set. A function with
+ * an `out` object returns an owned reference. INVALID_ARGUMENT: an object is null or of the wrong type, or a
+ * pointer is null. RESOURCE_EXHAUSTED: out of memory. */
 typedef struct halyard_module_services {
   uint32_t struct_size;
   uint32_t reserved;
 
-  /* A new status owned by the caller. `message` is terminated text, copied, that says what was expected, what
-   * was found and what to do. Never null. Code 0, 17 (DEFERRED is no failure) and numbers that are not codes
-   * become UNKNOWN. */
+  /* Returns a new status, owned by the caller; never null. `message` is zero-terminated, says what was
+   * expected, what was found and what to do, and is copied. Code 0, code 17 (DEFERRED is no failure) and
+   * unknown codes become UNKNOWN. */
   halyard_status_t (*status_create)(halyard_status_code_t code, const char* message);
   halyard_status_t (*status_retain)(halyard_status_t status);    /* another reference; null gives null */
   void (*status_release)(halyard_status_t status);               /* null is allowed */
   halyard_status_code_t (*status_code)(halyard_status_t status); /* HALYARD_OK for null */
   const char* (*status_message)(halyard_status_t status);        /* lives as long as the status */
-  halyard_status_t (*status_note)(halyard_status_t status, const char* note); /* takes and gives ownership */
+  /* Appends a note. Takes ownership of `status` and returns it. */
+  halyard_status_t (*status_note)(halyard_status_t status, const char* note);
 
   void (*object_retain)(halyard_object_t object);  /* null is allowed */
   void (*object_release)(halyard_object_t object); /* null is allowed */
-  /* "vm.buffer"; "" for null. Lives as long as the object. */
+  /* The name of the object's type, "vm.buffer"; "" for null. Lives as long as the object. */
   const char* (*object_type)(halyard_object_t object);
 
-  /* A zero-filled, mutable vm.buffer. `alignment` is 0 or a power of two (INVALID_ARGUMENT). */
+  /* Creates a zero-filled, mutable vm.buffer. `alignment` is 0 or a power of two, else INVALID_ARGUMENT. */
   halyard_status_t (*buffer_create)(uint64_t length, uint32_t alignment, halyard_object_t* out);
-  /* A vm.buffer over bytes of the caller, which must stay valid until `released` (may be null) is called with
-   * `user`: once, on the thread that drops the last reference. Not called on failure. */
+  /* Creates a vm.buffer over the caller's bytes. The bytes must stay valid until `released` (may be null) is
+   * called with `user`: once, on the thread that drops the last reference. Not called on failure. */
   halyard_status_t (*buffer_wrap)(void* data, uint64_t length, uint32_t is_mutable,
                                   void (*released)(void* user), void* user, halyard_object_t* out);
-  /* The address of the bytes; valid as long as the buffer is held. */
+  /* The address of the bytes, valid as long as a reference to the buffer is held. */
   halyard_status_t (*buffer_bytes)(halyard_object_t buffer, halyard_buffer_bytes_t* bytes);
 
-  /* An empty vm.list of values of one kind (I8, I16, I32, I64, F32, F64) or, with HALYARD_VALUE_NULL, of any
-   * kind. Lists are not synchronized: one thread at a time. */
+  /* Creates an empty vm.list for values of one kind (I8, I16, I32, I64, F32, F64) or, with
+   * HALYARD_VALUE_NULL, of any kind. Lists are not synchronized: one thread at a time. */
   halyard_status_t (*list_create)(uint32_t element_kind, halyard_object_t* out);
   halyard_status_t (*list_size)(halyard_object_t list, uint64_t* size);
   halyard_status_t (*list_resize)(halyard_object_t list, uint64_t size); /* new elements are zero or null */
-  /* The element without conversion; an object is an owned reference. OUT_OF_RANGE. */
+  /* Reads an element without conversion; an object is an owned reference. OUT_OF_RANGE: no such element. */
   halyard_status_t (*list_get)(halyard_object_t list, uint64_t index, halyard_value_t* value);
-  /* Converts numbers to the list's kind as a program would; an object is borrowed. OUT_OF_RANGE. */
+  /* Converts numbers to the list's kind as a program would; an object is borrowed. OUT_OF_RANGE: no such
+   * element. */
   halyard_status_t (*list_set)(halyard_object_t list, uint64_t index, const halyard_value_t* value);
 
-  /* A new object of a type of the module that wraps the module's pointer. On failure `destroy` is not called.
-   */
+  /* Creates an object of a type of the module; it wraps the module's pointer. On failure `destroy` is not
+   * called. */
   halyard_status_t (*object_create)(halyard_type_t type, void* pointer, halyard_object_t* out);
-  /* The pointer of an object of that type; borrowed, valid as long as the object is held. */
+  /* Returns the pointer of an object of that type; valid as long as a reference to the object is held. */
   halyard_status_t (*object_pointer)(halyard_type_t type, halyard_object_t object, void** pointer);
 
-  /* Later services: a module that must run in an older host checks HALYARD_HAS_FIELD. */
+  /* Services added after version 1: a module that supports older hosts checks HALYARD_HAS_FIELD. */
 
-  /* For a frame function that defers: sets call->deferred, and delays the next attempt until the wakeup is
-   * used. Until then no thread is held. Returns an owned wakeup through `out`. Once for each attempt, on its
-   * thread. FAILED_PRECONDITION: the program cannot wait for the results of this call, or this attempt
-   * already waits. */
+  /* Called by a frame function that defers. Sets call->deferred, and delays the next attempt until
+   * wakeup_wake is called; no thread is blocked meanwhile. `out` is an owned wakeup. Call it once for each
+   * attempt, on the thread of the attempt. FAILED_PRECONDITION: the program cannot wait for the results of
+   * this call, or this attempt already waits. */
   halyard_status_t (*call_wait)(struct halyard_module_call* call, halyard_wakeup_t* out);
-  /* Ends the wait. Any thread, at any time; no effect if repeated or if the call has ended or was dropped.
-   * Never runs the next attempt itself. */
+  /* Ends the wait, but never runs the next attempt itself. Any thread, at any time. No effect if repeated, or
+   * if the call has ended or was dropped. */
   void (*wakeup_wake)(halyard_wakeup_t wakeup);    /* null is allowed */
-  void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; ends no wait */
+  void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; does not end the wait */
 } halyard_module_services_t;
 
-/* ---- Functions
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Functions ----------------------------------------------------------------------------------------- */
 
-/* Any function, cast. */
+/* Any function pointer, after a cast. */
 typedef void (*halyard_any_function_t)(void);
 
 /* Flags of plain functions. */
 enum {
   HALYARD_PLAIN_HOST = 1u << 0,   /* takes the host's services: const halyard_module_services_t* */
   HALYARD_PLAIN_STATE = 1u << 1,  /* takes the module's state: void* */
-  HALYARD_PLAIN_STATUS = 1u << 2, /* returns halyard_status_t; all results through pointers */
+  HALYARD_PLAIN_STATUS = 1u << 2, /* returns halyard_status_t; returns all results through pointers */
 };
 
-/* PLAIN FUNCTIONS. Parameters, in this order:
- *   const halyard_module_services_t* with HALYARD_PLAIN_HOST;
- *   the state, void*, with HALYARD_PLAIN_STATE;
- *   an int32_t, int64_t, float, double or halyard_object_t for each i, I, f, F, r of the arguments;
- *   where results go through pointers, for each an int32_t*, int64_t*, float*, double* or halyard_object_t*.
- * Results: none is void, one is the return value, several go through pointers and the function returns void.
- * With HALYARD_PLAIN_STATUS the function returns a status, and every result, also a single one, goes through
- * a pointer. The pointed-to results are zero at first; on failure they are ignored. "0ii_i" int32_t
- * f(int32_t, int32_t) "0FF_FF"              void f(double, double, double*, double*) "0r_i", HOST|STATUS
- * halyard_status_t f(const halyard_module_services_t*, halyard_object_t, int32_t*) */
+/* PLAIN FUNCTIONS take these parameters, in this order:
+ *   const halyard_module_services_t*, with HALYARD_PLAIN_HOST;
+ *   void*, the state, with HALYARD_PLAIN_STATE;
+ *   int32_t, int64_t, float, double or halyard_object_t for each i, I, f, F, r of the arguments;
+ *   int32_t*, int64_t*, float*, double* or halyard_object_t* for each result that is returned through a
+ *   pointer.
+ * A function without results returns void. A single result is the return value. Several results are returned
+ * through pointers, and the function returns void. With HALYARD_PLAIN_STATUS the function returns a status,
+ * and every result is returned through a pointer. The host sets the results to zero before the call, and
+ * ignores them after a failure.
+ *   "0ii_i"               int32_t f(int32_t, int32_t)
+ *   "0FF_FF"              void f(double, double, double*, double*)
+ *   "0r_i", HOST|STATUS   halyard_status_t f(const halyard_module_services_t*, halyard_object_t, int32_t*) */
 
-/* FRAME FUNCTIONS get one call. The host owns all arrays; they are valid for the call. */
+/* The call of a FRAME FUNCTION. The host owns all arrays; they are valid for the call. */
 typedef struct halyard_module_call {
   uint32_t struct_size;
-  uint32_t resumed;        /* not 0: called again after it had deferred, with the same arguments */
-  uint32_t deferred;       /* to be set: see below */
-  uint32_t argument_count; /* tuples of spans counted value by value */
+  uint32_t resumed;        /* not 0: a further attempt, after the call was deferred; same arguments */
+  uint32_t deferred;       /* set by the function: see halyard_frame_function_t */
+  uint32_t argument_count; /* counts each value of a span's tuples */
   uint32_t result_count;
   uint32_t span_count;
-  const halyard_value_t* arguments; /* in the order of the convention; spans laid out in place */
-  /* Of the convention's kinds, zero at first. Another kind of number is converted where nothing is lost; else
-   * the call fails (INVALID_ARGUMENT). */
+  const halyard_value_t* arguments; /* in the order of the convention; values of spans stand in their place */
+  /* Preset to the convention's kinds, and zero. The host converts numbers of another kind if the conversion
+   * is exact; else the call fails with INVALID_ARGUMENT. */
   halyard_value_t* results;
-  const uint32_t* spans;  /* for each C...D, in order, the number of its tuples */
-  const void* invocation; /* names the activity: the same for all attempts at one call */
+  const uint32_t* spans;  /* the number of tuples of each span, in order */
+  const void* invocation; /* identifies the invocation: the same for all attempts at one call */
   const halyard_module_services_t* services;
   const halyard_type_t* types; /* the module's types, in the order of its definition */
-  /* Later fields: a module that must run in an older host checks HALYARD_HAS_FIELD. */
-  uint32_t
-      export_index; /* place of the function in the definition's exports: one C function can serve many */
+  /* Fields added after version 1: a module that supports older hosts checks HALYARD_HAS_FIELD. */
+  uint32_t export_index; /* index in the definition's exports, so that one C function can serve several */
   uint32_t reserved;
 } halyard_module_call_t;
 
-/* Returns null, or a failure. A function that cannot finish yet sets call->deferred to 1 and returns null: it
- * is called again, with call->resumed set, when the invocation is resumed, which may be at once or, if the
- * call is dropped, never. Use services->call_wait to wait for an event. A program must call such a function
- * with call.yieldable if it has results (UNIMPLEMENTED otherwise). */
+/* Returns null for success, or a failure. A function that cannot finish yet sets call->deferred to 1 and
+ * returns null. The host calls it again, with call->resumed set, when the invocation is resumed: perhaps at
+ * once, or never if the call is dropped. To wait for an event, use services->call_wait. If such a function
+ * has results, a program must call it with call.yieldable (else UNIMPLEMENTED). */
 typedef halyard_status_t (*halyard_frame_function_t)(void* state, halyard_module_call_t* call);
 
-/* One function. Exactly one of `plain` and `frame` is not null. */
+/* One exported function. Either `plain` or `frame` is null, but not both. */
 typedef struct halyard_module_export {
   const char* name;       /* letters, digits, '_', '$', '-', '.' */
   const char* convention; /* "0ii_i" */
@@ -198,22 +200,21 @@ typedef struct halyard_module_export {
   {name, convention, (halyard_any_function_t)(function), NULL, flags, 0}
 #define HALYARD_FRAME(name, convention, function) {name, convention, NULL, function, 0, 0}
 
-/* ---- Modules
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- Modules ------------------------------------------------------------------------------------------- */
 
 /* A type of object that programs can hold: "!module.name" in their type tables. */
 typedef struct halyard_module_type {
   const char* name;               /* with the module's name: "module.name" */
-  void (*destroy)(void* pointer); /* when the last reference goes, on the thread that drops it; may be null */
+  void (*destroy)(void* pointer); /* called on the thread that drops the last reference; may be null */
 } halyard_module_type_t;
 
-/* Borrowed for the call, except the targets of `services` and `types`: the types live as long as the state.
- */
+/* Borrowed for the call, except the targets of `services` and `types`. The types live as long as the
+ * state. */
 typedef struct halyard_module_state_args {
   uint32_t struct_size;
   uint32_t type_count;
   const halyard_module_services_t* services;
-  void* user;                  /* of the definition */
+  void* user;                  /* the definition's */
   const char* argument;        /* the text after '@' in --module=library.so@argument; "" if there is none */
   const halyard_type_t* types; /* the module's types, in the order of its definition */
 } halyard_module_state_args_t;
@@ -221,39 +222,38 @@ typedef struct halyard_module_state_args {
 typedef struct halyard_module_definition {
   uint32_t struct_size;
   uint32_t abi_version; /* HALYARD_MODULE_ABI_V1; 0 is refused */
-  const char* name;     /* as imports write it before the '.': letters, digits, '_', '$', '-' */
-  uint32_t version;     /* of the module: programs may require a minimum */
+  const char* name;     /* the part of an import's name before '.': letters, digits, '_', '$', '-' */
+  uint32_t version;     /* the module's; programs may require a minimum */
   uint32_t export_size; /* sizeof(halyard_module_export_t) */
-  const halyard_module_export_t* exports; /* a name may occur with several conventions */
+  const halyard_module_export_t* exports; /* several exports may have one name and different conventions */
   uint64_t export_count;
-  void* user; /* for create_state; the state itself if there is no create_state */
-  /* Creates the state of the module in one context. On failure *state is ignored and the context is not
+  void* user; /* passed to create_state; without create_state, the state itself */
+  /* Creates the module's state in one context. After a failure *state is ignored and the context is not
    * created. May be null. */
   halyard_status_t (*create_state)(const halyard_module_state_args_t* args, void** state);
-  /* Destroys a state of create_state, on the thread that drops the context. May be null. */
+  /* Destroys a state from create_state, on the thread that drops the context. May be null. */
   void (*destroy_state)(void* state);
-  /* Called once, when the module is no longer used, on the thread that drops its last reference. Not called
-   * if creating the module fails. May be null. */
+  /* Called once, on the thread that drops the last reference to the module. Not called if creating the module
+   * fails. May be null. */
   void (*release)(void* user);
   const halyard_module_type_t* types;
   uint32_t type_count;
   uint32_t type_size; /* sizeof(halyard_module_type_t) */
 } halyard_module_definition_t;
 
-/* ---- The note
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- The note ------------------------------------------------------------------------------------------ */
 
 #define HALYARD_MODULE_NOTE_SECTION ".note.halyard.module"
 
-/* The note's description. Fixed size for ever; a later note gets another type. Texts are zero-padded. */
+/* The note's description. Its size never changes; a later version of the note gets another type. Texts are
+ * zero-padded. */
 typedef struct halyard_module_note {
   uint32_t abi_min; /* lowest and highest ABI version that the module speaks; 0 is always refused */
   uint32_t abi_max;
-  uint32_t
-      sanitizer;     /* HALYARD_SANITIZER_*: an instrumented module loads only into a host of the same kind */
-  uint32_t reserved; /* 0 */
-  char name[64];     /* the definition's name */
-  char version[32];  /* the library's own version, for display */
+  uint32_t sanitizer; /* HALYARD_SANITIZER_*: must be the host's, unless it is NONE */
+  uint32_t reserved;  /* 0 */
+  char name[64];      /* the definition's name */
+  char version[32];   /* the library's own version, for display */
 } halyard_module_note_t;
 
 /* The note's record in the file. */
@@ -265,7 +265,7 @@ typedef struct halyard_module_note_record {
   halyard_module_note_t description;
 } halyard_module_note_record_t;
 
-/* Once in a library, at file scope; part of HALYARD_MODULE. */
+/* Stands once in a library, at file scope; part of HALYARD_MODULE. */
 #define HALYARD_MODULE_NOTE(name_, version_)                                                             \
   HALYARD_NOTE_PLAIN_ __attribute__((                                                                    \
       used, aligned(4), section(HALYARD_MODULE_NOTE_SECTION))) static const halyard_module_note_record_t \
@@ -276,27 +276,26 @@ typedef struct halyard_module_note_record {
           HALYARD_NOTE_OWNER,                                                                            \
           {HALYARD_MODULE_ABI_V1, HALYARD_MODULE_ABI_V1, HALYARD_SANITIZER_KIND, 0, name_, version_}}
 
-/* ---- Negotiation
- * --------------------------------------------------------------------------------------------------- */
+/* ---- Negotiation --------------------------------------------------------------------------------------- */
 
 typedef struct halyard_module_request {
   uint32_t struct_size;
   uint32_t abi_min; /* versions that the host speaks */
   uint32_t abi_max;
   uint32_t sanitizer;       /* HALYARD_SANITIZER_* of the host */
-  const char* host_version; /* for people */
+  const char* host_version; /* for display */
   const halyard_module_services_t* services;
 } halyard_module_request_t;
 
 typedef struct halyard_module_reply {
-  uint32_t struct_size; /* set by the host; the module writes no further */
+  uint32_t struct_size; /* set by the host; the module writes only that many bytes */
   uint32_t reserved;
   const halyard_module_definition_t* definition; /* of the highest common version; static storage */
-  char refusal[256];                             /* the reason, terminated, if the module returns 0 */
+  char refusal[256];                             /* zero-terminated reason, if the module returns 0 */
 } halyard_module_reply_t;
 
-/* The one exported function. Does not allocate, and may be called any number of times. Returns 1 with a
- * filled reply if there is a common version, 0 if the module refuses, with the reason in `refusal`. */
+/* The only exported function. Does not allocate, and may be called any number of times. Returns 1 and fills
+ * the reply if there is a common version. Returns 0 if the module refuses, with the reason in `refusal`. */
 typedef int32_t (*halyard_module_negotiate_fn)(const halyard_module_request_t* request,
                                                halyard_module_reply_t* reply);
 #define HALYARD_MODULE_NEGOTIATE_SYMBOL "halyard_module_negotiate"
@@ -309,7 +308,7 @@ typedef int32_t (*halyard_module_negotiate_fn)(const halyard_module_request_t* r
 HALYARD_MODULE_EXPORT int32_t halyard_module_negotiate(const halyard_module_request_t* request,
                                                        halyard_module_reply_t* reply);
 
-/* The reply of a module that supports one version: that of its definition. */
+/* Implements negotiation for a module that supports only the version of its definition. */
 static inline int32_t halyard_module_offer(const halyard_module_request_t* request,
                                            halyard_module_reply_t* reply,
                                            const halyard_module_definition_t* definition) {
@@ -323,15 +322,14 @@ static inline int32_t halyard_module_offer(const halyard_module_request_t* reque
   return 0;
 }
 
-/* Defines everything that a library needs, at file scope: HALYARD_MODULE("toolbox", "1.0", &definition) */
+/* Defines the note and the exported function, at file scope: HALYARD_MODULE("toolbox", "1.0", &definition) */
 #define HALYARD_MODULE(name_, version_, definition_)                                                         \
   HALYARD_MODULE_NOTE(name_, version_);                                                                      \
   int32_t halyard_module_negotiate(const halyard_module_request_t* request, halyard_module_reply_t* reply) { \
     return halyard_module_offer(request, reply, definition_);                                                \
   }
 
-/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change
- * ---------------------------------------- */
+/* ---- Sizes of version 1: tie each recorded size to the last field it had; they never change ------------ */
 
 #ifdef __cplusplus
 #define HALYARD_STATIC_ASSERT_ static_assert

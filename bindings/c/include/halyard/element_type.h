@@ -1,8 +1,9 @@
 /* Element types of views. Plain C11; includes nothing.
  *
- * A number is `numerical type << 24 | bits per element` (of complex numbers: both parts). These are the types
- * that compilers and DLPack use; views may have others, such as 2-bit integers (0x10000002). The text of
- * each, as halyard_element_type_text gives it, stands beside it. Numbers never change.
+ * A number is `numerical type << 24 | bits per element`; a complex element counts the bits of both parts.
+ * These are the types that compilers and DLPack use. Views may have other types, such as 2-bit integers
+ * (0x10000002). The comment beside each type is its text, as halyard_element_type_text returns it. Numbers
+ * never change.
  *
  * Specified by hal-types.md, "Element types".
  */
@@ -19,7 +20,7 @@ enum {
 
   HALYARD_ELEMENT_BOOL = 0x13000008, /* i1: one byte, 0 or 1 */
 
-  /* Integers without a sign of their own: programs decide. Printed as signed. */
+  /* Integers without signedness: programs interpret them as signed or unsigned. Printed as signed. */
   HALYARD_ELEMENT_I4 = 0x10000004,  /* i4: two in a byte */
   HALYARD_ELEMENT_I8 = 0x10000008,  /* i8 */
   HALYARD_ELEMENT_I16 = 0x10000010, /* i16 */

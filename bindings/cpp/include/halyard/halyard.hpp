@@ -1,4 +1,4 @@
-// Halyard's embedding ABI for C++20: header only, over halyard/halyard.h; link with libhalyard.
+// Halyard's embedding ABI for C++20. Header only, over halyard/halyard.h; link with libhalyard.
 //
 //   auto instance = halyard::Instance::create();
 //   auto device = instance.open("local-sync");
@@ -9,17 +9,20 @@
 //   auto product = function.call<halyard::Tensor>(x, x);
 //   std::vector<float> elements = product.read<float>();
 //
-// OWNERSHIP. Objects own one reference, or nothing; copies share what they refer to. Arguments are borrowed.
+// OWNERSHIP. An object owns one reference, or is empty; copies share the referenced object. Arguments are
+// borrowed.
 //
-// FAILURES are thrown as halyard::Error. Compiled without exceptions, or with HALYARD_CPP_EXCEPTIONS defined
-// as 0, functions that can fail return expected<T, Error> instead, with the same names. Result<T> is either.
+// FAILURES are thrown as halyard::Error. Without exceptions, or with HALYARD_CPP_EXCEPTIONS defined as 0,
+// functions that can fail return expected<T, Error>; the functions have the same names. Result<T> stands for
+// either form.
 //
-// THREADS. As the C header says: a Call, a Function and a Context by one thread at a time, the rest by any.
+// THREADS. As in the C header: one thread at a time uses a Call, a Function or a Context; any thread uses the
+// rest.
 //
-// ALL OF THE C ABI is reachable; get() gives the C handle of each object. docs/embedding.md has complete
-// programs. halyard/asio.hpp, a header of its own, is for Asio's event loops.
+// The whole C ABI is reachable: get() returns the C handle of an object. docs/embedding.md has complete
+// programs. halyard/asio.hpp is a separate header for Asio's event loops.
 //
-// It is a header, not an ABI: every program has its own copy.
+// This is a header, not an ABI: every program compiles its own copy.
 #ifndef HALYARD_HALYARD_HPP_
 #define HALYARD_HALYARD_HPP_
 

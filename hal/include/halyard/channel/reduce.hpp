@@ -1,4 +1,4 @@
-// The arithmetic of reductions: the contributions of all ranks, combined in the order of the ranks. Specified
+// The arithmetic of reductions: combines the contributions of all ranks in the order of the ranks. Specified
 // by halyard/channel.h, "Collectives".
 #ifndef HALYARD_CHANNEL_REDUCE_HPP_
 #define HALYARD_CHANNEL_REDUCE_HPP_
@@ -19,13 +19,14 @@ namespace halyard::channel {
 
 namespace internal {
 
-// How an element is stored, and what it is combined as.
+// The storage of an element type, and the type in which it is combined.
 template <typename T>
 struct Plain {
   using Stored = T;
   using Value = T;
   static T load(T stored) { return stored; }
-  // One NaN for all: compilers exchange the operands of a sum, and the sign of a NaN with them.
+  // Stores every NaN as the same bits, because compilers may exchange the operands of a sum, and so the sign
+  // of a NaN.
   static T store(T value) {
     if constexpr (std::is_floating_point_v<T>)
       return std::isnan(value) ? std::numeric_limits<T>::quiet_NaN() : value;
@@ -48,7 +49,7 @@ struct Small {
   static Code store(float value) { return static_cast<Code>(round_to<format>(value)); }
 };
 
-// Signed integers wrap around, and small ones are not promoted to int.
+// Signed integers wrap around. Small integers are not promoted to int.
 template <typename T>
 using Wrapping = std::conditional_t<std::is_floating_point_v<T>, T,
                                     std::conditional_t<sizeof(T) <= 4, uint32_t, uint64_t>>;
@@ -88,7 +89,7 @@ struct Maximum {
   }
 };
 
-// Elements of a block: its values stay in the first-level cache.
+// Elements of a block; a block's intermediate values fit in the first-level cache.
 inline constexpr size_t kBlock = 1024;
 
 template <typename Element, typename Operation, bool average>
@@ -186,8 +187,9 @@ inline Function function_for(uint32_t element, uint32_t reduction) {
 
 }  // namespace internal
 
-// Reduces `count` elements of each input, one for each rank and in their order, at least one. `output` may be
-// one of the inputs, and overlaps no other. Pointers are multiples of the element's size.
+// Reduces `count` elements of each input. There is one input for each rank, in order, and at least one.
+// `output` may be one of the inputs, but must not overlap another. Pointers are multiples of the element's
+// size.
 inline void reduce(uint32_t element, uint32_t reduction, std::span<const void* const> inputs, void* output,
                    uint64_t count) {
   internal::function_for(element, reduction)(inputs, output, count);

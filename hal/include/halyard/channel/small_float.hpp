@@ -14,9 +14,9 @@ struct FloatFormat {
   int mantissa_bits;
   int bias;
   uint32_t largest_finite;  // codes without the sign
-  uint32_t overflow;        // infinity; NaN in formats without one
+  uint32_t overflow;        // code of infinity; of NaN in formats without infinity
   uint32_t nan;
-  bool has_negative_zero;  // without it NaN has no sign either: its code is that of -0
+  bool has_negative_zero;  // without it, NaN has no sign either, and has the code of -0
 };
 
 inline constexpr FloatFormat kFloat16 = {5, 10, 15, 0x7BFF, 0x7C00, 0x7E00, true};

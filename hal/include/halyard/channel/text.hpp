@@ -1,4 +1,4 @@
-// Names and sizes of what halyard/channel.h numbers, and a collective as text.
+// Names and sizes for the numbers of halyard/channel.h, and collectives as text.
 #ifndef HALYARD_CHANNEL_TEXT_HPP_
 #define HALYARD_CHANNEL_TEXT_HPP_
 

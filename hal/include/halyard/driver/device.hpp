@@ -21,12 +21,12 @@ namespace halyard::kit {
 class Memory {
  public:
   virtual ~Memory() = default;
-  // An alloca runs: the bytes exist from now on. RESOURCE_EXHAUSTED.
+  // Called when an alloca runs: the bytes exist from now on. RESOURCE_EXHAUSTED: out of memory.
   virtual Result<> commit() { return {}; }
-  // A dealloca runs: the bytes may be freed; the handle stays valid until it is destroyed.
+  // Called when a dealloca runs: the bytes may be freed. The handle stays valid until it is destroyed.
   virtual Result<> decommit() { return {}; }
-  // The address, for the host and for commands. FAILED_PRECONDITION before commit() and after decommit()
-  // [R73].
+  // The address of the bytes, for the host and for commands. FAILED_PRECONDITION before commit() and after
+  // decommit() [R73].
   virtual Result<uint8_t*> bytes() = 0;
   // Required if the memory is HOST_VISIBLE but not HOST_COHERENT.
   virtual Result<> flush(uint64_t offset, uint64_t length) { return (void)offset, (void)length, Result<>(); }
@@ -44,7 +44,7 @@ class Executable {
 
   const Services& services() const { return services_; }
   virtual uint32_t function_count() const = 0;
-  // Fields that it does not set are zero. Its strings live as long as the executable.
+  // Fields that the function does not set are zero. Strings live as long as the executable.
   virtual Result<halyard_function_info_t> function_info(uint32_t function) const = 0;
 
  private:
@@ -71,7 +71,7 @@ struct CommandList {
   std::vector<const halyard_command_t*> commands;  // owned by the host [R101]
 };
 
-// A device that runs ready work on the thread that made it ready; its properties have
+// A device that runs ready work on the thread that made it ready; its properties include
 // HALYARD_DEVICE_RUNS_IN_CALLER. QueuedDevice has threads of its own.
 class Device {
  public:
@@ -83,7 +83,7 @@ class Device {
   const Services& services() const { return services_; }
 
   virtual halyard_device_properties_t properties() const = 0;
-  // hal.device.query; nullopt: unknown key.
+  // Answers hal.device.query; nullopt: unknown key.
   virtual std::optional<int64_t> query(std::string_view category, std::string_view key) const {
     return (void)category, (void)key, std::nullopt;
   }
@@ -124,7 +124,7 @@ class Device {
   // Queues work that has become ready.
   virtual void enqueue(Work& work, TaskList& ready);
 
-  // ---- Called by the table of functions
+  // ---- Functions for the function table
 
   Result<std::unique_ptr<Timeline>> create_semaphore(uint64_t initial) {
     return std::make_unique<Timeline>(services_, initial);
@@ -181,8 +181,8 @@ class Work : public Task, public Held<Work, Timeline, TaskList> {
     prepare(waits_, {submission.waits, submission.wait_count});
   }
 
-  // Starts to wait. From then on any thread may make the work ready and run it, so the caller must not touch
-  // it any more.
+  // Starts to wait. From now on any thread may make the work ready and run it, so the caller must not touch
+  // the work again.
   void begin(TaskList& ready) { hold(waits_, ready); }
   void on_ready(TaskList& ready) { device_.enqueue(*this, ready); }
   void dispose() { delete this; }
@@ -279,13 +279,13 @@ inline Result<std::unique_ptr<CommandList>> Device::create_list(const halyard_co
   return list;
 }
 
-// A device with one thread for queue work and another for calls of the host. A subscriber that is slow, or
-// that waits for later work of the device, delays other calls but no queue work.
+// A device with one thread for queue work and another for calls of the host. A slow subscriber, or one that
+// waits for later work of the device, delays other calls but no queue work.
 class QueuedDevice : public Device {
  public:
   using Device::Device;
-  // Both threads end after they have run everything posted to them. The host closes a device only after all
-  // its work has completed, so no member of a derived class is used any more [R22].
+  // Both threads run everything posted to them, then end. The host closes a device only after all its work
+  // has completed, so the threads use no member of a derived class any more [R22].
   ~QueuedDevice() override {
     work_.stop();
     calls_.stop();

@@ -26,8 +26,8 @@ inline std::string_view view(halyard_text_t text) {
   return {text.data ? text.data : "", text.data ? text.size : 0};
 }
 
-// Copies a struct to the other side, as far as both sides know its fields. Its first field is its size, and
-// is kept [R11].
+// Copies a struct to a struct of the other side, as far as both sides know its fields. The target keeps its
+// struct_size, the first field [R11].
 template <typename T>
 void fill_sized(T& target, const T& source) {
   const uint32_t known = target.struct_size;

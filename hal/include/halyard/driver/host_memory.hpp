@@ -11,7 +11,7 @@
 
 namespace halyard::kit {
 
-// The request's owner; 0, which nobody shares, for a host that does not say it.
+// The request's owner; 0 (shares memory with no request) if the host predates the field.
 inline uint64_t owner_of(const halyard_memory_request_t& request) {
   constexpr size_t kEnd = offsetof(halyard_memory_request_t, owner) + sizeof request.owner;
   return request.struct_size >= kEnd ? request.owner : 0;

@@ -92,9 +92,9 @@ struct FromHeap {
   void give(void* memory, size_t size) const noexcept { ::operator delete(memory, size); }
 };
 
-// A semaphore: a value that only grows, or a permanent failure; and its waiters. Most timelines have no
-// waiters, and advancing one takes the lock only if it has some. Advancing makes tasks ready (held queue
-// work, calls of subscribers), which are returned in a list. Thread-safe.
+// A semaphore: a value that only grows, or a permanent failure; and its waiters. advance() takes the lock
+// only if there are waiters, which most timelines lack. Advancing makes tasks ready (held queue work, calls
+// of subscribers) and returns them in a list. Thread-safe.
 //
 // Timeline below is the default. A driver whose timelines can do more derives its own class from this one:
 // `Self` is that class, `W` derives from WaiterLink, `D` from TaskLink, `List` is its list of ready tasks,

@@ -165,8 +165,8 @@ class Held {
     failure_ = Status();
     references_.store(waits.size() + 1, std::memory_order_relaxed);
   }
-  // Starts to wait. From then on any thread may make the work ready and run it, so the caller must not touch
-  // it any more.
+  // Starts to wait. From now on any thread may make the work ready and run it, so the caller must not touch
+  // the work again.
   void hold(std::span<Wait> waits, List& ready) {
     for (Wait& wait : waits)
       if (!wait.timeline->watch(wait)) wait_completed(wait, wait.timeline->failure(), ready);

@@ -1,4 +1,4 @@
-// Functions on their way from bytecode to code that runs.
+// Verifies, decodes and compiles functions.
 #include "vm/compile/code_store.h"
 
 #include <fmt/format.h>
@@ -54,7 +54,7 @@ Result<> CodeStore::verify_all(const uint32_t* stop) {
   return {};
 }
 
-// Functions that the compiler does not support are decoded with fusing, so they run as fast as without a
+// Functions that the compiler does not support are decoded with fusing, so that they run as fast as without a
 // compiler.
 Result<std::unique_ptr<const FunctionCode>> CodeStore::decode(uint32_t function) {
   if (compiler_) {
@@ -80,7 +80,7 @@ void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
   Result<std::unique_ptr<FunctionCode>> decoded =
       decode_function(module_, function,
                       {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
-  // Otherwise entering and leaving compiled code around each call costs more than it saves.
+  // Without either, entering and leaving compiled code around each call would cost more than it saves.
   if (!decoded || !((*decoded)->has_compiled_loop || calls_itself(**decoded))) return;
   const Result<const Compiler*> compiler = Compiler::find();
   if (!compiler) return;

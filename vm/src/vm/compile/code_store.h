@@ -1,5 +1,5 @@
-// CodeStore: what is made of the functions of one module: verified, decoded, compiled, and how hot they are.
-// The contexts of the module share it. Thread-safe.
+// CodeStore: the verified, decoded and compiled forms of one module's functions, and their heat. All contexts
+// of the module share it. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -23,35 +23,36 @@ struct FunctionCode;
 
 struct LoadOptions {
   bool verify_eagerly = false;         // verify and decode every function when the module is loaded
-  bool fuse = true;                    // fuse instructions; tests turn it off to compare
-  const Compiler* compiler = nullptr;  // compiles the functions that it supports when they are decoded
-  // Compiles hot functions on the queue's thread while the queue exists. Not together with `compiler`.
+  bool fuse = true;                    // fuse instructions; tests turn it off to compare results
+  const Compiler* compiler = nullptr;  // compiles supported functions when they are decoded
+  // Compiles hot functions on the queue's thread, as long as the queue exists. Excludes `compiler`.
   std::shared_ptr<CompileQueue> queue = {};
   std::string cache = {};   // folder for compiled objects; empty: none
   bool fast_math = false;   // compiled code may reorder sums of floats and use vector math (docs/jit.md)
   Ref<Tracer> tracer = {};  // records compilation; may be null
-  // A stop word (base/work_scope.h), read between functions that are verified eagerly; may be null.
+  // A stop word (base/work_scope.h), checked between functions that are verified eagerly; may be null.
   const uint32_t* stop = nullptr;
 };
 
 class CodeStore final : public Compilable {
  public:
-  // For a module that owns the store. Its functions must not change.
+  // `module` owns the store. Its functions must not change.
   CodeStore(BytecodeModule& module, const LoadOptions& options);
   CodeStore(const CodeStore&) = delete;
   CodeStore& operator=(const CodeStore&) = delete;
   ~CodeStore();
 
-  // The verified and decoded function, created on first use. Fails with the verifier's status and the note
-  // "at module.name+PC".
+  // Returns the verified and decoded function; creates it on first use. Fails with the verifier's status and
+  // the note "at module.name+PC".
   Result<const FunctionCode*> code(uint32_t function);
-  // code() of every function. The code of the stop word: it was set before the last one.
+  // Calls code() for every function. Fails with the code of the stop word if it is set before the last
+  // function.
   Result<> verify_all(const uint32_t* stop);
 
-  // Puts the function into the compile queue, with entries at the heads of loops or without.
+  // Queues the function for compilation; `for_loops`: with entries at the heads of loops.
   void request(uint32_t function, bool for_loops) noexcept;
-  // Compiles the function now; called by the queue. Afterwards code() returns the compiled version, unless it
-  // was compiled for loops. At most once for each function and kind.
+  // Compiles the function now; called by the queue, at most once for each function and kind. Afterwards
+  // code() returns the compiled version, unless it was compiled for loops.
   void compile(uint32_t function, bool for_loops) noexcept override;
 
   // Null without a compile queue.
@@ -73,8 +74,8 @@ class CodeStore final : public Compilable {
   std::unique_ptr<Heat[]> heat_;  // by function; null without a compile queue
   std::unique_ptr<std::atomic<const FunctionCode*>[]> code_;
   std::mutex mutex_;
-  // Versions that code() does not return: the interpreted ones that frames may still use, and those for
-  // loops.
+  // Versions that code() does not return: versions for loops, and interpreted versions that frames may still
+  // use.
   std::vector<std::unique_ptr<const FunctionCode>> other_code_;
 };
 

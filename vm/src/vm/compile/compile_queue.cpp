@@ -1,4 +1,4 @@
-// A queue and the thread that works on it.
+// A queue and the thread that serves it.
 #include "vm/compile/compile_queue.h"
 
 #include <unistd.h>
@@ -10,13 +10,13 @@ namespace halyard::vm {
 
 namespace {
 
-// Of the calling thread. Beside a thread of the usual priority on the same processor it then gets 3 % of the
-// time where the process has one processor, and 25 % where it has more: the program may not need all of them,
-// and a busy machine still gets something compiled.
+// Lowers the priority of the calling thread. Next to a thread of normal priority on the same processor it
+// then gets 3 % of the time if the process has one processor, and 25 % if it has more, because the program
+// may not need all of them, and functions should be compiled even on a busy machine.
 void lower_priority() {
 #ifdef __linux__
   const int niceness = std::thread::hardware_concurrency() == 1 ? 15 : 5;
-  [[maybe_unused]] const int now = ::nice(niceness);  // of a thread, on Linux
+  [[maybe_unused]] const int now = ::nice(niceness);  // applies to the thread, on Linux
 #endif
 }
 

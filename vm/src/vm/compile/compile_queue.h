@@ -1,6 +1,6 @@
-// CompileQueue: compiles functions on its own thread, which starts with the first function. Modules take
-// turns, a function each; those of one module are compiled in order. Calls never wait for it, and its
-// priority is low.
+// CompileQueue: compiles functions on its own low-priority thread, which starts with the first function.
+// Modules take turns, one function at a time; functions of one module are compiled in order. Calls never wait
+// for the queue.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@
 
 namespace halyard::vm {
 
-// Functions that the queue compiles, by number.
+// A module whose functions the queue compiles, by number.
 class Compilable {
  public:
   virtual void compile(uint32_t function, bool for_loops) noexcept = 0;
@@ -28,16 +28,16 @@ class CompileQueue {
   explicit CompileQueue(Sampling sampling = {});
   CompileQueue(const CompileQueue&) = delete;
   CompileQueue& operator=(const CompileQueue&) = delete;
-  // Waits for the function being compiled and drops the queued ones.
+  // Waits for the function being compiled, and drops the queued ones.
   ~CompileQueue();
 
-  // For the modules that are loaded with this queue.
+  // The parameters for modules that are loaded with this queue.
   const Sampling& sampling() const { return sampling_; }
 
-  // Keeps `owner`, which owns the functions, alive until this one is compiled. Thread-safe. No effect without
-  // memory or a thread: the function stays interpreted.
+  // Queues a function, and keeps `owner`, which owns the functions, alive until it is compiled. If there is
+  // no memory or thread it has no effect, and the function stays interpreted. Thread-safe.
   void add(Ref<Object> owner, Compilable& functions, uint32_t function, bool for_loops) noexcept;
-  // Functions that are being compiled or wait for it. Thread-safe.
+  // The number of functions that are queued or being compiled. Thread-safe.
   size_t pending();
   // For tests: blocks until the queue is empty and idle.
   void wait_until_idle();
@@ -47,7 +47,7 @@ class CompileQueue {
     uint32_t function;
     bool for_loops;
   };
-  struct Turn {  // of a module
+  struct Turn {  // the queued functions of a module
     Ref<Object> owner;
     Compilable* functions;
     std::deque<Request> requests;  // at least one
@@ -58,7 +58,7 @@ class CompileQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Turn> turns_;
-  size_t requests_ = 0;  // of all turns
+  size_t requests_ = 0;  // in all turns
   bool busy_ = false;
   bool done_ = false;
   std::thread thread_;

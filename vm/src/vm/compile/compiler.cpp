@@ -1,4 +1,4 @@
-// From a file to a table of functions, and from decoded code to what the compiler wants to know of it.
+// Loads the compiler library, and converts decoded code to the compiler's input.
 #include "vm/compile/compiler.h"
 
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ constexpr PluginKind kCompilerPlugin = {.what = "compiler",
                                         .export_macro = "for export"};
 constexpr size_t kReasonBytes = 256;
 
-// The possible paths of the compiler, relative to libhalyard, a driver, or a program of the build.
+// The possible paths of the compiler, relative to libhalyard, a driver, or a program in the build folder.
 std::vector<std::string> places() {
   const fs::path own = own_folder();
   if (own.empty()) return {};
@@ -48,7 +48,7 @@ std::vector<std::string> places() {
 
 void put_ref(void** slot, void* object) { release(static_cast<Object*>(std::exchange(*slot, object))); }
 
-// The offset of the type pointer in every object. Found by search, because the field is private.
+// The offset of the type pointer in every object. Found by a search, because the field is private.
 uint32_t type_offset() {
   const Ref<Buffer> buffer = Buffer::wrap({}, false, {});
   return offset_of_pointer(buffer.get(), &Buffer::kType);
@@ -141,8 +141,8 @@ Result<Compiler> Compiler::open(const std::string& path) {
 
 Result<const Compiler*> Compiler::find() {
   const Description& description = *HALYARD_TRY(describe());
-  static const Result<Compiler>& found =
-      *new Result<Compiler>(open(description.path));  // not destroyed at exit
+  // Not destroyed at exit.
+  static const Result<Compiler>& found = *new Result<Compiler>(open(description.path));
   if (!found) return fail(found.error().code(), "{}", found.error().message());
   return &*found;
 }
@@ -153,7 +153,7 @@ halyard_jit_stats_t Compiler::stats() {
   for (const std::string& path : places()) {
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (!library) continue;
-    ::dlclose(library);  // who opened it does not
+    ::dlclose(library);  // this code did not open it
     if (const Result<const Compiler*> found = find()) (*found)->table_->stats(&stats);
     break;
   }
@@ -170,7 +170,7 @@ bool calls_itself(const FunctionCode& code) {
 
 namespace {
 
-// A function as the compiler takes it; refers to `code` and `name`.
+// Describes a function for the compiler; refers to `code` and `name`.
 halyard_jit_function_t described(const FunctionCode& code, const std::string& name, bool fast_math) {
   uint32_t entries = 0;
   for (uint32_t at = 0; at < code.words.size(); at += word_count(code.words[at]))

@@ -1,6 +1,6 @@
-// Compiler: the library that compiles functions, halyard-jit-llvm.so, opened when something is first to be
-// compiled. It lies in the folder above the drivers' and is never closed. halyard-jit-llvm-codegen.so, with
-// LLVM, lies beside it, and is opened by it when something is not in the cache.
+// Compiler: the library that compiles functions, halyard-jit-llvm.so, in the parent folder of the drivers. It
+// is opened when a function is first to be compiled, and never closed. When a function is not in the cache,
+// it opens halyard-jit-llvm-codegen.so, beside it, which contains LLVM.
 #pragma once
 
 #include <string>
@@ -15,18 +15,18 @@ namespace halyard::vm {
 
 class Compiler {
  public:
-  // The one of the installation that this code is part of; looked for once. NOT_FOUND: there is none, with
-  // the places that were looked at; UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build;
+  // Opens the compiler of the installation to which this code belongs; searched once. NOT_FOUND: none; the
+  // message has the places searched. UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build;
   // INVALID_ARGUMENT: its file is damaged. Any thread.
   static Result<const Compiler*> find();
 
   struct Description {
-    std::string name;  // with its version, for people
+    std::string name;  // with its version, for display
     std::string path;
   };
-  // What the note of that library says; nothing of it runs, and LLVM is not loaded. Looked for once.
-  // NOT_FOUND (also where there is no code generator) and INCOMPATIBLE as from find(); INVALID_ARGUMENT: the
-  // file is damaged. Any thread.
+  // Reads the library's ELF note, without running its code or loading LLVM; searched once. NOT_FOUND (also if
+  // there is no code generator) and INCOMPATIBLE as from find(); INVALID_ARGUMENT: the file is damaged. Any
+  // thread.
   static Result<const Description*> describe();
 
   // Counters of this process, for all libraries that contain the VM; zero if no compiler is loaded.
@@ -34,18 +34,18 @@ class Compiler {
   static halyard_jit_stats_t stats();
 
   struct Options {
-    std::string cache = {};  // a folder for compiled objects; empty: none
-    bool fast_math = false;  // sums of floats may be reordered, and vector math used
+    std::string cache = {};  // folder for compiled objects; empty: none
+    bool fast_math = false;  // may reorder sums of floats and use vector math
   };
   // `code` must be decoded with entries. UNIMPLEMENTED: the compiler does not support the function; the
-  // message says why. Thread-safe.
+  // message has the reason. Thread-safe.
   Result<CompiledFunction> compile(const FunctionCode& code, const Options& options) const;
 
   struct Explanation {
-    std::string ir;        // LLVM's representation, after all passes
+    std::string ir;        // LLVM IR after all passes
     std::string assembly;  // for this processor
   };
-  // What compile() would make of it, with exact math; keeps no code. The same statuses. Thread-safe.
+  // Explains what compile() would produce with exact math; keeps no code. Same statuses. Thread-safe.
   Result<Explanation> explain(const FunctionCode& code) const;
 
  private:

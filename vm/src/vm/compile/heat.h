@@ -1,4 +1,4 @@
-// Heat: samples of the interpreted function, and its compiled versions. The interpreter takes a sample every
+// Heat: samples of an interpreted function, and its compiled versions. The interpreter takes a sample every
 // Sampling::branches branches of a stack (vm/run/sampling.h).
 #pragma once
 
@@ -10,18 +10,18 @@ namespace halyard::vm {
 
 struct FunctionCode;
 
-// When functions are compiled; chosen with the compile queue.
+// When functions are compiled. Set when the compile queue is created.
 struct Sampling {
   uint32_t branches = 512;  // between two samples
   uint32_t hot = 8000;      // samples of a function before it is compiled,
-  std::chrono::nanoseconds age = std::chrono::milliseconds(200);  // and time since its first one
+  std::chrono::nanoseconds age = std::chrono::milliseconds(200);  // and time since its first sample
   uint32_t late = 2000;  // samples of frames still interpreted then, before it is compiled for long loops
 };
 
 // One per function of a module with a compile queue. Thread-safe.
 struct Heat {
   std::atomic<uint32_t> samples = 0;
-  std::atomic<std::chrono::steady_clock::rep> first_sample = 0;  // the time of it
+  std::atomic<std::chrono::steady_clock::rep> first_sample = 0;  // its time
   std::atomic<bool> asked_for = false;
   std::atomic<uint32_t> late_samples = 0;  // of frames still interpreted after the function was compiled
   // Null until compiled. New calls run `for_calls`. `for_loops` also has entries at the heads of outermost

@@ -1,5 +1,5 @@
-// The functions that the interpreter calls for instructions that are no matter of a few machine instructions.
-// Compiled code calls the same, so its results are the same.
+// The functions that the interpreter calls for instructions that take more than a few machine instructions.
+// Compiled code calls the same functions, so its results are the same.
 #include "vm/compile/helpers.h"
 
 #include <bit>
@@ -16,7 +16,7 @@ const void* address(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
-// Not inlined: constants would be rounded by the C++ compiler.
+// Not inlined, because the C++ compiler would round constants itself.
 template <typename Float>
 [[gnu::noinline]] Float up(Float x) {
   return std::ceil(x);

@@ -1,5 +1,5 @@
-// Functions that compiled code calls, by opcode: they take and give plain numbers and have no side effects.
-// Null for opcodes that need none.
+// Functions that compiled code calls, by opcode. They take and return numbers and have no side effects. Null
+// for opcodes that need none.
 #pragma once
 
 #include <array>
@@ -12,8 +12,8 @@ namespace halyard::vm {
 
 std::span<const void* const> compiled_helpers();
 
-// Whether rounding up or down to an integer leaves a signaling NaN as it is: that depends on how this library
-// was built, and on the C library. One bit for each such opcode.
+// Tells which roundings to an integer leave a signaling NaN unchanged, one bit for each such opcode. This
+// depends on the build of this library and on the C library.
 uint32_t kept_nans();
 constexpr bool keeps_nan(uint32_t kept, Op op) {
   switch (op) {

@@ -1,4 +1,4 @@
-// LoadedModule: a bytecode module that runs, with the code made of its functions. Functions are verified and
+// LoadedModule: a bytecode module that can run, with the code of its functions. Functions are verified and
 // decoded on their first call.
 #pragma once
 
@@ -13,7 +13,7 @@ class LoadedModule final : public BytecodeModule {
  public:
   static const ObjectType kType;
 
-  // As BytecodeModule::load; with `verify_eagerly` also the statuses of the verifier.
+  // Like BytecodeModule::load; with `verify_eagerly` also returns the statuses of the verifier.
   static Result<Ref<LoadedModule>> load(Ref<Bytes> bytes, const TypeRegistry& types,
                                         const LoadOptions& options = {});
 

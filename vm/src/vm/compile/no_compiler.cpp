@@ -1,4 +1,4 @@
-// Stands in for the compiler library in static builds (HALYARD_STATIC), which load no libraries.
+// Replaces the compiler library in static builds (HALYARD_STATIC), which load no libraries.
 #include "vm/compile/compiler.h"
 
 namespace halyard::vm {

@@ -1,5 +1,5 @@
-// Arena: memory for one task, freed all at once. Array: a growing array of plain data in an arena. Decoding
-// appends thousands of small elements, so the functions that add one are inline.
+// Arena: memory for one task, freed all at once. Array: a growing array of plain data in an arena. Functions
+// that append an element are inline, because decoding appends thousands of small elements.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace halyard::vm {
 
 class Arena {
  public:
-  // Allocates from `first` while that lasts, then from the heap.
+  // Allocates from `first` while it lasts, then from the heap.
   explicit Arena(std::span<std::byte> first) : at_(first.data()), end_(first.data() + first.size()) {}
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
@@ -84,8 +84,8 @@ class Array {
       grow(size_ + 1);
     return data_[size_++];
   }
-  // Reserves memory for `count` more elements at the returned end; set_end() then makes them part of the
-  // array.
+  // Reserves memory for `count` more elements and returns its start; set_end() then adds the written elements
+  // to the array.
   T* room(size_t count) {
     if (capacity_ - size_ < count) [[unlikely]]
       grow(size_ + count);

@@ -1,5 +1,5 @@
-// The results of arithmetic instructions, defined for all operands. Where C++ leaves a result undefined,
-// these give what x86-64 gives. Specified by isa.md, sections 5.1 and 5.2.
+// The results of arithmetic instructions, defined for all operands. If C++ leaves a result undefined, these
+// functions return the result of x86-64. Specified by isa.md, sections 5.1 and 5.2.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,8 @@ Signed absolute(Signed value) {
   return value < 0 ? static_cast<Signed>(Unsigned{0} - static_cast<Unsigned>(value)) : value;
 }
 
-// Prevents the compiler from contracting the operation that made `value` with the next one: fma rounds twice.
+// Prevents the compiler from contracting the operation that computed `value` with the next one, because an
+// fma rounds twice.
 template <typename Float>
 Float rounded(Float value) {
 #if defined(__x86_64__)
@@ -46,7 +47,7 @@ Float multiply_add(Float a, Float b, Float c) {
   return rounded(a * b) + c;
 }
 
-// Halves to even, except that -0.5 becomes +0.
+// Rounds halves to even, except that -0.5 becomes +0.
 template <typename Float>
 Float round_even(Float value) {
   const Float away = std::round(value);
@@ -64,7 +65,7 @@ Float maximum(Float lhs, Float rhs) {
   return lhs < rhs ? rhs : lhs;
 }
 
-// Halves away from zero; MIN if the result does not fit.
+// Rounds halves away from zero; MIN if the result does not fit.
 template <typename Float>
 int64_t to_i64(Float value) {
   constexpr Float kLimit = Float(9223372036854775808.0);

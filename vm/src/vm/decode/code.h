@@ -1,7 +1,7 @@
-// FunctionCode: a function in the form that the interpreter runs. Decoding turns bytecode of any version into
-// aligned 8-byte words, in which registers are plain indices, types and constants are pointers, branch
-// targets are distances, and edge moves are instructions. Immutable, shared by contexts and threads, owned by
-// its module.
+// FunctionCode: a function in the form that the interpreter runs. Decoding converts bytecode of any version
+// to aligned 8-byte words: registers are indices, types and constants are pointers, branch targets are
+// distances, and moves of edges are instructions. Immutable; shared by contexts and threads; owned by its
+// module.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +42,12 @@ enum class DecodedOp : uint16_t {
   kCount
 };
 
-// One unit of decoded code. The first word of an instruction is
-//     op | a | b | c        three 16-bit fields, or
-//     op | a | wide         one field and 32 bits
-// Its registers are in a, b, c and then in the four fields of a second word (op, a, b, c of that word). A
-// 16-bit constant takes the place of its register. Other operands follow: a word for each 64-bit immediate or
-// pointer, one word for the two distances of a conditional branch. Lists are in FunctionCode::lists.
+// One unit of decoded code. The first word of an instruction has one of two layouts:
+//     op | a | b | c        four 16-bit fields
+//     op | a | wide         two 16-bit fields and one of 32 bits
+// Registers occupy a, b, c and then the four fields of a second word (op, a, b, c). A 16-bit constant takes
+// the place of its register. Other operands follow: one word for each 64-bit immediate or pointer, and one
+// word for the two distances of a conditional branch. Lists are in FunctionCode::lists.
 struct Word {
   uint16_t op;
   uint16_t a;
@@ -55,9 +55,9 @@ struct Word {
   uint16_t c;
 
   uint32_t wide() const { return part(4); }  // b and c
-  uint32_t low() const { return part(0); }   // op and a, of a data word
+  uint32_t low() const { return part(0); }   // op and a of a data word
   // The distance of a branch, in words from the first word of the instruction. A data word with two distances
-  // has the one for a true condition and the one for a false condition.
+  // contains one for a true and one for a false condition.
   int32_t distance() const { return static_cast<int32_t>(part(4)); }
   int32_t distance_if() const { return static_cast<int32_t>(part(0)); }
   int32_t distance_else() const { return static_cast<int32_t>(part(4)); }
@@ -84,8 +84,8 @@ struct Word {
 static_assert(sizeof(Word) == 8);
 
 // Register fields. A ref field keeps kMoveBit if its operand may be moved. Entries of lists also keep
-// kRefBit, and bit 14 of a value entry marks a pair. The verifier limits registers to numbers below 0x4000,
-// so bit 14 is free.
+// kRefBit, and bit 14 of a value entry marks a pair. Bit 14 is free because the verifier limits register
+// numbers to less than 0x4000.
 inline constexpr uint16_t kWideBit = 0x4000;
 inline constexpr uint16_t kRegisterMask = 0x3FFF;
 
@@ -95,9 +95,9 @@ struct ArgumentMove {
   uint16_t destination;
 };
 
-// What a call within the module needs to know about its callee; resolved on the first call.
+// Data about the callee of a call within the module; resolved on the first call.
 struct Binding {
-  const Binding* earlier = nullptr;  // to the callee's code before it was compiled; deleted with this
+  const Binding* earlier = nullptr;  // to the callee's code before it was compiled; owned by this binding
   const FunctionCode* callee = nullptr;
   const Word* entry = nullptr;
   uint32_t frame_bytes = 0;
@@ -107,11 +107,11 @@ struct Binding {
   uint32_t wide = 0;         // then the pairs,
   uint32_t refs = 0;         // then the refs,
   uint32_t dropped = 0;      // then the refs moved to a callee that has no register for them
-  bool narrow_only = false;  // there are only 32-bit moves, and no register of the new frame needs zeroing
+  bool narrow_only = false;  // all moves are 32-bit moves, and no register of the new frame needs zeroing
   std::vector<ArgumentMove> moves;
 };
 
-// A call instruction.
+// The operands of a call instruction.
 struct CallSite {
   uint32_t function = 0;   // an internal function or an import
   uint32_t return_pc = 0;  // for traces: the bytecode pc after the call
@@ -125,10 +125,10 @@ struct CallSite {
   uint32_t bare_arguments = 0;  // the same entries without MOVE bits, for native functions
   uint32_t results = 0;
   uint32_t segments = 0;  // one number for each item of the convention
-  uint32_t releases =
-      0;  // ref registers to release after a native call: moved, and not overwritten by a result
-  // Set by the first call within the module: owned, accessed through std::atomic_ref. The call instruction
-  // has a copy in its third word.
+  // Ref registers to release after a native call: moved, and not overwritten by a result.
+  uint32_t releases = 0;
+  // Set by the first call within the module; owned; accessed through std::atomic_ref. The third word of the
+  // call instruction is a copy.
   mutable const Binding* binding = nullptr;
   Word* bound = nullptr;
 };
@@ -138,12 +138,12 @@ struct LoopHead {
   uint32_t word;
   uint32_t pc;
 };
-// A constant that fused code has in its instructions instead of in the register.
+// A constant that fused instructions contain as an immediate, so that its register is not set.
 struct FoldedConstant {
   uint32_t slot;
   uint32_t bits;
 };
-// What a frame needs to switch between two versions of a function.
+// Data for frames that switch between two versions of a function.
 struct TierNotes {
   std::vector<LoopHead> heads;  // of outermost loops
   std::vector<FoldedConstant> folded;
@@ -158,10 +158,10 @@ struct Place {
 struct FunctionCode {
   const BytecodeModule* module = nullptr;
   uint32_t function = 0;
-  bool has_convention =
-      false;  // false: the function is () -> (), and internal calls pass the registers that they list
+  // False: the function is () -> (), and calls within the module pass the registers that they list.
+  bool has_convention = false;
   bool legacy_floats = false;  // bytecode 15: lists do not convert between f32 and f64
-  uint32_t value_slots = 0;    // size of a frame's value bank: the registers that code or arguments use
+  uint32_t value_slots = 0;    // size of a frame's value bank: registers that the code or arguments use
   uint32_t ref_slots = 0;
   uint32_t refs_offset = 0;             // bytes from the value bank to the ref bank
   uint32_t frame_bytes = 0;             // the header and both banks
@@ -191,7 +191,7 @@ struct FunctionCode {
     }
   }
 
-  // Where an object keeps the address of its words.
+  // Offset in the object of the address of its words.
   static uint32_t words_offset();
   // The bytecode pc of the instruction that contains `word`.
   uint32_t pc_of(uint32_t word) const;
@@ -213,9 +213,9 @@ enum class Entries : uint8_t {
   loops,  // also at the heads of outermost loops
 };
 struct DecodeOptions {
-  bool fuse = true;                 // off: each instruction is decoded on its own, for compilers and tests
+  bool fuse = true;                 // off: decode instructions one by one, for compilers and tests
   Entries entries = Entries::none;  // for a compiler; requires `fuse` to be off
-  bool tiers = false;  // all versions of the function get one frame layout, and notes for switching
+  bool tiers = false;  // give all versions of the function one frame layout, and record TierNotes
 };
 // The function must have passed the verifier.
 Result<std::unique_ptr<FunctionCode>> decode_function(const BytecodeModule& module, uint32_t function,

@@ -1,6 +1,6 @@
-// CodeBuilder: a function's code while it is being decoded. Instructions are appended, and removed again when
-// a later one is fused with them. Memory comes from the decoder's arena; the finished code gets a block of
-// its own.
+// CodeBuilder: a function's code during decoding. Instructions are appended, and removed when a later
+// instruction is fused with them. Memory comes from the decoder's arena; finish() copies the code to its own
+// block.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,7 @@ class CodeBuilder {
     std::memcpy(reinterpret_cast<char*>(&words_[word]) + (high ? 4 : 0), &value, sizeof value);
   }
 
-  // The words that follow belong to the instruction at `pc`.
+  // The following words belong to the instruction at `pc`.
   void place(uint32_t pc) { places_.push_back({.word = here(), .pc = pc}); }
 
   // Appends to the lists.
@@ -84,10 +84,10 @@ class CodeBuilder {
   uint32_t value_slots() const { return value_slots_; }
   uint32_t ref_slots() const { return ref_slots_; }
 
-  // A plain instruction with one value result, which the next instruction of the block may be fused with.
+  // A plain instruction with one value result; the next instruction of the block may be fused with it.
   struct Fusible {
     uint32_t word;          // its first word
-    uint32_t result_field;  // 16-bit fields from the first one to the one of the result
+    uint32_t result_field;  // offset of the result in 16-bit fields
     bool wide_result;
   };
   void fusible(Fusible instruction) { history_.push_back(instruction); }
@@ -95,19 +95,19 @@ class CodeBuilder {
     history_.clear();
     block_ = here();
   }
-  // The first word of the instruction emitted before the current one in this block, if any. If that one
-  // emitted no words, the word after it.
+  // The first word of the instruction emitted before the current one in this block, if any. If that
+  // instruction emitted no words, the word after it.
   std::optional<uint32_t> previous() const {
     const size_t count = places_.size();
     if (count < 2 || places_[count - 2].word < block_) return {};
     return places_[count - 2].word;
   }
-  // The last instruction, if it is fusible, and the one before that; otherwise null.
+  // The last instruction if it is fusible, and the fusible one before it; otherwise null.
   const Fusible* last() const { return ending_at(here(), 0); }
   const Fusible* before(const Fusible& instruction) const {
     return ending_at(instruction.word, static_cast<size_t>(&history_.back() - &instruction) + 1);
   }
-  // Removes everything from `word` on; new words belong to the current instruction.
+  // Removes all words from `word` on; new words belong to the current instruction.
   void retract(uint32_t word) {
     const uint32_t pc = places_.back().pc;
     words_.shrink(word);
@@ -124,7 +124,7 @@ class CodeBuilder {
     std::memcpy(field_at(instruction), &reg, sizeof reg);
   }
 
-  // Moves everything into `code`, whose frame is laid out. Nothing may be emitted afterwards.
+  // Moves everything to `code`, whose frame is laid out. Nothing may be emitted afterwards.
   void finish(FunctionCode& code);
 
  private:
@@ -134,7 +134,7 @@ class CodeBuilder {
   char* field_at(const Fusible& instruction) {
     return reinterpret_cast<char*>(words_.data() + instruction.word) + 2 * instruction.result_field;
   }
-  // A fusible instruction ends with its result field, which determines its length.
+  // A fusible instruction ends with its result field, so the field gives its length.
   const Fusible* ending_at(uint32_t word, size_t skip) const {
     if (history_.size() <= skip) return nullptr;
     const Fusible& found = history_[history_.size() - 1 - skip];

@@ -1,5 +1,4 @@
-// CompiledFunction: machine code of a function, which goes when the function does. Entered by enter_compiled
-// words.
+// CompiledFunction: machine code of a function, destroyed with the function. Entered by enter_compiled words.
 #pragma once
 
 #include <utility>

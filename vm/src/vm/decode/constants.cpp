@@ -70,7 +70,7 @@ void Constants::find_folded(const Flow& flow, std::span<const uint16_t> globals)
   }
 }
 
-// The slots that the instruction reads need registers, unless it can take them as immediates.
+// The slots that the instruction reads need registers, unless the instruction can take them as immediates.
 void Constants::fold_operands(const Flow& flow, size_t step) {
   const std::span<const Access> accesses = flow.accesses(step);
   const Foldable& foldable = kFoldable[static_cast<size_t>(flow.steps()[step].op)];

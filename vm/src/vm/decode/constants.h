@@ -1,6 +1,6 @@
-// Constants: the constant propagation of the decoder. Within a block it follows the values that its
-// instructions write. After the entry block it also knows the slots that are written only once, by the entry
-// block. A constant needs no register if every instruction that reads it can take it as an immediate.
+// Constants: constant propagation for the decoder. Within a block it tracks the values that instructions
+// write. After the entry block it also knows slots that only the entry block writes, once. A constant needs
+// no register if every instruction that reads it can take it as an immediate.
 #pragma once
 
 #include <cstdint>
@@ -50,12 +50,12 @@ class Constants {
   std::optional<uint32_t> folded(uint32_t slot) const {
     return slots_[slot].folded ? std::optional(slots_[slot].global_bits) : std::nullopt;
   }
-  // Whether the slot is written once, with a constant, and no instruction needs it in a register.
+  // Whether the slot is written once, with a constant, and every reader takes the constant as an immediate.
   bool needs_no_register(uint32_t slot) const { return slots_[slot].folded; }
 
  private:
   struct Slot {
-    uint32_t epoch;  // the epoch in which `bits` are known; 0: never
+    uint32_t epoch;  // the epoch in which `bits` is known; 0: none
     uint32_t bits;
     uint32_t global_bits;
     bool global;  // written once, with a constant, in the entry block

@@ -87,7 +87,7 @@ class Decoder {
     size_t tail;  // the block that leads back to the head
   };
 
-  // Finds loops by their back edges. Assumes the usual layout: the body lies between head and tail.
+  // Finds loops by their back edges. Assumes the usual layout, in which the body is between head and tail.
   void find_loops() {
     for (size_t block = 0; block < flow_.blocks().size(); ++block) {
       for (const Flow::Edge& edge : flow_.edges(block))
@@ -117,8 +117,8 @@ class Decoder {
       const uint32_t pc = flow_.blocks()[block].pc;
       notes->heads.push_back({block_words_[block], pc});
       if (!fuse_ || !is_test(block)) continue;
-      // The test is duplicated at the end of the loop. A frame behind it may repeat it, so it may switch
-      // there.
+      // The test is duplicated at the end of the loop. A frame after that copy may repeat the test, so it may
+      // switch versions there.
       for (const Flow::Edge& edge : flow_.edges(block))
         if (edge.block > block && is_repeatable(block, edge))
           notes->heads.push_back({block_words_[edge.block], pc});
@@ -142,7 +142,7 @@ class Decoder {
   }
 
   struct Fixup {
-    uint32_t word;  // one half of it is the distance
+    uint32_t word;  // contains the distance in one half
     bool high;
     uint32_t origin;  // the distance is from this word
     uint32_t block;   // to this block
@@ -279,10 +279,10 @@ class Decoder {
     return (remap.source & ~kMoveBit) == (remap.destination & ~(remap.destination & kRefBit ? kMoveBit : 0));
   }
 
-  // Collects in moves_, in order, the moves of an edge whose effect the target block can observe.
+  // Collects in moves_, in order, the moves of an edge that the target block can observe.
   struct Move {
     Remap remap;
-    bool source_lives;  // it is needed after the move
+    bool source_lives;  // the source is needed after the move
   };
   void find_moves(const RemapList& remap, size_t block) {
     moves_.clear();
@@ -361,8 +361,8 @@ class Decoder {
     if (pair) constants_.forget(move.destination ^ 1u);
   }
 
-  // One target of a branch with several. If its edge has moves, they are emitted after the branch, and the
-  // target is the first of them.
+  // One target of a branch with several targets. If its edge has moves, they are emitted after the branch,
+  // and the branch goes to the first of them.
   struct Target {
     uint32_t word;
     bool high;
@@ -523,7 +523,7 @@ class Decoder {
     find_moves(edge.remap, block);
     emit_moves(true);
     if (fuse_ && is_test(block)) {
-      // A loop whose condition is at its head: emit the condition here too, instead of a jump to it.
+      // The loop's condition is at its head: emit a copy of the condition here instead of a jump to it.
       decode_steps(block);
       return;
     }
@@ -542,7 +542,7 @@ class Decoder {
     build_.mention(condition, false);
     if (!fuse_ || !fuser_.fuse_condition(step_, condition))
       build_.emit(CodeBuilder::word(Op::cond_br, condition));
-    // A fused comparison is one word too.
+    // A fused comparison also has one word.
     const uint32_t start = build_.here() - 1;
     build_.emit(CodeBuilder::data(uint64_t{0}));
     const std::span<const Flow::Edge> edges = flow_.edges(block_);
@@ -593,7 +593,8 @@ class Decoder {
         CodeBuilder::with_wide(static_cast<uint16_t>(Op::discard_refs), static_cast<uint16_t>(count), start));
   }
 
-  // The returned values. The convention tells which are pairs; without a convention, each entry is one slot.
+  // The returned values. The convention determines which are pairs; without a convention, each entry is one
+  // slot.
   void decode_return(const RegList& values) {
     const uint32_t start = build_.list_end();
     const size_t count = code_.has_convention ? result_types_.size() : values.size();
@@ -601,7 +602,7 @@ class Decoder {
     for (size_t i = 0; i < count; ++i) {
       uint16_t entry = list_entry(values[i], true);
       if (code_.has_convention && (result_types_[i] == 'I' || result_types_[i] == 'F')) entry |= kWideBit;
-      // The frame is dropped: the last use of a returned ref can move it.
+      // The frame is popped afterwards, so the last use of a returned ref can move it.
       const auto names_it = [&](size_t j) { return ((values[j] ^ values[i]) & ~kMoveBit) == 0; };
       if ((entry & kRefBit) && std::ranges::none_of(std::views::iota(i + 1, count), names_it))
         entry |= kMoveBit;
@@ -686,8 +687,8 @@ class Decoder {
     if (call.resume) emit_branch(flow_.edges(block_)[0].block);
   }
 
-  // The number of results that the callee of a call returns. The convention of the import tells, unless the
-  // importer leaves it to the provider.
+  // The number of results that the callee of a call returns. The convention of the import determines it,
+  // unless the importer leaves it to the provider.
   uint16_t given_results(const Call& call) const {
     if (!(call.callee & kImportBit)) return call.results.size();
     const std::string_view convention = module_.imports()[call.callee & ~kImportBit].convention;
@@ -704,7 +705,7 @@ class Decoder {
     return false;
   }
 
-  // Fills in the values that are only known at the end.
+  // Writes the values that are only known at the end.
   void resolve() {
     for (const Fixup& fixup : fixups_)
       build_.set_half(fixup.word, fixup.high, block_words_[fixup.block] - fixup.origin);
@@ -768,7 +769,7 @@ class Decoder {
   Array<Fixup> fixups_{arena_};
   Array<uint32_t> returns_{arena_};  // words that need the number of ref registers
   Array<Move> moves_{arena_};
-  Array<Wanted> wanted_{arena_};  // by slot: whether it is read after the current move
+  Array<Wanted> wanted_{arena_};  // by slot: whether the slot is read after the current move
   uint32_t wanted_epoch_ = 0;
 };
 

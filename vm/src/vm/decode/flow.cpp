@@ -1,4 +1,4 @@
-// Standard liveness analysis: backwards over the blocks until nothing changes.
+// Standard liveness analysis: iterates backwards over the blocks to a fixed point.
 #include "vm/decode/flow.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace halyard::vm {
 
 namespace {
 
-// Limits of the analysis: words of bit sets, and rounds over the function. Beyond them every value counts as
-// live.
+// Limits of the analysis: words of bit sets, and iterations over the function. Beyond them every value counts
+// as live.
 constexpr size_t kMostWords = size_t{1} << 20;
 constexpr int kMostRounds = 32;
 
@@ -61,8 +61,8 @@ void for_each_edge(const Instruction& instruction, Each each) {
 
 }  // namespace
 
-// Slot sets are bit sets. kWords is their size in words: 1 for most functions, 0 if it is not known at
-// compile time.
+// Slot sets are bit sets. kWords is their size in words: 1 for most functions, 0 if it is unknown at compile
+// time.
 template <size_t kWords>
 class FlowBuilder {
  public:
@@ -121,8 +121,7 @@ class FlowBuilder {
       const uint32_t callee = instruction.operands[0].index;
       convention = callee & kImportBit ? module_.imports()[callee & ~kImportBit].convention
                                        : module_.functions()[callee].convention;
-      if (convention.empty() && (callee & kImportBit))
-        return true;  // the provider's convention, still unknown
+      if (convention.empty() && (callee & kImportBit)) return true;  // the provider's convention is unknown
     }
     return std::ranges::any_of(convention, [](char type) { return type == 'I' || type == 'F'; });
   }
@@ -321,7 +320,7 @@ class FlowBuilder {
         each->set_last(!has(live, each->slot()));
         if (each->writes()) remove(live, each->slot());
       }
-      // After all of them, because an operand that occurs twice is read for the last time twice.
+      // After all reads are marked, because an operand that occurs twice has two last reads.
       for (const Access* each = first; each != end && !each->writes(); ++each) add(live, each->slot());
       end = first;
     }

@@ -1,5 +1,5 @@
-// Flow: the control flow and liveness of a function's values: its blocks, the slots that each instruction
-// reads and writes, and whether a value is still needed. The decoder uses it to fuse and to omit
+// Flow: control flow and liveness of a function's values. It contains the blocks, the slots that each
+// instruction reads and writes, and whether a value is still needed. The decoder uses it to fuse and to omit
 // instructions. Refs are not tracked, because programs can observe when they are released.
 #pragma once
 
@@ -20,14 +20,14 @@ class Access {
   Access(uint32_t slot, bool writes) : bits_(static_cast<uint16_t>(slot | (writes ? kWrites : 0))) {}
   uint32_t slot() const { return bits_ & (kWrites - 1u); }
   bool writes() const { return bits_ & kWrites; }
-  // A read: the last one of the value. A write: the value is never read.
+  // For a read: no later read of the value. For a write: the value is never read.
   bool last() const { return bits_ & kLast; }
   void set_last(bool last) { bits_ = static_cast<uint16_t>((bits_ & ~kLast) | (last ? kLast : 0)); }
 
  private:
   static constexpr uint16_t kWrites = 0x4000;
   static constexpr uint16_t kLast = 0x8000;
-  uint16_t bits_;  // one integer, since partial reads after a full store are slow
+  uint16_t bits_;  // one integer, because partial reads after a full store are slow
 };
 static_assert(sizeof(Access) == 2);
 
@@ -63,7 +63,7 @@ class Flow {
   // The steps of all blocks in order, followed by a sentinel.
   std::span<const Step> steps() const { return {steps_.data(), steps_.size()}; }
   const Instruction& instruction(size_t step) const { return instructions_[step]; }
-  // The reads, then the writes, each in the order of the operands. Moves of edges are not included.
+  // The reads, then the writes, each in the order of the operands. Excludes moves of edges.
   std::span<const Access> accesses(size_t step) const {
     return {accesses_.data() + steps_[step].first_access,
             steps_[step + 1].first_access - steps_[step].first_access};
@@ -76,7 +76,7 @@ class Flow {
   bool live_in(size_t block, uint32_t slot) const {
     return all_live_ || (live_in_[block * stride_ + slot / 64] >> (slot % 64) & 1) != 0;
   }
-  // The slots that may be read before they are written, as a bit set; empty if that could be any slot.
+  // The slots that may be read before they are written, as a bit set; empty: possibly any slot.
   std::span<const uint64_t> live_at_entry() const {
     if (all_live_) return {};
     return {live_in_.data(), stride_};

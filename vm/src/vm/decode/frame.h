@@ -15,8 +15,8 @@ struct ModuleInstance;
 struct alignas(16) Frame {
   const FunctionCode* code;
   ModuleInstance* instance;
-  const Word* call;       // the calling instruction in the frame below; null: called from outside
-  uint32_t caller_bytes;  // size of the frame below; 0: there is none
+  const Word* call;       // the calling instruction, in the frame below; null: called from outside
+  uint32_t caller_bytes;  // size of the frame below; 0: none
 
   uint32_t* values() { return reinterpret_cast<uint32_t*>(this + 1); }
   Object** refs() {

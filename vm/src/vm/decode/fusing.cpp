@@ -1,4 +1,4 @@
-// Fusing an instruction with those emitted before it.
+// Fuses an instruction with those emitted before it.
 #include "vm/decode/fusing.h"
 
 #include "vm/decode/fusion_tables.h"
@@ -37,7 +37,7 @@ bool Fuser::fuse(size_t step) {
     return constants_.needs_no_register(write.result) &&
            (!write.wide || constants_.needs_no_register(write.result + 1u));
   }
-  // An operand that is a constant without a register must become an immediate.
+  // A constant operand without a register must become an immediate.
   if (ways.immediate && (constants_.needs_no_register(instruction.operands[0].reg) ||
                          constants_.needs_no_register(instruction.operands[1].reg)))
     return fuse_immediate(instruction);
@@ -90,7 +90,7 @@ bool Fuser::last_read(size_t step, uint16_t slot, bool wide) const {
   return low && high;
 }
 
-// A load or store whose index was computed by the instruction before.
+// Fuses a load or store with the previous instruction, if that computes its index.
 bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
   const CodeBuilder::Fusible* last = build_.last();
   if (!last) return false;
@@ -126,7 +126,7 @@ bool Fuser::fuse_index(size_t step, const Instruction& instruction) {
   return true;
 }
 
-// Arithmetic on the result of the instruction before, if nothing else reads that.
+// Fuses arithmetic with the previous instruction, if only this one reads its result.
 bool Fuser::fuse_arithmetic(size_t step, const Instruction& instruction) {
   const CodeBuilder::Fusible* last = build_.last();
   if (!last) return false;

@@ -1,5 +1,5 @@
-// Fuser: emits an instruction fused with the ones emitted before it, if one handler can do the work of both
-// (decoded_ops.inc), and takes constants as immediates.
+// Fuser: emits an instruction fused with earlier ones if one handler can do the work of both
+// (decoded_ops.inc), and uses constants as immediates.
 #pragma once
 
 #include "vm/decode/code_builder.h"
@@ -14,10 +14,10 @@ class Fuser {
   Fuser(CodeBuilder& build, const Flow& flow, const Constants& constants)
       : build_(build), flow_(flow), constants_(constants) {}
 
-  // Tries to fuse a plain instruction. True: the instruction has been emitted, or needs no code.
+  // Tries to fuse a plain instruction. Returns true if the instruction is emitted or needs no code.
   bool fuse(size_t step);
   // Emits the first word of a branch fused with the comparison before it, and possibly with the addition
-  // before that. False: nothing was emitted.
+  // before that. Returns false if nothing was emitted.
   bool fuse_condition(size_t step, uint16_t condition);
 
  private:

@@ -1,4 +1,4 @@
-// Which instructions can be fused: lookup tables made from the rows of decoded_ops.inc.
+// Lookup tables of the instructions that can be fused, generated from decoded_ops.inc.
 #pragma once
 
 #include <array>
@@ -63,7 +63,7 @@ constexpr DecodedOp fused(const FusedOfOp& table, Op op) { return table[static_c
 
 constexpr bool commutes(Op op) { return has_trait(op, COMMUTES); }
 
-// For a comparison with a constant: its fusion with a cond_br.
+// Maps a comparison with a constant to its fusion with a cond_br.
 inline constexpr auto kBranchOfCompare = [] {
   std::array<DecodedOp, static_cast<size_t>(DecodedOp::kCount) - kOpCount> table;
   table.fill(kNotFused);

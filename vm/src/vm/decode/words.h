@@ -1,5 +1,5 @@
-// Decoded code in which nothing is fused, word by word: how long an instruction is, which of its fields are
-// registers, and which instructions a compiler takes. Decoder and compiler read the same rules here.
+// The layout of unfused decoded instructions: their length, their register fields, and whether compilers
+// support them. The decoder and the compiler share these rules.
 #pragma once
 
 #include <array>
@@ -12,9 +12,10 @@
 
 namespace halyard::vm {
 
-// Bits of this many values stand in a word of their own or in the upper half of the first.
+// The size of an unfused instruction. A 32-bit operand other than a register is in the upper half of the
+// first word; a 64-bit immediate or a pointer takes a word of its own.
 struct WordShape {
-  uint8_t registers = 0;  // fields, in the order of the operands
+  uint8_t registers = 0;  // register fields, in the order of the operands
   uint8_t words = 1;
 };
 inline constexpr auto kWordShapes = [] {
@@ -38,7 +39,7 @@ inline constexpr auto kWordShapes = [] {
   return shapes;
 }();
 
-// Words of the instruction that begins with `word`.
+// The number of words of the instruction that begins with `word`.
 inline uint32_t word_count(const Word& word) {
   if (word.op >= kOpCount)
     return word.op == static_cast<uint16_t>(DecodedOp::call_import) ? kImportCallWords : 1;
@@ -46,7 +47,8 @@ inline uint32_t word_count(const Word& word) {
   return kWordShapes[word.op].words;
 }
 
-// Words at the front of the instruction that hold no address; others behind them may.
+// The number of leading words of the instruction that hold no address; the following words may hold
+// addresses.
 inline uint32_t plain_word_count(const Word& word) {
   const uint32_t words = word_count(word);
   if (word.op >= kOpCount) return word.op == static_cast<uint16_t>(DecodedOp::call_import) ? 1 : words;
@@ -59,7 +61,7 @@ inline uint32_t plain_word_count(const Word& word) {
   return words;
 }
 
-// The register that operand number `index` among the registers names.
+// The register of the operand with this index among the register operands.
 inline uint16_t field(const Word* instruction, size_t index) {
   switch (index) {
     case 0:
@@ -79,7 +81,7 @@ inline uint16_t field(const Word* instruction, size_t index) {
   }
 }
 
-// Where the instruction may go, itself at word `at`: calls `visit` with each word.
+// Calls `visit` with the word of each possible successor of the instruction at word `at`.
 template <typename Visit>
 void for_each_successor(std::span<const Word> words, uint32_t at, Visit visit) {
   const Word* const word = &words[at];
@@ -101,8 +103,8 @@ void for_each_successor(std::span<const Word> words, uint32_t at, Visit visit) {
   visit(at + word_count(*word));
 }
 
-// The value slots that the instruction reads and writes: calls `visit(slot, writes)`. A call is said to read
-// the pair that begins where an argument is, which may be one, and to write nothing.
+// Calls `visit(slot, writes)` for each value slot that the instruction reads and writes. A call counts as
+// reading a pair for each argument, because the argument may be one, and as writing nothing.
 template <typename Visit>
 void for_each_value(const Word* word, std::span<const uint16_t> lists, Visit visit) {
   const auto value = [&](uint16_t reg, bool wide, bool writes) {
@@ -160,8 +162,8 @@ void for_each_value(const Word* word, std::span<const uint16_t> lists, Visit vis
   }
 }
 
-// Whether a compiler takes the instruction. Another one leaves compiled code; the interpreter executes it,
-// and what follows it is an entry.
+// Whether a compiler supports the instruction. Other instructions leave compiled code: the interpreter
+// executes them, and the next instruction is an entry.
 constexpr bool is_compiled(Op op) {
   switch (op) {
     case Op::global_load_ref:
@@ -207,15 +209,15 @@ constexpr bool is_compiled(Op op) {
   }
 }
 
-// Whether a call is one of the function to itself that compiled code may do, where it may do any: it passes
+// Whether the call is a recursive call that compiled code may perform, if the function allows any: it passes
 // as many arguments and takes as many results as the convention has.
 inline bool is_own_call(uint32_t function, size_t arguments, size_t results, const CallSite& site) {
   return !site.is_import && site.function == function && site.argument_count == arguments &&
          site.result_count == results;
 }
 
-// What decoded code means, as one number: of the opcodes, their operands and the numbers of decoded
-// instructions. Another number: another build.
+// Identifies the format of decoded code: a hash of the opcodes, their operands and the numbers of decoded
+// instructions. Builds with different numbers are incompatible.
 inline constexpr uint64_t kCodeFormat = [] {
   uint64_t hash = 14695981039346656037u;
   const auto add = [&](uint64_t part) { hash = (hash ^ part) * 1099511628211u; };

@@ -20,10 +20,10 @@ constexpr uint32_t kZipSignature = 0x04034B50;
 constexpr uint64_t kZipHeaderSize = 30;
 constexpr uint64_t kPrefixSize = 4;
 constexpr uint64_t kRodataAlignment = 64;
-constexpr uint64_t kScalarAlignment = 8;  // the widest scalar of the schema
+constexpr uint64_t kScalarAlignment = 8;  // of the widest scalar of the schema
 constexpr uint32_t kMaxDepth = 100;
-constexpr uint32_t kMaxTables =
-    1'000'000;  // a minimum; tables may be shared, so the size of the file does not limit their number
+// A lower bound: tables may be shared, so the size of the file does not limit their number.
+constexpr uint32_t kMaxTables = 1'000'000;
 
 std::string printable(std::span<const uint8_t> bytes) {
   std::string text;

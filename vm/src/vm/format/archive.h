@@ -1,4 +1,4 @@
-// The container of a compiled module: finds the FlatBuffer in a .vmfb file (a zip or a flat file) and
+// The container of a compiled module. Finds the FlatBuffer in a .vmfb file (a zip or a flat file) and
 // verifies it, so that the accessors of the generated schema are safe afterwards. Specified by
 // module-format.md, section 2.
 #pragma once

@@ -1,6 +1,6 @@
-// One walk over the tables. Work of devices may write to constants, and FlatBuffers lets two vectors lie at
-// the same place: a constant over the bytecode would let a program change what was verified. So every table,
-// vtable, vector and string is compared with the constants in the FlatBuffer.
+// Checks all tables in one walk. Work on devices may write to constants, and a FlatBuffer may place two
+// vectors at the same address. A constant that overlaps the bytecode would let a program change verified
+// code. So every table, vtable, vector and string is compared with the constants in the FlatBuffer.
 #include "vm/format/archive_structure.h"
 
 #include <bytecode_module_generated.h>
@@ -21,7 +21,7 @@ using flatbuffers::String;
 using flatbuffers::Vector;
 
 constexpr size_t kFieldSize = 4;    // of the widest field that is read after loading
-constexpr size_t kLengthSize = 4;   // before the elements of a vector and the characters of a string
+constexpr size_t kLengthSize = 4;   // precedes the elements of a vector and the characters of a string
 constexpr size_t kHeaderSize = 12;  // size prefix, offset of the root, identifier
 
 template <typename T>
@@ -33,7 +33,7 @@ class StructureCheck {
       : flatbuffer_(flatbuffer), file_offset_(file_offset) {}
 
   Result<> module(const schema::BytecodeModule& module) {
-    // These tables say where the constants are, so they are compared with them in a second pass.
+    // These tables define the constants, so they are compared with the constants in a second pass.
     HALYARD_TRY(table(module, "module"));
     HALYARD_TRY(tables(module.rodata_segments(), "rodata_segments"));
     find_constants(module.rodata_segments());
@@ -78,7 +78,7 @@ class StructureCheck {
     constants_ = ByteRanges(constant_bytes_);
   }
 
-  // What is read later does not lie in a constant.
+  // Checks that data that is read later does not overlap a constant.
   Result<> apart(const void* begin, uint64_t size, std::string_view name) {
     const int64_t constant = constants_.overlapping(begin, size);
     return constant < 0 ? Result<>() : overlap(begin, size, name, constant);
@@ -123,8 +123,8 @@ class StructureCheck {
                     field / 2 - 2, offset, table_size);
     }
     HALYARD_TRY(apart(vtable, vtable_size, name));
-    // The last field begins within the stated size, but may end behind it. That
-    // does not reach the constant that may come next, because its length lies between.
+    // The last field begins within the stated size, but may extend past it. It cannot reach a following
+    // constant, because the length of the constant is in between.
     return apart(bytes, table_size + kFieldSize - 1, name);
   }
 
@@ -138,7 +138,7 @@ class StructureCheck {
     for (const T* entry : *entries) HALYARD_TRY(table(*entry, name));
     return {};
   }
-  // Also checks what each table refers to.
+  // Also checks the data to which each table refers.
   template <typename T, typename Check>
   Result<> each(const TableVector<T>* entries, std::string_view name, Check check) {
     HALYARD_TRY(tables(entries, name));

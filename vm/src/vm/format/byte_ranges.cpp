@@ -1,4 +1,4 @@
-// Sorted once; each question is a binary search.
+// Ranges are sorted once; each query is a binary search.
 #include "vm/format/byte_ranges.h"
 
 #include <algorithm>
@@ -16,7 +16,8 @@ ByteRanges::ByteRanges(std::span<const std::span<const uint8_t>> ranges) : count
 }
 
 int64_t ByteRanges::search(uintptr_t begin, uintptr_t end) const {
-  // `reach` ascends: the first range that ends behind `begin` is where it first exceeds it.
+  // `reach` ascends, so the first range with a larger reach than `begin` is the first one that ends after
+  // `begin`.
   const auto found = std::ranges::upper_bound(sorted_, begin, {}, &Range::reach);
   return begin < end && found != sorted_.end() && found->begin < end ? int64_t{found->number} : -1;
 }
@@ -24,7 +25,7 @@ int64_t ByteRanges::search(uintptr_t begin, uintptr_t end) const {
 std::vector<bool> ByteRanges::shared() const {
   std::vector<bool> result(count_);
   for (size_t i = 0; i + 1 < sorted_.size(); ++i) {
-    // The next range starts before the end of one up to here: of this one or of an earlier, longer one.
+    // The next range overlaps this range or an earlier, longer one.
     if (sorted_[i + 1].begin < sorted_[i].reach) result[sorted_[i + 1].number] = true;
     if (sorted_[i + 1].begin < sorted_[i].end) result[sorted_[i].number] = true;
   }

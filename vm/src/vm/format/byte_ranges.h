@@ -1,5 +1,5 @@
-// Which ranges of bytes have bytes in common: constants, which programs may write to, and what the runtime
-// reads again after its checks.
+// Finds overlapping byte ranges: programs may write to constants, which must not overlap data that the
+// runtime reads again after its checks.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace halyard::vm {
 
-// Ranges of memory, numbered in the order in which they are given. Empty ones overlap nothing.
+// Ranges of memory, numbered in the order of construction. Empty ranges overlap nothing.
 class ByteRanges {
  public:
   explicit ByteRanges(std::span<const std::span<const uint8_t>> ranges);
@@ -19,20 +19,20 @@ class ByteRanges {
     if (sorted_.empty() || from >= end_ || from + size <= sorted_.front().begin) return -1;
     return search(from, from + size);
   }
-  // For each range, whether another one overlaps it.
+  // For each range, whether it overlaps another one.
   std::vector<bool> shared() const;
 
  private:
   struct Range {
     uintptr_t begin;
     uintptr_t end;
-    uintptr_t reach;  // the largest end so far
+    uintptr_t reach;  // the largest end of this and all earlier ranges
     uint32_t number;
   };
   int64_t search(uintptr_t begin, uintptr_t end) const;
 
-  std::vector<Range> sorted_;  // by begin, without empty ones
-  uintptr_t end_ = 0;          // of the last byte
+  std::vector<Range> sorted_;  // by begin, without empty ranges
+  uintptr_t end_ = 0;          // the largest end of all ranges
   size_t count_ = 0;
 };
 

@@ -5,8 +5,8 @@ namespace halyard::vm {
 
 namespace {
 
-// Reads little-endian numbers from the remaining bytes of the function. Returns false if there are not
-// enough.
+// Reads little-endian numbers from the remaining bytes of the function. Returns false if there are too few
+// bytes.
 class Cursor {
  public:
   Cursor(std::span<const uint8_t> code, uint32_t pc) : code_(code), pc_(pc) {}

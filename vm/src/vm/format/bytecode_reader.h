@@ -1,7 +1,7 @@
-// Reads bytecode one instruction at a time. Only this reader knows how operands are encoded; the verifier,
-// the decoder and the disassembler use it. It allocates nothing: results point into the function's bytes,
-// within bounds. It does not check the meaning of operands; that is the verifier's task. Specified by isa.md,
-// sections 1 and 2.
+// Reads bytecode one instruction at a time, for the verifier, the decoder and the disassembler. Only this
+// reader knows the encoding of operands. It does not allocate: results point into the function's bytes,
+// within bounds. It does not check the meaning of operands, which is the verifier's task. Specified by
+// isa.md, sections 1 and 2.
 #pragma once
 
 #include <array>
@@ -100,9 +100,8 @@ class CaseList {
 // One operand. Only the member for its OperandKind in the opcode table may be read. It is a union to keep
 // instructions small.
 union DecodedOperand {
-  uint64_t immediate;  // immediate: the bits, zero-extended
-  uint32_t
-      index;  // global_bytes, global_ref, rodata, type, func (with the import bit), block (the marker's pc)
+  uint64_t immediate;       // immediate: the bits, zero-extended
+  uint32_t index;           // global_bytes, global_ref, rodata, type, func (with the import bit), block (pc)
   uint16_t reg;             // reg: as encoded, with ref and MOVE bits
   RegList regs;             // reg_list, u16_list
   RemapList remap;          // remap
@@ -126,8 +125,8 @@ constexpr uint32_t feature_of(OpSet set) { return set == OpSet::F64 ? kFeatureF6
 
 // The offsets of an opcode's operands from the first byte after the opcode, if all of them have a fixed size.
 struct alignas(16) FixedLayout {
-  uint8_t since =
-      UINT8_MAX;  // bytecode version; UINT8_MAX: some operand has a variable size, or the byte is no opcode
+  // Bytecode version. UINT8_MAX: an operand has a variable size, or the byte is not an opcode.
+  uint8_t since = UINT8_MAX;
   uint8_t count = 0;
   uint8_t bytes = 0;
   std::array<uint8_t, kMaxOperands> offset = {};
@@ -186,7 +185,8 @@ inline constexpr size_t kFixedRoom = [] {
   return 2 + most + 8;
 }();
 
-// The fast path of read_instruction, for the most common instructions. False: use the slow path.
+// The fast path of read_instruction, for the most common instructions. Returns false if the slow path is
+// needed.
 inline bool read_fixed_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                                    uint32_t features, Instruction& instruction) {
   if (pc >= code.size() || code.size() - pc < kFixedRoom) return false;
@@ -220,7 +220,7 @@ Result<> read_any_instruction(std::span<const uint8_t> code, uint32_t pc, uint32
 
 // Reads the instruction at `pc`. OUT_OF_RANGE: it extends past the end of `code`. INVALID_ARGUMENT: an
 // unknown opcode, one that is newer than `bytecode_version` (15, 16 or 17), or one of an extension set that
-// is not in `features`, the requirements of the function.
+// is missing in `features`, the requirements of the function.
 inline Result<> read_instruction(std::span<const uint8_t> code, uint32_t pc, uint32_t bytecode_version,
                                  uint32_t features, Instruction& instruction) {
   if (read_fixed_instruction(code, pc, bytecode_version, features, instruction)) return {};

@@ -1,5 +1,5 @@
-// The properties of opcodes besides their encoding, as lookup tables made from opcodes.inc: which opcodes
-// call, branch, commute, and so on.
+// The properties of opcodes besides their encoding (calls, branches, commutes, and so on): lookup tables
+// generated from opcodes.inc.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace halyard::vm {
 
-// Explained in opcodes.inc, TRAITS.
+// opcodes.inc, TRAITS, explains them.
 enum OpTraits : uint16_t {
   JUMPS = 1 << 0,
   CALLS = 1 << 1,
@@ -59,7 +59,7 @@ constexpr OpSet selected_set(Op op) {
   return OpSet::CORE;
 }
 
-// An opcode with the same effect on the bits; the opcode itself if there is no other.
+// Maps an opcode to one with the same effect on the bits; to itself if there is none.
 inline constexpr auto kSameBits = [] {
   std::array<Op, kOpCount> ops = {};
   for (size_t i = 0; i < kOpCount; ++i) ops[i] = static_cast<Op>(i);
@@ -71,7 +71,7 @@ inline constexpr auto kSameBits = [] {
   return ops;
 }();
 
-// Op::kCount if there is none.
+// Maps a comparison to its negation; Op::kCount if there is none.
 inline constexpr auto kNegated = [] {
   std::array<Op, kOpCount> ops;
   ops.fill(Op::kCount);

@@ -22,8 +22,8 @@ const ObjectType BytecodeModule::kType = object_type<BytecodeModule>("vm.module"
 
 namespace {
 
-// Limits of what a small file can request by naming the same item many times. Compiled modules stay far
-// below.
+// Limits of the cost of a small file that refers to the same item many times. Compiled modules stay far below
+// them.
 constexpr uint64_t kMostAttributes = uint64_t{1} << 20;
 constexpr uint64_t kMostFunctionBytes = uint64_t{64} << 20;  // or eight times the bytecode, if that is more
 
@@ -74,7 +74,7 @@ uint16_t rounded(int16_t registers) {
   return static_cast<uint16_t>(std::bit_ceil(std::max<uint32_t>(1, registers)));
 }
 
-// The type that a list with this element holds; nullopt if the name is unknown.
+// The element type of a list, by name; nullopt if the name is unknown.
 std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& types) {
   const auto* value = std::ranges::find(kValueTypes, name, &ValueTypeName::name);
   if (value != std::end(kValueTypes)) return ElementType{value->type, nullptr};
@@ -125,7 +125,7 @@ struct ModuleReader {
     return {};
   }
 
-  // A name for messages: the first export, otherwise from the debug database.
+  // Sets names for messages: of the first export, else from the debug database.
   void name_functions() {
     std::vector<std::string_view>& names = module.function_names_;
     names.resize(module.functions_.size());
@@ -192,7 +192,7 @@ struct ModuleReader {
       places.push_back(data);
       owners.push_back(std::move(owner));
     }
-    // Of two constants with common bytes, one may be device code, which must not change.
+    // If two constants overlap, one of them may be device code, which must not change.
     const std::vector<bool> shared = ByteRanges(places).shared();
     for (size_t i = 0; i < places.size(); ++i)
       module.rodata_.push_back(

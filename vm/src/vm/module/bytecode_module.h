@@ -1,5 +1,5 @@
-// BytecodeModule: the facts of a .vmfb archive, checked and indexed. The bodies of functions are neither
-// verified nor decoded here; a module that runs is a LoadedModule (vm/compile/loaded_module.h). Specified by
+// BytecodeModule: the contents of a .vmfb archive, checked and indexed. It neither verifies nor decodes
+// function bodies; LoadedModule (vm/compile/loaded_module.h) is a module that can run. Specified by
 // module-format.md.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Function {
   uint32_t features = 0;  // Feature bits
   uint16_t block_count = 0;
   uint16_t value_registers = 0;  // 32-bit slots, rounded up by the verifier's rule 3.1.3
-  uint16_t ref_registers = 0;    // rounded up likewise
+  uint16_t ref_registers = 0;    // rounded up in the same way
   std::string_view convention;   // empty: () -> ()
 };
 
@@ -33,8 +33,9 @@ class BytecodeModule : public Module {
   static const ObjectType kType;
 
   // Checks everything in module-format.md, section 4, except function bodies. The bytes stay mapped as long
-  // as the module or a buffer over its rodata exists. INVALID_ARGUMENT; NOT_FOUND: a type;
-  // RESOURCE_EXHAUSTED: a file crafted to cost far more than its size. The message names the check.
+  // as the module or a buffer over its rodata exists. INVALID_ARGUMENT: a check failed; NOT_FOUND: an unknown
+  // type; RESOURCE_EXHAUSTED: the file is crafted to cost far more than its size. The message names the
+  // check.
   static Result<Ref<BytecodeModule>> load(Ref<Bytes> bytes, const TypeRegistry& types);
 
   uint32_t bytecode_version() const { return bytecode_version_; }  // 15, 16 or 17
@@ -47,25 +48,25 @@ class BytecodeModule : public Module {
   uint32_t global_refs() const { return global_refs_; }
   // The DebugDatabase of the schema, verified; null if the module has none (vm/module/source_location.h).
   const void* debug_database() const { return debug_database_; }
-  // A name for messages: the export's, otherwise the debug database's, otherwise empty.
+  // A name for messages: of the export, else from the debug database, else empty.
   std::string_view function_name(uint32_t function) const;
 
-  // An empty module; load() fills one.
+  // Creates an empty module, which read() fills.
   explicit BytecodeModule(const ObjectType* type = &kType);
   ~BytecodeModule() = default;
 
  protected:
-  // What load() does, for a module that has just been made.
+  // Implements load() for an empty module.
   Result<> read(Ref<Bytes> bytes, const TypeRegistry& types);
 
  private:
   friend struct ModuleReader;
 
-  TypeRegistry registry_;  // keeps the types alive that types_ points to
+  TypeRegistry registry_;  // keeps the types of types_ alive
   Ref<Bytes> bytes_;       // the file
-  Ref<Bytes> metadata_;    // holds names: the file, or a copy if the file is not aligned in memory
-  // All functions. A copy that nothing else refers to: a function is read again when it is compiled, and what
-  // was verified must not have changed.
+  Ref<Bytes> metadata_;    // contains the names: the file, or a copy if the file is not aligned in memory
+  // All function bodies: a private copy. A function is read again when it is compiled, and must not have
+  // changed since it was verified.
   Ref<Bytes> bytecode_;
   const void* debug_database_ = nullptr;  // in metadata_
   uint32_t bytecode_version_ = 0;

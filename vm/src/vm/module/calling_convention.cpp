@@ -17,7 +17,7 @@ constexpr auto kIsType = [] {
 }();
 constexpr bool is_type(char c) { return kIsType[static_cast<uint8_t>(c)]; }
 
-// Parses the items of a fragment. A fragment "v" is empty; any other 'v' is no item, but still counts in the
+// Parses the items of a fragment. A fragment "v" is empty. Any other 'v' is not an item, but counts in the
 // segment sizes.
 Result<std::vector<ConventionItem>> parse_fragment(std::string_view text, std::string_view fragment,
                                                    bool spans_allowed) {

@@ -15,15 +15,15 @@ namespace halyard::vm {
 struct ConventionItem {
   char type;
   std::string span;
-  // The index of the argument's segment size in a variadic call. This is its position among the arguments,
-  // where a stray 'v' also counts although it is no argument.
+  // The index of the argument's segment size in a variadic call. It is the position among the arguments,
+  // where a stray 'v' also counts although it is not an argument.
   uint32_t segment = 0;
 };
 
 // Whether a value of this type takes two registers.
 constexpr bool is_wide(char type) { return type == 'I' || type == 'F'; }
 
-// "i32", "i64", "f32", "f64"; "ref" for all others.
+// "i32", "i64", "f32", "f64"; "ref" for other types.
 constexpr std::string_view type_name(char type) {
   switch (type) {
     case 'i':
@@ -44,7 +44,7 @@ struct Convention {
   std::vector<ConventionItem> results;  // without spans
   bool has_span = false;                // among the arguments
 
-  std::string result_types() const {  // one character for each
+  std::string result_types() const {  // one character for each result
     std::string types;
     for (const ConventionItem& item : results) types += item.type;
     return types;

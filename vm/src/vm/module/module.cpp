@@ -1,4 +1,4 @@
-// Finding exports of a module.
+// Finds exports of a module.
 #include "vm/module/module.h"
 
 #include <fmt/ranges.h>

@@ -1,5 +1,5 @@
 // Module: the common part of bytecode and native modules: name, version, exports, imports, dependencies.
-// Immutable, shared by contexts and threads.
+// Immutable; shared by contexts and threads.
 #pragma once
 
 #include <cstdint>
@@ -52,13 +52,13 @@ class Module : public Object {
   const std::vector<Dependency>& dependencies() const { return dependencies_; }
   const std::vector<Attribute>& attributes() const { return attributes_; }
 
-  // The first export with this name. A native module may export a name with several conventions.
+  // Returns the first export with this name. A native module may have several, with different conventions.
   const Export* find_export(std::string_view name) const;
-  // The export with this name. NOT_FOUND lists near names, or all of them.
+  // NOT_FOUND for a missing export; the message lists similar names, or all names.
   std::unexpected<Status> no_export(std::string_view name) const;
-  // The export that an import of `name` with `convention` links to: the one with the same convention or, if
-  // the import states none, the last one of that name (in a compiled module, the first). NOT_FOUND lists near
-  // names; INCOMPATIBLE: no convention matches, and the message lists those that exist.
+  // Resolves an import of `name` with `convention`: the export with the same convention or, if the import
+  // states none, the last export of that name (in a compiled module, the first). NOT_FOUND lists similar
+  // names; INCOMPATIBLE: no convention matches, and the message lists the existing ones.
   Result<const Export*> resolve(std::string_view name, std::string_view convention) const;
 
  protected:

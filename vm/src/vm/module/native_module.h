@@ -1,5 +1,5 @@
-// NativeModule: functions written in C++ that bytecode imports. A function accesses the caller's registers in
-// place; bind<> (vm/native/bind.h) generates such a function from a plain C++ function. Specified by
+// NativeModule: C++ functions that bytecode imports. A function accesses the caller's registers in place;
+// bind<> (vm/native/bind.h) generates such a function from a plain C++ function. Specified by
 // calling-convention.md, section 6.
 #pragma once
 
@@ -17,18 +17,17 @@ namespace halyard::vm {
 class Invocation;
 
 // One call of a native function, with access to the caller's frame. Arguments are borrowed: the callee
-// retains what it keeps. Registers are numbered as in bytecode: bit 15 marks a ref, MOVE bits are cleared,
-// and a 64-bit value is named by its low slot.
+// retains a ref to keep it. Registers are numbered as in bytecode: bit 15 marks a ref, MOVE bits are cleared,
+// and a 64-bit value has the number of its low slot.
 struct NativeCall {
   Invocation* invocation = nullptr;
   void* state = nullptr;                // the module's state in this context
   uint32_t* values = nullptr;           // the caller's 32-bit slots
   Object** refs = nullptr;              // the caller's refs
   const uint16_t* arguments = nullptr;  // in the order of the convention, spans flattened
-  const uint16_t* segments =
-      nullptr;                        // one count for each top-level item; null if the convention has no span
-  const uint16_t* results = nullptr;  // written only on success; the refs there are released first
-  bool resumed = false;               // called again after it deferred, with the same arguments
+  const uint16_t* segments = nullptr;   // one count for each top-level item; null: the convention has no span
+  const uint16_t* results = nullptr;    // written only on success; releases the old refs first
+  bool resumed = false;                 // a further attempt after it deferred, with the same arguments
   bool deferred = false;  // set by the callee: not done; call it again when the invocation resumes
   bool may_defer = true;  // false: the caller cannot wait for the results
   const void* function_data = nullptr;  // NativeExport::data of the called function

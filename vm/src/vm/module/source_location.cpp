@@ -1,4 +1,4 @@
-// Locations refer to each other by index, possibly in cycles: depth and length are limited.
+// Locations refer to each other by index, possibly in cycles, so depth and length are limited.
 #include "vm/module/source_location.h"
 
 #include <bytecode_module_generated.h>

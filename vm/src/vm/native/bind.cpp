@@ -1,4 +1,4 @@
-// Messages about wrong refs.
+// Builds messages about wrong refs.
 #include "vm/native/bind.h"
 
 namespace halyard::vm {

@@ -49,8 +49,8 @@ class Lenient {
   T* object_ = nullptr;
 };
 
-// What a function that may defer needs of its call. When the invocation resumes, a deferred function is
-// called again with the same arguments; its results of the deferred call are ignored.
+// The deferral services of a call. When the invocation resumes, a deferred function is called again with the
+// same arguments. Results of a deferred attempt are ignored.
 class CallContext {
  public:
   explicit CallContext(NativeCall& call) : call_(call) {}
@@ -61,9 +61,9 @@ class CallContext {
   // Defers: the function is called again at once. Not allowed if the caller cannot wait (may_defer).
   void defer() { call_.deferred = true; }
   bool may_defer() const { return call_.may_defer && call_.invocation; }
-  // Whether the calling thread has nothing else to do while it waits.
+  // Whether the calling thread blocks while the call waits, and so has nothing else to do.
   bool caller_blocks() const { return call_.invocation->blocks(); }
-  // Defers: the function is called again when the returned wakeup has been used, or at the deadline.
+  // Defers: the function is called again after the returned wakeup is used, or at the deadline.
   Wakeup wait(const Deadline& deadline = {}) {
     call_.deferred = true;
     return call_.invocation->begin_wait(deadline);
@@ -81,8 +81,8 @@ Status wrong_ref(const ObjectType* expected,
 
 struct BindCursor {
   const NativeCall& call;
-  const uint16_t* argument;  // the next one
-  size_t item = 0;           // the next one of the convention
+  const uint16_t* argument;  // the next argument
+  size_t item = 0;           // the next item of the convention
 };
 
 inline Object* load_ref(const NativeCall& call, uint16_t reg) { return call.refs[reg & kRefOrdinalMask]; }
@@ -371,7 +371,7 @@ struct Binder<kFunction> {
 template <auto kFunction>
 inline constexpr NativeFunction bind = &internal::Binder<kFunction>::call;
 
-// The calling convention of the function, as the module's table needs it.
+// The calling convention of the function, for the module's table.
 template <auto kFunction>
 inline constexpr const char* convention_of = internal::Binder<kFunction>::kConvention.data();
 

@@ -1,4 +1,4 @@
-// Preparing a call from its convention, and copying registers to C and back.
+// Prepares calls from their conventions, and copies registers to C and back.
 #include "vm/native/ffi_call.h"
 
 #include "vm/native/module_services.h"

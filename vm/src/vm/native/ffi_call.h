@@ -1,6 +1,6 @@
-// Plain C functions as native functions: libffi calls them with arguments taken directly from the caller's
-// registers. halyard/module.h defines how a convention maps to C parameters. Everything is prepared once; a
-// call allocates nothing.
+// Calls plain C functions as native functions. libffi passes arguments directly from the caller's registers.
+// halyard/module.h defines how a convention maps to C parameters. Calls are prepared once, and a call does
+// not allocate.
 #pragma once
 
 #include <ffi.h>
@@ -22,8 +22,8 @@ constexpr size_t kMostNativeResults = 256;
 
 class PlainFunction {
  public:
-  // The convention must be within the limits of arguments and results. INVALID_ARGUMENT: a span, which has no
-  // C parameter. UNIMPLEMENTED: unknown flags, or a signature that libffi cannot call.
+  // The convention must be within the limits of arguments and results. INVALID_ARGUMENT: it has a span, which
+  // has no C parameter. UNIMPLEMENTED: unknown flags, or a signature that libffi cannot call.
   static Result<std::unique_ptr<const PlainFunction>> prepare(const Convention& convention,
                                                               halyard_any_function_t function,
                                                               uint32_t flags);
@@ -39,7 +39,7 @@ class PlainFunction {
   halyard_any_function_t function_;
   uint32_t flags_;
   bool results_by_pointer_ = false;
-  std::string arguments_;  // one character each
+  std::string arguments_;  // one character for each argument
   std::string results_;
   std::vector<ffi_type*> parameters_;
   ffi_cif cif_ = {};

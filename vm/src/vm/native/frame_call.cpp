@@ -37,7 +37,7 @@ void load_values(const NativeCall& call, std::string_view types, const uint16_t*
   }
 }
 
-// A result whose kind is not that of its type: converted where nothing is lost.
+// Converts a result whose kind differs from its type, if the conversion is exact.
 [[gnu::cold]] Result<> convert_result(halyard_value_t& result, size_t index, char type) {
   const ValueType wanted = value_type(type);
   if (result.reserved != 0)
@@ -59,7 +59,7 @@ void load_values(const NativeCall& call, std::string_view types, const uint16_t*
   return {};
 }
 
-// The results are of the kinds of these types afterwards. On failure it releases the objects among them.
+// Converts the results to the kinds of these types. On failure releases the objects among the results.
 Result<> check_results(halyard_value_t* results, std::string_view types) {
   for (size_t i = 0; i < types.size(); ++i) {
     if (results[i].kind == value_kind(types[i]) && results[i].reserved == 0) [[likely]]

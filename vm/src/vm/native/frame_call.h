@@ -1,5 +1,6 @@
-// Frame functions as native functions: C functions that receive their call as a struct, with values copied
-// from the caller's registers and back. They may take a variable number of arguments and may defer.
+// Calls frame functions as native functions. Frame functions are C functions that receive their call as a
+// struct, to which values are copied from the caller's registers and back. They may take a variable number of
+// arguments and may defer.
 #pragma once
 
 #include <memory>
@@ -13,7 +14,7 @@
 
 namespace halyard::vm {
 
-// The call as the function sees it, and what its services need. Exists only on the stack of
+// The call that the function sees, and the data of its services. Exists only on the stack of
 // FrameFunction::call.
 struct FrameCall : halyard_module_call_t {
   NativeCall* native;

@@ -1,4 +1,4 @@
-// Validating a definition: each field is checked before code relies on it.
+// Validates a definition: each field is checked before code relies on it.
 #include "vm/native/module_definition.h"
 
 #include <algorithm>
@@ -32,12 +32,12 @@ bool is_name(std::string_view text, std::string_view punctuation) {
   });
 }
 
-// A zero-terminated text, read up to one character more than a name may have.
+// Returns a zero-terminated text, truncated to one character more than the longest valid name.
 std::string_view bounded(const char* text) {
   return text ? std::string_view(text, ::strnlen(text, kMostName + 1)) : std::string_view();
 }
 
-// Everything that the VM module points to, destroyed with it.
+// All data to which the VM module points; destroyed with the module.
 struct Parts {
   std::string name;
   std::string argument;
@@ -65,7 +65,7 @@ const void* keep(std::vector<std::unique_ptr<const Function>>& functions,
   return functions.emplace_back(std::move(function)).get();
 }
 
-// The fields that the definition's header had, if they are sufficient.
+// Returns the fields that the definition's writer knew, if they are sufficient.
 Result<halyard_module_definition_t> known_definition(const halyard_module_definition_t* definition) {
   if (!definition)
     return fail(Code::INVALID_ARGUMENT, "expected the `definition` of a native module, found a null pointer");
@@ -113,7 +113,7 @@ Result<> check_elements(const std::string& module, const Elements& elements) {
   return {};
 }
 
-// Element `index` of a table with elements of `size` bytes, as far as this version knows its fields.
+// Returns element `index` of a table with elements of `size` bytes, with the fields that this version knows.
 template <typename T>
 T element(const T* first, size_t size, size_t index) {
   T known = {};
@@ -139,7 +139,7 @@ Result<Convention> parse_convention(std::string_view text) {
 
 Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t index, Parts& parts) {
   const std::string_view name = bounded(source.name);
-  // One character more than the longest supported convention.
+  // Truncated to one character more than the longest supported convention.
   const std::string_view text =
       source.convention ? std::string_view(source.convention,
                                            ::strnlen(source.convention,
@@ -210,7 +210,7 @@ Result<> make_types(const halyard_module_definition_t& definition, Parts& parts,
   }
   parts.types = HALYARD_TRY(
       with_note(registry.add(std::move(types)), fmt::format("in native module '{}'", parts.name)));
-  // Assigned in place: functions already have the address.
+  // Assigned in place, because functions already have the array's address.
   for (size_t i = 0; i < parts.types.size(); ++i) parts.type_handles[i] = to_handle(parts.types[i].get());
   return {};
 }
@@ -256,7 +256,7 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   made.name = parts->name;
   made.version = definition.version;
   made.exports = HALYARD_TRY(make_exports(definition, *parts));
-  HALYARD_TRY(make_types(definition, *parts, types));  // last, because the types that it adds stay
+  HALYARD_TRY(make_types(definition, *parts, types));  // last, because it cannot be undone
   made.create_state = [parts] { return make_state(*parts); };
   Ref<NativeModule> module = NativeModule::create(std::move(made));
   parts->release = definition.release;

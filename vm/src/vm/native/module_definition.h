@@ -1,5 +1,5 @@
-// A native module made from the C struct that describes it (halyard/module.h), which comes from a shared
-// library or an embedder. The struct is validated completely before the module is used.
+// Creates a native module from the C struct that describes it (halyard/module.h), of a shared library or an
+// embedder. The struct is validated completely before the module is used.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace halyard::vm {
 
-// Identifies libraries of native modules, and the contract versions supported here.
+// The plugin kind of native modules, and the supported ABI versions.
 extern const PluginKind kModulePlugin;
 constexpr AbiRange kModuleAbi = {HALYARD_MODULE_ABI_V1, HALYARD_MODULE_ABI_V1};
 
@@ -26,8 +26,9 @@ struct NativeModuleOptions {
 };
 
 // Copies the definition. The functions, `user` and callbacks that it points to must stay valid as long as the
-// module. Its types are added to `types`. INCOMPATIBLE: version or sizes. INVALID_ARGUMENT, UNIMPLEMENTED:
-// bad names, conventions, flags, or duplicates; the message names the function. ALREADY_EXISTS: a type.
+// module. Its types are added to `types`. INCOMPATIBLE: wrong version or sizes. INVALID_ARGUMENT,
+// UNIMPLEMENTED: bad names, conventions or flags, or duplicates; the message names the function.
+// ALREADY_EXISTS: a type of that name.
 Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t* definition,
                                                NativeModuleOptions options, TypeRegistry& types);
 

@@ -1,5 +1,5 @@
-// The services, implemented over VM objects. The caller's code cannot be checked in advance, so object types
-// are checked here.
+// The services, implemented over VM objects. Object types are checked here, because the caller's code cannot
+// be verified.
 #include "vm/native/module_services.h"
 
 #include <string>
@@ -16,7 +16,7 @@ namespace halyard::vm {
 
 namespace {
 
-// The status of a handle; does not take the caller's reference.
+// Returns the status of a handle; does not take ownership of the caller's reference.
 template <typename Body>
 auto borrowed(halyard_status_t handle, Body&& body) noexcept {
   Status status = Status::adopt(handle);
@@ -60,7 +60,7 @@ Result<T*> as(halyard_object_t handle) {
   return fail(Code::INVALID_ARGUMENT, "expected a {}, found {}", T::kType.name, type_name(object));
 }
 
-// INVALID_ARGUMENT: no address where one is needed. `name` is the parameter's.
+// INVALID_ARGUMENT: a required pointer is null. `name` is that of the parameter.
 Result<> check_address(const void* address, const char* name) {
   if (address) [[likely]]
     return {};

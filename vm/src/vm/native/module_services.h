@@ -1,5 +1,4 @@
-// The services of the host for native modules: statuses, buffers, lists, objects. One table serves all
-// modules.
+// The host's services for native modules: statuses, buffers, lists, objects. One table serves all modules.
 #pragma once
 
 #include "halyard/module.h"

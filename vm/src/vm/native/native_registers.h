@@ -1,4 +1,4 @@
-// Writes the results of a native function to its caller's registers, as its convention says.
+// Writes the results of a native function to its caller's registers, according to its convention.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ inline void* register_address(const NativeCall& call, uint16_t reg, char type) {
                      : static_cast<void*>(call.values + reg);
 }
 
-// Stores a value of this type that C left at `from`; an object is an owned reference.
+// Stores a value of this type that a C function wrote at `from`; an object is an owned reference.
 inline void store_result(const NativeCall& call, uint16_t reg, char type, const void* from) {
   switch (type) {
     case 'r': {

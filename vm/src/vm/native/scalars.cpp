@@ -46,7 +46,7 @@ std::optional<double> exact_double(const halyard_value_t& value) {
   if (is_float(value.kind)) return float_of(value);
   const int64_t number = integer_of(value);
   const double as_double = static_cast<double>(number);
-  // The largest integers round to 2^63, which is none.
+  // The largest integers round to 2^63, which is not an int64_t.
   if (as_double >= kPastInt64 || static_cast<int64_t>(as_double) != number) return std::nullopt;
   return as_double;
 }

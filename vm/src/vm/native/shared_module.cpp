@@ -1,4 +1,4 @@
-// The steps from a file to a module, each with its own failure.
+// The steps from a file to a module. Each step has its own failure.
 #include "vm/native/shared_module.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Native modules from shared libraries: from the ELF note of a file to a module. Everything that can be
-// rejected is rejected before any code of the library runs. Libraries are never unloaded.
+// Loads native modules from shared libraries. Every possible check is made before code of the library runs.
+// Libraries are never unloaded.
 #pragma once
 
 #include <string>

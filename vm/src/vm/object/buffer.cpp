@@ -1,4 +1,4 @@
-// Allocating the bytes of buffers.
+// Allocates the bytes of buffers.
 #include "vm/object/buffer.h"
 
 #include <algorithm>

@@ -18,31 +18,31 @@ class Buffer final : public ObjectOf<Buffer> {
  public:
   static const ObjectType kType;  // "vm.buffer"
 
-  // Zero-filled and mutable. `alignment` is 0 or a power of two (otherwise INVALID_ARGUMENT); the actual
-  // alignment is at least 16. RESOURCE_EXHAUSTED if `limit` bytes, the budget or memory is exceeded. The
-  // budget (may be null) is also charged for the header and for bytes lost to alignment.
+  // Allocates a zero-filled, mutable buffer. `alignment` is 0 or a power of two (else INVALID_ARGUMENT); the
+  // actual alignment is at least 16. RESOURCE_EXHAUSTED if `limit` bytes, the budget or memory is exceeded.
+  // The budget (may be null) is also charged for the header and for padding.
   static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
                                       Budget* budget = nullptr);
-  // Over existing bytes, which must outlive the buffer; `released` (may be empty) is called at its end.
+  // Wraps existing bytes, which must outlive the buffer. The destructor calls `released` (may be empty).
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
   // The same with memory from `nodes`, which `released` may free: for buffers that exist for one call. The
   // budget (may be null) is charged for the header. RESOURCE_EXHAUSTED: `released` is not called.
   static Result<Ref<Buffer>> wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
                                   std::function<void()> released);
-  // A constant: nobody changes the bytes, except devices' work if `is_private`, which says that nothing else
-  // uses the memory, and that it could be made writable.
+  // Wraps a constant. Nothing changes the bytes, except work on devices if `is_private`, which promises that
+  // nothing else uses the memory and that it can be made writable.
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released,
                                 bool is_private = false);
 
   uint8_t* data() const { return data_; }
   uint64_t length() const { return length_; }  // bytes
   bool is_mutable() const { return mutable_; }
-  uint64_t mutable_length() const { return mutable_length_; }  // bytes that may be written: all or none
+  uint64_t mutable_length() const { return mutable_length_; }  // writable bytes: all or none
   std::span<uint8_t> span() const { return {data_, length_}; }
-  // For constants that are passed out of the program: work of a device may write to some of them, while
-  // others (device code) must not change. The first use decides for the whole buffer. False: the other use
-  // came first, and the caller must copy the bytes. A buffer of wrap() that programs cannot write to may
-  // still change: it may be a view of a device's memory.
+  // For constants that are passed out of the program. Work on a device may write to some constants; others
+  // (device code) must not change. The first use decides for the whole buffer. Returns false if the other use
+  // came first; the caller must then copy the bytes. A buffer of wrap() that programs cannot write to may
+  // still change, because it may be a view of device memory.
   bool may_be_written_by_devices() {
     return mutable_ || (private_ && decide(ConstantUse::written_by_devices));
   }
@@ -87,7 +87,7 @@ class Buffer final : public ObjectOf<Buffer> {
   bool private_ = false;
   std::atomic<ConstantUse> constant_use_ = ConstantUse::undecided;
   std::function<void()> released_;
-  NodePool* nodes_ = nullptr;  // owner of its memory; null: the system
+  NodePool* nodes_ = nullptr;  // owner of this object's memory; null: the heap
   Charge charge_;
 };
 

@@ -57,7 +57,7 @@ List::Layout List::layout() {
   constexpr auto kElement = static_cast<uint32_t>(offsetof(List, element_) + offsetof(ElementType, value));
   constexpr auto kSize = static_cast<uint32_t>(offsetof(List, size_));
 #pragma GCC diagnostic pop
-  // Where a vector keeps the address of its elements.
+  // The offset at which a vector stores the address of its elements.
   const std::vector<uint8_t> sample(1);
   return {kElement, kSize, kVector + offset_of_pointer(&sample, sample.data())};
 }
@@ -226,7 +226,7 @@ const List* List::list_at(uint32_t index) const {
 Result<> List::check_nesting(uint64_t depth, uint64_t elements) const {
   struct Level {
     const List* list;
-    uint32_t next;  // element to look at
+    uint32_t next;  // the element to visit next
   };
   std::vector<Level> levels;
   uint64_t count = 0;
@@ -242,7 +242,7 @@ Result<> List::check_nesting(uint64_t depth, uint64_t elements) const {
                   "a list and the lists within it have more than {} elements, counted as often as they are "
                   "reached; expected at most {}",
                   elements, elements);
-    // Packed numbers are elements without lists.
+    // Packed numbers contain no lists.
     levels.push_back({list, list->element_.value == ValueType::none ? 0 : list->size_});
     return {};
   };

@@ -54,12 +54,12 @@ class List final : public ObjectOf<List> {
   Result<Object*> get_ref(uint32_t index) const;  // borrowed; null if empty
   Result<Ref<Object>> take_ref(uint32_t index);   // moves the element out
   Result<> set_ref(uint32_t index, Ref<Object> object);
-  // A copy of the element without conversion, for hosts and printers.
+  // Copies an element without conversion, for hosts and printers.
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
-  // RESOURCE_EXHAUSTED: the lists within this one, which count as often as they are reached, nest deeper than
-  // `depth` levels (this list is the first) or have more elements in all. A list that contains itself nests
-  // without end. Takes time for at most `elements` elements, and memory for `depth` levels.
+  // RESOURCE_EXHAUSTED: nested lists exceed `depth` levels (this list is the first) or `elements` elements in
+  // all. A list with several paths counts once a path; a list that contains itself has no end. Takes time for
+  // at most `elements` elements and memory for `depth` levels.
   Result<> check_nesting(uint64_t depth, uint64_t elements) const;
 
   // Byte offsets of members, for compiled code.
@@ -75,7 +75,7 @@ class List final : public ObjectOf<List> {
 
  private:
   static void destroy(Object* object);
-  const List* list_at(uint32_t index) const;  // null: no list
+  const List* list_at(uint32_t index) const;  // null if the element is not a list
   template <typename Visit>
   void each_ref(Visit visit);  // removes each ref and passes it on
 
@@ -87,10 +87,10 @@ class List final : public ObjectOf<List> {
   ElementType element_;
   uint32_t size_ = 0;
   Charge charge_;
-  std::vector<uint8_t> packed_;    // of value lists
-  std::vector<Ref<Object>> refs_;  // of ref lists
-  std::vector<Variant> variants_;  // of variant lists
-  List* next_doomed_ = nullptr;    // used while it is being destroyed
+  std::vector<uint8_t> packed_;    // elements of a value list
+  std::vector<Ref<Object>> refs_;  // elements of a ref list
+  std::vector<Variant> variants_;  // elements of a variant list
+  List* next_doomed_ = nullptr;    // link for the iterative destructor
 };
 
 }  // namespace halyard::vm

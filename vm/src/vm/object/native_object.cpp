@@ -1,4 +1,4 @@
-// Creating and destroying objects of native modules.
+// Creates and destroys objects of native modules.
 #include "vm/object/native_object.h"
 
 namespace halyard::vm {

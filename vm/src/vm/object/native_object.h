@@ -1,4 +1,4 @@
-// Object types that native modules define, and their objects: a pointer of the module and its destroy
+// Object types that native modules define. Their objects hold a pointer of the module and its destroy
 // function.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Offsets that compiled code needs and that C++ does not tell.
+// Member offsets that compiled code needs and that offsetof cannot compute.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace halyard::vm {
 
-// Where the object keeps this pointer, which it must.
+// The offset in the object at which it stores this pointer; it must store it.
 inline uint32_t offset_of_pointer(const void* object, const void* pointer) {
   uint32_t offset = 0;
   while (std::memcmp(static_cast<const char*>(object) + offset, &pointer, sizeof pointer) != 0)

@@ -1,4 +1,4 @@
-// A table with a lock: modules may be loaded while others add their types.
+// A table with a lock, because modules may be loaded while others add their types.
 #include "vm/object/type_registry.h"
 
 #include <algorithm>
@@ -13,11 +13,11 @@ namespace halyard::vm {
 struct TypeRegistry::Table {
   mutable std::mutex mutex;
   std::vector<const ObjectType*> types;
-  std::vector<Ref<NativeType>> native_types;  // the reference-counted ones of `types`
+  std::vector<Ref<NativeType>> native_types;  // references to those of `types` that are counted
 
   std::unordered_map<std::string_view, const ObjectType*> by_name;
 
-  // The first type of a name stays.
+  // The first type of a name wins.
   bool add(const ObjectType* type) {
     if (!by_name.emplace(type->name, type).second) return false;
     types.push_back(type);

@@ -15,10 +15,10 @@ namespace halyard::vm {
 class TypeRegistry {
  public:
   TypeRegistry();
-  void add(const ObjectType* type);  // `type` must outlive the registry; the first type of a name stays
-  // Adds all types or none. A type that is registered already, with the same name and destroy function,
-  // replaces the one passed: a module that is loaded twice has one set of types. ALREADY_EXISTS: the name
-  // belongs to another type.
+  void add(const ObjectType* type);  // `type` must outlive the registry; the first type of a name wins
+  // Adds all types or none. If a type with the same name and destroy function is registered, it replaces the
+  // given one, so that a module that is loaded twice has one set of types. ALREADY_EXISTS: another type has
+  // the name.
   Result<std::vector<Ref<NativeType>>> add(std::vector<Ref<NativeType>> types);
   // For example "hal.buffer"; null if unknown. The type lives at least as long as the registry.
   const ObjectType* find(std::string_view name) const;

@@ -33,7 +33,7 @@ inline uint32_t value_kind(char type) {
   }
 }
 
-// The same as a type of registers; none: a ref.
+// The same as a register type; `none` for a ref.
 inline ValueType value_type(char type) {
   switch (type) {
     case 'i':

@@ -14,7 +14,7 @@ enum class ValueType : uint8_t { none = 0, i8 = 1, i16 = 2, i32 = 3, i64 = 4, f3
 
 class Variant {
  public:
-  Variant() = default;  // empty, which also represents a null ref
+  Variant() = default;  // empty, also for a null ref
   static Variant i32(int32_t value) { return Variant(ValueType::i32, static_cast<uint32_t>(value)); }
   static Variant i64(int64_t value) { return Variant(ValueType::i64, static_cast<uint64_t>(value)); }
   static Variant f32(float value) { return Variant(ValueType::f32, std::bit_cast<uint32_t>(value)); }
@@ -36,8 +36,8 @@ class Variant {
 
   bool empty() const { return type_ == ValueType::none && bits_ == 0; }
   bool is_value() const { return type_ != ValueType::none; }
-  ValueType type() const { return type_; }  // none for refs and if empty
-  uint64_t bits() const { return bits_; }   // of a value, zero-extended from its width
+  ValueType type() const { return type_; }  // none for refs and empty variants
+  uint64_t bits() const { return bits_; }   // the value, zero-extended from its width
   int32_t as_i32() const { return static_cast<int32_t>(bits_); }
   int64_t as_i64() const { return static_cast<int64_t>(bits_); }
   float as_f32() const { return std::bit_cast<float>(static_cast<uint32_t>(bits_)); }

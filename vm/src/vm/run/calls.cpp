@@ -13,7 +13,7 @@ namespace halyard::vm {
 
 namespace {
 
-// The initial size: enough for most invocations, of which there may be very many.
+// The initial size. It is enough for most invocations, which can be very numerous.
 constexpr size_t kFirstStackBytes = 1 << 10;
 constexpr std::align_val_t kStackAlignment{alignof(Frame)};
 
@@ -40,7 +40,7 @@ bool Stack::reserve(size_t bytes) {
   }
   const size_t grown =
       std::min<uint64_t>(std::max({need, 2 * capacity, kFirstStackBytes}), limits.stack_bytes);
-  // The old and the new block exist while frames move.
+  // Both the old and the new block exist while frames move.
   const uint64_t held = charge.bytes();
   if (Result<> charged = charge.grow_by(block_bytes(grown), "a stack"); !charged) {
     error = std::move(charged).error();
@@ -142,8 +142,8 @@ Binding make_binding(const FunctionCode& caller, const CallSite& site, const Fun
   return binding;
 }
 
-// Passes the arguments of a call into another module. Such a call is bound each time: contexts share the
-// caller's code, and the import may differ between them.
+// Passes the arguments of a call into another module. Such a call is not bound once, because contexts share
+// the caller's code and may link the import differently.
 void pass_to_import(Frame& caller, Frame& frame, const CallSite& site) {
   const uint16_t* sources = caller.code->lists.data() + site.arguments;
   const std::span<const uint16_t> destinations = frame.code->arguments;
@@ -171,7 +171,7 @@ const Binding* bind_call(Stack& stack, const CallSite& site) {
     return nullptr;
   }
   auto binding = std::make_unique<const Binding>(make_binding(caller, site, **callee));
-  // Another thread may have stored its binding first. It is equal, and stays.
+  // Another thread may have stored its binding first. That binding is equal, and is kept.
   const Binding* there = nullptr;
   if (std::atomic_ref(site.binding)
           .compare_exchange_strong(there, binding.get(), std::memory_order_acq_rel)) {
@@ -202,7 +202,7 @@ Frame* enter_import(Stack& stack, const Target& target, const CallSite& site) {
 
 namespace {
 
-// One result as passed to the outside. `entry` names the register; with MOVE, a ref is taken out.
+// Converts one result for the outside. `entry` is its register; with MOVE, the ref is moved out.
 Variant to_variant(Frame& frame, char type, uint16_t entry) {
   const uint32_t* value = frame.values() + (entry & kRegisterMask);
   switch (type) {
@@ -302,7 +302,8 @@ CallOutcome call_native_entry(Stack& stack) {
 
 namespace {
 
-// `callee` is the frame above. The offset is that of the return, the source location that of the call.
+// `callee` is the frame above. The printed offset is that of the return, the source location that of the
+// call.
 std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
   const BytecodeModule& module = *frame.code->module;
   const uint32_t function = frame.code->function;

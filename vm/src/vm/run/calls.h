@@ -30,12 +30,13 @@ inline Object* take_or_retain(Object** refs, uint16_t field) {
 
 enum class CallOutcome : uint8_t { done, failed, suspended };
 
-// Binds a call within the module to its callee, which is verified and decoded on its first call. Null, with
-// stack.error set, if it is rejected.
+// Binds a call within the module to its callee, which is verified and decoded on its first call. Returns null
+// and sets stack.error if the callee is rejected.
 const Binding* bind_call(Stack& stack, const CallSite& site);
 
-// Pushes a frame for an import that bytecode provides, and fills its argument registers from the top frame,
-// whose ip is at the call. Null, with stack.error set, if the stack is full or the import is missing.
+// Pushes a frame for an import that a bytecode module provides, and fills its argument registers from the top
+// frame, whose ip is at the call. Returns null and sets stack.error if the stack is full or the import is
+// missing.
 Frame* enter_import(Stack& stack, const Target& target, const CallSite& site);
 
 inline const ArgumentMove* pass_narrow(const Binding& binding, const uint32_t* from, uint32_t* to) {
@@ -60,7 +61,7 @@ void leave_to_outside(Stack& stack, Frame& frame, const uint16_t* list);
 bool too_many_results(Stack& stack, size_t count, const CallSite& site);
 
 // Passes `count` results, listed at `list`, to the caller or out of the invocation, and pops the frame.
-// False, with stack.error set, if the caller has no registers for them.
+// Returns false and sets stack.error if the caller has no registers for them.
 inline bool leave(Stack& stack, uint32_t list, size_t count) {
   Frame& frame = *stack.top;
   const uint16_t* sources = frame.code->lists.data() + list;
@@ -79,7 +80,7 @@ inline bool leave(Stack& stack, uint32_t list, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     const uint16_t source = sources[i];
     const uint16_t destination = destinations[i];
-    if (((source ^ destination) & kRefBit) != 0) continue;  // only in calls without a convention to verify
+    if (((source ^ destination) & kRefBit) != 0) continue;  // only in calls without a convention
     if (source & kRefBit) {
       put_ref(caller->refs()[destination & kRegisterMask], take_or_retain(frame.refs(), source));
     } else if (source & kWideBit) {
@@ -92,7 +93,7 @@ inline bool leave(Stack& stack, uint32_t list, size_t count) {
   return true;
 }
 
-// Calls an import that C++ provides.
+// Calls an import that a native module provides.
 CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const CallSite& site);
 
 // Calls a native function from outside, or again after it has deferred.

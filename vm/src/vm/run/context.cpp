@@ -58,8 +58,8 @@ Result<> check_dependencies(Instances instances, const Module& module) {
   return {};
 }
 
-// The size of a fragment of a signature when arguments are passed in a struct; a span counts only its own
-// count field.
+// The size of a fragment of a signature when arguments are passed in a struct. A span counts only its count
+// field.
 uint64_t signature_bytes(std::span<const ConventionItem> items) {
   uint64_t bytes = 0;
   for (const ConventionItem& item : items) {

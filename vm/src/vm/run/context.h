@@ -1,6 +1,6 @@
 // Context: modules linked together, with their state (globals, resolved imports). Specified by
-// module-format.md, sections 5, 7, 8 and 10. Several invocations may use a context one after another; at the
-// same time only if the program allows it, since globals are not locked.
+// module-format.md, sections 5, 7, 8 and 10. Invocations use a context one after another; concurrently only
+// if the program allows it, because globals are not locked.
 #pragma once
 
 #include <atomic>
@@ -27,9 +27,9 @@ struct Limits {
   uint64_t stack_bytes = 8u << 20;             // per invocation
   uint64_t buffer_bytes = uint64_t{16} << 30;  // per vm.buffer
   uint32_t list_elements = 1u << 28;           // per vm.list
-  Ref<Budget> memory;                          // of everything that the program allocates; null: no limit
+  Ref<Budget> memory;                          // of all memory that the program allocates; null: no limit
   std::chrono::nanoseconds time{0};            // per call from outside, including waits; 0: no limit
-  bool concurrent_calls = true;                // false: a second call at the same time is refused
+  bool concurrent_calls = true;                // false: refuse a second call at the same time
 };
 
 class CodeStore;
@@ -47,7 +47,7 @@ struct Target {
 struct ModuleInstance {
   Ref<Module> module;
   const BytecodeModule* bytecode = nullptr;  // the same module if it is bytecode, otherwise null
-  CodeStore* store = nullptr;                // its code, likewise
+  CodeStore* store = nullptr;                // its code if it is bytecode, otherwise null
   std::unique_ptr<uint8_t[]> global_bytes;   // 16-byte aligned
   std::vector<Object*> global_refs;          // owned
   std::vector<Target> imports;
@@ -65,7 +65,7 @@ struct Callable {
   ModuleInstance* instance = nullptr;
   const Export* function = nullptr;
   Convention convention;
-  // The convention again, in the form that every call needs.
+  // The convention in the form that every call needs.
   std::vector<ValueType> arguments;  // none: a ref
   std::string results;               // one character each
 };
@@ -74,8 +74,8 @@ class Context final : public ObjectOf<Context> {
  public:
   static const ObjectType kType;
 
-  // `tracer` (may be null) is notified of calls. `loop` measures the time limit of calls; if it is null and
-  // there is such a limit, the context has a loop of its own.
+  // `tracer` (may be null) records calls. `loop` measures the time limit of calls; if it is null and there is
+  // a limit, the context creates its own loop.
   static Ref<Context> create(Limits limits = {}, Ref<Tracer> tracer = {}, Ref<Loop> loop = {});
   ~Context();
 

@@ -41,8 +41,8 @@ namespace {
   return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
 }
 
-// The failure of the instruction in the top frame, with its location in the bytecode and, if known, in the
-// source. Without the location if there is no memory for it.
+// Adds the location of the failed instruction of the top frame in the bytecode and, if known, in the source.
+// Omits it if there is no memory.
 [[gnu::cold, gnu::noinline]] void note_place(Stack& stack, const Word* ip) try {
   stack.error = std::move(stack.error).note(place_text(*stack.top->code, ip));
 } catch (const std::bad_alloc&) {
@@ -53,8 +53,8 @@ inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 inline double as_f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
 
-// How far compiled functions that call themselves may go up in the stack before they come back: bounds the
-// native stack that they take. A trace has every call, so there they come back for each.
+// How many bytes of the stack recursive compiled calls may use before they return to the interpreter; this
+// bounds their native stack. With tracing they return for each call, because a trace records every call.
 #ifdef HALYARD_TRACED_INTERPRETER
 constexpr size_t kNativeBytes = 0;
 #else
@@ -75,7 +75,7 @@ inline void assign_ref(Object** refs, uint16_t source, uint16_t destination) {
   if ((source & kRegisterMask) != destination) put_ref(refs[destination], take_or_retain(refs, source));
 }
 
-// The same for a global, which is loaded or stored.
+// The same for loading or storing a global.
 inline void load_global(Object*& global, Object** refs, uint16_t result) {
   Object* object = global;
   if (result & kMoveBit) {
@@ -155,7 +155,7 @@ CallOutcome interpret(Stack& stack) {
 #define STOP_IF_INTERRUPTED()        \
   if (IS_INTERRUPTED()) [[unlikely]] \
   goto interrupted
-// Takes a sample now and then, to find hot functions.
+// Occasionally takes a sample, to find hot functions.
 #ifdef HALYARD_SAMPLED_INTERPRETER
 #define COUNT_BRANCH()                  \
   if (--stack.budget == 0) [[unlikely]] \
@@ -173,7 +173,7 @@ CallOutcome interpret(Stack& stack) {
   } while (false)
 // The branch at the end of a loop's body. It compares itself with the loop branch taken last: a processor
 // that predicts the comparison continues without waiting for the load of the distance. Written in assembly,
-// because the compiler would see that both paths lead to the same place.
+// because the compiler would detect that both paths lead to the same place.
 #if defined(__x86_64__)
 #define SAME_LOOP() asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(ip), "rm"(tail) : "cc" : other_loop)
 #else
@@ -196,11 +196,11 @@ CallOutcome interpret(Stack& stack) {
     goto raise;              \
   } while (false)
 #define FRAME (reinterpret_cast<Frame*>(values) - 1)
-// Used before everything that reads or changes the stack or may throw std::bad_alloc. The caller of the
+// Required before any code that reads or changes the stack or may throw std::bad_alloc. The caller of the
 // interpreter then unwinds from the top frame.
 #define SAVE_FRAME() (stack.top = FRAME)
 #define OBJECTS (SAVE_FRAME(), objects)
-// Used after everything that may have changed the top frame or moved the stack.
+// Required after any code that may have changed the top frame or moved the stack.
 #define LOAD_FRAME()              \
   do {                            \
     values = stack.top->values(); \

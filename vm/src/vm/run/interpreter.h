@@ -5,14 +5,14 @@
 
 namespace halyard::vm {
 
-// Continues the top frame at its `ip`. On `done` the results are in stack.results and the stack is empty; on
-// `failed` stack.error has the reason and the frames are kept.
+// Continues the top frame at its `ip`. `done`: the results are in stack.results and the stack is empty.
+// `failed`: stack.error has the reason and the frames are kept.
 CallOutcome interpret(Stack& stack);
-// The same for kernels: polls the word stack.stop at every branch and call. interpret() polls a word in the
+// The same for kernels: checks the word stack.stop at every branch and call. interpret() checks a word in the
 // stack itself, which saves one load.
 CallOutcome interpret_kernel(Stack& stack);
-// The same two with samples of hot functions (vm/compile/heat.h). Counting the branches costs a tight loop 7
-// % more instructions, so only functions with heat run in them.
+// The same as the first two, but samples hot functions (vm/compile/heat.h). Counting branches adds 7 % to the
+// instructions of a tight loop, so only functions with heat run in these.
 CallOutcome interpret_sampled(Stack& stack);
 CallOutcome interpret_kernel_sampled(Stack& stack);
 // The same as interpret(), and reports every call and return to stack.tracer. A separate instance of the

@@ -1,4 +1,4 @@
-// Calls from outside: arguments go to the first frame, results come from the last one.
+// Calls from outside. Arguments are passed to the first frame; results come from the last one.
 #include "vm/run/invocation.h"
 
 #include <algorithm>
@@ -230,10 +230,10 @@ Result<Outcome> Invocation::begin_with(const Callable& callee, std::span<V> argu
   const bool begins = ready.has_value();
   if (begins) {
     try {
-      begin_time_limit();  // which the time to compile the function counts in
+      begin_time_limit();  // the limit includes the time to compile the function
       ready = callee.instance->bytecode ? set_up_bytecode(stack, callee, arguments)
                                         : set_up_native(stack, callee, arguments);
-    } catch (const std::exception&) {  // out of memory, or no thread
+    } catch (const std::exception&) {  // out of memory or threads
       ready = to_result(caught_exception());
     }
     if (ready && stack.interrupted.load(std::memory_order_relaxed) != 0) [[unlikely]]
@@ -308,7 +308,7 @@ Result<Outcome> Invocation::go_on() {
 Wakeup Invocation::begin_wait(const Deadline& deadline) {
   wait_deadline_ = deadline;
   const uint64_t number = wait_->begin();
-  // An interruption before this wait began had no wait to end.
+  // An interruption before this wait began could not end the wait.
   if (stack_->interrupted.load() != 0) wait_->end();
   return {wait_, number};
 }
@@ -338,8 +338,8 @@ void Invocation::stop_work(Code code) {
   if (scope_) scope_->stop(code);
 }
 
-// Creates a new scope if the old one was stopped, since work of an earlier call may still poll that. If calls
-// have a time limit, each call has its own scope: its work may outlive it, until its own limit.
+// Creates a new scope if the old one was stopped, because work of an earlier call may still poll it. If calls
+// have a time limit, each call has its own scope, because its work may outlive the call, until its own limit.
 WorkScope& Invocation::new_scope() {
   if (scope_ && is_scope_of_this_call_ && !scope_->is_stopped()) return *scope_;
   const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
@@ -350,7 +350,7 @@ WorkScope& Invocation::new_scope() {
   is_scope_of_this_call_ = true;
   const std::lock_guard lock(scope_mutex_);
   std::swap(scope_, made);
-  if (code() != Code::OK) scope_->stop(code());  // the interruption found the old scope
+  if (code() != Code::OK) scope_->stop(code());  // the interruption has stopped the old scope only
   return *scope_;
 }
 
@@ -382,19 +382,20 @@ Result<> Invocation::set_deadline(const Deadline& deadline) {
   if (!stack_->top) return {};
   try {
     set_time_limit();
-  } catch (const std::exception&) {  // out of memory, or no thread
+  } catch (const std::exception&) {  // out of memory or threads
     return to_result(caught_exception());
   }
   return {};
 }
 
-// Resets what a call leaves besides frames: its time limit, its wait, and state kept between attempts.
+// Resets everything that a call leaves besides frames: its time limit, its wait, and state kept between
+// attempts.
 void Invocation::end() {
   if (time_limit_) time_limit_->clear();
   if (own_deadline_ != Clock::time_point::max()) {
     own_deadline_ = Clock::time_point::max();
-    is_scope_of_this_call_ =
-        false;  // the scope stops at this call's deadline; the next call gets another one
+    // The scope stops at this call's deadline, so the next call gets another one.
+    is_scope_of_this_call_ = false;
   }
   wait_->abandon();
   wait_state_ = {};

@@ -1,5 +1,5 @@
-// Invocation: one activity of a context, with its own stack. Reusable: once warm, it allocates nothing. Used
-// by one thread at a time. Specified by verifier-and-execution.md, sections 4 to 7, and
+// Invocation: one call from outside into a context, with its own stack. Reusable; a warm invocation does not
+// allocate. One thread at a time. Specified by verifier-and-execution.md, sections 4 to 7, and
 // calling-convention.md, sections 3 and 7.
 #pragma once
 
@@ -27,11 +27,11 @@ using Deadline = Wait::Deadline;
 enum class Outcome : uint8_t {
   done,
   yielded,  // can be resumed at any time
-  waiting,  // can be resumed once the ready hook was called, or at the deadline
+  waiting,  // can be resumed after the ready hook was called, or at the deadline
 };
 
-// INVALID_ARGUMENT: a call with another number of arguments, or with room for another number of results, than
-// the function has. For callers that would make room first.
+// INVALID_ARGUMENT: the number of arguments, or of results for which there is room, differs from the
+// function's. For callers that check before they allocate.
 Result<> check_argument_count(const Callable& callee, size_t passed);
 Result<> check_result_count(const Callable& callee, size_t room);
 
@@ -42,14 +42,14 @@ class Invocation {
   Invocation(const Invocation&) = delete;
   Invocation& operator=(const Invocation&) = delete;
 
-  // Calls the function and runs it to the end; a yield without a wait continues at once. Arguments are
-  // borrowed, and coerced as the convention says. `results` must have as many elements as the convention, and
-  // is written only on success. INVALID_ARGUMENT for wrong counts ("expected N arguments, found M").
+  // Calls the function and runs it to its end; a yield without a wait continues at once. Arguments are
+  // borrowed, and coerced to the types of the convention. `results` must have the convention's size, and is
+  // written only on success. INVALID_ARGUMENT: wrong counts ("expected N arguments, found M").
   Result<> call(const Callable& callee, std::span<const Variant> arguments, std::span<Variant> results);
   // The same, but moves the refs out of the arguments.
   Result<> call_moving(const Callable& callee, std::span<Variant> arguments, std::span<Variant> results);
 
-  // The same in steps: until the call is done, any thread may continue it with resume().
+  // The same in steps: any thread may continue the call with resume() until it is done.
   Result<Outcome> begin(const Callable& callee, std::span<const Variant> arguments);
   // FAILED_PRECONDITION: nothing is suspended, or the wait is not over.
   Result<Outcome> resume();
@@ -62,30 +62,32 @@ class Invocation {
   void drop();  // drops a suspended call: releases its frames and cancels its work on devices
 
   const Deadline& wait_deadline() const { return wait_deadline_; }  // of the last wait
-  // Called once each time that begin() or resume() returned `waiting`, unless the deadline comes first.
+  // The hook is called once each time that begin() or resume() has returned `waiting`, unless the deadline
+  // comes first.
   void set_ready_hook(Wait::Hook hook) { wait_->set_hook(hook); }
 
-  // Thread-safe. Fails the call in progress with CANCELLED or DEADLINE_EXCEEDED, at its next branch or call
-  // or in its wait, and stops the work that it has submitted to devices, as well as unfinished work of
-  // earlier calls of this invocation. No effect if there is none. Native functions are not interrupted.
+  // Fails the call with CANCELLED or DEADLINE_EXCEEDED, at its next branch or call or in its wait. Also stops
+  // work on devices that this call, or earlier calls of this invocation, have submitted. No effect if there
+  // is neither. Native functions are not interrupted. Thread-safe.
   void interrupt(Code code);
-  // From now on interrupt() also counts for the next call, before it begins. For the thread that begins it.
+  // From now on interrupt() also affects the next call, before it begins. Called by the thread that begins
+  // the call.
   void arm();
 
-  // Ends the next call, or the suspended one, with DEADLINE_EXCEEDED at this time, unless the context's limit
-  // comes first; nullopt: only the context's limit. Reset at the end of the call. FAILED_PRECONDITION: the
-  // context has no event loop. RESOURCE_EXHAUSTED.
+  // Fails the suspended call, or else the next call, with DEADLINE_EXCEEDED at this time, unless the
+  // context's limit comes first; nullopt: only the context's limit. Reset at the end of the call.
+  // FAILED_PRECONDITION: the context has no event loop. RESOURCE_EXHAUSTED.
   Result<> set_deadline(const Deadline& deadline);
 
-  // Whether the context's tracer records the next calls. Not during a call.
+  // Selects whether the context's tracer records the next calls. Not during a call.
   void set_traced(bool is_traced);
 
-  // The scope of the work that the call submits. For the thread that runs the invocation.
+  // The scope of the work that the call submits. Only for the thread that runs the invocation.
   WorkScope& work_scope() {
     return scope_ && is_scope_of_this_call_ && !scope_->is_stopped() ? *scope_ : new_scope();
   }
-  // For kernels, whose work was submitted by another call: the word that stops it; null for none. Takes
-  // effect with the next call, and must outlive the calls that use it.
+  // For kernels, whose work another call has submitted: sets the stop word of that work; null: none. Takes
+  // effect with the next call. The word must outlive the calls that use it.
   void set_stop(const uint32_t* stop);
 
   // Whether the call was made with call(), which blocks when the program waits.
@@ -94,8 +96,9 @@ class Invocation {
   Wakeup begin_wait(const Deadline& deadline);
   // Blocks until the wait or its deadline is over. CANCELLED, DEADLINE_EXCEEDED: interrupted.
   Result<> block_on_wait();
-  void abandon_wait() { wait_->abandon(); }  // the function does not defer after all
-  // State that a native function keeps between its attempts. Released when it returns, fails or is dropped.
+  void abandon_wait() { wait_->abandon(); }  // for a function that does not defer after all
+  // State that a native function keeps between its attempts. Released when the function returns, fails or is
+  // dropped.
   Ref<Object>& wait_state() { return wait_state_; }
 
   // For native functions: the location of the calling bytecode, for messages; empty if there is none.
@@ -132,7 +135,7 @@ class Invocation {
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
   Results results_ = Results::none;
-  bool is_armed_ = false;  // the next call begins with the interruption that it finds
+  bool is_armed_ = false;  // the next call starts with a pending interruption
 };
 
 }  // namespace halyard::vm

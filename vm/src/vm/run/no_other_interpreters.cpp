@@ -1,5 +1,5 @@
-// Stands in for the interpreters that sample and trace in small builds (HALYARD_SMALL): nothing is compiled
-// there, and traces hold no calls of functions.
+// Replaces the sampling and tracing interpreters in small builds (HALYARD_SMALL): nothing is compiled there,
+// and traces contain no calls of functions.
 #include "vm/run/interpreter.h"
 
 namespace halyard::vm {

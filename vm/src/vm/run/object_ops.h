@@ -1,5 +1,5 @@
-// List and buffer instructions beyond the interpreter's inline paths. On failure they return false or null,
-// and the reason is in `error`. Specified by isa.md, sections 5.6 and 5.7.
+// List and buffer instructions beyond the interpreter's inline paths. On failure they return false or null
+// and set `error`. Specified by isa.md, sections 5.6 and 5.7.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ObjectOps {
 
   Buffer* buffer(Object* object) const;
   bool buffer_load_failed(Object* object, uint64_t offset,
-                          uint32_t width) const;  // always false; sets the reason
+                          uint32_t width) const;  // always returns false and sets `error`
   bool buffer_store_failed(Object* object, uint64_t offset, uint32_t width) const;  // likewise
   template <typename T>
   bool buffer_fill(Object* object, uint64_t offset, uint64_t length, T pattern) const;

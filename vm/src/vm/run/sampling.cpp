@@ -1,6 +1,6 @@
-// When a function is compiled, and where frames switch to the compiled version (on-stack replacement). All
-// versions of a function share one frame layout; a switch only stores the constants that fused code folded
-// away.
+// Decides when a function is compiled, and where frames switch to the compiled version (on-stack
+// replacement). All versions of a function share one frame layout; a switch only stores the constants that
+// fused code has folded.
 #include "vm/run/sampling.h"
 
 #include <algorithm>
@@ -14,10 +14,12 @@ namespace halyard::vm {
 
 namespace {
 
-// The search for the head of an outermost loop looks at this many branches in a row, then pauses.
+// The number of consecutive branches that the search for the head of an outermost loop examines before it
+// pauses.
 constexpr uint32_t kSearch = 512;
 
-// Binds the call site of this frame to `code`. Earlier bindings stay alive: other threads may use them.
+// Binds the call site of this frame to `code`. Earlier bindings stay alive, because other threads may use
+// them.
 void bind_again(const Frame& frame, const FunctionCode& code) {
   if (!frame.call || frame.call->op != static_cast<uint16_t>(Op::call)) return;
   const CallSite& site = call_site(frame.call);
@@ -34,7 +36,7 @@ void bind_again(const Frame& frame, const FunctionCode& code) {
       .store(reinterpret_cast<uintptr_t>(binding.release()), std::memory_order_release);
 }
 
-// The entry of `loops` for the loop that begins at `ip` of `code`; null if none does.
+// The entry of `loops` for the loop that begins at `ip` of `code`; null if no loop begins there.
 const Word* same_head(const FunctionCode& code, const Word* ip, const FunctionCode& loops) {
   const auto word = static_cast<uint32_t>(ip - code.words.data());
   const auto from = std::ranges::find(code.tier->heads, word, &LoopHead::word);
@@ -50,8 +52,8 @@ const Word* move_over(Stack& stack, const FunctionCode& to, const Word* word) {
   return word;
 }
 
-// Counts a sample of a function that is not compiled. True if it is now to be compiled. Where many samples
-// are there early, every 64th looks at the clock.
+// Counts a sample of a function that is not compiled. Returns whether to compile the function now. After
+// Sampling::hot samples, only every 64th sample reads the clock.
 bool gets_hot(Heat& heat, const Sampling& sampling) {
   constexpr uint32_t kBetweenLooks = 64;
   const auto now = [] { return std::chrono::steady_clock::now().time_since_epoch(); };
@@ -72,8 +74,9 @@ const Sampling& sampling_of(const Frame& frame) {
 }
 
 // Sampling::hot samples take 12 ms in the tightest loop and 80 ms in larger ones. Loading LLVM and compiling
-// a function takes 22 to 60 ms. A program that ends while something is being compiled ends up to 5 ms later
-// on a busy machine, because the compile thread must end, too; hence Sampling::age (docs/jit.md).
+// a function takes 22 to 60 ms. If a program ends during a compilation, it ends up to 5 ms later on a busy
+// machine, because the compile thread must end too. Sampling::age avoids this for short programs
+// (docs/jit.md).
 const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const Sampling& sampling = sampling_of(*stack.top);

@@ -1,4 +1,4 @@
-// Samples of interpreted functions: they find the hot ones, and move frames to compiled versions.
+// Samples interpreted functions, to find hot functions and to move frames to compiled versions.
 #pragma once
 
 #include "vm/compile/heat.h"
@@ -8,11 +8,11 @@ namespace halyard::vm {
 
 struct Stack;
 
-// When functions of the frame's module are compiled.
+// The sampling parameters of the frame's module.
 const Sampling& sampling_of(const Frame& frame);
 
-// Takes a sample of the top frame, which is at `ip`, the target of a branch. Requests compilation of hot
-// functions. Returns the word of the compiled version to continue at, or null to continue at `ip`.
+// Takes a sample of the top frame at `ip`, the target of a branch, and requests compilation of hot functions.
+// Returns the word of the compiled version at which to continue, or null to continue at `ip`.
 const Word* sample(Stack& stack, const Word* ip);
 
 }  // namespace halyard::vm

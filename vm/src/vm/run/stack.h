@@ -17,14 +17,14 @@ namespace halyard::vm {
 struct Stack {
   std::byte* memory = nullptr;
   std::byte* end = nullptr;
-  Frame* top = nullptr;      // null: no call. While code runs, the interpreter has the current value
+  Frame* top = nullptr;      // null: no call. While code runs, only the interpreter has the current value
   const Word* ip = nullptr;  // where the top frame continues
   bool resumed = false;      // `ip` is at a native call that has deferred
-  std::atomic<uint32_t> interrupted = 0;  // otherwise the Code to stop with, set by any thread
-  const uint32_t* stop = nullptr;         // of a kernel: the word that stops its work (base/work_scope.h)
+  std::atomic<uint32_t> interrupted = 0;  // 0, or the Code of an interruption; set by any thread
+  const uint32_t* stop = nullptr;         // for kernels: the stop word of their work (base/work_scope.h)
   Invocation* invocation = nullptr;
   uint32_t budget = Sampling{}.branches;  // branches until the next sample
-  uint32_t searched = 0;                  // branches looked at in search of a loop's head
+  uint32_t searched = 0;                  // branches since the search for a loop's head began
   Tracer* tracer = nullptr;               // the context's; null: none
   uint64_t trace_flow = 0;  // the trace flow from the suspension of the call to its continuation
   Limits limits;
@@ -34,7 +34,7 @@ struct Stack {
   std::string result_types;        // of `callee`
   std::vector<Variant> results;    // of a finished call
 
-  // A native function called from outside: its registers are in the only frame.
+  // A native function called from outside; its registers are in the only frame.
   const NativeExport* native = nullptr;
   FunctionCode native_code;  // the layout of that frame
   std::vector<uint16_t> native_arguments;
@@ -44,10 +44,11 @@ struct Stack {
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
   ~Stack();
-  // Pushes a frame for `call`, with null refs, and zero values as far as code can observe them. Null, with
-  // `error` set, if the stack limit is exceeded.
+  // Pushes a frame for `call`, with null refs; values are zero as far as code can observe. Returns null and
+  // sets `error` if the stack limit is exceeded.
   Frame* push(const FunctionCode* code, ModuleInstance* instance, const Word* call);
-  // Reserves `bytes` above the top frame, which may move. False, with `error` set, if the limit is exceeded.
+  // Reserves `bytes` above the top frame, which may move. Returns false and sets `error` if the limit is
+  // exceeded.
   bool reserve(size_t bytes);
   // Pops the top frame and releases its refs.
   void pop() {
@@ -61,8 +62,8 @@ struct Stack {
   }
 };
 
-// Initializes the banks of a new frame. Frames are small, so inline stores are faster than a call of memset;
-// the empty asm keeps the compiler from making one.
+// Initializes the banks of a new frame. Frames are small, so inline stores are faster than memset; the empty
+// asm keeps the compiler from calling memset.
 inline void clear_banks(Frame* frame, uint32_t zero_from, uint32_t frame_bytes) {
   auto* bank = reinterpret_cast<std::byte*>(frame + 1) + zero_from;
   for (std::byte* end = reinterpret_cast<std::byte*>(frame) + frame_bytes; bank != end; bank += 16) {

@@ -1,4 +1,4 @@
-// Names of functions, and slices for the parts of a call.
+// Formats names of functions, and records slices for the parts of a call.
 #include "vm/run/tracing.h"
 
 #include <algorithm>

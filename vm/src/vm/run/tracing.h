@@ -1,16 +1,16 @@
-// Reports a call to the context's tracer: functions are slices of the thread that runs them, open only while
-// they run; imports that C++ provides are nested slices. When a suspended call is resumed, its slices are on
-// the resuming thread, with a flow from the old ones.
+// Reports a call to the context's tracer. Functions are slices of the thread that runs them, and are open
+// only while they run. Native imports are nested slices. When a suspended call is resumed, its new slices are
+// on the resuming thread, with a flow from the old ones.
 #pragma once
 
 #include "vm/run/interpreter.h"
 
 namespace halyard::vm {
 
-// A frame was pushed, and its function begins.
+// Records that a frame was pushed and its function begins.
 void trace_call(const Stack& stack, const Frame& frame) noexcept;
 
-// Open while a native import runs.
+// The slice of a native import while it runs.
 class ImportTrace {
  public:
   ImportTrace(const Stack& stack, const Target& target) noexcept;

@@ -1,4 +1,4 @@
-// Assembler: converts .vmasm text to a module. The language is that of vmasm.md with Halyard's additions,
+// Assembler: converts .vmasm text to a module. The language is that of vmasm.md plus Halyard's additions,
 // which cover everything in compiled modules that the base language cannot express (docs/vmasm.md).
 #pragma once
 
@@ -11,11 +11,11 @@
 namespace halyard::vm {
 
 struct AssembleOptions {
-  uint32_t bytecode_version = 0;  // 15, 16 or 17, also for nested modules; 0: as the text says, by default 17
+  uint32_t bytecode_version = 0;     // 15, 16 or 17, also for nested modules; 0: the text's version, else 17
   std::string_view file = "<text>";  // for messages: "file:line: ..."
 };
 
-// Longer texts are refused.
+// The size limit of a text, in bytes.
 inline constexpr size_t kMaxAssembledText = size_t{256} << 20;
 
 // Returns the flat form: u32 size, FlatBuffer, embedded rodata. INVALID_ARGUMENT, OUT_OF_RANGE, UNIMPLEMENTED

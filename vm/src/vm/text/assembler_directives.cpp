@@ -1,6 +1,6 @@
 // The directives of a module (vmasm.md, section 3) and Halyard's additions (docs/vmasm.md), one row each.
-// Directives that declare a name also have a form with an ordinal, "vm.export[N]", which may repeat a name:
-// some modules that were not made by a compiler do.
+// Directives that declare a name also have a form with an ordinal, "vm.export[N]", which may repeat a name,
+// because some modules that no compiler made repeat names.
 #include <algorithm>
 #include <array>
 
@@ -18,7 +18,7 @@ struct Directive {
   Result<> (*assemble)(Module&, Cursor, LineReader&, int depth);
 };
 
-// Reads the "[N]" after a directive, which must be `next`. False: there is none.
+// Reads the "[N]" after a directive, which must be `next`. Returns false if there is none.
 Result<bool> accept_ordinal(Cursor& cursor, size_t next, std::string_view directive) {
   if (!cursor.rest().starts_with('[')) return false;
   const uint32_t ordinal = HALYARD_TRY(cursor.ordinal("the ordinal"));

@@ -9,8 +9,8 @@ namespace {
 using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
-// The alignment of rodata from the start of the file: what kernels and nested archives need, and what mapped
-// memory can provide.
+// The alignment of rodata from the start of the file: sufficient for kernels and nested archives, and
+// possible in mapped memory.
 constexpr size_t kRodataAlignment = 16;
 
 template <typename T>
@@ -90,7 +90,7 @@ std::vector<uint8_t> flat_archive(const Module& module) {
                                                attribute_tables(builder, function.attributes));
       });
 
-  uint32_t requirements = 0;  // by default those of all functions together
+  uint32_t requirements = 0;  // default: those of all functions together
   std::vector<schema::FunctionDescriptor> descriptors;
   for (const Function& function : module.functions) {
     requirements |= function.requirements;

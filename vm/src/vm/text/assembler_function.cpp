@@ -144,7 +144,7 @@ class Body {
     ++function_.block_count;
   }
 
-  // .bytes is handled here, because only this class knows what preceded it.
+  // .bytes is handled here, because only this class knows the preceding lines.
   Result<> fact(Cursor& cursor) {
     if (!starts_with_label_)
       return cursor.error(Code::INVALID_ARGUMENT,
@@ -358,7 +358,7 @@ class Body {
                         reg.last, reg.last);
   }
 
-  // In a list, a 64-bit register may be named by its low half.
+  // In a list, a 64-bit register may be written as its low half.
   Result<> check_entry(const Cursor& cursor, const RegisterName& reg, Bank bank, std::string_view what) {
     HALYARD_TRY(check_idle(cursor, reg, what));
     if (bank != Bank::any &&
@@ -609,7 +609,7 @@ class Body {
 
   Module& module_;
   Function& function_;
-  bool starts_with_label_ = true;  // nothing was read yet: a label here names the entry block
+  bool starts_with_label_ = true;  // nothing was read yet, so a label here names the entry block
   bool returns_ = false;
   FunctionFacts facts_;
   OrdinalOf labels_;  // label to marker pc

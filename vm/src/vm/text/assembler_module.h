@@ -1,4 +1,4 @@
-// The module being assembled: its declarations, and the names that function bodies refer to. Names are views
+// The module being assembled: its declarations, and the names to which function bodies refer. Names are views
 // of the text.
 #pragma once
 
@@ -43,7 +43,7 @@ struct Global {
   uint32_t size() const { return bank == Bank::i64 || bank == Bank::f64 ? 8 : 4; }
 };
 
-// The function is looked up at the end of the text: exports may come before their functions.
+// The function is looked up at the end of the text, because exports may precede their functions.
 struct Export {
   std::string_view name;
   std::string_view target;
@@ -67,13 +67,12 @@ struct Function {
   uint32_t value_registers = 0;
   uint32_t ref_registers = 0;
   int16_t reserved = 0;
-  std::vector<Attribute>
-      attributes;  // first those of vm.attr, sorted by key, then those of .attr in their order
+  std::vector<Attribute> attributes;  // those of vm.attr, sorted by key; then those of .attr, in order
 
   void use(const RegisterName& reg);  // raises the register counts to include `reg`
 };
 
-// What the directives inside a function (lines that begin with a dot) state.
+// The directives inside a function (lines that begin with a dot).
 struct FunctionFacts {
   std::optional<std::string_view> calling_convention;
   std::optional<uint32_t> requirements;
@@ -84,7 +83,7 @@ struct FunctionFacts {
   bool endless = false;            // the function needs neither return nor fail
 };
 
-// A callee as written: a name, possibly of a function defined later, or an ordinal.
+// A callee in the text: a name, possibly of a function defined later, or an ordinal.
 struct Callee {
   enum Kind : uint8_t { by_name, function, import } kind = by_name;
   std::string_view name;  // with an ordinal: the module as written, or empty
@@ -109,7 +108,7 @@ struct Module {
   std::optional<uint32_t> requirements;
   std::vector<Attribute> attributes;
   OrdinalOf attribute_ordinals;
-  std::vector<std::string> types;  // as in the type table, "!vm.buffer"
+  std::vector<std::string> types;  // in the form of the type table, "!vm.buffer"
   std::unordered_map<std::string, uint32_t> type_ordinals;
   std::vector<Dependency> dependencies;
   OrdinalOf dependency_ordinals;
@@ -117,7 +116,7 @@ struct Module {
   OrdinalOf import_ordinals;
   std::vector<Global> globals;
   OrdinalOf global_ordinals;
-  bool state_given = false;  // vm.state is present: the next two members are as it says, not as used
+  bool state_given = false;  // vm.state is present and sets the next two members; else they follow from use
   uint32_t global_bytes = 0;
   uint32_t global_refs = 0;
   std::vector<Export> exports;
@@ -129,7 +128,7 @@ struct Module {
   std::vector<uint8_t> bytecode;
   std::vector<CalleeUse> callees;
 
-  // The ordinal of a type as written; the type is added on first use.
+  // Returns the ordinal of a type in the text; adds the type on first use.
   Result<uint32_t> type_ordinal(const Cursor& cursor, std::string_view written);
 };
 
@@ -137,7 +136,7 @@ struct Module {
 // error.
 Result<std::string> type_name(const Cursor& cursor, std::string_view written);
 
-// "; did you mean 'x'?" with a name from a table, or an empty string.
+// Returns "; did you mean 'x'?" with a name from a table, or an empty string.
 std::string suggestion(std::string_view word, const OrdinalOf& names);
 
 // Assigns offsets: first to 4-byte globals, then to 8-byte ones, each in the order of declaration.
@@ -164,7 +163,7 @@ Result<> read_signature(Cursor& cursor, Function& function);
 // Reads a directive inside a function, other than .bytes.
 Result<> read_fact(Cursor& cursor, Function& function, FunctionFacts& facts);
 
-// Applies what the directives state, where it differs from the body.
+// Applies the directives where they differ from the body.
 Result<> apply_facts(const Cursor& at, Function& function, const FunctionFacts& facts);
 
 // Reads "vm.func" and its body, including the closing line "}".

@@ -1,4 +1,4 @@
-// The signature of a function, and its directives: facts that do not follow from the body.
+// The signature of a function, and its directives, which state facts that the body does not determine.
 #include <algorithm>
 #include <bit>
 
@@ -8,7 +8,7 @@
 namespace halyard::vm::assembler {
 namespace {
 
-constexpr uint32_t kMaxValueRegisters = 0x7FFF;  // that a descriptor may state: module-format.md, section 4
+constexpr uint32_t kMaxValueRegisters = 0x7FFF;  // of a descriptor: module-format.md, section 4
 constexpr uint32_t kMaxRefRegisters = 0x3FFF;
 
 struct ArgumentType {

@@ -1,4 +1,4 @@
-// The parts of a module other than functions, directive by directive.
+// Prints all parts of a module except functions, directive by directive.
 #include "vm/text/disassembler.h"
 
 #include <fmt/core.h>
@@ -14,7 +14,7 @@ namespace halyard::vm {
 namespace disassembler {
 namespace {
 
-constexpr int kMaxNesting = 8;         // as in the assembler
+constexpr int kMaxNesting = 8;         // the assembler's limit
 constexpr size_t kLongestName = 1024;  // longer names are not compared with others
 constexpr size_t kLongestText = 512;   // longer rodata is not printed as a string
 constexpr size_t kShortestText = 3;    // shorter rodata is more likely numbers
@@ -38,7 +38,8 @@ bool is_text(std::span<const uint8_t> bytes) {
          });
 }
 
-// The effort spent on all nested modules: a file may use the same bytes as constants any number of times.
+// Limits the effort for all nested modules, because a file may use the same bytes as constants any number of
+// times.
 struct Budget {
   size_t nested_bytes = kMaxAssembledText;
 };
@@ -142,7 +143,7 @@ class ModuleText {
     return {};
   }
 
-  // False: the bytes are not a module.
+  // Returns false if the bytes are not a module.
   Result<bool> print_nested(std::string_view head, std::span<const uint8_t> bytes) {
     if (depth_ == kMaxNesting || bytes.size() < 16) return false;
     if (bytes.size() > budget_.nested_bytes)

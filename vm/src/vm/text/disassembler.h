@@ -1,7 +1,6 @@
-// Disassembler: prints a module as .vmasm text (docs/vmasm.md), which the assembler accepts. Every module
-// that can be loaded can be printed. Assembling and printing again gives the same text and the same bytecode.
-// The text does not contain the layout of the file, source locations, rwdata segments, or attributes of
-// imports.
+// Disassembler: prints a module as .vmasm text (docs/vmasm.md) that the assembler accepts. Every module that
+// loads can be printed. Assembling and printing again gives the same text and the same bytecode. The text
+// lacks the layout of the file, source locations, rwdata segments, and attributes of imports.
 #pragma once
 
 #include <string>
@@ -15,10 +14,9 @@ struct DisassembleOptions {
   bool offsets = false;  // print the pc before each instruction: "[0000001A] "
 };
 
-// A function that cannot run is printed as bytes, with comments that give the reason and the instructions
-// that could be read. A constant that is a module itself is printed as a module. Fails like the loader,
-// except that unknown types are accepted; RESOURCE_EXHAUSTED if the text would be longer than the assembler
-// accepts.
+// A function that cannot run is printed as bytes, with comments that give the reason and the readable
+// instructions. A constant that is a module is printed as a module. Fails like the loader, but accepts
+// unknown types. RESOURCE_EXHAUSTED: the text would exceed the assembler's limit.
 Result<std::string> disassemble(Ref<Bytes> bytes, const DisassembleOptions& options);
 
 }  // namespace halyard::vm

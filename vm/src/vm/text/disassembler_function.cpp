@@ -1,5 +1,5 @@
-// Prints a function: its signature, the descriptor's facts that do not follow from the body, and the body.
-// Instructions are printed by the same forms that the assembler reads by.
+// Prints a function: its signature, the descriptor's facts that the body does not determine, and the body.
+// The assembler and the disassembler share the forms of instructions.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 namespace halyard::vm::disassembler {
 namespace {
 
-constexpr uint32_t kMaxValueRegisters = 0x4000;  // that text can name: verifier-and-execution.md, rule 3.1.3
+constexpr uint32_t kMaxValueRegisters = 0x4000;  // expressible in text: verifier-and-execution.md, rule 3.1.3
 constexpr uint32_t kMaxRefRegisters = 0x2000;
 constexpr size_t kBytesPerLine = 32;
 constexpr size_t kLongestRemark = 48;
 
-// A text for a comment: everything on one line.
+// Converts a text to one line, for a comment.
 std::string one_line(std::string_view text) {
   std::string safe;
   for (const char c : text) safe += c < 0x20 || c >= 0x7F ? '?' : c;  // where char is signed, and where not
@@ -127,8 +127,8 @@ class FunctionText {
   }
 
  private:
-  // Collects what is needed before the first line: where blocks begin, and whether the assembler would write
-  // the same bytes.
+  // Collects information that the first line requires: where blocks begin, and whether the assembler would
+  // write the same bytes.
   void scan() {
     const std::span<const uint8_t> code = function_.bytecode;
     uint32_t pc = 0;
@@ -156,8 +156,8 @@ class FunctionText {
     return read_instruction(function_.bytecode, pc, module_.bytecode_version(), function_.features);
   }
 
-  // "(%i0: i32, %r0: !vm.ref<?>) -> (i64)"; counts its registers as used. Empty if text cannot express the
-  // convention.
+  // "(%i0: i32, %r0: !vm.ref<?>) -> (i64)"; counts its registers as used. Empty if the text cannot express
+  // the convention.
   std::string signature_text(const Result<Convention>& convention) {
     derived_convention_ = "0v_v";
     if (!convention || convention->has_span) return "() -> ()";
@@ -420,7 +420,7 @@ class FunctionText {
   bool returns_ = false;
   bool exact_ = false;
   uint32_t used_features_ = 0;
-  uint32_t used_values_ = 0;  // as the assembler will count them
+  uint32_t used_values_ = 0;  // the count that the assembler will compute
   uint32_t used_refs_ = 0;
   std::string derived_convention_;
   std::string returned_types_;

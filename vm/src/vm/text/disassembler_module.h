@@ -1,4 +1,4 @@
-// Shared by the parts of the disassembler: the text being printed, and the names of a module's items.
+// Shared by the parts of the disassembler: the printed text, and the names of a module's items.
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,15 @@
 
 namespace halyard::vm::disassembler {
 
-// Lines of text up to a limit. Further lines are dropped and `full` stays set: a small file can refer to a
-// long string any number of times.
+// Lines of text up to a limit. After the limit, lines are dropped and `full` stays set, because a small file
+// can refer to a long string any number of times.
 class Listing {
  public:
   explicit Listing(size_t limit) : limit_(limit) {}
 
   bool full() const { return full_; }
   void line(std::string_view text);
-  void append(Listing&& other);  // appends lines that were made separately
+  void append(Listing&& other);  // appends lines that were printed separately
   void indent() { indentation_ += 2; }
   void unindent() { indentation_ -= 2; }
   size_t room() const { return limit_ - text_.size(); }

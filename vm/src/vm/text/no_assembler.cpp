@@ -1,4 +1,4 @@
-// Stands in for the assembler in small builds (HALYARD_SMALL).
+// Replaces the assembler in small builds (HALYARD_SMALL).
 #include "vm/text/assembler.h"
 
 namespace halyard::vm {

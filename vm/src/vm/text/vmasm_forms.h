@@ -1,5 +1,5 @@
-// The text form of each instruction (vmasm.md, section 5), made from the TEXT rows of opcodes.inc. The
-// assembler parses by it and the disassembler prints by it.
+// The text form of each instruction (vmasm.md, section 5), generated from the TEXT rows of opcodes.inc. The
+// assembler and the disassembler share it.
 //
 // A form is literal text with placeholders:
 //   $N      operand N of the opcode (a list: its registers, separated by commas)
@@ -23,13 +23,14 @@ namespace halyard::vm {
 
 const std::string& text_form(Op op);
 
-// Whether `rest`, the rest of a form, is a comma and a register list and nothing else. The comma is omitted
-// if the list is empty.
+// Whether `rest`, the remainder of a form, is only a comma and a register list. The comma is omitted if the
+// list is empty.
 bool is_last_list(Op op, std::string_view rest);
 
 // The opcode of a mnemonic without "vm."; Op::kCount if it is unknown or implicit.
 Op op_by_mnemonic(std::string_view mnemonic);
-// Whether the assembler emits the opcode by itself, and text cannot contain it: block markers and prefixes.
+// Whether only the assembler itself emits the opcode, so that text cannot contain it: block markers and
+// prefixes.
 bool is_implicit(std::string_view mnemonic);
 std::vector<std::string_view> writable_mnemonics();
 

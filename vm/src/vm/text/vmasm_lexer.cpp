@@ -20,7 +20,7 @@ int digit_value(char c) {
   return digit < 0 ? 16 : digit;
 }
 
-// The end of the string whose quote is at `open`: its closing quote, or the end of the line.
+// Finds the end of the string whose opening quote is at `open`: its closing quote, or the end of the line.
 size_t end_of_string(std::string_view line, size_t open, bool escapes) {
   for (size_t i = open + 1; i < line.size(); ++i) {
     if (line[i] == '"') return i;
@@ -255,7 +255,7 @@ Result<RegisterName> Cursor::reg(std::string_view what) {
     return error(Code::OUT_OF_RANGE,
                  "{}: register {} is out of range; a function that can be loaded has %{}0 to %{}{}", what,
                  quoted(name), is_ref ? 'r' : 'i', is_ref ? 'r' : 'i', max);
-  // All of the name is the number: %i1abc is not %i1.
+  // The whole name must be the number: %i1abc is not %i1.
   const auto has_more = [&] {
     return position_ < line_.text.size() && is_symbol_char(line_.text[position_]);
   };

@@ -13,7 +13,7 @@
 
 namespace halyard::vm {
 
-// Shared by the cursors of one text.
+// Data shared by the cursors of one text.
 struct Source {
   std::string_view file;            // for messages
   std::deque<std::string> decoded;  // unescaped strings; other names are views of the text
@@ -21,7 +21,7 @@ struct Source {
 
 struct SourceLine {
   uint32_t number = 0;    // from 1
-  std::string_view text;  // without comment, "[...]" prefix and surrounding blanks; never empty
+  std::string_view text;  // without comment, "[...]" prefix and surrounding blanks; not empty
 };
 
 class LineReader {
@@ -38,11 +38,11 @@ class LineReader {
   bool said_anything_ = false;
 };
 
-// A register as written. 64-bit pairs are Bank::i64, single value registers Bank::i32, refs Bank::ref.
+// A register in the text. 64-bit pairs are Bank::i64, single value registers Bank::i32, refs Bank::ref.
 struct RegisterName {
   Bank bank = Bank::none;
   uint16_t field = 0;  // as encoded, MOVE bit included
-  uint32_t last = 0;   // the highest ordinal that it covers in its bank (values or refs)
+  uint32_t last = 0;   // the highest ordinal of it in its bank (values or refs)
   bool idle = false;   // %mN: a MOVE bit without effect
   bool move() const { return bank == Bank::ref && (field & kMoveBit); }
 };
@@ -75,7 +75,7 @@ class Cursor {
   Result<std::string_view> symbol(std::string_view what);  // without '@'
   Result<std::string_view> string(std::string_view what);  // without quotes, unescaped
   Result<std::string_view> label();                        // the digits of ^bbN
-  Result<std::string_view> type();                         // as written
+  Result<std::string_view> type();                         // the text of a type
   Result<RegisterName> reg(std::string_view what);
   Result<uint32_t> number(std::string_view what,
                           uint32_t max = UINT32_MAX);  // base 0, followed by a delimiter
@@ -98,8 +98,8 @@ class Cursor {
   size_t position_ = 0;
 };
 
-std::string quoted(
-    std::string_view text);  // 'text', shortened, control characters replaced; "the end of the line"
+// 'text', shortened, with control characters replaced; or "the end of the line".
+std::string quoted(std::string_view text);
 std::string_view trimmed(std::string_view text);
 
 }  // namespace halyard::vm

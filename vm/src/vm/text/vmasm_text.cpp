@@ -22,7 +22,7 @@ struct FeatureName {
 constexpr FeatureName kFeatureNames[] = {
     {"ext_f32", kFeatureF32}, {"ext_f64", kFeatureF64}, {"yield", kFeatureYield}, {"unwind", kFeatureUnwind}};
 
-// The language has no decimal form for denormals, and only two NaNs.
+// The language has no decimal form for denormals, and only two forms of NaN.
 template <typename Float, typename Bits>
 std::string float_text(Bits bits, Bits quiet_nan) {
   constexpr Bits kSign = Bits{1} << (8 * sizeof(Bits) - 1);

@@ -10,18 +10,18 @@
 namespace halyard::vm {
 
 bool is_symbol_char(char c);  // letters, digits, '_', '$', '.'
-int hex_digit(char c);        // -1: not a hex digit
+int hex_digit(char c);        // -1 if it is not a hex digit
 std::string hex_text(std::span<const uint8_t> bytes);
 
 // "text", or e"te\"xt\x00" if it needs escapes.
 std::string string_text(std::string_view bytes);
-bool is_plain_string(std::string_view bytes);  // it needs no escapes
+bool is_plain_string(std::string_view bytes);  // whether it needs no escapes
 // @name, or '@' and a string.
 std::string symbol_text(std::string_view name);
 // Whether the type can be written in instructions.
 bool is_plain_type(std::string_view name);
 
-// The shortest number that is read back as these bits: 1.5, -inf, nan; otherwise bits(0x7FC00001).
+// The shortest number that reads back as these bits: 1.5, -inf, nan; otherwise bits(0x7FC00001).
 std::string f32_text(uint32_t bits);
 std::string f64_text(uint64_t bits);
 

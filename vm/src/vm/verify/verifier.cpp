@@ -40,7 +40,7 @@ std::string_view bank_name(Bank bank) {
   return kNames[static_cast<size_t>(bank)];
 }
 
-// A convention for verification: every error is INVALID_ARGUMENT, except an unknown version.
+// Parses a convention for verification: every error is INVALID_ARGUMENT, except an unknown version.
 Result<Convention> parse_convention(std::string_view text) {
   Result<Convention> convention = Convention::parse(text);
   if (!convention && text[0] == '0') return fail(Code::INVALID_ARGUMENT, "{}", convention.error().message());
@@ -230,7 +230,7 @@ class FunctionVerifier {
  private:
   enum : uint8_t { kMarker = 1, kTarget = 2 };
 
-  // The rules of section 3.1.
+  // Checks the rules of section 3.1.
   Result<> check_frame() {
     const uint32_t unknown = function_.features & ~known_features(module_.bytecode_version());
     if (unknown != 0)
@@ -260,7 +260,8 @@ class FunctionVerifier {
     return {};
   }
 
-  // The function's own convention. Returns the types of the arguments and stores those of the results.
+  // Parses the function's own convention. Returns the types of the arguments, and stores those of the
+  // results.
   Result<std::string> find_types() {
     if (const std::optional<PlainTypes> plain = plain_types(function_.convention)) {
       result_types_ = plain->results;
@@ -357,7 +358,7 @@ class FunctionVerifier {
     return {};
   }
 
-  // The size is that of the instruction's register operand.
+  // The size of the global follows from the instruction's register operand.
   Result<> check_global(const Instruction& instruction, uint32_t offset) {
     const uint64_t size = is_wide(info(instruction.op).operands[1].bank) ? 8 : 4;
     if (offset + size > module_.global_bytes())

@@ -1,6 +1,6 @@
-// The verifier: checks before a function runs that every instruction is within its bytes, refers only to
-// existing registers, blocks, types, globals, constants and functions, and passes to calls what their
-// signatures require. The decoder and the interpreter rely on this and only assert. Specified by
+// The verifier. Before a function runs, it checks that every instruction is within the function's bytes,
+// refers only to existing registers, blocks, types, globals, constants and functions, and passes to calls
+// what their signatures require. The decoder and the interpreter rely on this and only assert. Specified by
 // verifier-and-execution.md, section 3, column "Required".
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace halyard::vm {
 
-// Checks every rule of section 3. The status is the one stated there; a failure in the body has a note with
-// its location.
+// Checks every rule of section 3. The status is the one that section 3 states; after a failure in the body it
+// has a note with the location.
 Result<> verify_function(const BytecodeModule& module, uint32_t function);
 
 // "at module.name+0000001A", or "at module@3+0000001A" for a function without a name.

@@ -1,4 +1,4 @@
-// What halyard/asio.hpp is built on: which Asio it is, and memory and lifetimes of operations.
+// Foundations of halyard/asio.hpp: selection of Asio, memory and lifetimes of operations.
 #ifndef HALYARD_CPP_ASIO_BASE_HPP_
 #define HALYARD_CPP_ASIO_BASE_HPP_
 
@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-// Boost.Asio, from 1.74 on; or standalone Asio, from 1.18 on, where a program says so.
+// Boost.Asio 1.74 or later; standalone Asio 1.18 or later if the program defines HALYARD_STANDALONE_ASIO.
 #if defined(HALYARD_STANDALONE_ASIO)
 #include <asio/any_io_executor.hpp>
 #include <asio/associated_allocator.hpp>
@@ -70,7 +70,7 @@ namespace asio_detail {
 
 using namespace detail;
 
-// Memory for what Asio keeps of one call at a time: steps and timers. Any thread; falls back to the heap.
+// Memory that Asio allocates for one call at a time: steps and timers. Any thread; falls back to the heap.
 class HandlerMemory {
  public:
   HandlerMemory() = default;
@@ -117,7 +117,7 @@ class HandlerAllocator {
   HandlerMemory* memory_;
 };
 
-// Room for one operation after another, kept from one to the next.
+// Memory for one operation at a time, kept from one operation to the next.
 class OperationMemory {
  public:
   void* get(size_t size) {
@@ -134,8 +134,8 @@ class OperationMemory {
   size_t size_ = 0;
 };
 
-// Posts to the executor. A type-erased one has no place for the handler's allocator; the executors of Asio's
-// own contexts are looked for behind it.
+// Posts to the executor. A type-erased executor cannot use the handler's allocator, so this function recovers
+// the executors of Asio's own contexts from it.
 template <typename Executor, typename Handler>
 void post_to(const Executor& executor, Handler&& handler) {
   if constexpr (std::is_same_v<Executor, net::any_io_executor>) {
@@ -147,19 +147,19 @@ void post_to(const Executor& executor, Handler&& handler) {
   net::post(executor, std::forward<Handler>(handler));
 }
 
-// What waits when its execution context goes: the context destroys what is queued, and this the rest.
+// Drops waiting operations when their execution context is destroyed; Asio itself drops only queued ones.
 class CallService final : public net::execution_context::service {
-  // Outlives the service, as members may.
+  // May outlive the service, because members may.
   struct Registry;
 
  public:
   static inline net::execution_context::id id;
 
-  // Owned by shared pointers. A class over it calls leave() in its destructor.
+  // A member is owned by shared pointers. Its derived class calls leave() in the destructor.
   class Member {
    public:
     virtual void shut_down() noexcept = 0;                    // drops the handler
-    virtual std::shared_ptr<void> keep() const noexcept = 0;  // null: it is being destroyed
+    virtual std::shared_ptr<void> keep() const noexcept = 0;  // null if the member is being destroyed
 
    protected:
     virtual ~Member() = default;

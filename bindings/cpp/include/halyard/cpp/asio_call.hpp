@@ -1,5 +1,4 @@
-// One call on an executor: who begins, resumes and completes it. halyard/asio.hpp has the functions for
-// users.
+// One call on an executor: how it begins, resumes and completes. halyard/asio.hpp has the public functions.
 #ifndef HALYARD_CPP_ASIO_CALL_HPP_
 #define HALYARD_CPP_ASIO_CALL_HPP_
 
@@ -19,7 +18,7 @@ namespace asio_detail {
 
 using namespace detail;
 
-// What a completion handler gets: (std::exception_ptr, R...), or one expected.
+// The arguments of a completion handler: (std::exception_ptr, R...), or one expected.
 #if HALYARD_CPP_EXCEPTIONS
 template <typename... R>
 using CompletionSignature = void(std::exception_ptr, R...);
@@ -45,7 +44,7 @@ void complete_with(Handler& handler, halyard_status_t failure, std::tuple<R...>&
 }
 #endif
 
-// A handler with what it is called with. Owns the failure until then.
+// A handler bound to its arguments. Owns the failure until the handler is called.
 template <typename Handler, typename... R>
 class Completion {
  public:
@@ -73,7 +72,7 @@ class Completion {
   std::tuple<R...> results_;
 };
 
-// Where results go: into a tuple, or into values of the caller's.
+// The destination of results: a tuple, or values of the caller.
 template <typename... R>
 struct TypedResults {
   using Signature = CompletionSignature<R...>;
@@ -102,19 +101,19 @@ struct ResultsInto {
   }
 };
 
-// The state of an AsyncCall, which lives on while a call is under way.
+// The state of an AsyncCall. It lives as long as a call is in progress.
 //
-// THE PHASE says who may go on with the call. While it is `running`, one step is queued or executing, which
-// alone uses the call, the timers and the operation. A step that leaves the call waiting makes it `waiting`;
-// the wakeup that changes `waiting` to `told` queues the next step. A wakeup that comes while a step runs
-// leaves `told`, so the step looks again. Wakeups may come twice, or late, when the call does something else:
-// a step asks the call whether it still waits.
+// THE PHASE controls who may continue the call. In phase `running` one step is queued or executing; only that
+// step uses the call, the timers and the operation. A step that leaves the call waiting sets the phase to
+// `waiting`. The wakeup that changes `waiting` to `told` queues the next step. A wakeup during a step also
+// sets `told`, and the step then checks again. Wakeups may be duplicates, or belong to an earlier wait: a
+// step asks the call whether it still waits.
 template <typename Executor>
 class CallCore final : public CallService::Member, public std::enable_shared_from_this<CallCore<Executor>> {
  public:
   using Clock = Call::Clock;
 
-  // An operation lies in the core's memory.
+  // An operation is stored in the core's memory.
   class Operation {
    public:
     virtual halyard_status_t begin(const Call& call, uint32_t* state) = 0;
@@ -142,7 +141,8 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   void set_expiry(Clock::time_point expiry) noexcept { expiry_ = expiry; }
   void set_begins_here(bool here) noexcept { begins_here_ = here; }
 
-  // Reserves the core for a call; false: it has one. From then on the call with this number can be cancelled.
+  // Reserves the core for a call; returns false if it is in use. From then on cancel(number) can cancel the
+  // call.
   bool reserve(uint64_t& number) {
     const std::lock_guard lock(mutex_);
     if (is_busy_) return false;
@@ -152,7 +152,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
     halyard_call_arm(call_.get());
     return true;
   }
-  // Begins the operation that `make` places into the memory given to it.
+  // Begins the operation that `make` constructs in the memory passed to it.
   template <typename Make>
   void start(size_t size, uint64_t number, Make&& make) {
     struct Unreserve {
@@ -174,16 +174,16 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
     if (begins_here_) return step(true);
     post_step(true);
   }
-  // The core is free again. Whether a deadline has ended the call.
+  // Ends the reservation. Returns whether a deadline has ended the call.
   bool release() noexcept {
     const std::lock_guard lock(mutex_);
     is_busy_ = false;
     return is_expired_;
   }
-  // Keeps what is needed while the handler is called.
+  // Keeps the core alive while the handler is called.
   std::shared_ptr<CallCore> take_self() noexcept { return std::move(self_); }
 
-  // Any thread: no effect on later calls. `number` 0: whichever there is.
+  // Cancels call `number`, or any current call if 0. No effect on later calls. Any thread.
   void cancel(uint64_t number, bool expired) noexcept {
     const std::lock_guard lock(mutex_);
     if (!is_busy_ || (number != 0 && number != number_)) return;
@@ -218,10 +218,10 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
     }
   };
 
-  // Without memory for it the call could never go on: the program ends.
+  // Terminates the program if memory is exhausted, because the call could never continue.
   void post_step(bool begins) noexcept { post_to(executor_, Step{self_, begins}); }
 
-  // On any thread, maybe under a lock of libhalyard's.
+  // Called on any thread, perhaps while a lock of libhalyard is held.
   void wake() noexcept {
     uint32_t phase = phase_.load();
     while (phase == running || phase == waiting) {
@@ -232,7 +232,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   }
 
   void step(bool begins) {
-    if (!operation_) return;  // the execution context goes
+    if (!operation_) return;  // the execution context is being destroyed
     for (;;) {
       phase_.store(running);
       if (begins || halyard_call_state(call_.get()) != HALYARD_CALL_WAITING) {
@@ -248,7 +248,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
     }
   }
 
-  // For the wait that has just begun.
+  // Sets the timer for the current wait.
   void set_wait_timer() {
     const Clock::time_point deadline = call_.wait_deadline();
     if (std::exchange(has_wait_timer_, deadline != Clock::time_point::max())) wait_timer_.cancel();
@@ -283,14 +283,14 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   Executor executor_;
   HandlerMemory memory_;
   OperationMemory operation_memory_;
-  std::mutex mutex_;  // of the next three: who cancels a call, and who ends it
+  std::mutex mutex_;  // guards the next three fields, which decide who cancels and who ends a call
   uint64_t number_ = 0;
   bool is_busy_ = false;
   bool is_expired_ = false;
   std::atomic<uint32_t> phase_ = idle;
   Operation* operation_ = nullptr;
-  std::shared_ptr<CallCore> self_;                       // while there is an operation
-  Clock::time_point expiry_ = Clock::time_point::max();  // of the next call
+  std::shared_ptr<CallCore> self_;                       // set while there is an operation
+  Clock::time_point expiry_ = Clock::time_point::max();  // deadline of the next call
   bool begins_here_ = false;
   bool has_deadline_ = false;
   bool has_wait_timer_ = false;
@@ -299,7 +299,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   Call call_;
 };
 
-// A call of `function` with arguments that it owns, for a handler.
+// A call of `function`, with its handler and owned arguments.
 template <typename Executor, typename Handler, typename Arguments, typename Results>
 class CallOperation final : public CallCore<Executor>::Operation {
  public:
@@ -325,7 +325,7 @@ class CallOperation final : public CallCore<Executor>::Operation {
   }
   void complete(halyard_status_t failure) override {
     if (!failure) failure = results_.take(core_.call());
-    // All is taken out of the memory, which the handler may use for its next call.
+    // Moves everything out of the operation's memory, because the handler may start its next call in it.
     auto work = std::move(work_);
     auto handler_work = std::move(handler_work_);
     Handler handler(std::move(handler_));
@@ -353,7 +353,7 @@ class CallOperation final : public CallCore<Executor>::Operation {
   Results results_;
 };
 
-// Starts the operation for a handler, or lets it fail where the core is busy.
+// Starts the operation for a handler, or fails it if the core is in use.
 template <typename Executor, typename Arguments, typename Results>
 struct InitiateCall {
   std::shared_ptr<CallCore<Executor>> core;

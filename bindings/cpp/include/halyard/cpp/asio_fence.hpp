@@ -1,4 +1,4 @@
-// Waiting for a fence on an executor.
+// Waits for a fence on an executor.
 #ifndef HALYARD_CPP_ASIO_FENCE_HPP_
 #define HALYARD_CPP_ASIO_FENCE_HPP_
 
@@ -16,7 +16,7 @@ namespace asio_detail {
 
 using namespace detail;
 
-// One wait. The fence keeps it until it is reached, also where the wait was cancelled before.
+// One wait. The fence keeps it alive until the fence is reached, even if the wait is cancelled earlier.
 template <typename Handler, typename Executor>
 class FenceWait final : public CallService::Member,
                         public std::enable_shared_from_this<FenceWait<Handler, Executor>> {
@@ -41,9 +41,9 @@ class FenceWait final : public CallService::Member,
       halyard_status_release(failure);
     }
   }
-  // Any thread; the first time counts. The failure is borrowed.
+  // Only the first call has an effect. The failure is borrowed. Any thread.
   void finish(halyard_status_t failure) noexcept {
-    const std::lock_guard lock(mutex_);  // the context does not go in between
+    const std::lock_guard lock(mutex_);  // keeps the execution context from shutting down meanwhile
     if (!handler_) return;
     Completion<Handler> completion(std::move(*handler_), halyard_status_retain(failure), {});
     handler_.reset();
@@ -56,7 +56,7 @@ class FenceWait final : public CallService::Member,
     return std::const_pointer_cast<FenceWait>(this->weak_from_this().lock());
   }
   void shut_down() noexcept override {
-    std::optional<Handler> dropped;  // without the lock
+    std::optional<Handler> dropped;  // destroyed after the lock is released
     const std::lock_guard lock(mutex_);
     if (handler_) dropped.emplace(std::move(*handler_));
     handler_.reset();
@@ -66,7 +66,7 @@ class FenceWait final : public CallService::Member,
   std::mutex mutex_;
   std::optional<net::executor_work_guard<HandlerExecutor>> work_;
   std::optional<Handler> handler_;
-  std::shared_ptr<FenceWait> self_;  // until the fence is reached
+  std::shared_ptr<FenceWait> self_;  // set until the fence is reached
 };
 
 template <typename Executor>

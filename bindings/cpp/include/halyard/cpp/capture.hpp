@@ -1,4 +1,4 @@
-// Captures of executed command buffers, and replaying them (docs/captures.md).
+// Captures of executed command buffers, and their replay (docs/captures.md).
 #ifndef HALYARD_CPP_CAPTURE_HPP_
 #define HALYARD_CPP_CAPTURE_HPP_
 
@@ -9,7 +9,7 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// A file that a context with a capture_path has written. Does not change; any thread.
+// A file written by a context with a capture_path. Immutable; any thread.
 class Capture : public Handle<halyard_capture_t> {
  public:
   using Handle::Handle;
@@ -24,12 +24,12 @@ class Capture : public Handle<halyard_capture_t> {
     auto info = detail::sized<halyard_capture_info_t>();
     return detail::finish(halyard_capture_info(get(), &info), [&] { return info; });
   }
-  // By number, from 0. OUT_OF_RANGE.
+  // An execution by its number, from 0. OUT_OF_RANGE: no such number.
   Result<halyard_captured_execution_t> execution(uint64_t number) const {
     auto execution = detail::sized<halyard_captured_execution_t>();
     return detail::finish(halyard_capture_execution(get(), number, &execution), [&] { return execution; });
   }
-  // One execution, or HALYARD_EVERY_EXECUTION. `form` is HALYARD_DESCRIBE_*.
+  // Describes one execution, or HALYARD_EVERY_EXECUTION. `form` is HALYARD_DESCRIBE_*.
   Result<std::string> describe(uint64_t number = HALYARD_EVERY_EXECUTION,
                                uint32_t form = HALYARD_DESCRIBE_TEXT) const {
     char* text = nullptr;
@@ -39,7 +39,7 @@ class Capture : public Handle<halyard_capture_t> {
   }
 };
 
-// A capture on a device: only for trusted captures. One thread at a time.
+// A capture on a device, only for trusted captures. One thread at a time.
 class Replay : public Handle<halyard_replay_t> {
  public:
   using Handle::Handle;
@@ -49,7 +49,7 @@ class Replay : public Handle<halyard_replay_t> {
     return detail::finish(halyard_replay_create(capture.get(), device.get(), &made),
                           [&] { return Replay(adopt, made); });
   }
-  // Runs one execution and compares. Blocks.
+  // Runs one execution and compares the results. Blocks.
   Result<halyard_replay_result_t> execute(uint64_t number) const {
     auto result = detail::sized<halyard_replay_result_t>();
     return detail::finish(halyard_replay_execute(get(), number, &result), [&] { return result; });

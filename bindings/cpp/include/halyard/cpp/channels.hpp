@@ -12,19 +12,19 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// What the launcher has said in environment variables; without one: rank 0 of 1.
+// Reads the rank that the launcher has set in environment variables; without a launcher: rank 0 of 1.
 inline Result<halyard_launch_t> detect_launch() {
   auto launch = detail::sized<halyard_launch_t>();
   return detail::finish(halyard_launch_detect(&launch), [&] { return launch; });
 }
 
-// One rank of a program, for ContextOptions. Any thread.
+// One rank of a program, for ContextOptions::channels. Any thread.
 class Channels : public Handle<halyard_channels_t> {
  public:
   using Handle::Handle;
 
-  // Joins the job, for which it may wait (halyard_channels_create). `library` "": that of the launcher.
-  // `rank` and `count` -1: any. `timeout` limits the wait, and those of collectives; 0: no limit.
+  // Joins the job; may wait for the other processes (halyard_channels_create). `library` "": that of the
+  // launcher. `rank` and `count` -1: any. `timeout` limits this wait and those of collectives; 0: no limit.
   static Result<Channels> create(const std::string& library = "", int32_t rank = -1, int32_t count = -1,
                                  std::chrono::nanoseconds timeout = {}) {
     auto options = detail::sized<halyard_channels_options_t>();
@@ -35,7 +35,7 @@ class Channels : public Handle<halyard_channels_t> {
     halyard_channels_t made = nullptr;
     return detail::finish(halyard_channels_create(&options, &made), [&] { return Channels(adopt, made); });
   }
-  // A world within this process: one for each rank.
+  // Creates a world within this process: one handle for each rank.
   static Result<std::vector<Channels>> create_local(uint32_t count) {
     std::vector<Channels> ranks;
     std::vector<halyard_channels_t> made(count);
@@ -46,17 +46,17 @@ class Channels : public Handle<halyard_channels_t> {
     });
   }
 
-  // The description lives as long as this.
+  // The description lives as long as this object.
   Result<halyard_channels_world_t> world() const {
     auto world = detail::sized<halyard_channels_world_t>();
     return detail::finish(halyard_channels_world(get(), &world), [&] { return world; });
   }
-  // How long a collective that is submitted later may wait for other ranks; 0: no limit.
+  // Sets how long collectives that are submitted later may wait for other ranks; 0: no limit.
   Result<void> set_timeout(std::chrono::nanoseconds timeout) const {
     return detail::finish(halyard_channels_set_timeout(
         get(), timeout.count() > 0 ? static_cast<uint64_t>(timeout.count()) : 0));
   }
-  // Makes a communicator of the caller's known to programs (halyard_channels_import).
+  // Registers a communicator of the caller for programs (halyard_channels_import).
   Result<void> import(CString id, CString kind, uint64_t handle) const {
     return detail::finish(halyard_channels_import(get(), id.get(), kind.get(), handle));
   }

@@ -1,4 +1,4 @@
-// Contexts, functions and calls. Function::call is the shortest way: f.call<float>(2.0f).
+// Contexts, functions and calls. The shortest way to call a function is Function::call: f.call<float>(2.0f).
 #ifndef HALYARD_CPP_CONTEXT_HPP_
 #define HALYARD_CPP_CONTEXT_HPP_
 
@@ -21,15 +21,15 @@
 namespace halyard::inline HALYARD_CPP_FORM {
 
 struct ParameterFile {
-  std::string scope;  // "" for the unnamed one
+  std::string scope;  // "" for the unnamed scope
   std::string path;   // .irpa, .gguf, .safetensors, .safetensors.index.json
 };
 
-// As halyard_context_options_t, which says more. Functions of the program are kept as long as the Context,
-// its functions and calls. Those that return a Result fail the work with its error, or with what they throw;
-// the others must not throw.
+// See halyard_context_options_t. The Context, its functions and its calls keep the callbacks alive. A
+// callback that returns a Result fails the work with its error or its exception; the other callbacks must not
+// throw.
 struct ContextOptions {
-  std::vector<Module> modules{};  // later ones may import from earlier ones; the last is the main module
+  std::vector<Module> modules{};  // a module may import from earlier ones; the last is the main module
   std::vector<Device> devices{};
   std::vector<ParameterFile> parameters{};
   uint32_t flags = 0;       // HALYARD_CONTEXT_*
@@ -39,19 +39,19 @@ struct ContextOptions {
   uint32_t lead_device = 0;
   std::string capture_path{};
   std::vector<std::pair<std::string, std::string>> loader_settings{};
-  // hal.buffer_view.trace: the views are borrowed.
+  // Called for hal.buffer_view.trace; the views are borrowed.
   std::function<void(std::string_view key, std::span<const halyard_object_t> views)> trace{};
-  std::string tensor_pattern{};  // together with `tensor`
+  std::string tensor_pattern{};  // selects dispatches for `tensor`
   std::function<Result<void>(const halyard_traced_tensor_t& tensor)> tensor{};
   std::function<Result<void>(uint64_t done, uint64_t total)> progress{};
   std::function<void(const halyard_failed_expectation_t& failed)> expectation{};
-  Channels channels{};  // the rank that the program is; empty: what the launcher has made the process
-  std::function<void(const halyard_warning_t& warning)> warning{};  // what is likely to give wrong results
+  Channels channels{};  // the program's rank; empty: the rank that the launcher gave to the process
+  std::function<void(const halyard_warning_t& warning)> warning{};  // called if results are probably wrong
 };
 
 class Function;
 
-// Linked modules with their state. One call at a time, unless HALYARD_CONTEXT_CONCURRENT_CALLS.
+// Linked modules with their state. One call at a time, unless HALYARD_CONTEXT_CONCURRENT_CALLS is set.
 class Context : public Handle<halyard_context_t> {
  public:
   using Handle::Handle;
@@ -59,7 +59,7 @@ class Context : public Handle<halyard_context_t> {
   // Runs each module's `__init`.
   static Result<Context> create(const Instance& instance, ContextOptions options);
 
-  // An export of the main module, or of `module`. NOT_FOUND names similar ones.
+  // Finds an export of the main module, or of `module`. NOT_FOUND names similar exports.
   Result<Function> find(CString name, CString module = nullptr) const;
 
  private:
@@ -70,18 +70,17 @@ class Context : public Handle<halyard_context_t> {
     decltype(ContextOptions::expectation) expectation;
     decltype(ContextOptions::warning) warning;
   };
-  // Shared with functions and calls, which keep the context alive.
+  // Shared with functions and calls, because they keep the context alive.
   std::shared_ptr<const Callbacks> callbacks_;
 };
 
 enum class CallState : uint32_t {
   done = HALYARD_CALL_DONE,
   ready = HALYARD_CALL_READY,      // resume it at any time
-  waiting = HALYARD_CALL_WAITING,  // resume it after the ready function was called, or at its deadline
+  waiting = HALYARD_CALL_WAITING,  // resume it after the ready callback was called, or at its deadline
 };
 
-// One activity, to be used again and again; a warm one allocates nothing. One thread at a time, except
-// cancel().
+// A reusable invocation; a warm call does not allocate. One thread at a time, except cancel().
 class Call : public Handle<halyard_call_t> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -95,8 +94,8 @@ class Call : public Handle<halyard_call_t> {
                           [&] { return Call(adopt, made, context); });
   }
 
-  // Runs to the end: call.invoke<float>(f, 2.0f), call.invoke<Tensor, int32_t>(f, tensor). Arguments are
-  // borrowed. INVALID_ARGUMENT: other numbers or kinds of arguments or results.
+  // Runs a function to its end: call.invoke<float>(f, 2.0f), call.invoke<Tensor, int32_t>(f, tensor).
+  // Arguments are borrowed. INVALID_ARGUMENT: wrong numbers or kinds of arguments or results.
   template <Returned... R, Argument... A>
   Result<detail::ReturnedBy_t<R...>> invoke(const Handle<halyard_function_t>& function,
                                             const A&... arguments) const {
@@ -107,7 +106,7 @@ class Call : public Handle<halyard_call_t> {
       return detail::fail<detail::ReturnedBy_t<R...>>(Error::adopt(status));
     return detail::take_results<R...>(results.data());
   }
-  // The same with numbers of values that are known at run time.
+  // The same, with numbers of values that are known at run time.
   Result<void> invoke_with(const Handle<halyard_function_t>& function, std::span<const Value> arguments,
                            std::span<Value> results) const {
     for (Value& result : results) result = Value();
@@ -115,7 +114,7 @@ class Call : public Handle<halyard_call_t> {
                                               detail::raw(results), results.size()));
   }
 
-  // In steps: begin, resume until done, then take the results, once. A failure ends the call.
+  // Runs a call in steps: begin, resume until done, then take the results, once. A failure ends the call.
   template <Argument... A>
   Result<CallState> begin(const Handle<halyard_function_t>& function, const A&... arguments) const {
     const std::array<halyard_value_t, sizeof...(A)> given = {to_value(arguments)...};
@@ -146,37 +145,37 @@ class Call : public Handle<halyard_call_t> {
     return detail::finish(halyard_call_results(get(), detail::raw(results), results.size()));
   }
 
-  // When a waiting call can be resumed although nothing woke it; time_point::max(): never.
+  // The time at which a waiting call can be resumed without a wakeup; time_point::max(): never.
   Clock::time_point wait_deadline() const noexcept {
     const int64_t at = halyard_call_deadline(get());
     return at == INT64_MAX ? Clock::time_point::max() : Clock::time_point(std::chrono::nanoseconds(at));
   }
-  // The next call, or the suspended one, fails with DEADLINE_EXCEEDED at that time; time_point::max(): it
-  // does not. The instance's event loop measures it.
+  // The suspended call, or else the next call, fails with DEADLINE_EXCEEDED at that time; time_point::max():
+  // no deadline. The instance's event loop measures the time.
   Result<void> set_deadline(Clock::time_point deadline) const {
     const auto at = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
     return detail::finish(
         halyard_call_set_deadline(get(), deadline == Clock::time_point::max() ? INT64_MAX : at));
   }
-  // `ready` is called whenever a wait ends, on the thread that ends it; it must only notify the thread that
-  // resumes. Before the call begins.
+  // Sets the callback that is called whenever a wait ends, on the thread that ends it. It must only notify
+  // the thread that resumes the call. Set it before the call begins.
   void on_ready(void (*ready)(void* user), void* user) const noexcept {
     halyard_call_on_ready(get(), ready, user);
   }
-  // Any thread: the call fails with CANCELLED, and its work on devices is stopped.
+  // Fails the call with CANCELLED, and stops its work on devices. Any thread.
   void cancel() const noexcept { halyard_call_cancel(get()); }
-  // From now on cancel() also counts for the next call, before it begins.
+  // From now on cancel() also cancels the next call, before it begins.
   void arm() const noexcept { halyard_call_arm(get()); }
-  // Whether the instance's trace records the next calls; it does unless this says otherwise.
+  // Selects whether the instance's trace records the next calls; default: it does.
   void set_traced(bool traced) const noexcept { halyard_call_trace(get(), traced); }
-  // What resume() would find now; done: nothing is suspended.
+  // The state in which resume() would find the call; `done` if no call is suspended.
   CallState state() const noexcept { return static_cast<CallState>(halyard_call_state(get())); }
 
  private:
-  Context context_;  // for its callbacks
+  Context context_;  // keeps its callbacks alive
 };
 
-// An export in a context. A copy has a call of its own: one thread at a time for each copy.
+// An export in a context. Each copy has its own call, for one thread at a time.
 class Function : public Handle<halyard_function_t> {
  public:
   Function() = default;
@@ -191,7 +190,8 @@ class Function : public Handle<halyard_function_t> {
     return *this;
   }
 
-  // Runs it to the end: f.call<float>(2.0f), f.call<>(), f.call<Tensor, int32_t>(tensor); as Call::invoke.
+  // Runs the function to its end: f.call<float>(2.0f), f.call<>(), f.call<Tensor, int32_t>(tensor). See
+  // Call::invoke.
   template <Returned... R, Argument... A>
   Result<detail::ReturnedBy_t<R...>> call(const A&... arguments) const {
     if (!call_) [[unlikely]] {
@@ -203,7 +203,7 @@ class Function : public Handle<halyard_function_t> {
     return call_.invoke<R...>(*this, arguments...);
   }
   const Context& context() const noexcept { return context_; }
-  // Its arguments and results as data.
+  // The function's arguments and results.
   Result<Signature> signature() const {
     halyard_signature_t made = nullptr;
     return detail::finish(halyard_function_signature(get(), &made), [&] { return Signature(adopt, made); });
@@ -211,7 +211,7 @@ class Function : public Handle<halyard_function_t> {
 
  private:
   Context context_;
-  mutable Call call_;  // made by the first call
+  mutable Call call_;  // created by the first call
 };
 
 inline Result<Context> Context::create(const Instance& instance, ContextOptions options) {

@@ -24,7 +24,7 @@ enum class StatusCode : halyard_status_code_t {
 // A failure. Copies share one status. One thread at a time; copies may be destroyed on any thread.
 class Error final : public std::exception {
  public:
-  // Takes over a status that is not null.
+  // Takes ownership of a status that is not null.
   static Error adopt(halyard_status_t failure) { return Error(failure); }
   Error(StatusCode code, const std::string& message)
       : Error(halyard_status_create(static_cast<halyard_status_code_t>(code), message.c_str())) {}
@@ -40,12 +40,12 @@ class Error final : public std::exception {
   ~Error() override { halyard_status_release(status_); }
 
   StatusCode code() const noexcept { return static_cast<StatusCode>(halyard_status_code(status_)); }
-  // Without code and notes. Lives as long as the error.
+  // The message without code and notes. Lives as long as the error.
   std::string_view message() const noexcept { return halyard_status_message(status_); }
   // "NOT_FOUND; message; note; ...". Lives as long as the error.
   const char* what() const noexcept override { return text_ ? text_.get() : halyard_status_message(status_); }
   halyard_status_t status() const noexcept { return status_; }  // borrowed
-  // Gives the status to a C function that takes it over; the error is empty afterwards.
+  // Gives up the status, for a C function that takes ownership; the error is empty afterwards.
   halyard_status_t release() noexcept { return std::exchange(status_, nullptr); }
 
  private:
@@ -56,7 +56,7 @@ class Error final : public std::exception {
   std::shared_ptr<char> text_;
 };
 
-// The result of a function that can fail: T itself, where failures are thrown.
+// The result of a function that can fail; with exceptions, T itself.
 #if HALYARD_CPP_EXCEPTIONS
 template <typename T>
 using Result = T;
@@ -67,7 +67,7 @@ using Result = expected<T, Error>;
 
 namespace detail {
 
-// The one way on which failures leave these headers.
+// All failures leave these headers through this function.
 #if HALYARD_CPP_EXCEPTIONS
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise(Error error) { throw error; }
 template <typename T>
@@ -81,7 +81,7 @@ template <typename T>
 }
 #endif
 
-// The status of a C function, and what it has made.
+// Turns the status and the output of a C function into a Result.
 template <typename Make>
 auto finish(halyard_status_t status, Make&& make) -> Result<std::invoke_result_t<Make>> {
   if (status) [[unlikely]]
@@ -94,7 +94,7 @@ inline Result<void> finish(halyard_status_t status) {
   return Result<void>();
 }
 
-// For callbacks of C: calls `body`, which may throw or return a Result<void>, and gives its failure as a
+// For C callbacks: calls `body`, which may throw or return a Result<void>, and converts its failure to a
 // status.
 template <typename Body>
 halyard_status_t status_of(Body&& body) noexcept {

@@ -1,5 +1,5 @@
-// A value or an error, for programs that are compiled without exceptions: std::expected where the standard
-// library has it (C++23), else a class of the same form. HALYARD_CPP_EXCEPTIONS says which way failures take.
+// A value or an error, for programs compiled without exceptions: std::expected if the standard library has it
+// (C++23), else a class with the same interface. HALYARD_CPP_EXCEPTIONS selects how functions fail.
 #ifndef HALYARD_CPP_EXPECTED_HPP_
 #define HALYARD_CPP_EXPECTED_HPP_
 
@@ -10,7 +10,7 @@
 #include <version>
 
 // 1: functions that fail throw halyard::Error. 0: they return expected<T, Error>. A program may define it as
-// 0 to have `expected` although exceptions are on.
+// 0 to use `expected` although exceptions are enabled.
 #ifndef HALYARD_CPP_EXCEPTIONS
 #ifdef __cpp_exceptions
 #define HALYARD_CPP_EXCEPTIONS 1
@@ -19,7 +19,7 @@
 #endif
 #endif
 
-// 202211: with and_then and its kin.
+// 202211: with and_then and the other monadic functions.
 #if defined(__cpp_lib_expected) && __cpp_lib_expected >= 202211L
 #define HALYARD_CPP_STD_EXPECTED_ 1
 #include <expected>
@@ -27,8 +27,8 @@
 #define HALYARD_CPP_STD_EXPECTED_ 0
 #endif
 
-// Functions of both forms have the same names and different types. A namespace for each form lets files that
-// were compiled differently be linked into one program. It is inline: users write halyard::Tensor.
+// Functions of both forms have the same names and different types. Each form has its own inline namespace, so
+// that files compiled differently can be linked into one program, and users write halyard::Tensor.
 #if HALYARD_CPP_EXCEPTIONS
 #define HALYARD_CPP_FORM with_exceptions
 #elif HALYARD_CPP_STD_EXPECTED_
@@ -44,7 +44,7 @@ using std::expected;
 using std::unexpected;
 #else
 
-// As std::unexpected.
+// Like std::unexpected.
 template <typename E>
 class unexpected {
  public:
@@ -57,7 +57,7 @@ class unexpected {
   E error_;
 };
 
-// As std::expected, of which it has what programs use most. value() of an error ends the program.
+// Like std::expected, with its most used functions. value() of an error terminates the program.
 template <typename T, typename E>
 class expected {
  public:
@@ -96,7 +96,7 @@ class expected {
       std::construct_at(&error_, std::move(other.error_));
     }
   }
-  // Moves and copies must not fail half-way: a new value is made before the old one goes.
+  // Creates the new value before it destroys the old one, so that a failed move or copy changes nothing.
   expected& operator=(expected other) noexcept {
     static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_constructible_v<E>);
     std::destroy_at(this);

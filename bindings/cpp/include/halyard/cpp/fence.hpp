@@ -1,4 +1,4 @@
-// Fences: what asynchronous functions wait for and signal (halyard/fence.h).
+// Fences, for which asynchronous functions wait and which they signal (halyard/fence.h).
 #ifndef HALYARD_CPP_FENCE_HPP_
 #define HALYARD_CPP_FENCE_HPP_
 
@@ -15,47 +15,48 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// Any thread, at any time. An empty one is reached.
+// A set of timepoints. An empty Fence counts as reached. Any thread, at any time.
 class Fence : public Object {
  public:
   using Object::Object;
 
-  // Not reached.
+  // Creates a fence that is not reached.
   static Result<Fence> create(const Device& device) {
     halyard_object_t made = nullptr;
     return detail::finish(halyard_fence_create(device.get(), &made), [&] { return Fence(adopt, made); });
   }
-  // Reached when all of these are.
+  // Creates a fence that is reached when all of these are reached.
   static Result<Fence> join(std::span<const Fence> fences) {
     halyard_object_t made = nullptr;
     return detail::finish(halyard_fence_join(raw(fences), fences.size(), &made),
                           [&] { return Fence(adopt, made); });
   }
 
-  // Does not block. The failure, where it has failed.
+  // Does not block. If the fence has failed, returns its failure.
   Result<bool> is_reached() const {
     uint32_t reached = 1;
     const halyard_status_t status = get() ? halyard_fence_query(get(), &reached) : nullptr;
     return detail::finish(status, [&] { return reached != 0; });
   }
-  // INVALID_ARGUMENT: it was reached already; its failure.
+  // INVALID_ARGUMENT: the fence is already reached. If the fence has failed, returns its failure.
   Result<void> signal() const { return detail::finish(halyard_fence_signal(get())); }
-  // Whatever waits for it fails with this.
+  // Fails the fence; everything that waits for it fails with this error.
   Result<void> fail(const Error& error) const {
     return detail::finish(halyard_fence_fail(get(), error.status()));
   }
-  // Blocks. DEADLINE_EXCEEDED; the failure of the work.
+  // Blocks. DEADLINE_EXCEEDED: timeout; or the failure of the work.
   Result<void> wait(std::chrono::milliseconds limit = std::chrono::milliseconds::max()) const {
     return detail::finish(get() ? halyard_fence_wait(get(), milliseconds_of(limit)) : nullptr);
   }
-  // Blocks until all are reached or one has failed; at most 32.
+  // Blocks until all are reached or one has failed; at most 32 fences.
   static Result<void> wait(std::span<const Fence> fences,
                            std::chrono::milliseconds limit = std::chrono::milliseconds::max()) {
     return detail::finish(halyard_fences_wait(raw(fences), fences.size(), milliseconds_of(limit)));
   }
 
-  // Calls `reached` once with null, or with the failure, which is borrowed: on the thread that makes it so,
-  // or before this returns (halyard_fence_on_reached). It must be quick and must not throw.
+  // Calls `reached` once, with null or with the failure, which is borrowed: on the thread that signals or
+  // fails the fence, or before this function returns (halyard_fence_on_reached). It must be quick and must
+  // not throw.
   template <std::invocable<halyard_status_t> F>
   Result<void> on_reached(F reached) const {
     auto held = std::make_unique<F>(std::move(reached));

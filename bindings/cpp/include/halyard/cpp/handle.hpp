@@ -1,4 +1,4 @@
-// Handles that own: a counted reference to an object of the C ABI; and blocks and texts that it gives away.
+// Owning handles: counted references to objects of the C ABI, and blocks and texts that the C ABI returns.
 #ifndef HALYARD_CPP_HANDLE_HPP_
 #define HALYARD_CPP_HANDLE_HPP_
 
@@ -12,14 +12,14 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// How a handle comes into an object: `adopt` takes a reference over, `share` adds one.
+// How a constructor gets its reference: `adopt` takes ownership, `share` adds a reference.
 struct adopt_t {};
 struct share_t {};
 inline constexpr adopt_t adopt;
 inline constexpr share_t share;
 
-// One reference, or none. Copies are further references. Classes over it add functions, no state, unless they
-// say so. As thread-safe as the object behind it; one Handle by one thread at a time.
+// One reference, or none. A copy is a further reference. Derived classes add functions but no state, unless
+// they say so. The object is as thread-safe as the C header says; one thread at a time uses one Handle.
 template <typename C>
 class Handle {
  public:
@@ -51,7 +51,7 @@ class Handle {
   C handle_ = nullptr;
 };
 
-// A terminated text for a C function: a literal or a std::string.
+// A zero-terminated text for a C function: a literal or a std::string.
 class CString {
  public:
   CString(const char* text) noexcept : text_(text) {}
@@ -62,14 +62,14 @@ class CString {
   const char* text_;
 };
 
-// Texts of C structs. They live as long as the C header says.
+// A text of a C struct. Lives as long as the C header says.
 inline std::string_view view(halyard_text_t text) noexcept {
   return text.data ? std::string_view(text.data, text.size) : std::string_view();
 }
 inline std::string_view view(const char* text) noexcept { return text ? text : ""; }
 inline halyard_text_t to_text(std::string_view text) noexcept { return {text.data(), text.size()}; }
 
-// An array in one block of the C ABI, freed at the end; entries and their texts live as long as this.
+// An array in one block of the C ABI. The destructor frees the block with all entries and their texts.
 template <typename T>
 class Block {
  public:
@@ -99,7 +99,7 @@ using Bytes = Block<const std::byte>;
 
 namespace detail {
 
-// A text that the C ABI gave away, as a string. Null is RESOURCE_EXHAUSTED.
+// Converts an owned text of the C ABI to a string. Null is RESOURCE_EXHAUSTED.
 inline Result<std::string> take_text(char* text) {
   if (!text)
     return fail<std::string>(Error(StatusCode::RESOURCE_EXHAUSTED, "out of memory for a text of libhalyard"));
@@ -111,7 +111,7 @@ inline std::string take_text(char* text, size_t size) {
   return std::string(text, size);
 }
 
-// An info struct of the C ABI, ready to be filled in.
+// An info struct of the C ABI with struct_size set.
 template <typename Info>
 Info sized() noexcept {
   Info info = {};

@@ -14,11 +14,11 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// "0.2.0"
+// The library's version: "0.2.0"
 inline const char* version() noexcept { return halyard_version(); }
 
-// The library that compiles bytecode (docs/jit.md): its name with a version, and its path. They live as long
-// as the process. Loads nothing. NOT_FOUND: none is installed; INCOMPATIBLE: it is of another build.
+// The library that compiles bytecode (docs/jit.md): its name and version, and its path. Texts live as long as
+// the process. Loads nothing. NOT_FOUND: none is installed; INCOMPATIBLE: it is of another build.
 struct Compiler {
   const char* name;
   const char* path;
@@ -28,7 +28,7 @@ inline Result<Compiler> find_compiler() {
   return detail::finish(halyard_compiler_find(&found.name, &found.path), [&] { return found; });
 }
 
-// What the compiler has done in this process so far; all zero if it has not been opened.
+// Reads what the compiler has done in this process; all zero if it has not been opened.
 inline Result<halyard_compiler_stats_t> compiler_stats() {
   auto stats = detail::sized<halyard_compiler_stats_t>();
   return detail::finish(halyard_compiler_stats(&stats), [&] { return stats; });
@@ -40,8 +40,8 @@ inline const char* sanitizer_name(uint32_t sanitizer) noexcept { return halyard_
 inline const char* capability_name(uint32_t bit) noexcept { return halyard_capability_name(bit); }
 inline const char* operation_name(uint32_t operation) noexcept { return halyard_operation_name(operation); }
 
-// Loads a driver, tries it and its devices, and unloads it (halyard_driver_probe); `step` is told each step's
-// name before it.
+// Loads a driver, tries it and its devices, and unloads it (halyard_driver_probe). Calls `step` with the name
+// of each step before it begins.
 inline Result<void> probe_driver(CString path, std::function<void(const char*)> step = nullptr) {
   const halyard_step_fn tell = [](void* user, const char* name) noexcept {
     (*static_cast<std::function<void(const char*)>*>(user))(name);
@@ -54,19 +54,19 @@ class Trace : public Handle<halyard_trace_t> {
  public:
   using Handle::Handle;
 
-  // Replaces the file; "": no file, only totals.
+  // Replaces an existing file. "": no file, only totals.
   static Result<Trace> create(CString path) {
     halyard_trace_t made = nullptr;
     return detail::finish(halyard_trace_create(path.get(), &made), [&] { return Trace(adopt, made); });
   }
-  // Writes what is buffered; more may follow.
+  // Writes all buffered events; more events may follow.
   Result<void> finish() const { return detail::finish(halyard_trace_finish(get())); }
   Result<halyard_trace_totals_t> totals() const {
     auto totals = detail::sized<halyard_trace_totals_t>();
     return detail::finish(halyard_trace_totals(get(), &totals), [&] { return totals; });
   }
 
-  // A slice of the calling thread, as long as it lives. The trace must live longer.
+  // A slice on the calling thread, from constructor to destructor. The trace must outlive it.
   class Slice {
    public:
     Slice(const Trace& trace, CString name) noexcept : trace_(trace.get()) {
@@ -80,14 +80,15 @@ class Trace : public Handle<halyard_trace_t> {
     halyard_trace_t trace_;
   };
 
-  // For work that is not one thread's, such as a request. The trace must live longer. Any thread.
+  // A track for work that does not belong to one thread, such as a request. The trace must outlive it. Any
+  // thread.
   class Track {
    public:
     using Clock = std::chrono::steady_clock;
 
     Track(const Trace& trace, CString name) noexcept
         : trace_(trace.get()), number_(halyard_trace_track(trace_, name.get())) {}
-    // A slice that is over. Slices may nest, the outer one first, but not overlap otherwise.
+    // Adds a finished slice. Slices may nest (add the outer one first), but must not overlap otherwise.
     void span(CString name, Clock::time_point begin, Clock::time_point end) const noexcept {
       halyard_trace_span(trace_, number_, name.get(), nanoseconds(begin), nanoseconds(end));
     }
@@ -113,14 +114,14 @@ class Device : public Handle<halyard_device_t> {
     auto description = detail::sized<halyard_device_description_t>();
     return detail::finish(halyard_device_describe(get(), &description), [&] { return description; });
   }
-  // The answer to hal.device.query; nothing for an unknown key.
+  // Asks the device, like hal.device.query; empty for an unknown key.
   Result<std::optional<int64_t>> query(CString category, CString key) const {
     int32_t known = 0;
     int64_t value = 0;
     return detail::finish(halyard_device_query(get(), category.get(), key.get(), &known, &value),
                           [&] { return known ? std::optional<int64_t>(value) : std::nullopt; });
   }
-  // Grades an executable without loading it; the format alone if there are no bytes.
+  // Grades an executable without loading it; without bytes, grades the format alone.
   Result<halyard_executable_fit_t> judge(CString format, std::span<const std::byte> executable = {}) const {
     auto fit = detail::sized<halyard_executable_fit_t>();
     return detail::finish(
@@ -135,7 +136,7 @@ class Device : public Handle<halyard_device_t> {
     auto use = detail::sized<halyard_memory_use_t>();
     return detail::finish(halyard_device_memory(get(), &use), [&] { return use; });
   }
-  // Frees memory that is kept for reuse.
+  // Frees memory that the device keeps for reuse.
   Result<void> trim() const { return detail::finish(halyard_device_trim(get())); }
   // FAILED_PRECONDITION: the instance does not count objects.
   Result<Block<halyard_object_count_t>> objects() const {
@@ -151,7 +152,7 @@ class Search : public Handle<halyard_search_t> {
  public:
   using Handle::Handle;
 
-  // Texts live as long as the search. OUT_OF_RANGE after the last.
+  // An entry by index. OUT_OF_RANGE after the last. Texts live as long as the search.
   Result<halyard_search_entry_t> entry(size_t index) const {
     auto entry = detail::sized<halyard_search_entry_t>();
     return detail::finish(halyard_search_entry(get(), index, &entry), [&] { return entry; });
@@ -160,17 +161,17 @@ class Search : public Handle<halyard_search_t> {
 
 struct InstanceOptions {
   uint32_t flags = 0;                           // HALYARD_INSTANCE_*
-  std::vector<std::string> driver_libraries{};  // tried first
-  std::vector<std::string> driver_folders{};    // then these
+  std::vector<std::string> driver_libraries{};  // searched first
+  std::vector<std::string> driver_folders{};    // searched next
   Trace trace{};                                // may be empty
   // A boost::asio::io_context that the program runs, and its BOOST_ASIO_VERSION: on_context in
-  // halyard/asio.hpp sets both. It must outlive what is made with the instance.
+  // halyard/asio.hpp sets both. It must outlive the instance and all objects made with it.
   void* asio_context = nullptr;
   uint32_t asio_version = 0;
-  std::string jit_cache{};  // with HALYARD_INSTANCE_JIT_*: the folder of compiled functions; empty: none
+  std::string jit_cache{};  // with HALYARD_INSTANCE_JIT_*: the folder for compiled functions; empty: none
 };
 
-// Where drivers are looked for, and the event loop. Any thread.
+// Where drivers are searched, and the event loop. Any thread.
 class Instance : public Handle<halyard_instance_t> {
  public:
   using Handle::Handle;
@@ -193,15 +194,15 @@ class Instance : public Handle<halyard_instance_t> {
     return detail::finish(halyard_instance_create(&given, &made), [&] { return Instance(adopt, made); });
   }
 
-  // With HALYARD_INSTANCE_RUN_BY_EMBEDDER: runs what is ready, waiting for it up to the limit (negative:
-  // without limit); the number of handlers that ran.
+  // With HALYARD_INSTANCE_RUN_BY_EMBEDDER: runs ready handlers; if none is ready, waits up to the limit
+  // (negative: no limit). Returns the number of handlers that ran.
   Result<size_t> run(std::chrono::nanoseconds limit) const {
     size_t ran = 0;
     return detail::finish(halyard_instance_run(get(), limit.count(), &ran), [&] { return ran; });
   }
   void interrupt_run() const noexcept { halyard_instance_interrupt_run(get()); }
 
-  // "local-sync", "vulkan://0"; opening twice gives two logical devices.
+  // Opens "local-sync", "vulkan://0"; opening a URI twice gives two logical devices.
   Result<Device> open(CString uri) const {
     halyard_device_t made = nullptr;
     return detail::finish(halyard_device_open(get(), uri.get(), &made), [&] { return Device(adopt, made); });
@@ -212,14 +213,14 @@ class Instance : public Handle<halyard_instance_t> {
                           [&] { return Device(adopt, made); });
   }
 
-  // These load drivers (halyard_instance_drivers); search() does not.
+  // The next two functions load drivers (halyard_instance_drivers); search() does not.
   Result<Block<halyard_driver_entry_t>> drivers() const {
     halyard_driver_entry_t* entries = nullptr;
     size_t size = 0;
     return detail::finish(halyard_instance_drivers(get(), &entries, &size),
                           [&] { return Block<halyard_driver_entry_t>(adopt, entries, size); });
   }
-  // Of one driver, or of all ("").
+  // Devices of one driver, or of all ("").
   Result<Block<halyard_device_entry_t>> devices(CString driver = "") const {
     halyard_device_entry_t* entries = nullptr;
     size_t size = 0;
@@ -236,12 +237,12 @@ class Instance : public Handle<halyard_instance_t> {
     halyard_search_t made = nullptr;
     return detail::finish(halyard_instance_search(get(), &made), [&] { return Search(adopt, made); });
   }
-  // Functions that are being compiled or wait for it (halyard_instance_compiling).
+  // The number of functions that are being compiled or queued (halyard_instance_compiling).
   Result<size_t> compiling() const {
     size_t functions = 0;
     return detail::finish(halyard_instance_compiling(get(), &functions), [&] { return functions; });
   }
-  // FAILED_PRECONDITION: made without HALYARD_INSTANCE_COUNT_OBJECTS.
+  // FAILED_PRECONDITION: the instance was made without HALYARD_INSTANCE_COUNT_OBJECTS.
   Result<Block<halyard_object_count_t>> objects() const {
     halyard_object_count_t* counts = nullptr;
     size_t size = 0;

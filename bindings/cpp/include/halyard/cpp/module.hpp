@@ -1,4 +1,4 @@
-// Modules: loading, looking into them, assembling and disassembling.
+// Modules: loading, inspection, assembler and disassembler.
 #ifndef HALYARD_CPP_MODULE_HPP_
 #define HALYARD_CPP_MODULE_HPP_
 
@@ -13,8 +13,8 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// .vmasm text to the bytes of a module. INVALID_ARGUMENT with file and line. `bytecode_version` 0: as the
-// text says, else 17.
+// Assembles .vmasm text to a module. INVALID_ARGUMENT names file and line. `bytecode_version` 0: the version
+// stated in the text, else 17.
 inline Result<Bytes> assemble(std::string_view text, CString file = nullptr, uint32_t bytecode_version = 0) {
   auto options = detail::sized<halyard_assemble_options_t>();
   options.bytecode_version = bytecode_version;
@@ -24,7 +24,7 @@ inline Result<Bytes> assemble(std::string_view text, CString file = nullptr, uin
   return detail::finish(halyard_assemble(text.data(), text.size(), &options, &bytes, &size),
                         [&] { return Bytes(adopt, static_cast<const std::byte*>(bytes), size); });
 }
-// The bytes of a module to text. `flags` is HALYARD_DISASSEMBLE_*.
+// Disassembles a module to text. `flags` is HALYARD_DISASSEMBLE_*.
 inline Result<std::string> disassemble(std::span<const std::byte> module, uint32_t flags = 0) {
   auto options = detail::sized<halyard_disassemble_options_t>();
   options.flags = flags;
@@ -33,7 +33,7 @@ inline Result<std::string> disassemble(std::span<const std::byte> module, uint32
   return detail::finish(halyard_disassemble(module.data(), module.size(), &options, &text, &size),
                         [&] { return detail::take_text(text, size); });
 }
-// What the module has and needs, without loading it. `form` is HALYARD_DESCRIBE_*.
+// Describes contents and requirements of the module, without loading it. `form` is HALYARD_DESCRIBE_*.
 inline Result<std::string> describe(std::span<const std::byte> module,
                                     uint32_t form = HALYARD_DESCRIBE_TEXT) {
   char* text = nullptr;
@@ -41,8 +41,8 @@ inline Result<std::string> describe(std::span<const std::byte> module,
   return detail::finish(halyard_module_describe(module.data(), module.size(), form, &text, &size),
                         [&] { return detail::take_text(text, size); });
 }
-// What the compiler (docs/jit.md) makes of its functions and kernels, or of those with the given name, as
-// text.
+// Explains as text what the compiler (docs/jit.md) does with the module's functions and kernels, or with
+// those of the given name.
 inline Result<std::string> explain_compilation(std::span<const std::byte> module,
                                                CString function = nullptr) {
   char* text = nullptr;
@@ -51,17 +51,18 @@ inline Result<std::string> explain_compilation(std::span<const std::byte> module
                         [&] { return detail::take_text(text, size); });
 }
 
-// What a function takes and gives (halyard/signature.h). Texts and shapes live as long as it. Any thread.
+// The arguments and results of a function (halyard/signature.h). Texts and shapes live as long as it. Any
+// thread.
 class Signature : public Handle<halyard_signature_t> {
  public:
   using Handle::Handle;
 
-  // Name, counts, declaration.
+  // Name, counts and declaration.
   Result<halyard_function_description_t> describe() const {
     auto description = detail::sized<halyard_function_description_t>();
     return detail::finish(halyard_signature_describe(get(), &description), [&] { return description; });
   }
-  // From 0; OUT_OF_RANGE after the last.
+  // An argument by index from 0; OUT_OF_RANGE after the last.
   Result<halyard_value_description_t> argument(size_t index) const {
     auto description = detail::sized<halyard_value_description_t>();
     return detail::finish(halyard_signature_argument(get(), index, &description),
@@ -78,20 +79,20 @@ class Module : public Handle<halyard_module_t> {
  public:
   using Handle::Handle;
 
-  // A .vmfb, .vmasm or, with HALYARD_MODULE_NATIVE, a library (halyard_module_load_file).
+  // Loads a .vmfb, a .vmasm or, with HALYARD_MODULE_NATIVE, a library (halyard_module_load_file).
   static Result<Module> load(const Instance& instance, CString path, uint32_t flags = 0) {
     halyard_module_t made = nullptr;
     return detail::finish(halyard_module_load_file(instance.get(), path.get(), flags, &made),
                           [&] { return Module(adopt, made); });
   }
-  // From memory, which is copied.
+  // Loads from memory; the bytes are copied.
   static Result<Module> load(const Instance& instance, std::span<const std::byte> bytes, uint32_t flags = 0) {
     halyard_module_t made = nullptr;
     return detail::finish(
         halyard_module_load_memory(instance.get(), bytes.data(), bytes.size(), flags, &made),
         [&] { return Module(adopt, made); });
   }
-  // .vmasm text.
+  // Assembles and loads .vmasm text.
   static Result<Module> from_text(const Instance& instance, std::string_view text, uint32_t flags = 0) {
     void* bytes = nullptr;
     size_t size = 0;
@@ -101,7 +102,8 @@ class Module : public Handle<halyard_module_t> {
     if (!status) status = halyard_module_load_memory(instance.get(), bytes, size, flags, &made);
     return detail::finish(status, [&] { return Module(adopt, made); });
   }
-  // Functions of this program (halyard/module.h). halyard/cpp/native.hpp makes such a definition.
+  // Creates a module of this program's functions (halyard/module.h). halyard/cpp/native.hpp makes such a
+  // definition.
   static Result<Module> create_native(const Instance& instance, const halyard_module_definition& definition) {
     halyard_module_t made = nullptr;
     return detail::finish(halyard_module_create_native(instance.get(), &definition, &made),
@@ -113,14 +115,14 @@ class Module : public Handle<halyard_module_t> {
     auto info = detail::sized<halyard_module_info_t>();
     return detail::finish(halyard_module_info(get(), &info), [&] { return info; });
   }
-  // "" for none.
+  // "" if there are none.
   Result<std::string> warnings() const {
     char* text = nullptr;
     size_t size = 0;
     return detail::finish(halyard_module_warnings(get(), &text, &size),
                           [&] { return detail::take_text(text, size); });
   }
-  // An export by number. OUT_OF_RANGE. Texts live as long as the module.
+  // An export by index. OUT_OF_RANGE: no such index. Texts live as long as the module.
   Result<halyard_function_description_t> function(uint32_t index) const {
     auto description = detail::sized<halyard_function_description_t>();
     return detail::finish(halyard_module_function(get(), index, &description), [&] { return description; });
@@ -136,7 +138,7 @@ class Module : public Handle<halyard_module_t> {
     return detail::finish(halyard_module_function_attribute(get(), index, key.get(), &value),
                           [&] { return view(value); });
   }
-  // Does now what is otherwise done by first calls: HALYARD_PREPARE_*.
+  // Does work now that first calls would otherwise do: HALYARD_PREPARE_*.
   Result<void> prepare(uint32_t phase = HALYARD_PREPARE_DECODE) const {
     return detail::finish(halyard_module_prepare(get(), phase));
   }

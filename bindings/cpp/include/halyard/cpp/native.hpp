@@ -1,5 +1,5 @@
-// Native modules of C++ functions: what programs import from their embedder. The calling convention is made
-// from the function's type.
+// Native modules of C++ functions, which programs import from their embedder. The calling convention is
+// derived from the type of the function.
 //
 //   auto math = halyard::NativeModule("math")
 //                   .add("hypot", [](double x, double y) { return std::hypot(x, y); })
@@ -23,7 +23,7 @@ namespace halyard::inline HALYARD_CPP_FORM {
 
 namespace detail {
 
-// The character of a calling convention.
+// The character for T in a calling convention.
 template <typename T>
 constexpr char convention_of() {
   if constexpr (std::is_same_v<T, int32_t>) return 'i';
@@ -45,7 +45,7 @@ T native_argument(const halyard_value_t& value) noexcept {
   }
 }
 
-// Results: none, one, or a tuple; in an `expected` or not.
+// Results of a function: none, one, or a tuple; optionally in an `expected`.
 template <typename R>
 struct NativeResults {
   static_assert(NativeValue<R>, "a native function returns int32_t, int64_t, float, double or an Object");
@@ -74,7 +74,7 @@ struct Unwrapped<expected<R, Error>> {
   using type = R;
 };
 
-// R(A...) of anything that can be called.
+// The type R(A...) of a callable object.
 template <typename F>
 struct SignatureOf : SignatureOf<decltype(&F::operator())> {};
 template <typename R, typename... A>
@@ -107,13 +107,12 @@ struct SignatureOf<R (C::*)(A...) noexcept> : SignatureOf<R (*)(A...)> {};
 
 }  // namespace detail
 
-// Collects functions; create() makes the module. Functions are called on the threads that run programs, by
-// several at once where contexts are on several threads. What they throw, or the error that they return,
-// fails the call. Objects among the arguments may be null. A function must not call into the context that
-// called it.
+// Collects functions; create() makes the module. Functions are called on the threads that run programs,
+// concurrently if several threads use contexts. An exception or a returned error fails the call. Object
+// arguments may be null. A function must not call into the context that called it.
 class NativeModule {
  public:
-  // `name` as imports write it before the '.'.
+  // `name` is the part of an import's name before '.'.
   explicit NativeModule(std::string name, uint32_t version = 0) : name_(std::move(name)), version_(version) {}
 
   template <typename F>
@@ -127,7 +126,7 @@ class NativeModule {
     return *this;
   }
 
-  // INVALID_ARGUMENT: a name that is none, or is there twice.
+  // INVALID_ARGUMENT: a name is invalid or a duplicate.
   Result<Module> create(const Instance& instance) && {
     auto functions = std::make_unique<Functions>(std::move(functions_));
     std::vector<halyard_module_export_t> exports;

@@ -1,5 +1,5 @@
-// Tensors: views of buffers (hal.buffer_view), with elements of C++ types. They are made from a copy, over
-// memory of the program's, or by DLPack; and are read by a copy or in place. And lists (vm.list).
+// Tensors: views of buffers (hal.buffer_view) with elements of C++ types. A tensor is created from a copy,
+// over memory of the program, or through DLPack, and read through a copy or in place. Also lists (vm.list).
 #ifndef HALYARD_CPP_TENSOR_HPP_
 #define HALYARD_CPP_TENSOR_HPP_
 
@@ -17,7 +17,7 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// Types of elements (halyard/element_type.h). Integers of compiled programs are signless: `i32`.
+// Element types (halyard/element_type.h). Integers of compiled programs are signless: `i32`.
 enum class ElementType : uint32_t {
   none = HALYARD_ELEMENT_NONE,
   boolean = HALYARD_ELEMENT_BOOL,
@@ -67,13 +67,13 @@ constexpr ElementType element_type() {
 }
 }  // namespace detail
 
-// A C++ type of elements: bool, integers, float, double, std::complex of those.
+// A C++ type for elements: bool, integers, float, double, std::complex of float or double.
 template <typename T>
 concept Element = detail::element_type<T>() != ElementType::none;
 template <Element T>
 inline constexpr ElementType element_type_of = detail::element_type<T>();
 
-// Whether elements of that type are read and written as T: the same numbers, whatever the sign says.
+// Whether elements of that type are read and written as T. Signedness does not matter.
 template <Element T>
 constexpr bool fits(ElementType type) noexcept {
   const auto number = static_cast<uint32_t>(type), wanted = static_cast<uint32_t>(element_type_of<T>);
@@ -88,7 +88,7 @@ inline Result<std::string> text_of(ElementType type) {
   return detail::take_text(halyard_element_type_text(static_cast<uint32_t>(type)));
 }
 
-// The dimensions of a tensor, borrowed for a call: {2, 3}, or anything with int64_t in a row.
+// The dimensions of a tensor, borrowed for a call: {2, 3}, or any contiguous range of int64_t.
 class Shape {
  public:
   Shape(std::initializer_list<int64_t> dimensions) noexcept
@@ -108,7 +108,7 @@ enum class Access : uint32_t {
   read_write = HALYARD_VIEW_READ | HALYARD_VIEW_WRITE,
 };
 
-// The elements of a tensor in this process, in place, as long as this lives.
+// The elements of a tensor, mapped in place while this object lives.
 template <typename T>
 class Mapping {
  public:
@@ -135,12 +135,12 @@ class Mapping {
   std::span<T> elements_;
 };
 
-// A view of a buffer: a shape, a type of elements, bytes. Any thread; functions of an empty one fail.
+// A view of a buffer: shape, element type, bytes. Any thread. Functions of an empty Tensor fail.
 class Tensor : public Object {
  public:
   using Object::Object;
 
-  // A tensor of the device with a copy of the elements; `device` empty: for programs without devices.
+  // Creates a tensor of the device with a copy of the elements; empty `device`: for programs without devices.
   // INVALID_ARGUMENT: shape and size disagree.
   template <Element T>
   static Result<Tensor> create(const Device& device, Shape shape, std::span<const T> elements) {
@@ -154,7 +154,7 @@ class Tensor : public Object {
   static Result<Tensor> create(const Device& device, Shape shape, std::initializer_list<T> elements) {
     return create<T>(device, shape, std::span<const T>(elements.begin(), elements.size()));
   }
-  // The same for any type; `data` null: zeros.
+  // The same for any element type; `data` null: zeros.
   static Result<Tensor> create(const Device& device, ElementType type, Shape shape, const void* data,
                                size_t size) {
     halyard_object_t made = nullptr;
@@ -163,9 +163,9 @@ class Tensor : public Object {
     return detail::finish(status, [&] { return Tensor(adopt, made); });
   }
 
-  // A tensor over memory of the program's, which the device uses in place where it can (halyard_view_import);
-  // else a copy. `owner` is held until nothing uses the bytes any longer, and let go on whichever thread that
-  // happens. `flags` is HALYARD_IMPORT_*; *is_copy may be null.
+  // Creates a tensor over memory of the program; the device uses it in place if it can (halyard_view_import),
+  // else copies it. The tensor holds `owner` until nothing uses the bytes any longer, and drops it on the
+  // thread where this happens. `flags` is HALYARD_IMPORT_*; *is_copy may be null.
   template <typename T>
     requires Element<std::remove_const_t<T>>
   static Result<Tensor> import(const Device& device, Shape shape, std::span<T> elements,
@@ -187,12 +187,12 @@ class Tensor : public Object {
     const halyard_status_t status =
         halyard_view_import(device.get(), static_cast<uint32_t>(type), shape.data(), shape.rank(), data, size,
                             flags, held ? let_go : nullptr, held.get(), &copied, &made);
-    if (!status) static_cast<void>(held.release());  // it has been let go, or will be
+    if (!status) static_cast<void>(held.release());  // the release callback frees it
     if (!status && is_copy) *is_copy = copied != 0;
     return detail::finish(status, [&] { return Tensor(adopt, made); });
   }
 
-  // A tensor over memory behind a file descriptor (halyard_view_import_fd), whose struct_size is set here.
+  // Creates a tensor over the memory of a file descriptor (halyard_view_import_fd). Sets struct_size.
   static Result<Tensor> import_fd(const Device& device, ElementType type, Shape shape,
                                   halyard_fd_memory_t memory, bool* is_copy = nullptr) {
     memory.struct_size = sizeof memory;
@@ -204,7 +204,7 @@ class Tensor : public Object {
     return detail::finish(status, [&] { return Tensor(adopt, made); });
   }
 
-  // DLPack. Takes the tensor over where it succeeds. `flags` is HALYARD_DLPACK_*.
+  // Imports through DLPack. Takes ownership of the tensor on success. `flags` is HALYARD_DLPACK_*.
   static Result<Tensor> from_dlpack(const Device& device, DLManagedTensorVersioned* tensor,
                                     uint32_t flags = 0, bool* is_copy = nullptr) {
     return from_dlpack_with(halyard_view_from_dlpack, device, tensor, flags, is_copy);
@@ -213,7 +213,7 @@ class Tensor : public Object {
                                     bool* is_copy = nullptr) {
     return from_dlpack_with(halyard_view_from_dlpack_unversioned, device, tensor, flags, is_copy);
   }
-  // The consumer owns the tensor: it calls its deleter, or release_dlpack.
+  // Exports through DLPack. The consumer owns the tensor and calls its deleter or release_dlpack.
   Result<DLManagedTensorVersioned*> to_dlpack(uint32_t flags = 0) const {
     DLManagedTensorVersioned* made = nullptr;
     return detail::finish(halyard_view_to_dlpack(get(), flags, &made), [&] { return made; });
@@ -225,7 +225,7 @@ class Tensor : public Object {
   static void release_dlpack(DLManagedTensorVersioned* tensor) noexcept { halyard_dlpack_release(tensor); }
   static void release_dlpack(DLManagedTensor* tensor) noexcept { halyard_dlpack_release_unversioned(tensor); }
 
-  // Type, encoding, shape, bytes. The shape lives as long as the tensor.
+  // Element type, encoding, shape, bytes. The shape lives as long as the tensor.
   Result<halyard_view_info_t> info() const {
     auto info = detail::sized<halyard_view_info_t>();
     return detail::finish(halyard_view_info(get(), &info), [&] { return info; });
@@ -241,7 +241,7 @@ class Tensor : public Object {
                           [&] { return static_cast<ElementType>(info.element_type); });
   }
 
-  // Bytes of the elements, which the buffer has (halyard_view_byte_count). OUT_OF_RANGE: it has fewer.
+  // The bytes that the elements need (halyard_view_byte_count). OUT_OF_RANGE: the buffer has fewer.
   Result<uint64_t> byte_count() const {
     uint64_t bytes = 0;
     return detail::finish(halyard_view_byte_count(get(), &bytes), [&] { return bytes; });
@@ -259,7 +259,7 @@ class Tensor : public Object {
     return detail::finish(halyard_view_read(get(), 0, elements.data(), elements.size() * sizeof(T)),
                           [&] { return std::move(elements); });
   }
-  // The elements from number `first` on. OUT_OF_RANGE.
+  // Reads elements, starting with number `first`. OUT_OF_RANGE: too few elements.
   template <Element T>
   Result<void> read(std::span<T> target, uint64_t first = 0) const {
     uint64_t bytes = 0;
@@ -270,7 +270,7 @@ class Tensor : public Object {
     return detail::finish(halyard_view_read(get(), offset, target.data(), target.size()));
   }
 
-  // The elements in place (halyard_view_map): `const T` to read, T to write as well.
+  // Maps the elements in place (halyard_view_map): `const T` for reading, T for reading and writing.
   template <typename T>
     requires Element<std::remove_const_t<T>>
   Result<Mapping<T>> map() const {
@@ -284,7 +284,7 @@ class Tensor : public Object {
       return Mapping<T>(*this, std::span<T>(static_cast<T*>(data), size / sizeof(T)));
     });
   }
-  // The bytes, whatever the elements are.
+  // Maps the bytes, whatever the element type.
   Result<Mapping<std::byte>> map_bytes(Access access) const {
     void* data = nullptr;
     size_t size = 0;
@@ -293,7 +293,7 @@ class Tensor : public Object {
     });
   }
 
-  // A tensor of the bytes from `offset` on, with a type and shape of its own; nothing is copied.
+  // Creates a tensor of the bytes from `offset` on, with its own type and shape, without a copy.
   Result<Tensor> part(uint64_t offset, ElementType type, Shape shape) const {
     halyard_object_t made = nullptr;
     return detail::finish(
@@ -306,12 +306,12 @@ class Tensor : public Object {
     return detail::finish(halyard_view_text(get(), max_elements, &text),
                           [&] { return detail::take_text(text, std::char_traits<char>::length(text)); });
   }
-  // The device that its memory belongs to; "host://" for memory without one.
+  // The device to which the memory belongs; "host://" for memory without a device.
   Result<Device> device() const {
     halyard_device_t made = nullptr;
     return detail::finish(halyard_view_device(get(), &made), [&] { return Device(adopt, made); });
   }
-  // The buffer (hal.buffer).
+  // The tensor's buffer (hal.buffer).
   Result<Object> buffer() const {
     halyard_object_t made = nullptr;
     return detail::finish(halyard_view_buffer(get(), &made), [&] { return Object(adopt, made); });
@@ -349,7 +349,8 @@ class List : public Object {
  public:
   using Object::Object;
 
-  // An empty one: of numbers of a kind HALYARD_VALUE_*, or of anything. INVALID_ARGUMENT.
+  // Creates an empty list: for numbers of one kind HALYARD_VALUE_*, or for any values. INVALID_ARGUMENT:
+  // another kind.
   static Result<List> create(uint32_t element_kind = HALYARD_VALUE_NULL) {
     halyard_object_t list = nullptr;
     return detail::finish(halyard_list_create(element_kind, &list), [&] { return List(adopt, list); });
@@ -358,7 +359,7 @@ class List : public Object {
   Result<void> append(const Value& value) const {
     return detail::finish(halyard_list_append(get(), &value.raw()));
   }
-  // OUT_OF_RANGE too.
+  // As append; also OUT_OF_RANGE: no such element.
   Result<void> set(size_t index, const Value& value) const {
     return detail::finish(halyard_list_set(get(), index, &value.raw()));
   }
@@ -366,27 +367,27 @@ class List : public Object {
     size_t size = 0;
     return detail::finish(halyard_list_size(get(), &size), [&] { return size; });
   }
-  // OUT_OF_RANGE.
+  // OUT_OF_RANGE: no such element.
   Result<Value> operator[](size_t index) const {
     halyard_value_t value = {};
     return detail::finish(halyard_list_get(get(), index, &value), [&] { return Value(adopt, value); });
   }
-  // Before a walk through lists of a program that is not trusted: they may contain themselves.
-  // RESOURCE_EXHAUSTED: more than so many levels, or elements in all (halyard_list_check).
+  // Call it before a walk through lists of an untrusted program, because they may contain themselves.
+  // RESOURCE_EXHAUSTED: more levels or more elements (halyard_list_check).
   Result<void> check(size_t max_depth = HALYARD_LIST_MAX_DEPTH,
                      size_t max_elements = HALYARD_LIST_MAX_ELEMENTS) const {
     return detail::finish(halyard_list_check(get(), max_depth, max_elements));
   }
 };
 
-// "2x3xf32=1,2,3,4,5,6" as host memory (run-module-cli.md): type, shape and bytes in one block.
+// "2x3xf32=1,2,3,4,5,6" parsed into host memory (run-module-cli.md): type, shape and bytes in one block.
 class TensorText {
  public:
   static Result<TensorText> parse(std::string_view text) {
     halyard_tensor_t* parsed = nullptr;
     return detail::finish(halyard_tensor_parse(to_text(text), &parsed), [&] { return TensorText(parsed); });
   }
-  // Only "2x3xf32": data is null, and size is that of such a tensor.
+  // Parses "2x3xf32"; data is null, and size is that of such a tensor.
   static Result<TensorText> parse_type(std::string_view text) {
     halyard_tensor_t* parsed = nullptr;
     return detail::finish(halyard_tensor_type_parse(to_text(text), &parsed),

@@ -1,4 +1,4 @@
-// Values: what calls take and return. C++ types stand for the kinds of the C ABI; Value holds any of them.
+// Arguments and results of calls. C++ types stand for the kinds of the C ABI; Value holds any kind.
 #ifndef HALYARD_CPP_VALUE_HPP_
 #define HALYARD_CPP_VALUE_HPP_
 
@@ -15,7 +15,7 @@
 
 namespace halyard::inline HALYARD_CPP_FORM {
 
-// Anything that programs pass by reference. Empty is their null.
+// Anything that programs pass by reference. An empty Object is a null reference.
 class Object : public Handle<halyard_object_t> {
  public:
   using Handle::Handle;
@@ -39,7 +39,7 @@ inline halyard_value_t object_value(halyard_object_t object) noexcept {
   return value;
 }
 
-// "an i32"
+// A kind for messages: "an i32"
 inline const char* kind_text(uint32_t kind) noexcept {
   constexpr const char* kTexts[] = {"a null reference", "an i32",    "an i64", "an f32",
                                     "an f64",           "an object", "an i8",  "an i16"};
@@ -50,21 +50,21 @@ inline const char* kind_text(uint32_t kind) noexcept {
 
 class Value;
 
-// What a call takes. Integers of up to 32 bits are passed as i32, an uint32_t, which an i32 may not hold, and
-// int64_t as i64; the call converts numbers where nothing is lost, and else fails with INVALID_ARGUMENT. An
-// uint64_t must be cast by the caller.
+// Types of arguments. Integers of up to 32 bits are passed as i32. uint32_t, which i32 may not hold, and
+// int64_t are passed as i64. uint64_t must be cast by the caller. The call converts numbers if the conversion
+// is exact, and else fails with INVALID_ARGUMENT.
 template <typename T>
 concept Argument = detail::is_narrow_integer<T> || detail::is_wide_integer<T> || std::is_same_v<T, float> ||
                    std::is_same_v<T, double> || std::is_base_of_v<Object, T> || std::is_same_v<T, Value> ||
                    std::is_same_v<T, std::nullptr_t>;
 
-// What a call returns: of exactly that kind; Object and the classes over it, which may be null; Value for
-// whatever comes. Whether an object is, say, a tensor, its functions check.
+// Types of results. The kind must match exactly. Object and its derived classes may be null; their functions
+// check the type of the object. Value accepts any kind.
 template <typename T>
 concept Returned = std::is_same_v<T, int32_t> || std::is_same_v<T, int64_t> || std::is_same_v<T, float> ||
                    std::is_same_v<T, double> || std::is_base_of_v<Object, T> || std::is_same_v<T, Value>;
 
-// A value with its kind; owns its object. Of the size and layout of halyard_value_t.
+// A value with its kind; owns its object. Has the size and layout of halyard_value_t.
 class Value {
  public:
   Value() noexcept = default;  // a null reference
@@ -86,7 +86,7 @@ class Value {
   bool is_null() const noexcept {
     return value_.kind == HALYARD_VALUE_NULL || (value_.kind == HALYARD_VALUE_OBJECT && !value_.object);
   }
-  // INVALID_ARGUMENT: it is of another kind. An i8 or i16 is an int32_t.
+  // INVALID_ARGUMENT: the value is of another kind. An i8 or i16 is read as int32_t.
   template <Returned T>
   Result<T> as() const;
   const halyard_value_t& raw() const noexcept { return value_; }  // borrowed
@@ -100,7 +100,7 @@ class Value {
 };
 static_assert(sizeof(Value) == sizeof(halyard_value_t) && std::is_standard_layout_v<Value>);
 
-// A value for the C ABI; its object is borrowed.
+// Converts to a value of the C ABI; its object is borrowed.
 template <Argument T>
 halyard_value_t to_value(const T& from) noexcept {
   halyard_value_t value = {};
@@ -144,7 +144,7 @@ bool holds(const halyard_value_t& value) noexcept {
     return value.kind == HALYARD_VALUE_OBJECT || value.kind == HALYARD_VALUE_NULL;
   if constexpr (std::is_same_v<T, Value>) return true;
 }
-// Takes the reference over, if there is one.
+// Takes ownership of the value's reference, if there is one.
 template <Returned T>
 T take(const halyard_value_t& value) noexcept {
   if constexpr (std::is_same_v<T, int32_t>) return value.i32;
@@ -169,7 +169,7 @@ const char* expected_text() noexcept {
                what + " is " + kind_text(found) + ", but the program expects " + expected);
 }
 
-// What a call with results of these types returns: nothing, the one, or a tuple.
+// The type of a call's results: void, the single type, or a tuple.
 template <typename... R>
 struct ReturnedBy {
   using type = std::tuple<R...>;
@@ -194,7 +194,7 @@ using ReturnedBy_t = typename ReturnedBy<R...>::type;
   return error.release();
 }
 
-// Null, or the failure of results of other kinds, which are released then.
+// Returns null, or a failure if results are of other kinds; releases the results then.
 template <typename... R>
 halyard_status_t check_results([[maybe_unused]] halyard_value_t* results) {
   size_t wrong = sizeof...(R), index = 0;
@@ -209,7 +209,7 @@ halyard_status_t check_results([[maybe_unused]] halyard_value_t* results) {
   (check(holds<R>(results[index]), expected_text<R>()), ...);
   return wrong == sizeof...(R) ? nullptr : wrong_result(results, sizeof...(R), wrong, expected);
 }
-// The results of a call, which are taken over, as C++ values of the kinds that they have.
+// Converts the results of a call to C++ values, and takes ownership of their objects.
 template <typename... R>
 std::tuple<R...> take_all([[maybe_unused]] halyard_value_t* results) noexcept {
   return [&]<size_t... I>(std::index_sequence<I...>) {
