@@ -9,7 +9,7 @@
 
 #include "base/cpu_features.h"
 #include "commands.h"
-#include "executable.h"
+#include "executable_kinds.h"
 #include "halyard/driver/host_memory.hpp"
 #include "halyard/driver/options.hpp"
 #include "native/library.h"
@@ -99,7 +99,7 @@ uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, s
 }
 
 Result<std::unique_ptr<halyard_driver_executable>> Device::load(const halyard_executable_args_t& args) const {
-  return Executable::create(*this, args);
+  return load_executable(*this, args);
 }
 
 Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
