@@ -170,7 +170,7 @@ Result<> parse_real(std::string_view text, ElementType type, std::vector<uint8_t
   if (text.empty() || is_separator(text.front()) || end != begin + terminated.size())
     return bad_element(text, type, "a number, 'inf' or 'nan'");
   if (const SmallFloat* format = small_float(type)) {
-    append_low_bytes(out, encode(*format, value), bit_count(type) / 8);
+    append_low_bytes(out, format->narrow(value), bit_count(type) / 8);
     return {};
   }
   if (out_of_range && (is_single ? single == 0 : value == 0))

@@ -4,17 +4,27 @@
 #include <cstring>
 #include <utility>
 
+#include "halyard/small_floats.hpp"
+
 namespace halyard::hal {
+
+namespace {
+
+template <small_floats::Format format>
+constexpr SmallFloat kSmallFloat = {small_floats::widen<format>,
+                                    [](double value) { return small_floats::narrow<format>(value); }};
+
+}  // namespace
 
 const SmallFloat* small_float(ElementType type) {
   static constexpr std::pair<ElementType, const SmallFloat*> kFormats[] = {
-      {element_type(kFloatIeee, 16), &kF16},
-      {element_type(kFloatBrain, 16), &kBf16},
-      {element_type(kFloat8E5M2, 8), &kF8E5M2},
-      {element_type(kFloat8E4M3FN, 8), &kF8E4M3FN},
-      {element_type(kFloat8E5M2FNUZ, 8), &kF8E5M2FNUZ},
-      {element_type(kFloat8E4M3FNUZ, 8), &kF8E4M3FNUZ},
-      {element_type(kFloat8E8M0FNU, 8), &kF8E8M0FNU},
+      {element_type(kFloatIeee, 16), &kSmallFloat<small_floats::kF16>},
+      {element_type(kFloatBrain, 16), &kSmallFloat<small_floats::kBf16>},
+      {element_type(kFloat8E5M2, 8), &kSmallFloat<small_floats::kF8E5M2>},
+      {element_type(kFloat8E4M3FN, 8), &kSmallFloat<small_floats::kF8E4M3FN>},
+      {element_type(kFloat8E5M2FNUZ, 8), &kSmallFloat<small_floats::kF8E5M2FNUZ>},
+      {element_type(kFloat8E4M3FNUZ, 8), &kSmallFloat<small_floats::kF8E4M3FNUZ>},
+      {element_type(kFloat8E8M0FNU, 8), &kSmallFloat<small_floats::kF8E8M0FNU>},
   };
   for (const auto& [known, format] : kFormats) {
     if (known == type) return format;
@@ -46,7 +56,7 @@ __int128 integer_value(const uint8_t* element, ElementType type) {
 double float_value(const uint8_t* element, ElementType type) {
   if (const SmallFloat* format = small_float(type)) {
     const uint32_t high = bit_count(type) == 16 ? element[1] : 0;
-    return decode(*format, static_cast<uint16_t>(high << 8 | element[0]));
+    return format->widen(high << 8 | element[0]);
   }
   if (bit_count(type) == 32) {
     float value = 0;
