@@ -35,6 +35,27 @@ TEST(Reductions, small_floats_have_one_nan) {
   EXPECT_EQ(channel::round_to<channel::kFloat8E4M3FN>(-1e30f), 0xFFu);  // overflow keeps it
 }
 
+// Every element type of tensors that names a number of halyard/channel.h: the kit has its name, its size and
+// its reductions, and there are no others.
+TEST(Reductions, element_types_are_those_of_tensors) {
+  constexpr uint32_t HALYARD_COLLECTIVE_NONE = UINT32_MAX;
+  size_t count = 0;
+  const auto check = [&](uint32_t number, std::string_view text, uint32_t bits) {
+    if (number == HALYARD_COLLECTIVE_NONE) return;
+    ++count;
+    ASSERT_LT(number, channel::kElementTypes.size()) << text;
+    EXPECT_EQ(channel::kElementTypes[number].name, text);
+    EXPECT_EQ(channel::element_size(number), bits / 8) << text;
+    for (uint32_t reduction = HALYARD_REDUCTION_SUM; reduction <= HALYARD_REDUCTION_AVERAGE; ++reduction)
+      EXPECT_TRUE(channel::internal::function_for(number, reduction)) << text;
+  };
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, \
+                             protocol, collective, ...)                                                \
+  check(HALYARD_COLLECTIVE_##collective, text, bits);
+#include "halyard/element_types.inc"
+  EXPECT_EQ(count, channel::kElementTypes.size());
+}
+
 template <typename T>
 std::vector<T> reduced(uint32_t element, uint32_t reduction, const std::vector<std::vector<T>>& inputs) {
   std::vector<const void*> pointers;

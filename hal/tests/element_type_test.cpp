@@ -50,6 +50,13 @@ constexpr NamedValue kTable[] = {
     {"f8E8M0FNU", 0x28000008},
 };
 
+constexpr ElementType kRows[] = {
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, ...) element_type(k##numerical, bits),
+#include "halyard/element_types.inc"
+};
+// A type that is new in element_types.inc gets a row here: numbers and texts never change.
+static_assert(std::size(kTable) == std::size(kRows));
+
 TEST(ElementType, EveryNamedTypeBothWays) {
   for (const NamedValue& row : kTable) {
     auto type = parse_element_type(row.text);

@@ -1,8 +1,9 @@
 // Decodes elements to numbers.
 #include "hal/view/element_value.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
-#include <utility>
 
 #include "halyard/small_floats.hpp"
 
@@ -10,24 +11,41 @@ namespace halyard::hal {
 
 namespace {
 
+constexpr small_floats::Format kNoFormat = {};
+
 template <small_floats::Format format>
-constexpr SmallFloat kSmallFloat = {small_floats::widen<format>,
-                                    [](double value) { return small_floats::narrow<format>(value); }};
+constexpr SmallFloat functions_of() {
+  if constexpr (format == kNoFormat) {
+    return {};
+  } else {
+    return {small_floats::widen<format>, [](double value) { return small_floats::narrow<format>(value); }};
+  }
+}
+
+struct TypeFormat {
+  ElementType type;
+  SmallFloat functions;
+};
+using namespace small_floats;  // the formats, by the names of the table
+constexpr TypeFormat kAll[] = {
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, \
+                             protocol, collective, format)                                             \
+  {element_type(k##numerical, bits), functions_of<format>()},
+#include "halyard/element_types.inc"
+};
+// Those that have one: every element is looked up.
+constexpr bool has_format(const TypeFormat& each) { return each.functions.widen != nullptr; }
+constexpr auto kFormats = [] {
+  std::array<TypeFormat, std::ranges::count_if(kAll, has_format)> formats = {};
+  std::ranges::copy_if(kAll, formats.begin(), has_format);
+  return formats;
+}();
 
 }  // namespace
 
 const SmallFloat* small_float(ElementType type) {
-  static constexpr std::pair<ElementType, const SmallFloat*> kFormats[] = {
-      {element_type(kFloatIeee, 16), &kSmallFloat<small_floats::kF16>},
-      {element_type(kFloatBrain, 16), &kSmallFloat<small_floats::kBf16>},
-      {element_type(kFloat8E5M2, 8), &kSmallFloat<small_floats::kF8E5M2>},
-      {element_type(kFloat8E4M3FN, 8), &kSmallFloat<small_floats::kF8E4M3FN>},
-      {element_type(kFloat8E5M2FNUZ, 8), &kSmallFloat<small_floats::kF8E5M2FNUZ>},
-      {element_type(kFloat8E4M3FNUZ, 8), &kSmallFloat<small_floats::kF8E4M3FNUZ>},
-      {element_type(kFloat8E8M0FNU, 8), &kSmallFloat<small_floats::kF8E8M0FNU>},
-  };
-  for (const auto& [known, format] : kFormats) {
-    if (known == type) return format;
+  for (const TypeFormat& each : kFormats) {
+    if (each.type == type) return &each.functions;
   }
   return nullptr;
 }
