@@ -213,6 +213,8 @@ def main() -> int:
     failures = [f"reaches out of its folder: {where}" for where in reaching_out()]
     failures += wrong_folders()
     failures += circles()
+    failures += [f"drivers/{file.parent.name}: has no row in LAYERS" for file in sorted(SOURCE.glob("drivers/*/CMakeLists.txt"))
+                 if f"drivers/{file.parent.name}" not in LAYERS and file.parent.name != "testing"]  # code of tests, not a driver
     flags = flags_of_layers()
     proved = 0
     for layer, (_, allowed) in LAYERS.items():
