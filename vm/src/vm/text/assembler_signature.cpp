@@ -3,6 +3,7 @@
 #include <bit>
 
 #include "base/suggest.h"
+#include "vm/format/opcodes.h"
 #include "vm/text/assembler_module.h"
 
 namespace halyard::vm::assembler {
