@@ -32,7 +32,7 @@ std::string describe(const Timepoint& timepoint) {
                      now ? std::to_string(*now) : "failed");
 }
 
-// Collects the timepoints that are not reached. Returns the first failure, if any.
+// Collects the timepoints that have not been reached. Returns the first failure, if any.
 Status look(std::span<Fence* const> fences, Unreached& unreached) {
   for (Fence* fence : fences) {
     if (!fence) continue;
@@ -59,8 +59,8 @@ bool process_has_one_thread() {
   return threads == 1;
 }
 
-// Ruling 12, as far as the host can tell: devices that run in the caller need a thread that calls them, and
-// the only one is about to block.
+// Ruling 12, as far as the host knows: devices that run in the caller need a thread that calls them, and the
+// only thread is about to block.
 bool can_never_be_reached(Unreached& unreached) {
   for (const Timepoint* timepoint : unreached) {
     const uint32_t capabilities = timepoint->semaphore->device().properties().capabilities;
@@ -84,7 +84,7 @@ Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
   return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
 }
 
-// Returns soon after the time that one device may take [R89].
+// Returns soon after the time limit of one device [R89].
 void run_pending_in_drivers(const Unreached& unreached) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(10);
   for (const Timepoint* timepoint : unreached) {
@@ -108,20 +108,20 @@ void do_then(Then then, Status status) noexcept {
   }));
 }
 
-// A wait whose parts are timepoints, to which it subscribes. References are held by those who are interested
-// in the end. Subscriptions are counted separately, and are cancelled when the last reference is dropped.
+// A wait for timepoints, to which it subscribes. Objects that need the end hold references. Subscriptions are
+// counted separately, and are cancelled when the last reference is dropped.
 class FenceWait final : public Wait, Step {
  public:
   static const ObjectType kType;
 
-  // The actions at the end: a wakeup at once, or a function as a step. A wait with a step keeps itself until
-  // the step has run; the others are for a blocked thread.
+  // The action at the end: a wakeup at once, or a function as a step. A wait with a step keeps itself alive
+  // until the step has run; other waits have a blocked thread.
   struct End {
     Wakeup wakeup = {};
     Then then = {};
     Budget* memory = nullptr;  // charged; may be null
   };
-  // RESOURCE_EXHAUSTED, or a driver's failure to subscribe: then the end is not reported.
+  // RESOURCE_EXHAUSTED, or a driver's failure to subscribe; after such a failure the end is not reported.
   static Result<Ref<FenceWait>> begin(const Unreached& timepoints, End end) {
     Device& home = timepoints[0]->semaphore->device();
     auto wait = make_pooled<FenceWait>(home, Ref<Device>::share(&home), timepoints.size(), std::move(end));
@@ -129,7 +129,7 @@ class FenceWait final : public Wait, Step {
     return wait;
   }
 
-  // With several timepoints, the completed subscription counts as one more part.
+  // With several timepoints, completing the subscriptions counts as one more part.
   FenceWait(Ref<Device> home, size_t timepoints, End end)
       : Wait(&kType, static_cast<uint32_t>(timepoints == 1 ? 1 : timepoints + 1)),
         home_(std::move(home)),
@@ -163,7 +163,7 @@ class FenceWait final : public Wait, Step {
       if (refused.ok()) continue;
       --subscribed_;
       drop_holder();
-      if (!abandon()) return {};  // another timepoint has failed, and that was reported
+      if (!abandon()) return {};  // another timepoint has failed, and that failure was reported
       self_ = {};
       return std::unexpected(std::move(refused).note(
           fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
@@ -188,7 +188,7 @@ class FenceWait final : public Wait, Step {
     do_then(std::exchange(end_.then, nullptr), failure());
   }
 
-  // The last reference was dropped: cancel the subscriptions.
+  // Called when the last reference is dropped: cancels the subscriptions.
   static void destroy(Object* object) {
     auto* wait = static_cast<FenceWait*>(object);
     for (size_t i = 0; i < wait->subscribed_; ++i) {
@@ -210,13 +210,13 @@ class FenceWait final : public Wait, Step {
   const bool has_step_;
   Ref<FenceWait> self_;  // set while a step is pending
   InlineVector<Subscription, 2> subscriptions_;
-  size_t subscribed_ = 0;             // number of them
+  size_t subscribed_ = 0;             // number of subscriptions
   std::atomic<uint32_t> holders_{1};  // one for all references, one for each subscription that may be called
   Charge charge_;
 };
 const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
 
-// For several drivers, which have no common wait function.
+// Used for several drivers, because they have no common wait function.
 Status wait_on_host(const Unreached& unreached, const Deadline& deadline) {
   const Result<Ref<FenceWait>> wait = FenceWait::begin(unreached, {});
   if (!wait) return wait.error();
@@ -257,7 +257,8 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds) {
       one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();
     Status status = one_driver ? wait_in_driver(unreached, deadline) : wait_on_host(unreached, deadline);
     if (status.code() != Code::DEADLINE_EXCEEDED || !deadline) return status;
-    // Either the deadline, or a failure with the same code. Checking again distinguishes them.
+    // Either the deadline has passed, or a timepoint has failed with the same code. A second check
+    // distinguishes them.
     Unreached still;
     if (Status failure = look(fences, still)) return failure;
     if (still.empty()) return {};
