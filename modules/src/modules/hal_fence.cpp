@@ -6,9 +6,9 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr uint32_t kCodeBits = 31;  // of a status number that are used
+constexpr uint32_t kCodeBits = 31;  // used bits of a status number
 
-// Or the first failure.
+// Whether all fences are reached, or the first failure.
 Result<bool> all_reached(std::span<hal::Fence* const> fences) {
   if (!HALYARD_TRY(hal::are_reached(fences))) return false;
   for (const hal::Fence* fence : fences)
