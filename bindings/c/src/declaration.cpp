@@ -19,8 +19,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The place of the first of these characters, from `at` on, that neither a bracket nor a string encloses;
-// the text's size where there is none.
+// The position, from `at` on, of the first of these characters outside of brackets and strings; the size of
+// the text if there is none.
 size_t find_outside(std::string_view text, std::string_view characters, size_t at = 0) {
   int depth = 0;
   bool is_quoted = false;
@@ -90,7 +90,7 @@ uint32_t declared_element(std::string_view text) {
     if (part != "f32" && part != "f64") return 0;
     return hal::element_type(hal::kFloatComplex, part == "f32" ? 64 : 128);
   }
-  // Of the texts that tools read, those that declarations have: not *8, cf64, or f24.
+  // Excludes texts that tools accept but declarations do not contain: *8, cf64, f24.
   const size_t digits = text.find_first_of("0123456789");
   const std::string_view prefix = text.substr(0, digits);
   const bool is_integer = prefix == "i" || prefix == "si" || prefix == "ui";
