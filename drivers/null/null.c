@@ -73,8 +73,7 @@ enum {
   MEMORY_TYPE = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL,
   MEMORY_USAGE = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT |
                  HALYARD_USAGE_MAPPING_RANDOM,
-  // This driver does not offer fill, update and copy as operations, so the host records them as command
-  // lists.
+  // Fill, update and copy are not offered as operations, so the host records them as command lists.
   OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA |
                1 << HALYARD_OPERATION_DEALLOCA | 1 << HALYARD_OPERATION_EXECUTE
 };
@@ -371,8 +370,7 @@ static status_t perform(device_t device, const work_t* work) {
   return status;
 }
 
-// Called under the lock: whether all timepoints (any: one) are reached or one has failed, which is checked
-// first [R84].
+// Called under the lock: whether all timepoints (any: one) are reached or, checked first, one failed [R84].
 static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_t* failure) {
   uint32_t reached = 0;
   for (uint32_t i = 0; i < count && !*failure; ++i) {
@@ -382,8 +380,7 @@ static bool is_over(const timepoint_t* points, uint32_t count, bool any, status_
   return *failure || reached == count || (any && reached > 0);
 }
 
-// Adds work at the front and subscriptions at the end, because they are called after work that becomes ready
-// with them [R88].
+// Adds work at the front, subscriptions at the end: they are called after work that is ready with them [R88].
 static void move_to(work_t** from, work_t** to) {
   work_t* work = *from;
   *from = work->next;
@@ -392,9 +389,8 @@ static void move_to(work_t** from, work_t** to) {
   *to = work;
 }
 
-// Called under the lock. Advances to `value`, or fails. Returns whether anything has changed: a failed
-// semaphore stays failed, and values never decrease [R80, R81]. Moves kept work whose waits are over to
-// *ready.
+// Called under the lock. Advances to `value`, or fails. Returns whether anything changed: a failed semaphore
+// stays failed, and values never decrease [R80, R81]. Moves kept work whose waits are over to *ready.
 static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** ready) {
   instance_t instance = semaphore->device->instance;
   if (semaphore->failure || (!failure && value <= semaphore->value)) return false;
@@ -411,9 +407,8 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   return true;
 }
 
-// Releases the lock, then runs ready work and the work that this makes ready: the operation, unless a wait
-// failed [R62]; then the signals; then `completed` [R63]. After that no object of the submission is accessed
-// [R65].
+// Releases the lock, then runs ready work and work that becomes ready: the operation, unless a wait failed
+// [R62]; then the signals; then `completed` [R63]. After that no object of the submission is used [R65].
 static void deliver(instance_t instance, work_t* ready) {
   pthread_mutex_unlock(&instance->lock);
   for (work_t* work = ready; work; work = ready) {
