@@ -77,7 +77,7 @@ class Device {
   // Used for bindings of length 0, which descriptors cannot express.
   const Block& nothing() const { return *nothing_; }
 
-  // ---- Called by the table of functions; as in driver.h
+  // ---- Called by the table of functions; see driver.h
 
   halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;

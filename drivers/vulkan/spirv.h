@@ -38,7 +38,7 @@ struct SubgroupUse {
 struct SpirvEntry {
   std::string name;
   uint32_t function = 0;                        // its id
-  std::vector<SpirvDescriptor> descriptors;     // that the entry point or its callees use
+  std::vector<SpirvDescriptor> descriptors;     // of variables that it or its callees use
   std::array<uint32_t, 3> local_size = {};      // declared by the entry point
   std::array<uint32_t, 3> workgroup_size = {};  // the effective size: local_size, or a constant of the module
   // The specialization constants that determine parts of it, if any.

@@ -91,7 +91,7 @@ Interrupt::Interrupt(std::function<void()> stop) : loop_(Loop::get()) {
   state_ = std::make_shared<State>(loop_->context(), std::move(stop));
   state_->begin();
   loop_->start();
-  // Blocks the signals in other threads, because only the loop's thread receives them.
+  // Blocks the signals in this thread, because only the loop's thread receives them.
   sigset_t set;
   ::sigemptyset(&set);
   for (const Signal& signal : kSignals) ::sigaddset(&set, signal.number);

@@ -96,7 +96,7 @@ void executable_grades_of_programs(Session& s) {
             "at least that", fmt::format("{}", alone.grade));
     s.check("R90", (whole.grade == HALYARD_GRADE_NATIVE) == (whole.reason[0] == 0), "the reason of a grade",
             "empty exactly when NATIVE", fmt::format("'{}' with grade {}", whole.reason, whole.grade));
-    static_cast<void>(s.executable(*program));  // a graded program must load
+    static_cast<void>(s.executable(*program));  // programs that it grades as loadable must load
     const std::vector<uint8_t> junk = noise(1000);
     s.check("R90", s.grade(program->format, junk).grade < HALYARD_GRADE_LOADABLE,
             "the grade of 1000 random bytes", "NO or RECOMPILE", "LOADABLE or NATIVE");

@@ -1,4 +1,4 @@
-// An evenly distributed sample of many attempts, whose size the time limits.
+// An evenly distributed sample of many attempts. The available time limits its size.
 #pragma once
 
 #include <cstdint>

@@ -123,8 +123,8 @@ class Session : public Checks {
   Outcome await(Semaphore semaphore, uint64_t value) { return wait({{semaphore, value}}, false, patience()); }
   int64_t patience() const;  // a deadline
 
-  // ---- Queue work `work` is set if the submission was accepted. Arguments are overwritten after the call
-  // [R23].
+  // ---- Queue work
+  // `work` is set if the submission was accepted. Arguments are overwritten after the call [R23].
   Outcome try_submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                      Work** work, uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
   // The stop word of later submissions; null: none.

@@ -203,7 +203,7 @@ enum class Place {
   output_parameters,
 };
 
-// What the first pass has found about an input whose elements precede their type or shape.
+// The first pass's result for an input whose elements precede their type or shape.
 struct Found {
   const DataType* type = nullptr;
   std::vector<int64_t> shape;

@@ -135,7 +135,7 @@ class JsonReader {
     static constexpr size_t max_string_size = kMostText;
 
     explicit Handler(Events& events) : events_(events) {}
-    // Sets the value that the next string replaces.
+    // Sets the value that the next string represents.
     void literal(std::optional<double> value) { literal_ = value; }
 
     bool on_document_begin(Error&) { return true; }

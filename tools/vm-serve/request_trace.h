@@ -36,7 +36,7 @@ class RequestTraces {
   RequestTraces(halyard_trace_t trace, std::optional<uint64_t> rate) : trace_(trace), rate_(rate) {}
 
   bool is_on() const { return trace_ != nullptr; }
-  // Whether some requests are not recorded, so that recorded calls must be marked.
+  // Whether some requests are not recorded, so that each call must be marked as recorded or not.
   bool chooses() const { return is_on() && rate_.has_value(); }
   // Whether to record a request with this `traceparent` header. Counts recorded requests.
   bool samples(const std::optional<TraceParent>& parent);

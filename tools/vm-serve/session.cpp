@@ -130,8 +130,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   }
 
  private:
-  // ---- Time limits: one timer, which is set again only where a deadline is nearer than the one it waits
-  // for. It runs beside the strand, which a call may keep.
+  // ---- Time limits
+  // One timer, which is set again only if a deadline is before the time that it is set to. It runs outside of
+  // the strand, because a call may occupy the strand.
 
   void expire_after(Clock::duration time) { expire_at(Clock::now() + time); }
   void expire_at(Clock::time_point deadline) {

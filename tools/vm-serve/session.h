@@ -26,7 +26,7 @@ class Session {
   // Any thread. Closes the connection when it has no request.
   virtual void drain() = 0;
   virtual void close() = 0;
-  // Cancels the call if the client has closed the connection. Only calls that were running at the last look.
+  // If the client has closed the connection, cancels a call that was already running at the previous look().
   virtual void look() = 0;
 };
 

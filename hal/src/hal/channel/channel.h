@@ -75,7 +75,7 @@ class Channel final : public ObjectOf<Channel> {
   std::optional<Place> place_;
   uint64_t next_ticket_ = 0;
   uint64_t turn_ = 0;
-  bool is_taken_ = false;  // a thread is in take_turns()
+  bool is_taken_ = false;  // a thread is running turns
   std::map<uint64_t, std::move_only_function<void()>> waiting_;
   std::optional<Tracer::Track> track_;
   uint64_t traced_until_ = 0;
