@@ -19,21 +19,22 @@ namespace halyard::hal {
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
 inline constexpr size_t kMaximumAwaitedFences = 32;
 
-// hal.fence.await: waits for all fences; null fences count as reached. Returns OK, DEADLINE_EXCEEDED
-// (timeout), ABORTED (ruling 12: nothing can ever signal a fence), or the first failure, which takes
-// precedence. Blocks the calling thread; timeout 0 polls. If all are reached, it takes no lock and allocates
-// nothing.
-Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds);
-// Whether all are reached, or the first failure. Allocates nothing.
+// Every wait for fences has the same steps: are_reached(); then, if a thread is about to block without a time
+// limit, run_pending_work(); then the wait itself. Programs (hal.fence.await) wait with watch(), because
+// their calls can be suspended and interrupted. Embedders and replay call await(), which contains all the
+// steps. Null fences always count as reached.
+
+// Whether all are reached, or the first failure, which takes precedence. Takes no lock.
 Result<bool> are_reached(std::span<Fence* const> fences);
 
-// Checks ruling 12 before the caller blocks without a time limit. ABORTED: nothing can ever signal the
-// fences. Otherwise a failure of the fences.
-Status check_reachable(std::span<Fence* const> fences);
+// Called before a thread blocks without a time limit: runs pending work of the fences' devices on this
+// thread, as long as there is work that is expected to be short (device_help in driver.h). Returns whether
+// all fences are reached afterwards, or their failure. ABORTED: nothing can ever signal them (ruling 12).
+Result<bool> run_pending_work(std::span<Fence* const> fences);
 
-// Called before a thread blocks: runs pending work of the fences' devices on this thread, as long as there is
-// work that is expected to be short (device_help in driver.h).
-void run_pending_work(std::span<Fence* const> fences);
+// Blocks the calling thread until all fences are reached, or until the timeout; 0 polls. Returns OK,
+// DEADLINE_EXCEEDED (timeout), or a failure as above.
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds);
 
 // Wakes once, when all fences are reached or one has failed: on any thread, possibly before this function
 // returns. Dropping the returned object ends the wait, but a wakeup in progress may still arrive. Null:
