@@ -20,7 +20,7 @@ inline void require(halyard_status_t status) {
   std::exit(1);
 }
 
-// The folder of external programs.
+// The folder with external programs.
 inline std::string fixtures() {
   const char* given = std::getenv("HALYARD_FIXTURES");
   return given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
@@ -74,7 +74,7 @@ struct Program {
     link(name);
     return true;
   }
-  // An argument: a tensor of f32 of the device.
+  // An argument: an f32 tensor on the device.
   halyard_value_t view(const std::vector<float>& elements, const std::vector<int64_t>& shape) const {
     constexpr uint32_t kF32 = 0x21000020;
     halyard_value_t value = {};

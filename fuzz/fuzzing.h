@@ -1,4 +1,4 @@
-// Shared by the targets: reporting of findings, and libFuzzer's interface.
+// Shared by the fuzz targets: reporting of findings, and libFuzzer's interface.
 #pragma once
 
 #include <cstddef>

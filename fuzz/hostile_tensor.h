@@ -1,4 +1,5 @@
-// A DLPack tensor from bytes: every field is arbitrary, and often one that almost fits memory that it has.
+// A DLPack tensor made from bytes: every field is arbitrary, but often almost fits the memory that the tensor
+// has.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@
 
 namespace halyard::fuzz {
 
-// Reads numbers from the input, zeros after its end.
+// Reads numbers from the input; zeros after its end.
 class Source {
  public:
   explicit Source(std::span<const uint8_t> bytes) : bytes_(bytes) {}
@@ -23,7 +24,7 @@ class Source {
     return first;
   }
   bool at_end() const { return bytes_.empty(); }
-  // Mostly small; every eighth is one of the edges, every eighth any of 64 bits.
+  // Mostly small; every eighth number is an edge case, every eighth has any 64 bits.
   int64_t number() {
     static constexpr int64_t kEdges[] = {
         INT64_MAX,           INT64_MIN,        int64_t{1} << 62,       int64_t{1} << 61,
@@ -84,14 +85,14 @@ struct HostileTensor {
       if (which & 16) tensor.data = nullptr;
       if (which & 32) tensor.device_type = source.byte();
       if (which & 64) tensor.shape = nullptr;
-      // No more dimensions than there are arrays for.
+      // The rank must not exceed the size of the arrays.
       if (tensor.rank > static_cast<int32_t>(rank) && tensor.rank <= 128)
         tensor.rank = static_cast<int32_t>(rank);
     }
   }
 
-  // The elements in row-major order, if there are few and all of them lie in `memory`: looked up one by one
-  // in wide arithmetic. False: they do not.
+  // The elements in row-major order, computed one by one in wide arithmetic. False: there are too many, or
+  // not all of them are in `memory`.
   bool elements(std::vector<uint8_t>& out) const {
     using Wide = __int128;
     const Wide width = tensor.bits / 8;

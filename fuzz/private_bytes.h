@@ -1,5 +1,5 @@
-// The bytes of an input as a mapped file has them: in memory of their own, which devices may write to. They
-// end where the memory ends, so that AddressSanitizer sees a read behind them.
+// The bytes of an input, like those of a mapped file: in separate memory, to which devices may write. They
+// end where the memory ends, so that AddressSanitizer detects a read beyond them.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace halyard::fuzz {
 
 inline Ref<Bytes> private_bytes(std::span<const uint8_t> input) {
-  // The same distance from an aligned address: alignment is checked.
+  // Keeps the distance from an aligned address, because alignment is checked.
   const size_t shift = reinterpret_cast<uintptr_t>(input.data()) % 16;
   const std::shared_ptr<uint8_t[]> memory(new uint8_t[shift + input.size()]);
   std::ranges::copy(input, memory.get() + shift);

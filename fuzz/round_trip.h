@@ -1,4 +1,4 @@
-// Text to module to text: a property that two targets check.
+// Text to module and back to text: a property that two targets check.
 #pragma once
 
 #include <algorithm>

@@ -1,10 +1,10 @@
 // The null driver: the smallest complete Halyard driver, written to be read, copied and changed (README.md).
 // One device in host memory, without executables. Work runs at once on the thread that submits it or, if it
-// has to wait, on the thread that signals its last wait. It is built on three ideas:
+// has to wait, on the thread that signals its last wait. The design:
 // - One lock in each instance guards all mutable state: timelines, kept work, statistics.
-// - Work that is not ready is kept in a list, as is a subscription: work that only notifies the host.
-// - What becomes ready under the lock runs after the lock is released. So no callback of the host runs under
-//   it [R32], and a long chain of work is a loop, not a recursion.
+// - A list contains work that is not ready, and subscriptions: work that only notifies the host.
+// - Work that becomes ready under the lock runs after the lock is released. So no callback of the host runs
+//   under it [R32], and a long chain of work is a loop, not a recursion.
 // [Rn] is a rule of docs/driver-abi.md. halyard/driver.h specifies the functions.
 #define _GNU_SOURCE  // pthread_cond_clockwait
 #include <inttypes.h>
@@ -57,7 +57,7 @@ struct halyard_driver_command_list {
 struct halyard_driver_semaphore {
   device_t device;
   uint64_t value;    // under the lock
-  status_t failure;  // under the lock: the first one; null while there is none
+  status_t failure;  // under the lock: the first failure, or null
 };
 typedef struct work {  // a submission, with copies of borrowed data [R61], or a subscription
   struct work* next;
@@ -65,7 +65,7 @@ typedef struct work {  // a submission, with copies of borrowed data [R61], or a
   submission_t submission;  // affinity 0, which the host never submits, marks a subscription
   halyard_operation_t operation;
   memory_t allocated;  // alloca: the memory that gets bytes
-  status_t failure;    // of a wait
+  status_t failure;    // of the waits
 } work_t;
 
 enum {
@@ -73,7 +73,7 @@ enum {
   MEMORY_TYPE = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL,
   MEMORY_USAGE = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_PERSISTENT |
                  HALYARD_USAGE_MAPPING_RANDOM,
-  // If fill, update and copy are not offered as operations, the host records them as command lists.
+  // Fill, update and copy are not offered as operations, so the host records them as command lists.
   OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA |
                1 << HALYARD_OPERATION_DEALLOCA | 1 << HALYARD_OPERATION_EXECUTE
 };
@@ -93,7 +93,7 @@ __attribute__((format(printf, 3, 4))) static status_t fail(instance_t instance, 
 
 static status_t retain(instance_t i, status_t s) { return i->services->status_retain(i->services->host, s); }
 
-// Zeroed memory, unless an earlier step has failed. Null: *status has the reason.
+// Returns zeroed memory, unless an earlier step has failed. Null: *status has the reason.
 static void* make(instance_t instance, size_t size, status_t* status) {
   if (*status) return NULL;
   void* made = calloc(1, size);
@@ -101,7 +101,7 @@ static void* make(instance_t instance, size_t size, status_t* status) {
   return made;
 }
 
-// Copies the fields that both sides know: the target's first field is its size, and is kept [R11].
+// Copies the fields that both sides know. The target's first field is its size, and is kept [R11].
 static void answer(void* target, const void* source, uint32_t source_size) {
   uint32_t size;
   memcpy(&size, target, sizeof(size));
@@ -109,7 +109,7 @@ static void answer(void* target, const void* source, uint32_t source_size) {
   memcpy((char*)target + sizeof(size), (const char*)source + sizeof(size), size - sizeof(size));
 }
 
-// This driver supports no extension, so it skips those that are optional and refuses the others [R13].
+// This driver supports no extension, so it skips optional extensions and refuses the others [R13].
 static status_t check_extensions(instance_t instance, const halyard_extension_t* extension) {
   while (extension && !extension->must_understand) extension = extension->next;
   if (!extension) return NULL;
@@ -184,7 +184,7 @@ static status_t device_query_i64(device_t device, text_t category, text_t key, i
                                  int64_t* value) {
   (void)device;
   *known = (equal(category, "hal.device") || equal(category, "hal.dispatch")) && equal(key, "concurrency");
-  *value = *known;  // one queue, one thing at a time
+  *value = *known;  // one queue, one operation at a time
   return NULL;
 }
 
@@ -212,7 +212,7 @@ static status_t give_bytes(device_t device, memory_t memory) {
   if (!bytes)
     return fail(device->instance, HALYARD_RESOURCE_EXHAUSTED,
                 "null: the process cannot get %" PRIu64 " bytes; free memory or ask for less", memory->size);
-  atomic_store(&memory->bytes, memset(bytes, 0, memory->size));  // no others' bytes [R78]
+  atomic_store(&memory->bytes, memset(bytes, 0, memory->size));  // no bytes of earlier owners [R78]
   count(device, memory->size, 0);
   return NULL;
 }
@@ -225,7 +225,7 @@ static status_t take_bytes(device_t device, memory_t memory) {
   return NULL;
 }
 
-// Creates a handle: with bytes if `now`, with `imported` ones, or, for alloca, without bytes.
+// Creates a handle: with bytes if `now`, with `imported` bytes, or, for alloca, without bytes.
 static status_t make_memory(device_t device, const request_t* request, bool now, void* imported,
                             memory_t* memory, info_t* info) {
   status_t status = NULL;
@@ -277,7 +277,7 @@ static status_t resolve(device_t device, const range_t* range, const binding_t* 
 
 static status_t memory_map(device_t device, memory_t memory, uint32_t access, uint64_t offset,
                            uint64_t length, void** pointer) {
-  (void)access, (void)length;  // the host has checked them [R40]
+  (void)access, (void)length;  // the host has checked both [R40]
   return resolve(device, &(range_t){.memory = memory, .offset = offset}, NULL, pointer);
 }
 static void memory_unmap(device_t device, memory_t memory) { (void)device, (void)memory; }
@@ -297,7 +297,7 @@ static status_t executable_create(device_t device, const halyard_executable_args
               (int)args->format.size, args->format.data);
 }
 
-// Mandatory, but never called as long as executable_create creates none.
+// Mandatory, but never called, because executable_create creates no executables.
 static void executable_destroy(device_t device, executable_t executable) { (void)device, (void)executable; }
 static uint32_t executable_function_count(executable_t executable) { return (void)executable, 0; }
 static status_t executable_function_info(executable_t executable, uint32_t function,
@@ -328,7 +328,7 @@ static status_t command_list_create(device_t device, const halyard_command_list_
 }
 static void command_list_destroy(device_t device, command_list_t list) { (void)device, free(list); }
 
-// Fills the range with copies of `bytes`: a pattern (little endian) repeated, or a source once.
+// Fills the range with copies of `bytes`: a repeated pattern (little endian), or a source once.
 static status_t write_range(device_t device, const range_t* range, const binding_t* table, const void* bytes,
                             uint64_t size) {
   void* to = NULL;
@@ -361,7 +361,7 @@ static status_t perform(device_t device, const work_t* work) {
   const halyard_operation_t* it = &work->operation;
   if (it->kind == HALYARD_OPERATION_ALLOCA) return give_bytes(device, work->allocated);
   if (it->kind == HALYARD_OPERATION_DEALLOCA) return take_bytes(device, it->dealloca.memory);
-  if (it->kind != HALYARD_OPERATION_EXECUTE) return NULL;  // a barrier; the unknown was refused
+  if (it->kind != HALYARD_OPERATION_EXECUTE) return NULL;  // a barrier; other kinds were refused
   status_t status = NULL;
   const halyard_command_t* command = it->execute.list->commands;
   for (uint32_t i = 0; i < it->execute.list->count && !status; ++i, command = next_command(command)) {
@@ -390,7 +390,7 @@ static void move_to(work_t** from, work_t** to) {
 }
 
 // Called under the lock. Advances to `value`, or fails. Returns whether anything changed: a failed semaphore
-// stays failed, and values never decrease [R80, R81]. Kept work whose waits are over moves to *ready.
+// stays failed, and values never decrease [R80, R81]. Moves kept work whose waits are over to *ready.
 static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, work_t** ready) {
   instance_t instance = semaphore->device->instance;
   if (semaphore->failure || (!failure && value <= semaphore->value)) return false;
@@ -407,8 +407,8 @@ static bool advance(semaphore_t semaphore, uint64_t value, status_t failure, wor
   return true;
 }
 
-// Releases the lock, then runs ready work and what that makes ready: the operation, unless a wait failed
-// [R62]; then the signals; then `completed` [R63]. After that no object of the submission is touched [R65].
+// Releases the lock, then runs ready work and work that becomes ready: the operation, unless a wait failed
+// [R62]; then the signals; then `completed` [R63]. After that no object of the submission is used [R65].
 static void deliver(instance_t instance, work_t* ready) {
   pthread_mutex_unlock(&instance->lock);
   for (work_t* work = ready; work; work = ready) {
@@ -417,7 +417,7 @@ static void deliver(instance_t instance, work_t* ready) {
     status_t failure = work->failure ? work->failure : perform(work->device, work);
     pthread_mutex_lock(&instance->lock);
     for (uint32_t i = 0; i < it->signal_count; ++i) {
-      advance(it->signals[i].semaphore, it->signals[i].value, failure, &ready);  // no change is fine [R64]
+      advance(it->signals[i].semaphore, it->signals[i].value, failure, &ready);  // may have no effect [R64]
     }
     pthread_mutex_unlock(&instance->lock);
     it->completed(it->completed_user, failure);

@@ -41,12 +41,12 @@ class Block final : public kit::Memory {
   ~Block() override { give_back(); }
 
   Result<> commit() override {
-    // At least one unit, since memory of 0 bytes has an address too [R71].
+    // At least one unit, because memory of 0 bytes has an address too [R71].
     void* const bytes = std::aligned_alloc(kAlignment, (size_ / kAlignment + 1) * kAlignment);
     if (!bytes)
       return Failure{HALYARD_RESOURCE_EXHAUSTED, "the process cannot get " + std::to_string(size_) +
                                                      " bytes; free memory or ask for less"};
-    std::memset(bytes, 0, size_);  // no others' bytes [R78]
+    std::memset(bytes, 0, size_);  // no bytes of earlier owners [R78]
     bytes_ = static_cast<uint8_t*>(bytes);
     tally_.count(size_, 0);
     return {};
@@ -136,7 +136,7 @@ class TemplateDevice final : public kit::QueuedDevice {
     return std::make_unique<Imported>(*bytes);
   }
 
-  // Your own format here: grade() tells how well an executable fits, load() loads one, check() accepts
+  // Your own format here: grade() returns how well an executable fits, load() loads it, check() accepts
   // HALYARD_COMMAND_DISPATCH, and run() runs its workgroups.
 
   Result<> check(const halyard_command_t& command) const override {
@@ -191,7 +191,7 @@ class TemplateDevice final : public kit::QueuedDevice {
     info.size = request.size;
     return {};
   }
-  // Fills the range with copies of `size` bytes: a pattern repeated, or a source once.
+  // Fills the range with copies of `size` bytes: a repeated pattern, or a source once.
   static Result<> write(const halyard_range_t& target, kit::Table table, const void* source, uint64_t size) {
     Result<uint8_t*> to = address_of(target, table);
     if (!to) return std::move(to.failure());
@@ -225,7 +225,7 @@ class TemplateInstance final : public kit::Instance {
     if (args.path.size > 0)
       return Failure{HALYARD_NOT_FOUND,
                      "no device '" + std::string(kit::view(args.path)) + "'; the only one is template://"};
-    kit::Options options(args);  // options.number("streams", 1, 1, 64) reads one
+    kit::Options options(args);  // options.number("streams", 1, 1, 64) reads an option
     if (Result<> known = options.finish(); !known) return std::move(known.failure());
     auto device = std::make_unique<TemplateDevice>(services());
     device->start();

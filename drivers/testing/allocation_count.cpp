@@ -1,4 +1,4 @@
-// The allocation functions: counted, and forwarded to the C library's own.
+// The allocation functions, which count and call those of the C library.
 #include "allocation_count.h"
 
 #include <atomic>

@@ -1,5 +1,5 @@
-// Counts the allocations of this program, on all threads. Not under a sanitizer, which replaces the allocator
-// itself.
+// Counts the allocations of this program, on all threads. Not available under a sanitizer, which replaces the
+// allocator.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace halyard::driver_tests {
 inline constexpr bool kCountsAllocations = HALYARD_SANITIZER_KIND == 0;
 
 struct AllocationCount {
-  int64_t made = 0;  // so far
-  int64_t live = 0;  // made and not freed since the program began, except by the loader
+  int64_t made = 0;  // total
+  int64_t live = 0;  // allocated and not freed since the program started, except by the loader
 };
 AllocationCount allocation_count();
 

@@ -1,4 +1,4 @@
-// The driver linked into a test, and shorthands for calling it.
+// The driver linked into a test, and short functions for calling it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ inline const halyard_driver_table_t& table() {
   return *reply.table;
 }
 
-// It borrows all of its arguments.
+// Borrows all of its arguments.
 inline halyard_executable_args_t executable_args(std::string_view format, const std::vector<uint8_t>& data,
                                                  const std::vector<uint32_t>& constants) {
   return {.struct_size = sizeof(halyard_executable_args_t),

@@ -1,4 +1,4 @@
-// Commands in the form that a driver receives. The test owns what they point to.
+// Commands in the form that a driver receives. The test owns the memory to which they point.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +36,7 @@ class Recording {
   Recording& dispatch(const halyard_command_dispatch_t& command) {
     return add(HALYARD_COMMAND_DISPATCH, command);
   }
-  // The label must live as long as the list.
+  // The label must outlive the list.
   Recording& begin_group(std::string_view label) {
     const halyard_text_t text = {label.data(), label.size()};
     return add(HALYARD_COMMAND_BEGIN_GROUP, halyard_command_begin_group_t{{}, text});

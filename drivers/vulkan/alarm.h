@@ -20,7 +20,7 @@ class Alarm {
   Result<> open();
   // Sets the time, CLOCK_MONOTONIC in nanoseconds, replacing the previous one. Thread-safe, does not block.
   void set(uint64_t time);
-  // Blocks until the time that is set has come; returns once for each.
+  // Blocks until the set time has come; returns once for each set time.
   void wait();
 
  private:

@@ -1,4 +1,4 @@
-// Recording commands, and choosing among recordings.
+// Records commands, and selects recordings.
 #include "command_list.h"
 
 #include <algorithm>
@@ -96,7 +96,7 @@ Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
       case HALYARD_COMMAND_BEGIN_GROUP:
         recorder.begin_group(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
         return {};
-      default:  // check() has accepted no others
+      default:  // check() has accepted only these
         recorder.end_group();
         return {};
     }

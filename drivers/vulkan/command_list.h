@@ -1,6 +1,6 @@
 // CommandList: a finished recording of the host, translated to Vulkan command buffers. A list without slots
-// is translated once. A list with slots is translated for each binding table, and a few results are kept: a
-// program that uses the same buffers again records nothing.
+// is translated once. A list with slots is translated for each binding table. A few translations are kept, so
+// that a program that uses the same buffers again records nothing.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace halyard::vulkan {
 
 class CommandList {
  public:
-  // As command_list_create in driver.h.
+  // See command_list_create in driver.h.
   static Result<std::unique_ptr<halyard_driver_command_list>> create(Device& device,
                                                                      const halyard_command_list_args_t& args);
   CommandList(const CommandList&) = delete;
@@ -37,7 +37,7 @@ class CommandList {
 
  private:
   static constexpr size_t kMostRecordings = 4;
-  // The place of a slot: no other memory will ever have the same one.
+  // The place of a slot. No other memory ever gets the same place.
   struct Place {
     uint64_t chunk = 0;
     uint64_t offset = 0;
@@ -46,7 +46,7 @@ class CommandList {
   struct Recording {
     std::unique_ptr<Recorder> recorder;
     uint32_t family = 0;
-    bool is_complete = false;  // it was recorded for these places:
+    bool is_complete = false;  // has been recorded for `places`
     std::vector<Place> places;
     bool in_use = false;  // in flight
     uint64_t last_use = 0;

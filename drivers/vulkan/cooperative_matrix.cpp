@@ -1,4 +1,4 @@
-// Reading and rewriting instructions for cooperative matrices.
+// Reads and rewrites instructions for cooperative matrices.
 #include "cooperative_matrix.h"
 
 #include <algorithm>
@@ -149,7 +149,7 @@ class OlderMatrices {
       case kOpCooperativeMatrixStoreNV:
       case kOpCooperativeMatrixMulAddNV:
       case kOpCooperativeMatrixLengthNV:
-        return unjudged("an instruction of the older extension,", op);  // not declared by the module
+        return unjudged("an instruction of the older extension,", op);  // the module does not declare it
       default:
         break;
     }
@@ -244,7 +244,7 @@ Result<> check_cooperative_matrices(Operands words, const Features& features, st
 }
 
 Result<std::vector<uint32_t>> with_older_matrices(Operands words) {
-  constexpr uint32_t kMostIds = 0x3FFFFF;  // of any module; new ids are added
+  constexpr uint32_t kMostIds = 0x3FFFFF;  // the limit for any module; new ids are added
   if (words[3] > kMostIds)
     return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
                 kMostIds);

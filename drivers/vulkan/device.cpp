@@ -1,4 +1,4 @@
-// Opening a device, and its properties.
+// Opens devices, and reports their properties.
 #include "device.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr uint32_t kMostCompileThreads = 64;
 // ---- Queues
 
 // The compute queues of the family with the fewest other capabilities, then one transfer-only queue, if there
-// is such a family: it can copy while kernels run.
+// is such a family, because it can copy while kernels run.
 std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperties>& families,
                                          uint32_t wanted) {
   constexpr VkQueueFlags kGraphics = VK_QUEUE_GRAPHICS_BIT;
@@ -168,7 +168,7 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
 
 Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
-  // All work has completed, but an implementation may still use the semaphores that signalled it.
+  // All work has completed, but an implementation may still use the semaphores that it has signalled.
   vk_.DeviceWaitIdle(device_);
   queues_.clear();  // and their threads, which may still post calls
   calls_.stop();
@@ -188,7 +188,7 @@ halyard_device_properties_t Device::properties() const {
   properties.operations = kOperationBits;
   properties.memory_alignment = heap_->alignment();
   properties.maximum_allocation = heap_->maximum();
-  // Not the page size that Vulkan requires: see Heap::import.
+  // This is not the page size that Vulkan requires: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
   if (!features_.semaphore_descriptors) return properties;
   properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
@@ -319,7 +319,7 @@ void Device::run_ready(TaskList& ready) {
         calls_run_ = true;
       }
       calls_.post(*call);
-    } catch (const std::system_error&) {  // no thread: this one runs the calls when it destroys the list
+    } catch (const std::system_error&) {  // no thread: calls run on this thread when it destroys the list
       ready.push_call(*call);
       return;
     }

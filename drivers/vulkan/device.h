@@ -29,13 +29,13 @@ struct Instance {
   explicit Instance(const Services& host);
   ~Instance();
   const Services& services() const { return host_; }
-  // As in driver.h.
+  // See driver.h.
   std::vector<halyard_device_info_t> devices() const;
   Result<std::unique_ptr<halyard_driver_device>> open(const halyard_device_open_args_t& args);
 
   const kit::TraceSpanFunction trace_span;  // null: the host does not record a trace
   std::unique_ptr<VulkanInstance> vulkan;
-  kit::Pool<Work> works;  // of the instance, because a node may be freed after its device was closed
+  kit::Pool<Work> works;  // of the instance, because a node may be freed after its device has been closed
 
  private:
   const Services& host_;
@@ -51,7 +51,7 @@ struct DeviceOptions {
   bool robust = true;             // bounds-check accesses to bindings, if the device can
   SpirvPolicy spirv = SpirvPolicy::tolerant;
   std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not set: the user's
-  // Parses `kind://path?key=value`. INVALID_ARGUMENT: a bad option.
+  // Parses `kind://path?key=value`. INVALID_ARGUMENT: an invalid option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
 
@@ -74,10 +74,10 @@ class Device {
   MemoryTally& tally() { return tally_; }
   PipelineCache& pipeline_cache() { return *pipeline_cache_; }
   bool uses_push_descriptors() const { return uses_push_descriptors_; }
-  // For bindings of length 0, which descriptors cannot express.
+  // Used for bindings of length 0, which descriptors cannot express.
   const Block& nothing() const { return *nothing_; }
 
-  // ---- Called by the table of functions; as in driver.h
+  // ---- Called by the table of functions; see driver.h
 
   halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
@@ -102,22 +102,23 @@ class Device {
     delete object;
   }
 
-  // Runs ready tasks on a thread that must not be delayed: queue work at once, subscribers, which may be
+  // Runs ready tasks on a thread that must not be delayed: queue work at once; subscribers, which may be
   // slow, on another thread [R88].
   void run_ready(TaskList& ready);
 
-  // INTERNAL: the device validates, and there was a message.
+  // INTERNAL: the device validates, and there has been a message.
   Result<> no_messages() const;
 
   const std::deque<Queue>& queues() const { return queues_; }
-  // One of the queues in `affinity`. If the work needs compute and none of them has it, a queue that does.
+  // One of the queues in `affinity`. If the work needs compute and none of them supports it, a queue that
+  // does.
   Queue& queue_for(uint64_t affinity, bool computes);
   kit::Pool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
 
-  // If the device is lost: the failure of all its work. Empty otherwise.
+  // If the device is lost, the failure of all its work; otherwise empty.
   Status lost() const;
-  // Marks the device as lost and fails the work in flight; `trigger` is the work on which the loss was
-  // noticed, if that is not in flight. Must be called without locks held.
+  // Marks the device as lost and fails the work in flight. `trigger` is the work that detected the loss, if
+  // that is not in flight. Must be called without locks held.
   void lose(const Failure& reason, const Work* trigger, TaskList& ready);
   // The work's id in reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
@@ -143,7 +144,7 @@ class Device {
   bool uses_push_descriptors_ = false;
   Block* nothing_ = nullptr;
   std::mutex calls_mutex_;
-  bool calls_run_ = false;  // the thread has been started
+  bool calls_run_ = false;  // whether the thread has been started
   kit::TaskThread calls_;
   std::deque<Queue> queues_;
   std::vector<kit::Pool<Recorder>> recorders_;  // by queue family

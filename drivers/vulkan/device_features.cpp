@@ -1,5 +1,5 @@
-// Tables of features: those that are enabled, those that SPIR-V capabilities need, and those that queries
-// report.
+// Tables of features: the enabled features, the features that SPIR-V capabilities need, and the features that
+// queries report.
 #include "device_features.h"
 
 #include <algorithm>
@@ -75,8 +75,8 @@ bool passes_timelines(const InstanceFunctions& vk, VkPhysicalDevice device) {
   return (found.externalSemaphoreFeatures & kBoth) == kBoth;
 }
 
-// Whether memory for buffers can be imported from opaque descriptors, without an allocation of its own for
-// each buffer of the exporter's.
+// Whether memory for buffers can be imported from opaque descriptors, without a dedicated allocation for each
+// buffer of the exporter.
 bool imports_memory(const InstanceFunctions& vk, VkPhysicalDevice device) {
   const VkPhysicalDeviceExternalBufferInfo info = {
       .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO,

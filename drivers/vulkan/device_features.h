@@ -1,6 +1,6 @@
-// Features: what a device can do beyond Vulkan 1.2, which features are enabled when it is opened (all that
-// compiled kernels may use, since their needs are unknown before they are loaded), and how programs query
-// them.
+// Features: the features that a device has beyond Vulkan 1.2, those that are enabled when it is opened, and
+// how programs query them. All features that compiled kernels may use are enabled, because their needs are
+// unknown before they are loaded.
 #pragma once
 
 #include <optional>
@@ -29,7 +29,7 @@ struct CapabilityAnswer {
 };
 
 struct Features {
-  // First as the device reports them, then as they are enabled.
+  // First as reported by the device, then as enabled.
   VkPhysicalDeviceFeatures core = {};
   VkPhysicalDeviceVulkan11Features vulkan11 = {};
   VkPhysicalDeviceVulkan12Features vulkan12 = {};
@@ -64,14 +64,14 @@ struct Features {
     return cooperative_matrix.cooperativeMatrix && (matrix_stages & VK_SHADER_STAGE_COMPUTE_BIT);
   }
 
-  // Queries the device and disables everything that is not wanted.
+  // Queries the device and disables all features that are not wanted.
   static Result<Features> of(const VulkanInstance& instance, const PhysicalDevice& device,
                              const FeatureChoice& choice);
   // For vkCreateDevice. The pointers point into this object.
   std::vector<const char*> extensions;
   VkPhysicalDeviceFeatures2 chain();
 
-  // As halyard_driver_table_t::device_query_i64, without the keys that depend on queues.
+  // Implements halyard_driver_table_t::device_query_i64, without the keys that depend on queues.
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
 
   // Whether the device can run a shader that declares SPIR-V capability `number`.

@@ -3,7 +3,7 @@
 //
 // The bytes of an alloca exist from the time it runs until the handle is destroyed; using them earlier fails
 // with FAILED_PRECONDITION. A dealloca does not free them, because some compiled programs read a result after
-// its dealloca, and the host destroys the handle as soon as nothing can refer to it.
+// its dealloca. The host destroys the handle as soon as nothing can refer to it.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace halyard::vulkan {
 
-// Statistics of allocations, as the host queries them.
+// Statistics of allocations, which the host queries.
 class MemoryTally {
  public:
   void add(uint64_t bytes, bool host_local);
@@ -34,14 +34,14 @@ class Memory {
   // Memory without bytes until commit(). INVALID_ARGUMENT: no memory type has the bits.
   static Result<std::unique_ptr<halyard_driver_memory>> create(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request);
-  // Memory over the host's bytes. It is not known which kernels write, so read-only bytes are copied; since
-  // nothing else writes to them, the copy stays equal. INVALID_ARGUMENT, RESOURCE_EXHAUSTED; UNIMPLEMENTED:
-  // the device cannot use these bytes.
+  // Memory over the host's bytes. Read-only bytes are copied, because it is not known which kernels write.
+  // The copy stays equal, because nothing else writes to the bytes. INVALID_ARGUMENT. RESOURCE_EXHAUSTED.
+  // UNIMPLEMENTED: the device cannot use these bytes.
   static Result<std::unique_ptr<halyard_driver_memory>> import(Heap& heap, MemoryTally& tally,
                                                                const halyard_memory_request_t& request,
                                                                uint8_t* bytes, bool writable);
-  // Over memory that was exported as an opaque descriptor, which is taken over on success. Its memory type is
-  // that of the request: the exporter's.
+  // Memory that was exported as an opaque descriptor. Takes ownership of the descriptor on success. The
+  // memory type is that of the request, which is the exporter's.
   static Result<std::unique_ptr<halyard_driver_memory>> import_fd(Heap& heap, MemoryTally& tally,
                                                                   const halyard_memory_request_t& request,
                                                                   const halyard_external_memory_t& external);
@@ -56,10 +56,11 @@ class Memory {
   // The address for the host. FAILED_PRECONDITION before commit(), or if the host cannot access the memory.
   Result<uint8_t*> bytes() const;
   void describe(halyard_memory_info_t& info) const;
-  // Make the host's writes visible to the device, and vice versa. FAILED_PRECONDITION before commit().
+  // Make the host's writes visible to the device (flush) and the device's writes visible to the host
+  // (invalidate). FAILED_PRECONDITION before commit().
   Result<> flush(uint64_t offset, uint64_t length);
   Result<> invalidate(uint64_t offset, uint64_t length);
-  // As memory_export in driver.h.
+  // See memory_export in driver.h.
   Result<halyard_external_memory_t> export_to(uint32_t kind) const;
   uint64_t size() const { return size_; }
   bool coherent() const { return (type_ & HALYARD_MEMORY_HOST_COHERENT) != 0; }

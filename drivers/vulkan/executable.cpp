@@ -1,4 +1,4 @@
-// From a container to pipelines: missing features, layouts, compilation.
+// Creates pipelines from a container: checks features, creates layouts, compiles.
 #include "executable.h"
 
 #include <algorithm>
@@ -36,9 +36,9 @@ uint32_t most_push_bytes(const Device& device) {
   return std::min(device.features().limits.maxPushConstantsSize, kMostPushBytes);
 }
 
-// Checks, before anything is created, that the device has what the pipelines need, and chooses subgroup
-// sizes. Where the device lacks the size, the pipeline alone is refused, when it is dispatched: others of the
-// program may not depend on it.
+// Checks, before anything is created, that the device has the features that the pipelines need, and selects
+// subgroup sizes. If the device lacks the size, only that pipeline is refused, when it is dispatched, because
+// others of the program may not depend on it.
 Result<> check_needs(const Device& device, std::span<const uint32_t> compiled, ExecutableImage& image) {
   const Features& features = device.features();
   for (PipelineImage& pipeline : image.pipelines) {
@@ -168,8 +168,8 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
     for (const uint32_t set : layout.sets) (form.pushes_descriptors ? pushed : allocated)[set] = true;
   }
 
-  // A set layout is either for push descriptors or for allocation, so one that is used both ways is created
-  // twice.
+  // A set layout is either for push descriptors or for allocation, so a layout that is used both ways is
+  // created twice.
   std::vector<VkDescriptorSetLayout> for_pushing(image.sets.size());
   std::vector<VkDescriptorSetLayout> for_allocation(image.sets.size());
   sets_.reserve(2 * image.sets.size());
@@ -254,7 +254,8 @@ Result<> Executable::make_pipelines(const ExecutableImage& image, const halyard_
                 .layout = pipelines_[i].layout};
   }
 
-  // Part p of n, on any thread. Created pipelines are stored in pipelines_ even if another one fails.
+  // Compiles part p of n, on any thread. Created pipelines are stored in pipelines_ even if another one
+  // fails.
   const size_t parts = std::min<size_t>(device_.options().compile_threads, count);
   std::vector<VkResult> results(parts, VK_SUCCESS);
   const auto compile = [&](size_t part) noexcept {

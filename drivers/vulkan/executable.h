@@ -25,7 +25,7 @@ struct BindingPlace {
 struct Pipeline {
   std::string name;
   VkPipeline pipeline = VK_NULL_HANDLE;
-  std::string refusal;  // why there is no pipeline: the device cannot run it
+  std::string refusal;  // why there is no pipeline, because the device cannot run it
   VkPipelineLayout layout = VK_NULL_HANDLE;
   uint32_t push_size = 0;  // bytes
   std::array<uint32_t, 3> workgroup_size = {};
@@ -41,7 +41,7 @@ struct Pipeline {
 
 class Executable {
  public:
-  // As executable_create in driver.h.
+  // See executable_create in driver.h.
   static Result<std::unique_ptr<halyard_driver_executable>> create(Device& device,
                                                                    const halyard_executable_args_t& args);
   Executable(const Executable&) = delete;
@@ -69,7 +69,7 @@ class Executable {
   std::vector<Pipeline> pipelines_;
 };
 
-// As executable_grade in driver.h.
+// See executable_grade in driver.h.
 uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                           std::string& reason);
 

@@ -1,4 +1,4 @@
-// Reading and validating containers.
+// Reads and validates containers.
 #include "executable_format.h"
 
 #include <algorithm>
@@ -195,7 +195,8 @@ class FlatbufferReader {
     return {};
   }
 
-  // Vulkan implementations assume that the layout contains everything that the kernel uses.
+  // Checks that the layout contains everything that the kernel uses, because Vulkan implementations assume
+  // that.
   Result<> check_interface(const PipelineImage& pipeline, const SpirvEntry& entry) const {
     const LayoutImage& layout = image_.layouts[pipeline.layout];
     for (const SpirvDescriptor& used : entry.descriptors) {

@@ -1,5 +1,5 @@
-// Reads the containers of Vulkan executables into one form. It depends on the device only for the number of
-// push constants and the validation of SPIR-V. Specified by exec-vulkan.md.
+// Reads the containers of Vulkan executables into one form. Only the maximum number of push constants and the
+// validation of SPIR-V depend on the device. Specified by exec-vulkan.md.
 //
 //   vulkan-spirv-fb       FlatBuffer, bindings are descriptors
 //   vulkan-spirv-fb-ptr   the same; kernels may use physical addresses
@@ -87,11 +87,11 @@ struct ExecutableImage {
   std::vector<PipelineImage> pipelines;
 };
 
-// INVALID_ARGUMENT: malformed data. INCOMPATIBLE: SPIR-V that needs features the device lacks. The data is
-// untrusted.
+// INVALID_ARGUMENT: malformed data. INCOMPATIBLE: SPIR-V that needs features that the device lacks. The data
+// is untrusted.
 Result<ExecutableImage> read_executable(const ExecutableFormat& format, std::span<const uint8_t> data,
                                         uint32_t most_push_bytes, const SpirvJudge& judge);
-// Whether the data begins like the format, by a quick check. INVALID_ARGUMENT says what is wrong.
+// Quick check that the data begins like the format. INVALID_ARGUMENT, with the reason.
 Result<> glance_at(const ExecutableFormat& format, std::span<const uint8_t> data);
 
 }  // namespace halyard::vulkan

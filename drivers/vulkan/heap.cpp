@@ -108,8 +108,9 @@ Result<unsigned> Heap::kind_for(uint32_t memory_type) const {
       const bool near_device = has & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
       if (!optimal && (memory_type & kHostLocalBit) && near_device && !unified_ &&
           !(wanted & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT))
-        continue;  // this bit only means "the host's own"
-      // First come granted wishes, then the location of the memory, then the cost of host access.
+        continue;  // this bit only means that the memory is the host's own
+      // The order of criteria: granted preferences, then the location of the memory, then the cost of host
+      // access.
       int score = 1 + 16 * std::popcount(has & wanted);
       const bool wants_host = wanted & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT;
       const bool wants_device = (wanted & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) || wanted == 0;
@@ -378,7 +379,7 @@ Result<Block*> Heap::import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_
                          "a buffer of {} bytes needs {} bytes of memory; the imported memory has {}", size,
                          needs.size, whole);
   if (needs.size <= whole && (needs.memoryTypeBits >> kind & 1)) {
-    // Vulkan takes this one over, also where what follows fails.
+    // Vulkan takes ownership of this descriptor, even if a later step fails.
     const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
     const VkImportMemoryFdInfoKHR import = {
         .sType = VK_STRUCTURE_TYPE_IMPORT_MEMORY_FD_INFO_KHR, .handleType = kDescriptor, .fd = own};

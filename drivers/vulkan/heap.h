@@ -1,5 +1,5 @@
 // Heap: the device's memory in blocks. A block is a range of a VkBuffer with memory bound to it. Small blocks
-// are sub-allocated from chunks, because implementations only allow a few thousand allocations; large blocks
+// are sub-allocated from chunks, because implementations allow only a few thousand allocations; large blocks
 // have their own allocation. Freed blocks are kept for reuse, by size.
 //
 // All buffers have every usage that programs can request, and host-visible memory stays mapped. Thread-safe.
@@ -30,11 +30,11 @@ struct Chunk {
 struct Block {
   Chunk* chunk = nullptr;
   uint64_t offset = 0;  // in its buffer
-  uint64_t size = 0;    // in bytes; that of its size class
+  uint64_t size = 0;    // in bytes, rounded up to its size class
   unsigned kind = 0;    // memory type
   unsigned size_class = 0;
-  uint64_t owner = 0;     // who has it, or had it last: as in halyard_memory_request_t
-  Block* next = nullptr;  // while it is kept for reuse
+  uint64_t owner = 0;     // the current or last owner, as in halyard_memory_request_t
+  Block* next = nullptr;  // while the block is kept for reuse
 
   uint8_t* mapped() const { return chunk->mapped ? chunk->mapped + offset : nullptr; }
   VkDeviceAddress address() const { return chunk->address + offset; }
@@ -45,7 +45,7 @@ class Heap {
   static constexpr uint64_t kMostKept = uint64_t{256}
                                         << 20;  // bytes in kept blocks with their own allocation
 
-  // The initial limits; `memory` as the device reports it.
+  // Sets the initial limits; `memory` is reported by the device.
   Heap(const DeviceFunctions& vk, VkDevice device, const Features& features,
        const VkPhysicalDeviceMemoryProperties& memory);
   Heap(const Heap&) = delete;
@@ -56,31 +56,31 @@ class Heap {
   Result<> start();
 
   uint64_t alignment() const { return alignment_; }  // of every block
-  // The alignment of bindings, also of imports.
+  // The alignment of bindings, including imports.
   uint64_t binding_alignment() const { return binding_alignment_; }
   uint64_t maximum() const { return maximum_; }  // bytes in one block
   bool unified() const { return unified_; }      // all memory is local to host and device
   bool all_coherent() const { return all_coherent_; }
   VkMemoryPropertyFlags flags(unsigned kind) const { return memory_.memoryTypes[kind].propertyFlags; }
 
-  // The memory type for a request of the host (HALYARD_MEMORY_*). Its bits are required, or preferred with
-  // OPTIMAL. INVALID_ARGUMENT: no memory type has them.
+  // The memory type for a request of the host (HALYARD_MEMORY_*). The bits are required or, with OPTIMAL,
+  // preferred. INVALID_ARGUMENT: no memory type has them.
   Result<unsigned> kind_for(uint32_t memory_type) const;
   // The host's bits for a memory type that kind_for returned for this request.
   uint32_t bits_of(unsigned kind, uint32_t requested) const;
   // For data that the driver writes: host-visible and coherent.
   unsigned upload_kind() const { return upload_kind_; }
 
-  // RESOURCE_EXHAUSTED. Size 0 also gives a block. Memory that the host sees is zero, or holds what the same
-  // owner has left in it (halyard_memory_request_t).
+  // RESOURCE_EXHAUSTED. Size 0 also returns a block. Host-visible memory contains zeros, or the bytes that
+  // the same owner has left in it (halyard_memory_request_t).
   Result<Block*> allocate(unsigned kind, uint64_t size, uint64_t owner);
   void free(Block* block);
-  // A block over the host's bytes, which need not be aligned as the device requires for imports: the
-  // surrounding whole pages are imported, and only the bytes are used.
+  // A block over the host's bytes, which need not have the alignment that the device requires for imports:
+  // the surrounding whole pages are imported, and only the bytes are used.
   Result<Block*> import(uint8_t* bytes, uint64_t size);
-  // Memory of `whole` bytes that another process, or another user of this one, has exported as an opaque
-  // descriptor, which is taken over on success; the block is its first `size` bytes. `kind` is the
-  // exporter's. UNIMPLEMENTED; INVALID_ARGUMENT: no such memory.
+  // Imports memory of `whole` bytes that another process, or another user in this process, has exported as an
+  // opaque descriptor. Takes ownership of the descriptor on success. The block is the first `size` bytes.
+  // `kind` is the exporter's. UNIMPLEMENTED. INVALID_ARGUMENT: no such memory.
   Result<Block*> import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_t whole);
   void free_import(Block* block);
   void trim();
@@ -90,7 +90,7 @@ class Heap {
   Result<> invalidate(const Block& block, uint64_t offset, uint64_t length);
 
  private:
-  // Four sizes for each power of two, so at most a quarter of a block is unused.
+  // Four sizes for each power of two, so that at most a quarter of a block is unused.
   static constexpr unsigned kClasses = 4 * 48 + 1;
   struct SizeClass {
     unsigned index;
@@ -100,7 +100,7 @@ class Heap {
 
   Result<std::unique_ptr<Chunk>> make_chunk(unsigned kind, uint64_t size);
   // Allocates `size` bytes of memory and binds them to the chunk's buffer. `import` (may be null): the import
-  // structure of memory that exists already. `map`: also maps it, where the host can see it.
+  // structure of existing memory. `map`: also maps the memory if it is host-visible.
   Result<> fill_chunk(Chunk& chunk, unsigned kind, uint64_t size, const void* import, bool map);
   Result<std::unique_ptr<Chunk>> make_chunk_or_trim(unsigned kind, uint64_t size);
   void destroy_chunk(Chunk& chunk);

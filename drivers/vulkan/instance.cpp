@@ -1,4 +1,4 @@
-// Creating an instance, and finding its devices.
+// Creates an instance, and finds its devices.
 #include "instance.h"
 
 #include <dlfcn.h>
@@ -80,7 +80,8 @@ std::string uuid_digits(std::string_view text) {
 bool is_letter(char c) { return c >= 'a' && c <= 'z'; }
 bool is_in_word(char c) { return is_letter(c) || (c >= '0' && c <= '9'); }
 
-// Whether the text is one or more whole words of the name. Numbers alone are not enough: they are ordinals.
+// Whether the text is one or more whole words of the name. Numbers alone are not enough, because they are
+// ordinals.
 bool has_words(std::string_view name, std::string_view text) {
   if (std::ranges::none_of(text, is_letter)) return false;
   for (size_t at = name.find(text); at != std::string_view::npos; at = name.find(text, at + 1)) {
@@ -93,7 +94,7 @@ bool has_words(std::string_view name, std::string_view text) {
 }
 
 // The loader unloads implementations and layers with the last instance. A leak checker would then report
-// their memory without symbols, so they stay loaded under a sanitizer.
+// their memory without symbols, so under a sanitizer they stay loaded.
 void keep_libraries_for_sanitizers() {
 #if HALYARD_SANITIZER_KIND != 0
   dl_iterate_phdr(
@@ -109,7 +110,8 @@ void keep_libraries_for_sanitizers() {
 
 Result<size_t> choose_device(std::string_view path, const std::vector<PhysicalDevice>& devices) {
   if (path.empty()) return size_t{0};
-  // The ways to name a device, the surest first. Who matches the first one that anybody matches is meant.
+  // The ways to name a device, the most specific first. The first way that matches any device determines the
+  // matching devices.
   const std::string digits = uuid_digits(path);
   const std::string wanted = lower(path);
   const auto is_meant = [&](size_t i, int way) {

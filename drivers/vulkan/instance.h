@@ -1,5 +1,5 @@
-// VulkanInstance: a VkInstance and the physical devices that this driver can open. The driver has one to list
-// devices; a validating device has its own, with the validation layer.
+// VulkanInstance: a VkInstance and the physical devices that this driver can open. The driver has one
+// instance for listing devices; a validating device has its own, with the validation layer.
 #pragma once
 
 #include <array>
@@ -36,8 +36,8 @@ class VulkanInstance {
   const ValidationMessages* messages() const { return messages_.get(); }  // null: it does not validate
 
   // Finds a device by ordinal ("0"), UUID ("GPU-0123...", also without dashes or without "GPU-") or name (the
-  // whole name, or words of it, not all numbers; case-insensitive). "" is the first device. NOT_FOUND: none,
-  // or more than one has this UUID or name; lists the devices.
+  // whole name, or words of it that are not all numbers; case-insensitive). "" is the first device.
+  // NOT_FOUND: no device, or several devices, have this UUID or name; lists the devices.
   Result<const PhysicalDevice*> find(std::string_view path) const;
 
  private:

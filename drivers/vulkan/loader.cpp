@@ -1,4 +1,4 @@
-// Opening libvulkan and querying its functions.
+// Opens libvulkan and queries its functions.
 #include "loader.h"
 
 #include <dlfcn.h>

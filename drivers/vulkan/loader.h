@@ -1,5 +1,5 @@
-// Loader: libvulkan, opened at run time, and its functions, named without the prefix `vk`. Nothing here is
-// global: each instance and each device has its own table.
+// Loader: libvulkan, opened at run time, and its functions, named without the prefix `vk`. There are no
+// globals: each instance and each device has its own table.
 #pragma once
 
 #define VK_NO_PROTOTYPES
@@ -161,7 +161,7 @@ struct DeviceFunctions {
 
 #undef HALYARD_VULKAN_MEMBER_
 
-// The library is never unloaded: implementations leave threads and thread-local data behind.
+// The library is never unloaded, because implementations leave threads and thread-local data behind.
 struct Loader {
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
   PFN_vkCreateInstance CreateInstance = nullptr;
@@ -177,7 +177,7 @@ struct Loader {
 Result<InstanceFunctions> instance_functions(const Loader& loader, VkInstance instance);
 Result<DeviceFunctions> device_functions(const InstanceFunctions& vk, VkDevice device);
 
-// "VK_ERROR_OUT_OF_DEVICE_MEMORY"; unknown numbers as they are.
+// "VK_ERROR_OUT_OF_DEVICE_MEMORY"; unknown numbers as digits.
 std::string name(VkResult result);
 // Converts the result of the Vulkan function `call`: lack of memory is RESOURCE_EXHAUSTED, a lost device
 // ABORTED, bytes that cannot be imported UNIMPLEMENTED, all others INTERNAL.

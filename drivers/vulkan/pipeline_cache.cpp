@@ -1,4 +1,4 @@
-// Reading and replacing the file.
+// Reads and replaces the file.
 #include "pipeline_cache.h"
 
 #include <cerrno>
@@ -35,7 +35,8 @@ std::filesystem::path user_folder() {
   return {};
 }
 
-// Whether the data has the header of this device's caches. Not every implementation checks it.
+// Whether the data has the header of this device's caches. Checked here, because not every implementation
+// does.
 bool is_ours(std::string_view data, const VkPhysicalDeviceProperties& properties) {
   VkPipelineCacheHeaderVersionOne header = {};
   if (data.size() < sizeof header) return false;

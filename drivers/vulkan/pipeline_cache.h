@@ -1,7 +1,7 @@
 // PipelineCache: compiled pipelines, kept in a file between processes. The file is named after device and
 // driver version, has a checksum and is replaced atomically, so processes that share it read either the old
-// or the new one. A damaged file, one of another device, and one that other users could have written are
-// ignored.
+// or the new file. A file that is damaged, belongs to another device, or could have been written by other
+// users is ignored.
 #pragma once
 
 #include <atomic>
@@ -26,7 +26,7 @@ class PipelineCache {
   Result<> start();
   VkPipelineCache handle() const { return cache_; }
   const std::filesystem::path& file() const { return file_; }  // empty: none
-  // Notes that pipelines were created. New data is written when the device is closed.
+  // Records that pipelines were created. New data is written when the device is closed.
   void grew() { grew_.store(true, std::memory_order_relaxed); }
 
  private:

@@ -1,4 +1,4 @@
-// Submitting work, and retiring it.
+// Submits work, and retires it.
 #include "queue.h"
 
 #include <algorithm>
@@ -130,7 +130,7 @@ Work* Queue::put_in_flight(Work& work, TaskList& ready) {
     arm(now);
     return done;
   }
-  (void)wait_for(submitted_);  // no thread can be started: the submitting thread waits
+  (void)wait_for(submitted_);  // no thread can be started, so the submitting thread waits
   Work** end = &done;
   while (*end) end = &(*end)->next_in_flight;
   *end = retire_up_to(done_now());
@@ -139,9 +139,9 @@ Work* Queue::put_in_flight(Work& work, TaskList& ready) {
 
 Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
                        TaskList& ready) {
-  // The waits for other drivers come first. Then, for each queue of the device, the point that the work waits
-  // for, or at least the last completed one: the host may have seen that and submitted because of it, and
-  // only a semaphore makes that queue's writes visible here.
+  // The waits for other drivers come first. Then, for each queue of the device, the point for which the work
+  // waits, or at least the last completed one: the host may have seen that completion and therefore submitted
+  // this work, and only a semaphore makes that queue's writes visible here.
   DeviceWaits& on = work.device_waits;
   VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
@@ -250,7 +250,8 @@ void Queue::fail_all(const Status& failure, TaskList& ready) {
   finish_all(failed, failure, ready);
 }
 
-// The last few submissions, and the oldest one that has not completed: the device is most likely stuck there.
+// The last few submissions, and the oldest one that has not completed, because most likely the device hangs
+// in it.
 void Queue::report(std::vector<Line>& lines) {
   const std::lock_guard lock(mutex_);
   const uint64_t done = done_now();
@@ -282,15 +283,15 @@ bool Queue::start_thread() {
   }
 }
 
-// Called under the lock: makes the thread check for completed work kGrace from now at the latest. The alarm
-// is moved only if it would ring before half of that time, so not for each submission.
+// Called under the lock: makes the thread check for completed work at most kGrace from now. The alarm is
+// moved only if it would expire before half of that time, so not for each submission.
 void Queue::arm(uint64_t now) {
   if (is_awake_) return;
   if (alarm_time_ < now + kGrace / 2) {
     alarm_time_ = now + kGrace;
     alarm_.set(alarm_time_);
   }
-  // Must not delay notifications that are already requested.
+  // Notifications that are already requested must not be delayed.
   if (wanted_ >= flights_.first_number()) alarm_.set(Alarm::kNow);
 }
 
@@ -301,7 +302,7 @@ void Queue::want(uint64_t number) {
   if (known < number && !is_awake_) alarm_.set(Alarm::kNow);
 }
 
-// The submission that the thread should wait for; 0: none, it should sleep.
+// The submission that the thread should wait for; 0: none, so it should sleep.
 uint64_t Queue::next_to_wait_for() {
   const std::lock_guard lock(mutex_);
   is_awake_ = true;

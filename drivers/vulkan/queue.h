@@ -1,12 +1,12 @@
 // Queue: a VkQueue, the timeline semaphore that counts its submissions, and its work in flight.
 //
-// The submitting thread checks at once whether the work has completed, and a thread that waits for work waits
-// for the device and retires the work. For all other work, each queue has a thread, which is started when
-// work first does not complete at once. It retires work immediately if something waits for a notification (a
-// subscriber, work of another device), and otherwise after 2 ms. Waking it for each submission would cost as
-// much as a small dispatch, so it sleeps on an alarm, which a submission can move without waking it. When it
-// is awake, it waits for the device to complete the oldest work in flight. It never polls: in a program that
-// waits for its own work, and in an idle one, it sleeps.
+// The submitting thread checks at once whether the work has completed. A thread that waits for work waits for
+// the device and retires the work. For all other work, each queue has a thread, which is started when work
+// first does not complete at once. It retires work immediately if something waits for a notification (a
+// subscriber, work of another device), and otherwise after 2 ms. It sleeps on an alarm, which a submission
+// can move without waking it, because waking it for each submission would cost as much as a small dispatch.
+// While awake, it waits for the device to complete the oldest work in flight. It never polls: it sleeps in an
+// idle program, and in a program that waits for its own work.
 #pragma once
 
 #include <atomic>
@@ -67,17 +67,17 @@ class Queue {
   bool has_done(uint64_t number) const;
 
   // Submits the commands to the device, after the points of its queues, and retires completed work.
-  // `commands` may be null, to wait only. On failure the caller keeps the work.
+  // `commands` null: only waits. On failure the caller keeps the work.
   Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, TaskList& ready);
-  // Makes the work complete together with submission `number`. False: that has completed already, and nothing
-  // was done.
+  // Makes the work complete together with submission `number`. False: that submission has completed already,
+  // and nothing has changed.
   bool attach(Work& work, uint64_t number, TaskList& ready);
   // Requests a notification as soon as submission `number` has completed. Takes no lock.
   void want(uint64_t number);
   // Retires completed work.
   void retire(TaskList& ready);
-  // Signals another driver's semaphore with `value` when everything submitted so far has completed. Returns
-  // the number of that submission; 0: the device is lost.
+  // Signals another driver's semaphore with `value` when all work submitted so far has completed. Returns the
+  // number of that submission; 0: the device is lost.
   uint64_t signal(VkSemaphore semaphore, uint64_t value);
   // Destroys the semaphore once submission `number` has completed.
   void destroy_behind(VkSemaphore semaphore, uint64_t number);
@@ -87,7 +87,7 @@ class Queue {
     std::string text;
   };
   void report(std::vector<Line>& lines);
-  // Fails everything in flight.
+  // Fails all work in flight.
   void fail_all(const Status& failure, TaskList& ready);
 
  private:
@@ -104,7 +104,7 @@ class Queue {
   const Traits traits_;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;
-  mutable std::atomic<uint64_t> done_ = 0;  // the last known number
+  mutable std::atomic<uint64_t> done_ = 0;  // the last known completed number
 
   std::mutex mutex_;  // also guards the VkQueue
   uint64_t submitted_ = 0;
@@ -117,7 +117,7 @@ class Queue {
   bool stopping_ = false;
   // The thread is awake, and will check for work before it sleeps. Written under the lock. A requester writes
   // `wanted_`, then reads this; the thread writes this, then reads `wanted_`. So at least one of them sees
-  // the other.
+  // the other's write.
   std::atomic<bool> is_awake_ = false;
   std::atomic<uint64_t> wanted_ = 0;  // notifications are requested up to this number
 

@@ -1,4 +1,4 @@
-// Translating the commands of the driver ABI to Vulkan commands.
+// Translates the commands of the driver ABI to Vulkan commands.
 #include "recorder.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ Result<> Recorder::begin(bool once) {
   return check(vk_.BeginCommandBuffer(commands_, &info), "vkBeginCommandBuffer");
 }
 
-// Makes writes visible to the host when it sees the submission's signal.
+// Makes writes visible to the host once it sees the submission's signal.
 Result<> Recorder::end() {
   memory_barrier(computes_ ? kComputeStages : kTransferStages, VK_PIPELINE_STAGE_HOST_BIT,
                  computes_ ? kComputeWrites : kTransferWrites, VK_ACCESS_HOST_READ_BIT);
@@ -235,7 +235,7 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
           "binding {} of '{}' has {} bytes, a descriptor of this device covers {} at most; bind less, or "
           "compile for buffer device addresses",
           i, pipeline.name, span.length, most);
-    // Kernels for devices without 8-bit storage access the last bytes through their word. Blocks end at a
+    // Kernels for devices without 8-bit storage access the last bytes as part of a word. Blocks end at a
     // multiple of a word.
     buffers_[i] = {.buffer = span.buffer(), .offset = span.position(), .range = (span.length + 3) / 4 * 4};
     writes_[i] = {.sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
@@ -266,7 +266,7 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
   return {};
 }
 
-// The root of the address form, and the address table that it points to.
+// The root of the address form, and the address table to which it points.
 Result<> Recorder::bind_addresses(const Pipeline& pipeline, const halyard_command_dispatch_t& command,
                                   BindingTable table) {
   const AddressLayout& layout = pipeline.addresses;

@@ -1,6 +1,6 @@
 // Recorder: a command buffer and the resources that only its commands use: bytes to upload, address tables,
-// descriptor sets. It is reset as a whole and reused. Its functions are the commands of the driver ABI,
-// translated to Vulkan.
+// descriptor sets. It is reset as a whole and reused. Its functions translate the commands of the driver ABI
+// to Vulkan.
 #pragma once
 
 #include <memory>
@@ -85,7 +85,7 @@ struct Recorder {
   bool has_labels_ = false;
   std::unique_ptr<Timestamps> timestamps_;
 
-  std::vector<Block*> uploads_;  // a reset keeps the first one
+  std::vector<Block*> uploads_;  // reset() keeps the first one
   uint64_t uploaded_ = 0;        // bytes used in the last one
   std::vector<VkDescriptorPool> pools_;
   size_t pool_in_use_ = 0;

@@ -1,4 +1,4 @@
-// Exporting and importing, and signalling exported semaphores.
+// Exports and imports semaphores, and signals exported semaphores.
 #include "semaphore_fd.h"
 
 #include "device.h"
@@ -130,7 +130,7 @@ bool Semaphore::underway(uint64_t value) {
     if (!promise_for(value, nullptr)) return false;
     if (!is_exported_) return true;
   }
-  // Called before something waits for it.
+  // Called before a wait for the export.
   const std::lock_guard exports_lock(exports_mutex_);
   signal_promised();
   return true;
@@ -152,7 +152,7 @@ void Semaphore::signal_promised() {
   }
 }
 
-// Values between two checks are covered by the later one.
+// A later check covers values between two checks.
 void Semaphore::update_exports() {
   const std::lock_guard exports_lock(exports_mutex_);
   signal_current();

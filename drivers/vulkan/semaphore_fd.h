@@ -3,8 +3,8 @@
 //
 // The host's semaphores are timelines of this driver (timeline.h), so each export is a separate Vulkan
 // semaphore that follows one of them. If work in flight on a queue will reach the value, that queue signals
-// the export, and the other device need not wait for the host; otherwise the host signals it once it sees the
-// value. The device itself waits for an import; the host passes failures on [R112].
+// the export, so the other device need not wait for the host. Otherwise the host signals the export once it
+// sees the value. The device itself waits for an import; the host passes failures on [R112].
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class SharedSemaphore {
  public:
   // Creates a semaphore with this value for export. UNIMPLEMENTED: the device has no semaphore descriptors.
   static Result<SharedSemaphore> create(Device& device, uint64_t initial);
-  // Creates a semaphore to import into. Same failure.
+  // Creates a semaphore to import into. UNIMPLEMENTED as create().
   static Result<SharedSemaphore> create_empty(Device& device);
   SharedSemaphore(SharedSemaphore&& other) noexcept
       : device_(other.device_),
@@ -35,13 +35,13 @@ class SharedSemaphore {
   Device& device() const { return device_; }
   VkSemaphore handle() const { return handle_; }
   // Imports the descriptor's semaphore, and takes ownership of the descriptor on success. INVALID_ARGUMENT:
-  // unknown to the device.
+  // the device does not know it.
   Result<> take(int32_t fd);
   Result<int32_t> descriptor() const;  // a new descriptor, owned by the caller
   uint64_t value() const;
-  // Values must grow from call to call. No effect if the device is lost.
+  // Values must increase from call to call. No effect if the device is lost.
   void signal(uint64_t value);  // by the host, after pending signals by a queue
-  // Signals by the queue when it has completed its current work. False: impossible, or another queue must
+  // Lets the queue signal when it has completed its current work. False: impossible, or another queue must
   // signal first.
   bool signal_behind(Queue& queue, uint64_t value);
 
@@ -50,7 +50,7 @@ class SharedSemaphore {
 
   Device& device_;
   VkSemaphore handle_ = VK_NULL_HANDLE;
-  Queue* queue_ = nullptr;  // it signals the semaphore with submission `number_`
+  Queue* queue_ = nullptr;  // signals the semaphore with submission `number_`
   uint64_t number_ = 0;
 };
 

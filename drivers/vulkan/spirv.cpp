@@ -1,4 +1,4 @@
-// Iterating over the instructions of a module.
+// Iterates over the instructions of a module.
 #include "spirv.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ struct Reader {
   void finish();
 };
 
-// Records the variables that an instruction names, or the function that it calls.
+// Records the variables that an instruction uses, or the function that it calls.
 void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
   const auto use = [&](size_t first, size_t count) {
     for (size_t i = first; i < std::min(first + count, operands.size()); ++i)
@@ -90,7 +90,7 @@ void Reader::read_use(uint16_t op, std::span<const uint32_t> operands) {
   }
 }
 
-// A constant lane, distance or cluster size tells the minimum subgroup size that the author assumed:
+// A constant lane, distance or cluster size shows the minimum subgroup size that the author assumed:
 // compilers write a reduction over 32 invocations as steps of 16, 8, 4, 2 and 1.
 void Reader::read_subgroups(uint16_t op, std::span<const uint32_t> operands) {
   const bool is_operation = (op >= kOpGroupNonUniformElect && op <= kOpGroupNonUniformQuadSwap) ||
@@ -236,7 +236,7 @@ void Reader::set_size(SpirvEntry& entry, const std::array<uint32_t, 3>& ids) {
   }
 }
 
-// Everything that the entry point or its callees use.
+// Collects everything that the entry point or its callees use.
 void Reader::walk(SpirvEntry& entry) {
   bool knows_size = false;
   std::set<uint32_t> seen;

@@ -1,6 +1,6 @@
-// Reads the parts of a SPIR-V module that this driver needs: entry points, their requirements of the device
+// Reads the parts of a SPIR-V module that this driver needs: entry points, their requirements on the device
 // and, for stand-alone modules, their bindings. The module has been validated (spirv_check.h); reading an
-// invalid one gives wrong results, but is memory-safe.
+// invalid module gives wrong results, but is memory-safe.
 #pragma once
 
 #include <array>
@@ -26,21 +26,22 @@ struct SpirvDescriptor {
 // The use of subgroups by an entry point and the functions that it calls.
 struct SubgroupUse {
   bool any = false;  // a subgroup operation or variable
-  // Its results depend on the size: operations among all invocations of a subgroup, or variables that number
-  // them. Not so among fixed neighbours; it can adapt if it reads the size.
+  // The results depend on the subgroup size: there are operations among all invocations of a subgroup, or
+  // variables that number the invocations. Operations among fixed neighbours do not count, nor do entry
+  // points that read the size, because they can adapt.
   bool whole = false;
-  // The smallest subgroup size for which its constants (lanes, distances, cluster sizes) make sense. 1: it
-  // has no such constants, or it reads the size and can adapt.
+  // The smallest subgroup size for which the constants (lanes, distances, cluster sizes) make sense. 1: there
+  // are no such constants, or the entry point reads the size and can adapt.
   uint32_t least = 1;
 };
 
 struct SpirvEntry {
   std::string name;
   uint32_t function = 0;                        // its id
-  std::vector<SpirvDescriptor> descriptors;     // that it or its callees use
-  std::array<uint32_t, 3> local_size = {};      // as the entry point states
+  std::vector<SpirvDescriptor> descriptors;     // of variables that it or its callees use
+  std::array<uint32_t, 3> local_size = {};      // declared by the entry point
   std::array<uint32_t, 3> workgroup_size = {};  // the effective size: local_size, or a constant of the module
-  // The specialization constants that parts of it come from, if any.
+  // The specialization constants that determine parts of it, if any.
   std::array<std::optional<uint32_t>, 3> workgroup_constants = {};
   SubgroupUse subgroups;
 };

@@ -1,4 +1,4 @@
-// Running SPIRV-Tools, and handling its result.
+// Runs SPIRV-Tools, and handles its result.
 #include "spirv_check.h"
 
 #include <spirv-tools/libspirv.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr uint32_t kSpirvVersions[] = {spirv_version(1, 0), spirv_version(1, 1), spirv_version(1, 2),
                                        spirv_version(1, 3), spirv_version(1, 4), spirv_version(1, 5),
                                        spirv_version(1, 6)};
-// Those since which Vulkan has more: 1.1 and 1.2 of SPIR-V have nothing of their own there.
+// The versions that add something to the previous one for Vulkan. SPIR-V 1.1 and 1.2 do not.
 constexpr std::span<const uint32_t> kVersionsToTry = std::span(kSpirvVersions).subspan(3);
 constexpr uint32_t kSpirvWithAllVariables = spirv_version(1, 4);  // in the interfaces of entry points
 
@@ -48,7 +48,7 @@ std::string one_line(const char* text) {
   return line;
 }
 
-// `header`: the version that the module's header says; `words` may have another.
+// `header`: the version in the module's header; `words` may have another version.
 Result<> validate(std::span<const uint32_t> words, uint32_t header, SpirvPolicy policy) {
   const Context context = make_context();
   const std::unique_ptr<spv_validator_options_t, void (*)(spv_validator_options)> options(
@@ -164,7 +164,8 @@ namespace {
 
 constexpr char kDotProduct[] = "SPV_KHR_integer_dot_product";  // part of SPIR-V 1.6
 
-// Names the extension where the module uses it without. Devices with Vulkan 1.2 take no SPIR-V 1.6.
+// Declares the extension if the module uses it without declaring it, because devices with Vulkan 1.2 do not
+// accept SPIR-V 1.6.
 std::vector<uint32_t> with_dot_product(std::vector<uint32_t> words) {
   bool uses = false;
   size_t capabilities_end = kSpirvHeaderWords;
@@ -187,8 +188,8 @@ std::vector<uint32_t> with_dot_product(std::vector<uint32_t> words) {
   return words;
 }
 
-// The module as compilers mean it that write an older version into the header than the one whose core they
-// use: the first version in which it is valid.
+// Repairs modules of compilers that write a version into the header that is older than the core features that
+// they use: selects the first version in which the module is valid.
 Result<> repair(std::vector<uint32_t>& words, const SpirvJudge& judge, bool has_older_matrices) {
   const uint32_t header = words[1];
   const auto take = [&](std::vector<uint32_t> tried) -> Result<> {

@@ -1,6 +1,6 @@
-// Whether a SPIR-V module may be passed to the device's compiler, which assumes that modules are valid.
-// SPIRV-Tools validates it. The device option `spirv` sets how strictly: some compilers write modules that
-// devices accept and SPIRV-Tools does not.
+// Checks that a SPIR-V module may be passed to the device's compiler, which assumes that modules are valid.
+// SPIRV-Tools validates it. The device option `spirv` sets the strictness, because some compilers write
+// modules that devices accept and SPIRV-Tools does not.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace halyard::vulkan {
 
 enum class SpirvPolicy : uint8_t {
   strict,    // SPIRV-Tools decides
-  tolerant,  // valid in the version of the header or in a later one that the device takes; known compiler
-             // errors are repaired; what SPIRV-Tools does not know is left to the feature check
+  tolerant,  // valid in the version of the header or in a later one that the device accepts; known compiler
+             // errors are repaired; the feature check decides about parts that SPIRV-Tools does not know
   off,       // SPIRV-Tools is not used
 };
 
@@ -25,13 +25,13 @@ struct SpirvJudge {
   std::string_view device;  // name, for messages
 };
 
-// Leaves in `words` the module for the device, possibly repaired. INVALID_ARGUMENT: not valid for Vulkan.
+// Stores the module for the device, possibly repaired, in `words`. INVALID_ARGUMENT: not valid for Vulkan.
 // INCOMPATIBLE: valid, but it needs features that the device lacks.
 Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge);
 
-// Corrects the variable lists of entry points by the version in the header: before SPIR-V 1.4 they have only
-// inputs and outputs, since then all variables outside of functions. Some compilers always write the long
-// list. `words` must have whole instructions.
+// Corrects the variable lists of entry points according to the version in the header: before SPIR-V 1.4 they
+// contain only inputs and outputs, since then all variables outside of functions. Some compilers always write
+// the long list. `words` must contain whole instructions.
 std::vector<uint32_t> with_interfaces(std::span<const uint32_t> words);
 
 }  // namespace halyard::vulkan

@@ -110,7 +110,7 @@ constexpr uint32_t kCapabilityLastDotProduct = 6019;
 constexpr uint32_t kCapabilityCooperativeMatrixKHR = 6022;
 constexpr uint32_t kCapabilityCooperativeMatrixNV = 5357;
 
-// A string in an instruction. Those of valid modules are terminated.
+// A string in an instruction. Strings of valid modules are terminated.
 inline std::string text_at(std::span<const uint32_t> operands) {
   const auto* text = reinterpret_cast<const char*>(operands.data());
   return {text, strnlen(text, operands.size_bytes())};

@@ -1,4 +1,4 @@
-// Choosing a subgroup size.
+// Selects a subgroup size.
 #include "subgroups.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ uint64_t invocations_of(const PipelineImage& pipeline) {
   return invocations;
 }
 
-// The size for which the kernel was compiled; 0: unknown, or the program says it of kernels that do not
-// depend on it. Of several sizes compilers take the first that divides the workgroup.
+// The size for which the kernel was compiled; 0: unknown, or the program also states sizes for kernels that
+// do not depend on them. If there are several sizes, compilers use the first that divides the workgroup.
 uint32_t stated_size(const PipelineImage& pipeline, std::span<const uint32_t> compiled) {
   if (pipeline.subgroup_size != 0) return pipeline.subgroup_size;
   if (compiled.empty() || !pipeline.subgroups.whole) return 0;

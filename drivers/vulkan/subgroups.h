@@ -1,4 +1,4 @@
-// Subgroup sizes: what a kernel was compiled for, and what the device offers.
+// Subgroup sizes: selects one that suits the kernel and that the device supports.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace halyard::vulkan {
 
-// The size to request from the device; 0: none, because any size will do or the device has only one.
-// `compiled`: sizes for one of which the program says that it was compiled. INCOMPATIBLE: the kernel needs a
+// The size to request from the device; 0: none, because any size is suitable or the device has only one.
+// `compiled`: the program says that it was compiled for one of these sizes. INCOMPATIBLE: the kernel needs a
 // size that the device lacks.
 Result<uint32_t> subgroup_size_for(const PipelineImage& pipeline, std::span<const uint32_t> compiled,
                                    const Features& features, std::string_view device);

@@ -1,4 +1,4 @@
-// Formatting submissions.
+// Formats submissions.
 #include "submission_log.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// SubmissionLog: the last submissions of a queue, for the report when the device is lost, when the objects
-// that they used may be gone. Entries store their text in place, so writing one allocates nothing.
+// SubmissionLog: the last submissions of a queue, for the report when the device is lost. The objects that
+// they used may be gone by then. Entries contain their text, so that writing an entry allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ class BoundedText {
 
 // The contents of a submission.
 struct SubmissionLabel {
-  BoundedText<128> functions;  // "'softmax', 'matmul'"; repetitions in a row are listed once
+  BoundedText<128> functions;  // "'softmax', 'matmul'"; consecutive repetitions are listed once
   BoundedText<192> groups;     // "attention, attention/softmax": paths of debug groups
 
   void add_function(std::string_view name);
@@ -59,7 +59,7 @@ struct Submission {
 class SubmissionLog {
  public:
   static constexpr size_t kMost = 8;
-  // The next entry, which the caller fills in.
+  // Returns the next entry, which the caller fills in.
   Submission& next() { return entries_[count_++ % kMost]; }
   // From oldest to newest.
   template <typename Visit>

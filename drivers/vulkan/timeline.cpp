@@ -1,4 +1,4 @@
-// Advancing timelines and notifying waiters.
+// Advances timelines and notifies waiters.
 #include "timeline.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Semaphore: a timeline of the host: a value that only grows, or a permanent failure, and a list of waiters,
-// which own the list's nodes, so that advancing the timeline allocates nothing.
+// Semaphore: a timeline of the host, which is a value that only increases or a permanent failure, and a list
+// of waiters. The waiters own the list's nodes, so that advancing the timeline allocates nothing.
 //
 // Vulkan's timeline semaphores cannot fail, must not be signalled twice with the same value, and cost a
 // system object each, while programs create one for every call. So each queue has one Vulkan semaphore, which
@@ -32,7 +32,7 @@ struct QueuePoint {
 // A waiter for a value. Its wait ends when the value is reached, when the timeline fails, or when `device`
 // has promised the value.
 struct Waiter : kit::WaiterLink<Waiter, TaskList> {
-  const Device* device = nullptr;  // accepts promises of this device's queues; null: of no device
+  const Device* device = nullptr;  // accepts promises of this device's queues; null: of none
   // If the wait ended with a promise: the point to wait for on the device.
   QueuePoint point;
   bool promised = false;
@@ -48,12 +48,12 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
   // The value, including completed submissions that have not been retired yet.
   uint64_t seen_value() const;
 
-  // The host's signal. INVALID_ARGUMENT: `value` is not larger than the current value. UNIMPLEMENTED: an
+  // A signal by the host. INVALID_ARGUMENT: `value` is not larger than the current value. UNIMPLEMENTED: an
   // import.
   Result<> signal(uint64_t value, TaskList& ready);
   void fail(const Status& failure, TaskList& ready);
 
-  // `point` has been submitted and will signal `value`. No effect if the timeline has reached that.
+  // `point` has been submitted and will signal `value`. No effect if the timeline has reached `value`.
   void promise(uint64_t value, QueuePoint point, TaskList& ready);
   // `point` has completed, or the host has signalled (no point). No effect if the value is not larger, or the
   // timeline has failed.
@@ -63,25 +63,25 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
   // The earliest promise of at least `value`, by any device.
   QueuePoint promised(uint64_t value) const;
 
-  // Adds the waiter to the list. Returns false if its wait is already over: by its `point` and `promised`, or
-  // by the timeline's failure.
+  // Adds the waiter to the list. Returns false if its wait is already over, because of its `point` and
+  // `promised`, or because the timeline has failed.
   bool watch(Waiter& waiter);
   // UNIMPLEMENTED: an import; the host subscribes to the original semaphore [R111].
   Result<> subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, TaskList& ready);
 
   // ---- Other drivers (semaphore_fd.h)
 
-  // As semaphore_export and semaphore_underway in driver.h; the timeline must not have failed.
+  // See semaphore_export and semaphore_underway in driver.h; the timeline must not have failed.
   Result<int32_t> export_fd();
   bool underway(uint64_t value);
   // For a timeline created to import: takes ownership of the descriptor on success.
   Result<> take(int32_t fd) { return import_->take(fd); }
-  // The imported semaphore; null: not an import. Only its own device waits for it, and may do so at any time:
-  // the host ensures that the awaited work is under way [R111].
+  // The imported semaphore; null: not an import. Only its own device waits for it, and may do so at any time,
+  // because the host ensures that the awaited work has been submitted [R111].
   const SharedSemaphore* import() const { return import_ ? &*import_ : nullptr; }
-  // For an import: its current state, for blocked threads.
+  // For an import: checks its current state, for blocked threads.
   void look();
-  // For an import: the semaphore for which the device waits until it has `value`; null: it has failed.
+  // For an import: the semaphore that the device waits for until it reaches `value`; null: it has failed.
   VkSemaphore await_on_device(uint64_t value);
 
  private:
@@ -110,7 +110,7 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
   std::vector<Promise> promises_;  // not yet fulfilled
   bool is_exported_ = false;
   std::optional<SharedSemaphore> import_;
-  uint64_t awaited_ = 0;  // the largest value of the import that the device waits for
+  uint64_t awaited_ = 0;  // the largest value of the import for which the device waits
 
   // Locked before a queue's lock, which is locked before BasicTimeline's.
   std::mutex exports_mutex_;

@@ -69,8 +69,8 @@ QueueTrace::QueueTrace(Device& device, uint32_t position, uint32_t bits)
   calibrate(kit::trace_time());
 }
 
-// Of several readings, the one with the smallest possible time between the two clocks: the thread may be
-// interrupted there.
+// Takes the reading with the shortest time between the two clocks, because the thread may be interrupted
+// between them.
 void QueueTrace::calibrate(uint64_t now) {
   constexpr int kReadings = 3;
   calibrated_ = false;
@@ -105,7 +105,7 @@ void QueueTrace::report(const Work& work) noexcept {
   // Without calibration, the last command is assumed to end when the host sees it.
   const ClockPoint known = calibrated_ ? known_ : ClockPoint{ticks.back(), now};
 
-  // It ran between submission and now, even if the clocks disagree.
+  // The command ran between submission and now, even if the clocks disagree.
   const auto host_time = [&](uint64_t tick) {
     return std::clamp(std::max(time_of(tick, known, period_, bits_), last_end_), work.submit_time, now);
   };

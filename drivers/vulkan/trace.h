@@ -1,6 +1,6 @@
-// Reports to a host that records a trace when the device executed each command. Timestamps are written around
-// the commands of a command buffer; when its submission completes, they are read, converted to the host's
-// clock and reported. Without a trace there are no queries, commands or memory for this.
+// Reports when the device executed each command, to a host that records a trace. Timestamps are written
+// around the commands of a command buffer; when its submission completes, they are read, converted to the
+// host's clock and reported. Without a trace there are no queries, commands or memory for this.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class Timestamps {
 
   // Called when the command buffer is recorded again.
   void clear() { names_.clear(); }
-  // Everything recorded between the two calls is one span. `name` must live as long as the recording.
+  // All commands recorded between the two calls form one span. `name` must live as long as the recording.
   Result<> before(VkCommandBuffer commands, std::string_view name);
   void after(VkCommandBuffer commands);
 
@@ -62,7 +62,7 @@ class QueueTrace {
   // `bits`: the valid bits of the queue's timestamps, at least one.
   QueueTrace(Device& device, uint32_t position, uint32_t bits);
 
-  // Reports work that has completed but is not finished.
+  // Reports work that has completed but whose completion has not been handled.
   void report(const Work& work) noexcept;
 
  private:
@@ -72,7 +72,7 @@ class QueueTrace {
   const uint32_t position_;
   const uint32_t bits_;
   const double period_;
-  bool calibrated_ = false;  // false: times are those at which the host saw the work
+  bool calibrated_ = false;  // false: spans use the times at which the host saw the completion
   ClockPoint known_;
   uint64_t calibration_time_ = 0;  // CLOCK_MONOTONIC
   uint64_t last_end_ = 0;          // end of the last span: spans of a queue do not overlap

@@ -1,4 +1,4 @@
-// Passing messages of the validation layer to the host's log.
+// Passes messages of the validation layer to the host's log.
 #include "validation.h"
 
 #include <algorithm>
@@ -13,15 +13,15 @@ namespace {
 constexpr std::string_view kExpected[] = {
     // Caused by `validate` itself: the extensions that carry the messages.
     "UNASSIGNED-BestPractices-vkCreateInstance-specialuse-extension-debugging",
-    // Imports have the size of the host's bytes; the driver's own allocations are never small.
+    // Imports have the size of the host's bytes. The driver's own allocations are never small.
     "UNASSIGNED-BestPractices-vkAllocateMemory-small-allocation",
     "UNASSIGNED-BestPractices-vkBindMemory-small-dedicated-allocation",
-    // Concerns the compilation of a kernel, which belongs to the program.
+    // About the compilation of a kernel, which belongs to the program.
     "UNASSIGNED-BestPractices-SpirvDeprecated_WorkgroupSize",
 };
 
-// Names of the layer's own messages have these forms. Implementations report here too, for example Mesa's
-// compiler about a kernel, with a source line as the name.
+// The names of the layer's own messages have these forms. Implementations also report here, for example
+// Mesa's compiler about a kernel, with a source line as the name.
 bool is_of_layer(std::string_view name) {
   return name.starts_with("VUID-") || name.starts_with("UNASSIGNED-") || name.starts_with("SYNC-") ||
          name.starts_with("BestPractices-");
@@ -52,7 +52,7 @@ VkBool32 VKAPI_PTR ValidationMessages::called(VkDebugUtilsMessageSeverityFlagBit
     self.services_.log(self.services_.host, HALYARD_LOG_ERROR, line.data(), line.size());
     const std::lock_guard lock(self.mutex_);
     if (self.first_.empty()) self.first_ = line;
-  } catch (const std::bad_alloc&) {  // counted anyway
+  } catch (const std::bad_alloc&) {  // the message has been counted
   }
   self.count_.fetch_add(1, std::memory_order_relaxed);
   return VK_FALSE;  // continue as without the layer

@@ -16,10 +16,10 @@ class ValidationMessages {
   ValidationMessages(const ValidationMessages&) = delete;
   ValidationMessages& operator=(const ValidationMessages&) = delete;
 
-  // Makes an instance report here: for VkInstanceCreateInfo::pNext, and for a messenger.
+  // Lets an instance report to this object: for VkInstanceCreateInfo::pNext, and for a messenger.
   VkDebugUtilsMessengerCreateInfoEXT messenger();
   uint32_t count() const { return count_.load(std::memory_order_relaxed); }
-  // INTERNAL with the first message, if there was one.
+  // INTERNAL, with the first message, if there has been a message.
   Result<> none() const;
 
  private:

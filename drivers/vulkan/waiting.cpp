@@ -1,4 +1,4 @@
-// Blocking a host thread: on the device, if everything it waits for is in flight there, otherwise until it is
+// Blocks a host thread: on the device, if all awaited work is in flight there, otherwise until it is
 // notified.
 #include <algorithm>
 #include <array>
@@ -22,8 +22,8 @@ Standing look_at(Timepoints timepoints) {
   return kit::look_at<Semaphore>(timepoints);
 }
 
-// The device points of the missing timepoints. Empty: they are not all on one device, or the device does not
-// let callers wait.
+// The device points of the timepoints that are not reached. Empty: they are not all on one device, or the
+// device does not let callers wait.
 class DevicePoints {
  public:
   explicit DevicePoints(Timepoints timepoints) {
@@ -51,7 +51,7 @@ class DevicePoints {
     for (uint32_t i = 0; i < count_; ++i)
       if (queues_[i]) queues_[i]->retire(ready);
   }
-  // The result follows from checking the timelines again.
+  // Returns no result, because the caller checks the timelines again.
   void wait(bool any, int64_t deadline_ns, TaskList& ready) const {
     uint64_t timeout = UINT64_MAX;
     if (deadline_ns != HALYARD_WAIT_FOREVER) {
@@ -74,13 +74,13 @@ class DevicePoints {
   static constexpr uint32_t kMost = 16;
   Device* device_ = nullptr;
   uint32_t count_ = 0;
-  std::array<Queue*, kMost> queues_;  // null: of an import
+  std::array<Queue*, kMost> queues_;  // null: for an import
   std::array<VkSemaphore, kMost> semaphores_;
   std::array<uint64_t, kMost> values_;
 };
 
-// An import sends no notifications, so as long as this exists, a thread waits for it on the device. A
-// separate semaphore ends that wait.
+// Lets a thread wait on the device for an import, because an import sends no notifications. A separate
+// semaphore ends that wait.
 class ImportWatch {
  public:
   static Result<std::unique_ptr<ImportWatch>> start(Semaphore& semaphore, uint64_t value) {

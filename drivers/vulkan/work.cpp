@@ -1,4 +1,4 @@
-// From submission to completion.
+// Handles work from submission to completion.
 #include "work.h"
 
 #include <algorithm>
@@ -64,7 +64,7 @@ Result<bool> start(Work& work, TaskList& ready) {
   Device& device = *work.device;
   if (work.transient) HALYARD_TRY(work.transient->commit());
 
-  // The points on the device that it waits for.
+  // The points on the device for which the work waits.
   constexpr size_t kMostPoints = 64;
   std::array<QueuePoint, kMostPoints> points;
   size_t count = 0;
@@ -72,7 +72,7 @@ Result<bool> start(Work& work, TaskList& ready) {
   for (const Work::Wait& wait : work.waits) {
     if (wait.promised && wait.timeline->import()) {
       const VkSemaphore imported = wait.timeline->await_on_device(wait.value);
-      if (!imported) return false;  // it has failed, and the work will too
+      if (!imported) return false;  // it has failed, so the work will fail too
       work.device_waits.add(imported, wait.value);
     }
     if (!wait.point.queue || &wait.point.queue->device() != &device) continue;
@@ -139,7 +139,7 @@ void Work::issue(TaskList& ready) {
 
 void Work::finish(Status failure, TaskList& ready) {
   if (recording.commands) give_back(recording, *this);
-  // A promised wait may have failed since.
+  // A promised wait may have failed meanwhile.
   for (const Wait& wait : waits)
     if (!failure && wait.promised && wait.timeline->value() < wait.value) failure = wait.timeline->failure();
   const QueuePoint point = {queue && number != 0 ? queue : nullptr, number};
@@ -196,7 +196,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, TaskList
   work->number = 0;
   work->queue = nullptr;
 
-  // Nothing fails from here on.
+  // Nothing fails after this point.
   if (transient) {
     kit::fill_sized(*operation.alloca_.info, info);
     *operation.alloca_.memory = transient.release();

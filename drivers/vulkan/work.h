@@ -1,6 +1,6 @@
 // Work: one submission, from the host's call to its completion. It is held until its waits are reached, or
 // promised by queues of its device; then issued, in flight and finished. Nodes are reused with the memory of
-// their arrays, so warm submissions allocate nothing.
+// their arrays, so that warm submissions allocate nothing.
 #pragma once
 
 #include <memory>
@@ -51,9 +51,10 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   RecordingUse recording;
   DeviceWaits device_waits;  // for other drivers, until submission
 
-  // Copies the submission and starts to wait. The work may be gone on return.
+  // Copies the submission and starts to wait. May free the work before it returns.
   void begin(const halyard_submission_t& submission, TaskList& ready);
-  // Runs the operation, signals, then notifies the host. The work may be gone on return, and the device too.
+  // Runs the operation, signals, then notifies the host. May free the work, and the device, before it
+  // returns.
   void finish(Status failure, TaskList& ready);
 
   // For Held.
@@ -64,16 +65,16 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   void issue(TaskList& ready);
 };
 
-// The operations of queue_submit. File transfers are left to the host, which stages them.
+// The operations of queue_submit. The host stages file transfers, so they are not included.
 inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
                                            1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_FILL |
                                            1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
                                            1u << HALYARD_OPERATION_DISPATCH | 1u << HALYARD_OPERATION_EXECUTE;
 
-// As queue_submit in driver.h. Tasks that become ready are added to `ready`.
+// See queue_submit in driver.h. Adds tasks that become ready to `ready`.
 Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
-// The description of the work in reports; the objects that it uses exist.
+// Describes the work for reports. The objects that it uses must exist.
 void describe(const Work& work, Submission& submission);
 
 }  // namespace halyard::vulkan

@@ -1,4 +1,4 @@
-// The faulty driver (faulty_driver.h) from the side of this folder's tests.
+// Uses the faulty driver (faulty_driver.h) in the tests of this folder.
 #pragma once
 
 #include "faulty_driver.h"

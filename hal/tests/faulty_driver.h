@@ -1,9 +1,9 @@
 // The faulty driver's controls, for tests of driver failures: drivers/faulty.cpp wraps the table of another
 // driver, counts calls and handles, and injects a fault into one call. It exports a table of these controls
-// beside the driver ABI. Its only kind is "faulty". Programs that do not load the controls are tested by the
-// environment: HALYARD_FAULTY_WRAP=KIND=PATH wraps a driver, a queue_submit that finds the file
-// HALYARD_FAULTY_LOSE removes it and loses its device, and device_open is refused as long as the file
-// HALYARD_FAULTY_REFUSE_OPEN exists.
+// beside the driver ABI. Its only kind is "faulty". Environment variables control it in programs that do not
+// load the controls. HALYARD_FAULTY_WRAP=KIND=PATH wraps a driver. HALYARD_FAULTY_LOSE is a file: a
+// queue_submit that finds it removes it and loses its device. HALYARD_FAULTY_REFUSE_OPEN is a file:
+// device_open is refused as long as it exists.
 #pragma once
 
 #include <stdint.h>
@@ -18,13 +18,13 @@ enum FaultyFunction {
   FAULTY_FUNCTIONS
 };
 
-// The fault to inject. Every failure says "injected fault".
+// The fault to inject. Every failure has the text "injected fault".
 enum FaultyKind {
   FAULTY_NOTHING,
   FAULTY_REFUSE,          // the function does nothing and fails with the code, which may be invalid
-  FAULTY_LOSE_DEVICE,     // its semaphores fail, and every later call fails; a queue_submit is accepted first
+  FAULTY_LOSE_DEVICE,     // semaphores and later calls fail; a queue_submit is accepted first
   FAULTY_FAIL_WORK,       // queue_submit: accepted, its signals and `completed` fail
-  FAULTY_COMPLETE_ONLY,   // queue_submit: the same, but the signals are forgotten
+  FAULTY_COMPLETE_ONLY,   // queue_submit: the same, but without the signals
   FAULTY_FAIL_SEMAPHORE,  // functions of a semaphore: it fails first
   FAULTY_UNTOUCHED,       // success without any effect or output
   FAULTY_NONSENSE,        // an invalid answer, selected by `code`: drivers/faulty.cpp
@@ -41,11 +41,12 @@ enum FaultyHandle {
 };
 
 struct FaultyControls {
-  // The driver to wrap, and its kind that "faulty" stands for. Only while no instance is alive.
+  // Sets the driver to wrap, and the kind of it that "faulty" represents. Precondition: no instance exists.
   void (*wrap)(const char* path, const char* kind);
   // Clears the fault and all call counts.
   void (*reset)();
-  // Injects at call `at` (from 1) of the function from now on. 0: at every call; -n: at every n-th.
+  // Injects a fault into call number `at` (from 1) of the function, counted from now on. 0: into every call;
+  // -n: into every n-th call.
   void (*inject)(int function, int kind, int64_t at, int32_t code);
   int64_t (*calls)(int function);
   int64_t (*injected)();             // number of injected faults

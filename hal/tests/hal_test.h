@@ -18,19 +18,19 @@
 
 namespace halyard::hal {
 
-// A new instance of the fake driver: handles of two instances must not be mixed.
+// A new instance of the fake driver. Handles of two instances must not be mixed.
 Ref<DriverLibrary> open_fake_library();
-// A device of an instance that all callers share; `path` as in fake_driver.h.
+// A device of a shared instance; `path` as in fake_driver.h.
 Ref<Device> open_fake_device(const std::string& path = "");
 Ref<Device> open_fake_device(Ref<DriverLibrary> library, const std::string& path = "");
 
-// Closes the devices of these tests; await_outside_of_callbacks(*test_loop()) waits for it.
+// The loop that closes the devices of these tests; await_outside_of_callbacks(*test_loop()) waits for that.
 const Ref<Loop>& test_loop();
 
 const FakeControls& fake();
 std::string fake_log();  // operations run since reset()
 
-// Resets the fake driver, and expects that the test destroys every handle.
+// Resets the fake driver, and checks that the test destroys every handle.
 class FakeDriverTest : public testing::Test {
  protected:
   void SetUp() override;
@@ -44,7 +44,7 @@ constexpr uint32_t kPlainType = 0;
 constexpr uint32_t kPlainUsage =
     HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_INDIRECT_PARAMETERS;
 
-// A buffer with these bytes, made on the host's timeline.
+// A buffer with these bytes, created on the host's timeline.
 Ref<Buffer> make_buffer(Device& device, const std::vector<uint8_t>& bytes, uint32_t usage = kPlainUsage);
 std::vector<uint8_t> bytes_of(const Buffer& buffer);
 
@@ -69,7 +69,7 @@ void expect_ok(const T& result, const char* file, int line) {
 
 }  // namespace halyard::hal
 
-// Expects a code, and a part of the text.
+// Expects this code and this part of the text.
 #define EXPECT_FAILS(code, text, ...) \
   ::halyard::hal::expect_failure((__VA_ARGS__), ::halyard::Code::code, text, __FILE__, __LINE__)
 #define EXPECT_OK(...) ::halyard::hal::expect_ok((__VA_ARGS__), __FILE__, __LINE__)

@@ -21,7 +21,7 @@ inline std::string sample_path(const std::string& name) {
   return std::string(HALYARD_TEST_DRIVERS) + "/halyard-driver-" + name + ".so";
 }
 
-// A folder of its own for a test, gone afterwards.
+// A folder for one test, removed at its end.
 class TemporaryFolder {
  public:
   TemporaryFolder() {
@@ -37,7 +37,7 @@ class TemporaryFolder {
   }
 
   const std::string& path() const { return path_; }
-  // A copy of a sample driver under its own or another file name; its path.
+  // Copies a sample driver, optionally with another file name; returns the path of the copy.
   std::string add(const std::string& name, const std::string& file_name = "") const {
     const std::string target =
         path_ + "/" + (file_name.empty() ? "halyard-driver-" + name + ".so" : file_name);
@@ -60,7 +60,7 @@ inline std::vector<uint8_t> file_bytes(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A device of an instance of its own, or of a given one.
+// A device of a new instance, or of a given one.
 inline Ref<Device> sample_device(const std::string& path = "", Ref<DriverLibrary> library = nullptr) {
   if (!library) library = DriverLibrary::open(sample_path("sample")).value();
   return Device::open(std::move(library), "sample", path, {}).value();

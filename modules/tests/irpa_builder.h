@@ -1,4 +1,4 @@
-// Writes .irpa archives for tests, as parameters-and-files.md, section 3.1, describes them.
+// Writes .irpa archives for tests, according to parameters-and-files.md, section 3.1.
 #pragma once
 
 #include <cstdint>

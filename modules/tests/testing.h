@@ -1,5 +1,5 @@
-// Shared by the tests of this folder: a local device, and calls of native functions as the interpreter makes
-// them, with arguments in registers according to the calling convention.
+// Shared by the tests of this folder: a local device, and calls of native functions like those of the
+// interpreter, with arguments in registers according to the calling convention.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ inline Ref<hal::DriverRegistry> open_registry() {
   options.use_default_folders = false;
   return hal::DriverRegistry::create(std::move(options));
 }
-// From a registry that is never destroyed: it would wait for the device.
+// The registry is never destroyed, because its destructor would wait for the device.
 inline Result<Ref<hal::Device>> open_device(std::string_view uri) {
   static const auto& registry = *new Ref<hal::DriverRegistry>(open_registry());
   return registry->open_device(uri);
@@ -61,7 +61,7 @@ struct Entries {
 };
 inline Argument::Argument(Entries from) : entries(std::move(from.values)) {}
 
-// A native module in a context of its own.
+// A native module in a separate context.
 class ModuleCaller {
  public:
   explicit ModuleCaller(Ref<vm::NativeModule> module) : module_(std::move(module)) {
@@ -74,7 +74,7 @@ class ModuleCaller {
     if (state_.destroy) state_.destroy(state_.pointer);
   }
 
-  // Values come back as variants of their own width.
+  // Returns values as variants of their own width.
   Result<std::vector<vm::Variant>> call(std::string_view name, std::string_view convention,
                                         const std::vector<Argument>& arguments) {
     const vm::Export* function = HALYARD_TRY(module_->resolve(name, convention));

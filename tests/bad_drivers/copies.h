@@ -1,4 +1,4 @@
-/* Submissions that outlive the call they came in. */
+/* Copies of submissions that outlive the call. */
 #ifndef HALYARD_TESTS_COPIES_H_
 #define HALYARD_TESTS_COPIES_H_
 

@@ -1,6 +1,7 @@
-/* The null driver with semaphore descriptors, possibly with a bug in them. A descriptor refers to a file in
- * memory with the value; a subscription updates it, and each update notifies all imports. A variant defines
- * `follows` (whether files are updated) and `closes` (whether a refused descriptor is closed). */
+/* The null driver with semaphore descriptors, optionally with a bug in them. A descriptor refers to a file in
+ * memory that contains the value; a subscription updates the file, and each update notifies all imports. A
+ * variant defines `follows` (whether files are updated) and `closes` (whether a refused descriptor is
+ * closed). */
 #ifndef HALYARD_TESTS_DESCRIPTORS_H_
 #define HALYARD_TESTS_DESCRIPTORS_H_
 
@@ -29,7 +30,7 @@ static halyard_status_t refuse(halyard_status_code_t code, const char* message) 
   return services->status_create(services->host, code, message, strlen(message));
 }
 
-/* Updates imports from their files. Signals without the lock: subscribers may call the driver. */
+/* Updates imports from their files. Signals without the lock, because subscribers may call the driver. */
 static void look(void) {
   for (;;) {
     halyard_driver_semaphore_t semaphore = NULL;
@@ -139,7 +140,7 @@ static void semaphore_destroy(halyard_driver_device_t device, halyard_driver_sem
   good.semaphore_destroy(device, semaphore);
 }
 
-/* All accepted work that is not complete waits. */
+/* All accepted work that is not complete is waiting. */
 static int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
   uint64_t now = 0;
   halyard_status_t failure = good.semaphore_query(semaphore, &now);

@@ -1,4 +1,4 @@
-/* Lists whose dispatches are changed when they are created. A variant defines `change`. */
+/* Changes the dispatches of lists when the lists are created. A variant defines `change`. */
 #ifndef HALYARD_TESTS_DISPATCHES_H_
 #define HALYARD_TESTS_DISPATCHES_H_
 
@@ -6,11 +6,11 @@
 
 static void change(halyard_command_dispatch_t* dispatch);
 
-/* A copy of the commands with what `change` makes of them; never freed: it must live as long as the list. */
+/* A copy of the commands, modified by `change`. Never freed, because it must outlive the list. */
 static halyard_status_t command_list_create(halyard_driver_device_t device,
                                             const halyard_command_list_args_t* args,
                                             halyard_driver_command_list_t* list) {
-  static char* kept; /* all of them, as a chain */
+  static char* kept; /* all copies, linked */
   char* block = malloc(args->commands_size + sizeof(char*));
   char* commands = block + sizeof(char*);
   char* before = __atomic_exchange_n(&kept, block, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
-/* A bad driver is the null driver with functions of its table replaced. A variant defines `spoil`, which
- * replaces functions, and calls the originals through `good`. A variant of another driver defines BASE_DRIVER
- * first; it is loaded on first use. NULL_DRIVER and LOCAL_DRIVER are paths. */
+/* A bad driver is the null driver with some functions of its table replaced. A variant defines `spoil`, which
+ * replaces functions, and calls the originals through `good`. A variant of another driver first defines
+ * BASE_DRIVER, which is loaded on first use. NULL_DRIVER and LOCAL_DRIVER are paths. */
 #ifndef HALYARD_TESTS_WRAPPED_H_
 #define HALYARD_TESTS_WRAPPED_H_
 
@@ -15,10 +15,10 @@
 #define BASE_DRIVER NULL_DRIVER
 #endif
 
-static halyard_driver_table_t good; /* the null driver's, or the other's */
-static halyard_driver_table_t bad;  /* what the host gets */
+static halyard_driver_table_t good; /* of the null driver or of BASE_DRIVER */
+static halyard_driver_table_t bad;  /* for the host */
 
-static const halyard_host_services_t* services; /* of the instance that was begun last */
+static const halyard_host_services_t* services; /* of the latest instance */
 
 static void spoil(halyard_driver_table_t* table);
 

@@ -1,12 +1,12 @@
-// The heap of this test program, which fails on demand: it replaces operator new, also for the libraries that
-// it loads. One thread at a time.
+// The heap of this test program, which fails on demand: it replaces operator new, including in the libraries
+// that the program loads. One thread at a time.
 #pragma once
 
 #include <cstdint>
 
 namespace faults {
 
-// Allocations count, and fail, only within this scope.
+// Allocations are counted, and fail, only within this scope.
 class Armed {
  public:
   Armed();
@@ -17,9 +17,10 @@ class Armed {
 
 enum class Lasting : uint8_t { once, for_good };
 
-// From now on the allocation with that number (from 1) fails, and with `for_good` all later ones; 0: none.
+// Lets the allocation with this number (from 1, counted from now on) fail; with `for_good` also all later
+// ones; 0: none.
 void fail_allocation(int64_t number, Lasting lasting);
-bool has_failed();           // an allocation since then
-int64_t live_allocations();  // live allocations of all code
+bool has_failed();           // whether an allocation has failed since then
+int64_t live_allocations();  // of all code
 
 }  // namespace faults

@@ -1,5 +1,5 @@
-// Whole programs through the C ABI, from the instance to the result and the release, which the fault tests
-// run repeatedly. Every ABI call runs with the failing heap (allocations.h).
+// Complete programs that use the C ABI, from creating the instance to reading the result and releasing
+// everything. The fault tests run them repeatedly. Every ABI call runs with the failing heap (allocations.h).
 #pragma once
 
 #include <cstdint>
@@ -14,28 +14,28 @@ namespace faults {
 
 struct Program {
   std::string name;
-  std::string file;  // of this project
+  std::string file;  // in this project
   std::string function;
-  std::vector<std::string> inputs;  // as vm-run takes them
+  std::vector<std::string> inputs;  // in the form of --input of vm-run
   std::string expected;             // the only result as text
 };
-// Two that dispatch, and queue work of every kind.
+// Two programs that dispatch, and programs with queue work of every kind.
 const std::vector<Program>& programs();
 
-// Assembled once.
+// Assembled only once.
 std::string module_of(const Program& program);
 
 // The outcome of a run.
 struct Outcome {
   halyard_status_code_t code = HALYARD_OK;
-  std::string text;  // of the result or the status; empty if there was no memory for it
+  std::string text;  // of the result or the status; empty without memory for it
 };
 
-// Allocations that the outcome itself holds.
+// The number of allocations that the outcome itself holds.
 int64_t allocations_of(const Outcome& outcome);
 
 const FaultyControls& faulty();
-// From now on "faulty" wraps that device of the driver.
+// Lets "faulty" wrap that kind of the driver from now on.
 void wrap(const std::string& driver, const std::string& kind);
 
 // Creates an instance, opens the devices, loads, calls, reads the result, and releases everything.

@@ -1,11 +1,11 @@
-// The number of mutex locks of this program, on all threads; locks inside condition variables do not count.
-// Not under a sanitizer, which replaces these functions.
+// The number of mutex locks of this program, on all threads, except locks inside condition variables. Not
+// available under a sanitizer, which replaces these functions.
 #pragma once
 
 #include <cstdint>
 
 namespace warm {
 
-int64_t locks_taken();  // so far
+int64_t locks_taken();  // total
 
 }  // namespace warm

@@ -12,14 +12,14 @@ namespace halyard::tools {
 namespace {
 
 struct Limit {
-  size_t longest;  // texts of so many bytes stay unchanged; of longer texts these stay:
+  size_t longest;  // longer texts keep only their head and tail
   size_t head;
   size_t tail;
 };
 constexpr Limit kQuoted = {256, 128, 64};
 constexpr Limit kMessage = {4000, 3000, 500};
 
-// The first byte of the UTF-8 character at `at`.
+// The position of the first byte of the UTF-8 character at `at`.
 size_t character_start(std::string_view text, size_t at) {
   const size_t least = at - std::min<size_t>(at, 3);
   size_t start = at;
@@ -36,7 +36,7 @@ std::string shortened(std::string_view text, const Limit& limit) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// The end of the quoted text that begins at `at`; npos if it has none.
+// The end of the quoted text that begins at `at`; npos if the quotation does not end.
 size_t quote_end(std::string_view message, size_t at) {
   size_t end = message.find('\'', at);
   while (end != std::string_view::npos && end + 1 < message.size() && is_word(message[end + 1]))
@@ -44,7 +44,7 @@ size_t quote_end(std::string_view message, size_t at) {
   return end;
 }
 
-// The size of "--name=" at the start of `text`; 0 if it starts otherwise.
+// The size of "--name=" at the start of `text`; 0 if `text` does not start with a flag.
 size_t flag_size(std::string_view text) {
   if (!text.starts_with("--")) return 0;
   size_t size = 2;
@@ -57,7 +57,7 @@ size_t flag_size(std::string_view text) {
 std::string brief(std::string_view message) {
   std::string text;
   for (size_t at = 0; at < message.size();) {
-    const bool at_start = at == 0 || !is_word(message[at - 1]);  // an apostrophe is no quote
+    const bool at_start = at == 0 || !is_word(message[at - 1]);  // an apostrophe does not start a quotation
     const bool begins_part = at == 0 || message.substr(0, at).ends_with(": ");
     size_t begin = at;
     size_t end = std::string_view::npos;

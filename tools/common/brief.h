@@ -1,4 +1,4 @@
-// Messages stay short, however long the user's input is.
+// Shortens messages that contain long user input.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace halyard::tools {
 
-// Shortens quotations in a message: text in single quotes, and the value in --name=VALUE, lose their middle
-// if they are longer than 256 bytes. Then the whole message does if it is longer than 4000. The number of
-// bytes left out takes their place.
+// Shortens quotations longer than 256 bytes: text in single quotes, and the value in --name=VALUE. Then
+// shortens the whole message if it is longer than 4000 bytes. The middle is replaced by the number of removed
+// bytes.
 std::string brief(std::string_view message);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// Reads from a FILE, with the bytes that were looked at before the others.
+// Reads the bytes of the lookahead first, then from a FILE.
 #include "common/byte_stream.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-// A child's end is a descriptor like its pipes: Linux's pidfd, which becomes readable then.
+// The loop waits for the end of a child through a descriptor: Linux's pidfd, which becomes readable when the
+// child has ended.
 #include "common/child.h"
 
 #include <fcntl.h>
@@ -45,7 +46,8 @@ struct Pipe {
   Descriptor writer;
 };
 
-// A pipe whose ends are `lowest` or above. A child's descriptors below it can then be replaced in any order.
+// Creates a pipe with descriptors of at least `lowest`. A child's descriptors below can then be replaced in
+// any order.
 Result<Pipe> make_pipe(int lowest) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return no_pipe();
@@ -58,13 +60,13 @@ Result<Pipe> make_pipe(int lowest) {
   return pipe;
 }
 
-// posix_spawn's two records.
+// The file actions and attributes of posix_spawn.
 class SpawnSetup {
  public:
   SpawnSetup() {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawnattr_init(&attributes_);
-    // This process may block signals that must end the child.
+    // Unblocks all signals, because this process may block signals that must terminate the child.
     sigset_t none;
     ::sigemptyset(&none);
     ::posix_spawnattr_setsigmask(&attributes_, &none);
@@ -80,7 +82,7 @@ class SpawnSetup {
     ::posix_spawn_file_actions_addopen(&actions_, descriptor, "/dev/null", direction, 0);
   }
   void connect(int from, int descriptor) { ::posix_spawn_file_actions_adddup2(&actions_, from, descriptor); }
-  // 0 or errno.
+  // Returns 0 or errno.
   int spawn(const ChildProgram& program, pid_t& pid) {
     std::vector<std::string> texts = program.arguments;
     std::vector<char*> arguments;
@@ -97,22 +99,22 @@ class SpawnSetup {
 [[noreturn]] void be_the_child(const std::function<void(int)>& body, int pipe) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGPIPE, SIG_DFL);  // as in most programs
+  std::signal(SIGPIPE, SIG_DFL);  // the default of most programs
   Interrupt::release_in_child();
-  ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output has the results of this process
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for the results of this process
   body(pipe);
   std::fflush(nullptr);
-  std::exit(0);  // runs destructors of static objects, such as those of a library that the child has loaded
+  std::exit(0);  // runs destructors of static objects, such as those in a library that the child has loaded
 }
 
-// Keeps the end of what comes through a pipe.
+// Reads a pipe and keeps the end of the output.
 class Reader {
  public:
   Reader(asio::io_context& context, Descriptor pipe, size_t most)
       : pipe_(context, pipe.release()), most_(most) {
     pipe_.non_blocking(true);
   }
-  // Waits and then reads: a read under way would keep bytes that finish() does not see.
+  // Waits for readability and then reads, because finish() would not see the bytes of a pending read.
   void start() {
     pipe_.async_wait(asio::posix::stream_descriptor::wait_read,
                      [this](const boost::system::error_code& error) {
@@ -121,9 +123,10 @@ class Reader {
                        if (!result || result == asio::error::would_block) start();
                      });
   }
-  // Takes what is in the pipe by now. Another process may hold the other end, so the end is not waited for.
+  // Reads the bytes that are in the pipe now. Does not wait for the end of the pipe, because another process
+  // may hold the other end.
   void finish() {
-    constexpr int kMostBlocks = 64;  // as much as the largest pipe holds
+    constexpr int kMostBlocks = 64;  // the capacity of the largest pipe
     boost::system::error_code error;
     for (int i = 0; i < kMostBlocks && !error; ++i) error = read();
     (void)pipe_.close(error);
@@ -138,7 +141,7 @@ class Reader {
     boost::system::error_code error;
     const size_t size = pipe_.read_some(asio::buffer(block_), error);
     text_.append(block_.data(), size);
-    // Not as soon as it is too long: each removal moves the rest.
+    // Removes bytes only when the text is twice too long, because each removal moves the rest.
     if (text_.size() / 2 > most_) text_.erase(0, text_.size() - most_);
     return error;
   }
@@ -159,7 +162,7 @@ struct Children::State {
   struct Process {
     Process(asio::io_context& context, pid_t number) : pid(number), end(context), timer(context) {}
 
-    const pid_t pid;  // and number of its group
+    const pid_t pid;  // also the number of the process group
     asio::posix::stream_descriptor end;
     asio::steady_timer timer;
     std::list<Reader> readers;
@@ -168,11 +171,11 @@ struct Children::State {
     bool is_reaped = false;
   };
 
-  // Takes over a process that runs.
+  // Takes over a running process.
   Result<> follow(pid_t pid, std::vector<std::pair<Descriptor, size_t>> pipes, Limit limit, Done done) {
     Process& child = processes.emplace_back(context, pid);
     child.done = std::move(done);
-    // Not by glibc's pidfd_open: 2.36 declares it without C linkage.
+    // Does not use glibc's pidfd_open, because glibc 2.36 declares it without C linkage.
     const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
     if (descriptor < 0) {
       const int error = errno;
@@ -188,7 +191,7 @@ struct Children::State {
     child.timer.async_wait([&child](const boost::system::error_code& error) {
       if (error || child.is_reaped || has_ended(child)) return;
       child.is_late = true;
-      ::kill(-child.pid, SIGKILL);  // and then it ends
+      ::kill(-child.pid, SIGKILL);  // the wait for its end then completes
     });
     return {};
   }
@@ -197,7 +200,7 @@ struct Children::State {
     child.end.async_wait(asio::posix::stream_descriptor::wait_read,
                          [this, &child](const boost::system::error_code& error) {
                            if (error) return;
-                           // Asio may report that a descriptor is ready when it is not.
+                           // Asio may report a descriptor as ready when it is not.
                            has_ended(child) ? finish(child) : wait_for_end(child);
                          });
   }
@@ -208,8 +211,8 @@ struct Children::State {
     return result != 0 || info.si_pid != 0;
   }
 
-  // Kills what is left of the group and gives the status. A group keeps its number until its leader has been
-  // waited for.
+  // Kills the remaining processes of the group and returns the status. A process group keeps its number until
+  // its leader has been waited for.
   static int reap(const Process& child) {
     ::kill(-child.pid, SIGKILL);
     int status = 0;
@@ -233,8 +236,8 @@ struct Children::State {
   }
 
   asio::io_context context{1};
-  std::list<Process> processes;  // that run
-  std::list<Process> ended;      // handlers of theirs may still be queued
+  std::list<Process> processes;  // running
+  std::list<Process> ended;      // handlers may still be queued
 };
 
 Children::Children() : state_(std::make_unique<State>()) {}
@@ -266,12 +269,12 @@ Result<> Children::spawn(const ChildProgram& program, Limit limit, Done done) {
 }
 
 Result<> Children::fork(const std::function<void(int)>& body, Limit limit, Done done) {
-  std::fflush(nullptr);  // or the child writes it again
+  std::fflush(nullptr);  // otherwise the child would write the buffered output again
   Pipe pipe = TOOL_TRY(make_pipe(STDERR_FILENO + 1));
   const pid_t pid = ::fork();
   if (pid < 0) return fail(HALYARD_UNAVAILABLE, "{}", std::strerror(errno));
   if (pid == 0) be_the_child(body, pipe.writer.get());
-  ::setpgid(pid, pid);  // whichever of the two processes runs first
+  ::setpgid(pid, pid);  // in both processes, because either may run first
   std::vector<std::pair<Descriptor, size_t>> pipes;
   pipes.emplace_back(std::move(pipe.reader), SIZE_MAX);
   return state_->follow(pid, std::move(pipes), limit, std::move(done));

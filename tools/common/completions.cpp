@@ -1,4 +1,4 @@
-// Completions for bash and zsh. They offer names of flags, values that a declaration lists, files, and
+// Completions for bash and zsh. They offer names of flags, values listed by a declaration, files, and
 // devices, which vm-run lists when the user presses Tab.
 #include <algorithm>
 
@@ -23,8 +23,8 @@ std::vector<Flag> all_flags(const ToolDescription& tool) {
   return flags;
 }
 
-// The part before the file in "[SCOPE=]FILE" and "FORMAT=FILE" is typed by hand: completion begins after the
-// last '='.
+// Users type the part before the file in "[SCOPE=]FILE" and "FORMAT=FILE": completion begins after the last
+// '='.
 constexpr std::string_view kBashFrame = R"(# bash completion of @TOOL@, made from the table of its --help.
 @FUNCTION@() {
   # Bash splits words at '=' and ':'; the word is taken whole, and what readline has already is cut off again.
@@ -77,7 +77,7 @@ std::string_view kind_name(Completion completion) {
   return completion == Completion::files ? "files" : completion == Completion::devices ? "devices" : "none";
 }
 
-// A statement that offers values of this form, each after `prefix`.
+// A shell statement that offers values of this form, each after `prefix`.
 std::string bash_values(std::string_view value, const std::string& prefix) {
   if (completion_of(value) != Completion::choices)
     return fmt::format("kind={}", kind_name(completion_of(value)));

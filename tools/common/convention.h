@@ -13,12 +13,12 @@ namespace halyard::tools {
 std::string convention_arguments(std::string_view convention);
 std::string convention_results(std::string_view convention);
 
-// The types of the arguments that --input flags give: all but the two fences of an asynchronous function.
-// INVALID_ARGUMENT: the number of arguments varies.
+// The types of the arguments that --input flags provide: all except the two fences of an asynchronous
+// function. INVALID_ARGUMENT: the number of arguments varies.
 Result<std::string> input_types(const halyard_function_description_t& function);
 
-// Adds the two fences of an asynchronous function: a null one to wait for, and a new one, which it returns,
-// to signal.
+// Adds the two fences of an asynchronous function: a null wait fence and a new signal fence, which is
+// returned.
 Result<Handle<halyard_object_t>> add_fences(halyard_device_t device, Arguments& arguments);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// A file descriptor that is owned.
+// An owned file descriptor.
 #pragma once
 
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 namespace halyard::tools {
 
-// Closes the descriptor when it is destroyed. A negative number is none.
+// Closes the descriptor in its destructor. A negative number means none.
 class Descriptor {
  public:
   explicit Descriptor(int number = -1) : number_(number) {}
@@ -20,7 +20,7 @@ class Descriptor {
     if (number_ >= 0) ::close(number_);
   }
   int get() const { return number_; }
-  // The caller closes it from now on.
+  // Gives ownership to the caller.
   int release() { return std::exchange(number_, -1); }
 
  private:

@@ -1,5 +1,5 @@
-// The parts of a device's URI, kind[://path][?key=value&...], by which tools choose options. The library
-// checks it when the device is opened.
+// Parses a device's URI, kind[://path][?key=value&...], for tools that choose options by it. The library
+// checks the URI when it opens the device.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace halyard::tools {
 struct DeviceUri {
   std::string kind;  // "local-task"
   std::string path;
-  std::vector<std::pair<std::string, std::optional<std::string>>> options;  // no value: there is no '='
+  std::vector<std::pair<std::string, std::optional<std::string>>> options;  // nullopt: no '='
 
   explicit DeviceUri(std::string_view uri);
   bool has(std::string_view key) const;

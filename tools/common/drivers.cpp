@@ -1,4 +1,4 @@
-// The search for drivers: read from the C ABI, shown as text.
+// Reads the log of the search for drivers from the C ABI, and formats it.
 #include "common/drivers.h"
 
 #include <algorithm>
@@ -97,7 +97,7 @@ Colour colour_of(std::string_view outcome) {
   return outcome == "folder" ? Colour::none : Colour::dim;
 }
 
-// The text after the path.
+// The text that follows the path.
 std::string remark(const halyard_search_entry_t& entry) {
   if (entry.is_folder)
     return entry.other_files

@@ -1,4 +1,4 @@
-// Drivers: the flag that names some, the search for others, and a text about that search.
+// Drivers: the flag that names drivers, the log of the search for drivers, and a text about that search.
 #pragma once
 
 #include <optional>
@@ -19,18 +19,18 @@ inline constexpr List driver = {
     "--driver=./halyard-driver-mine.so"};
 }
 
-// An instance with the drivers of --driver before all others; `trace` (may be null) records its events.
+// Creates an instance that prefers the drivers of --driver; `trace` (may be null) records its events.
 // `options` are HALYARD_INSTANCE_*; `jit_cache` is a folder or null.
 Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr,
                                                  uint32_t options = 0, const char* jit_cache = nullptr);
 
-// The log of an instance's search for drivers, as it is now.
+// The log of an instance's search for drivers, up to now.
 class DriverSearch {
  public:
   static Result<DriverSearch> of(halyard_instance_t instance);
-  // In the order in which they were tried; their texts live as long as this.
+  // In search order. The texts live as long as this object.
   std::span<const halyard_search_entry_t> entries() const { return entries_; }
-  // The driver whose note says that it serves devices of that kind; null if there is none.
+  // The driver whose note lists that kind of device; null if there is none.
   const halyard_search_entry_t* serving(std::string_view kind) const;
 
  private:
@@ -47,13 +47,13 @@ std::vector<std::string> split_list(std::string_view list);
 
 // The word for an entry's outcome: "taken", "refused", "shadowed", "skipped", "folder".
 std::string_view outcome_name(const halyard_search_entry_t& entry, bool failed);
-// "the environment" and the like.
+// "the environment", ...
 std::string_view origin_name(uint32_t origin);
 // "1" or "1..3".
 std::string abi_text(uint32_t low, uint32_t high);
 
-// A text about every place and file that was tried, in order, with the outcome and the reason. `failures` (as
-// many as entries, or none) are those of drivers that failed when they were tried.
+// Describes every place and file that was searched, in order, with the outcome and the reason. `failures` are
+// the failures of tried drivers: one for each entry, or empty.
 std::string explanation(const DriverSearch& search, std::span<const std::optional<Failure>> failures);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// The references need no list: nobody gives them back.
+// The references need no list, because they are never released.
 #include "common/exit.h"
 
 #include <atomic>

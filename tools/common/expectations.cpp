@@ -1,4 +1,4 @@
-// Copies the C ABI's record, and makes a text of it.
+// Copies the C ABI's record, and formats it.
 #include "common/expectations.h"
 
 namespace halyard::tools {

@@ -1,4 +1,4 @@
-// Failed expectations, which a test program reports through the module `check` during a call.
+// Failed expectations, which the module `check` reports during a call of a test program.
 #pragma once
 
 #include <string>
@@ -13,15 +13,15 @@ struct FailedExpectation {
 
   std::string function;  // "expect_eq"
   std::string message;   // lines
-  std::string place;     // of the program; may be empty
+  std::string place;     // in the program; may be empty
 
-  // "check.expect_eq at module.f+0000001A (f.mlir:3:5): expected ...", and more lines. Not safe to print.
+  // "check.expect_eq at module.f+0000001A (f.mlir:3:5): expected ...", and more lines. Not made printable.
   std::string text() const;
 };
 
-// The function that contexts call for each.
+// The function that contexts call for each failed expectation.
 struct ExpectationSink {
-  halyard_expectation_fn function = nullptr;  // null: the first failed expectation fails the call
+  halyard_expectation_fn function = nullptr;  // null: the first failure fails the call
   void* user = nullptr;
 };
 

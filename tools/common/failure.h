@@ -1,5 +1,5 @@
-// The C ABI's values in tools: a status becomes a Failure, a handle a Handle<T>. Tools see nothing of Halyard
-// but its C ABI.
+// Wraps the values of the C ABI for tools: a status becomes a Failure, a handle a Handle<T>. Tools use only
+// the C ABI of Halyard.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,14 +16,13 @@
 
 namespace halyard::tools {
 
-// The reason why a tool cannot go on: a code, and a text that says what was expected, what was found and what
-// to do.
+// Why a tool cannot continue: a code, and a text that says what was expected, what was found and what to do.
 struct Failure {
   halyard_status_code_t code = HALYARD_UNKNOWN;
-  std::string text;   // without the code at its start
-  int exit_code = 1;  // of a tool that ends because of it
+  std::string text;   // without the code
+  int exit_code = 1;  // of a tool that ends with this failure
 
-  // For people: long quotations are shortened.
+  // A line for people; long quotations are shortened.
   std::string line() const { return std::string(halyard_status_code_name(code)) + "; " + brief(text); }
 };
 
@@ -40,7 +39,7 @@ struct FreeMemory {
   void operator()(void* memory) const { halyard_free(memory); }
 };
 template <typename T>
-using Block = std::unique_ptr<T, FreeMemory>;  // memory from the C ABI
+using Block = std::unique_ptr<T, FreeMemory>;  // memory allocated by the C ABI
 
 // Takes ownership of the status.
 inline Result<> check(halyard_status_t status) {
@@ -69,7 +68,7 @@ class Handle {
   }
   ~Handle() { halyard_release(handle_); }
   T get() const { return handle_; }
-  T* out() { return &handle_; }  // of an empty handle, for `out` arguments
+  T* out() { return &handle_; }  // for `out` arguments; precondition: empty
   explicit operator bool() const { return handle_ != nullptr; }
 
  private:
@@ -81,7 +80,8 @@ inline halyard_text_t to_text(std::string_view text) { return {text.data(), text
 
 }  // namespace halyard::tools
 
-// TOOL_TRY(expression): the value of a Result; on failure it returns the failure from the calling function.
+// TOOL_TRY(expression): the value of a Result. If it is a failure, returns the failure from the calling
+// function.
 #define TOOL_TRY(...) TOOL_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define TOOL_TRY_COUNTED_(counter, ...) TOOL_TRY_NAMED_(counter, __VA_ARGS__)
 #define TOOL_TRY_NAMED_(counter, ...)                                                       \

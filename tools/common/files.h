@@ -1,4 +1,4 @@
-// Files that are named on a command line: a path, or "-" for standard input.
+// Files named on a command line: a path, or "-" for standard input.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@ namespace halyard::tools {
 
 inline constexpr std::string_view kStandard = "-";  // standard input or output
 
-// The most bytes that are read from a pipe, standard input or another file of unknown size.
+// The maximum number of bytes that are read from a pipe, standard input or another file of unknown size.
 inline constexpr size_t kMostOfAStream = size_t{1} << 30;
 
-// The code for a file operation that failed with this errno.
+// The status code for a failed file operation with this errno.
 halyard_status_code_t code_of_errno(int error);
 
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
 using OpenFile = std::unique_ptr<std::FILE, CloseFile>;
-// Opens a file for reading. Fails with code_of_errno(), or INVALID_ARGUMENT: it is a folder. The message
-// names the path.
+// Opens a file for reading. Fails with code_of_errno(). INVALID_ARGUMENT: a folder. The message names the
+// path.
 Result<OpenFile> open_file(const std::string& path);
 
-// The contents of a file: mapped, or read if it cannot be mapped (a pipe). The file must not shrink
+// The contents of a file, mapped or, if it cannot be mapped (a pipe), read. The file must not shrink
 // meanwhile.
 class FileContents {
  public:
-  // Fails as open_file() does. RESOURCE_EXHAUSTED: more than kMostOfAStream was read. `kind` precedes the
-  // path in messages: "flag file ".
+  // Fails like open_file(). RESOURCE_EXHAUSTED: the file has more than kMostOfAStream bytes. `kind` precedes
+  // the path in messages: "flag file ".
   static Result<FileContents> open(const std::string& path, std::string_view kind = "");
 
   FileContents(FileContents&& other) noexcept;

@@ -54,7 +54,7 @@ const Flag* find_flag(const ToolDescription& tool, std::string_view name) {
   return nullptr;
 }
 
-// "; did you mean 'near'?" or nothing.
+// "; did you mean 'near'?" or "".
 std::string suggestion(const std::string& name, const std::vector<std::string>& names) {
   return did_you_mean(name, std::vector<std::string_view>(names.begin(), names.end()));
 }
@@ -74,7 +74,7 @@ std::string list_of(const std::vector<std::string_view>& choices) {
   return text;
 }
 
-// If the declaration names the possible values: checks that this is one of them.
+// Checks that the value is one of the choices, if the declaration lists choices.
 Result<> check_choice(const Flag& flag, std::string_view name, const std::string& value) {
   const std::vector<std::string_view> choices = choices_of(flag.value);
   if (choices.empty() || std::ranges::find(choices, value) != choices.end()) return {};
@@ -84,14 +84,14 @@ Result<> check_choice(const Flag& flag, std::string_view name, const std::string
               !is_word ? "" : suggestion(value, {choices.begin(), choices.end()}));
 }
 
-// Of a toggle. An empty value is none: a script may pass "--json=$JSON".
+// The value of a toggle. An empty value is false, because a script may pass "--json=$JSON".
 Result<bool> truth_of(std::string_view name, std::string_view value) {
   if (value == "true" || value == "1") return true;
   if (value == "false" || value == "0" || value.empty()) return false;
   return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected true, 1, false or 0", name, value);
 }
 
-// Results did not reach standard output, or not all of them.
+// The failure for results that could not be written completely to standard output.
 Failure cannot_print(int error) {
   return {HALYARD_UNAVAILABLE,
           fmt::format("cannot write all of standard output: {}; what is there is incomplete",
@@ -119,7 +119,7 @@ std::vector<std::string_view> choices_of(std::string_view value) {
 
 Result<Flags> Flags::parse(const ToolDescription& tool, int argc, const char* const* argv) {
   Flags flags;
-  std::vector<std::string> files;  // files being read; each is named in the one before it
+  std::vector<std::string> files;  // the flag files being read; each contains the next
   for (int i = 1; i < argc; ++i) TOOL_TRY(flags.add(tool, argv[i], files));
   return flags;
 }
@@ -169,7 +169,7 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
   const FileContents file = TOOL_TRY(FileContents::open(path, "flag file "));
   files.push_back(path);
   std::string_view rest = file.text();
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // editors on Windows write it
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";  // written by editors on Windows
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   if (rest.contains('\0'))
     return fail(HALYARD_INVALID_ARGUMENT,
@@ -199,7 +199,7 @@ std::optional<std::string> Flags::last(const Flag& flag) const {
   return found->second.back();
 }
 
-// The place of the word among those of the declaration; parse() has refused all others.
+// The index of the word in the declaration; parse() has refused all other words.
 std::optional<size_t> Flags::chosen(const Flag& flag) const {
   const std::optional<std::string> word = last(flag);
   if (!word) return std::nullopt;
@@ -264,7 +264,7 @@ bool has_flag(const ToolDescription& tool, const Flag& flag) {
   });
 }
 
-// A tool whose results are lines, and not a document that a program reads.
+// Whether the tool prints its results as lines, rather than as a document for a program.
 bool prints_lines(const ToolDescription& tool, const Flags& flags) {
   return has_flag(tool, flag::json_results) && !flags[flag::json_results];
 }

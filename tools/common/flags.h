@@ -1,10 +1,11 @@
-// Flags of a tool. Each is declared once, as a constant whose type says what reading it gives:
-// `flags[flag::timeout]`. A misspelt flag and a value of the wrong type do not compile. Help, manual pages
-// and completions (help.h) come from the same constants.
+// Flags of a tool. Each flag is declared once, as a constant whose type determines the type of the value:
+// `flags[flag::timeout]`. A misspelt flag, or a value used as the wrong type, does not compile. Help, manual
+// pages and completions (help.h) are generated from the same constants.
 //
 // The grammar is the one that users of iree-run-module type (run-module-cli.md, section 1): --name=value in
-// one argument, switches as --name, lists by repetition, --flagfile=FILE. In names '-' and '_' are the same.
-// General command line libraries take the next argument as a value ("--name value"), so they do not fit.
+// one argument, switches as --name, lists by repetition, --flagfile=FILE. In names '-' and '_' are
+// equivalent. General command line libraries do not fit, because they take the next argument as a value
+// ("--name value").
 #pragma once
 
 #include <algorithm>
@@ -26,15 +27,15 @@ namespace halyard::tools {
 
 enum class FlagKind { toggle, value, list, optional_value };
 
-// What help tells of a flag. Declarations use the types below.
+// The description of a flag for help. Declarations use the types below.
 struct Flag {
   FlagKind kind;
   std::string_view name;  // "list_drivers"
-  // What follows '=': a word in capitals, "FILE"; or the possible values, "yes|no", and then others are
-  // errors. Empty for a toggle.
+  // The text after '=': a word in capitals, "FILE"; or a list of the possible values, "yes|no", where all
+  // other values are errors. Empty for a toggle.
   std::string_view value;
   std::string_view help;     // one or two sentences; a newline counts as a blank
-  std::string_view example;  // a whole flag: "--device=local-sync"
+  std::string_view example;  // a complete flag: "--device=local-sync"
 
   std::string text() const { return "--" + std::string(name); }
   // The value in the example: "local-sync".
@@ -47,14 +48,14 @@ struct Toggle : Flag {
       : Flag{FlagKind::toggle, name, "", help, example} {}
 };
 
-// A flag with a value. The constructor is that of all types below.
+// A flag with a value. All types below have this constructor.
 struct ValueFlag : Flag {
   constexpr ValueFlag(std::string_view name, std::string_view value, std::string_view help,
                       std::string_view example)
       : Flag{FlagKind::value, name, value, help, example} {}
 };
 
-// std::string: the last one given, or a default.
+// std::string: the last given value, or a default.
 struct Text : ValueFlag {
   constexpr Text(std::string_view name, std::string_view value, std::string_view help,
                  std::string_view example, std::string_view text = "")
@@ -62,14 +63,14 @@ struct Text : ValueFlag {
   std::string_view otherwise;
 };
 
-// std::optional<std::string>: "" where the flag has no value.
+// std::optional<std::string>: "" if the flag is given without a value.
 struct OptionalText : Flag {
   constexpr OptionalText(std::string_view name, std::string_view value, std::string_view help,
                          std::string_view example)
       : Flag{FlagKind::optional_value, name, value, help, example} {}
 };
 
-// std::vector<std::string>: all that were given, in order.
+// std::vector<std::string>: all given values, in order.
 struct List : Flag {
   constexpr List(std::string_view name, std::string_view value, std::string_view help,
                  std::string_view example)
@@ -84,7 +85,7 @@ struct Number : ValueFlag {
   uint64_t otherwise;
 };
 
-// Result<double>: 0 or more.
+// Result<double>: at least 0.
 struct Threshold : ValueFlag {
   constexpr Threshold(std::string_view name, std::string_view help, std::string_view example, double number)
       : ValueFlag(name, "X", help, example), otherwise(number) {}
@@ -101,7 +102,7 @@ struct Duration : ValueFlag {
   using ValueFlag::ValueFlag;
 };
 
-// An enumeration (or number) whose values stand in the order of the words in `value`, from `least` on.
+// An enumeration or a number. Its values correspond to the words in `value`, in order, starting with `least`.
 template <typename T>
 struct Choice : ValueFlag {
   constexpr Choice(std::string_view name, std::string_view value, std::string_view help,
@@ -111,7 +112,7 @@ struct Choice : ValueFlag {
   T least;
 };
 
-// Flags that belong together, with a title for --help; without one where a tool has a single group.
+// A group of flags with a title for --help. A tool with a single group has no title.
 struct FlagGroup {
   std::string_view title;
   std::span<const Flag* const> flags;
@@ -132,24 +133,24 @@ struct ToolDescription {
   std::string_view usage;    // "vm-run --module=FILE [flags]"
   std::string_view summary;  // one paragraph; the text before its first colon or full stop is the purpose
   std::span<const FlagGroup> groups;
-  std::string_view examples;  // whole commands, one per line
+  std::string_view examples;  // complete commands, one per line
   std::span<const ExitCode> exit_codes = kUsualExitCodes;
-  std::string_view arguments = "";  // arguments that are not flags, in the form of Flag::value
+  std::string_view arguments = "";  // arguments other than flags, in the form of Flag::value
 };
 
-// The tool's groups, and after them the group of flags that every tool has.
+// The tool's groups, followed by the group of flags that every tool has.
 std::vector<FlagGroup> all_groups(const ToolDescription& tool);
 
-// {"yes", "no"} of "yes|no"; nothing of "FILE".
+// {"yes", "no"} for "yes|no"; {} for "FILE".
 std::vector<std::string_view> choices_of(std::string_view value);
 
 class Flags {
  public:
-  // INVALID_ARGUMENT: an unknown flag (with a suggestion), a missing value, or one that is not among the
-  // choices; or an error of reading a flag file.
+  // INVALID_ARGUMENT: an unknown flag (with a suggestion), a missing value, or a value that is not a choice.
+  // Otherwise an error of reading a flag file.
   static Result<Flags> parse(const ToolDescription& tool, int argc, const char* const* argv);
 
-  // The value of a flag, or its default. Numbers fail with INVALID_ARGUMENT, which names the flag.
+  // The value of a flag, or its default. INVALID_ARGUMENT: not a number; the message names the flag.
   bool operator[](const Toggle& flag) const;
   std::string operator[](const Text& flag) const;
   std::optional<std::string> operator[](const OptionalText& flag) const;
@@ -166,7 +167,7 @@ class Flags {
 
   // Whether the flag was given.
   bool has(const Flag& flag) const { return !given(flag).empty(); }
-  // The texts as they were given, for messages and other programs.
+  // The texts as given, for messages and other programs.
   std::vector<std::string> given(const Flag& flag) const;
   const std::vector<std::string>& positional() const { return positional_; }
   // Replaces every value of a flag by change(value).
@@ -185,18 +186,18 @@ class Flags {
   std::vector<std::string> positional_;
 };
 
-// A message that a value of this flag is wrong.
+// Creates the message that a value of this flag is wrong.
 std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected);
 
-// The main function of every tool: reads the flags, prints --help or calls `body`, prints an error to
-// standard error as "tool: CODE; message", returns the exit code, and checks that standard output could be
-// written.
+// The main function of every tool. Reads the flags, prints --help or calls `body`, prints an error to
+// standard error as "tool: CODE; message", checks that standard output could be written, and returns the exit
+// code.
 int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
              Result<int> (*body)(const Flags& flags));
 
 }  // namespace halyard::tools
 
-// A flag in a message: "--name".
+// Formats a flag in a message: "--name".
 template <std::derived_from<halyard::tools::Flag> T>
 struct fmt::formatter<T> {
   constexpr auto parse(fmt::format_parse_context& context) { return context.begin(); }

@@ -1,5 +1,5 @@
-// Documentation of a tool, all made from its ToolDescription: the text of --help, the manual page,
-// completions for shells. A new tool needs nothing else.
+// Documentation of a tool, generated from its ToolDescription: the text of --help, the manual page, and
+// completions for shells.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace halyard::tools {
 // "--input=VALUE", "--list_devices[=DRIVER]", "--explain".
 std::string usage_of(const Flag& flag);
 
-// What shells offer for a value, by its form in the declaration.
+// The completions that shells offer for a value, derived from Flag::value.
 enum class Completion { none, files, devices, choices };
 Completion completion_of(std::string_view value);
 
@@ -21,7 +21,7 @@ std::string manual_page(const ToolDescription& tool);  // roff, section 1, macro
 std::string bash_completion(const ToolDescription& tool);
 std::string zsh_completion(const ToolDescription& tool);
 
-// The text that the value of --help asks for: "", "man", "bash", "zsh".
+// The text for the value of --help: "", "man", "bash", "zsh".
 std::string help(const ToolDescription& tool, std::string_view form);
 
 }  // namespace halyard::tools

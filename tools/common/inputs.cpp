@@ -1,4 +1,4 @@
-// Forms of --input: numbers, tensors as text, npy files, raw files.
+// Parses the forms of --input: numbers, tensors as text, npy files, raw files.
 #include "common/inputs.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace halyard::tools {
 
 namespace {
 
-// Surrounding blanks and one pair of quotes do not count.
+// Removes surrounding blanks and one pair of quotes.
 std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const auto strip = [&](std::string_view inner) {
@@ -148,7 +148,7 @@ class InputParser {
                   array.bytes.size());
   }
 
-  // "@file.npy": its first array. "+file.npy": the next array of the file that was opened last.
+  // "@file.npy": the first array. "+file.npy": the next array of the most recently opened file.
   Result<Array> read_array(std::string_view text) {
     const std::string path(text.substr(1));
     if (text.front() == '@') {
@@ -180,8 +180,8 @@ class InputParser {
     return {};
   }
 
-  // "2x3xf32" and "@file.bin" (from its start) or "+file.bin" (from the end of the last read of that file).
-  // An npy file says its type itself; then both must be the same.
+  // Bytes of a file with a declared type: "2x3xf32" and "@file.bin" (from the start) or "+file.bin" (from the
+  // end of the last read of that file). An npy file has a type, which must be equal to the declared type.
   Result<Handle<halyard_object_t>> upload_raw(std::string_view type, std::string_view source) {
     halyard_tensor_t* parsed = nullptr;
     TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
@@ -213,7 +213,7 @@ class InputParser {
     return create(tensor->element_type, tensor->shape, tensor->rank, bytes.data(), bytes.size());
   }
 
-  // The next array of arrays_, which must be what the text before the file name says.
+  // Reads the next array of arrays_, whose type must be equal to the declared type before the file name.
   Result<Handle<halyard_object_t>> upload_declared(const halyard_tensor_t& declared, std::string_view type) {
     const Array array = TOOL_TRY(arrays_->next());
     const Block<char> name(halyard_element_type_text(declared.element_type));
@@ -234,7 +234,7 @@ class InputParser {
   const Flag& flag_;
   const std::string_view what_;
   std::optional<NpyFile> arrays_;
-  std::map<std::string, ByteStream> raw_;  // by path; where the last read of each has ended
+  std::map<std::string, ByteStream> raw_;  // by path; each is positioned at the end of its last read
 };
 
 }  // namespace
@@ -257,7 +257,7 @@ Result<> check_inputs(const halyard_function_description_t& function, std::strin
 
 namespace {
 
-// Whether `a` comes before `b`, digits compared as numbers.
+// Whether `a` is sorted before `b`; groups of digits are compared as numbers.
 bool comes_before(std::string_view a, std::string_view b) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   const auto take_number = [&](std::string_view& text) {

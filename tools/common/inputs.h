@@ -1,4 +1,4 @@
-// Makes the arguments of a call from the texts of --input. Specified by run-module-cli.md, section 3.
+// Converts the texts of --input to the arguments of a call. Specified by run-module-cli.md, section 3.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace halyard::tools {
 
-// Arguments; it owns their objects.
+// Arguments of a call; owns their objects.
 class Arguments {
  public:
   Arguments() = default;
@@ -20,7 +20,8 @@ class Arguments {
     for (const halyard_value_t& value : values_)
       if (value.kind == HALYARD_VALUE_OBJECT) halyard_release(value.object);
   }
-  // Takes over its object. `is_array`: an npy file says what it is, in numpy's types.
+  // Takes ownership of the object. `is_array`: from an npy file, so that the type is described with numpy's
+  // types.
   void add(halyard_value_t value, bool is_array = false) {
     values_.push_back(value);
     is_array_.push_back(is_array);
@@ -33,22 +34,22 @@ class Arguments {
   std::vector<bool> is_array_;
 };
 
-// What the texts describe, for messages.
+// Whether the texts are inputs or expected results, for messages.
 enum class Described { input, result };
 
 // `types`: one character of the calling convention per argument. `device` may be null if no argument is a
-// view. `flag` is the one that the texts come from. More texts than types: INVALID_ARGUMENT; if there are
-// fewer, the call fails.
+// view. `flag` is the flag with the texts. INVALID_ARGUMENT: more texts than types. Fewer texts are accepted
+// here; the call then fails.
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
                                halyard_device_t device, const Flag& flag,
                                Described described = Described::input);
 
-// INVALID_ARGUMENT, saying what the function takes, unless there is an argument for each type.
+// INVALID_ARGUMENT: the number of arguments differs from the number of types; the message lists the types.
 Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
                       const Arguments& arguments);
 
-// The .npy files of a folder as texts for parse_inputs, "*FILE" each, sorted by their names: input2 before
-// input10. NOT_FOUND: there is no folder, or no such file in it.
+// The .npy files of a folder as texts for parse_inputs, "*FILE" each, sorted by name: input2 before input10.
+// NOT_FOUND: no such folder, or it has no .npy file.
 Result<std::vector<std::string>> arrays_in(const std::string& folder);
 
 }  // namespace halyard::tools

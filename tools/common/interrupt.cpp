@@ -1,4 +1,4 @@
-// A signal set of Asio, and a timer that repeats `stop`.
+// Uses a signal set of Asio, and a timer that calls `stop` repeatedly.
 #include "common/interrupt.h"
 
 #include <atomic>
@@ -27,8 +27,8 @@ bool is_ignored(int number) {
   return ::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN;
 }
 
-// Changes how Asio's handler is installed: system calls go on after it, and the next such signal ends the
-// process even if no handler of the loop has run by then.
+// Changes how Asio's handler is installed: interrupted system calls are restarted, and the next such signal
+// terminates the process even if no handler of the loop has run by then.
 void catch_once(int number) {
   struct sigaction action = {};
   if (::sigaction(number, nullptr, &action) != 0) return;
@@ -38,7 +38,7 @@ void catch_once(int number) {
 
 }  // namespace
 
-// Used by the thread that runs the io_context, except `signalled`. Handlers share it.
+// Used by the thread that runs the io_context, except `signalled`. Shared by the handlers.
 struct Interrupt::State : std::enable_shared_from_this<Interrupt::State> {
   State(asio::io_context& context, std::function<void()> action)
       : signals(context), timer(context), stop(std::move(action)) {
@@ -53,7 +53,7 @@ struct Interrupt::State : std::enable_shared_from_this<Interrupt::State> {
     signals.async_wait([self = shared_from_this()](const boost::system::error_code& error, int number) {
       if (error || self->is_over) return;
       self->signalled = number;
-      self->signals.clear();  // the next signal, whichever it is, ends the process
+      self->signals.clear();  // the next signal of any kind terminates the process
       self->ask();
     });
   }
@@ -91,7 +91,7 @@ Interrupt::Interrupt(std::function<void()> stop) : loop_(Loop::get()) {
   state_ = std::make_shared<State>(loop_->context(), std::move(stop));
   state_->begin();
   loop_->start();
-  // Only the loop's thread takes the signals.
+  // Blocks the signals in this thread, because only the loop's thread receives them.
   sigset_t set;
   ::sigemptyset(&set);
   for (const Signal& signal : kSignals) ::sigaddset(&set, signal.number);

@@ -1,4 +1,4 @@
-// Layout is done here, scalars and reading are nlohmann-json's.
+// The layout is implemented here; nlohmann-json formats scalars and parses.
 #include "common/json.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ std::string scalar_text(const Json& value) {
   return value.dump(-1, ' ', true, nlohmann::detail::error_handler_t::replace);
 }
 
-// Up to `depth` levels have their members on lines of their own.
+// Members of the outer `depth` levels are on separate lines.
 void write(const Json& value, int depth, int indent, std::string& text) {
   if (!value.is_structured()) {
     text += scalar_text(value);
@@ -46,7 +46,7 @@ Json number_of(T value) {
   return std::strtod(fmt::format("{}", value).c_str(), nullptr);
 }
 
-// Replaces words outside of strings that JSON has not.
+// Replaces words outside of strings that are not JSON.
 std::string without_unknown_words(std::string_view text) {
   std::string result;
   bool is_string = false;

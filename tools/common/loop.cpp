@@ -21,7 +21,7 @@ struct Loop::State {
 
 namespace {
 
-// The mask of the loop's thread. A signal that is blocked here already stays blocked.
+// The signal mask of the loop's thread. Signals that are already blocked stay blocked.
 sigset_t loop_mask() {
   sigset_t before;
   sigset_t mask;
@@ -48,7 +48,7 @@ asio::io_context& Loop::context() { return state_->context; }
 
 void Loop::start() {
   if (state_->thread.joinable()) return;
-  // The thread inherits its mask, so no signal reaches it before the mask is set.
+  // The thread inherits its mask, so that no signal reaches it before the mask is set.
   const sigset_t mask = loop_mask();
   sigset_t before;
   ::pthread_sigmask(SIG_SETMASK, &mask, &before);

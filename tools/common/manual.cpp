@@ -1,5 +1,5 @@
-// A tool's manual page: roff for man(1), with the macros of man(7). HALYARD_TOOLS, the names of all tools,
-// comes from the build.
+// A tool's manual page: roff for man(1), with the macros of man(7). The build defines HALYARD_TOOLS, the
+// names of all tools.
 #include <algorithm>
 
 #include "common/help.h"

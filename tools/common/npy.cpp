@@ -1,4 +1,4 @@
-// Reads and writes npy headers and their types, and puts elements into the order that Halyard uses.
+// Reads and writes npy headers, converts their types, and converts elements to the order that Halyard uses.
 #include "common/npy.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace halyard::tools {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr uint32_t kMaximumHeader = 1 << 20;  // bytes; numpy's own are below 64 KiB
+constexpr uint32_t kMaximumHeader = 1 << 20;  // bytes; headers written by numpy are below 64 KiB
 
 struct Header {
   std::string descr;
@@ -20,8 +20,8 @@ struct Header {
   std::optional<std::vector<int64_t>> shape;
 };
 
-// The Python dictionary of the header, and nothing after it: {'descr': '<f4', 'fortran_order': False,
-// 'shape': (2, 3), }. Python 2 wrote (2L, 3L).
+// Parses the Python dictionary of the header, which must be complete: {'descr': '<f4', 'fortran_order':
+// False, 'shape': (2, 3), }. Python 2 wrote (2L, 3L).
 class HeaderParser {
  public:
   explicit HeaderParser(std::string_view text) : text_(text) {}
@@ -69,7 +69,7 @@ class HeaderParser {
     at_ += expected.size();
     return true;
   }
-  // The fields of a structured type: [('x', '<f4'), ('y', '<f4')]. They are only shown.
+  // The fields of a structured type, for messages: [('x', '<f4'), ('y', '<f4')].
   std::string bracketed() {
     const size_t begin = at_;
     for (size_t depth = 0; at_ < text_.size(); ++at_) {
@@ -111,8 +111,9 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-// npy's name of an element type without its byte order, Halyard's, and numpy's, which some writers use. Types
-// without a code of their own numpy has from the package ml_dtypes, which writes V and their bytes.
+// Names of an element type: npy's code without the byte order, Halyard's, and numpy's, which some writers
+// use. Types without a code in npy: numpy supports them with the package ml_dtypes, whose code is V and the
+// number of bytes.
 struct Entry {
   std::string_view code;
   std::string_view name;
@@ -126,7 +127,7 @@ constexpr Entry kEntries[] = {
 #include "halyard/element_types.inc"
 };
 
-// The number of a name such as V2 or *16 after its letter.
+// The number after the letter of a name such as V2 or *16.
 std::optional<uint32_t> width(std::string_view name, char letter) {
   if (!name.starts_with(letter)) return std::nullopt;
   uint32_t value = 0;
@@ -136,11 +137,11 @@ std::optional<uint32_t> width(std::string_view name, char letter) {
 }
 
 struct Dtype {
-  std::string name;     // Halyard's; empty: no element type corresponds
-  size_t reversed = 0;  // bytes of each number that come in the other order; 0: none
+  std::string name;     // Halyard's name; empty: no equivalent element type
+  size_t reversed = 0;  // size of the numbers whose bytes are in reverse order; 0: none
 };
 
-// "<f4" to "f32".
+// Converts "<f4" to "f32".
 Dtype dtype_of(std::string_view descr) {
   constexpr std::string_view kOrders = "<>=|";
   const char order = descr.empty() || !kOrders.contains(descr.front()) ? '|' : descr.front();
@@ -148,7 +149,7 @@ Dtype dtype_of(std::string_view descr) {
     if (entry.is_extension() && descr == entry.long_name) return {std::string(entry.name), 0};
   const std::string_view code =
       kOrders.contains(descr.empty() ? ' ' : descr.front()) ? descr.substr(1) : descr;
-  constexpr uint32_t kMostBytes = 31;  // of an opaque element
+  constexpr uint32_t kMostBytes = 31;  // largest opaque element
   if (const std::optional<uint32_t> bytes = width(code, 'V'); bytes && *bytes >= 1 && *bytes <= kMostBytes)
     return {fmt::format("*{}", 8 * *bytes), 0};
   for (const Entry& entry : kEntries) {
@@ -161,7 +162,7 @@ Dtype dtype_of(std::string_view descr) {
   return {};
 }
 
-// What a dtype without an element type is, and what to do.
+// Describes a dtype that has no equivalent element type, and what to do.
 std::string_view reason(std::string_view descr) {
   const size_t letter = descr.find_first_not_of("<>=|");
   switch (letter == std::string_view::npos ? ' ' : descr[letter]) {
@@ -184,7 +185,7 @@ std::string_view reason(std::string_view descr) {
   }
 }
 
-// "f32" to "<f4"; empty if there is no such type. Signless integers count as signed.
+// Converts "f32" to "<f4"; empty if there is no such type. Signless integers count as signed.
 std::string descr_of(const std::string& name) {
   if (const std::optional<uint32_t> bits = width(name, '*'); bits && *bits > 0 && *bits % 8 == 0)
     return fmt::format("|V{}", *bits / 8);
@@ -197,7 +198,7 @@ std::string descr_of(const std::string& name) {
   return "";
 }
 
-// The same elements, the last dimension contiguous in place of the first.
+// Reorders elements so that the last dimension is contiguous instead of the first.
 std::vector<uint8_t> in_c_order(const std::vector<uint8_t>& bytes, const std::vector<int64_t>& shape,
                                 size_t element_size) {
   std::vector<size_t> strides;

@@ -1,4 +1,4 @@
-// Makes text from outside safe to print.
+// Makes untrusted text safe to print.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace halyard::tools {
 
-// The text with control characters (except newlines) and bytes that are not UTF-8 as \xNN, so that names in a
-// hostile module cannot send commands to a terminal.
+// Replaces control characters (except newlines) and bytes that are not UTF-8 by \xNN, so that names in a
+// hostile module cannot control a terminal.
 std::string printable(std::string_view text);
 
 }  // namespace halyard::tools

@@ -1,5 +1,5 @@
-// The two processes of a probe. The child writes records to a pipe, each ended by a zero byte: 's' and the
-// name of the step that begins; at the end 'r' and the result.
+// The two processes of a probe. The child writes records to a pipe, each terminated by a zero byte: 's' and
+// the name of the step that begins; at the end 'r' and the result.
 #include "common/probe.h"
 
 #include <fcntl.h>
@@ -22,9 +22,9 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr int kReportFd = 3;          // of the child
-constexpr size_t kMostWritten = 400;  // bytes of a driver's standard error that are kept
-constexpr char kLastStep[] = "exit";  // after the steps of halyard_driver_probe: the process ends
+constexpr int kReportFd = 3;          // in the child
+constexpr size_t kMostWritten = 400;  // kept bytes of a driver's standard error
+constexpr char kLastStep[] = "exit";  // after the steps of halyard_driver_probe, when the process exits
 
 void report(char kind, std::string_view text) {
   std::string record = kind + std::string(text) + '\0';
@@ -99,7 +99,7 @@ Result<> probe_driver(const std::string& path, std::chrono::nanoseconds limit) {
 
 std::vector<std::optional<Failure>> probe_drivers(std::span<const std::string> paths,
                                                   std::chrono::nanoseconds limit) {
-  constexpr size_t kMostAtOnce = 8;  // most of the time goes into waiting for drivers that hang
+  constexpr size_t kMostAtOnce = 8;  // processes spend most of the time waiting for drivers that hang
   std::vector<std::optional<Failure>> failures(paths.size());
   Children children;
   size_t next = 0;
@@ -130,7 +130,7 @@ int probe_main(const char* path) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
-  // A crash must end the process with its signal, without a handler such as a sanitizer's.
+  // A crash must terminate the process with its signal, without a handler such as a sanitizer's.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal, SIG_DFL);
   ::fcntl(kReportFd, F_SETFD, FD_CLOEXEC);
   const Result<> done =

@@ -1,4 +1,4 @@
-// From flags to modules, devices and context.
+// Creates modules, devices and the context from flags.
 #include "common/program.h"
 
 #include <algorithm>
@@ -26,13 +26,13 @@ Result<halyard_module_info_t> info_of(halyard_module_t module) {
 
 namespace {
 
-// Off where there is no compiler: functions are then interpreted without being counted.
+// Off if there is no compiler: functions are then interpreted without counting calls.
 JitMode jit_mode(const Flags& flags) {
   const JitMode mode = flags[flag::jit];
   return mode == JitMode::hot && !check(halyard_compiler_find(nullptr, nullptr)) ? JitMode::off : mode;
 }
 
-// The folder for compiled code; empty: none.
+// The folder for compiled code; empty: no cache.
 std::string jit_cache(const Flags& flags) {
   if (jit_mode(flags) == JitMode::off) return "";
   if (flags.has(flag::jit_cache)) return flags[flag::jit_cache];
@@ -46,13 +46,13 @@ std::string jit_cache(const Flags& flags) {
   return home.starts_with('/') ? home + "/.cache/halyard/jit" : "";
 }
 
-// local-task, as in the reference tools, if a driver serves it, else local-sync. The drivers' notes decide,
-// so only the chosen driver is loaded.
+// local-task, as in the reference tools, if a driver serves it, else local-sync. Only the notes of drivers
+// are read, so only the chosen driver is loaded.
 Result<std::string> default_device(halyard_instance_t instance) {
   return TOOL_TRY(DriverSearch::of(instance)).serving("local-task") ? "local-task" : "local-sync";
 }
 
-// The option `workers` that the task flags ask for; empty if none of them is given.
+// The option `workers` from the task flags; empty if none is given.
 Result<std::string> worker_count(const Flags& flags) {
   if (flags.has(flag::task_topology_group_count))
     return std::to_string(TOOL_TRY(flags[flag::task_topology_group_count]));
@@ -61,8 +61,7 @@ Result<std::string> worker_count(const Flags& flags) {
   return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
-// The options of local devices that --jit, --allow_native and --executable_plugin ask for, as keys and
-// values.
+// The options of local devices from --jit, --allow_native and --executable_plugin, as keys and values.
 std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
   const JitMode jit = jit_mode(flags);
   std::vector<std::pair<std::string, std::string>> options;
@@ -74,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> local_options(const Flags& flag
   return options;
 }
 
-// The texts of the settings belong to `options`.
+// The settings borrow their texts from `options`.
 std::vector<halyard_device_setting_t> settings_of(
     const std::vector<std::pair<std::string, std::string>>& options) {
   std::vector<halyard_device_setting_t> settings;
@@ -82,7 +81,7 @@ std::vector<halyard_device_setting_t> settings_of(
   return settings;
 }
 
-// The C ABI counts from 1; 0 if no device is named.
+// The number counts from 1, as in the C ABI; 0 if no device is named.
 Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   if (!flags.has(flag::device_lead_allocator)) return 0u;
   const uint64_t place = TOOL_TRY(flags[flag::device_lead_allocator]);
@@ -93,7 +92,7 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   return static_cast<uint32_t>(place) + 1;
 }
 
-// hal.buffer_view.trace: prints a title and each view on a line of its own to standard error.
+// hal.buffer_view.trace: prints a title, and each view on a separate line, to standard error.
 void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* views, size_t count) {
   if (waiting) static_cast<Waiting*>(waiting)->clear();
   print_error("=== {} ===\n", printable(view(key)));
@@ -159,7 +158,7 @@ Result<> make_instance(const Flags& flags, Program& program) {
 }
 
 Result<uint32_t> module_options(const Flags& flags) {
-  uint32_t options = HALYARD_MODULE_NATIVE;  // a library that is named on the command line is trusted
+  uint32_t options = HALYARD_MODULE_NATIVE;  // a library named on the command line is trusted
   if (flags[flag::verify] == Verify::eager) options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (flags[flag::module_mode] == ModuleMode::preload) options |= HALYARD_MODULE_PRELOAD;
   return options;
@@ -211,11 +210,11 @@ Result<> open_devices(const Flags& flags, Program& program) {
   std::vector<halyard_device_setting_t> settings = settings_of(local);
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
-  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // the last: of local-task only
+  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // last: only for local-task
   for (const std::string& uri : uris) {
     const DeviceUri parts(uri);
     Handle<halyard_device_t> device;
-    // Other devices do not run code in this process.
+    // Only local devices run code in this process.
     size_t count = parts.is_local() ? local_settings : 0;
     if (parts.kind == "local-task" && !parts.has("workers")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
@@ -330,7 +329,7 @@ Result<> make_context(const Flags& flags, Program& program) {
 }
 
 Result<std::string> chosen_function(const Flags& flags, halyard_module_t module) {
-  // An empty name is none: a script may pass "--function=$NAME".
+  // An empty name counts as none, because a script may pass "--function=$NAME".
   if (const std::string given = flags[flag::function]; !given.empty()) return given;
   std::vector<std::string> names;
   const halyard_module_info_t info = TOOL_TRY(info_of(module));
@@ -354,7 +353,7 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
               list, flag::function);
 }
 
-// NOT_FOUND without a suggestion: the context has looked the name up before, and has made one.
+// NOT_FOUND has no suggestion, because the context has looked up the name before and has made one.
 Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name) {
   const halyard_module_info_t info = TOOL_TRY(info_of(module));
   halyard_function_description_t function = {};

@@ -1,5 +1,5 @@
-// The program that the flags of program_flags.h name: modules, devices, parameters, limits. Each step is a
-// function of its own, so that it can be measured; they are declared in the order in which they are called.
+// The program that the flags of program_flags.h describe: modules, devices, parameters, limits. Each step is
+// a separate function, so that it can be measured. The functions are declared in call order.
 #pragma once
 
 #include <chrono>
@@ -19,17 +19,17 @@
 
 namespace halyard::tools {
 
-// Elements of a tensor that are printed if no flag gives the number.
+// The number of printed elements of a tensor if no flag sets it.
 inline constexpr uint64_t kDefaultMaxElements = 1024;
 
-// Everything that a run holds. Members are destroyed in reverse order: the context before devices and
-// modules, these before the instance.
+// All objects of a run. Members are destroyed in reverse order: the context before devices and modules, these
+// before the instance.
 struct Program {
   Program() = default;
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
-  // Does not wait for compile threads: keeps what they use until the process exits (exit.h), and finishes the
-  // trace. Contexts must be gone.
+  // Does not wait for compile threads: keeps the objects that they use until the process exits (exit.h).
+  // Finishes the trace. Contexts must have been destroyed.
   ~Program();
 
   Handle<halyard_trace_t> trace;  // --trace; may be null
@@ -38,25 +38,25 @@ struct Program {
     std::chrono::nanoseconds time;
   };
   std::unique_ptr<std::vector<PhaseTime>> phases;  // --print_stats; else null
-  std::unique_ptr<Waiting> waiting;                // shows long phases; may be null
-  // The tensors of dispatches that contexts report, as in halyard_context_options_t; none without a function.
+  std::unique_ptr<Waiting> waiting;                // shows phases that take long; may be null
+  // The dispatches whose tensors contexts report, as in halyard_context_options_t. Null function: none.
   std::string tensor_pattern;
   halyard_tensor_fn tensor = nullptr;
   void* tensor_user = nullptr;
   ExpectationSink expectations;
-  std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();  // of its contexts; null: nobody is told
-  bool is_rank = false;  // of several, maybe: MPI ends in exit handlers
+  std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();  // of its contexts; null: not reported
+  bool is_rank = false;  // may be one of several ranks: MPI needs exit handlers
   Handle<halyard_instance_t> instance;
   std::vector<Handle<halyard_module_t>> modules;
   std::vector<Handle<halyard_device_t>> devices;
   Handle<halyard_context_t> context;
 };
 
-// Reads --trace and --print_stats, and creates the instance. To be called first.
+// Reads --trace and --print_stats, and creates the instance. Call it first.
 Result<> make_instance(const Flags& flags, Program& program);
 
-// A phase of a run, for as long as this object exists: a slice in the trace, a time in the statistics and, if
-// it takes long, a line on the terminal.
+// A phase of a run, which lasts as long as this object. Creates a slice in the trace, a time in the
+// statistics and, if the phase takes long, a line on the terminal.
 class Phase {
  public:
   Phase(const Program& program, const char* name);
@@ -72,31 +72,32 @@ class Phase {
 
 Result<halyard_module_info_t> info_of(halyard_module_t module);
 
-// --module_mode and --verify, as HALYARD_MODULE_*.
+// --module_mode and --verify, converted to HALYARD_MODULE_*.
 Result<uint32_t> module_options(const Flags& flags);
 
-// --module; at least one.
+// The paths of --module; at least one.
 Result<std::vector<std::string>> module_paths(const Flags& flags);
 
-// Loads --module as --module_mode and --verify say. The instance must exist.
+// Loads the modules of --module according to --module_mode and --verify. Precondition: the instance exists.
 Result<> load_modules(const Flags& flags, Program& program);
 
 // --dump_task_topologies: prints the workers of a local-task device to standard output.
 Result<> dump_workers(const Flags& flags);
 
-// Opens the devices of --device; without that flag, the default device if a module needs one.
+// Opens the devices of --device; without that flag, opens the default device if a module needs a device.
 Result<> open_devices(const Flags& flags, Program& program);
 
-// Prints warnings to standard error about code that is likely to give wrong results on the open devices.
+// Prints warnings to standard error about device code that is likely to give wrong results on the open
+// devices.
 Result<> print_warnings(const Program& program, std::string_view tool);
 
-// The options of contexts that the flags give, all but their modules. Any thread.
+// The options of contexts from the flags, except the modules. Any thread.
 class ContextOptions {
  public:
-  // With the program's devices, which must live as long as this.
+  // Uses the program's devices, which must outlive this object.
   static Result<std::unique_ptr<ContextOptions>> of(const Flags& flags, const Program& program);
-  // With these parameters, in the form of --parameters, instead of those of the flags, and with this limit of
-  // the time of each call, initializers included (0: none), instead of --timeout.
+  // Uses these parameters, in the form of --parameters, instead of those of the flags. Uses this time limit
+  // for each call, including initializers (0: none), instead of --timeout.
   static Result<std::unique_ptr<ContextOptions>> of(const Flags& flags, const Program& program,
                                                     const std::vector<std::string>& parameters,
                                                     std::chrono::nanoseconds limit);
@@ -116,16 +117,16 @@ class ContextOptions {
   std::string capture_;
   std::string tensor_pattern_;
   Handle<halyard_channels_t> channels_;
-  halyard_context_options_t options_ = {};  // points to the above
+  halyard_context_options_t options_ = {};  // points to the members above
 };
 
-// Makes the context from modules, devices and parameters; this runs the modules' initializers.
+// Creates the context from modules, devices and parameters; this runs the modules' initializers.
 Result<> make_context(const Flags& flags, Program& program);
 
-// The name in --function, or of the only function that can be called.
+// The name in --function, or the name of the only callable function.
 Result<std::string> chosen_function(const Flags& flags, halyard_module_t module);
 
-// The description of an export; its texts live as long as the module.
+// The description of an export. The texts live as long as the module.
 Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name);
 
 // Prints the memory statistics of each device to standard error, in the format of the reference tools.

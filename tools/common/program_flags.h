@@ -1,4 +1,4 @@
-// The flags that name a program and its devices, shared by vm-run, vm-bench and vm-check. Specified by
+// The flags that describe a program and its devices, shared by vm-run, vm-bench and vm-check. Specified by
 // run-module-cli.md, sections 1 and 2.
 #pragma once
 

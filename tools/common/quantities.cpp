@@ -1,4 +1,4 @@
-// Numbers with units.
+// Parses numbers with units.
 #include "common/quantities.h"
 
 #include <fmt/core.h>
@@ -24,7 +24,7 @@ constexpr double kMost = 9e18;
 constexpr uint64_t kMostWhole = 9'000'000'000'000'000'000;
 
 std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units) {
-  // Whole numbers of bytes and nanoseconds are exact, also where a double is not.
+  // Whole numbers of bytes and nanoseconds are exact, even if a double is not.
   uint64_t whole = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
   if (read.ec == std::errc() && whole > 0 && whole <= kMostWhole)

@@ -1,4 +1,4 @@
-// One rank's flags and lines.
+// Adapts flags and output lines for one rank.
 #include "common/ranks.h"
 
 #include <unistd.h>
@@ -17,7 +17,7 @@ std::string& prefix() {
   return text;
 }
 
-// Standard output, a line at a time: lines of several ranks come together in one place.
+// Writes standard output line by line, because lines of several ranks are mixed in one output.
 struct Lines {
   std::string pending;
 
@@ -69,7 +69,7 @@ Result<uint32_t> number_of(const Flags& flags, const Number& flag) {
   return wrong_value(flag, std::to_string(value), fmt::format("a number, such as {}", flag.example_value()));
 }
 
-// %r, %n and %l to numbers, %% to %. Other letters stay.
+// Replaces %r, %n and %l by numbers, and %% by %. Other letters are not changed.
 std::string with_rank(std::string text, const halyard_launch_t& rank) {
   for (size_t at = text.find('%'); at != std::string::npos && at + 1 < text.size(); at = text.find('%', at)) {
     std::string instead;
@@ -131,7 +131,7 @@ Result<bool> is_rank(const Flags& flags) {
 
 Result<> take_rank(Flags& flags, bool marks_lines) {
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
-  // Elsewhere a % in the name of a file is a character like others.
+  // Without ranks, a % in a file name is an ordinary character.
   if (TOOL_TRY(is_rank(flags)))
     flags.change_values([&](std::string text) { return with_rank(std::move(text), rank); });
   if (rank.count == 1) return {};

@@ -1,4 +1,4 @@
-// Programs of several ranks: what stands for the rank in flags, and lines that say whose they are.
+// Programs with several ranks: replaces placeholders for the rank in flags, and marks lines with the rank.
 #pragma once
 
 #include <string>
@@ -32,7 +32,7 @@ inline constexpr Duration channel_timeout = {
     "The longest time that a collective, or the start of the job, may wait for other ranks. The failure "
     "names those that have not arrived.\nWithout it there is no limit.",
     "--channel_timeout=10s"};
-// Of vm-run. Lines of JSON are not marked with the rank.
+// A flag of vm-run. JSON lines are not marked with the rank.
 inline constexpr Toggle json_results = {
     "json", "Prints the results as one JSON document, and nothing else: types, shapes, elements as numbers.",
     "--json"};
@@ -42,22 +42,22 @@ inline constexpr Toggle json_results = {
 inline constexpr const Flag* kRankFlags[] = {&flag::rank, &flag::rank_count, &flag::channel_provider,
                                              &flag::channel_timeout};
 
-// The rank of this process, as the flags or else the launcher say. INVALID_ARGUMENT: no numbers, or a rank
-// that is not below the count.
+// The rank of this process, from the flags, else from the launcher. INVALID_ARGUMENT: not numbers, or the
+// rank is not below the count.
 Result<halyard_launch_t> rank_of(const Flags& flags);
 
-// Whether the process may join other ranks: a launcher, a flag or the environment says so.
+// Whether a launcher, a flag or the environment may make the process one of several ranks.
 Result<bool> is_rank(const Flags& flags);
 
-// Puts the rank into the values of the flags, where is_rank(); and where there are several ranks, into
-// messages and, with `marks_lines`, into the lines of standard output.
+// If is_rank(), replaces the placeholders for the rank in the values of the flags. If there are several
+// ranks, marks messages and, with `marks_lines`, the lines of standard output.
 Result<> take_rank(Flags& flags, bool marks_lines);
 
-// "rank 1: " where there are several ranks; else empty.
+// "rank 1: " if there are several ranks; else empty.
 std::string_view rank_prefix();
 
-// The handle for the context's options, where the flags name a provider or a rank; else empty: it is found
-// when the program needs it.
+// The handle for the context's options, if the flags name a provider or a rank; else empty: the provider is
+// found when the program needs it.
 Result<Handle<halyard_channels_t>> channels_of(const Flags& flags);
 
 }  // namespace halyard::tools

@@ -11,8 +11,8 @@ Result<halyard_value_t> parse_scalar(std::string_view text, char type) {
     std::string_view name;
     int32_t kind;
   };
-  // The second row of 'I': a number above the largest with a sign stands for its bits, as one of 32 bits
-  // does.
+  // The second row for 'I': a number above the largest signed number gives the same bits, as for 32-bit
+  // integers.
   static constexpr Kind kKinds[] = {{'i', "i32", HALYARD_VALUE_I32},
                                     {'I', "i64", HALYARD_VALUE_I64},
                                     {'I', "ui64", HALYARD_VALUE_I64},
@@ -33,7 +33,7 @@ Result<halyard_value_t> parse_scalar(std::string_view text, char type) {
     }
     halyard_value_t value = {};
     value.kind = kind.kind;
-    std::memcpy(&value.i64, tensor->data, tensor->size);  // the numbers share their place
+    std::memcpy(&value.i64, tensor->data, tensor->size);  // the numbers are members of a union
     return value;
   }
   return std::unexpected(failure);

@@ -7,8 +7,8 @@
 
 namespace halyard::tools {
 
-// A number of a calling convention's type (i, I, f, F), by the rules of tensor elements. INVALID_ARGUMENT:
-// the text is no value of the type.
+// Parses a number of a type of the calling convention (i, I, f, F), by the rules of tensor elements.
+// INVALID_ARGUMENT: not a value of the type.
 Result<halyard_value_t> parse_scalar(std::string_view text, char type);
 
 }  // namespace halyard::tools

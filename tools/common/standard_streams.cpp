@@ -11,8 +11,8 @@ namespace halyard::tools {
 void occupy_standard_descriptors() {
   for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // This is the lowest free number, so open() returns it. It is opened for the wrong direction, so its use
-    // fails with EBADF, as before. It stays open on exec, because child programs need it, too.
+    // `descriptor` is the lowest free number, so open() returns it. It is opened for the wrong direction, so
+    // that using it still fails with EBADF. It stays open on exec, because child programs need it too.
     ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
   }
 }

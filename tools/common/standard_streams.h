@@ -9,16 +9,16 @@
 
 namespace halyard::tools {
 
-// Occupies descriptors 0 to 2 if the process was started without them, so that no file that is opened later
-// gets one of these numbers. Reading and writing fail as on closed descriptors. Call it before any file is
-// opened.
+// Occupies descriptors 0 to 2 if the process was started without them, so that no file opened later gets one
+// of these numbers. Reads and writes fail as on closed descriptors. Call it before opening any file.
 void occupy_standard_descriptors();
 
-// Writes to standard error. A failure is ignored: a full disk or a closed pipe there does not change what a
-// tool does. Does not throw.
+// Writes to standard error. Ignores failures, because a full disk or a closed pipe there should not change
+// the behaviour of a tool. Does not throw.
 void write_error(std::string_view text) noexcept;
 
-// Formats to `file`. On standard output a failure throws std::system_error, which run_tool() reports.
+// Formats to `file`. If the write to standard output fails, throws std::system_error, which run_tool()
+// reports.
 template <typename... Args>
 void print_to(std::FILE* file, fmt::format_string<Args...> format, Args&&... args) {
   if (file == stderr) {

@@ -1,5 +1,5 @@
-// Suggestions for misspelt names. This declares the function of base/suggest.h, whose source is compiled into
-// the tools as well (CMakeLists.txt), since tools see no header of base.
+// Suggestions for misspelt names. Declares the function of base/suggest.h, because tools include no header of
+// base. Its source is compiled into the tools as well (CMakeLists.txt).
 #pragma once
 
 #include <span>

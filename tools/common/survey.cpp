@@ -1,4 +1,4 @@
-// In this order: the search, the probes, then an instance with only the drivers that passed them.
+// The order: the search, the probes, then an instance with only the drivers that passed.
 #include "common/survey.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace halyard::tools {
 
 namespace {
 
-// An instance with these libraries and no others.
+// Creates an instance with only these libraries.
 Result<Handle<halyard_instance_t>> instance_of(const std::vector<const char*>& libraries) {
   halyard_instance_options_t options = {};
   options.struct_size = sizeof options;
@@ -64,7 +64,7 @@ void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& fou
   std::ranges::move(*devices, std::back_inserter(survey.devices));
 }
 
-// Tries every driver that fits.
+// Tries every suitable driver.
 std::vector<std::optional<Failure>> probe_all(const DriverSearch& search, std::chrono::nanoseconds limit) {
   const auto entries = search.entries();
   std::vector<size_t> places;
@@ -120,7 +120,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
 
 namespace {
 
-// Tries the driver that serves devices of that kind, if there is one.
+// Tries the driver that serves this kind of devices, if there is one.
 Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chrono::nanoseconds limit) {
   const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
   const halyard_search_entry_t* const entry = search.serving(kind);

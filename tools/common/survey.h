@@ -1,5 +1,5 @@
-// A survey of drivers and devices, for listings: the search for drivers, the drivers that work, their
-// devices. A driver's code runs in this process only after it has run in a process of its own without harm.
+// A survey of drivers and devices, for listings: the search for drivers, the working drivers, their devices.
+// A driver's code runs in this process only after it has run in a separate process without failure.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 namespace halyard::tools {
 
 struct DriverInfo {
-  size_t entry = 0;  // of the search: its library
+  size_t entry = 0;  // index of its library in the search log
   std::string name;  // the kind of its devices
   std::string description;
   size_t device_count = 0;
@@ -21,43 +21,45 @@ struct DriverInfo {
 
 struct DeviceInfo {
   std::string uri;
-  std::string name;                // for people; "" if it is unknown
+  std::string name;                // for display; "" if unknown
   std::optional<Failure> failure;  // why it could not be opened
   Handle<halyard_device_t> device;
-  halyard_device_description_t description = {};  // its texts live as long as the device
+  halyard_device_description_t description = {};  // the texts live as long as the device
   std::optional<halyard_memory_use_t> memory;
 };
 
 struct Survey {
   Handle<halyard_instance_t> instance;
   DriverSearch search;
-  std::vector<std::optional<Failure>> failures;  // of probes, one for each entry of the search
+  std::vector<std::optional<Failure>> failures;  // of the probes, one for each entry of the search
   std::vector<DriverInfo> drivers;               // sorted by name
   std::vector<DeviceInfo> devices;               // in the order of the drivers
 
-  size_t refused() const;  // files
+  size_t refused() const;  // number of refused files
 };
 
-// Searches for drivers and tries each file that fits, within the limit.
+// Searches for drivers and tries each suitable file, within the time limit.
 Result<Survey> survey_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit);
-// The same, and lists all drivers and devices.
+// Also lists all drivers and devices.
 enum class Depth { listed, opened };  // of the devices
 Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit, Depth depth);
-// Tries one driver and lists its devices. NOT_FOUND: no such driver; other failures say why it is refused.
+// Tries one driver and lists its devices. NOT_FOUND: no such driver. Other failures: the reason for refusing
+// it.
 Result<std::vector<DeviceInfo>> survey_devices(halyard_instance_t instance, const std::string& driver,
                                                std::chrono::nanoseconds limit);
-// Tries the driver that serves the URI and opens the device. A failure says why there is no such device.
+// Tries the driver that serves the URI and opens the device. The failure is the reason why there is no such
+// device.
 Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
                                  std::chrono::nanoseconds limit);
 
-// How one device uses memory that another device allocates, by their properties alone.
+// How one device accesses memory that another device allocates, according to their properties.
 struct Sharing {
   const DeviceInfo* user = nullptr;
   const DeviceInfo* owner = nullptr;
   uint32_t how = HALYARD_SHARING_NONE;
   uint64_t alignment = 0;  // of imported memory, in bytes; else 0
 };
-// For every two devices that could be opened, in both directions.
+// For all pairs of opened devices, in both directions.
 std::vector<Sharing> sharing(const std::vector<DeviceInfo>& devices);
 
 }  // namespace halyard::tools

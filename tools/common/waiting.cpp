@@ -1,4 +1,4 @@
-// A timer of the tool's loop draws the line.
+// A timer on the tool's loop draws the line.
 #include "common/waiting.h"
 
 #include <unistd.h>
@@ -25,8 +25,8 @@ struct Waiting::State : std::enable_shared_from_this<Waiting::State> {
 
   explicit State(asio::io_context& context) : timer(context) {}
 
-  // Shows the line if it is due. Returns when to look again. A phase that begins after this call is looked at
-  // before its first second is over.
+  // Draws the line if it is due. Returns the time until the next check. A phase that begins after this call
+  // is checked before its first second has passed.
   Clock::duration show() {
     constexpr std::chrono::seconds kPatience(1);
     constexpr std::chrono::milliseconds kPause(500);
@@ -46,7 +46,7 @@ struct Waiting::State : std::enable_shared_from_this<Waiting::State> {
     });
   }
 
-  asio::steady_timer timer;  // used by the loop's thread
+  asio::steady_timer timer;  // only used by the loop's thread
   std::atomic<bool> is_over = false;
 
   std::mutex mutex;  // guards the members below

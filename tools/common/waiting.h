@@ -1,5 +1,5 @@
-// The line that shows what a tool waits for: "waiting: call, 3 s". It appears on a terminal when a phase has
-// taken a second, and goes when the phase ends.
+// The line that shows what a tool is waiting for: "waiting: call, 3 s". It appears on a terminal when a phase
+// has taken one second, and is removed when the phase ends.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@ class Loop;
 // Thread-safe.
 class Waiting {
  public:
-  // Null if standard error is no terminal, or if the loop cannot be had.
+  // Null if standard error is not a terminal, or if the loop cannot be created.
   static std::unique_ptr<Waiting> on_terminal();
   Waiting(const Waiting&) = delete;
   Waiting& operator=(const Waiting&) = delete;
   ~Waiting();
 
-  // The phase that takes time from now on. Both calls are cheap: the timer runs once a second anyway.
+  // Begins and ends a phase. Both calls are cheap, because the timer runs once a second anyway.
   void begin(std::string_view phase);
   void end();
-  // Removes the line before something else is printed on the terminal. It comes back.
+  // Removes the line, before other output on the terminal. The line reappears.
   void clear();
 
  private:

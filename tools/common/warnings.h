@@ -1,4 +1,4 @@
-// Warnings of running programs, each text once.
+// Warnings from running programs; each text is reported once.
 #pragma once
 
 #include <functional>
@@ -15,11 +15,11 @@ class Warnings {
  public:
   Warnings();
 
-  // A halyard_warning_fn whose user is a Warnings. Any thread.
+  // A halyard_warning_fn; its user pointer is a Warnings. Any thread.
   static void take(void* warnings, const halyard_warning_t* warning);
 
-  // Gets each text, maybe on several threads at once. By default "vm-run: warning: ..." on standard error. To
-  // be set before there are contexts.
+  // Called with each text, possibly on several threads concurrently. Default: prints "vm-run: warning: ..."
+  // to standard error. Set it before creating contexts.
   std::function<void(std::string_view)> tell;
 
  private:

@@ -1,4 +1,4 @@
-// Matches from left to right; on a mismatch the last star takes one more character.
+// Matches from left to right. After a mismatch the last star matches one more character.
 #include "common/wildcards.h"
 
 namespace halyard::tools {
@@ -12,7 +12,7 @@ bool matches(std::string_view pattern, std::string_view text) {
     } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[next])) {
       ++at;
       ++next;
-    } else if (star != std::string_view::npos) {  // the last star takes one character more
+    } else if (star != std::string_view::npos) {  // the last star matches one more character
       at = star + 1;
       next = ++retry;
     } else {

@@ -1,4 +1,4 @@
-// Replaces characters with a meaning in XML by references.
+// Replaces special characters of XML by references.
 #include "common/xml.h"
 
 #include "common/printable.h"

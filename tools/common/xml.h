@@ -1,4 +1,4 @@
-// Text in XML.
+// Escapes text for XML.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace halyard::tools {
 
-// The text escaped for attributes and contents. Control characters and bytes that are not UTF-8, which XML
-// cannot hold, become \xNN; newlines stay newlines, also in attributes.
+// Escapes text for attributes and contents. Control characters and bytes that are not UTF-8, which XML cannot
+// represent, become \xNN. Newlines stay newlines, also in attributes.
 std::string xml(std::string_view text);
 
 }  // namespace halyard::tools

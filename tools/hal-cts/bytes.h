@@ -1,4 +1,4 @@
-// Recognizable test bytes, and the first place where two ranges differ.
+// Recognizable test bytes, and a comparison that finds the first difference.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace halyard::cts {
 
-// `size` bytes in which no short sequence repeats soon. Each `seed` gives other bytes.
+// `size` bytes in which no short sequence repeats soon. Different seeds give different bytes.
 inline std::vector<uint8_t> noise(size_t size, uint32_t seed = 1) {
   std::vector<uint8_t> bytes(size);
   uint32_t state = seed * 2654435761u + 1;

@@ -1,4 +1,4 @@
-// The table of cases, and finding in it.
+// The table of cases, and searches in it.
 #include "cases.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The cases, as a table made from cases.inc.
+// The cases: a table generated from cases.inc.
 #pragma once
 
 #include <span>
@@ -16,17 +16,17 @@ namespace halyard::cts {
 #undef HAL_CTS_CASE
 
 enum class Scope {
-  host,    // runs first; a driver that it refuses is not tested further
-  driver,  // once; the session is not started
-  device,  // for each device, in a session that is started
+  host,    // runs first; if it refuses the driver, no other case runs
+  driver,  // runs once; the session is not started
+  device,  // runs for each device, in a started session
 };
 
 struct Case {
   const char* name;  // "memory.sizes"
   Scope scope;
-  const char* tags;         // separated by blanks; the group is one of them
-  const char* rules;        // the rules it tests, for people: "R70 R71"
-  const char* description;  // one line: what it does and the required outcome
+  const char* tags;         // separated by blanks, including the group
+  const char* rules;        // the tested rules, for people: "R70 R71"
+  const char* description;  // one line: the tested action and the required outcome
   void (*run)(Session& session);
 
   bool has_tag(std::string_view tag) const;

@@ -1,4 +1,4 @@
-// Memory whose bytes come and go in queue order.
+// Memory that is allocated and deallocated in queue order.
 #include "bytes.h"
 #include "cases.h"
 
@@ -60,7 +60,8 @@ void alloca_use_before_its_turn(Session& s) {
     const Outcome mapped = s.map(memory, HALYARD_MAP_READ, 0, 64, &pointer);
     s.refused("R73", "memory_map of an alloca before its turn", HALYARD_FAILED_PRECONDITION, mapped);
   }
-  // A fill that does not wait for the alloca: the driver need not notice, but must not harm other work.
+  // A fill that does not wait for the alloca: the driver need not detect the error, but must not harm other
+  // work.
   const Memory innocent = s.allocate(noise(256));
   const Outcome outcome = s.end_of(submit_fill(s, memory, 0, {}, {{other, 1}}));
   if (!outcome.ok())
@@ -97,7 +98,7 @@ void alloca_failed_waits(Session& s) {
   s.refused_naming("R62", "an alloca whose wait has failed", HALYARD_ABORTED, "no alloca today",
                    s.end_of(*work));
   s.failed_with("R62", "its signal", signal, HALYARD_ABORTED, "no alloca today");
-  s.free(never);  // a handle without bytes
+  s.free(never);  // a handle that never had bytes
 
   // A skipped dealloca leaves the bytes unchanged.
   const Memory kept = s.alloca_(64, {}, {{good, 1}});
@@ -126,7 +127,7 @@ void alloca_refused_types(Session& s) {
 
 void alloca_many(Session& s) {
   need_alloca(s);
-  // Transient buffers as programs use them: three exist at a time.
+  // Transient buffers as programs use them: three exist at any time.
   constexpr uint64_t kSteps = 300;
   const Semaphore t = s.semaphore();
   uint64_t now = 0;

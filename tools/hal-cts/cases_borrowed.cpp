@@ -1,5 +1,4 @@
-// What a driver is lent ends where it is said to end: nothing behind it may be read, nothing beside it
-// written.
+// Borrowed memory: the driver must not read beyond its end, nor write outside of the range.
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Opening devices, and what they say about themselves.
+// Opening devices, and querying their properties.
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -43,7 +43,7 @@ halyard_device_properties_t properties_of(Session& s, halyard_driver_device_t de
 void device_opens_twice(Session& s) {
   halyard_driver_device_t other = s.open(s.instance());
   s.check("R25", other != s.device(), "opening a device twice", "two handles", "one handle twice");
-  // Each works while the other exists, and after the other is closed.
+  // Each device works while the other exists, and after the other has been closed.
   halyard_driver_semaphore_t semaphore = nullptr;
   s.must("R25", "semaphore_create on the second of two devices",
          s.take(s.table().semaphore_create(other, 5, &semaphore)));
@@ -160,7 +160,7 @@ void device_two_kinds_of_one_instance(Session& s) {
   for (halyard_device_info_t& info : infos) info.struct_size = sizeof info;
   s.must("enumerate_devices", "enumerate_devices",
          s.take(s.table().enumerate_devices(s.instance(), count, infos.data(), &count)));
-  // All are open at once, and are closed in the order of opening.
+  // All devices are open at the same time, and are closed in the order of opening.
   std::vector<halyard_driver_device_t> devices;
   for (const halyard_device_info_t& info : infos) {
     const Target target = {info.kind, info.path, {}};

@@ -1,4 +1,4 @@
-// Dispatches, of the functions that docs/hal-cts.md names: iota, add, increment, refuse.
+// Dispatches of the functions in docs/hal-cts.md: iota, add, increment, refuse.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,7 +21,7 @@ namespace halyard::cts {
 
 namespace {
 
-// What is to be done with offsets that many devices want: ranges of storage begin at multiples of this.
+// Many devices require that storage ranges begin at multiples of this.
 constexpr uint64_t kStorageAlignment = 256;
 
 }  // namespace
@@ -54,7 +54,7 @@ void dispatch_bindings(Session& s) {
     Words sum(kCount);
     for (uint32_t i = 0; i < kCount; ++i) sum[i] = a[i] + b[i];
     const Memory first = words(s, a), output = words(s, Words(kCount, 0));
-    // The second begins at an offset in its memory; once direct, once as a slot.
+    // The second binding begins at an offset in its memory: once as a direct range, once as a slot.
     Words shifted(kStorageAlignment / 4, 0x77777777);
     shifted.insert(shifted.end(), b.begin(), b.end());
     const Memory second = words(s, shifted);
@@ -182,7 +182,7 @@ void dispatch_into_read_only_imports(Session& s) {
   if (page % s.properties().import_alignment != 0)
     unsupported(
         fmt::format("import_alignment is {}, pages have {} bytes", s.properties().import_alignment, page));
-  // Pages that end the process if they are written to.
+  // Pages that terminate the process when written to.
   void* const pages = mmap(nullptr, page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (pages == MAP_FAILED)
     s.stop("R77", "a read-only page", "that the system gives one", std::strerror(errno));
@@ -201,7 +201,7 @@ void dispatch_into_read_only_imports(Session& s) {
   for (const Kernel& kernel : increments) {
     const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
     const List list = s.list(Recording().dispatch(command(kernel, d)));
-    // Either it fails, or the kernel did not get these bytes.
+    // Either the execution fails, or the kernel does not get these bytes.
     const Outcome outcome = s.execute(list);
     if (!outcome.ok())
       s.refused("R77", "a kernel that writes to a read-only import", HALYARD_PERMISSION_DENIED, outcome);
@@ -210,7 +210,7 @@ void dispatch_into_read_only_imports(Session& s) {
   }
 }
 
-// Constants of a program: the bytes may be written, and are private to the process.
+// Constants of a program: devices may write to the bytes, which are private to the process.
 void dispatch_into_constants(Session& s) {
   if (!(s.properties().capabilities & HALYARD_DEVICE_WRITES_CONSTANTS))
     unsupported("HALYARD_DEVICE_WRITES_CONSTANTS");
@@ -273,7 +273,7 @@ void dispatch_failing(Session& s) {
   }
 }
 
-// A grid that takes years.
+// A grid that would run for years.
 void dispatch_stopped(Session& s) {
   if (!(s.properties().capabilities & HALYARD_DEVICE_STOPS_WORK)) unsupported("HALYARD_DEVICE_STOPS_WORK");
   for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {

@@ -1,4 +1,4 @@
-// What each dispatch has for itself: its grid, its constants, its bindings.
+// The arguments of each dispatch: its grid, its constants, its bindings.
 #include <array>
 #include <atomic>
 
@@ -12,9 +12,9 @@ namespace halyard::cts {
 
 namespace {
 
-// The words of one workgroup of the function 'spread', one for each invocation where it has several.
+// The words that one workgroup of the function 'spread' writes, one per invocation if it has several.
 constexpr uint32_t kSpread = 24;
-constexpr uint64_t kStorageAlignment = 256;  // ranges of storage begin at multiples of this
+constexpr uint64_t kStorageAlignment = 256;  // storage ranges begin at multiples of this
 
 }  // namespace
 
@@ -26,7 +26,7 @@ void dispatch_workgroups_of_several(Session& s) {
     for (const auto& [x, y, z] : grids) {
       for (const bool is_indirect : {false, true}) {
         const uint32_t count = x * y * z * kSpread;
-        // The memory after the bound range has room for a grid that is too large.
+        // The memory after the bound range has room for the words of a grid that is too large.
         const Memory output = words(s, Words(count * 4 + kGuard, 7)), counts = words(s, {x, y, z});
         const halyard_range_t indirect = direct(counts.handle, 0, 12);
         const Dispatch d = {.x = is_indirect ? 0 : x,
@@ -60,7 +60,7 @@ void dispatch_arguments_of_each(Session& s) {
     const auto is = [&](const char* what, const Memory& memory, uint32_t base) {
       words_are(s, "R94", what, iota(kWords, base, 3), memory);
     };
-    // In one list, without barriers between them.
+    // All dispatches in one list, without barriers between them.
     std::vector<Memory> outputs;
     std::vector<Dispatch> dispatches;
     for (uint32_t i = 0; i < kMany; ++i)
@@ -70,7 +70,8 @@ void dispatch_arguments_of_each(Session& s) {
     s.must_execute(std::move(together));
     for (uint32_t i = 0; i < kMany; ++i) is("one of many dispatches of a list", outputs[i], i * 100);
 
-    // In lists that are all made before one is executed. They are executed in another order, some twice.
+    // Each dispatch in a list. All lists are created before one is executed. They are executed in another
+    // order, some of them twice.
     std::vector<List> lists;
     for (uint32_t i = 0; i < kMany; ++i) {
       s.write(outputs[i], 0, std::vector<uint8_t>(kWords * 4, 0));
@@ -81,7 +82,7 @@ void dispatch_arguments_of_each(Session& s) {
     for (uint32_t i = 0; i < kMany; ++i)
       is("a dispatch, its list made before others were executed", outputs[i], i * 100);
 
-    // All are submitted before any of them can run.
+    // All lists are submitted before any of them can run.
     const Semaphore wait = s.semaphore();
     std::vector<Work*> works;
     for (uint32_t i = 0; i < kMany; ++i) {
@@ -99,8 +100,7 @@ void dispatch_arguments_of_each_thread(Session& s) {
   constexpr uint32_t kWords = 4, kMostRounds = 3000;
   const int64_t end = now_ns() + s.patience_ns() / 16;
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
-    // One thread is stopped within queue_submit of the first dispatch while another thread submits the
-    // second.
+    // Stops one thread within queue_submit of the first dispatch while another thread submits the second.
     const std::array<Memory, 2> outputs = {words(s, Words(kWords, 0)), words(s, Words(kWords, 0))};
     std::array<Dispatch, 2> dispatches;
     std::array<List, 2> lists = {};
@@ -157,7 +157,7 @@ void dispatch_offsets_through_slots(Session& s) {
       const Dispatch d = {.x = kWords, .bindings = {slot(0, range, kLength)}};
       const std::string what = fmt::format("a binding at {} of an entry at {}", range, entry);
       List list = nullptr;
-      Recording* const recording = new Recording;  // must live as long as the list
+      Recording* const recording = new Recording;  // must outlive the list
       recording->dispatch(command(kernel, d));
       Outcome outcome = s.try_list(*recording, 1, false, &list);
       Work* work = nullptr;

@@ -1,6 +1,5 @@
-// After `completed` a driver has nothing left to do with what a submission named. Here all of it is gone by
-// then: handles are destroyed and other blocks lie where they lay, host bytes are on pages that nobody can
-// touch.
+// After `completed` a driver must not use the objects of a submission. Here all of them are gone by then:
+// handles are destroyed, other blocks occupy their addresses, and host bytes are on inaccessible pages.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -19,7 +18,7 @@ namespace halyard::cts {
 
 namespace {
 
-// Pages that can be taken away.
+// Pages whose access can be revoked.
 class Pages {
  public:
   Pages(Session& s, uint64_t size) : size_(size) {
@@ -42,8 +41,8 @@ class Pages {
   void* pages_ = nullptr;
 };
 
-// Blocks of every small size, several of each: those that were freed last on this thread are among them. Who
-// still writes to one of those leaves a trace.
+// Blocks of every small size, several of each size, which include the blocks that this thread has freed last.
+// A late write to freed memory changes one of them.
 class Blocks {
  public:
   Blocks() = default;
@@ -62,7 +61,7 @@ class Blocks {
         blocks_.push_back({bytes, size});
       }
   }
-  // The size of a block that was written to; 0: none was.
+  // The size of a block that has changed; 0: none.
   size_t touched() const {
     for (const Block& block : blocks_)
       if (std::any_of(block.bytes, block.bytes + block.size, [](uint8_t byte) { return byte != kByte; }))
@@ -80,7 +79,7 @@ class Blocks {
   std::vector<Block> blocks_;
 };
 
-// Long enough for what was about to happen.
+// Waits until late accesses should have happened.
 void let_late_ones_come(Session& s) {
   s.must("R65", "work after work whose named things are gone", s.run(barrier_operation()));
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -101,7 +100,7 @@ void queue_handles_after_completed(Session& s) {
     auto& shared = *new Shared{s, s.semaphore(), s.semaphore(), s.allocate(64), nullptr, {}};
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): allocate() gives the handle
     shared.list = s.list(Recording().fill(direct(shared.memory.handle, 0, 64), 1, 1).barrier());
-    // Half of the work can run at once, half waits for a signal.
+    // Half of the work can run at once, the other half waits for a signal.
     const Points waits = round % 2 ? Points{{shared.wait, 1}} : Points{};
     Work& work = s.submit(
         execute_operation(shared.list, {}), waits, {{shared.signal, 1}}, 0,
@@ -134,7 +133,7 @@ void queue_host_bytes_after_completed(Session& s) {
     Memory imported;
     Pages commands, source, target;
   };
-  // A list that was destroyed: its commands and the data that they point to.
+  // Destroys a list, including its commands and the data to which they point.
   const Memory memory = s.allocate(page);
   {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
@@ -161,7 +160,7 @@ void queue_host_bytes_after_completed(Session& s) {
     let_late_ones_come(s);
     same_bytes(s, "R63", "what an update has written", contents, s.read(memory));
   }
-  // The source of an update that is an operation.
+  // The source of an update operation.
   if (s.does(HALYARD_OPERATION_UPDATE)) {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
     std::ranges::copy(contents, shared.source.data());
@@ -205,7 +204,7 @@ void queue_host_bytes_after_completed(Session& s) {
 }
 
 void queue_bytes_after_completed(Session& s) {
-  constexpr uint64_t kSize = uint64_t{4} << 20;  // bytes: a signal that comes too early shows at their end
+  constexpr uint64_t kSize = uint64_t{4} << 20;  // bytes; a signal that is too early is detected at the end
   struct Shared {
     Session& s;
     Memory memory;

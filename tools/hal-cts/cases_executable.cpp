@@ -1,4 +1,4 @@
-// Executables: judged, refused, loaded, described.
+// Executables: grading, refusing, loading, querying.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -12,7 +12,7 @@ namespace halyard::cts {
 namespace {
 
 constexpr std::string_view kNoFormat = "no-device-has-this-format";
-constexpr uint64_t kMostDamaged = 1000;  // places that are tried, if there is time
+constexpr uint64_t kMostDamaged = 1000;  // number of tried places, if there is enough time
 
 std::vector<std::string> functions_of(Session& s, Executable executable) {
   std::vector<std::string> functions;
@@ -28,7 +28,7 @@ std::vector<std::string> functions_of(Session& s, Executable executable) {
   return functions;
 }
 
-// Created or refused; never a crash, and never a handle with a refusal.
+// The driver may create or refuse the executable, but must not crash, nor return a handle with a refusal.
 void try_damaged(Session& s, const std::string& what, const std::string& format,
                  std::span<const uint8_t> data) {
   auto* const untouched = reinterpret_cast<Executable>(0x5EED);
@@ -96,7 +96,7 @@ void executable_grades_of_programs(Session& s) {
             "at least that", fmt::format("{}", alone.grade));
     s.check("R90", (whole.grade == HALYARD_GRADE_NATIVE) == (whole.reason[0] == 0), "the reason of a grade",
             "empty exactly when NATIVE", fmt::format("'{}' with grade {}", whole.reason, whole.grade));
-    static_cast<void>(s.executable(*program));  // it must load programs that it says it can run
+    static_cast<void>(s.executable(*program));  // programs that it grades as loadable must load
     const std::vector<uint8_t> junk = noise(1000);
     s.check("R90", s.grade(program->format, junk).grade < HALYARD_GRADE_LOADABLE,
             "the grade of 1000 random bytes", "NO or RECOMPILE", "LOADABLE or NATIVE");
@@ -157,7 +157,7 @@ void executable_truncated_data(Session& s) {
     try_sample(s, program->data.size(), kMostDamaged, [&](uint64_t size) {
       const std::vector<uint8_t> cut(
           program->data.begin(),
-          program->data.begin() + static_cast<ptrdiff_t>(size));  // no readable byte follows
+          program->data.begin() + static_cast<ptrdiff_t>(size));  // the bytes after it are not readable
       try_damaged(s, fmt::format("the first {} bytes of {}", size, program->format), program->format, cut);
     });
 }

@@ -1,4 +1,4 @@
-// Failure: from waits to signals, past the operation, to completed, without changing on the way.
+// Failure: passes from waits to signals and to `completed`, without the operation, and stays unchanged.
 #include "bytes.h"
 #include "cases.h"
 #include "threads.h"
@@ -10,7 +10,7 @@ namespace {
 constexpr halyard_status_code_t kCode = HALYARD_DATA_LOSS;
 constexpr char kMessage[] = "the cause of it all";
 
-// Work that must have been skipped because of the failure.
+// Checks that work was skipped because of the failure.
 void is_skipped(Session& s, std::string_view rule, const std::string& what, Work& work,
                 const Points& signals) {
   s.refused_naming(rule, what + ": completed", kCode, kMessage, s.end_of(work));
@@ -102,7 +102,7 @@ void failure_of_a_signal_changes_nothing(Session& s) {
 }
 
 void failure_completes_once(Session& s) {
-  // The session counts the calls of each again when it ends.
+  // At its end the session counts the calls of each `completed` again.
   std::vector<Work*> works;
   const Semaphore failed = s.semaphore(), later = s.semaphore();
   s.fail(failed, kCode, kMessage);
@@ -113,7 +113,7 @@ void failure_completes_once(Session& s) {
   }
   s.fail(later, kCode, kMessage);
   for (Work* work : works) is_skipped(s, "R60", "skipped work", *work, {});
-  // Work that is certainly completed later.
+  // This work is completed later than the skipped work.
   s.must("R60", "work after skipped work", s.run(barrier_operation()));
   for (const Work* work : works) s.equal("R60", "calls of completed of skipped work", 1, work->calls.load());
 }
@@ -128,7 +128,7 @@ void failure_races(Session& s) {
       if (thread == 2) s.fail(wait, kCode, kMessage);
     });
     if (!work) return;
-    // Both outcomes are right, but `completed` and the signal must agree.
+    // Both outcomes are valid, but `completed` and the signal must agree.
     const Outcome outcome = s.end_of(*work);
     uint64_t value = 0;
     const Outcome signalled = s.query(signal, &value);

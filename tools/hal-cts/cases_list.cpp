@@ -1,4 +1,4 @@
-// Command lists: tables of bindings, barriers, groups, growth, many commands, many threads.
+// Command lists: tables of bindings, barriers, groups, later fields, many commands, many threads.
 #include <algorithm>
 
 #include "bytes.h"
@@ -8,7 +8,8 @@
 namespace halyard::cts {
 
 void list_barriers(Session& s) {
-  // A chain of copies, each from the target of the one before it: without barriers any order would be right.
+  // A chain of copies, each from the target of the previous copy. Without barriers a driver could run them in
+  // any order.
   constexpr uint64_t kSteps = 100, kSize = 64;
   const std::vector<uint8_t> contents = noise(kSize);
   std::vector<uint8_t> begin((kSteps + 1) * kSize, 0);
@@ -22,7 +23,7 @@ void list_barriers(Session& s) {
   same_bytes(s, "R103", "the end of a row of copies with barriers between them", contents,
              s.read(memory, kSteps * kSize, kSize));
 
-  // Several writes to one place: the last one must remain.
+  // Several writes to the same range: the last write must remain.
   Recording same;
   for (uint32_t i = 1; i <= 200; ++i) same.fill(direct(memory.handle, 0, kSize), i, 1).barrier();
   s.must_execute(std::move(same));
@@ -36,7 +37,7 @@ void list_other_tables(Session& s) {
   for (uint32_t round = 0; round < 20; ++round) {
     const std::vector<uint8_t> contents = noise(128, round + 1);
     const Memory source = s.allocate(contents), target = s.allocate(std::vector<uint8_t>(128, 0xEE));
-    // With other offsets each time.
+    // The offsets differ each time.
     const uint64_t from = round * 4 % 60, to = (round * 8 + 16) % 68 / 4 * 4;
     s.must("R105", fmt::format("execution {} of a list, with another table", round),
            s.execute(list, {{source.handle, from, 128 - from}, {target.handle, to, 128 - to}}));
@@ -52,7 +53,8 @@ void list_other_tables(Session& s) {
 }
 
 void list_waiting_with_other_tables(Session& s) {
-  // All are submitted before any of them can run; the driver has only its own copy of each table.
+  // All executions are submitted before any of them can run; the driver has only its own copies of the
+  // tables.
   constexpr uint32_t kMany = 16;
   const List list = s.list(Recording().copy(slot(0, 0, 32), slot(1, 0, 32)), 2);
   const Semaphore wait = s.semaphore();
@@ -84,7 +86,7 @@ void list_unused_slots(Session& s) {
 }
 
 void list_nested_offsets(Session& s) {
-  // Several offsets of entries plus offsets of ranges; the same memory in two slots.
+  // Several offsets of entries combined with offsets of ranges; the same memory in two slots.
   for (const uint64_t entry : {0, 4, 64, 100, 252}) {
     for (const uint64_t offset : {0, 1, 4, 63, 128}) {
       const std::vector<uint8_t> begin = noise(512);
@@ -125,7 +127,7 @@ void list_groups(Session& s) {
 }
 
 void list_longer_commands(Session& s) {
-  // Commands of a newer host: with fields after those of version 1.
+  // Commands of a newer host, with fields after those of version 1.
   const std::vector<uint8_t> contents = noise(64), begin = noise(64, 2);
   const Memory source = s.allocate(contents), target = s.allocate(begin);
   Recording recording;
@@ -207,7 +209,8 @@ void list_thousands_of_commands(Session& s) {
 }
 
 void list_at_once_from_threads(Session& s) {
-  // One list, with a table for each thread. A driver may prepare the list at its first execution.
+  // One list, with a different table in each thread. A driver may prepare the list during its first
+  // execution.
   constexpr int kThreads = 8;
   const List list =
       s.list(Recording().copy(slot(0, 0, 256), slot(1, 0, 256)).barrier().fill(slot(1, 0, 4), 0x55, 1), 2);

@@ -1,4 +1,4 @@
-// The file, negotiation, what the driver claims of itself.
+// The file, the negotiation, and the driver's description of itself.
 #include <algorithm>
 #include <cstring>
 #include <thread>
@@ -53,7 +53,8 @@ void loading_has_every_mandatory_function(Session& s) {
   s.check("R10", made.reply.table->struct_size >= HALYARD_FIELD_END(halyard_driver_table_t, queue_flush),
           "struct_size of the table", "at least the size of version 1",
           fmt::format("{}", made.reply.table->struct_size));
-  // libhalyard.so has checked the mandatory functions of version 1; these two must come together.
+  // libhalyard.so has checked the mandatory functions of version 1. These two functions are optional, but
+  // only together.
   const halyard_driver_table_t& table = s.table();
   s.check("R7", !table.memory_map == !table.memory_unmap, "memory_map and memory_unmap", "both or none",
           "one of them");

@@ -1,4 +1,4 @@
-// Allocating, mapping, importing, exporting, counting memory.
+// Allocates, maps, imports, exports and counts memory.
 #include <unistd.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ struct FreeBytes {
 };
 using Aligned = std::unique_ptr<uint8_t, FreeBytes>;
 
-// Host bytes that the device could import: `alignment` is a power of two.
+// Host bytes that the device can import: `alignment` is a power of two.
 Aligned aligned_bytes(uint64_t alignment, uint64_t size) {
   const uint64_t unit = std::max<uint64_t>(alignment, sizeof(void*));
   return Aligned(static_cast<uint8_t*>(std::aligned_alloc(unit, (size + unit - 1) / unit * unit)));
@@ -60,7 +60,7 @@ void memory_sizes(Session& s) {
                 fmt::format("{}", pointer));
         s.unmap(memory);
       }
-      // The first and last bytes can be used.
+      // The first and last bytes are usable.
       const std::vector<uint8_t> ends = noise(std::min<uint64_t>(size, 64), static_cast<uint32_t>(size));
       s.write(memory, 0, ends);
       s.write(memory, size - ends.size(), ends);
@@ -102,7 +102,7 @@ void memory_types(Session& s) {
               what + " of a device that is HOST_COHERENT", "HOST_COHERENT",
               fmt::format("0x{:x}", info.memory_type));
   }
-  // Bits that no heap has: they may be preferred, but not required.
+  // Bits that no heap has may be preferred, but not required.
   s.must("R14", "memory of unknown type bits that are wishes", s.take([&] {
     const halyard_memory_request_t request = s.request(16, HALYARD_MEMORY_OPTIMAL | 0x40000000u);
     halyard_memory_info_t info = {.struct_size = sizeof info};
@@ -143,7 +143,7 @@ void memory_infos_for_newer_hosts(Session& s) {
 }
 
 void memory_too_large(Session& s) {
-  // An allocation up to the promised size may fail, with a status.
+  // An allocation up to the promised size may fail, but with a status.
   Memory memory;
   const Outcome outcome = s.try_allocate(s.request(s.properties().maximum_allocation), &memory);
   if (outcome.ok()) {
@@ -152,7 +152,7 @@ void memory_too_large(Session& s) {
     s.refused("memory_allocate", "memory_allocate of maximum_allocation bytes", HALYARD_RESOURCE_EXHAUSTED,
               outcome);
   }
-  // The device works as before.
+  // The device still works.
   s.write(s.allocate(64), 0, noise(64));
 }
 
@@ -168,12 +168,12 @@ void memory_is_its_own(Session& s) {
     if (!same_bytes(s, "R70", "memory, after others were written", contents, s.read(memory))) return;
 }
 
-// The byte that an owner leaves in its memory.
+// The byte that an owner writes to its memory.
 uint8_t mark_of(uint64_t owner) {
   return static_cast<uint8_t>(owner == HALYARD_OWNER_WRITES_ALL ? 0xF0 : 0x50 + owner);
 }
 
-// Checks that every byte is 0, the owner's own mark, or a pattern of a driver that looks for mistakes.
+// Checks that every byte is 0, the owner's own mark, or a debug pattern of the driver.
 void shows_nobody(Session& s, const std::string& what, const Memory& memory, uint64_t owner) {
   const std::vector<uint8_t> found = s.read(memory);
   const uint8_t pattern = found.front();
@@ -188,7 +188,8 @@ void shows_nobody(Session& s, const std::string& what, const Memory& memory, uin
 void memory_of_others_is_not_seen(Session& s) {
   constexpr uint64_t kOwners[] = {0, 7, HALYARD_OWNER_WRITES_ALL, 8, 7, 8, 0, 0, 7};
   for (const uint32_t type : {kStaging, kDeviceLocal}) {
-    // Sizes that allocators keep in one class, the small ones first: their slack is another's later.
+    // Sizes that allocators put into one class, smaller ones first, so that their unused bytes later belong
+    // to another owner.
     for (const uint64_t size : {24ull, 60ull, 1000ull, 1024ull, 70000ull, 81920ull, 2500000ull, 2621440ull}) {
       if (size > s.properties().maximum_allocation) continue;
       for (const uint64_t owner : kOwners) {
@@ -273,7 +274,7 @@ void memory_maps_keep_what_was_written(Session& s) {
     s.unmap(memory);
     same_bytes(s, "R72", "memory of which 4 bytes were written", expected, s.read(memory));
   }
-  // DISCARD gives up the bytes in the range, not the bytes around it.
+  // DISCARD discards the bytes in the range, but not the bytes around it.
   void* pointer = nullptr;
   s.must("R72", "memory_map with DISCARD",
          s.map(memory, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, 32, 32, &pointer));
@@ -328,7 +329,7 @@ void memory_imports_host_bytes(Session& s) {
              s.take(s.table().memory_import(s.device(), &request, &external, &memory.handle, &info)));
       memory.type = info.memory_type;
       s.equal("memory_import", what + ": size given", size, info.size);
-      // The device reads them, and writes them.
+      // The device reads the bytes, and writes them.
       const Memory copy = s.allocate(std::vector<uint8_t>(size, 0));
       s.must_execute(Recording().copy(direct(memory.handle, 0, size), direct(copy.handle, 0, size)));
       same_bytes(s, "R75", what + ": as the device copies them", contents, s.read(copy));
@@ -427,7 +428,7 @@ void memory_trim(Session& s) {
 }
 
 void memory_threads(Session& s) {
-  s.free(s.allocate(1));  // or unsupported
+  s.free(s.allocate(1));  // or Unsupported
   at_once(8, [&](int thread) {
     for (uint32_t i = 0; i < 100; ++i) {
       const uint32_t seed = static_cast<uint32_t>(thread) * 131 + i * 17;

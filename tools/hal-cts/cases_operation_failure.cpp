@@ -1,4 +1,4 @@
-// Operations that fail: every way to make one fail on this device that needs no device code.
+// Failing operations: every way to make an operation fail on this device that needs no device code.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -12,7 +12,7 @@ namespace halyard::cts {
 
 namespace {
 
-// An open file, or -1.
+// An open file descriptor, or -1.
 class OpenFile {
  public:
   OpenFile(const char* path, int flags) : fd_(open(path, flags | O_CLOEXEC)) {}
@@ -30,7 +30,7 @@ class Attempts {
  public:
   explicit Attempts(Session& s) : s_(s) {}
 
-  // An operation that cannot succeed.
+  // Adds an operation that cannot succeed.
   void add(const std::string& what, const halyard_operation_t& operation) {
     const Semaphore signal = s_.semaphore(), after = s_.semaphore();
     Subscription told(s_);
@@ -60,7 +60,7 @@ class Attempts {
   int count_ = 0;
 };
 
-// Where the driver sees that bytes are not there, mapping says so [R73], and work on them must fail.
+// If the driver detects missing bytes, mapping reports that [R73], and work on the bytes must fail.
 void use_of_missing_bytes(Session& s, Attempts& attempts) {
   const Semaphore never = s.semaphore(), signal = s.semaphore();
   const Memory memory = s.alloca_(64, {{never, 1}}, {{signal, 1}}), other = s.allocate(noise(64));

@@ -1,5 +1,6 @@
-// Two commands in a row, the first large and the second small and at its end: without the order that a
-// barrier or a semaphore asks for, the second finds, or leaves, the wrong bytes.
+// Two commands in a row: the first is large, the second is small and accesses the end of the first one's
+// range. Without the order that a barrier or a semaphore requires, the second command reads, or leaves, wrong
+// bytes.
 #include <cstring>
 #include <functional>
 
@@ -12,15 +13,16 @@ namespace halyard::cts {
 namespace {
 
 constexpr uint64_t kLarge = uint64_t{24}
-                            << 20;  // bytes: copying them takes much longer than beginning the next command
+                            << 20;  // bytes: copying them takes much longer than starting the next command
 constexpr uint64_t kSmall = 256;    // bytes
 constexpr uint64_t kTail = kLarge - kSmall;
-constexpr uint32_t kColumns = 256, kRows = 128;  // workgroups: as much work for kernels
+constexpr uint32_t kColumns = 256, kRows = 128;  // workgroups, for the same amount of work in kernels
 constexpr uint64_t kGrid = uint64_t{kColumns} * kRows;
 
 using Record = std::function<void(Recording&)>;
 
-// One after the other in a list, then as two submissions with a semaphore between; the second one first.
+// Both commands in a list; then two submissions with a semaphore between them, the second one submitted
+// first.
 void in_order(Session& s, const std::string& what, const Record& begin, const Record& first,
               const Record& second,
               const std::function<void(std::string_view rule, const std::string& what)>& check) {

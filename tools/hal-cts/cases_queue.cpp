@@ -1,4 +1,4 @@
-// Queue work: when it is done, in which order, and that its end is told once.
+// Queue work: when it runs, in which order, and that its completion is reported once.
 #include <pthread.h>
 
 #include <atomic>
@@ -65,7 +65,7 @@ void queue_signals_that_change_nothing(Session& s) {
 }
 
 void queue_chain_in_reverse(Session& s) {
-  // Each piece waits for the one that is submitted after it.
+  // Each submission waits for the one that is submitted after it.
   constexpr uint64_t kLength = 50;
   const Semaphore semaphore = s.semaphore();
   std::vector<Work*> works;
@@ -80,7 +80,8 @@ void queue_chain_in_reverse(Session& s) {
 }
 
 void queue_long_chain(Session& s) {
-  // If a driver runs each piece within the completion of the one before, this thread's stack overflows.
+  // If a driver runs each submission within the completion of the previous one, this thread's stack
+  // overflows.
   constexpr uint64_t kLength = 5000;
   constexpr size_t kStack = size_t{512} << 10;  // bytes
   const Semaphore semaphore = s.semaphore();
@@ -113,8 +114,8 @@ void queue_long_chain(Session& s) {
 }
 
 void queue_order_of_writes(Session& s) {
-  // A word is copied through a chain of memories. The submissions are shuffled; each must see the word that
-  // the one before it wrote.
+  // Copies a word through a chain of memories. The submissions are shuffled; each must see the word that the
+  // previous one in the chain wrote.
   constexpr uint64_t kLength = 40;
   const std::vector<uint8_t> contents = noise(16);
   std::vector<Memory> row = {s.allocate(contents)};
@@ -123,7 +124,7 @@ void queue_order_of_writes(Session& s) {
   const Semaphore semaphore = s.semaphore();
   std::vector<Work*> works;
   for (uint64_t i = 0; i < kLength; ++i) {
-    const uint64_t step = (i * 17 + 5) % kLength;  // 17 and 40 have no common divisor
+    const uint64_t step = (i * 17 + 5) % kLength;  // 17 and 40 are coprime
     const List list =
         s.list(Recording().copy(direct(row[step].handle, 0, 16), direct(row[step + 1].handle, 0, 16)));
     works.push_back(&s.submit(execute_operation(list, {}), {{semaphore, step + 1}}, {{semaphore, step + 2}}));
@@ -146,7 +147,7 @@ void queue_every_affinity(Session& s) {
     s.equal("R63", fmt::format("what was written on queue {}", queue), queue + 1,
             uint32_t{s.read(memory, 4 * queue, 1)[0]});
   }
-  // Work of one queue waits for work of another.
+  // Work of one queue waits for work of another queue.
   const Semaphore chain = s.semaphore();
   for (uint32_t i = 0; i < 2 * queues; ++i)
     s.submit(barrier_operation(), {{chain, 2 * queues - i}}, {{chain, 2 * queues - i + 1}},
@@ -217,7 +218,7 @@ void queue_newer_submissions(Session& s) {
   grown_operation.operation = execute_operation(list, table);
   grown_operation.operation.struct_size = sizeof grown_operation;
   const halyard_timepoint_t waits[] = {{wait, 1}}, signals[] = {{signal, 1}};
-  static std::atomic<int> calls;  // not on the stack: a call may come late
+  static std::atomic<int> calls;  // not on the stack, because a call may come late
   calls = 0;
   grown.submission = {
       .struct_size = sizeof grown,
@@ -242,7 +243,7 @@ void queue_newer_submissions(Session& s) {
 void queue_extensions(Session& s) {
   const halyard_extension_t may = extension(0), must = extension(1);
   const halyard_operation_t operation = barrier_operation();
-  static std::atomic<int> calls;  // not on the stack: a call may come late
+  static std::atomic<int> calls;  // not on the stack, because a call may come late
   calls = 0;
   halyard_submission_t submission = {
       .struct_size = sizeof submission,
@@ -281,7 +282,7 @@ void queue_completed_may_do_anything(Session& s) {
       [](void* user) {
         auto& it = *static_cast<Shared*>(user);
         until_stopped([&it] {
-          // The objects of the submission are not used any more [R65].
+          // The driver does not use the objects of the submission any more [R65].
           it.s.destroy(it.list);
           it.s.free(it.memory);
           it.s.destroy(it.mine);
@@ -304,7 +305,7 @@ void queue_flush(Session& s) {
 }
 
 void queue_threads(Session& s) {
-  // Each thread has a chain of its own, and counts in its own part of one memory.
+  // Each thread has its own chain, and counts in its own part of one memory.
   constexpr int kThreads = 8;
   constexpr uint64_t kEach = 100;
   const Memory memory = s.allocate(std::vector<uint8_t>(kThreads * 64, 0));

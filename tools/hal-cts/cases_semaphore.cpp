@@ -35,7 +35,7 @@ void semaphore_first_failure_stays(Session& s) {
   s.failed_with("R83", "query of a failed semaphore", semaphore, HALYARD_DATA_LOSS, "the first failure");
   s.fail(semaphore, HALYARD_ABORTED, "a later failure");
   s.failed_with("R81", "query after a second failure", semaphore, HALYARD_DATA_LOSS, "the first failure");
-  // Each query returns another reference: using one does not change the next.
+  // Each query returns another reference: using one does not affect the next.
   s.failed_with("R83", "query asked again", semaphore, HALYARD_DATA_LOSS, "the first failure");
 }
 
@@ -182,7 +182,7 @@ void semaphore_destroy_in_any_state(Session& s) {
   s.destroy(s.semaphore());
   const Semaphore failed = s.semaphore();
   s.fail(failed, HALYARD_INTERNAL, "failed before it is destroyed");
-  s.destroy(failed);  // the session counts its references when it ends
+  s.destroy(failed);  // at its end the session counts the references
   const Semaphore unsubscribed = s.semaphore();
   Subscription subscription(s);
   s.must("semaphore_subscribe", "semaphore_subscribe", subscription.to(unsubscribed, 1));

@@ -1,4 +1,4 @@
-// Semaphores as file descriptors: both ends are on one device here, as two drivers' devices would have them.
+// Semaphores as file descriptors. Here both ends are on one device, used as by devices of two drivers.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -55,7 +55,7 @@ void semaphore_export_and_import(Session& s) {
   s.check("R110", s.properties().semaphore_fd_kind != HALYARD_SEMAPHORE_FD_NONE,
           "semaphore_fd_kind of a device with SEMAPHORE_EXPORT", "what its descriptors are",
           "HALYARD_SEMAPHORE_FD_NONE");
-  // Once before descriptors are counted, because a driver may open some and keep them.
+  // Done once before descriptors are counted, because a driver may open some and keep them.
   destroy_import(s, imported(s, exported(s, s.semaphore())));
   const size_t before = open_descriptors();
   const Semaphore semaphore = s.semaphore(3);
@@ -67,7 +67,7 @@ void semaphore_export_and_import(Session& s) {
                 s.await(each, 8));
   s.refused("R110", "poll of an imported semaphore for more than the exported one has",
             HALYARD_DEADLINE_EXCEEDED, s.wait({{first, 9}}, false, 0));
-  // Each import has its own descriptor, and must not leave one behind.
+  // Each import has its own descriptor, and must close it.
   destroy_import(s, first);
   s.must("semaphore_signal", "signal of the exported semaphore", s.signal(semaphore, 9));
   s.succeeded("R110", "wait for 9 of the other import when the first is gone", s.await(second, 9));
@@ -91,7 +91,7 @@ void semaphore_import_of_something_else(Session& s) {
   ::close(file);
 }
 
-// What the host does: it imports what is underway.
+// As the host does: imports a semaphore whose signal has been submitted.
 void semaphore_imported_waits(Session& s) {
   need_descriptors(s);
   const Semaphore origin = s.semaphore(), end = s.semaphore();

@@ -1,4 +1,4 @@
-// Timelines that several threads use at once, and what subscribers may do.
+// Timelines that several threads use concurrently, and actions that subscribers may take.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -17,7 +17,7 @@ void semaphore_wakes_waiters(Session& s) {
   const Semaphore a = s.semaphore(), b = s.semaphore();
   at_once(7, [&](int thread) {
     if (thread == 6) {
-      sleep_ms(20);  // so that some threads wait by now; the outcome is right in any case
+      sleep_ms(20);  // so that some threads are waiting; the outcome is right in any case
       s.must("semaphore_signal", "signal of 1", s.signal(a, 1));
       s.must("semaphore_signal", "signal of 5", s.signal(b, 5));
     } else if (thread % 3 == 0) {
@@ -39,7 +39,7 @@ void semaphore_failure_wakes_waiters(Session& s) {
       s.fail(b, HALYARD_ABORTED, "aborted while others wait");
       return;
     }
-    // Neither of the values will be reached.
+    // Neither value will be reached.
     const Points points = thread == 0 ? Points{{b, 1}} : Points{{a, 1}, {b, 1}};
     s.refused_naming("R84", "wait of a thread for a semaphore that fails", HALYARD_ABORTED,
                      "aborted while others wait", s.wait(points, thread == 2, s.patience()));
@@ -98,7 +98,7 @@ void semaphore_subscribers_may_do_anything(Session& s) {
 }
 
 void semaphore_slow_subscribers_delay_nobody(Session& s) {
-  // The first subscriber waits for an action that the main thread takes only after it has seen the value.
+  // The first subscriber waits for an action that the main thread takes after it has seen the value.
   const Semaphore semaphore = s.semaphore(), freed = s.semaphore();
   std::atomic<bool> was_freed = false;
   Subscription slow(s, [&] { was_freed = s.wait({{freed, 1}}, false, s.patience()).ok(); });
@@ -132,14 +132,14 @@ void semaphore_help_comes_back(Session& s) {
   nothing.struct_size = sizeof nothing;
   nothing.kind = HALYARD_OPERATION_BARRIER;
 
-  // There is no work to do, or no thread does it.
+  // There is no work, or no thread runs it.
   const Semaphore start = s.semaphore(1), failed = s.semaphore();
   s.fail(failed, HALYARD_ABORTED, "failed");
   help(start, 1);
   help(start, 2);
   help(failed, 1);
 
-  // Threads run pending work that others have made ready.
+  // Threads run pending work that other threads have made ready.
   constexpr uint64_t kTurns = 50;
   const Semaphore turns = s.semaphore();
   for (uint64_t turn = 1; turn < kTurns; ++turn) s.submit(nothing, {{turns, turn}}, {{turns, turn + 1}});
@@ -172,7 +172,7 @@ void semaphore_help_comes_back(Session& s) {
 }
 
 void semaphore_threads(Session& s) {
-  // Each thread waits for the one before it: the value goes up by one with each turn.
+  // Each thread waits for the previous one: each turn increments the value.
   constexpr int kThreads = 8, kTurns = 50;
   const Semaphore semaphore = s.semaphore();
   at_once(kThreads, [&](int thread) {
@@ -188,7 +188,7 @@ void semaphore_threads(Session& s) {
   });
   s.value_is("R80", "the value after all turns", semaphore, kThreads * kTurns);
 
-  // Racing signals: each value is set once at most, and values never go back.
+  // Racing signals: each value is set at most once, and values never decrease.
   const Semaphore raced = s.semaphore();
   std::atomic<int> won = 0;
   at_once(kThreads, [&](int thread) {

@@ -1,4 +1,4 @@
-// Subscribers that come at the same moment as what they wait for, and subscribers that wait themselves.
+// Subscribing at the moment of the signal, and subscribers that wait.
 #include <atomic>
 #include <thread>
 
@@ -12,7 +12,7 @@ namespace halyard::cts {
 
 namespace {
 
-// As a thread of the host's does that is about to block: it lends itself to the device meanwhile [R89].
+// Waits like a thread of the host that is about to block: it runs pending work of the device [R89].
 Outcome wait_helping(Session& s, Semaphore semaphore, uint64_t value) {
   const Points points = {{semaphore, value}};
   const halyard_semaphore_wait_args_t args = {.struct_size = sizeof args,
@@ -92,8 +92,8 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
     s.must("semaphore_subscribe", "semaphore_subscribe", subscription.to(first, 1));
     s.submit(barrier_operation(), {{begin, 1}}, {{first, 1}});
     if (is_kept) s.submit(execute_operation(list, {}), {{first, 1}}, {{later, 1}});
-    // On a device that runs work in its caller, the subscriber may run there, too, so another thread submits
-    // the rest.
+    // On a device that runs work in its caller, the subscriber may run in the caller too, so another thread
+    // submits the rest.
     at_once(2, [&](int thread) {
       if (thread == 0) {
         s.must("semaphore_signal", "signal of 1", s.signal(begin, 1));
@@ -110,7 +110,7 @@ void semaphore_subscribers_wait_for_later_work(Session& s) {
   }
   same_bytes(s, "R63", "what that work has written", std::vector<uint8_t>(64, 0x5A), s.read(memory));
 
-  // The same if a queue gives the first signal: nothing then happens in a call of the host.
+  // The same if a queue makes the first signal: then nothing happens in a call of the host.
   const Semaphore first = s.semaphore(), later = s.semaphore();
   Outcome waited;
   std::atomic<bool> began = false;

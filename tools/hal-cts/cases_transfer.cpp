@@ -1,5 +1,5 @@
-// Fill, copy and update: every small offset and length, larger ones around the sizes where code changes its
-// way, each with bytes around it that must stay.
+// Fill, copy and update: every small offset and length, and larger ones around sizes where implementations
+// change, each surrounded by bytes that must not change.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ namespace halyard::cts {
 
 namespace {
 
-// How work reaches the device.
+// How work is submitted to the device.
 enum class Way { in_list, through_slots, as_operation };
 constexpr uint32_t kTargetSlot = 1, kSourceSlot = 0;
 
@@ -23,7 +23,7 @@ struct Step {
   uint32_t kind = HALYARD_COMMAND_FILL;
   uint64_t target = 0;  // byte offset
   uint64_t length = 0;
-  uint64_t source = 0;  // copy: offset in the source; update: offset in the host's bytes
+  uint64_t source = 0;  // copy: offset in the source; update: offset in the host bytes
   uint32_t pattern = 0, pattern_size = 1;
 
   std::string text() const {
@@ -35,7 +35,7 @@ struct Step {
   }
 };
 
-// A target whose every byte is known, before and after.
+// A target whose bytes are all known, before and after.
 struct Field {
   Memory source, target;
   std::vector<uint8_t> source_bytes, host_bytes, expected;
@@ -51,7 +51,7 @@ Field make_field(Session& s, uint64_t size, uint32_t type) {
   return field;
 }
 
-// What the device must do, done here.
+// Computes the expected bytes.
 void predict(Field& field, const Step& step) {
   uint8_t* const target = &field.expected[step.target];
   if (step.kind == HALYARD_COMMAND_UPDATE) std::memcpy(target, &field.host_bytes[step.source], step.length);
@@ -62,7 +62,7 @@ void predict(Field& field, const Step& step) {
     std::memcpy(target + done, target, std::min(done, step.length - done));
 }
 
-// The steps touch different bytes: their order does not matter.
+// The steps access different bytes, so their order does not matter.
 void apply(Session& s, Way way, Field& field, const std::vector<Step>& steps) {
   Recording recording;
   std::vector<Work*> works;
@@ -71,7 +71,7 @@ void apply(Session& s, Way way, Field& field, const std::vector<Step>& steps) {
   for (const Step& step : steps) {
     predict(field, step);
     const void* const host = field.host_bytes.data() + step.source;
-    // Ranges before the beginning of the entry are direct.
+    // Ranges before the start of the entry are direct.
     const auto range = [&](uint32_t number, const Memory& memory, uint64_t offset) {
       return way == Way::through_slots && offset >= base ? slot(number, offset - base, step.length)
                                                          : direct(memory.handle, offset, step.length);
@@ -100,7 +100,7 @@ void apply(Session& s, Way way, Field& field, const std::vector<Step>& steps) {
                    {{field.source.handle, base, length}, {field.target.handle, base, length}});
 }
 
-// Tells the first byte that is wrong, and the step that is nearest to it.
+// Reports the first byte that is wrong, and the step that is nearest to it.
 void check_field(Session& s, std::string_view rule, const Field& field, const std::vector<Step>& steps) {
   const std::vector<uint8_t> found = s.read(field.target);
   if (std::memcmp(found.data(), field.expected.data(), found.size()) == 0) return;
@@ -119,7 +119,7 @@ void check_field(Session& s, std::string_view rule, const Field& field, const st
             fmt::format("0x{:02x}", *is));
 }
 
-// Each small offset with each small length, in windows of their own.
+// Each small offset with each small length, each in its own window.
 std::vector<Step> small_steps(uint32_t kind, uint32_t pattern_size, uint64_t most_offset,
                               uint64_t most_length, uint64_t* size) {
   constexpr uint64_t kGuard = 64;
@@ -129,7 +129,7 @@ std::vector<Step> small_steps(uint32_t kind, uint32_t pattern_size, uint64_t mos
   for (uint64_t offset = 0; offset <= most_offset; offset += pattern_size)
     for (uint64_t length = pattern_size; length <= most_length; length += pattern_size, at += window) {
       Step step{kind, at + kGuard + offset, length};
-      step.source = at + kGuard + (offset * 3 + length) % 61;  // an alignment other than the target's
+      step.source = at + kGuard + (offset * 3 + length) % 61;  // differs from the target's alignment
       step.pattern = 0xC3A5960Fu + static_cast<uint32_t>(steps.size()) * 0x01030507u;
       step.pattern_size = pattern_size;
       steps.push_back(step);
@@ -139,7 +139,7 @@ std::vector<Step> small_steps(uint32_t kind, uint32_t pattern_size, uint64_t mos
 }
 
 void small(Session& s, Way way, uint32_t kind, std::string_view rule) {
-  const bool operations = way == Way::as_operation;  // each is a submission of its own, so there are fewer
+  const bool operations = way == Way::as_operation;  // each is a separate submission, so there are fewer
   for (const uint32_t type : {kStaging, kDeviceLocal}) {
     for (const uint32_t pattern_size : {1u, 2u, 4u}) {
       if (kind != HALYARD_COMMAND_FILL && pattern_size != 1) continue;
@@ -192,7 +192,7 @@ void transfer_large(Session& s) {
       for (const uint64_t offset : {0, 1, 4, 63, 4095}) {
         const uint64_t length = middle + static_cast<uint64_t>(beside);
         for (const uint32_t kind : {HALYARD_COMMAND_FILL, HALYARD_COMMAND_UPDATE, HALYARD_COMMAND_COPY}) {
-          if (kind == HALYARD_COMMAND_UPDATE && length > 65536) continue;  // the host makes no longer updates
+          if (kind == HALYARD_COMMAND_UPDATE && length > 65536) continue;  // the limit of updates by the host
           Step step{kind, offset, length, (offset + 13) % 64};
           step.pattern = static_cast<uint32_t>(length * 31 + offset * 7 + kind);
           step.pattern_size = offset % 4 == 0 && length % 4 == 0 ? 4 : 1;

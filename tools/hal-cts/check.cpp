@@ -1,4 +1,4 @@
-// Checks that hold say nothing; of the others the first few are told.
+// Reports only failed checks, and only the first few of them.
 #include "check.h"
 
 #include <type_traits>
@@ -6,7 +6,7 @@
 namespace halyard::cts {
 
 namespace {
-constexpr size_t kMostProblems = 8;  // of one case: later ones repeat them
+constexpr size_t kMostProblems = 8;  // per case: later problems repeat earlier ones
 }
 
 std::string Outcome::text() const {
@@ -19,7 +19,7 @@ void unsupported(std::string why) { throw Unsupported{std::move(why)}; }
 void Checks::problem(std::string_view rule, std::string what, std::string expected, std::string found) {
   Problem problem{std::string(rule), std::move(what), std::move(expected), std::move(found)};
   const std::lock_guard lock(mutex_);
-  if (problems_ > 0 && problem == last_) return;  // a loop finds the same again
+  if (problems_ > 0 && problem == last_) return;  // a loop repeats the problem
   if (++problems_ <= kMostProblems) sink_(problem);
   last_ = std::move(problem);
 }

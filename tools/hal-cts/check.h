@@ -1,5 +1,5 @@
-// Checks of cases, and the problems that failed checks report. A problem names the broken rule of
-// docs/driver-abi.md, the tested action, what was expected and what was found.
+// Checks in cases, and the problems that failed checks report. A problem contains the broken rule of
+// docs/driver-abi.md, the tested action, the expected and the actual outcome.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,15 +16,15 @@
 namespace halyard::cts {
 
 struct Problem {
-  std::string rule;  // "R82"; or, if the rule has no number, the function of driver.h whose comment states it
-  std::string what;  // what was tested: "signal of 5 on a timeline at 5"
+  std::string rule;  // "R82"; if the rule has no number, the function of driver.h whose comment states it
+  std::string what;  // the tested action: "signal of 5 on a timeline at 5"
   std::string expected;
   std::string found;
 
   bool operator==(const Problem&) const = default;
 };
 
-// The outcome of a call of the driver, made from a status, which is released.
+// The outcome of a call to the driver. It is made from a status, which is released.
 struct Outcome {
   halyard_status_code_t code = HALYARD_OK;
   std::string message;
@@ -33,24 +33,24 @@ struct Outcome {
   std::string text() const;  // "NOT_FOUND ('no device 7')" or "success"
 };
 
-// Ends a case that cannot go on; its problem has been reported.
+// Ends a case that cannot continue; its problem has been reported.
 struct Stopped {};
-// Ends a case about something that the driver declares not to have. `why` names the declaration.
+// Ends a case about a feature that the driver declares not to have. `why` names the declaration.
 struct Unsupported {
   std::string why;
 };
 [[noreturn]] void unsupported(std::string why);
 
-// Checks of one case. Thread-safe. Everything but must() and stop() goes on after a problem.
+// The checks of one case. Thread-safe. All functions except must() and stop() return after a problem.
 class Checks {
  public:
   using Sink = std::function<void(const Problem&)>;
   explicit Checks(Sink sink) : sink_(std::move(sink)) {}
   Checks(const Checks&) = delete;
-  // Passed checks are noted there from now on; null: nowhere.
+  // Records later passed checks in the trail; null: not recorded.
   void leave_trail(Trail* trail) { trail_ = trail; }
   Trail* trail() const { return trail_; }
-  // Notes what the case is about to do, if the checks around it do not say so.
+  // Records the next action of the case, if the checks around it do not.
   void step(std::string_view text) const {
     if (trail_) trail_->step(text);
   }
@@ -59,7 +59,7 @@ class Checks {
   [[noreturn]] void stop(std::string_view rule, std::string what, std::string expected, std::string found);
   bool failed() const;
 
-  // Returns whether it holds.
+  // Returns `holds`.
   bool check(std::string_view rule, bool holds, std::string_view what, std::string_view expected,
              std::string_view found);
   template <typename T>
@@ -69,14 +69,14 @@ class Checks {
     problem(rule, std::string(what), fmt::format("{}", expected), fmt::format("{}", found));
     return false;
   }
-  // Expects success; or this code, with a message that is not empty [R51].
+  // Expects success; or, in refused(), this code with a non-empty message [R51].
   bool succeeded(std::string_view rule, std::string_view what, const Outcome& outcome);
   bool refused(std::string_view rule, std::string_view what, halyard_status_code_t code,
                const Outcome& outcome);
-  // As refused(), and the message must contain the text.
+  // Like refused(), but the message must also contain the text.
   bool refused_naming(std::string_view rule, std::string_view what, halyard_status_code_t code,
                       std::string_view named, const Outcome& outcome);
-  // Expects success; otherwise the case ends.
+  // Expects success; otherwise ends the case.
   void must(std::string_view rule, std::string_view what, const Outcome& outcome);
 
  private:
@@ -87,7 +87,7 @@ class Checks {
 
   Trail* trail_ = nullptr;
   mutable std::mutex mutex_;
-  size_t problems_ = 0;  // reported
+  size_t problems_ = 0;  // number of reported problems
   Problem last_;
   Sink sink_;
 };

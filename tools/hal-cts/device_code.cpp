@@ -1,7 +1,7 @@
-// The executable that the build made of device_code.vmasm, as it stands in this program.
+// The executable that the build creates from device_code.vmasm, embedded in this program.
 #include "device_code.h"
 
-// HAL_CTS_VMVX is the path of the file. The assembler reads it: no tool turns it into an array first.
+// HAL_CTS_VMVX is the path of the file. The assembler includes it, so no tool must convert it to an array.
 asm(R"(
   .pushsection .rodata
   .balign 16

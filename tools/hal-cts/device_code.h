@@ -1,4 +1,4 @@
-// Programs for devices: built-in ones and those of the user. docs/hal-cts.md lists the functions that cases
+// Device programs: built-in programs and those of the user. docs/hal-cts.md lists the functions that cases
 // call.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Loading a driver, and what can be read from its file.
+// Loads a driver, and reads its file.
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kHostVersion[] = "hal-cts";
 
-// An array of the file's, or an empty one where it would reach out of the file or lies crooked in it.
+// An array in the file; empty if it would exceed the file or is misaligned.
 template <typename T>
 std::span<const T> array_at(std::span<const uint8_t> file, uint64_t offset, uint64_t count) {
   if (offset > file.size() || offset % alignof(T) != 0 || count > (file.size() - offset) / sizeof(T))
@@ -30,7 +30,7 @@ std::span<const T> array_at(std::span<const uint8_t> file, uint64_t offset, uint
 }  // namespace
 
 Result<halyard_driver_negotiate_fn> load_driver(const std::string& path) {
-  // Without a '/' the system's loader looks in its own folders.
+  // Without a '/' the dynamic linker would search its own folders.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) return fail(HALYARD_UNAVAILABLE, "cannot load driver '{}': {}", path, dlerror());
@@ -65,7 +65,7 @@ Result<> host_verdict(const std::string& path) {
   for (size_t i = 0; i < count; ++i)
     if (!candidates[i].accepted) return fail(HALYARD_INCOMPATIBLE, "{}", candidates[i].reason);
   if (count == 0) return fail(HALYARD_NOT_FOUND, "no driver at '{}'", path);
-  // So far only its file was read. Listing devices loads the driver, negotiates and initializes.
+  // So far only the file has been read. Listing devices loads the driver, negotiates and initializes.
   halyard_device_entry_t* devices = nullptr;
   const std::string kinds = candidates[0].drivers;
   TOOL_TRY(check(

@@ -1,5 +1,5 @@
-// The driver under test: its library, loaded without a host. libhalyard.so says whether a host would accept
-// it.
+// The driver under test: its library, loaded without a host. libhalyard.so decides whether a host would
+// accept it.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ namespace halyard::cts {
 
 using tools::Result;
 
-// A device to test, as in its URI.
+// A device to test, in the form of its URI.
 struct Target {
   std::string kind;
   std::string path;
@@ -21,15 +21,15 @@ struct Target {
   std::string uri() const { return kind + "://" + path; }
 };
 
-// Loads the library, which stays loaded, and finds its function.
+// Loads the library, which stays loaded, and finds its entry function.
 Result<halyard_driver_negotiate_fn> load_driver(const std::string& path);
 
-halyard_driver_request_t plain_request();  // as a host of version 1 makes it
+halyard_driver_request_t plain_request();  // the request of a host of version 1
 
-// Nothing if libhalyard.so accepts this driver, else the reason why not. Runs code of the driver.
+// Fails with the reason if libhalyard.so refuses this driver. Runs code of the driver.
 Result<> host_verdict(const std::string& path);
 
-// The symbols that the library exports, read from its file. INVALID_ARGUMENT: no such file.
+// The exported symbols of the library, read from its file. INVALID_ARGUMENT: no such file.
 Result<std::vector<std::string>> exported_symbols(const std::string& path);
 
 }  // namespace halyard::cts

@@ -1,4 +1,4 @@
-// Telling a person.
+// Formats findings for people.
 #include "findings.h"
 
 #include "common/colour.h"

@@ -1,4 +1,4 @@
-// The outcome of each case, and its output: as text, as JUnit's XML, as JSON.
+// The outcome of each case, formatted as text, JUnit's XML or JSON.
 #pragma once
 
 #include <cstdio>
@@ -18,9 +18,9 @@ struct Finding {
   std::string device;  // its URI; empty for cases of the driver itself
   const Case* about = nullptr;
   Verdict verdict = Verdict::passed;
-  std::vector<Problem> problems;  // of a failure, also of an expected one
+  std::vector<Problem> problems;  // of a failure, including an expected one
   std::string reason;             // why it was skipped
-  std::string remark;             // a note about a case that passed: "712 of 2,118 tried"
+  std::string remark;             // a note about a passed case: "712 of 2,118 tried"
   double seconds = 0;
 };
 
@@ -32,7 +32,7 @@ struct Counts {
 };
 Counts count(std::span<const Finding> findings);
 
-// Prints cases as they run: one line each, with its problems below; on a terminal in colour, and with the
+// Prints cases as they run: one line each, followed by its problems; on a terminal in colour, and with the
 // running case.
 class Printer {
  public:

@@ -1,4 +1,4 @@
-// Telling machines: JUnit's XML and JSON.
+// Formats findings for programs: JUnit's XML and JSON.
 #include "common/json.h"
 #include "common/printable.h"
 #include "common/xml.h"
@@ -13,7 +13,7 @@ using tools::xml;
 using tools::Json;
 using tools::printable;
 
-constexpr int kLines = 2;  // of a document: each case has one
+constexpr int kLines = 2;  // depth of a document with one line for each case
 
 std::string lines(const std::vector<Problem>& problems) {
   std::string text;

@@ -1,4 +1,4 @@
-// A timer of the thread's own, whose signal's handler waits for the other thread.
+// A timer for the thread; the handler of its signal waits for the other thread.
 #include "interruption.h"
 
 #include <sched.h>
@@ -18,14 +18,14 @@ namespace halyard::cts {
 
 namespace {
 
-constexpr int64_t kLongest = 100'000;  // ns that a call is stopped
+constexpr int64_t kLongest = 100'000;  // ns; maximum time for which a call is stopped
 constexpr long kMostDelay = 100'000;   // ns
 constexpr long kStep = 20;             // ns
 
 enum Stage : int { idle, stopped, served };
 enum Phase : int { before, inside, after };
 
-// What the handler can reach.
+// State that the handler can access.
 std::atomic<int> stage = idle;
 std::atomic<int> phase = before;
 std::atomic<int> phase_when_stopped = before;

@@ -6,25 +6,24 @@
 
 namespace halyard::cts {
 
-// Stops the thread that makes this object. One at a time in a process.
+// Stops the thread that creates this object. At most one per process.
 class Interruption {
  public:
   Interruption();  // throws std::runtime_error if the system has no timer left
   Interruption(const Interruption&) = delete;
   ~Interruption();
 
-  // Runs `call` and stops it at a point that differs from round to round. Meanwhile serve_interruptions()
-  // runs its action in another thread. The call is stopped for a short time at most, because it may hold a
-  // lock that the action needs. Returns when both have ended.
+  // Runs `call` and stops it at a point that differs in each round. Meanwhile serve_interruptions() runs its
+  // action in another thread. The call is stopped only for a short time, because it may hold a lock that the
+  // action needs. Returns when both have ended.
   void during(const std::function<void()>& call);
 
  private:
-  long delay_ns_ = 1000;  // of the timer: long enough for the thread to be in the call
+  long delay_ns_ = 1000;  // timer delay, long enough for the thread to be in the call
   unsigned rounds_ = 0;
 };
 
-// The part of the other thread: waits until a call is stopped and runs `action`, again and again until
-// `over()`.
+// Called by the other thread: waits until a call is stopped and runs `action`, repeatedly until `over()`.
 void serve_interruptions(const std::function<void()>& action, const std::function<bool()>& over);
 
 }  // namespace halyard::cts

@@ -1,4 +1,4 @@
-// Finding functions, filling in dispatches, comparing words.
+// Finds functions, creates dispatches, compares words.
 #include "kernels.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Dispatches of the functions that docs/hal-cts.md names, and memory of words for them.
+// Dispatches of the functions in docs/hal-cts.md, and memory of words for them.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Kernel {
   uint32_t function = 0;
 };
 
-// The function of that name in each program that has it; it must declare these counts. Unsupported if no
+// The function of that name in each program that has it; it must declare these counts. Unsupported: no
 // program has it.
 std::vector<Kernel> kernels(Session& s, std::string_view name, uint32_t bindings, uint32_t constants);
 
@@ -32,7 +32,7 @@ struct Dispatch {
 halyard_command_dispatch_t command(const Kernel& kernel, const Dispatch& d);
 
 Memory words(Session& s, const Words& values);
-// Reports the first word that differs. Returns whether none does.
+// Reports the first word that differs. Returns whether all words are equal.
 bool words_are(Session& s, std::string_view rule, const std::string& what, const Words& expected,
                const Memory& memory);
 Words iota(size_t count, uint32_t base, uint32_t step);

@@ -1,4 +1,4 @@
-// Reading known failures.
+// Reads known failures.
 #include "known_failures.h"
 
 #include <algorithm>

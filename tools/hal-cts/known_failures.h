@@ -1,5 +1,5 @@
-// The file of --expect-failures: cases that are known to fail, one a line, "NAME" or "DEVICE NAME"; both may
-// contain '*' and '?'. Empty lines and lines that begin with # are skipped.
+// The file of --expect-failures: cases that are known to fail, one per line, "NAME" or "DEVICE NAME". Both
+// may contain '*' and '?'. Empty lines and lines that begin with # are skipped.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct KnownFailure {
   std::string name;
 };
 
-// INVALID_ARGUMENT: a line that names no case.
+// INVALID_ARGUMENT: a line matches no case.
 Result<std::vector<KnownFailure>> read_known_failures(const std::string& path);
 
 bool is_known(const std::vector<KnownFailure>& known, const std::string& device, const char* name);

@@ -1,4 +1,4 @@
-// Starting again with the sanitizer, and reading its report.
+// Restarts with the sanitizer, and parses its report.
 #include "leaks.h"
 
 #include <dlfcn.h>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr char kLibrary[] = "liblsan.so.0";
 constexpr char kRestarted[] = "HAL_CTS_LEAKS";
-// Frames of the report come without frame pointers; the check happens when a case asks for it.
+// Stack traces do not need frame pointers; leaks are checked when a case requests it, not at exit.
 constexpr char kOptions[] = "leak_check_at_exit=0:fast_unwind_on_malloc=0:allocator_may_return_null=1";
 
 template <typename Function>
@@ -33,7 +33,7 @@ Function find(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-// "X" is put in front of what the variable has.
+// Prepends "X" to the value of the variable.
 void prepend(const char* variable, const std::string& text) {
   const char* const before = std::getenv(variable);
   setenv(variable, before && *before ? (text + ":" + before).c_str() : text.c_str(), 1);
@@ -41,7 +41,7 @@ void prepend(const char* variable, const std::string& text) {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// What lies between a driver's code and the allocator.
+// Whether the library is between a driver's code and the allocator.
 bool is_system(const std::string& library) {
   for (const char* const known : {"liblsan.", "libasan.", "libc.so", "libstdc++.", "libgcc_s."})
     if (library.starts_with(known)) return true;
@@ -50,11 +50,11 @@ bool is_system(const std::string& library) {
 
 struct Leak {
   uint64_t bytes = 0, blocks = 0;
-  std::string where;  // the functions of the driver that were entered, innermost first
+  std::string where;  // the driver's functions, innermost first
 };
 
-// One record of the report: a line that says how much, then a line for each frame. Empty where the allocation
-// is not a driver's.
+// Parses one record of the report: a line with the size, then a line for each frame. Empty if a driver did
+// not make the allocation.
 Leak read_record(std::string_view record) {
   Leak leak;
   if (!record.starts_with("Direct leak of ")) return {};

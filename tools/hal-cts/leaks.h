@@ -1,5 +1,5 @@
-// --leaks: LeakSanitizer, preloaded into this program, finds memory that a driver has lost. The driver need
-// not be built with a sanitizer.
+// --leaks: finds memory that a driver has leaked, with LeakSanitizer preloaded into this program. The driver
+// need not be built with a sanitizer.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace halyard::cts {
 
-// Whether a sanitizer that finds leaks is in this process.
+// Whether this process has a sanitizer that finds leaks.
 bool can_find_leaks();
 
-// Starts this program again with LeakSanitizer preloaded and the same arguments. Returns only if that fails.
+// Restarts this program with LeakSanitizer preloaded and the same arguments. Returns only on failure.
 // UNAVAILABLE: the system has no liblsan.
 tools::Result<> restart_to_find_leaks();
 
-// Reports memory that drivers have allocated and that nothing points to any more, as one problem [R24]. To be
-// called when the driver is shut down and no handle of it is kept. Needs can_find_leaks().
+// Reports unreachable memory that drivers have allocated, as one problem [R24]. Call it after the driver has
+// been shut down, without any handle of it. Precondition: can_find_leaks().
 void check_leaks(const Checks::Sink& problem);
 
 }  // namespace halyard::cts

@@ -1,4 +1,4 @@
-// hal-cts: tests whether a driver keeps the rules of docs/driver-abi.md. Chooses cases, runs each, reports
+// hal-cts: tests whether a driver follows the rules of docs/driver-abi.md. Selects cases, runs each, reports
 // the outcome.
 #include <algorithm>
 #include <cstdio>
@@ -59,7 +59,7 @@ struct Run {
   bool leaks = false;
 };
 
-// A note that begins so is a remark.
+// A note with this prefix is a remark.
 constexpr std::string_view kRemark = "remark\n";
 
 // Adds the last step of the case to problems of its process, such as a crash.
@@ -80,7 +80,7 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
     options.programs = &run.programs;
     options.note = [&](const std::string& text) { teller.note(text); };
     options.remark = [&](const std::string& text) { teller.note(std::string(kRemark) + text); };
-    // On the heap, and left there if the case stops: work in flight may still call back.
+    // On the heap, and not freed if the case stops, because work in flight may still call back.
     static Session* session = nullptr;
     session = new Session(run.driver, target, options, problem);
     try {
@@ -133,7 +133,7 @@ std::string case_list(const std::vector<const Case*>& cases) {
   return tools::table({"CASE", "TAGS", "RULES", "WHAT IT CHECKS"}, std::move(rows));
 }
 
-// From "kind\npath\nname", the note of the case that lists devices.
+// Parses "kind\npath\nname", the note of the case that lists devices.
 Target target_of(const std::string& note) {
   const size_t path = note.find('\n') + 1;
   return {note.substr(0, path - 1), note.substr(path, note.find('\n', path) - path), {}};
@@ -179,7 +179,7 @@ Result<int> test_driver(const Flags& flags) {
   static_cast<void>(TOOL_TRY(tools::FileContents::open(run.driver)));  // fails with a message about the file
 
   const tools::Interrupt interrupt;
-  size_t left_out = 0;  // cases not run because of it
+  size_t left_out = 0;  // cases that are therefore not run
   const bool json_to_stdout = flags[flag::json] == "";
   Printer printer(json_to_stdout ? stderr : stdout);
   printer.header(fmt::format("driver '{}'", run.driver));
@@ -211,7 +211,7 @@ Result<int> test_driver(const Flags& flags) {
     return std::pair(failed, std::move(notes));
   };
 
-  // A driver that the host refuses is not tested further.
+  // If the host refuses the driver, no other case runs.
   const auto asked_for = [&](const Case& it) { return std::ranges::find(cases, &it) != cases.end(); };
   std::vector<Target> listed;
   bool refused = false;

@@ -1,5 +1,5 @@
-// A child reports through a pipe, one record at a time, so that nothing is lost that it reported before it
-// died. A record: kind, size of the rest in bytes, texts that end in 0.
+// A child reports through a pipe, one record at a time, so that no report is lost if it crashes. A record:
+// kind, size of the rest in bytes, zero-terminated texts.
 #include "process.h"
 
 #include <unistd.h>
@@ -64,7 +64,7 @@ class DirectTeller final : public Teller {
   Report& report_;
 };
 
-// Takes the whole records from the front of `bytes`. Whether the last one was among them.
+// Removes the complete records from the front of `bytes`. Returns whether the final record was among them.
 bool take_records(std::string& bytes, Report& report) {
   bool ended = false;
   while (bytes.size() >= kHeader) {

@@ -1,4 +1,4 @@
-// Runs a case in a process of its own, so that a driver that dies or hangs affects no other case.
+// Runs a case in a separate process, so that a driver that crashes or hangs affects no other case.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ struct Report {
   std::vector<Problem> problems;
   bool skipped = false;
   std::string reason;              // why it was skipped
-  std::vector<std::string> notes;  // other texts, for the caller
+  std::vector<std::string> notes;  // other texts for the caller
 
   bool failed() const { return !problems.empty(); }
 };
 
-// The way in which a case reports. Thread-safe.
+// Sends the report of a case. Thread-safe.
 class Teller {
  public:
   virtual ~Teller() = default;
@@ -29,8 +29,8 @@ class Teller {
   virtual void note(const std::string& text) = 0;
 };
 
-// Runs `body`, in a child if `timeout_ns` is not 0. A child that died, hung or ended with another exit code
-// than 0 is a problem in the report. Must not be called while other threads run.
+// Runs `body`, in a child if `timeout_ns` is not 0. If a child crashes, hangs or exits with a code other than
+// 0, the report has a problem. Must not be called while other threads run.
 Report run_apart(const std::function<void(Teller&)>& body, int64_t timeout_ns);
 
 }  // namespace halyard::cts

@@ -1,4 +1,4 @@
-// Appending to a flat list of commands.
+// Appends to a flat list of commands.
 #include "recording.h"
 
 namespace halyard::cts {

@@ -1,4 +1,4 @@
-// Short functions that make commands, ranges and operations in the form that a driver gets.
+// Short functions that create commands, ranges and operations in the form that a driver receives.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,11 @@ inline halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
   return {.slot = number, .offset = offset, .length = length};
 }
 
-// A flat list of commands. The caller owns what commands point to.
+// A flat list of commands. The caller owns the memory to which commands point.
 class Recording {
  public:
-  // `extra`: bytes after the command that count as part of it, as in the longer command of a newer host.
+  // `extra`: bytes after the command that are counted in its size, like the additional fields of a newer
+  // host.
   template <typename Command>
   Recording& add(uint32_t kind, Command command, uint32_t extra = 0) {
     static_assert(sizeof command % 8 == 0);
@@ -115,7 +116,7 @@ inline halyard_operation_t execute_operation(halyard_driver_command_list_t list,
   return made;
 }
 
-// A link of an unknown kind.
+// An extension of an unknown kind.
 inline constexpr uint32_t kUnknownExtension = 8019693;
 inline halyard_extension_t extension(uint32_t must_understand, const halyard_extension_t* next = nullptr) {
   return {sizeof(halyard_extension_t), kUnknownExtension, must_understand, 0, next};

@@ -1,4 +1,4 @@
-// Choosing a sample.
+// Chooses a sample.
 #include "sample.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@ namespace halyard::cts {
 
 namespace {
 
-// 2118 as "2,118".
+// Formats 2118 as "2,118".
 std::string with_commas(uint64_t number) {
   std::string text = std::to_string(number);
   for (size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
@@ -20,7 +20,7 @@ std::string with_commas(uint64_t number) {
 void try_sample(Session& s, uint64_t total, uint64_t most, const std::function<void(uint64_t)>& attempt) {
   const uint64_t wanted = std::min(total, most);
   if (wanted == 0) return;
-  // Steps of about 0.618 of the total reach every number once, and leave no large gap whenever they end.
+  // A stride of about 0.618 of the total visits every number once, and leaves no large gap wherever it ends.
   uint64_t stride = std::max<uint64_t>(1, wanted * 618 / 1000);
   while (std::gcd(stride, wanted) != 1) ++stride;
   const int64_t end = now_ns() + s.patience_ns() / 4;

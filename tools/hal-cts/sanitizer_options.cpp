@@ -1,5 +1,5 @@
-// Under a sanitizer, too, an allocation that is too large is refused rather than the end of the process:
-// cases ask for those. The sanitizer's library looks for these functions by name.
+// Lets allocations that are too large fail under a sanitizer, instead of terminating the process, because
+// cases make such allocations. The sanitizer's library finds these functions by name.
 extern "C" {
 __attribute__((visibility("default"))) const char* __asan_default_options();
 __attribute__((visibility("default"))) const char* __tsan_default_options();

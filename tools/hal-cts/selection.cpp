@@ -14,7 +14,7 @@ using tools::fail;
 
 namespace {
 
-// "; did you mean ...?", or nothing.
+// "; did you mean ...?" or "".
 std::string hint(const std::string& word, const std::vector<std::string>& known) {
   return did_you_mean(word, std::vector<std::string_view>(known.begin(), known.end()));
 }

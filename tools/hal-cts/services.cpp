@@ -1,4 +1,4 @@
-// Counting references to statuses.
+// Counts references to statuses.
 #include "services.h"
 
 #include <cstdio>
@@ -41,7 +41,7 @@ Services::Services(Checks& checks) : checks_(checks) {
     const Status* it = of(host).alive(status, "status_message");
     return it ? it->message.c_str() : "";
   };
-  // Makes another status, so that holders of the old one do not see the note.
+  // Creates another status, so that holders of the old one do not see the note.
   table.status_note = [](void* host, halyard_status_t status, const char* note,
                          size_t size) -> halyard_status_t {
     if (!status) return nullptr;

@@ -1,5 +1,5 @@
-// The host services for the driver under test. Statuses are counted, so that leaks, double releases and later
-// uses are reported [R52].
+// The host services for the driver under test. Statuses are counted, so that leaks, double releases and uses
+// after release are reported [R52].
 #pragma once
 
 #include <atomic>
@@ -19,17 +19,17 @@ class Services {
   Services(const Services&) = delete;
   ~Services();
 
-  // With bytes after it that the driver does not know, as a newer host's table has.
+  // Followed by bytes that the driver does not know, as in a newer host's table.
   const halyard_host_services_t& table() const { return grown_.table; }
-  // A reference that the driver will own.
+  // Creates a reference that the driver will own.
   halyard_status_t give(halyard_status_code_t code, std::string_view message);
   // Takes ownership of a reference from the driver.
   Outcome take(halyard_status_t status);
-  // Reports statuses that are still referenced. To be called when the driver is shut down.
+  // Reports statuses that still have references. Call it after the driver has been shut down.
   void check_none_left();
 
  private:
-  struct Status {  // freed with the services, so that a late use is seen
+  struct Status {  // freed with the services, so that uses after release are detected
     std::atomic<int> references = 1;
     halyard_status_code_t code = HALYARD_UNKNOWN;
     std::string message;

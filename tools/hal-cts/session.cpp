@@ -188,7 +188,7 @@ Outcome Session::try_submit(const halyard_operation_t& operation, const Points& 
   made->session = this;
   made->then = then;
   made->user = user;
-  // Each borrowed argument is in a block of its own, which is overwritten as soon as the call returns.
+  // Each borrowed argument is in a separate block, which is overwritten when the call returns.
   Points borrowed_waits = waits, borrowed_signals = signals;
   Table bindings;
   halyard_operation_t borrowed = operation;

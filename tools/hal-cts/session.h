@@ -1,7 +1,7 @@
-// Session: an instance and an open device, the handles that a case makes on it, and short functions to use
-// them. At the end the remaining handles are destroyed in the order that the ABI demands [R22]; then the
-// session checks that every `completed` was called once and every status released. A case that stopped leaves
-// everything as it is, because its work may still be in flight.
+// Session: an instance and an open device, the handles that a case creates, and short functions that use
+// them. At the end it destroys the remaining handles in the order that the ABI requires [R22]; then it checks
+// that every `completed` was called once and every status was released. After a case that stopped, nothing is
+// destroyed, because its work may still be in flight.
 #pragma once
 
 #include <atomic>
@@ -29,56 +29,56 @@ using List = halyard_driver_command_list_t;
 using Executable = halyard_driver_executable_t;
 using Table = std::vector<halyard_binding_t>;
 
-// The kinds of memory that programs ask for: staging memory, and memory for everything else.
+// The kinds of memory that programs request: staging memory, and memory for everything else.
 inline constexpr uint32_t kStaging = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE;
 inline constexpr uint32_t kDeviceLocal = HALYARD_MEMORY_DEVICE_LOCAL;
 
 struct Memory {
   halyard_driver_memory_t handle = nullptr;
-  uint32_t type = 0;  // given
-  uint64_t size = 0;  // as asked for, in bytes
+  uint32_t type = 0;  // granted
+  uint64_t size = 0;  // requested, in bytes
 
   bool visible() const { return (type & HALYARD_MEMORY_HOST_VISIBLE) != 0; }
   bool coherent() const { return (type & HALYARD_MEMORY_HOST_COHERENT) != 0; }
 };
 
-// A submission that was accepted. It lives as long as the session.
+// An accepted submission. It lives as long as the session.
 struct Work {
   class Session* session = nullptr;
-  std::atomic<int> calls = 0;          // of `completed`
-  Outcome outcome;                     // of the first
-  void (*then)(void* user) = nullptr;  // called in `completed`, before it is counted
+  std::atomic<int> calls = 0;          // number of calls of `completed`
+  Outcome outcome;                     // of the first call
+  void (*then)(void* user) = nullptr;  // called in `completed`, before the call is counted
   void* user = nullptr;
 };
 
 struct SessionOptions {
-  int64_t patience_ns = 10'000'000'000;  // the longest time that required events may take
+  int64_t patience_ns = 10'000'000'000;  // time limit for required events
   const std::vector<Program>* programs = nullptr;
-  std::function<void(const std::string&)> note;    // for the caller, not for people
-  std::function<void(const std::string&)> remark;  // printed after the name of a case that passed
-  Trail* trail = nullptr;                          // where the case notes its steps; may be null
+  std::function<void(const std::string&)> note;    // receives texts for the caller, not for people
+  std::function<void(const std::string&)> remark;  // printed after the name of a passed case
+  Trail* trail = nullptr;                          // records the steps of the case; may be null
 };
 
 class Session : public Checks {
  public:
   Session(std::string driver, Target target, SessionOptions options, Sink sink);
 
-  // Initializes the driver and opens the device. Cases of the driver itself do this themselves.
+  // Initializes the driver and opens the device. Cases of the driver itself do this on their own.
   void start();
-  // Destroys handles, closes the device, shuts the driver down, and makes the last checks.
+  // Destroys handles, closes the device, shuts the driver down, and makes the final checks.
   void finish();
 
-  const std::string& driver() const { return driver_; }  // its path
+  const std::string& driver() const { return driver_; }  // the path
   const Target& target() const { return target_; }
   Services& services() { return services_; }
   void note(const std::string& text) const { options_.note(text); }
-  // Adds a remark to a case that passes: "712 of 2,118 tried".
+  // Adds a remark to a passed case: "712 of 2,118 tried".
   void remark(const std::string& text) const { options_.remark(text); }
   int64_t patience_ns() const { return options_.patience_ns; }
   Outcome take(halyard_status_t status) { return services_.take(status); }
 
-  // The library's function and the table that it returns. Both are made on first use: before that no code of
-  // the driver runs.
+  // The library's entry function and the table that it returns. Both are fetched on first use; before that no
+  // code of the driver runs.
   halyard_driver_negotiate_fn negotiator();
   const halyard_driver_table_t& table();
   halyard_driver_instance_t initialize();
@@ -95,16 +95,16 @@ class Session : public Checks {
   halyard_memory_request_t request(uint64_t size, uint32_t type = kStaging) const;
   Outcome try_allocate(const halyard_memory_request_t& request, Memory* memory);
   Memory allocate(uint64_t size,
-                  uint32_t type = kStaging);  // UNSUPPORTED if the host cannot access staging memory
+                  uint32_t type = kStaging);  // UNSUPPORTED: the host cannot access staging memory
   Memory allocate(const std::vector<uint8_t>& contents, uint32_t type = kStaging);
   void free(const Memory& memory);
   Outcome map(const Memory& memory, uint32_t access, uint64_t offset, uint64_t length, void** pointer);
   void unmap(const Memory& memory);
-  // Through a mapping, or through staging memory if the host cannot access the memory.
+  // Access the bytes through a mapping or, if the host cannot access the memory, through staging memory.
   void write(const Memory& memory, uint64_t offset, std::span<const uint8_t> bytes);
   std::vector<uint8_t> read(const Memory& memory, uint64_t offset, uint64_t length);
   std::vector<uint8_t> read(const Memory& memory) { return read(memory, 0, memory.size); }
-  // Whether the session frees this memory at its end.
+  // keep() lets the session free this memory at its end.
   void keep(const Memory& memory) { memories_.push_back(memory); }
   void forget(const Memory& memory);
 
@@ -114,25 +114,24 @@ class Session : public Checks {
   Outcome signal(Semaphore semaphore, uint64_t value);
   void fail(Semaphore semaphore, halyard_status_code_t code, std::string_view message);
   Outcome query(Semaphore semaphore, uint64_t* value);
-  // Returns the value; failing to query it is a problem.
+  // Returns the value; a failed query is a problem.
   void value_is(std::string_view rule, std::string_view what, Semaphore semaphore, uint64_t expected);
   void failed_with(std::string_view rule, std::string_view what, Semaphore semaphore,
                    halyard_status_code_t code, std::string_view message);
   Outcome wait(const Points& points, bool any, int64_t deadline_ns);
-  // Waits, at most for the session's patience.
+  // Waits at most for the session's patience.
   Outcome await(Semaphore semaphore, uint64_t value) { return wait({{semaphore, value}}, false, patience()); }
   int64_t patience() const;  // a deadline
 
-  // ---- Queue work `work` is set if the submission was accepted. Arguments are overwritten after the call
-  // [R23].
+  // ---- Queue work
+  // `work` is set if the submission was accepted. Arguments are overwritten after the call [R23].
   Outcome try_submit(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                      Work** work, uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
-  // The word that stops later submissions; null: none.
+  // The stop word of later submissions; null: none.
   void stop_by(const uint32_t* word) { stop_word_ = word; }
   Work& submit(const halyard_operation_t& operation, const Points& waits = {}, const Points& signals = {},
                uint64_t affinity = 0, void (*then)(void*) = nullptr, void* user = nullptr);
-  // Waits until the work is completed and returns its outcome. Stops the case if that takes longer than the
-  // patience.
+  // Waits until the work is completed and returns its outcome. Stops the case if that exceeds the patience.
   Outcome end_of(Work& work);
   Outcome run(const halyard_operation_t& operation) { return end_of(submit(operation)); }
   Memory alloca_(uint64_t size, const Points& waits, const Points& signals, Work** work = nullptr);
@@ -148,7 +147,7 @@ class Session : public Checks {
   Executable executable(const Program& program);
   void destroy(Executable executable);
   halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data);
-  // Programs that the device can run. Unsupported if there is none.
+  // Programs that the device can run. Unsupported: there is none.
   std::vector<const Program*> programs();
 
  private:
@@ -161,7 +160,7 @@ class Session : public Checks {
   const uint32_t* stop_word_ = nullptr;
   Services services_{*this};
   halyard_driver_negotiate_fn negotiator_ = nullptr;
-  halyard_driver_table_t table_ = {};  // struct_size 0: not yet made
+  halyard_driver_table_t table_ = {};  // struct_size 0: not fetched yet
   halyard_driver_instance_t instance_ = nullptr;
   halyard_driver_device_t device_ = nullptr;
   halyard_device_properties_t properties_ = {};

@@ -1,4 +1,4 @@
-// Memory of a session: allocating, and reaching its bytes wherever they are.
+// Memory of a session: allocates it, and accesses its bytes wherever they are.
 #include <algorithm>
 #include <cstring>
 

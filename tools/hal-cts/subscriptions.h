@@ -1,6 +1,6 @@
-// A subscriber of a case: counts its calls and keeps their arguments. It must exist as long as the semaphore
-// can call it. A session that stopped is never destroyed, but the stack of its case is, so subscribers are on
-// the heap.
+// A subscriber of a case: counts its calls and records their arguments. It must exist as long as the
+// semaphore can call it. A stopped session is never destroyed, but the stack of its case is, so subscribers
+// are on the heap.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace halyard::cts {
 
 class Subscription {
  public:
-  // `then` runs in each call, before it is counted.
+  // `then` runs in each call, before the call is counted.
   explicit Subscription(Session& session, std::function<void()> then = {})
       : state_(new State{session, std::move(then), {}, {}, 0, {}}) {
     static auto& all = *new std::vector<State*>;
@@ -43,7 +43,7 @@ class Subscription {
     const std::lock_guard lock(state_->mutex);
     return state_->outcome;
   }
-  // Waits until there were `times` calls; more calls are a problem.
+  // Waits for `times` calls; more calls are a problem.
   void is_called(std::string_view rule, const std::string& what, int times) {
     const int64_t left = state_->session.patience() - now_ns();
     std::unique_lock lock(state_->mutex);
@@ -72,7 +72,7 @@ class Subscription {
     state.changed.notify_all();
   }
 
-  // Kept for ever, in a list, because a driver may call too late.
+  // Never freed but kept in a list, because a driver may call too late.
   State* const state_;
 };
 

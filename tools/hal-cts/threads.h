@@ -1,4 +1,4 @@
-// Threads and callbacks of a case. If the case stops in one of them, that thread or callback ends; the
+// Threads and callbacks of a case. If the case stops in one of them, only that thread or callback ends; the
 // problem has been reported.
 #pragma once
 
@@ -19,7 +19,7 @@ void until_stopped(const Body& body) {
   }
 }
 
-// Runs `body(0)` to `body(count - 1)` at once, and waits for all.
+// Runs `body(0)` to `body(count - 1)` concurrently, and waits for all.
 template <typename Body>
 void at_once(int count, const Body& body) {
   std::vector<std::thread> threads;

@@ -1,11 +1,11 @@
-// For each function of the table one of the same type, made by the compiler.
+// A wrapper of the same type for each function of the table, generated with templates.
 #include "traced_table.h"
 
 namespace halyard::cts {
 
 namespace {
 
-// Of the process: functions of a table get no argument that could lead here.
+// Process-wide, because functions of a table get no argument that could refer to it.
 halyard_driver_table_t real;
 Trail* current = nullptr;
 

@@ -1,4 +1,4 @@
-// A driver's table whose functions leave a trail.
+// A driver's table whose functions record a trail.
 #pragma once
 
 #include "halyard/driver.h"
@@ -6,11 +6,12 @@
 
 namespace halyard::cts {
 
-// The same functions, each of which notes on `trail` that it was entered and that it returned. Null entries
-// stay null. One table at a time: a second one replaces the functions of the first.
+// Wraps the functions: each records on `trail` when it is entered and when it returns. Null entries stay
+// null. Only one table at a time: a second call replaces the wrapped functions of the first.
 halyard_driver_table_t traced(const halyard_driver_table_t& table, Trail& trail);
 
-// While this object exists, the thread counts as inside of `name`, a literal. `trail` may be null.
+// While this object exists, the thread counts as being inside of the function `name`, a literal. `trail` may
+// be null.
 class Entered {
  public:
   Entered(Trail* trail, const char* name) : trail_(trail) {

@@ -1,4 +1,4 @@
-// Writing and reading a trail. Addresses of literals are the same in a process and in what it forks.
+// Writes and reads a trail. Addresses of literals are the same in a process and in its forked children.
 #include "trail.h"
 
 #include <fmt/core.h>
@@ -37,7 +37,7 @@ void Trail::leave(const Call& call) {
   if (calls_ == call.number) returned_ = call.number;
 }
 
-// A thread that finds another one writing leaves it at that: both are at about the same step.
+// If another thread is writing, this text is dropped, because both threads are at about the same step.
 void Trail::write(std::string_view before, std::string_view text) {
   if (writing_.exchange(true)) return;
   const size_t first = std::min(before.size(), kLongest);

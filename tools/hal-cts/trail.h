@@ -1,5 +1,5 @@
-// Trail: the progress of a case, in memory that outlives its process: the function of the driver's table that
-// was entered last, the functions that have not returned, and the current step of the case.
+// Trail: the progress of a case, in memory that outlives its process: the last entered function of the
+// driver's table, the functions that have not returned, and the current step of the case.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@ namespace halyard::cts {
 
 class Trail {
  public:
-  // Shared with processes that are forked later. Throws std::runtime_error if there is no memory.
+  // Shared with child processes that are forked later. Throws std::runtime_error without memory.
   static Trail& create();
   static void destroy(Trail& trail);
   Trail(const Trail&) = delete;
 
-  // The calling thread enters a function; `name` is a literal of this program. Nested calls are fine.
+  // The calling thread enters a function; `name` is a literal of this program. Calls may be nested.
   struct Call {
     const char* outer;
     uint64_t number;
@@ -25,15 +25,15 @@ class Trail {
   Call enter(const char* name);
   void leave(const Call& call);
 
-  // Notes a check that passed, which is the last action of the case; and, if it helps, the next action.
+  // held() records a passed check, the last action of the case; step() records the next action.
   void held(std::string_view rule, std::string_view what);
   void step(std::string_view text);
 
-  // "entered last: queue_submit, which has not returned; after [R60] a wait". Empty if nothing was noted.
+  // "entered last: queue_submit, which has not returned; after [R60] a wait". Empty if nothing was recorded.
   std::string text() const;
 
  private:
-  static constexpr size_t kMostThreads = 64;  // more threads than that share places
+  static constexpr size_t kMostThreads = 64;  // more threads share entries
   static constexpr size_t kLongest = 240;     // bytes of a step
   Trail() = default;
   ~Trail() = default;

@@ -1,4 +1,4 @@
-// Prints one line for each execution that is replayed, and the first difference.
+// Prints one line for each replayed execution, and the first difference.
 #include "captures.h"
 
 #include <cstdio>
@@ -37,7 +37,7 @@ std::string_view outcome_name(const Result<halyard_replay_result_t>& result) {
   return result->outcome == HALYARD_REPLAY_DIFFERS ? "differs" : "not compared";
 }
 
-// The replay of one execution.
+// The result of replaying one execution.
 struct Replayed {
   uint64_t number = 0;
   std::string device;
@@ -127,7 +127,7 @@ class Replays {
   std::map<std::string, Handle<halyard_replay_t>> replays_;
 };
 
-// Every execution is what is meant without the flag, and not a number that can be given.
+// Without the flag every execution is replayed; the value for that cannot be given as a number.
 Result<uint64_t> chosen_execution(const Flags& flags) {
   const uint64_t number = TOOL_TRY(flags[flag::execution]);
   if (number != HALYARD_EVERY_EXECUTION || !flags.has(flag::execution)) return number;
@@ -169,7 +169,7 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
     bad += replayed.is_bad();
     fmt::print("{}{}", json && number > begin ? ",\n" : "",
                json ? json_line(replayed.json()) : replayed.text());
-    std::fflush(stdout);  // the next one may crash
+    std::fflush(stdout);  // the next replay may crash
   }
   if (json) {
     fmt::print("]}}\n");

@@ -1,4 +1,4 @@
-// The verbs about captures (docs/captures.md): printing one, and replaying it on a device.
+// The verbs for captures (docs/captures.md): printing a capture, and replaying it on a device.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace halyard::tools {
 
 // A description of the capture, as text or JSON.
 Result<std::string> capture_description(const Flags& flags, const std::string& path);
-// Replays and prints the outcome of each execution. Returns exit status 1 if one differs or fails.
+// Replays each execution and prints the outcome. Returns exit status 1 if an execution differs or fails.
 Result<int> replay_capture(const Flags& flags, const std::string& path);
 
 }  // namespace halyard::tools

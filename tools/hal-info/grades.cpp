@@ -1,4 +1,4 @@
-// Formats by their names in compiled modules.
+// The names of formats in compiled modules.
 #include "grades.h"
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Grades of executables on a device: those of known compilers' formats, or of formats that the user names.
+// Grades of executables on a device: for the formats of known compilers, or for formats that the user names.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@ namespace halyard::tools {
 
 struct FormatGrade {
   std::string format;
-  std::string file;  // the file that was judged; "" if only the format was
+  std::string file;  // the graded file; "" if only the format was graded
   uint32_t fit = HALYARD_FIT_NO;
   std::string reason;
 };
 
-// `asked` are formats, or FORMAT=FILE; if it is empty, all known formats. Fails if a file cannot be read.
+// `asked` contains formats, or FORMAT=FILE; if empty, all known formats are graded. Fails if a file cannot be
+// read.
 Result<std::vector<FormatGrade>> grade_formats(halyard_device_t device,
                                                const std::vector<std::string>& asked);
 

@@ -12,7 +12,7 @@ namespace {
 
 Json error_of(const std::optional<Failure>& failure) { return failure ? Json(failure->line()) : Json(); }
 
-// Adds what a library's note says.
+// Adds the contents of a library's note.
 void add_note(Json& object, const halyard_search_entry_t& entry) {
   object["version"] = entry.version;
   object["abi_min"] = entry.abi_min;
@@ -45,7 +45,7 @@ Json memory_of(const std::optional<halyard_memory_use_t>& memory) {
           {"device_freed", memory->device_freed}};
 }
 
-// "unified_memory" for each bit.
+// A word for each set bit: "unified_memory".
 Json words_of(uint64_t bits, const char* (*name)(uint32_t bit)) {
   std::vector<std::string> words = bit_names(bits, name);
   for (std::string& word : words) std::ranges::replace(word, ' ', '_');

@@ -1,5 +1,5 @@
-// The output of hal-info for programs. docs/hal-info.md describes the members; new ones may be added, none is
-// removed.
+// The output of hal-info for programs. docs/hal-info.md describes the members. New members may be added; none
+// is removed.
 #pragma once
 
 #include <string>

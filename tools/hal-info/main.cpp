@@ -1,5 +1,5 @@
-// hal-info: lists drivers and devices, their features, and why a driver was refused; prints captures and
-// replays them on a device.
+// hal-info: lists drivers and devices, their features, and the reasons for refusing drivers; prints captures
+// and replays them on a device.
 #include <algorithm>
 #include <cstdio>
 
@@ -112,7 +112,7 @@ Result<> formats(const Request& request) {
     print(grades_json(opened.device, grades));
     return {};
   }
-  if (request.arguments.size() == 1) {  // formats of other devices need no reason
+  if (request.arguments.size() == 1) {  // the reason is only printed for formats that the user named
     for (FormatGrade& grade : grades)
       if (grade.fit == HALYARD_FIT_NO) grade.reason.clear();
   }
@@ -149,7 +149,7 @@ Result<int> replay(const Request& request) {
   return replay_capture(request.flags, request.arguments.front());
 }
 
-// A verb that only shows something: its exit status is 0.
+// A verb that only prints: its exit status is 0.
 template <Result<> (*Show)(const Request&)>
 Result<int> shown(const Request& request) {
   TOOL_TRY(Show(request));
@@ -161,7 +161,7 @@ struct Verb {
   size_t least;
   size_t most;
   std::string_view arguments;
-  Result<int> (*run)(const Request&);  // the exit status
+  Result<int> (*run)(const Request&);  // returns the exit status
 };
 constexpr Verb kVerbs[] = {
     {"drivers", 0, 0, "no arguments", shown<drivers>},

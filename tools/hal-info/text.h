@@ -14,12 +14,12 @@ std::string device_text(const DeviceInfo& device);
 std::string devices_text(const std::vector<DeviceInfo>& devices);
 std::string sharing_text(const std::vector<DeviceInfo>& devices);  // "" for fewer than two
 std::string grades_text(const std::vector<FormatGrade>& grades);
-// The compiler for bytecode, or why there is none.
+// Describes the compiler for bytecode, or why there is none.
 std::string compiler_text();
-// A hint at --explain; "" if nothing was refused.
+// A hint to use --explain; "" if nothing was refused.
 std::string refused_text(const Survey& survey);
 
-// Names of set bits: "runs in caller, unified memory"; bits without a name as "bit 12".
+// The names of set bits: "runs in caller, unified memory"; "bit 12" for a bit without a name.
 std::vector<std::string> bit_names(uint64_t bits, const char* (*name)(uint32_t bit));
 
 }  // namespace halyard::tools

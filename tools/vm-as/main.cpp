@@ -1,4 +1,4 @@
-// vm-as: assembles a text to a module. Reads one file, writes one file.
+// vm-as: assembles text to a module. Reads one file, writes one file.
 #include <unistd.h>
 
 #include <cstdio>
@@ -68,7 +68,7 @@ Result<int> assemble(const Flags& flags) {
   const std::string name = input == kStandard ? "<stdin>" : input;
   halyard_assemble_options_t options = {};
   options.struct_size = sizeof options;
-  options.bytecode_version = flags[flag::bytecode_version];  // 0: the text may say it
+  options.bytecode_version = flags[flag::bytecode_version];  // 0: the text may set it
   options.file = name.c_str();
   void* data = nullptr;
   size_t size = 0;
@@ -90,7 +90,7 @@ std::vector<std::string> with_long_flags(int argc, const char* const* argv) {
     } else if (i + 1 < argc) {
       arguments.push_back(fmt::format("{}={}", flag::output, argv[++i]));
     } else {
-      arguments.push_back(flag::output.text());  // without a value, which the parser reports
+      arguments.push_back(flag::output.text());  // without a value: the parser reports it
     }
   }
   return arguments;

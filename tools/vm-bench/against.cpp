@@ -1,4 +1,4 @@
-// Rounds of two runners, and their comparison.
+// Runs two runners in rounds, and compares them.
 #include "against.h"
 
 #include <unistd.h>
@@ -20,7 +20,7 @@ namespace {
 
 using Run = benchmark::BenchmarkReporter::Run;
 
-// Keeps the rows of one run.
+// Collects the rows of one run.
 class Collector final : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override { return true; }
@@ -58,8 +58,8 @@ std::string escaped(std::string_view name) {
   return pattern;
 }
 
-// The flags that make another runner do the same. They are the ones that runners have in common; its command
-// can have more.
+// The flags with which another runner measures the same. Runners have these flags in common; the command may
+// contain more.
 std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench, const Target& target) {
   std::vector<std::string> arguments;
   const auto add = [&](const Flag& flag, std::string_view value) {
@@ -93,7 +93,7 @@ std::string last_lines(std::string_view text) {
   return line;
 }
 
-// The text of a member, or "".
+// The string value of a member, or "".
 std::string text_of(const Json& object, const char* name) {
   const auto member = object.find(name);
   return member != object.end() && member->is_string() ? member->get<std::string>() : "";
@@ -139,7 +139,7 @@ Result<Times> times_in(std::string_view text, const std::string& row_name) {
               names.empty() ? "none" : names);
 }
 
-// Runs `command`, a piece of shell such as "PATH/runner --flag", with these arguments after it. A signal ends
+// Runs `command`, a piece of shell such as "PATH/runner --flag", followed by these arguments. A signal stops
 // it. UNAVAILABLE: it cannot be started.
 Result<ChildExit> run_command(const std::string& command, const std::vector<std::string>& arguments,
                               Stop& stop) {
@@ -160,7 +160,7 @@ Result<ChildExit> run_command(const std::string& command, const std::vector<std:
 
 Result<Times> run_other(const std::string& command, const std::vector<std::string>& arguments,
                         const std::string& row_name, Stop& stop) {
-  constexpr int kNotFound = 127;  // exit code of a shell that does not find the command
+  constexpr int kNotFound = 127;  // exit code of a shell for a command that it does not find
   constexpr int kNotExecutable = 126;
   const ChildExit output = TOOL_TRY(run_command(command, arguments, stop));
   if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");
@@ -193,7 +193,7 @@ Times times_of(const Run& run) {
   return {run.real_accumulated_time / iterations, run.cpu_accumulated_time / iterations};
 }
 
-// With repetitions there are several runs: returns the middle one.
+// With repetitions, returns the median of several runs.
 Result<Run> run_own(Row& row) {
   Collector collector;
   benchmark::ClearRegisteredBenchmarks();
@@ -224,7 +224,7 @@ struct Comparison {
   double most = 0;
 };
 
-// The ratio of this runner's times to the other's.
+// The ratio of this runner's times to those of the other.
 Comparison compared(const std::vector<Round>& rounds, const Times& own, const Times& other) {
   Comparison result = {own.real / other.real, 0, 0};
   for (const Round& round : rounds) {
@@ -242,7 +242,7 @@ std::string duration_text(double seconds) {
   return fmt::format("{:.4g} ns", seconds * 1e9);
 }
 
-// Reports two rows, and returns the last sentence of the output.
+// Reports two rows, and returns the final sentence of the output.
 std::string report_rounds(const std::vector<Round>& rounds, const Target& target, const std::string& command,
                           Report& report) {
   std::vector<Times> own_times;

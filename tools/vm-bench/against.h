@@ -1,4 +1,4 @@
-// --against: measures the same calls with another runner, in turns.
+// --against: measures the same calls with another runner, alternately.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace halyard::tools {
 // INVALID_ARGUMENT: flags that exclude --against.
 Result<> check_against(const Flags& flags);
 
-// Measures every function in rounds: one run here and one of the other runner, in alternating order. Reports
-// the median of each and their ratio. UNAVAILABLE: the other runner cannot be run; ABORTED: it has failed;
-// INVALID_ARGUMENT: its output is not understood. Rounds that were measured before a failure are reported.
+// Measures every function in rounds: one run here and one run of the other runner, in alternating order.
+// Reports the medians of both and their ratio. UNAVAILABLE: the other runner cannot be run. ABORTED: it has
+// failed. INVALID_ARGUMENT: its output cannot be parsed. After a failure, the measured rounds are reported.
 Result<> compare(const Flags& flags, Bench& bench, Report& report);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// A sum over the ranks, in which each has a place of its own.
+// Uses a sum over the ranks, in which each rank has its own elements.
 #include "agreement.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace halyard::tools {
 
 namespace {
 
-// As examples/collectives/all_reduce.vmasm, for f64, on a channel with a name of its own.
+// Like examples/collectives/all_reduce.vmasm, but for f64, and with a separate channel name.
 constexpr std::string_view kProgram = R"(
 vm.module @agreement
 vm.dependency @hal 7

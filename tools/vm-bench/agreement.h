@@ -1,6 +1,6 @@
-// Agreement: the ranks of a program that is measured under a launcher must make the same calls, since each
-// call may wait for the others. So what follows from a time follows from the slowest rank's. The ranks
-// exchange numbers over a channel of their own, with a small program.
+// Agreement: the ranks of a measured program must make the same calls, because each call may wait for the
+// other ranks. So decisions that depend on a time use the time of the slowest rank. The ranks exchange
+// numbers over a separate channel, with a small program.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@ namespace halyard::tools {
 
 class Agreement {
  public:
-  // For the program's rank; its instance must exist. Every rank makes one.
+  // For the program's rank; the instance must exist. Every rank creates one.
   static Result<std::unique_ptr<Agreement>> make(const Flags& flags, const Program& program);
 
   uint32_t rank() const { return rank_; }
   uint32_t count() const { return count_; }
-  // Each rank gives as many numbers; the result has those of rank 0 first. Waits for the other ranks.
+  // Each rank passes the same number of values; the result starts with those of rank 0. Waits for the other
+  // ranks.
   Result<std::vector<double>> gather(std::span<const double> own);
-  // The largest of what the ranks give.
+  // The maximum over the ranks.
   Result<double> largest(double own);
 
  private:
@@ -38,7 +39,7 @@ class Agreement {
   Handle<halyard_call_t> call_;
 };
 
-// INVALID_ARGUMENT: flags with which each rank would go its own way.
+// INVALID_ARGUMENT: flags with which the ranks would make different calls.
 Result<> check_flags_for_ranks(const Flags& flags);
 
 }  // namespace halyard::tools

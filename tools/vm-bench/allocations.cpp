@@ -1,4 +1,4 @@
-// Counts calls of the allocator and passes them on to the C library.
+// Counts allocator calls and passes them to the C library.
 #include "allocations.h"
 
 #include <atomic>
@@ -8,7 +8,7 @@
 namespace halyard::tools {
 namespace {
 
-// Functions that replace malloc can reach globals only.
+// Replacements of malloc can only access globals.
 std::atomic<bool> counting = false;
 std::atomic<uint64_t> count = 0;
 

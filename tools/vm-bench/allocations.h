@@ -1,6 +1,6 @@
-// Counts the calls of the system's allocator in this process, on all threads: those of libhalyard, of drivers
-// and of this tool. They are counted only while an object here asks for it, so nothing else gets slower. Not
-// available with a sanitizer, which has an allocator of its own.
+// Counts the calls of the allocator in this process, on all threads: those of libhalyard, of drivers and of
+// this tool. Calls are counted only while an AllocationCount exists, so nothing else becomes slower. Not
+// available with a sanitizer, because a sanitizer has its own allocator.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace halyard::tools {
 
 inline constexpr bool kCountsAllocations = HALYARD_SANITIZER_KIND == 0;
 
-// Counts while it exists. One at a time.
+// Counts while it exists. At most one may exist.
 class AllocationCount {
  public:
   AllocationCount();

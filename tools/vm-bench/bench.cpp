@@ -1,4 +1,4 @@
-// Setting up: the steps of a run, in order.
+// Sets up a run, step by step.
 #include "bench.h"
 
 #include <algorithm>
@@ -84,7 +84,7 @@ std::string Bench::note(const Failure& failure) {
 
 namespace {
 
-// A number from 1 to `most`.
+// Checks that the number is between 1 and `most`.
 Result<uint64_t> count_of(const Flags& flags, const Number& flag, uint64_t most) {
   const uint64_t count = TOOL_TRY(flags[flag]);
   if (count >= 1 && count <= most) return count;
@@ -138,7 +138,7 @@ Result<> set_up(const Flags& flags, Bench& bench) {
     bench.clock_cost = TOOL_TRY(bench.slowest(bench.clock_cost));
   }
   bench.context_options = TOOL_TRY(ContextOptions::of(flags, program));
-  TOOL_TRY(bench.make_context(program.modules));  // fails here, not in a row
+  TOOL_TRY(bench.make_context(program.modules));  // reports a failure here instead of in a row
 
   const halyard_module_t main_module = program.modules.back().get();
   for (Target& target : TOOL_TRY(chosen_targets(flags, main_module))) {

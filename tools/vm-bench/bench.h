@@ -1,4 +1,4 @@
-// The state that all rows share: the loaded program with its open devices, and the options of measuring.
+// The state that all rows share: the loaded program with its open devices, and the measuring options.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -25,20 +25,20 @@ class ModuleSource {
  public:
   // Reads the file, or standard input for "-"; text is assembled.
   static Result<ModuleSource> open(halyard_instance_t instance, const std::string& path, uint32_t options);
-  // Loads from memory, or from the file if it is to be mapped. A native module is loaded once in an instance.
+  // Loads from memory or, if it is to be mapped, from the file. A native module is loaded once per instance.
   Result<Handle<halyard_module_t>> load(halyard_instance_t instance, uint32_t options) const;
   bool is_native() const { return static_cast<bool>(native_); }
 
  private:
   std::string path_;
   Handle<halyard_module_t> native_;
-  halyard_instance_t native_instance_ = nullptr;  // which has its types
+  halyard_instance_t native_instance_ = nullptr;  // the instance that has the types of native_
   std::optional<FileContents> contents_;
   Block<void> assembled_;
   size_t assembled_size_ = 0;
 };
 
-// The error of rows that Ctrl-C has stopped; they are left out of reports.
+// The error text of rows that Ctrl-C has stopped; reports omit them.
 inline constexpr const char* kStopped = "stopped";
 
 // A function with its arguments.
@@ -56,36 +56,36 @@ struct Bench {
   double clock_cost = 0;  // seconds
 
   std::vector<ModuleSource> sources;
-  Program program;  // has no context
+  Program program;  // without a context
   std::unique_ptr<const ContextOptions> context_options;
-  std::unique_ptr<Agreement> agreement;  // of several ranks; null: there is one
+  std::unique_ptr<Agreement> agreement;  // for several ranks; null: one rank
   std::vector<Measured> functions;
 
   Stop stop;
   Progress progress{"measuring"};
-  std::vector<Failure> failures;  // of calls that were measured
+  std::vector<Failure> failures;  // of measured calls
   std::mutex failures_mutex;
 
   halyard_device_t device() const {
     return program.devices.empty() ? nullptr : program.devices.front().get();
   }
-  // The time that the slowest rank has measured, from which all ranks decide alike what to do next.
+  // The maximum of the ranks' times. All ranks get the same value, so they decide alike.
   Result<double> slowest(double seconds) const {
     if (!agreement) return seconds;
     return agreement->largest(seconds);
   }
   // Whether this process prints.
   bool reports() const { return !agreement || agreement->rank() == 0; }
-  // All modules again, in order; functions are left unverified.
+  // Loads all modules again, in order, without verifying functions.
   Result<std::vector<Handle<halyard_module_t>>> load_again() const;
   Result<Handle<halyard_context_t>> make_context(const std::vector<Handle<halyard_module_t>>& modules) const;
   Result<std::unique_ptr<Caller>> make_caller(halyard_context_t context, const Measured& function);
 
-  // Returns the error text for the row. Keeps the failure for the end of the run, unless Ctrl-C caused it.
+  // Returns the error text for the row. Records the failure for the end of the run, unless Ctrl-C caused it.
   std::string note(const Failure& failure);
 };
 
-// Makes the instance, loads the modules, opens the devices, and finds functions and arguments.
+// Creates the instance, loads the modules, opens the devices, and finds functions and arguments.
 Result<> set_up(const Flags& flags, Bench& bench);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// The flags of vm-bench alone, except those of Google Benchmark (benchmark_flags.h).
+// The flags that only vm-bench has, except those of Google Benchmark (benchmark_flags.h).
 #pragma once
 
 #include <benchmark/benchmark.h>

@@ -1,5 +1,5 @@
-// Values of --benchmark_ flags. Google Benchmark itself uses its default for a wrong value, or ends the
-// process.
+// Parses the values of --benchmark_ flags, because Google Benchmark uses its default for an invalid value, or
+// ends the process.
 #include "benchmark_flags.h"
 
 #include <charconv>

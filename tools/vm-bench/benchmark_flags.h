@@ -1,4 +1,4 @@
-// The flags of Google Benchmark: in --help like all others, checked here, and passed on to the library.
+// The flags of Google Benchmark: listed in --help, checked here, and passed to the library.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -85,7 +85,7 @@ inline constexpr const Flag* kBenchmarkFlags[] = {&flag::benchmark_filter,
                                                   &flag::benchmark_context,
                                                   &flag::benchmark_time_unit};
 
-// The values that this tool uses itself, and those for the library.
+// The values that this tool uses, and those for the library.
 struct BenchmarkOptions {
   Format format = Format::console;
   std::string out;  // a file, or empty
@@ -93,8 +93,8 @@ struct BenchmarkOptions {
   double min_time = 0;      // seconds, or
   uint64_t iterations = 0;  // the number of calls; 0: by time
   bool display_aggregates_only = false;
-  std::optional<benchmark::TimeUnit> unit;  // if a flag gives it
-  std::vector<std::string> handed_on;       // the command line for Google Benchmark
+  std::optional<benchmark::TimeUnit> unit;  // set if a flag gives it
+  std::vector<std::string> handed_on;       // command line for Google Benchmark
 };
 
 // INVALID_ARGUMENT names the flag.

@@ -1,4 +1,4 @@
-// Warm calls: the row that other runners have, too, with the same name and meaning.
+// Warm calls: a row that other runners have too, with the same name and meaning.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@ namespace halyard::tools {
 
 namespace {
 
-// A thread and its calls. Each thread has a context of its own, because a context runs one call at a time.
+// A thread and its calls. Each thread has its own context, because a context runs one call at a time.
 struct Worker {
   Handle<halyard_context_t> context;
   std::unique_ptr<Caller> caller;
@@ -40,7 +40,7 @@ class CallRow final : public Row {
   const Measured& function_;
   std::vector<std::unique_ptr<Worker>> workers_;
   uint64_t calls_per_sample_ = 1;
-  uint64_t items_ = 0;  // calls times the batch; 0: as many as there is time for
+  uint64_t items_ = 0;  // calls times the batch; 0: limited by time
   double allocations_per_call_ = 0;
   Shares shares_;
   std::string error_;
@@ -49,7 +49,7 @@ class CallRow final : public Row {
 Result<> CallRow::warm_up() {
   constexpr uint64_t kMostCalls = 100;
   constexpr double kSeconds = 0.1;
-  constexpr double kClockShare = 0.0025;  // of a sample, at most
+  constexpr double kClockShare = 0.0025;  // maximum share of a sample
   for (int i = 0; i < bench_.threads; ++i) {
     auto worker = std::make_unique<Worker>();
     worker->context = TOOL_TRY(bench_.make_context(bench_.program.modules));
@@ -67,7 +67,7 @@ Result<> CallRow::warm_up() {
       seconds = TOOL_TRY(bench_.slowest(seconds_between(begin, Clock::now())));
     } while (calls < kMostCalls && seconds < kSeconds);
   }
-  // The same number again, to count allocations and to estimate the time.
+  // Runs the same number of calls again, to count allocations and to estimate the time.
   const Clock::time_point begin = Clock::now();
   const AllocationCount allocations;
   for (uint64_t i = 0; i < calls; ++i)
@@ -78,7 +78,7 @@ Result<> CallRow::warm_up() {
   const double wanted = std::ceil(bench_.clock_cost / (kClockShare * std::max(seconds, 1e-9)));
   calls_per_sample_ = static_cast<uint64_t>(std::max(wanted, 1.0));
   items_ = bench_.options.iterations;
-  // Google Benchmark would choose a number for each rank.
+  // Sets the number here, because Google Benchmark would choose a different number on each rank.
   if (bench_.agreement && items_ == 0)
     items_ = bench_.batch * static_cast<uint64_t>(std::clamp(
                                 std::ceil(bench_.options.min_time / std::max(seconds, 1e-9)), 1.0, 1e9));
@@ -87,7 +87,7 @@ Result<> CallRow::warm_up() {
 
 Result<> CallRow::get_ready() {
   shares_ =
-      TOOL_TRY(measure_shares(bench_, function_));  // its program is destroyed before the next one is made
+      TOOL_TRY(measure_shares(bench_, function_));  // its program is destroyed before the next is created
   return warm_up();
 }
 
@@ -108,7 +108,7 @@ void CallRow::enlist() {
   if (items_ > 0) row->Iterations(static_cast<benchmark::IterationCount>(items_));
 }
 
-// The calls of the next sample: fewer than usual if only fewer are left.
+// The number of calls in the next sample: fewer than usual if fewer are left.
 uint64_t CallRow::calls_until_the_end(const benchmark::State& state) const {
   const benchmark::IterationCount turns = state.max_iterations - state.iterations();
   if (turns <= 0) return 1;
@@ -144,8 +144,8 @@ void CallRow::run(benchmark::State& state) {
   if (state.thread_index() == 0 && !state.error_occurred()) add_counters(state);
 }
 
-// Counters of the calls besides their time. Google Benchmark adds up the counters of all threads, so only one
-// thread sets them.
+// Adds the counters of the calls other than their time. Google Benchmark adds up the counters of all threads,
+// so only one thread sets them.
 void CallRow::add_counters(benchmark::State& state) const {
   std::vector<const Samples*> all;
   for (const auto& worker : workers_) all.push_back(&worker->samples);

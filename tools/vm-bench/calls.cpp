@@ -1,4 +1,4 @@
-// Whole calls, and calls in steps.
+// Complete calls, and calls in steps.
 #include "calls.h"
 
 #include <algorithm>
@@ -149,14 +149,14 @@ Result<> Caller::submit() {
 Result<> Caller::wait() { return wait_for(fences_.front().get()); }
 
 Result<> Caller::wait_for(halyard_object_t fence) {
-  constexpr uint32_t kPieceMs = 100;  // the longest delay of Ctrl-C
+  constexpr uint32_t kPieceMs = 100;  // maximum delay of Ctrl-C
   constexpr double kPiece = 0.099;
   Result<> done = check(halyard_fence_wait(fence, kPieceMs));
   while (!done && done.error().code == HALYARD_DEADLINE_EXCEEDED) {
     if (stop_.asked_for()) return fail(HALYARD_CANCELLED, "interrupted while waiting for the device");
     const Clock::time_point begin = Clock::now();
     done = check(halyard_fence_wait(fence, kPieceMs));
-    // A fence that failed with DEADLINE_EXCEEDED itself fails at once.
+    // A fence that has failed with DEADLINE_EXCEEDED fails at once.
     if (seconds_between(begin, Clock::now()) < kPiece) break;
   }
   return done;

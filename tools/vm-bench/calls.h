@@ -1,4 +1,5 @@
-// A function of a context, called again and again: arguments, results, and the fences of asynchronous ones.
+// Calls a function of a context repeatedly; has the arguments, results, and the fences of asynchronous
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +21,14 @@ namespace halyard::tools {
 struct Target {
   std::string name;
   halyard_function_description_t description = {};
-  bool is_dispatch = false;  // made by a compiler to repeat one dispatch as often as its only argument says
+  bool is_dispatch = false;  // compiler-generated: repeats one dispatch, as often as its argument says
 };
 
-// The function of --function; without it, all exports without parameters and those made to repeat a dispatch;
-// if there are none, the only export. INVALID_ARGUMENT: none of these; NOT_FOUND.
+// The function of --function. Without the flag: all exports without parameters and all that repeat a
+// dispatch; if there are none, the only export. INVALID_ARGUMENT: none of these. NOT_FOUND.
 Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t module);
 
-// The arguments in --input; for a function that repeats a dispatch, the number of times. `device` is as for
+// The arguments of --input; for a function that repeats a dispatch, the number of repetitions. `device`: see
 // parse_inputs().
 Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard_device_t device,
                                uint64_t batch);
@@ -44,14 +45,14 @@ class RunningCalls {
   std::set<halyard_call_t> calls_;
 };
 
-// Signals that ask for an end, and the work that they stop.
+// Signals that ask for a stop, and the work that they stop.
 struct Stop {
   RunningCalls calls;
-  std::function<void()> also;  // called besides; may be empty
-  std::mutex mutex;            // of `also`
+  std::function<void()> also;  // also called; may be empty
+  std::mutex mutex;            // guards `also`
   Interrupt interrupt{[this] { now(); }};
 
-  void set_also(std::function<void()> action);  // empty: nothing
+  void set_also(std::function<void()> action);  // empty: no action
   void now();
   bool asked_for() const { return interrupt.happened(); }
 };
@@ -65,14 +66,14 @@ class Caller {
   Caller(const Caller&) = delete;
   ~Caller();
 
-  // A whole call: an asynchronous one is waited for. Results are released.
+  // A complete call, including the wait for an asynchronous function. Results are released.
   Result<> call();
   // A batch. An asynchronous function is called `count` times, with up to `in_flight` calls in flight: each
-  // waits for the call that many before it, and this waits for the last ones. Other functions are called
-  // once: that call does the work of the batch.
+  // call waits for the call `in_flight` calls before it, and call_batch() waits for the last ones. Other
+  // functions are called once, because that call does the work of the batch.
   Result<> call_batch(uint64_t count, uint64_t in_flight);
 
-  // A call in steps. Asynchronous functions need the fence first and the wait last.
+  // A call in steps. Asynchronous functions need make_fence() first and the wait last.
   Result<> make_fence();
   Result<> submit();
   Result<> wait();
@@ -88,7 +89,7 @@ class Caller {
   Stop& stop_;
   Handle<halyard_function_t> function_;
   Handle<halyard_call_t> call_;
-  std::vector<halyard_value_t> arguments_;  // borrowed, and so are the fences at the end
+  std::vector<halyard_value_t> arguments_;  // borrowed; the fences are at the end
   std::vector<halyard_value_t> results_;
   std::vector<Handle<halyard_object_t>> fences_;  // of the calls in flight
 };

@@ -1,6 +1,6 @@
-// vm-bench: measures a program's functions, and the steps before they can be called. Flags, rows and exit
-// codes are those of run-module-cli.md, section 7, so scripts written for iree-benchmark-module work;
-// docs/benchmarking.md says what each row means.
+// vm-bench: measures a program's functions, and the steps before a call. Flags, rows and exit codes are
+// specified by run-module-cli.md, section 7, so scripts for iree-benchmark-module work. docs/benchmarking.md
+// describes each row.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -57,7 +57,7 @@ constexpr ToolDescription kTool = {
     "  vm-bench --module=model.vmfb --benchmark_filter='^(load|init)$' --benchmark_format=json\n",
     kExitCodes};
 
-// Removes the rows that --benchmark_filter leaves out.
+// Removes the rows that --benchmark_filter excludes.
 Result<> filter_rows(const Flags& flags, std::vector<std::unique_ptr<Row>>& rows) {
   std::string pattern = flags[flag::benchmark_filter];
   if (pattern.empty() || pattern == "all") return {};
@@ -77,7 +77,7 @@ Result<> filter_rows(const Flags& flags, std::vector<std::unique_ptr<Row>>& rows
               pattern, names);
 }
 
-// Lets Google Benchmark parse its flags. It keeps pointers into `texts`.
+// Lets Google Benchmark parse its flags. It keeps pointers to `texts`.
 void initialize_library(std::vector<std::string>& texts) {
   std::vector<char*> arguments;
   for (std::string& text : texts) arguments.push_back(text.data());
@@ -96,11 +96,12 @@ void add_context(const Bench& bench) {
   benchmark::AddCustomContext("clock_ns", fmt::format("{:.1f}", bench.clock_cost * 1e9));
 }
 
-// After a failure of one of several ranks: the others may wait for this one until its process ends.
+// After a failure with several ranks this process must end, because the other ranks may wait for it until
+// then.
 bool must_end(const Bench& bench) { return bench.agreement && !bench.failures.empty(); }
 
-// Measures one row after the other, so that each is printed at once; all rows in one run if their repetitions
-// are to be mixed.
+// Measures the rows one by one, so that each is printed at once; in a single run if their repetitions are to
+// be mixed.
 void measure(Bench& bench, std::vector<std::unique_ptr<Row>> rows, bool is_mixed, Report& report) {
   for (size_t i = 0; i < rows.size() && !bench.stop.asked_for(); ++i) {
     if (bench.reports()) bench.progress.show(i + 1, rows.size(), rows[i]->name());
@@ -165,7 +166,7 @@ Result<int> vm_bench(const Flags& flags) {
     return bench.stop.interrupt.exit_code();
   }
   if (!bench.failures.empty())
-    return std::unexpected(bench.failures.front());  // the other failures are in their rows
+    return std::unexpected(bench.failures.front());  // the rows report the other failures
   return done;
 }
 

@@ -1,4 +1,4 @@
-// Adapts rows and passes them to Google Benchmark's reporters.
+// Adjusts rows and passes them to Google Benchmark's reporters.
 #include "report.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace halyard::tools {
 namespace {
 
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // of CSV, which scripts still read
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // for CSV, which scripts still read
 std::unique_ptr<benchmark::BenchmarkReporter> make_reporter(Format format) {
   switch (format) {
     case Format::json:
@@ -48,7 +48,7 @@ Result<std::unique_ptr<Report>> Report::make(Bench& bench, size_t name_width) {
   const BenchmarkOptions& options = bench.options;
   auto report = std::unique_ptr<Report>(new Report(bench, name_width));
   if (!bench.reports()) return report;
-  // The reporter that --benchmark_format, --benchmark_color and --benchmark_counters_tabular choose. The
+  // The reporter selected by --benchmark_format, --benchmark_color and --benchmark_counters_tabular. The
   // library owns it.
   report->outputs_.push_back(
       {benchmark::CreateDefaultDisplayReporter(), options.format, options.display_aggregates_only, {}});
@@ -58,7 +58,7 @@ Result<std::unique_ptr<Report>> Report::make(Bench& bench, size_t name_width) {
   if (!report->file_) return cannot_write(options.out);
   report->file_reporter_ = make_reporter(options.out_format);
   report->file_reporter_->SetOutputStream(&report->file_);
-  report->file_reporter_->SetErrorStream(&report->nowhere_);  // so the machine is described once
+  report->file_reporter_->SetErrorStream(&report->nowhere_);  // so that the machine is described only once
   report->outputs_.push_back({report->file_reporter_.get(), options.out_format, false, {}});
   return report;
 }
@@ -78,7 +78,7 @@ void Report::pass_on(Output& output, const std::vector<Run>& runs) {
     if (output.aggregates_only && run.repetitions > 1 && run.run_type != Run::RT_Aggregate) continue;
     rows.push_back(run);
     if (output.format != Format::console) continue;
-    for (auto& [name, counter] : rows.back().counters)  // so that the table says that they are seconds
+    for (auto& [name, counter] : rows.back().counters)  // so that the table shows that they are seconds
       if (is_time(name))
         counter.flags =
             static_cast<benchmark::Counter::Flags>(benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
@@ -93,7 +93,7 @@ void Report::pass_on(Output& output, const std::vector<Run>& runs) {
 
 Result<> Report::take_slowest(std::vector<Run>& rows) {
   if (!bench_.agreement) return {};
-  std::vector<double> own = {0};  // the time of all rows; then what they say
+  std::vector<double> own = {0};  // the total time of the rows, followed by their values
   for (const Run& run : rows) {
     if (run.run_type == Run::RT_Iteration || run.aggregate_name == "mean")
       own[0] += run.real_accumulated_time;
@@ -127,11 +127,11 @@ void Report::ReportRuns(const std::vector<Run>& runs) {
   }
   std::vector<Run> rows;
   for (Run run : measured) {
-    // Names do not contain the number of iterations. They do not contain the kind of time either, except for
-    // calls, which have the same names as in other runners.
+    // Removes the number of iterations from names. Also removes the kind of time, except for calls, because
+    // their names are the same as in other runners.
     run.run_name.iterations.clear();
     run.family_index += family_;
-    // The variation of a counter that is always 0 is NaN, for which JSON has no number.
+    // Removes NaN, because JSON has no such number: it is the variation of a counter that is always 0.
     std::erase_if(run.counters, [](const auto& counter) { return !std::isfinite(counter.second.value); });
     if (!run.run_name.function_name.starts_with("BM_")) run.run_name.time_type.clear();
     rows.push_back(std::move(run));

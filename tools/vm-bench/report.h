@@ -1,4 +1,4 @@
-// The outputs of rows: standard output and, with --benchmark_out, a file, each in a format of Google
+// The outputs for rows: standard output and, with --benchmark_out, a file, each in a format of Google
 // Benchmark.
 #pragma once
 
@@ -16,23 +16,24 @@ namespace halyard::tools {
 
 struct Bench;
 
-// Counters whose values are seconds.
+// Whether the values of this counter are seconds.
 bool is_time(const std::string& counter);
 
 class Report final : public benchmark::BenchmarkReporter {
  public:
-  // `name_width` is the width of the longest name. The bench's progress is cleared before anything is
-  // printed. Of several ranks, the first prints the rows of the slowest one. UNAVAILABLE: the file cannot be
+  // `name_width` is the width of the longest name. Clears the bench's progress line before printing. With
+  // several ranks, the first rank prints the rows of the slowest rank. UNAVAILABLE: the file cannot be
   // written.
   static Result<std::unique_ptr<Report>> make(Bench& bench, size_t name_width);
 
-  // Sets the number of the next row that Google Benchmark runs, because it counts from 0 in each run.
+  // Sets the number of the next row that Google Benchmark runs, because the library counts from 0 in each
+  // run.
   void set_family(int64_t family) { family_ = family; }
 
   bool ReportContext(const Context& context) override;
   void ReportRuns(const std::vector<Run>& runs) override;
-  // Google Benchmark may run more than once, so only `finish` ends the outputs. UNAVAILABLE: the file could
-  // not be written.
+  // Completes the outputs. Google Benchmark may run several times before. UNAVAILABLE: the file could not be
+  // written.
   Result<> finish();
 
  private:
@@ -40,10 +41,10 @@ class Report final : public benchmark::BenchmarkReporter {
     benchmark::BenchmarkReporter* reporter;
     Format format;
     bool aggregates_only;
-    std::vector<Run> kept;  // for CSV, whose first line needs all counters
+    std::vector<Run> kept;  // for CSV, because the first line needs all counters
   };
   Report(Bench& bench, size_t name_width);
-  // Replaces the rows by those of the rank that was slowest.
+  // Replaces the rows by those of the slowest rank.
   Result<> take_slowest(std::vector<Run>& rows);
   void pass_on(Output& output, const std::vector<Run>& runs);
 

@@ -1,4 +1,4 @@
-// All rows except warm calls. Each sample is timed by itself, without the preparation before it.
+// All rows except warm calls. Each sample is timed separately, without its preparation.
 #include "rows.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace {
 
 using Modules = std::vector<Handle<halyard_module_t>>;
 
-// Runs a step once and returns its time in seconds; nothing if there is nothing to do.
+// Runs a step once and returns its time in seconds; nullopt if there is nothing to do.
 using Sample = std::function<Result<std::optional<double>>()>;
 
 class StepRow final : public Row {
@@ -53,8 +53,8 @@ bool StepRow::prepare() {
 
 void StepRow::enlist() {
   auto* row = benchmark::RegisterBenchmark(name().c_str(), [this](benchmark::State& state) { run(state); });
-  // Google Benchmark only counts the measured time, so it would run for very long if a step needs much
-  // untimed preparation.
+  // Sets the number of iterations. Google Benchmark counts only the measured time, so it would run for very
+  // long if a step needs much untimed preparation.
   row->UseManualTime()->Iterations(static_cast<benchmark::IterationCount>(samples_));
   row->Unit(bench_.options.unit.value_or(benchmark::kMicrosecond));
 }
@@ -91,7 +91,7 @@ Result<> prepare_modules(const Modules& modules, uint32_t phase) {
 }
 
 Result<double> load_sample(Bench& bench) {
-  Modules modules;  // destroyed after the time was taken
+  Modules modules;  // destroyed after the time has been measured
   return timed([&]() -> Result<> {
     modules = TOOL_TRY(bench.load_again());
     return {};
@@ -102,10 +102,10 @@ Result<double> verify_sample(Bench& bench) {
   return timed([&] { return prepare_modules(bench.program.modules, HALYARD_PREPARE_VERIFY); });
 }
 
-// Decoding includes verifying: the time of verifying is subtracted.
+// Decoding includes verification, so the time of verification is subtracted.
 Result<double> decode_sample(Bench& bench) {
   const Modules modules = TOOL_TRY(bench.load_again());
-  TOOL_TRY(prepare_modules(modules, HALYARD_PREPARE_VERIFY));  // so that the bytes are in the cache for both
+  TOOL_TRY(prepare_modules(modules, HALYARD_PREPARE_VERIFY));  // so that both read the bytes from the cache
   const double verify = TOOL_TRY(timed([&] { return prepare_modules(modules, HALYARD_PREPARE_VERIFY); }));
   const double both = TOOL_TRY(timed([&] { return prepare_modules(modules, HALYARD_PREPARE_DECODE); }));
   return std::max(both - verify, 0.0);
@@ -126,7 +126,7 @@ Result<double> cold_sample(Bench& bench, const Measured& function) {
   return timed([&] { return caller->call(); });
 }
 
-// A function in a context that is made on first use and kept for all samples.
+// A function in a context that is created on first use and reused for all samples.
 class KeptCaller {
  public:
   KeptCaller(Bench& bench, const Measured& function) : bench_(bench), function_(function) {}
@@ -161,7 +161,7 @@ bool is_view(const halyard_value_t& value) {
          std::string_view(halyard_object_type(value.object)) == "hal.buffer_view";
 }
 
-// The contents of a view, on the host.
+// The contents of a view, in host memory.
 struct Tensor {
   uint32_t element_type = 0;
   std::vector<int64_t> shape;
@@ -173,14 +173,14 @@ Result<Tensor> read_view(halyard_object_t view) {
   info.struct_size = sizeof info;
   TOOL_TRY(check(halyard_view_info(view, &info)));
   Tensor tensor = {info.element_type, {info.shape, info.shape + info.rank}, {}};
-  uint64_t size = 0;  // the buffer may be larger
+  uint64_t size = 0;  // in bytes; the buffer may be larger
   TOOL_TRY(check(halyard_view_byte_count(view, &size)));
   tensor.bytes.resize(size);
   TOOL_TRY(check(halyard_view_read(view, 0, tensor.bytes.data(), tensor.bytes.size())));
   return tensor;
 }
 
-// Copies the tensors among the arguments to the device, and the results of one call back.
+// Copies the tensors of the arguments to the device, and the results of one call back.
 class Transfer {
  public:
   Transfer(Bench& bench, const Measured& function)
@@ -230,7 +230,7 @@ class Transfer {
   std::vector<std::vector<uint8_t>> outputs_;
 };
 
-// Whether a tensor is among the arguments, or can be among the results.
+// Whether the arguments contain a tensor, or the results may contain one.
 bool has_tensors(const Bench& bench, const Measured& function) {
   const std::string_view convention = view(function.target.description.convention);
   const size_t results = convention.find('_');

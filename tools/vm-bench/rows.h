@@ -1,4 +1,4 @@
-// The rows. docs/benchmarking.md says what each of them measures.
+// The rows. docs/benchmarking.md describes what each row measures.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace halyard::tools {
 
-// A row: one name, one way to measure.
+// A row: one name and one way of measuring.
 class Row {
  public:
   explicit Row(std::string name) : name_(std::move(name)) {}
@@ -19,10 +19,10 @@ class Row {
   virtual ~Row() = default;
 
   const std::string& name() const { return name_; }
-  // Runs it a few times, to warm it up and to estimate its time. A failure is reported later, when it is
-  // measured. False: there is nothing to measure.
+  // Runs a few times, to warm up and to estimate the time. Failures are reported later, during the
+  // measurement. False: there is nothing to measure.
   virtual bool prepare() = 0;
-  // Registers it with Google Benchmark. The row must exist until Google Benchmark has run.
+  // Registers the row with Google Benchmark. The row must outlive the run.
   virtual void enlist() = 0;
 
  private:
@@ -32,11 +32,11 @@ class Row {
 // All rows that apply to the program, in the order of the steps of a run. The Bench must outlive them.
 std::vector<std::unique_ptr<Row>> make_rows(Bench& bench);
 
-// The row of warm calls of one function, which other runners have, too.
+// The row of warm calls of one function, which other runners have too.
 std::unique_ptr<Row> make_call_row(Bench& bench, const Measured& function);
 std::string call_row_name(const Target& target);  // "BM_mul"
 
-// Counters that every row has.
+// Adds the counters that every row has.
 void add_summary(benchmark::State& state, const Summary& summary);
 
 }  // namespace halyard::tools

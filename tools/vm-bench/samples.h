@@ -14,23 +14,23 @@ inline double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
 }
 
-// The time that reading the clock takes, in seconds, measured now.
+// Measures the time of reading the clock, in seconds.
 double clock_cost();
 
 struct Summary {
   double min = 0;
   double median = 0;
-  double p99 = 0;  // the smallest time that is at least as long as 99 % of all
+  double p99 = 0;  // the smallest time that is not below 99 % of all times
   uint64_t samples = 0;
 };
 
-// The median of at least one time. Reorders them.
+// The median of one or more times. Reorders them.
 double median_of(std::vector<double>& values);
 Summary summary_of(std::vector<double>& values);
 
 // Times in memory that is allocated in advance. When it is full, every second time is dropped, and from then
-// on only every second new time is kept (then every fourth, and so on): the kept times are spread evenly over
-// the run.
+// on only every second new time is kept (then every fourth, and so on), so that the kept times are spread
+// evenly over the run.
 class Samples {
  public:
   Samples();
@@ -55,7 +55,7 @@ class Samples {
   uint64_t skipped_ = 0;
 };
 
-// The statistics of several threads together; none if there are no samples.
+// The combined statistics of several threads; nullopt if there are no samples.
 std::optional<Summary> summary_of(const std::vector<const Samples*>& all);
 
 }  // namespace halyard::tools

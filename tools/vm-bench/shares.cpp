@@ -1,4 +1,4 @@
-// Uses a second instance with a trace that only sums up times.
+// Uses a second instance, with a trace that only sums up times.
 #include "shares.h"
 
 #include "common/drivers.h"
@@ -34,7 +34,7 @@ Result<> call_for_a_while(Caller& caller, const Bench& bench) {
 Result<Shares> measure_shares(Bench& bench, const Measured& function) {
   const Flags& flags = *bench.flags;
   Program traced;
-  traced.warnings = nullptr;  // the same as of the other contexts
+  traced.warnings = nullptr;  // the other contexts report the same warnings
   TOOL_TRY(check(halyard_trace_create(nullptr, traced.trace.out())));
   traced.instance = TOOL_TRY(make_instance(flags, traced.trace.get()));
   const uint32_t options = TOOL_TRY(module_options(flags));

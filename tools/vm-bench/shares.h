@@ -5,16 +5,16 @@
 
 namespace halyard::tools {
 
-// Percent of the wall time of a call. Devices can work at the same time as the host, or on several threads,
-// so the sum can exceed 100.
+// Percent of the wall time of a call. The sum can exceed 100, because devices can work concurrently with the
+// host, or on several threads.
 struct Shares {
   double machine = 0;
   double hal = 0;  // functions of `hal` and other native modules, including submission
   double device = 0;
 };
 
-// The shares of warm calls that are traced. They run in a program of their own, because tracing takes time
-// that measured calls must not include.
+// Measures the shares of warm calls with a trace. The calls run in a separate program, because tracing takes
+// time that measured calls must not include.
 Result<Shares> measure_shares(Bench& bench, const Measured& function);
 
 }  // namespace halyard::tools

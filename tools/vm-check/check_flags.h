@@ -1,4 +1,4 @@
-// The flags of vm-check alone.
+// The flags that only vm-check has.
 #pragma once
 
 #include "common/flags.h"

@@ -1,4 +1,4 @@
-// GoogleTest's grammar.
+// Parses GoogleTest's grammar.
 #include "filter.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Patterns that choose tests, like those of GoogleTest's --gtest_filter.
+// Patterns that select tests, like those of GoogleTest's --gtest_filter.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace halyard::tools {
 
-// "A.*:B.x-*slow*:*.y": patterns separated by ':'. A name is chosen if it matches one of the patterns before
-// the first '-' (if there are none: always), and none of those after it. In a pattern '*' stands for any
-// text, '?' for any character.
+// "A.*:B.x-*slow*:*.y": patterns separated by ':'. A name is selected if it matches one of the patterns
+// before the first '-' (without any such pattern: always), and none of those after it. '*' matches any text,
+// '?' any character.
 class Filter {
  public:
   explicit Filter(std::string_view text);

@@ -1,5 +1,5 @@
-// vm-check: runs the tests of test programs. These are modules whose functions state their expectations
-// through the module `check`. Specified by check-module.md.
+// vm-check: runs the tests of test programs. These are modules whose functions check their results with the
+// module `check`. Specified by check-module.md.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -63,7 +63,8 @@ Result<size_t> jobs_of(const Flags& flags) {
   return jobs;
 }
 
-// A report besides the text. Its file is created before the tests run, so that a wrong path is found early.
+// A report in addition to the text. Its file is created before the tests run, so that an invalid path is
+// found early.
 class Report {
  public:
   static Result<Report> junit(const Flags& flags) {
@@ -97,7 +98,7 @@ class Report {
   std::string path_;
 };
 
-// --expect_failure: the exit code is 0 if each module has a test that has run and failed.
+// --expect_failure: the exit code is 0 if each module has a test that ran and failed.
 Result<> check_all_fail(const std::vector<Suite>& suites, std::span<const Finding> findings) {
   for (const Finding& finding : findings)
     if (!finding.has_run)

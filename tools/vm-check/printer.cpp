@@ -1,4 +1,4 @@
-// Lines that begin with a mark of twelve characters.
+// Prints lines that begin with a mark of twelve characters.
 #include "printer.h"
 
 #include <cmath>
@@ -74,7 +74,7 @@ void Printer::begins(const Test& test) {
     print(Colour::green, kRule, fmt::format("{} from {}", counted(suite.tests.size(), "test"), suite.name));
   }
   print(Colour::green, kRun, full_name(suite, test.name));
-  std::fflush(to_);  // so that a crash or a long wait shows the test
+  std::fflush(to_);  // so that the test is visible during a long wait or after a crash
 }
 
 void Printer::ended(const Finding& finding) {

@@ -11,7 +11,7 @@
 
 namespace halyard::tools {
 
-// The details of a finding besides its verdict: lines, which come from outside and are not safe to print.
+// The details of a finding without the verdict: lines from the module, not made printable.
 std::string reasons(const Finding& finding);
 
 class Printer final : public Listener {
@@ -21,7 +21,7 @@ class Printer final : public Listener {
   void header(const std::vector<Suite>& suites);
   void begins(const Test& test) override;
   void ended(const Finding& finding) override;
-  // `left_out`: the number of tests that were not begun.
+  // `left_out`: the number of tests that were not started.
   void summary(const std::vector<Suite>& suites, std::span<const Finding> findings, size_t left_out,
                double seconds);
 
@@ -33,7 +33,7 @@ class Printer final : public Listener {
   double suite_seconds_ = 0;
 };
 
-// "suite.", and its tests below it.
+// "suite.", followed by the names of its tests.
 std::string list_text(const std::vector<Suite>& suites);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// Both reports use the same counts. Texts come from modules: each format escapes them in its own way.
+// Both reports use the same counts. Texts come from modules, so each format escapes them.
 #include "reports.h"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ Counts count(std::span<const Finding> findings) {
   return counts;
 }
 
-// The findings of a suite; findings are in the order of their suites.
+// The findings of a suite; all findings are in the order of their suites.
 std::span<const Finding> of_suite(std::span<const Finding> findings, const Suite& suite) {
   const auto [begin, end] = std::ranges::equal_range(
       findings, &suite, std::less<>(), [](const Finding& finding) { return finding.test->suite; });
@@ -89,12 +89,12 @@ Json json_test(const Finding& finding) {
   return test;
 }
 
-// A suite as an object; `tests` is an array.
+// A JSON object for a suite; `tests` is an array.
 Json json_suite(const Suite& suite, Json tests) {
   return {{"name", suite.name}, {"file", suite.path}, {"tests", std::move(tests)}};
 }
 
-constexpr int kLines = 4;  // of a document: each test has one
+constexpr int kLines = 4;  // depth of a document with one line for each test
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Findings for programs: JUnit's XML, as GoogleTest writes it, and JSON.
+// Findings for programs: XML in JUnit's form, as GoogleTest writes it, and JSON.
 #pragma once
 
 #include <span>

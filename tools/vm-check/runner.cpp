@@ -1,4 +1,4 @@
-// Threads that take one test after another.
+// Worker threads, each of which takes one test after another.
 #include "runner.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace halyard::tools {
 
 namespace {
 
-// The calls in progress, which a signal cancels. Any thread.
+// The running calls, which a signal cancels. Any thread.
 class Calls {
  public:
   void add(halyard_call_t call) {
@@ -72,8 +72,8 @@ class InOrder {
   std::mutex mutex_;
   std::vector<bool> begun_;
   std::vector<std::optional<Finding>> findings_;
-  size_t told_ = 0;       // the number of tests whose end was reported
-  size_t announced_ = 0;  // the number of tests whose begin was reported
+  size_t told_ = 0;       // the number of tests whose end has been reported
+  size_t announced_ = 0;  // the number of tests whose begin has been reported
 };
 
 class Runner {
@@ -139,7 +139,7 @@ Findings run_tests(const Program& program, const ContextOptions& options,
   InOrder findings(tests, listener);
   std::atomic<size_t> next = 0;
   std::mutex mutex;
-  std::exception_ptr thrown;  // the first
+  std::exception_ptr thrown;  // the first exception
   const Interrupt interrupt([&] { runner.calls().cancel(); });
   const auto work = [&] {
     try {
@@ -162,7 +162,7 @@ Findings run_tests(const Program& program, const ContextOptions& options,
   try {
     while (threads.size() + 1 < std::min(jobs, tests.size())) threads.emplace_back(work);
   } catch (const std::system_error&) {
-    // If no more threads can be started, the existing ones do the work.
+    // If no more threads can be started, the existing threads do the work.
   }
   work();
   for (std::jthread& thread : threads) thread.join();

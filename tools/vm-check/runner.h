@@ -1,4 +1,4 @@
-// Runs tests, each in a context of its own, and several at once with --jobs.
+// Runs tests, each in a separate context, and with --jobs several concurrently.
 #pragma once
 
 #include <optional>
@@ -23,21 +23,21 @@ enum class Verdict {
   stopped,  // by Ctrl-C
 };
 
-// The number of failed expectations of a test that are kept; a program can have any number.
+// The maximum number of failed expectations that are kept for a test, because a program can have any number.
 inline constexpr size_t kMostExpectations = 100;
 
 // The outcome of a test.
 struct Finding {
   const Test* test = nullptr;
   Verdict verdict = Verdict::passed;
-  std::vector<FailedExpectation> expectations;  // the first ones that failed
-  size_t more_expectations = 0;                 // the number of those after them
+  std::vector<FailedExpectation> expectations;  // the first failed expectations
+  size_t more_expectations = 0;                 // the number of further failed expectations
   std::optional<Failure> failure;               // of the call
-  bool has_run = true;                          // else its context could not be made, and `failure` says why
+  bool has_run = true;                          // false: the context could not be created; see `failure`
   double seconds = 0;
 };
 
-// Is told about the progress, in the order of the tests, one call at a time. Must not throw.
+// Receives the progress, in the order of the tests, one call at a time. Must not throw.
 class Listener {
  public:
   virtual void begins(const Test& test) = 0;
@@ -48,13 +48,13 @@ class Listener {
 };
 
 struct Findings {
-  std::vector<Finding> all;  // of the tests that were begun, in order
+  std::vector<Finding> all;  // of the started tests, in order
   bool interrupted = false;
-  int exit_code = 0;  // of a run that was interrupted
+  int exit_code = 0;  // of an interrupted run
 };
 
-// The suites' modules may import from `modules`; `jobs` is at least 1. Ctrl-C cancels the tests that run, and
-// no other test is begun.
+// The suites' modules may import from `modules`; `jobs` is at least 1. Ctrl-C cancels the running tests, and
+// no other test is started.
 Findings run_tests(const Program& program, const ContextOptions& options,
                    const std::vector<Handle<halyard_module_t>>& modules, std::span<const Test> tests,
                    size_t jobs, Listener& listener);

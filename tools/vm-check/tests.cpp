@@ -1,4 +1,4 @@
-// From modules to the names of their tests.
+// Finds the names of tests in modules.
 #include "tests.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Tests: finds them in the modules that are given, names them, and chooses among them.
+// Tests: finds them in the given modules, names them, and selects some of them.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace halyard::tools {
 
 // The tests of a module.
 struct Suite {
-  // The module's name. If several modules have it, the file's name without its ending; if several files have
-  // that, the path.
+  // The module's name. If several modules have the same name, the file's name without its extension; if
+  // several files have the same name, the path.
   std::string name;
   std::string path;
   Handle<halyard_module_t> module;
@@ -24,13 +24,13 @@ struct Suite {
 std::string full_name(const Suite& suite, std::string_view test);
 
 // Loads the modules with tests (--module and arguments) and finds all tests of each. INVALID_ARGUMENT: no
-// module is given, a module is given twice, or one has no test.
+// module is given, a module is given twice, or a module has no test.
 Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& program);
 
-// Loads --import: modules with tests may import from these.
+// Loads the modules of --import, from which modules with tests may import.
 Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program);
 
-// Removes tests that --filter does not choose, and suites without tests. NOT_FOUND: none is left.
+// Removes tests that --filter does not select, and suites without tests. NOT_FOUND: no test is left.
 Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites);
 
 }  // namespace halyard::tools

@@ -1,4 +1,4 @@
-// vm-dump: describes a module, disassembles it, or shows what the compiler makes of it. Reads one file,
+// vm-dump: describes a module, disassembles it, or prints the compiler's output for it. Reads one file,
 // prints one text.
 #include <unistd.h>
 
@@ -75,7 +75,7 @@ Result<Output> wanted_output(const Flags& flags) {
   return disassemble ? Output::disassembly : json ? Output::json : Output::summary;
 }
 
-// A file whose name ends in ".vmasm" is text, and is assembled first.
+// A file with the extension ".vmasm" is text, and is assembled first.
 Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
                          const Flags& flags) {
   void* assembled = nullptr;
@@ -108,7 +108,8 @@ Result<std::string> dump(const std::string& path, std::span<const uint8_t> file,
   return std::string(text, size);
 }
 
-// The summary in the width of the terminal: long lines continue below their second column. Titles are bold.
+// Fits the summary to the width of the terminal: long lines continue below their second column. Titles are
+// bold.
 std::string for_terminal(std::string_view text) {
   const size_t width = terminal_width();
   std::string lines;
@@ -143,8 +144,7 @@ Result<int> dump_file(const Flags& flags) {
     if (!path.ends_with(".vmasm")) text.error().text += fmt::format("; dumping '{}'", path);
     return std::unexpected(std::move(text).error());
   }
-  // Names in the summary are unchanged and could have bytes that a terminal obeys; the other forms escape
-  // them.
+  // The summary contains unchanged names, whose bytes could control a terminal; the other forms escape names.
   if (output == Output::summary) text = printable(*text);
   if (output == Output::summary && ::isatty(STDOUT_FILENO) == 1) text = for_terminal(*text);
   std::fwrite(text->data(), 1, text->size(), stdout);

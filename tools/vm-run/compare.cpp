@@ -1,4 +1,4 @@
-// Compares values one by one; for tensors it reports the first element that differs.
+// Compares values one by one; for a tensor it reports the first element that differs.
 #include "compare.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace halyard::tools {
 
 namespace {
 
-// Texts that match anything.
+// Whether the text matches any value.
 bool matches_anything(std::string_view text) { return text == "(ignored)" || text == "(null)"; }
 
 std::string_view kind_of(const halyard_value_t& value) {
@@ -40,7 +40,7 @@ std::string_view kind_of(const halyard_value_t& value) {
   }
 }
 
-// Like %G in C.
+// Formats like %G in C.
 std::string number_text(double number) {
   char text[64];
   std::snprintf(text, sizeof text, "%G", number);
@@ -90,7 +90,7 @@ double load(const uint8_t* bytes) {
   return static_cast<double>(value);
 }
 
-// The numbers of a text of a tensor. f16 and bf16 have fewer digits than their text.
+// The numbers in the text of a tensor. f16 and bf16 have fewer digits than their text.
 std::vector<double> numbers_of(std::string_view text) {
   std::vector<double> numbers;
   for (const std::string_view element : elements_of(text))
@@ -98,7 +98,8 @@ std::vector<double> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// What is compared: a tensor's contents, and its text, which types that are not whole bytes do not have.
+// One side of a comparison: a tensor's contents, and its text, which types that are not whole bytes do not
+// have.
 struct Side {
   Contents contents;
   std::string text;
@@ -120,8 +121,8 @@ std::string bits_of(const std::vector<uint8_t>& bytes, uint32_t bits, size_t ind
   return text;
 }
 
-// Finds the first element that is not as expected. Both have the same shape, and elements of the same size;
-// the type is the actual one's.
+// Finds the first element that differs from the expected one. Both tensors have the same shape and element
+// size; the element type is that of the actual tensor.
 std::optional<size_t> first_difference(const Side& expected, const Side& actual, const Tolerance& tolerance) {
   const std::string& type = actual.contents.element_type;
   const std::vector<uint8_t>& wanted = expected.contents.bytes;
@@ -154,7 +155,8 @@ std::optional<size_t> first_difference(const Side& expected, const Side& actual,
   return std::nullopt;
 }
 
-// An array of numpy has the type of a result that numpy has no name for; then it is what the result is.
+// numpy has no name for some element types. If the result has such a type, an array from numpy gets the type
+// of the result.
 Result<> give_type_of(const Contents& actual, Handle<halyard_object_t>& expected, Side& side,
                       halyard_device_t device) {
   if (side.contents.element_type == actual.element_type || side.contents.shape != actual.shape ||
@@ -171,7 +173,7 @@ Result<> give_type_of(const Contents& actual, Handle<halyard_object_t>& expected
   return {};
 }
 
-// The difference of a result; empty if there is none.
+// Describes how a result differs; empty if it does not.
 Result<std::string> difference(const halyard_value_t& expected, bool is_array, const halyard_value_t& actual,
                                halyard_device_t device, const Tolerance& tolerance) {
   const std::string_view kind = kind_of(expected);

@@ -9,7 +9,7 @@
 
 namespace halyard::tools {
 
-// The largest difference of floating-point elements and numbers: absolute + relative * |expected|. NaN equals
+// The maximum difference of floating-point elements and numbers: absolute + relative * |expected|. NaN equals
 // NaN.
 struct Tolerance {
   double f16 = 0.001;
@@ -19,9 +19,9 @@ struct Tolerance {
   double relative = 1e-5;
 };
 
-// Compares each result with a text like those of --input, and prints the outcome. `types` are characters of
-// the calling convention. Returns whether all results are as expected. INVALID_ARGUMENT: there are more texts
-// than results, or a text cannot be parsed.
+// Compares each result with a text in the form of --input, and prints the outcome. `types` are characters of
+// the calling convention. Returns whether all results match. INVALID_ARGUMENT: more texts than results, or a
+// text cannot be parsed.
 Result<bool> compare_results(const std::vector<std::string>& texts, std::string_view types,
                              const std::vector<halyard_value_t>& results, halyard_device_t device,
                              const Tolerance& tolerance);

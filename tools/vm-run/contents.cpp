@@ -1,4 +1,4 @@
-// Reads a view, and splits its text.
+// Reads a view, and splits its text into elements.
 #include "contents.h"
 
 #include "halyard/memory.h"

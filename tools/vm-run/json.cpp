@@ -37,14 +37,14 @@ bool is_printed_as_number(std::string_view element_type) {
   return found != std::end(kTypes) && found->is_number;
 }
 
-// An element as it is printed: a number if JSON has such a number, else a string.
+// A printed element as a number if JSON has such a number, else as a string.
 Json element_of_text(std::string_view element) {
-  if (element == "-0") return -0.0;  // not the whole number
+  if (element == "-0") return -0.0;  // not the integer 0
   Json value = Json::parse(element, nullptr, false);
   return value.is_number() ? value : Json(element);
 }
 
-// Reads no more than it shows: a list may have one large tensor many times.
+// Reads only the elements that it shows, because a list may contain one large tensor many times.
 Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
   const Contents whole = TOOL_TRY(type_and_shape_of(view));
   const uint64_t count = whole.element_count();
@@ -75,10 +75,10 @@ Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
   return tensor;
 }
 
-// `left`: elements that lists may still show; a list may have one tensor many times.
+// `left`: the number of elements that lists may still show, because a list may contain one tensor many times.
 Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, uint64_t& left);
 
-// The list has been checked: it is not too deep, and has not too many elements.
+// Precondition: the list is neither too deep nor too long.
 Result<Json> list_json(halyard_object_t list, uint64_t max_elements, uint64_t& left) {
   size_t size = 0;
   TOOL_TRY(check(halyard_list_size(list, &size)));
@@ -126,7 +126,7 @@ Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, uin
 
 Result<std::string> results_json(std::string_view function, std::span<const halyard_value_t> results,
                                  uint64_t max_elements) {
-  constexpr int kLines = 2;  // each result on one
+  constexpr int kLines = 2;  // depth of a document with one line for each result
   Json values = Json::array();
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].kind == HALYARD_VALUE_OBJECT && results[i].object &&

@@ -1,4 +1,4 @@
-// Listings. The forms of drivers and devices are those of run-module-cli.md, section 2.
+// Prints listings. run-module-cli.md, section 2, specifies the forms of drivers and devices.
 #include "listing.h"
 
 #include <fmt/core.h>
@@ -52,7 +52,7 @@ std::string type_names(std::string_view types) {
 constexpr std::string_view kRule =
     "# ============================================================================\n";
 
-// Surveys the drivers that work, and their devices; reports the others on standard error.
+// Surveys the working drivers and their devices; reports the other drivers on standard error.
 Result<Survey> sound_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
   Survey survey = TOOL_TRY(survey_all(std::move(instance), limit, Depth::listed));
   const auto warn = [](const std::optional<Failure>& failure) {
@@ -68,7 +68,7 @@ struct DriverDevices {
   std::vector<DeviceInfo> devices;
 };
 
-// The devices of one driver, or of all if the name is empty.
+// The devices of one driver; of all drivers if the name is empty.
 Result<std::vector<DriverDevices>> devices_by_driver(Handle<halyard_instance_t> instance,
                                                      const std::string& driver,
                                                      std::chrono::nanoseconds limit) {
@@ -118,7 +118,7 @@ Result<> dump_devices(Handle<halyard_instance_t> instance, const std::string& dr
   for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(std::move(instance), driver, limit))) {
     fmt::print("{}# Enumerated devices for driver '{}'\n{}\n", kRule, printable(name), kRule);
     for (const DeviceInfo& device : devices) {
-      // A driver's only device has no path.
+      // The only device of a driver has no path.
       const std::string description = device.uri.ends_with("://") ? "default" : device.name;
       fmt::print("{}# --device={}\n#   {}\n{}", kLine, printable(device.uri), printable(description), kLine);
     }

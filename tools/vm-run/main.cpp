@@ -1,5 +1,5 @@
-// vm-run: loads modules, opens devices, calls one function and prints its results. Flags and output are those
-// of run-module-cli.md, so commands written for iree-run-module work.
+// vm-run: loads modules, opens devices, calls one function and prints its results. run-module-cli.md
+// specifies flags and output, so commands for iree-run-module work.
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -106,7 +106,7 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
   return true;
 }
 
-// Waits for the device work of a call that has returned, until the time limit (0: none) is over.
+// Waits for the device work of a call that has returned, until the time limit (0: none) has passed.
 Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time_point begin,
                        uint64_t limit_ns) {
   constexpr auto kMostMs = uint64_t{UINT32_MAX} - 1;
@@ -203,7 +203,7 @@ void print_failed(void* user, const halyard_failed_expectation_t* failed) {
 }
 
 Result<int> vm_run(const Flags& flags) {
-  TensorFiles tensors;  // outlives the program, which may write until it is destroyed
+  TensorFiles tensors;  // outlives the program, which may write to it until destroyed
   Program program;
   FailedExpectations failed{program};
   TOOL_TRY(make_instance(flags, program));
@@ -244,7 +244,7 @@ Result<int> vm_run(const Flags& flags) {
   TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
   const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed.count == 0;
-  // Before the program is destroyed: that may take a while.
+  // Before the program is destroyed, because that may take a while.
   if (std::fflush(stdout) != 0)
     throw std::system_error(errno, std::generic_category());  // as fmt::print does
   if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));

@@ -1,4 +1,4 @@
-// Results as text, arrays and bytes.
+// Writes results as text, arrays and bytes.
 #include "outputs.h"
 
 #include <cerrno>
@@ -22,7 +22,7 @@ std::vector<uint8_t> bytes_of(const T& value) {
   return {bytes, bytes + sizeof value};
 }
 
-// A scalar is an array without dimensions, and null is an empty array.
+// A number is an array without dimensions, and null is an empty array.
 Result<Contents> contents_of(const halyard_value_t& value) {
   switch (value.kind) {
     case HALYARD_VALUE_I8:

@@ -1,12 +1,11 @@
-// One value, and lists of values, as text.
+// Formats one value, and lists of values.
 #include "print.h"
 
 namespace halyard::tools {
 
 namespace {
 
-// A list may contain itself, even several times, and one tensor many times, so the depth, the number of
-// elements and the text of a printed list are bounded.
+// Limits for a printed list. A list may contain itself, even several times, and one tensor many times.
 constexpr int kDeepestList = 64;
 constexpr uint64_t kMostListElements = 1 << 16;
 constexpr size_t kMostListText = 16 << 20;  // bytes, after which no further element begins
@@ -57,14 +56,14 @@ Result<> append_object(halyard_object_t object, Bounds& bounds, std::string& tex
   return {};
 }
 
-// Like %g in C.
+// Formats like %g in C.
 std::string number_text(double number) {
   char text[64];
   std::snprintf(text, sizeof text, "%g", number);
   return text;
 }
 
-// Of a value that is no object.
+// Formats a value that is not an object.
 std::string number_text(const halyard_value_t& value) {
   switch (value.kind) {
     case HALYARD_VALUE_I8:

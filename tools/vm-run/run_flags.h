@@ -1,4 +1,4 @@
-// The flags of vm-run alone.
+// The flags that only vm-run has.
 #pragma once
 
 #include "common/program.h"
@@ -7,7 +7,7 @@
 
 namespace halyard::tools {
 
-// Which limits count when floating-point elements are compared.
+// Which tolerances apply when floating-point elements are compared.
 enum class EqualityMode { approximate, absolute, relative, exact };
 
 namespace flag {

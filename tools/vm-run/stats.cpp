@@ -1,4 +1,4 @@
-// Three tables: phases, memory, objects.
+// Prints three tables: phases, memory, objects.
 #include "stats.h"
 
 #include "common/printable.h"
@@ -52,7 +52,7 @@ Result<> print_memory(const Program& program) {
   return {};
 }
 
-// `get`: one of the functions of the C ABI that count objects.
+// `get`: a function of the C ABI that counts objects.
 template <typename Handle>
 Result<> print_counts(std::string_view whose, Handle handle,
                       halyard_status_t (*get)(Handle, halyard_object_count_t**, size_t*)) {

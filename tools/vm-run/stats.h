@@ -5,8 +5,8 @@
 
 namespace halyard::tools {
 
-// Prints to standard error. Releases the program's context and modules first, so that the objects that are
-// left are kept by something else.
+// Prints to standard error. First releases the program's context and modules, so that something else holds
+// the remaining objects.
 Result<> print_stats(Program& program);
 
 }  // namespace halyard::tools

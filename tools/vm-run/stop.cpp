@@ -1,4 +1,4 @@
-// Ends a run in each of its stages.
+// Stops a run in each of its stages.
 #include "stop.h"
 
 #include <cstdlib>
@@ -8,7 +8,7 @@
 namespace halyard::tools {
 
 namespace {
-constexpr int kPatience = 10;  // a signal asks twenty times a second: half a second in all
+constexpr int kPatience = 10;  // half a second, because `stop` is called twenty times a second
 }
 
 void Stop::enter(Stage stage, halyard_call_t call) {

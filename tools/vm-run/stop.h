@@ -1,6 +1,6 @@
-// Ends a run after a signal. A call is cancelled, with its work on devices, and the run ends as after any
-// failure. In all other stages, and if a call or a device does not stop within half a second, the trace is
-// finished and the process ends. A capture is closed in the first case only.
+// Stops a run after a signal. A call is cancelled, including its work on devices, and the run ends as after
+// any failure. In all other stages, and if a call or a device does not stop within half a second, the trace
+// is finished and the process exits. A capture is closed only in the first case.
 #pragma once
 
 #include <mutex>
@@ -15,16 +15,16 @@ class Stop {
   enum class Stage {
     before_call,
     call,
-    device,      // the call has returned; its device work is waited for, and is cancelled
+    device,      // the call has returned; waits for its device work, which is cancelled
     after_call,  // results are compared or written
-    end,         // the run is about to end
+    end,         // the run is ending
   };
 
   explicit Stop(const Program& program) : program_(program) {}
 
-  // `call` is needed for Stage::call and Stage::device.
+  // Stage::call and Stage::device require `call`.
   void enter(Stage stage, halyard_call_t call = nullptr);
-  // As Interrupt::explain().
+  // See Interrupt::explain().
   Failure explain(Failure failure) const { return interrupt_.explain(std::move(failure)); }
 
  private:
@@ -34,7 +34,7 @@ class Stop {
   std::mutex mutex_;  // guards the next three members
   Stage stage_ = Stage::before_call;
   halyard_call_t call_ = nullptr;
-  int asked_ = 0;  // the number of times that the call or its device work was cancelled
+  int asked_ = 0;  // how often the call or its device work has been cancelled
   Interrupt interrupt_{[this] { now(); }};
 };
 

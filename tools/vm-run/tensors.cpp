@@ -14,7 +14,7 @@ namespace halyard::tools {
 
 namespace {
 
-// A function's name without characters that have a meaning in paths.
+// A function's name without special characters of paths.
 std::string file_name(std::string_view function) {
   std::string name(function.substr(0, 150));
   std::ranges::replace_if(
@@ -22,7 +22,8 @@ std::string file_name(std::string_view function) {
   return name;
 }
 
-// A device knows bytes only. The names that compilers give functions end in their element type.
+// Derives the element type from the function's name, because a device knows only bytes. Compilers append the
+// element type to the names of functions.
 std::string element_type(std::string_view function, uint64_t bytes) {
   static constexpr std::pair<std::string_view, unsigned> kTypes[] = {
       {"f32", 4}, {"f64", 8}, {"f16", 2}, {"i64", 8}, {"i32", 4}, {"i16", 2}, {"i8", 1}};

@@ -8,11 +8,11 @@
 
 namespace halyard::tools {
 
-// Files in one folder, which is created. It must outlive the program that reports the tensors.
+// The files in one folder, which is created. Must outlive the program that reports the tensors.
 class TensorFiles {
  public:
-  // Sets in `program` what the flags ask for, and makes the folder; fails if that fails. Does nothing without
-  // the flag.
+  // Sets the options in `program` that the flags request, and creates the folder; fails if that fails. Does
+  // nothing without the flag.
   Result<> begin(const Flags& flags, Program& program);
 
  private:

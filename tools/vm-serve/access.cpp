@@ -1,4 +1,4 @@
-// Hosts and origins as texts.
+// Parses and compares hosts and origins.
 #include "access.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ bool equals(std::string_view one, std::string_view two) {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 struct Authority {
-  std::string_view host;  // with the brackets of an IPv6 address
+  std::string_view host;  // including the brackets of an IPv6 address
   std::string_view port;  // "": none
 };
 
@@ -65,7 +65,8 @@ std::optional<Origin> parsed_origin(std::string_view text) {
   return Origin{.scheme = text.substr(0, end), .authority = *authority};
 }
 
-// The same host, and the same port or that of the origin's scheme. A proxy may speak TLS for the server.
+// Whether the host is the same, and the port is the same or the default of the origin's scheme, because a
+// proxy may handle TLS for the server.
 bool is_same(const Origin& origin, const Authority& host) {
   const std::string_view usual = equals(origin.scheme, "https")  ? "443"
                                  : equals(origin.scheme, "http") ? "80"
@@ -122,7 +123,7 @@ std::optional<Refusal> refusal_of(const Access& access, bool is_loopback, const 
                                   std::string_view authority) {
   constexpr size_t kMostShown = 128;
   for (const std::string_view host : {head.host, authority}) {
-    if (host.empty()) continue;  // of HTTP/1.0, or of a client that knows no name: no page sends that
+    if (host.empty()) continue;  // HTTP/1.0, or a client that knows no name; pages always send it
     const auto parts = parsed(host);
     if (!parts)
       return Refusal{.status = 400,

@@ -1,4 +1,4 @@
-// Beast reads chunks; a body whose length is known is read from the socket straight into its target.
+// Beast reads chunks. A body of known length is read from the socket directly into the target.
 #include "body.h"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ using boost::system::error_code;
 namespace {
 
 constexpr asio::use_awaitable_t<SessionExecutor> use_task;
-constexpr size_t kReadyBytes = 256 << 10;  // of a large body, before the socket counts as ready
-constexpr size_t kCodedPiece = 16 << 10;   // of a compressed body, at a time
+constexpr size_t kReadyBytes = 256 << 10;  // bytes of a large body before the socket is ready
+constexpr size_t kCodedPiece = 16 << 10;   // bytes of a compressed body that are read at a time
 
 }  // namespace
 
@@ -62,13 +62,13 @@ Task<size_t> Body::read_some(char* target, size_t size) {
   }
   const size_t made = size - room.size();
   decoded_ += made;
-  // Bytes before a malformed one count, so that the answer does not depend on how the body arrived.
+  // Bytes before a malformed byte count, so that the response does not depend on how the body arrived.
   is_decoded_too_large_ = decoded_ > most_;
   is_malformed_ |= !is_decoded_too_large_ && state == Decoder::State::malformed;
   co_return is_decoded_too_large_ || is_malformed_ ? 0 : made;
 }
 
-// Bytes as they are sent.
+// Reads bytes as sent.
 Task<size_t> Body::read_sent(char* target, size_t size) {
   error_ = {};
   if (is_chunked_) co_return co_await read_chunks(target, size);
@@ -85,8 +85,8 @@ Task<size_t> Body::read_sent(char* target, size_t size) {
   co_return read;
 }
 
-// Of a large body, the socket is ready only when kReadyBytes have come, or its end: each time it is ready, a
-// thread wakes up.
+// For a large body, the socket becomes ready only after kReadyBytes, or at the end, because each time a
+// thread is woken.
 Task<size_t> Body::receive(char* target, size_t size) {
   set_ready_bytes(remaining_ >= kReadyBytes && size >= kReadyBytes ? kReadyBytes : 1);
   is_receiving_ = true;
@@ -109,7 +109,7 @@ bool Body::puts_off() {
 
 void Body::set_ready_bytes(size_t bytes) {
   if (std::exchange(ready_bytes_, bytes) == bytes) return;
-  error_code ignored;  // a socket that cannot do so is ready at each byte
+  error_code ignored;  // a socket without this option is ready at each byte
   (void)socket_.set_option(asio::socket_base::receive_low_watermark(static_cast<int>(bytes)), ignored);
 }
 

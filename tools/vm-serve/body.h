@@ -1,5 +1,5 @@
-// The body of a request as it comes from the connection: with a length or in chunks, decoded if it is
-// compressed. Whoever sends it must make kLeastRate bytes a second on the average, after kGrace.
+// The body of a request, read from the connection: with a length or chunked, decoded if it is compressed. The
+// client must send kLeastRate bytes a second on average, after kGrace.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -25,19 +25,20 @@ using Task = boost::asio::awaitable<T, SessionExecutor>;
 
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
 
-inline constexpr uint64_t kLeastRate = 64 << 10;   // bytes a second, of bodies and answers
-inline constexpr std::chrono::seconds kGrace(10);  // before that counts
-inline constexpr size_t kPiece = 64 << 10;         // of what has no length, at a time
+inline constexpr uint64_t kLeastRate = 64 << 10;   // bytes a second, for bodies and responses
+inline constexpr std::chrono::seconds kGrace(10);  // before the rate applies
+inline constexpr size_t kPiece = 64 << 10;         // bytes read at a time if the length is unknown
 
-// When somebody who has sent or taken so many bytes has to have made the next.
+// The time limit, from the start, for the next byte after `bytes` bytes have been sent or received.
 inline Clock::duration time_for(uint64_t bytes) {
   return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
 }
 
-// One body. On the connection's strand.
+// The body of one request. Used on the connection's strand.
 class Body {
  public:
-  // `buffer` has what was read behind the header. `expire_at` is told the deadline again and again.
+  // `buffer` contains the bytes that were read after the header. `expire_at` is called with each new
+  // deadline.
   Body(SessionSocket& socket, boost::beast::flat_buffer& buffer, RequestParser& parser, bool is_chunked,
        uint64_t length, std::function<void(Clock::time_point)> expire_at)
       : socket_(socket),
@@ -47,31 +48,31 @@ class Body {
         remaining_(length),
         expire_at_(std::move(expire_at)) {}
 
-  // What is read from now on is decoded. It may have no more than `most` bytes.
+  // Decodes the bytes that are read from now on. They may decode to at most `most` bytes.
   void decode(Coding coding, uint64_t most);
-  // The time of the body counts from now on.
+  // Starts the time limit of the body.
   void begin();
 
-  // Up to `size` bytes, at least one; 0 at the end of the body and at errors.
+  // Reads up to `size` bytes, at least one; 0 at the end of the body and after errors.
   Task<size_t> read_some(char* target, size_t size);
-  // The same of the bytes as they are sent, which are not decoded.
+  // Reads bytes as sent, without decoding.
   Task<size_t> read_sent(char* target, size_t size);
-  // Takes `size` bytes that stand in the buffer already, which the caller has read there.
+  // Skips `size` bytes that the caller has read in the buffer.
   void skip_buffered(size_t size);
 
-  // At a deadline: whether bytes that the socket has collected, and that were not read, put it off.
+  // Called at a deadline: whether unread bytes in the socket extend the deadline.
   bool puts_off();
 
   bool is_coded() const { return decoder_.has_value(); }
   bool is_chunked() const { return is_chunked_; }
-  // Bytes that were announced and not read, of a body that is not chunked, as it is sent.
+  // The number of unread bytes, as sent, of a body that is not chunked.
   uint64_t remaining() const { return remaining_; }
-  // Whether all of it was read, as it is sent.
+  // Whether the whole body, as sent, has been read.
   bool is_at_end() const { return is_chunked_ ? parser_.is_done() : remaining_ == 0; }
 
   const boost::system::error_code& error() const { return error_; }
   bool is_too_large() const;
-  bool is_malformed() const { return is_malformed_; }  // it cannot be decoded, or ends too early
+  bool is_malformed() const { return is_malformed_; }  // cannot be decoded, or ends too early
   void forget_error() { error_ = {}; }
 
  private:
@@ -88,14 +89,14 @@ class Body {
   const std::function<void(Clock::time_point)> expire_at_;
   boost::system::error_code error_;
   Clock::time_point begin_;
-  uint64_t received_ = 0;  // since then
+  uint64_t received_ = 0;  // since begin_
   size_t ready_bytes_ = 1;
   bool is_receiving_ = false;
 
   std::optional<Decoder> decoder_;
-  std::vector<char> sent_;       // compressed bytes, of which
-  std::span<const char> coded_;  // these were not decoded
-  uint64_t most_ = 0;            // decoded bytes
+  std::vector<char> sent_;       // compressed bytes
+  std::span<const char> coded_;  // the part of sent_ that is not decoded yet
+  uint64_t most_ = 0;            // limit of decoded bytes
   uint64_t decoded_ = 0;
   bool is_decoded_too_large_ = false;
   bool is_malformed_ = false;

@@ -1,2 +1,2 @@
-// Boost.JSON without its library: the parts that are no templates.
+// Compiles the parts of Boost.JSON that are not templates, instead of linking its library.
 #include <boost/json/src.hpp>

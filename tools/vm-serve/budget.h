@@ -1,5 +1,5 @@
-// Memory for requests and their answers, reserved before it is allocated, so that no number of clients makes
-// the process grow beyond its limit.
+// Memory for requests and responses. It is reserved before it is allocated, so that the process stays within
+// its limit for any number of clients.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 
 namespace halyard::tools::serve {
 
-// Any thread. Reservations must not outlive it.
+// Any thread. Must outlive its reservations.
 class Budget {
  public:
-  // Counts what is reserved in `used`, which must live as long.
+  // `used` counts the reserved bytes; it must outlive the budget.
   Budget(uint64_t limit, std::atomic<int64_t>& used) : limit_(limit), used_(used) {}
 
   bool reserve(uint64_t size) {
@@ -31,7 +31,7 @@ class Budget {
   std::atomic<int64_t>& used_;
 };
 
-// What one request, or its answer, has reserved. One thread.
+// The reserved memory of one request or response. One thread.
 class Reservation {
  public:
   Reservation() = default;
@@ -47,7 +47,7 @@ class Reservation {
     if (size_ > 0) budget_->release(size_);
   }
 
-  // Reserves more. False: there is no room.
+  // Reserves more. False: the limit is reached.
   bool add(uint64_t size) {
     if (!budget_->reserve(size)) return false;
     size_ += size;

@@ -26,7 +26,7 @@ struct Decoder::Stream {
 };
 
 Decoder::Decoder(Coding coding) : coding_(coding), stream_(std::make_unique<Stream>()) {
-  constexpr int kGzip = 16;  // added to the size of the window: that format alone
+  constexpr int kGzip = 16;  // added to the window size: only the gzip format
   stream_->is_open =
       ::inflateInit2(&stream_->state, MAX_WBITS + (coding == Coding::gzip ? kGzip : 0)) == Z_OK;
 }
@@ -42,7 +42,7 @@ Decoder::State Decoder::step(std::span<const char>& given, std::span<char>& room
   while (!room.empty()) {
     if (is_at_end_) {
       if (given.empty()) return State::at_end;
-      // Further members of gzip; deflate has one.
+      // Only gzip may have further members.
       if (coding_ != Coding::gzip || ::inflateReset(&state) != Z_OK) return State::malformed;
       is_at_end_ = false;
     }
@@ -51,11 +51,11 @@ Decoder::State Decoder::step(std::span<const char>& given, std::span<char>& room
     state.next_out = reinterpret_cast<Bytef*>(room.data());
     state.avail_out = static_cast<uInt>(std::min(room.size(), kMost));
     const uInt in = state.avail_in, out = state.avail_out;
-    // Also without input: what was read before may have left output that found no room.
+    // Called even without input, because earlier input may have left output that did not fit.
     const int result = ::inflate(&state, Z_NO_FLUSH);
     given = given.subspan(in - state.avail_in);
     room = room.subspan(out - state.avail_out);
-    if (result == Z_BUF_ERROR) break;  // it needs more
+    if (result == Z_BUF_ERROR) break;  // needs more input
     if (result != Z_OK && result != Z_STREAM_END) return State::malformed;
     is_at_end_ = result == Z_STREAM_END;
   }

@@ -1,11 +1,11 @@
-// A device is asked by a program with an empty submission.
+// Checks a device with a program that makes an empty submission.
 #include "devices.h"
 
 namespace halyard::tools::serve {
 
 namespace {
 
-// A barrier that signals a fence, which is awaited for a while. The result is a status code.
+// A barrier that signals a fence, and an await with a time limit. The result is a status code.
 constexpr std::string_view kProbe = R"(vm.module @probe
 vm.dependency @hal 7
 vm.import @hal.devices.get cconv "0i_r"
@@ -67,7 +67,7 @@ bool Devices::check_loss() {
   if (!probe_) return false;
   for (const auto& device : list()) {
     const Result<int32_t> answer = call_probe(program_.instance.get(), probe_.get(), device.get());
-    // A device that is busy for so long still works.
+    // A device that is busy until the time limit still works.
     const int32_t code = answer ? *answer : static_cast<int32_t>(answer.error().code);
     if (code != HALYARD_OK && code != HALYARD_DEADLINE_EXCEEDED && code != HALYARD_RESOURCE_EXHAUSTED)
       return !is_lost_.exchange(true);

@@ -1,4 +1,4 @@
-// The devices that models run on, and whether they still work.
+// The devices on which models run, and whether they work.
 #pragma once
 
 #include <atomic>
@@ -9,32 +9,32 @@
 
 namespace halyard::tools::serve {
 
-// Devices that were opened together. A device that is lost fails every call from then on; its models are
-// loaded again for others. Models keep theirs alive.
+// Devices that were opened together. A lost device fails every later call; its models are then loaded again
+// on other devices. Models retain their devices.
 class Devices {
  public:
-  // Opens the devices of --device; without that flag the default device, if one of the modules needs one. Any
-  // thread.
+  // Opens the devices of --device; without that flag, opens the default device if a module needs a device.
+  // Any thread.
   static Result<std::shared_ptr<Devices>> open(const Flags& flags, const Program& program,
                                                std::vector<Handle<halyard_module_t>> modules);
 
   // The program's instance and these devices, for ContextOptions.
   const Program& program() const { return program_; }
   const std::vector<Handle<halyard_device_t>>& list() const { return program_.devices; }
-  // Null if there is none.
+  // Null if there is no device.
   halyard_device_t first() const { return list().empty() ? nullptr : list().front().get(); }
 
-  // Whether a call has failed as on a lost device, and the device then failed an empty piece of work.
+  // Whether a device is lost: a call failed as on a lost device, and then an empty submission failed too.
   bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
-  // Gives every device an empty piece of work. True: one has failed it, which was not known before. Any
-  // thread; waits at most a fraction of a second for each.
+  // Submits empty work to every device. True: a device failed it, and the loss is new. Any thread; waits for
+  // each device for at most a fraction of a second.
   bool check_loss();
 
  private:
   Devices() = default;
 
   Program program_;
-  Handle<halyard_module_t> probe_;  // null if this build cannot assemble it
+  Handle<halyard_module_t> probe_;  // null if this build cannot assemble the module
   std::atomic<bool> is_lost_ = false;
 };
 

@@ -1,4 +1,4 @@
-// Texts are put together directly: a document of a large tensor would take many times its memory.
+// Appends text directly, because a document tree of a large tensor would take many times its memory.
 #include "documents.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,8 @@ void append_number(std::string& text, T value) {
   text.append(digits, static_cast<size_t>(end - digits));
 }
 
-// The shortest number that reads back as the same. JSON has no infinities and no NaN: they are strings.
+// The shortest number that parses as the same value. Infinities and NaN are strings, because JSON has no such
+// numbers.
 template <typename T>
 void append_real(std::string& text, T value) {
   if (std::isfinite(value)) {
@@ -90,7 +91,7 @@ void append_elements(std::string& text, const DataType& type, std::span<const st
           return append_each(text, bytes, 4,
                              [&](const std::byte* at) { append_real(text, load<float>(at)); });
         default: {
-          // Every 16-bit float is a float, whose digits are fewer than a double's.
+          // Every 16-bit float is a float, which has fewer digits than a double.
           using namespace small_floats;
           const bool is_f16 = type.name == "FP16";
           return append_each(text, bytes, 2, [&](const std::byte* at) {
@@ -102,7 +103,7 @@ void append_elements(std::string& text, const DataType& type, std::span<const st
   }
 }
 
-// Characters of an element at most, with its comma.
+// The maximum number of characters of an element, including its comma.
 uint64_t most_text(const DataType& type) {
   if (type.kind == NumberKind::boolean) return sizeof("false,") - 1;
   if (type.kind == NumberKind::real)
@@ -205,7 +206,7 @@ uint64_t infer_document_bound(const ModelSpec& model, const std::optional<std::s
 std::string infer_document(const ModelSpec& model, const std::optional<std::string>& id,
                            std::span<const OutputTensor> outputs) {
   std::string text;
-  text.reserve(infer_document_bound(model, id, outputs));  // pages that stay empty take no memory
+  text.reserve(infer_document_bound(model, id, outputs));  // unused pages take no memory
   text += R"({"model_name":)" + json_string(model.name) + R"(,"model_version":)" + json_string(model.version);
   if (id) text += R"(,"id":)" + json_string(*id);
   text += R"(,"outputs":[)";

@@ -1,4 +1,4 @@
-// The JSON objects that the server answers with: metadata, states, inference responses, errors.
+// The JSON objects of responses: metadata, states, inference responses, errors.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace halyard::tools::serve {
 
-// "{"error":"..."}"; the text may have any bytes.
+// "{"error":"..."}"; the text may contain any bytes.
 std::string error_document(std::string_view text);
 
 // {"live":true}, {"live":true,"ready":true}, {"name":"m","ready":true}
@@ -33,11 +33,11 @@ struct OutputTensor {
 };
 std::string infer_document(const ModelSpec& model, const std::optional<std::string>& id,
                            std::span<const OutputTensor> outputs);
-// The most bytes that infer_document() makes of these.
+// An upper bound for the size of infer_document(), in bytes.
 uint64_t infer_document_bound(const ModelSpec& model, const std::optional<std::string>& id,
                               std::span<const OutputTensor> outputs);
 
-// A JSON string with its quotes.
+// A JSON string, including its quotes.
 std::string json_string(std::string_view text);
 
 }  // namespace halyard::tools::serve

@@ -1,4 +1,4 @@
-// The answers that need no call: metadata, health, metrics, the page.
+// The responses that need no call: metadata, health, metrics, the page.
 #pragma once
 
 #include "response.h"
@@ -7,10 +7,10 @@
 
 namespace halyard::tools::serve {
 
-// For every endpoint but Endpoint::infer. `route.status` is 200.
+// For every endpoint except Endpoint::infer. Precondition: `route.status` is 200.
 Response answer(Server& server, const Route& route);
 
-// For routes whose status is not 200.
+// The response for a route whose status is not 200.
 Response refusal(const Route& route);
 
 }  // namespace halyard::tools::serve

@@ -1,6 +1,6 @@
-// A handler of JSON events that follows the places of an inference request. Elements of tensors are converted
-// as they are read if type and shape stand before them, as they usually do. Otherwise the text is read twice:
-// the first time says what the elements are, and the second stores them.
+// Handles JSON events and keeps track of the place in the inference request. Elements of tensors are
+// converted during parsing if type and shape precede them, as they usually do. Otherwise the text is parsed
+// twice: the first time to find type and shape, the second time to store the elements.
 #include "infer_request.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int kMostDepth = 64;
 
-// A value of "data", or of another member, as JSON has it.
+// A JSON value of "data" or of another member.
 struct Scalar {
   enum class Kind : uint8_t { null, boolean, signed_integer, unsigned_integer, real } kind = Kind::null;
   union {
@@ -41,7 +41,7 @@ struct Scalar {
   static Scalar of(double value) { return {.kind = Kind::real, .real = value}; }
 };
 
-// The value as an integer, if it is one.
+// The value as an integer, if it is whole.
 template <typename T>
 bool to_integer(const Scalar& value, T* out) {
   switch (value.kind) {
@@ -100,8 +100,9 @@ bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
       store(target, number);
       return true;
     case 4: {
-      // What is nearer to the largest float than to the next power of two is the largest float: its own text
-      // (3.4028235e+38) is beyond it. The conversion of such numbers is undefined.
+      // A value that is nearer to the largest float than to the next power of two becomes the largest float,
+      // because the largest float's own text (3.4028235e+38) exceeds it. The conversion of larger values is
+      // undefined.
       constexpr double kLargest = std::numeric_limits<float>::max();
       constexpr double kTooLarge = 0x1.ffffffp127;
       if (is_finite && std::fabs(number) >= kTooLarge) return false;
@@ -119,7 +120,7 @@ bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
   }
 }
 
-// False: the value is none of that type.
+// False: not a value of that type.
 bool store_element(const DataType& type, const Scalar& value, std::byte* target) {
   switch (type.kind) {
     case NumberKind::boolean: {
@@ -160,8 +161,8 @@ bool store_element(const DataType& type, const Scalar& value, std::byte* target)
   return false;
 }
 
-// A float that JSON has no number for, as a string: "NaN", "Infinity" and "inf", with a sign or without, in
-// upper or lower case.
+// A float that is not a JSON number, as a string: "NaN", "Infinity" and "inf", with or without a sign, in any
+// case.
 std::optional<double> non_finite(std::string_view text) {
   const bool is_negative = text.starts_with('-');
   if (is_negative || text.starts_with('+')) text.remove_prefix(1);
@@ -176,7 +177,7 @@ std::optional<double> non_finite(std::string_view text) {
   return std::nullopt;
 }
 
-// The members that the protocol gives a meaning, by where they stand. Each may stand once.
+// The members that the protocol defines, by place. Each may occur once.
 constexpr std::string_view kMembers[] = {
     "id",         "inputs",   "outputs", "parameters",         "name",
     "data",       "datatype", "shape",   "binary_data_output", "binary_data_size",
@@ -189,7 +190,7 @@ std::string names_of(const std::vector<TensorSpec>& tensors) {
   return names.empty() ? "none" : names;
 }
 
-// Where the reader is. What it does not know is skipped.
+// The place of the parser. Unknown members are skipped.
 enum class Place {
   outside,
   request,
@@ -204,20 +205,21 @@ enum class Place {
   output_parameters,
 };
 
-// What the first reading has found out about an input whose elements stand before their type or shape.
+// The first pass's result for an input whose elements precede their type or shape.
 struct Found {
   const DataType* type = nullptr;
   std::vector<int64_t> shape;
-  bool has_memory = false;  // reserved by the first reading
+  bool has_memory = false;  // reserved in the first pass
 };
 
 class Reader {
  public:
-  // `found`: what is known of each input of the request, in its order; null at the first reading.
+  // `found`: the result of the first pass for each input, in the order of the request; null in the first
+  // pass.
   Reader(const ModelSpec& model, size_t json_size, const Reserve& reserve, const std::vector<Found>* found)
       : model_(model), json_size_(json_size), reserve_(reserve), found_before_(found) {}
 
-  // After a reading: whether elements were left out because their type or shape came later.
+  // After a pass: whether elements were skipped because their type or shape came later.
   bool has_left_out() const { return !failure_ && has_left_out_; }
   std::vector<Found> take_found() { return std::move(found_); }
 
@@ -412,7 +414,7 @@ class Reader {
   bool skips() const { return skip_depth_ > 0; }
   bool skip_deeper() { return ++skip_depth_, true; }
   bool enter(Place place) {
-    // An object begins where its owner names it; going back to an owner keeps what it has.
+    // Entering a nested object clears its members; returning to the outer object keeps the outer members.
     if (place > place_) seen_[static_cast<size_t>(place)].reset();
     place_ = place;
     return true;
@@ -451,7 +453,7 @@ class Reader {
         return wrong("found {} where the protocol has none", found);
     }
   }
-  // A structured member of an object: known ones must have another type.
+  // Handles a member whose value is an object or array: an error if the member is known, else skipped.
   bool known_or_skip(std::string_view found) {
     const bool is_known = is_in_parameters() ? is_parameter_of_place()
                           : place_ == Place::request
@@ -508,7 +510,7 @@ class Reader {
         static constexpr std::string_view kKnown[] = {"id",   "inputs", "outputs",  "parameters",
                                                       "name", "data",   "datatype", "shape"};
         if (value.kind == Scalar::Kind::null && (key_ == "id" || key_ == "outputs" || key_ == "parameters"))
-          return true;  // as if it were not there
+          return true;  // ignored
         if (std::ranges::find(kKnown, key_) != std::end(kKnown))
           return wrong("'{}' is a number, a truth value or null, which the protocol does not allow", key_);
         return true;
@@ -534,7 +536,7 @@ class Reader {
     return wrong("input '{}' has the datatype '{}'; this server has {}", name_, name, known);
   }
 
-  // Memory for the elements: as many as the shape says, but no more than can stand in the text.
+  // Allocates memory for the elements: as many as the shape has, but no more than the text can contain.
   bool begin_data() {
     elements_ = 0;
     const Found* before = found_before_ ? &(*found_before_)[request_.inputs.size()] : nullptr;
@@ -644,7 +646,7 @@ class Reader {
   bool binary_output_ = false;
   std::vector<std::optional<bool>> chosen_;  // "binary_data" of each output of the request
 
-  // The input or output that is being read.
+  // The current input or output.
   RequestInput input_;
   std::string name_;
   const DataType* type_ = nullptr;
@@ -653,7 +655,7 @@ class Reader {
   int data_depth_ = 0;
   std::optional<uint64_t> binary_size_;
   std::optional<bool> binary_;
-  // Its data.
+  // The data of the current input.
   const DataType* data_type_ = nullptr;
   bool is_left_out_ = false;
   uint64_t elements_ = 0;
@@ -675,7 +677,7 @@ Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec&
     Reader first(model, json.size(), reserve, nullptr);
     JsonReader(json, first).run();
     if (!first.has_left_out()) return first.finish();
-    // Whatever the first reading has stored goes before the second.
+    // Discard the elements that the first pass has stored, before the second pass.
     const std::vector<Found> found = first.take_found();
     if (auto checked = first.finish(); !checked) return checked;
     Reader second(model, json.size(), reserve, &found);

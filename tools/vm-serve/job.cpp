@@ -1,4 +1,4 @@
-// Arguments from bytes, and batches.
+// Creates arguments from bytes, and batches.
 #include "job.h"
 
 #include <algorithm>
@@ -121,7 +121,7 @@ Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard
     if (shape.empty() || static_cast<uint64_t>(shape.front()) != rows)
       return fail(HALYARD_FAILED_PRECONDITION, "a result of a batch has the shape {}; expected {} rows",
                   shape_text(shape), rows);
-    uint64_t size = 0;  // of the rows; the buffer may be larger
+    uint64_t size = 0;  // of the rows, in bytes; the buffer may be larger
     TOOL_TRY(check(halyard_view_byte_count(result.raw().object, &size)));
     const uint64_t row_size = size / rows;
     uint64_t offset = 0;

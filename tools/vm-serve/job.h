@@ -1,5 +1,5 @@
-// One inference on its way through queue and call: what it was given, what came of it, and the handler that
-// is told.
+// A job: one inference, from the queue to the end of its call. It has the inputs, the outcome, and a handler
+// that is called when the outcome is known.
 #pragma once
 
 #include <atomic>
@@ -19,12 +19,12 @@ namespace halyard::tools::serve {
 
 struct Job {
   std::shared_ptr<Model> model;
-  std::vector<RequestInput> inputs;  // by their index in the specification, with their bytes
-  Reservation reservation;           // of the memory for them
+  std::vector<RequestInput> inputs;  // in the order of the model's inputs, with their bytes
+  Reservation reservation;           // of the memory for the inputs
   bool is_traced = false;
 
-  // Lets `handler` be called when there is an outcome, on the thread that has it; it must not block. False:
-  // there is one already, and the handler is not called.
+  // Sets the handler, which is called when the outcome is known, on the thread that sets the outcome; it must
+  // not block. False: the outcome is known already, and the handler is not called.
   [[nodiscard]] bool await(std::move_only_function<void()> handler) {
     done_ = std::move(handler);
     Progress expected = Progress::pending;
@@ -37,7 +37,7 @@ struct Job {
     if (progress_.exchange(Progress::over) == Progress::awaited) std::exchange(done_, nullptr)();
   }
 
-  // The outcome, once there is one.
+  // The outcome. Valid once it is known.
   std::vector<halyard::Value> results;
   std::optional<Failure> failure;
 
@@ -47,12 +47,12 @@ struct Job {
 
   // Guarded by the scheduler's mutex.
   enum class State { waiting, running, over } state = State::waiting;
-  Worker* worker = nullptr;    // that runs it
-  bool never_batched = false;  // a batch with it has failed, so it runs alone
+  Worker* worker = nullptr;    // runs the job
+  bool never_batched = false;  // a batch with this job has failed, so it runs alone
 
-  // Rows along the first dimension, if all inputs have the same number of them; else 0.
+  // The size of the first dimension if it is the same for all inputs; else 0.
   uint64_t rows() const;
-  // Whether it can run in one call with another one: the same dimensions but the first.
+  // Whether both jobs can run in one call: all dimensions except the first are equal.
   bool fits(const Job& other) const;
 
  private:
@@ -61,17 +61,16 @@ struct Job {
   std::move_only_function<void()> done_;
 };
 
-// The arguments of a call, in host memory that the device uses in place where it can. The bytes of the inputs
-// are used up.
+// Creates the arguments of a call, in host memory that the device uses in place if it can. Consumes the bytes
+// of the inputs.
 Result<std::vector<halyard::Value>> arguments_of(const ModelSpec& model, halyard_device_t device,
                                                  std::vector<RequestInput>& inputs);
 
-// The inputs of several jobs that fit, one behind the other along the first dimension. Theirs stay as they
-// are.
+// Concatenates the inputs of jobs that fit, along the first dimension. Copies the inputs.
 Result<std::vector<RequestInput>> joined(const ModelSpec& model, std::span<const std::shared_ptr<Job>> jobs);
 
-// The rows of each job, as views of parts of the results: nothing is copied. FAILED_PRECONDITION: a result
-// does not have as many rows as the arguments.
+// The rows of each job, as views of parts of the results, without copies. FAILED_PRECONDITION: a result has
+// another number of rows than the arguments.
 Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard::Value>& results,
                                                        std::span<const std::shared_ptr<Job>> jobs);
 

@@ -1,6 +1,6 @@
-// Reads JSON (RFC 8259) from memory with Boost.JSON's parser and reports what it finds, as it goes: nothing
-// is built, and strings share one buffer. Beyond the standard it takes NaN, Infinity, Inf, -Infinity and -Inf
-// as values, as the JSON libraries of Python and C++ write floats that are no numbers.
+// Parses JSON (RFC 8259) from memory with Boost.JSON's parser and reports events. It builds no document, and
+// all strings share one buffer. In addition to the standard it accepts NaN, Infinity, Inf, -Infinity and -Inf
+// as values, because the JSON libraries of Python and C++ write them.
 #pragma once
 
 #include <boost/json/basic_parser_impl.hpp>
@@ -17,25 +17,22 @@
 
 namespace halyard::tools::serve {
 
-// Calls functions of `events`, each of which returns whether to go on:
+// Calls functions of `events`; each returns whether to continue:
 //
 //   bool null(), boolean(bool)
 //   bool number_unsigned(uint64_t)      whole numbers without a sign
-//   bool number_integer(int64_t)        negative ones
-//   bool number_float(double)           all others, -0, NaN, infinities, and whole numbers that 64 bits
-//   cannot
-//                                       hold
+//   bool number_integer(int64_t)        negative whole numbers
+//   bool number_float(double)           all others: -0, NaN, infinities, whole numbers of more than 64 bits
 //   bool string(std::string&), key(std::string&)     UTF-8, up to 1 MiB; may be moved from
 //   bool start_object(), end_object(), start_array(), end_array()
-//   bool parse_error(size_t position, std::string_view why)    the text is no JSON there: its result is
-//   run()'s
+//   bool parse_error(size_t position, std::string_view why)    invalid JSON; run() returns its result
 template <typename Events>
 class JsonReader {
  public:
   JsonReader(std::string_view text, Events& events)
       : text_(text), events_(events), parser_(options(), events) {}
 
-  // Reads one value, with nothing but blanks around it.
+  // Parses one value, surrounded only by white space.
   bool run() {
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     const size_t begin = text_.starts_with(kByteOrderMark) ? kByteOrderMark.size() : 0;
@@ -50,7 +47,7 @@ class JsonReader {
       done += size;
       if (!error && size < piece.size()) error = boost::json::error::extra_data;
       if (error || !literal) break;
-      // The parser sees a string there: its rules say whether a value may stand in this place.
+      // The parser gets a string instead, so that its rules decide whether a value may be here.
       constexpr std::string_view kStandIn = "\"\"";
       parser_.handler().literal(literal->value);
       parser_.write_some(true, kStandIn.data(), kStandIn.size(), error);
@@ -73,8 +70,7 @@ class JsonReader {
     return options;
   }
 
-  // Finds the literals that JSON has not, where a value may begin: behind '[', ',' or ':', outside of
-  // strings.
+  // Finds the literals that are not JSON, where a value may begin: after '[', ',' or ':', outside of strings.
   class Literals {
    public:
     struct Literal {
@@ -124,7 +120,7 @@ class JsonReader {
     }
 
     const std::string_view text_;
-    const bool is_over_;  // there is none
+    const bool is_over_;  // there are no such literals
     size_t at_ = 0;
     bool is_in_string_ = false;
     bool may_begin_ = false;
@@ -139,7 +135,7 @@ class JsonReader {
     static constexpr size_t max_string_size = kMostText;
 
     explicit Handler(Events& events) : events_(events) {}
-    // What the next string stands for.
+    // Sets the value that the next string represents.
     void literal(std::optional<double> value) { literal_ = value; }
 
     bool on_document_begin(Error&) { return true; }
@@ -159,7 +155,7 @@ class JsonReader {
       if (literal_) return go_on(events_.number_float(*literal_), error);
       return end(last, &Events::string, error);
     }
-    bool on_number_part(Text, Error&) { return true; }  // of texts in several pieces
+    bool on_number_part(Text, Error&) { return true; }  // for texts in several pieces
     bool on_int64(int64_t number, Text text, Error& error) {
       if (number > 0) return go_on(events_.number_unsigned(static_cast<uint64_t>(number)), error);
       if (number < 0) return go_on(events_.number_integer(number), error);
@@ -168,7 +164,7 @@ class JsonReader {
     bool on_uint64(uint64_t number, Text, Error& error) {
       return go_on(events_.number_unsigned(number), error);
     }
-    // Boost's number may be off by a unit in the last place.
+    // Boost's number may differ by one unit in the last place.
     bool on_double(double, Text text, Error& error) {
       double number = 0;
       if (std::from_chars(text.begin(), text.end(), number).ec != std::errc()) {  // too large, or too small
@@ -200,11 +196,11 @@ class JsonReader {
     }
 
     Events& events_;
-    std::string text_;  // of the string that is being read
+    std::string text_;  // of the current string
     std::optional<double> literal_;
   };
 
-  // The parser recurses for each level. Events may allow fewer, in start_object() and start_array().
+  // The parser recurses for each level. Events may allow fewer levels, in start_object() and start_array().
   static constexpr size_t kMostDepth = 256;
 
   const std::string_view text_;

@@ -47,7 +47,7 @@ std::string text_of(const sockaddr_storage& address, socklen_t size) {
                                        : fmt::format("http://{}:{}", host, port);
 }
 
-// Whether only this machine reaches it, by TCP.
+// Whether the address is a TCP loopback address.
 bool is_loopback(int descriptor) {
   sockaddr_storage address = {};
   socklen_t size = sizeof address;
@@ -150,14 +150,14 @@ void Listener::accept() {
       [self = shared_from_this()](const boost::system::error_code& error, SessionSocket socket) {
         if (!self->acceptor_.is_open()) return;
         if (!error) {
-          // Not of a Unix socket, where this fails without harm.
+          // Fails for a Unix socket, without effect.
           const int on = 1;
           ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
           Session::start(self->server_, std::move(socket), self->is_loopback_);
           return self->accept();
         }
         if (error == asio::error::connection_aborted) return self->accept();
-        // No descriptors or memory left: others must go first.
+        // No free descriptors or memory: wait until connections are closed.
         self->server_.log.error("accept_failed", {{"error", error.message()}});
         self->pause_.expires_after(std::chrono::milliseconds(100));
         self->pause_.async_wait([self](const boost::system::error_code& stopped) {

@@ -1,4 +1,4 @@
-// Sockets that clients connect to: TCP, Unix, and those that the process was started with.
+// Sockets for clients: TCP, Unix, and inherited sockets.
 #pragma once
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -14,20 +14,21 @@
 
 namespace halyard::tools::serve {
 
-// A listening socket and how it is shown: "http://127.0.0.1:8080", "unix:/run/serve.sock".
+// A listening socket and its text: "http://127.0.0.1:8080", "unix:/run/serve.sock".
 struct Listening {
   int descriptor;
   std::string address;
 };
 
-// `port` 0: any. INVALID_ARGUMENT: no such address; ALREADY_EXISTS: it is in use; PERMISSION_DENIED.
+// `port` 0: any free port. INVALID_ARGUMENT: no such address. ALREADY_EXISTS: it is in use.
+// PERMISSION_DENIED.
 Result<Listening> listen_tcp(const std::string& host, uint64_t port);
-// Replaces a socket that nobody listens on. Others of the same user and group may connect.
+// Replaces a socket without a listener. Other processes of the same user and group may connect.
 Result<Listening> listen_unix(const std::string& path);
-// For a socket that is listening already.
+// For a socket that is already listening.
 Listening inherited(int descriptor);
 
-// Accepts connections, each as a session. One thread, except stop().
+// Accepts connections and creates a session for each. One thread, except stop().
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
   Listener(Server& server, int descriptor);

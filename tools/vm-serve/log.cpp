@@ -1,4 +1,4 @@
-// A buffer that one thread empties.
+// A buffer that one thread writes.
 #include "log.h"
 
 #include <fcntl.h>
@@ -27,14 +27,14 @@ void write_all(std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = ::write(STDERR_FILENO, text.data(), text.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return;  // a full disk, a closed pipe: the lines are lost, the server goes on
+    if (written <= 0) return;  // a full disk or closed pipe: drop the lines
     text.remove_prefix(static_cast<size_t>(written));
   }
 }
 
 }  // namespace
 
-// Shared with the thread, which may be left behind in a write that never ends.
+// Shared with the thread, because the thread may stay blocked in a write.
 struct Log::State {
   std::mutex mutex;
   std::condition_variable changed;
@@ -62,7 +62,7 @@ struct Log::State {
 };
 
 Log::Log(Metrics& metrics) : metrics_(metrics), state_(std::make_shared<State>()) {
-  // Signals are for the threads of the server.
+  // Blocks signals, because the server's threads handle them.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);

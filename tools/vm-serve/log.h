@@ -1,6 +1,6 @@
-// Structured log lines on standard error, one JSON object each. A thread of its own writes them, so that a
-// terminal, pipe or disk that is slow or full holds up nothing else: lines that find the buffer full are
-// dropped and counted.
+// Structured log lines on standard error, one JSON object each. A separate thread writes them, so that a slow
+// or full terminal, pipe or disk does not block the server. If the buffer is full, lines are dropped and
+// counted.
 #pragma once
 
 #include <condition_variable>
@@ -24,10 +24,10 @@ class Log {
   explicit Log(Metrics& metrics);
   Log(const Log&) = delete;
   Log& operator=(const Log&) = delete;
-  // Writes what is buffered, but waits for a slow reader at most a second.
+  // Writes the buffered lines, but waits at most one second for a slow reader.
   ~Log();
 
-  // Waits until what is buffered is written, but for a slow reader at most a second.
+  // Waits until the buffered lines are written, but at most one second for a slow reader.
   void flush();
 
   // {"time":"2026-01-01T00:00:00.000Z","level":"info","event":"listening",...}

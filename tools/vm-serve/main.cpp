@@ -1,4 +1,4 @@
-// vm-serve: answers requests for models over HTTP, in the Open Inference Protocol (KServe V2).
+// vm-serve: serves models over HTTP with the Open Inference Protocol (KServe V2).
 #include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -89,7 +89,7 @@ constexpr ToolDescription kTool = {
     "  vm-serve --model=net=net.vmfb --parameters=model=net.irpa --unix_socket=/run/halyard/serve.sock\n",
     kExitCodes};
 
-// Values of flags, with their defaults.
+// Values of the flags, or their defaults.
 struct Settings {
   ServerLimits limits;
   Access access;
@@ -182,7 +182,7 @@ Result<std::vector<Listening>> listen(const Flags& flags) {
   return sockets;
 }
 
-// Every connection is a descriptor.
+// Every connection needs a descriptor.
 void raise_descriptor_limit() {
   rlimit limit = {};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -190,9 +190,9 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Large blocks go back to the system when they are freed, however many of them there were at once: otherwise
-// the process keeps several times what --max_request_memory lets requests have. Smaller ones are kept for the
-// next request.
+// Returns large blocks to the system when they are freed, even if there were many. Otherwise the process
+// keeps several times the memory that --max_request_memory allows for requests. Smaller blocks are kept for
+// the next request.
 void return_large_blocks() {
 #ifdef __GLIBC__
   ::mallopt(M_MMAP_THRESHOLD, 2 << 20);
@@ -200,20 +200,21 @@ void return_large_blocks() {
 #endif
 }
 
-// The signals that end the process then end it at once, with the exit status that shells report. Also where a
-// process has no default actions, as the first one of a container.
+// Lets the signals that end the process end it at once, with the exit status of shells. Also needed in the
+// first process of a container, which has no default actions.
 void end_at_once_on_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) { ::_exit(128 + signal); };
   for (const int signal : {SIGTERM, SIGINT}) ::sigaction(signal, &action, nullptr);
 }
 
-// Signals, reloading, and the way out. All on the threads of the io_context, but for the loading of models.
+// Handles signals, reloading, and shutdown, on the threads of the io_context. Models are loaded on another
+// thread.
 class Operations {
  public:
   using Signals = asio::basic_signal_set<asio::io_context::executor_type>;
 
-  // Signals are caught from here on. `hangup` is SIGHUP, which is caught already.
+  // Catches signals from now on. `hangup` is SIGHUP, which is caught already.
   Operations(Server& server, std::vector<std::shared_ptr<Listener>> listeners, const Settings& settings,
              const Notifier& notifier, Signals& hangup)
       : server_(server),
@@ -235,8 +236,8 @@ class Operations {
     if (notifier_.watchdog()) feed_watchdog();
     look_at_clients();
   }
-  // When nothing else runs any longer. False: a model is still being loaded, and is not waited for: what it
-  // uses must stay.
+  // Called when nothing else is running. False: a model is still being loaded and is not waited for, so the
+  // objects that it uses must stay.
   bool finish() {
     loader_.stop();
     std::unique_lock lock(mutex_);
@@ -252,7 +253,7 @@ class Operations {
     ending_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       if (std::exchange(is_ending_, true)) std::_Exit(128 + signal);
-      // From here on a signal needs nobody who waits for it.
+      // From now on a signal needs no handler of the io_context.
       boost::system::error_code ignored;
       (void)ending_.clear(ignored);
       end_at_once_on_signals();
@@ -301,7 +302,7 @@ class Operations {
     });
   }
 
-  // On the thread for that, one after another.
+  // Runs on the loader thread, in order.
   void load(std::function<void()> work) {
     asio::post(loader_, [this, work = std::move(work)] {
       set_loading(true);
@@ -352,14 +353,14 @@ class Operations {
   asio::thread_pool loader_{1};
   std::mutex mutex_;
   std::condition_variable has_loaded_;
-  bool is_loading_ = false;  // with the mutex
+  bool is_loading_ = false;  // under the mutex
   Clock::time_point drain_end_ = Clock::time_point::max();
   int looks_ = 0;
   bool is_ending_ = false;
   std::atomic<bool> has_cancelled_ = false;
 };
 
-// The threads of the server are more than calls may run, so that one is always there for other requests.
+// The server has more threads than concurrent calls, so that a thread is always free for other requests.
 void run_threads(asio::io_context& io, size_t calls) {
   std::vector<std::thread> threads;
   for (size_t i = 0; i < calls; ++i) threads.emplace_back([&io] { io.run(); });
@@ -369,7 +370,7 @@ void run_threads(asio::io_context& io, size_t calls) {
 
 Result<int> vm_serve(const Flags& flags) {
   const Settings settings = TOOL_TRY(settings_of(flags));
-  // A write that fails says so itself: to a client that is gone, to a file beyond the limit of its size.
+  // A failed write reports an error instead: to a disconnected client, or beyond the file size limit.
   for (const int signal : {SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   end_at_once_on_signals();
   raise_descriptor_limit();
@@ -386,7 +387,7 @@ Result<int> vm_serve(const Flags& flags) {
   };
   asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
   Operations::Signals hangup(io.get_executor(),
-                             SIGHUP);  // one that comes while models are loaded is for later
+                             SIGHUP);  // a SIGHUP while models are loaded is handled later
   RequestTraces traces(program.trace.get(), settings.trace_rate);
   const Runtime runtime{flags,  program, metrics,
                         traces, io,      std::max(settings.load, settings.limits.request)};
@@ -401,7 +402,7 @@ Result<int> vm_serve(const Flags& flags) {
   for (const Listening& socket : sockets)
     listeners.push_back(std::make_shared<Listener>(server, socket.descriptor));
   Operations operations(server, listeners, settings, notifier, hangup);
-  // Whoever reads the address may send signals.
+  // A process that reads the address may send signals, so signals are handled already.
   for (size_t i = 0; i < sockets.size(); ++i) {
     listeners[i]->start();
     fmt::print("vm-serve: {}\n", sockets[i].address);

@@ -1,4 +1,4 @@
-// Text of metrics.
+// Formats metrics.
 #include "metrics.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Loading, and the translation of signatures.
+// Loads models, and converts signatures.
 #include "model.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace halyard::tools::serve {
 
 namespace {
 
-// Those that can be called from outside: not "__init", not "main$async".
+// Functions that can be called from outside: not "__init", not "main$async".
 bool is_callable(std::string_view name) {
   return !name.starts_with("__") && name.find('$') == std::string_view::npos;
 }
@@ -36,7 +36,7 @@ Result<TensorSpec> spec_of(const halyard_value_description_t& value, std::string
   if (value.kind == HALYARD_KIND_SCALAR) {
     spec.is_number = true;
     spec.shape = {1};
-    // Numbers are passed in the kinds of the convention: a declared i8 travels as an i32.
+    // Numbers are passed with the types of the calling convention: a declared i8 is passed as an i32.
     spec.element_type = element_type_of_number(value.value_kind);
   } else if (value.kind == HALYARD_KIND_TENSOR) {
     spec.element_type = value.element_type;
@@ -65,7 +65,7 @@ Result<TensorSpec> spec_of(const halyard_value_description_t& value, std::string
   return spec;
 }
 
-// Names in the protocol tell tensors apart; those of declarations need not.
+// The protocol identifies tensors by name, but declared names may repeat.
 void make_unique(std::vector<TensorSpec>& tensors, std::string_view role) {
   const auto is_repeated = [&](const TensorSpec& tensor) {
     return std::ranges::count(tensors, tensor.name, &TensorSpec::name) > 1;
@@ -159,7 +159,7 @@ Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices
         view(info.name));
   auto options = TOOL_TRY(
       ContextOptions::of(runtime.flags, devices_->program(), source_.parameters, runtime.longest_call));
-  options->separate_calls();  // they are those of different clients
+  options->separate_calls();  // calls come from different clients
   options_ = std::move(options);
   return {};
 }

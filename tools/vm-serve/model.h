@@ -1,4 +1,4 @@
-// One version of a model: the loaded module, what it takes and gives, and contexts in which it is called.
+// One version of a model: the loaded module, its inputs and outputs, and contexts for calls.
 #pragma once
 
 #include <atomic>
@@ -19,47 +19,47 @@
 
 namespace halyard::tools::serve {
 
-// Where a version of a model comes from.
+// The source of a version of a model.
 struct ModelSource {
   std::string name;
   std::string version;
   std::string file;
-  std::string function;                 // "": the only one
+  std::string function;                 // "": the only function
   std::vector<std::string> parameters;  // "[SCOPE=]FILE"
-  uint64_t batch = 0;                   // rows of a batch; 0 and 1: no batches
-  bool is_named = false;                // by a flag, so that it must load for the server to start
+  uint64_t batch = 0;                   // maximum rows of a batch; 0 and 1: no batches
+  bool is_named = false;                // by a flag, so the server does not start unless it loads
 
   bool operator==(const ModelSource&) const = default;
 };
 
-// What all models share.
+// Shared by all models.
 struct Runtime {
   const Flags& flags;
-  Program& program;  // the instance
+  Program& program;  // has the instance
   Metrics& metrics;
   RequestTraces& traces;
   boost::asio::io_context& io;            // its threads run the calls
-  std::chrono::nanoseconds longest_call;  // of an initializer; other calls have a limit of their own
+  std::chrono::nanoseconds longest_call;  // limit for initializers; other calls have their own limit
 };
 
 using AsyncCall = halyard::BasicAsyncCall<boost::asio::io_context::executor_type>;
 
-// A context and what is needed to call the model's function in it. One call at a time.
+// A context, and the objects for calling the model's function in it. One call at a time.
 struct Worker {
   halyard::Context context;
   halyard::Handle<halyard_function_t> function;
   AsyncCall call;
   std::vector<halyard::Value> results;
-  halyard::Fence signal;  // of the call that runs, if the function is asynchronous
-  size_t live_jobs = 0;   // of that call, which nobody has abandoned; guarded by the scheduler's mutex
+  halyard::Fence signal;  // of the current call, if the function is asynchronous
+  size_t live_jobs = 0;   // not abandoned jobs of the current call; guarded by the scheduler's mutex
 };
 
 struct Job;
 
 class Model {
  public:
-  // Loads the module and reads the signature. INVALID_ARGUMENT: several functions and none chosen, or one
-  // whose arguments and results are not tensors and numbers with types of the protocol.
+  // Loads the module and reads the signature. INVALID_ARGUMENT: several functions and none chosen; or an
+  // argument or result is not a tensor or number with a type of the protocol.
   static Result<std::shared_ptr<Model>> load(const Runtime& runtime, const ModelSource& source);
 
   const ModelSpec& spec() const { return spec_; }
@@ -67,22 +67,22 @@ class Model {
   ModelMetrics& metrics() const { return *metrics_; }
   const Handle<halyard_module_t>& module() const { return module_; }
   bool is_async() const { return is_async_; }
-  // Whether the first dimension of every argument and result is dynamic, and batches are wanted.
+  // Whether batches are enabled and the first dimension of every argument and result is dynamic.
   bool has_batches() const { return has_batches_.load(std::memory_order_relaxed); }
   void stop_batches() { has_batches_.store(false, std::memory_order_relaxed); }
 
-  // Makes the options of contexts, once the devices are open.
+  // Creates the options of contexts. Call it after the devices have been opened.
   Result<> prepare(const Runtime& runtime, std::shared_ptr<Devices> devices);
-  Devices& devices() const { return *devices_; }  // once it is prepared
-  // Of its arguments: null for host memory, which programs without devices take.
+  Devices& devices() const { return *devices_; }  // after prepare()
+  // The device for arguments; null: host memory, for programs without devices.
   halyard_device_t device() const { return needs_devices_ ? devices_->first() : nullptr; }
-  // Calls fail until the model is loaded again for another device.
+  // If true, calls fail until the model is loaded again on another device.
   bool has_lost_device() const { return needs_devices_ && devices_ && devices_->is_lost(); }
-  // Makes a context, which runs the module's initializers: this may take long. Any thread.
+  // Creates a context, which runs the module's initializers and may take long. Any thread.
   Result<std::unique_ptr<Worker>> make_worker(const Runtime& runtime) const;
 
-  // Whether calls took so short a time of late that handing one to another thread would take longer. Any
-  // thread; `time` is that of the last call.
+  // Whether recent calls took less time than passing a call to another thread. Any thread; `time` is that of
+  // the last call.
   bool is_quick() const { return mean_ns_.load(std::memory_order_relaxed) < kQuick.count(); }
   void count_time(Clock::duration time) {
     const int64_t ns = std::chrono::nanoseconds(time).count(),
@@ -90,18 +90,18 @@ class Model {
     mean_ns_.store(mean + (ns - mean) / 8, std::memory_order_relaxed);
   }
 
-  // Whether it can be called: its last context could be made, and its device is not lost.
+  // Whether it can be called: the last attempt to create a context succeeded, and its device is not lost.
   bool is_ready() const { return has_contexts && !has_lost_device(); }
-  // False after a context could not be made, until one can.
+  // False after a failure to create a context, until one is created.
   std::atomic<bool> has_contexts = false;
 
   // Guarded by the scheduler's mutex.
   struct Schedule {
     std::vector<std::unique_ptr<Worker>> idle;
-    size_t workers = 0;  // idle, running, and being made
+    size_t workers = 0;  // idle, running, and being created
     std::deque<std::shared_ptr<Job>> queue;
     uint64_t queued_rows = 0;
-    bool is_listed = false;  // among the models with a queue
+    bool is_listed = false;  // in the list of models with a queue
     std::optional<Clock::time_point> batch_due;
   } schedule;
 
@@ -122,7 +122,7 @@ class Model {
   uint32_t function_index_ = 0;
   bool is_async_ = false;
   std::atomic<bool> has_batches_ = false;
-  std::atomic<int64_t> mean_ns_ = 10 * kQuick.count();  // of the last calls' times; at first, long
+  std::atomic<int64_t> mean_ns_ = 10 * kQuick.count();  // mean time of recent calls; initially long
 };
 
 }  // namespace halyard::tools::serve

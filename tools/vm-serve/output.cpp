@@ -1,4 +1,4 @@
-// Mapping of results.
+// Maps results.
 #include "output.h"
 
 #include <cstring>
@@ -48,7 +48,7 @@ Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
     output.bytes_ = std::span<const std::byte>(output.mapping_->elements()).first(size);
     return output;
   }
-  // Memory that only the device sees.
+  // The memory is not host-visible.
   if (!output.copy_.resize(size))
     return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for the {} bytes of '{}'", size, spec.name);
   TOOL_TRY(check(halyard_view_read(value.raw().object, 0, output.copy_.data(), size)));

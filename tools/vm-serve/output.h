@@ -1,4 +1,4 @@
-// Results of a call as bytes of a response: in place where the host sees the device's memory, else a copy.
+// Results of a call as bytes of a response: in place if the device's memory is host-visible, else a copy.
 #pragma once
 
 #include <optional>
@@ -11,10 +11,10 @@
 
 namespace halyard::tools::serve {
 
-// The bytes live as long as this.
+// The bytes live as long as this object.
 class Output {
  public:
-  // INVALID_ARGUMENT, FAILED_PRECONDITION: the model has returned something else than it declares.
+  // INVALID_ARGUMENT, FAILED_PRECONDITION: the returned value does not match the declared result.
   static Result<Output> of(const TensorSpec& spec, const halyard::Value& value);
 
   OutputTensor tensor(const TensorSpec& spec, bool is_binary) const {

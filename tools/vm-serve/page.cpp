@@ -1,4 +1,4 @@
-// HTML, with its style and script inside; their hashes are not needed, because nothing in it comes from a
+// HTML with inline style and script. Their hashes are not needed, because no part of the page comes from a
 // request.
 #include "page.h"
 

@@ -1,5 +1,4 @@
-// The page at "/": models, their states, and a form to try one. Everything is in it; it loads nothing from
-// elsewhere.
+// The page at "/": models, their states, and a form to call one. It is self-contained.
 #pragma once
 
 #include <string_view>
@@ -7,7 +6,7 @@
 namespace halyard::tools::serve {
 
 extern const std::string_view kPage;
-// Header lines that keep a browser from loading anything else for it.
+// Header lines that forbid the browser to load anything else for the page.
 extern const std::string_view kPageHeaders;
 
 }  // namespace halyard::tools::serve

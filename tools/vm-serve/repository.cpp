@@ -1,4 +1,4 @@
-// Looking for models, and exchanging them as a whole.
+// Searches for models, and replaces the list as a whole.
 #include "repository.h"
 
 #include <sys/stat.h>
@@ -26,7 +26,7 @@ std::optional<uint64_t> as_number(const std::string& text) {
   return number;
 }
 
-// Which file it is and when it was written; "" if there is none.
+// Identifies the file and its modification time; "" if there is no file.
 std::string stamp_of(const std::string& path) {
   struct stat status = {};
   if (::stat(path.c_str(), &status) != 0) return "";
@@ -41,7 +41,7 @@ std::string stamp_of(const ModelSource& source) {
   return stamp;
 }
 
-// The entries of a folder, sorted; hidden ones are left out.
+// The entries of a folder, sorted, without hidden ones.
 Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> entries;
@@ -60,7 +60,7 @@ bool is_parameters(const fs::path& path) {
   return path.extension() == ".irpa" || path.extension() == ".gguf" || path.extension() == ".safetensors";
 }
 
-// Reading a pipe or a device may never end.
+// Only regular files, because reading a pipe or a device may never end.
 Result<> check_regular(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error) || fs::is_regular_file(path, error)) return {};
@@ -222,7 +222,7 @@ Result<> Repository::prepare(Model& model, const std::shared_ptr<Devices>& devic
   return {};
 }
 
-// The devices, opened again if one is lost and they can be.
+// The devices. If one is lost, opens them again if possible.
 std::shared_ptr<Devices> Repository::reopened() {
   if (!devices_->is_lost()) return devices_;
   std::vector<Handle<halyard_module_t>> modules;
@@ -315,7 +315,7 @@ void Repository::reload(bool only_if_steady) {
             "model_failed",
             {{"model", each.source.name}, {"version", each.source.version}, {"error", each.failure->line()}});
         entry.why = each.failure->line();
-        if (old) entry.model = old->model;  // what there was goes on
+        if (old) entry.model = old->model;  // the old model stays
       }
     }
     models[each.source.name].emplace(each.source.version, std::move(entry));
@@ -352,7 +352,7 @@ Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const s
     return fail(HALYARD_NOT_FOUND, "there is no model '{}'; GET /v2/models lists them", name);
   const Entry* found = nullptr;
   if (version.empty()) {
-    // The last that works.
+    // The latest version that works.
     for (const auto& [each, entry] : versions->second)
       if (entry.model || !found) found = &entry;
   } else if (const auto place = versions->second.find(version); place != versions->second.end()) {

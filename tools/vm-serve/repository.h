@@ -1,4 +1,4 @@
-// The models that are served: those of --model, and those of a folder, which are looked for again when asked.
+// The served models: those of --model, and those of a folder, which is searched again on request.
 #pragma once
 
 #include <map>
@@ -14,21 +14,21 @@
 
 namespace halyard::tools::serve {
 
-// Numbers by their value, before other names.
+// Sorts numbers by value, before other names.
 struct VersionOrder {
   bool operator()(const std::string& one, const std::string& two) const;
 };
 
-// "NAME[/VERSION][:FUNCTION]=FILE"; without VERSION it is "1".
+// "NAME[/VERSION][:FUNCTION]=FILE"; the default of VERSION is "1".
 Result<ModelSource> parse_model_flag(std::string_view text);
 
-// The versions below FOLDER/NAME/VERSION/: one file model.vmfb or model.vmasm, or the only one with such an
-// ending. Parameter files beside it (.irpa, .gguf, .safetensors) are of the scope that is their name.
-// model.json may say otherwise: {"function": "main", "batch": 8, "parameters": [{"scope": "", "file":
-// "weights.irpa"}]}. A version that is wrong has its reason as `failure`.
+// The versions in FOLDER/NAME/VERSION/. The module is model.vmfb or model.vmasm, or the only file with such
+// an extension. The scope of a parameter file beside it (.irpa, .gguf, .safetensors) is the file's name.
+// model.json overrides this: {"function": "main", "batch": 8, "parameters": [{"scope": "", "file":
+// "weights.irpa"}]}. An invalid version has the reason in `failure`.
 struct FoundModel {
   ModelSource source;
-  std::string stamp;  // changes with the files
+  std::string stamp;  // changes when the files change
   std::optional<Failure> failure;
 };
 Result<std::vector<FoundModel>> find_models(const std::string& folder);
@@ -44,23 +44,23 @@ class Repository {
   using Versions = std::map<std::string, Entry, VersionOrder>;
   using Models = std::map<std::string, Versions>;
 
-  // `folder` "": none. `batches`: rows of a batch by name of model; "" for all others.
+  // `folder` "": none. `batches`: maximum rows of a batch by model name; "" for all other models.
   Repository(const Runtime& runtime, Scheduler& scheduler, Log& log, std::vector<ModelSource> named,
              std::string folder, std::map<std::string, uint64_t> batches);
 
-  // Loads everything and opens the devices. A model of a flag that does not load is a failure; one of the
-  // folder is not ready.
+  // Loads all models and opens the devices. Fails if a model of a flag does not load; a model of the folder
+  // is then not ready.
   Result<> start();
-  // Looks for models again, and loads what is new or has changed, and what was on a device that is lost, if
-  // it can be opened again; the others stay. Requests go on meanwhile, and those of a replaced model end in
-  // it. If `only_if_steady`, what has changed since the last look waits for the next one. One thread at a
-  // time.
+  // Searches for models again. Loads models that are new or have changed, and models on a lost device if it
+  // can be opened again; keeps the others. Requests continue meanwhile; requests for a replaced model
+  // complete in it. If `only_if_steady`, files that have changed since the last search wait for the next
+  // search. One thread at a time.
   void reload(bool only_if_steady);
 
   // Any thread.
   std::shared_ptr<const Devices> devices() const;
   std::shared_ptr<const Models> models() const;
-  // "": the last version. NOT_FOUND; UNAVAILABLE: it could not be loaded.
+  // "": the latest version. NOT_FOUND. UNAVAILABLE: it could not be loaded.
   Result<std::shared_ptr<Model>> find(const std::string& name, const std::string& version) const;
   bool is_ready() const;
 
@@ -76,7 +76,7 @@ class Repository {
   const std::vector<ModelSource> named_;
   const std::string folder_;
   const std::map<std::string, uint64_t> batches_;
-  std::map<std::string, std::string> seen_;  // stamps of the last look, by file
+  std::map<std::string, std::string> seen_;  // stamps of the last search, by file
   mutable std::mutex mutex_;
   std::shared_ptr<const Models> models_;
   std::shared_ptr<Devices> devices_;

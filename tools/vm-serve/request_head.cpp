@@ -1,4 +1,4 @@
-// Header fields that decide where a body ends.
+// Header fields that determine where a body ends.
 #include "request_head.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-constexpr size_t kMostShown = 64;  // bytes of a wrong value in a message
+constexpr size_t kMostShown = 64;  // bytes of an invalid value in a message
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// Decimal digits and nothing else.
+// Parses decimal digits only.
 std::optional<uint64_t> as_size(std::string_view text) {
   uint64_t size = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
@@ -42,8 +42,7 @@ std::unexpected<Refusal> refuse(unsigned status, fmt::format_string<Args...> for
       Refusal{.status = status, .text = fmt::format(format, std::forward<Args>(args)...), .headers = ""});
 }
 
-// A coding behind `chunked` leaves the end of the body unknown; one before it is only one that this server
-// does not have.
+// A coding after `chunked` leaves the end of the body unknown; a coding before it is only unsupported.
 std::unexpected<Refusal> wrong_transfer_encoding(std::string_view value) {
   const std::string_view last = trimmed(value.substr(value.rfind(',') + 1));
   const std::string_view first = trimmed(value.substr(0, value.find(',')));

@@ -1,5 +1,5 @@
-// What the header of a request says about the form of its body. It is read whole, or the request is refused:
-// two readers of one connection must never disagree about where a request ends.
+// The header fields that determine the form of a request's body. Doubtful requests are refused, because two
+// readers of one connection must never disagree about where a request ends.
 #pragma once
 
 #include <boost/beast/http/fields.hpp>
@@ -18,34 +18,35 @@ using RequestHeader = boost::beast::http::header<true, boost::beast::http::field
 
 struct RequestHead {
   bool is_chunked = false;
-  uint64_t length = 0;  // of the body as it is sent, if it is not chunked
+  uint64_t length = 0;  // of the body as sent, if it is not chunked
   bool awaits_continue = false;
   std::string_view host;
   std::optional<std::string_view> origin;
 };
 
-// Why a request is not answered; the connection is closed behind it where its end is not certain.
+// Why a request is refused. If the end of the request is not certain, the connection is closed after the
+// response.
 struct Refusal {
   unsigned status = 400;
   std::string text;
-  std::string headers;  // further ones of the answer, each with its line end
+  std::string headers;  // additional header lines of the response, each with its line end
   bool closes = true;
 };
 
-// 400: no Host or several, several lengths, a length beside chunks, a length that is no number, a
-// Transfer-Encoding that does not end in `chunked` or stands in HTTP/1.0; 501: another transfer coding; 417:
-// an expectation other than 100-continue. All of them close the connection. The texts live as long as the
+// 400: no Host or several, several lengths, a length and chunks, a length that is not a number, a
+// Transfer-Encoding that does not end in `chunked` or is in HTTP/1.0. 501: another transfer coding. 417: an
+// expectation other than 100-continue. All of them close the connection. The texts live as long as the
 // header.
 std::expected<RequestHead, Refusal> read_head(const RequestHeader& header);
 
-// How the body of an inference request is to be read.
+// How to read the body of an inference request.
 struct BodyForm {
   Coding coding = Coding::identity;
-  std::optional<uint64_t> json_size;  // bytes of the decoded body; without it all of it is JSON
+  std::optional<uint64_t> json_size;  // size in the decoded body; nullopt: the whole body is JSON
 };
 
-// 415: another Content-Encoding than gzip, deflate and identity; 400: an Inference-Header-Content-Length that
-// is no number, stands twice, or is larger than the body may be.
+// 415: a Content-Encoding other than gzip, deflate and identity. 400: an Inference-Header-Content-Length that
+// is not a number, is repeated, or exceeds the limit of the body.
 std::expected<BodyForm, Refusal> body_form(const RequestHeader& header, const RequestHead& head,
                                            uint64_t most);
 

@@ -1,4 +1,4 @@
-// Sampling, and slices on tracks of requests.
+// Samples requests, and adds slices to tracks.
 #include "request_trace.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ uint64_t nanoseconds(Clock::time_point time) {
 
 }  // namespace
 
-// "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"; later versions may have more behind it.
+// "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"; later versions may append more.
 std::optional<TraceParent> parse_trace_parent(std::string_view text) {
   constexpr size_t kSize = 55;
   if (text.size() < kSize || text[2] != '-' || text[35] != '-' || text[52] != '-') return std::nullopt;
@@ -47,7 +47,7 @@ uint64_t RequestTraces::lane_of(const RequestTimes& times) {
   const std::lock_guard lock(mutex_);
   auto lane = std::ranges::find_if(lanes_, [&](const Lane& each) { return each.end <= times.begin; });
   if (lane == lanes_.end()) {
-    // More at once than tracks: slices overlap in the last one.
+    // If more requests are in flight than there are tracks, slices overlap in the last track.
     if (lanes_.size() < kMostLanes)
       lanes_.push_back({.track = halyard_trace_track(trace_, "requests"), .end = {}});
     lane = lanes_.end() - 1;
@@ -69,7 +69,7 @@ void RequestTraces::add(const RequestTimes& times) {
   has_new_.store(true, std::memory_order_relaxed);
 }
 
-// What cannot be written is told at the end.
+// Write errors are reported at the end.
 void RequestTraces::flush() {
   if (has_new_.exchange(false, std::memory_order_relaxed))
     halyard_status_release(halyard_trace_finish(trace_));

@@ -1,4 +1,4 @@
-// Which requests are recorded in the trace, and their slices.
+// Selects the requests that are recorded in the trace, and writes their slices.
 #pragma once
 
 #include <atomic>
@@ -19,44 +19,44 @@ struct TraceParent {
   std::string_view trace_id;  // 32 hexadecimal digits
   bool is_sampled = false;
 };
-// Nothing if it is malformed, which counts as if there were none.
+// Nothing if it is malformed; it is then ignored.
 std::optional<TraceParent> parse_trace_parent(std::string_view text);
 
-// When a recorded request did what.
+// The times of a recorded request.
 struct RequestTimes {
-  std::string name;  // "mul/1", with the trace's id if the client has given one
+  std::string name;  // "mul/1", with the trace id of the client if there is one
   Clock::time_point begin, queued, called, returned, end;
 };
 
 // Any thread.
 class RequestTraces {
  public:
-  // `trace` null: no request is recorded. `rate` N: one of N requests, 0: none, and instead those that a
-  // client has marked as sampled; without it, every one.
+  // `trace` null: no request is recorded. `rate` nullopt: every request. `rate` N: one of N requests (0:
+  // none), and all requests that a client has marked as sampled.
   RequestTraces(halyard_trace_t trace, std::optional<uint64_t> rate) : trace_(trace), rate_(rate) {}
 
   bool is_on() const { return trace_ != nullptr; }
-  // Whether some requests are left out, so that their calls must be told.
+  // Whether some requests are not recorded, so that each call must be marked as recorded or not.
   bool chooses() const { return is_on() && rate_.has_value(); }
-  // Whether to record a request with this header `traceparent`, "" for none. Sampled ones are counted.
+  // Whether to record a request with this `traceparent` header. Counts recorded requests.
   bool samples(const std::optional<TraceParent>& parent);
-  // Records one that is over.
+  // Records a completed request.
   void add(const RequestTimes& times);
-  // Writes to the file what was recorded since the last time.
+  // Writes the events since the last flush to the file.
   void flush();
 
  private:
-  // Slices of one track must not overlap: requests that do have tracks of their own.
+  // Slices of one track must not overlap, so concurrent requests have different tracks.
   struct Lane {
     uint64_t track;
-    Clock::time_point end;  // of its last slice
+    Clock::time_point end;  // of the last slice
   };
   static constexpr size_t kMostLanes = 64;
   uint64_t lane_of(const RequestTimes& times);
 
   const halyard_trace_t trace_;
   const std::optional<uint64_t> rate_;
-  std::atomic<uint64_t> seen_ = 0;  // requests without the header
+  std::atomic<uint64_t> seen_ = 0;  // number of requests without the header
   std::atomic<bool> has_new_ = false;
   std::mutex mutex_;
   std::vector<Lane> lanes_;

@@ -1,4 +1,4 @@
-// Header lines.
+// Formats header lines.
 #include "response.h"
 
 #include <fmt/chrono.h>
@@ -9,7 +9,7 @@ namespace halyard::tools::serve {
 
 namespace {
 
-// "Sun, 06 Nov 1994 08:49:37 GMT", once a second for each thread.
+// "Sun, 06 Nov 1994 08:49:37 GMT", formatted once a second in each thread.
 std::string_view date_of(std::chrono::system_clock::time_point now) {
   thread_local std::time_t last = 0;
   thread_local std::string text;
@@ -115,7 +115,7 @@ unsigned status_of_request(halyard_status_code_t code) {
 
 unsigned status_of_call(halyard_status_code_t code) {
   switch (code) {
-    // What programs answer to arguments that do not fit each other.
+    // The codes that programs return for arguments that do not match each other.
     case HALYARD_INVALID_ARGUMENT:
     case HALYARD_OUT_OF_RANGE:
       return 400;

@@ -1,4 +1,4 @@
-// A response as it goes over the wire.
+// A response in the form that is sent.
 #pragma once
 
 #include <chrono>
@@ -20,33 +20,34 @@ inline constexpr std::string_view kBinary = "application/octet-stream";
 struct Response {
   unsigned status = 200;
   std::string_view content_type = kJson;
-  std::string headers;  // further ones, each with its line end
+  std::string headers;  // additional header lines, each with its line end
   std::string body;
-  std::vector<std::span<const std::byte>> tail;  // binary tensors, behind the body
-  // What the tail lies in.
+  std::vector<std::span<const std::byte>> tail;  // binary tensors, after the body
+  // Own the memory of the tail.
   std::vector<Output> outputs;
   std::vector<halyard::Value> results;
-  Reservation reservation;  // of the memory for body and tail, until they are written
-  bool closes = false;      // the connection is closed behind it
+  Reservation reservation;  // for body and tail, until they have been written
+  bool closes = false;      // close the connection after the response
 
   size_t content_length() const;
-  // Status line and header. `keep_alive` as the client asked for.
+  // Status line and header. `keep_alive` is the client's request.
   std::string head(std::chrono::system_clock::time_point now) const;
 };
 
-// Of requests whose client has gone: nobody gets it, but logs and metrics show it, as those of nginx do.
+// The status of requests whose client has disconnected. It is not sent, but appears in logs and metrics, as
+// in nginx.
 inline constexpr unsigned kClientGone = 499;
 
 std::string_view reason_of(unsigned status);
 
-// An error as the protocol has it: {"error": "..."}. 503 asks the client to try again in a second.
+// An error in the protocol's form: {"error": "..."}. 503 asks the client to retry after one second.
 Response error_response(unsigned status, std::string_view text);
 
-// The text with absolute paths in quotes cut to their last part: "cannot read '/srv/a.irpa'" to "cannot read
-// 'a.irpa'". Clients need not know where things lie.
+// Shortens absolute paths in quotes to their last part: "cannot read '/srv/a.irpa'" to "cannot read
+// 'a.irpa'". Clients need not know the folders.
 std::string without_folders(std::string_view text);
 
-// For failures of reading a request, and of a call: 400 is the request's fault, 500 the model's.
+// For failures of reading a request, and of a call. 400: caused by the request; 500: by the model.
 unsigned status_of_request(halyard_status_code_t code);
 unsigned status_of_call(halyard_status_code_t code);
 

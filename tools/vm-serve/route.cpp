@@ -1,4 +1,4 @@
-// Paths, segment by segment.
+// Parses paths, segment by segment.
 #include "route.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReading = "GET, HEAD";
 
-// "%2F" to "/"; nothing if a digit is missing, or a decoded byte is a control character.
+// Decodes "%2F" to "/"; nothing if a digit is missing, or a decoded byte is a control character.
 std::optional<std::string> decoded(std::string_view text) {
   const auto is_control = [](char byte) { return static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F; };
   const auto is_plain = [&](char byte) { return byte != '%' && !is_control(byte); };
@@ -40,7 +40,7 @@ struct Target {
   std::string_view authority;
 };
 
-// Nothing if it is neither a path nor an http URI; a fragment is no part of a request.
+// Nothing if the target is neither a path nor an http URI, or has a fragment, which requests must not have.
 std::optional<Target> parts_of(std::string_view target) {
   Target parts;
   if (!target.starts_with('/')) {  // http://host/path
@@ -62,7 +62,7 @@ std::optional<Target> parts_of(std::string_view target) {
 
 enum class Method : uint8_t { reads, posts };
 
-// Each endpoint by its path; {model} and {version} stand for one segment that is not empty.
+// The path of each endpoint; {model} and {version} match one segment that is not empty.
 struct Pattern {
   std::string_view path;
   Endpoint endpoint;
@@ -83,7 +83,7 @@ constexpr Pattern kPatterns[] = {
     {"v2/models/{model}/versions/{version}/infer", Endpoint::infer, Method::posts},
 };
 
-// The segment of a path that begins at `at`; moves `at` behind it. Nothing at the end.
+// The segment of a path that begins at `at`; moves `at` to its end. Nothing at the end of the path.
 std::optional<std::string_view> next_segment(std::string_view path, size_t& at) {
   if (at >= path.size()) return std::nullopt;
   const size_t end = std::min(path.find('/', at), path.size());
@@ -92,7 +92,7 @@ std::optional<std::string_view> next_segment(std::string_view path, size_t& at) 
   return segment;
 }
 
-// Whether the pattern describes the path; then the route has its model and version.
+// Whether the pattern matches the path; sets the route's model and version.
 bool matches(const Pattern& pattern, const std::vector<std::string>& segments, Route& route) {
   route.model.clear();
   route.version.clear();

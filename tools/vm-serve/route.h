@@ -1,4 +1,4 @@
-// What a request asks for: its method and path, as the protocol names them.
+// The target of a request: its method and path, as the protocol defines them.
 #pragma once
 
 #include <string>
@@ -19,22 +19,23 @@ enum class Endpoint {
 };
 
 struct Route {
-  // 200, and the rest is valid; 400: the path is malformed; 404: no such path; 405: `allow` has the methods.
+  // 200: the other members are valid. 400: the path is malformed. 404: no such path. 405: `allow` lists the
+  // methods.
   unsigned status = 200;
   Endpoint endpoint = Endpoint::page;
   std::string model;      // decoded
-  std::string version;    // "": whichever the server chooses
-  std::string authority;  // of an absolute URI, which counts instead of Host; else ""
+  std::string version;    // "": the server chooses
+  std::string authority;  // of an absolute URI, which replaces Host; else ""
   std::string_view allow;
-  bool is_head = false;  // the answer has no body
+  bool is_head = false;  // the response has no body
 };
 
-// `target` as it stands in the request line: a path, maybe with a query, which is ignored if it is well
-// formed, or an absolute URI of http or https. One slash at the end is ignored.
+// `target` is taken from the request line: a path, with an optional query, which is ignored if well formed,
+// or an absolute URI of http or https. One slash at the end is ignored.
 Route route_of(std::string_view method, std::string_view target);
 
-// For a model's name, a version, or the name of a folder of one: 1 to 128 letters, digits, '_', '-' and '.',
-// which does not come first.
+// Whether the text is valid as the name of a model, a version, or the folder of one: 1 to 128 letters,
+// digits, '_', '-' and '.', not starting with '.'.
 bool is_name(std::string_view text);
 
 }  // namespace halyard::tools::serve

@@ -11,7 +11,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// After these the context may be of no use any longer: its device is lost, its memory is damaged.
+// Codes after which the context may be unusable: its device is lost, or its memory is damaged.
 bool breaks_context(halyard_status_code_t code) {
   return code == HALYARD_UNAVAILABLE || code == HALYARD_INTERNAL || code == HALYARD_DATA_LOSS ||
          code == HALYARD_ABORTED || code == HALYARD_UNKNOWN;
@@ -54,7 +54,8 @@ void Scheduler::enqueue(const std::shared_ptr<Job>& job) {
   if (!std::exchange(schedule.is_listed, true)) waiting_.push_back(job->model);
 }
 
-// If nothing else waits, and the call is likely to be over before another thread would have begun it.
+// Starts the job here if no other job is waiting and the call is likely to end before another thread would
+// begin it.
 std::optional<Scheduler::Start> Scheduler::start_here(const std::shared_ptr<Job>& job) {
   Model& model = *job->model;
   Model::Schedule& schedule = model.schedule;
@@ -92,7 +93,7 @@ void Scheduler::abandon(const std::shared_ptr<Job>& job, Failure why) {
         job->model->metrics().queued.fetch_sub(1, std::memory_order_relaxed);
       }
     } else if (job->worker && --job->worker->live_jobs == 0) {
-      job->worker->call.cancel();  // under the mutex, so that the worker has not yet begun another job
+      job->worker->call.cancel();  // under the mutex, so that the worker has not begun another job
     }
     job->worker = nullptr;
   }
@@ -112,7 +113,7 @@ void Scheduler::check_device(const Model& model, const Failure& failure) {
   log_.error("device_lost", {{"model", model.spec().name}, {"error", failure.line()}});
 }
 
-// The next jobs of the model; nothing if a batch may still grow.
+// The next jobs of the model; empty if a batch may still grow.
 Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   Model::Schedule& schedule = model.schedule;
   const auto take_first = [&](Jobs& jobs) {
@@ -147,7 +148,7 @@ Scheduler::Jobs Scheduler::take_jobs(Model& model) {
 
 std::vector<Scheduler::Start> Scheduler::choose() {
   std::vector<Start> starts;
-  size_t passed = 0;  // models in a row that could not start anything
+  size_t passed = 0;  // consecutive models that could not start a job
   while (running_ < limits_.calls && !waiting_.empty() && passed < waiting_.size()) {
     const std::shared_ptr<Model> model = std::move(waiting_.front());
     waiting_.pop_front();
@@ -170,7 +171,7 @@ std::vector<Scheduler::Start> Scheduler::choose() {
     passed = 0;
     Start start{.model = model, .worker = nullptr, .jobs = std::move(jobs)};
     if (!schedule.idle.empty()) {
-      start.worker = std::move(schedule.idle.back());  // the one used last, whose memory is warm
+      start.worker = std::move(schedule.idle.back());  // the last used, whose memory is in the cache
       schedule.idle.pop_back();
     } else {
       ++schedule.workers;
@@ -212,7 +213,8 @@ void Scheduler::pump() {
 
 void Scheduler::launch(Start start) {
   if (start.worker) return run(std::move(start));
-  // Initializers of a program may take long: not on the way of the request that came last.
+  // Created on another thread, because initializers may take long, and the current thread serves the latest
+  // request.
   asio::post(runtime_.io, [this, held = std::make_shared<Start>(std::move(start))] {
     auto made = held->model->make_worker(runtime_);
     if (made) {
@@ -230,7 +232,8 @@ void Scheduler::launch(Start start) {
     log_.error("context_failed", {{"model", held->model->spec().name},
                                   {"version", held->model->spec().version},
                                   {"error", failure.line()}});
-    // With other contexts the model still works; its jobs wait no longer than the failed attempt took.
+    // If the model has other contexts, it still works. Its jobs then wait no longer than the failed attempt
+    // took.
     if (is_last) held->model->has_contexts = false;
     check_device(*held->model, failure);
     for (const auto& job : held->jobs)
@@ -274,7 +277,7 @@ void Scheduler::run(Start start) {
   }
   if (!arguments) return finish(*held, std::move(arguments).error(), {});
   call(held, *std::move(arguments), rows);
-  // What was abandoned before the call could be cancelled.
+  // Cancels if all jobs were abandoned before the call could be cancelled.
   const std::lock_guard lock(mutex_);
   if (held->worker && held->worker->live_jobs == 0) held->worker->call.cancel();
 }
@@ -311,10 +314,10 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   const bool is_batch = start.jobs.size() > 1;
   std::vector<halyard::Value> results(start.model->spec().outputs.size());
   {
-    // From here on the worker is not the jobs' any longer: abandon() leaves it alone.
+    // From now on the jobs do not use the worker, so abandon() does not access it.
     const std::lock_guard lock(mutex_);
     for (const auto& job : start.jobs) job->worker = nullptr;
-    start.worker->live_jobs = start.jobs.size();  // no longer counted
+    start.worker->live_jobs = start.jobs.size();  // abandoned jobs are no longer counted
     start.worker->signal = {};
     std::swap(results, start.worker->results);
   }
@@ -335,11 +338,12 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   const bool is_usable = !failure || !breaks_context(failure->code);
   if (failure) check_device(*start.model, *failure);
   if (is_batch && parts.empty()) {
-    // One request must not fail the others: each runs alone.
+    // Runs each job alone, because one request must not fail the others.
     run_apart(start);
     return give_back(start, is_usable);
   }
-  // The next call begins before the answers to this one are written, on another thread.
+  // Gives back the worker first, so that the next call begins, on another thread, before these responses are
+  // written.
   give_back(start, is_usable);
   for (size_t i = 0; i < start.jobs.size(); ++i) {
     if (failure) {
@@ -365,7 +369,7 @@ void Scheduler::run_apart(Start& start) {
 }
 
 void Scheduler::give_back(Start& start, bool is_usable) {
-  std::unique_ptr<Worker> dropped;  // without the mutex
+  std::unique_ptr<Worker> dropped;  // destroyed without the mutex
   bool has_more = false;
   {
     const std::lock_guard lock(mutex_);
@@ -383,7 +387,7 @@ void Scheduler::give_back(Start& start, bool is_usable) {
   start.model->metrics().running.fetch_sub(1, std::memory_order_relaxed);
   dropped.reset();
   if (!has_more) return;
-  // The caller of submit() must not wait for the calls of others.
+  // The caller of submit() must not wait for other jobs.
   if (start.is_here) return asio::post(runtime_.io, [this] { pump(); });
   pump();
 }

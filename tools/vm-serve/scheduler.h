@@ -1,8 +1,8 @@
-// Which job runs when, and in which context: a bounded queue for each model, contexts that are made when they
-// are needed, a limit of calls at once for all models, and batches.
+// Schedules jobs: a bounded queue for each model, contexts that are created on demand, a limit of concurrent
+// calls of all models, and batches.
 //
-// Calls run on the threads of the io_context. They are fewer than those threads, so that a model that
-// computes, or loops, never keeps the server from answering other requests.
+// Calls run on the threads of the io_context. The limit of calls is below the number of threads, so that a
+// model that computes or loops does not keep the server from answering other requests.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -21,9 +21,9 @@
 namespace halyard::tools::serve {
 
 struct ScheduleLimits {
-  size_t calls = 1;     // at once, of all models
+  size_t calls = 1;     // concurrent calls of all models
   size_t contexts = 1;  // of one model
-  size_t queue = 256;   // jobs of one model that wait
+  size_t queue = 256;   // waiting jobs of one model
   Clock::duration batch_delay{};
 };
 
@@ -35,35 +35,35 @@ class Scheduler {
 
   // Whether a job of the model would be refused now.
   bool is_full(const Model& model) const;
-  // False: the queue is full, and nothing has happened. Otherwise the job will have an outcome, maybe before
-  // this returns: a quick call runs in here if nothing else waits. The caller must be on a thread of the
-  // io_context.
+  // False: the queue is full, and nothing has changed. Otherwise the job will get an outcome, possibly before
+  // this function returns, because a quick call runs here if no other job is waiting. Call it on a thread of
+  // the io_context.
   bool submit(const std::shared_ptr<Job>& job);
-  // The job is over with this failure, unless it already was. Its call is cancelled; it keeps its context
-  // until it has ended.
+  // Ends the job with this failure, unless it has ended. Its call is cancelled; the context stays in use
+  // until the call has ended.
   void abandon(const std::shared_ptr<Job>& job, Failure why);
-  // Gives a worker that was made before there was a job.
+  // Adds a worker that was created before any job.
   void add_worker(Model& model, std::unique_ptr<Worker> worker);
 
  private:
   using Jobs = std::vector<std::shared_ptr<Job>>;
   struct Start {
     std::shared_ptr<Model> model;
-    std::unique_ptr<Worker> worker;  // null: to be made first
+    std::unique_ptr<Worker> worker;  // null: to be created
     Jobs jobs;
-    bool is_here = false;  // in submit()
+    bool is_here = false;  // runs in submit()
   };
 
-  void enqueue(const std::shared_ptr<Job>& job);                     // with the mutex
-  std::optional<Start> start_here(const std::shared_ptr<Job>& job);  // with the mutex
-  void mark_running(Start& start);                                   // with the mutex
-  std::vector<Start> choose();                                       // with the mutex
+  void enqueue(const std::shared_ptr<Job>& job);                     // under the mutex
+  std::optional<Start> start_here(const std::shared_ptr<Job>& job);  // under the mutex
+  void mark_running(Start& start);                                   // under the mutex
+  std::vector<Start> choose();                                       // under the mutex
   Jobs take_jobs(Model& model);
   void pump();
   void launch(Start start);
   void run(Start start);
   void call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments, uint64_t rows);
-  // After a failure: whether the model's device is lost.
+  // Called after a failure: checks whether the model's device is lost.
   void check_device(const Model& model, const Failure& failure);
   void finish(Start& start, std::optional<Failure> failure, Clock::duration time);
   void run_apart(Start& start);
@@ -77,8 +77,8 @@ class Scheduler {
   const ScheduleLimits limits_;
   mutable std::mutex mutex_;
   size_t running_ = 0;
-  std::deque<std::shared_ptr<Model>> waiting_;  // models with a queue, in turns
-  boost::asio::steady_timer timer_;             // of the first batch that is due; with the mutex
+  std::deque<std::shared_ptr<Model>> waiting_;  // models with a queue, round robin
+  boost::asio::steady_timer timer_;             // expires when the first batch is due; under the mutex
   Clock::time_point timer_due_ = Clock::time_point::max();
 };
 

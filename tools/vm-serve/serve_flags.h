@@ -1,4 +1,4 @@
-// The flags of vm-serve alone.
+// The flags that only vm-serve has.
 #pragma once
 
 #include "common/flags.h"

@@ -1,4 +1,4 @@
-// What connections share: models, limits, metrics, and whether the server is on its way out.
+// State that connections share: models, limits, metrics, and whether the server is draining.
 #pragma once
 
 #include <atomic>
@@ -22,10 +22,10 @@
 namespace halyard::tools::serve {
 
 struct ServerLimits {
-  uint64_t body = 0;          // bytes of one request's body
-  size_t connections = 0;     // open at once
-  Clock::duration request{};  // from the end of the header until the model has answered
-  Clock::duration idle{};     // between requests, header included
+  uint64_t body = 0;          // maximum bytes of a request's body
+  size_t connections = 0;     // maximum number of open connections
+  Clock::duration request{};  // from the end of the header to the model's result
+  Clock::duration idle{};     // between requests, including reading the header
 };
 
 class Session;
@@ -53,16 +53,16 @@ class Server {
   Budget budget;
   bool logs_requests = false;
 
-  // Any thread. Idle connections are closed, others after their answer; `drained` is called once when there
-  // is none.
+  // Any thread. Closes idle connections, and others after their response. Calls `drained` once when none is
+  // left.
   void drain(std::function<void()> drained);
   bool is_draining() const { return is_draining_.load(std::memory_order_relaxed); }
   // Closes every connection.
   void close_all();
-  // To be called now and then: calls of clients that are gone are cancelled.
+  // Call it periodically: cancels calls whose client has disconnected.
   void look_at_clients();
 
-  // Of a session, when it begins and ends. False: there are too many.
+  // Called by a session when it begins and ends. False: too many sessions.
   bool add(Session* session, std::weak_ptr<Session> reference);
   void remove(Session* session);
 

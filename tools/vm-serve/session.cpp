@@ -1,5 +1,5 @@
-// A coroutine for each connection, on a strand of its own. Boost.Beast reads headers; a body is read straight
-// into the memory of its tensors where it can be.
+// One coroutine for each connection, on its own strand. Boost.Beast reads headers; a body is read directly
+// into the memory of its tensors if possible.
 #include "session.h"
 
 #include <linux/sockios.h>
@@ -39,15 +39,15 @@ using boost::system::error_code;
 namespace {
 
 constexpr uint32_t kMostHeader = 16 << 10;    // bytes
-constexpr size_t kFirstRead = 8 << 10;        // Beast reads into what there is
-constexpr size_t kPieceOfTensor = 256 << 10;  // of a body, that is reserved when it has come
-constexpr size_t kMostSkipped = 256 << 10;    // of a refused body, so that the connection can be kept
-// For the client to read an answer behind which the connection closes; and bytes that are read and dropped
-// meanwhile.
+constexpr size_t kFirstRead = 8 << 10;        // Beast reads into the existing capacity
+constexpr size_t kPieceOfTensor = 256 << 10;  // bytes of a body, reserved when they have arrived
+constexpr size_t kMostSkipped = 256 << 10;    // bytes of a refused body that are read to keep the connection
+// How long, and for how many dropped bytes, the server waits for the client to read a response before it
+// closes the connection.
 constexpr std::chrono::seconds kLinger(2);
 constexpr size_t kMostLingered = 16 << 20;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-constexpr size_t kFreeAnswer = 64 << 10;  // bytes of metadata and metrics that are always given
+constexpr size_t kFreeAnswer = 64 << 10;  // bytes of metadata and metrics that need no reservation
 
 constexpr asio::use_awaitable_t<SessionExecutor> use_task;
 
@@ -73,14 +73,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_socket(); });
   }
 
-  // Whether the client has closed the connection, or only its side: then it may still read the answer. TCP
-  // shows the difference when something is sent, which a closed socket refuses; an interim response is
-  // something that every HTTP/1.1 client must take.
+  // Whether the client has closed the connection, or only its sending side: then it may still read the
+  // response. With TCP only a send shows the difference, because a closed socket refuses it. An interim
+  // response is sent, because every HTTP/1.1 client must accept one.
   void look() override {
     std::shared_ptr<Job> abandoned;
     {
       const std::lock_guard lock(mutex_);
-      // The first look at a call only counts: quick calls are over by the second.
+      // The first look at a call only counts, because quick calls have ended by the second look.
       if (!job_ || looks_++ == 0) return;
       const int socket = socket_.native_handle();
       pollfd state = {.fd = socket, .events = POLLRDHUP, .revents = 0};
@@ -89,7 +89,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         is_gone_ = true;
         abandoned = job_;
       } else if (!is_probed_ && is_http11_) {
-        int unsent = 0;  // bytes that the client has not acknowledged: with none, all of a few are taken
+        int unsent = 0;  // unacknowledged bytes; if 0, the socket accepts a few bytes at once
         if (::ioctl(socket, SIOCOUTQ, &unsent) != 0 || unsent != 0) return;
         is_probed_ = ::send(socket, kContinue.data(), kContinue.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0;
       }
@@ -130,8 +130,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   }
 
  private:
-  // ---- Time limits: one timer, which is set again only where a deadline is nearer than the one it waits
-  // for. It runs beside the strand, which a call may keep.
+  // ---- Time limits
+  // One timer, which is set again only if a deadline is before the time that it is set to. It runs outside of
+  // the strand, because a call may occupy the strand.
 
   void expire_after(Clock::duration time) { expire_at(Clock::now() + time); }
   void expire_at(Clock::time_point deadline) {
@@ -139,7 +140,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     deadline_ = deadline;
     if (deadline_ < armed_) arm();
   }
-  void arm() {  // with the mutex
+  void arm() {  // under the mutex
     armed_ = deadline_;
     timer_.expires_at(armed_);
     timer_.async_wait([weak = weak_from_this()](const error_code& error) {
@@ -181,15 +182,15 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   void close_socket() {
     const std::lock_guard lock(mutex_);
     error_code ignored;
-    (void)socket_.close(ignored);  // returns what it stores
+    (void)socket_.close(ignored);  // the error is in `ignored`
   }
-  // A request that has arrived, but was not yet read, is still answered.
+  // A request that has arrived, but has not been read, is still answered.
   void close_if_idle() {
     error_code ignored;
     if (is_idle_ && buffer_.size() == 0 && socket_.available(ignored) == 0) close_socket();
   }
 
-  // The answer to a header that Beast refuses; 0: none, because the client is gone.
+  // The status of the response to a header that Beast refuses; 0: none, because the client has disconnected.
   unsigned status_of_header() const {
     if (error_ == http::error::header_limit || error_ == http::error::buffer_overflow) return 431;
     if (error_ == http::error::body_limit) return 413;
@@ -233,20 +234,20 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       co_return false;
     }
 
-    // What is left of a body stands before the next request.
+    // The rest of the body precedes the next request.
     bool has_rest = false;
     if (body_ && !response.closes && keep_alive_ && (!body_->is_at_end() || awaits_continue_)) {
       has_rest = !co_await skip_body();
       if (body_->error()) co_return false;
     }
     response.closes |= !keep_alive_ || has_rest || server_.is_draining();
-    // What HTTP/1.1 does unasked.
+    // HTTP/1.1 keeps the connection by default.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
     const bool is_written = co_await write(response, route.is_head);
     answered(method, target, response);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
-    response = {};  // its memory is for others while this lingers
+    response = {};  // frees its memory before lingering
     co_await linger();
     co_return false;
   }
@@ -295,7 +296,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const auto form = body_form(parser_->get(), head, server_.limits.body);
     if (!form) co_return response_of(form.error());
     body_->decode(form->coding, server_.limits.body);
-    // Nobody needs to send a body for a queue that is full.
+    // Refused before reading the body, because the queue is full.
     if (server_.scheduler.is_full(*model)) co_return full(*model);
 
     auto job = std::make_shared<Job>();
@@ -339,7 +340,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     const ModelSpec& model = job.model->spec();
     traced_.emplace(RequestTimes{.name = fmt::format("{}/{}", model.name, model.version), .begin = begin_});
     if (parent) traced_->name += fmt::format(" {}", parent->trace_id);
-    // Until it is known better: a request that is refused while it is read.
+    // Defaults for a request that is refused while it is read.
     traced_->queued = traced_->called = traced_->returned = begin_;
   }
 
@@ -359,7 +360,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     return response;
   }
 
-  // What a browser asks before it sends a request for a page of another origin.
+  // The response to the request that a browser sends before a request from a page of another origin.
   static Response preflight_answer() {
     return {.content_type = "text/plain",
             .headers =
@@ -376,15 +377,16 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
         origin);
   }
 
-  // Where the text lies: in the connection's buffer if all of it has come with the header.
+  // The JSON text: in the connection's buffer if all of it has arrived with the header.
   struct JsonText {
     std::string_view view;
     Bytes copy;
-    uint64_t reserved = 0;  // bytes for it
+    uint64_t reserved = 0;  // reserved bytes for the copy
   };
 
-  // The JSON object of the request: all of the body, or as much as Inference-Header-Content-Length says.
-  // Memory is reserved for what has come, never for what was announced.
+  // Reads the JSON object of the request: the whole body, or the number of bytes in
+  // Inference-Header-Content-Length. Reserves memory only for bytes that have arrived, not for the announced
+  // size.
   Task<std::optional<Response>> read_json(Job& job, const BodyForm& form, JsonText& text) {
     const bool has_length = !body_->is_chunked() && !body_->is_coded();
     std::optional<uint64_t> size = form.json_size;
@@ -407,7 +409,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       const size_t before = text.copy.size();
       if (before == capacity) {
         const uint64_t larger = size ? *size : std::max<uint64_t>(2 * capacity, kPiece);
-        // Without a size it grows, and both copies exist for a while.
+        // Without a size the buffer grows, and both copies exist for a while.
         if (!size && !reserve(larger)) co_return no_room();
         if (!text.copy.reserve(larger)) co_return error_response(503, "out of memory for the request");
         if (!size) {
@@ -419,7 +421,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       const size_t most = std::min<uint64_t>(capacity - before, kPieceOfTensor);
       if (!text.copy.resize(before + most)) co_return error_response(503, "out of memory for the request");
       const size_t read = co_await body_->read_some(reinterpret_cast<char*>(text.copy.data()) + before, most);
-      (void)text.copy.resize(before + read);  // it becomes smaller
+      (void)text.copy.resize(before + read);  // shrinks
       if (is_cut_short()) co_return cut_short();
       if (read == 0 && size) co_return cut_short();
       if (read == 0) break;
@@ -429,8 +431,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     co_return std::nullopt;
   }
 
-  // The binary tensors. Their sizes are checked before memory is allocated for them, and it is reserved as
-  // their bytes come: pages that were not written take none.
+  // Reads the binary tensors. Checks their sizes before allocating memory for them, and reserves memory as
+  // their bytes arrive, because unwritten pages take no memory.
   Task<std::optional<Response>> read_tensors(InferRequest& request, const BodyForm& form, Job& job) {
     const uint64_t size = request.binary_size();
     const bool has_length = !body_->is_chunked() && !body_->is_coded();
@@ -494,7 +496,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
           [&](auto handler) {
             auto shared = std::make_shared<decltype(handler)>(std::move(handler));
             const auto go_on = [shared, executor] {
-              // The coroutine must not go on in the function that suspends it.
+              // The coroutine must not be resumed within the function that suspends it.
               if (executor.running_in_this_thread()) return asio::post(executor, std::move(*shared));
               asio::dispatch(executor, std::move(*shared));
             };
@@ -526,14 +528,14 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     return error_response(status, without_folders(job.failure->line()));
   }
 
-  // What the answer lies in counts until it is written: the results, and their text.
+  // The memory of the results and their text stays reserved until the response has been written.
   static Result<Response> response_of(const ModelSpec& model, const InferRequest& request, Job& job) {
     Response response;
     std::vector<OutputTensor> tensors;
     response.outputs.reserve(request.outputs.size());
     bool has_binary = false;
     response.reservation = std::move(job.reservation);
-    response.reservation.give_back(response.reservation.size());  // the arguments are gone
+    response.reservation.give_back(response.reservation.size());  // the arguments have been freed
     const auto reserve = [&](uint64_t bytes) -> Result<> {
       if (response.reservation.add(bytes)) return {};
       return fail(HALYARD_UNAVAILABLE, "{}", kNoRoom);
@@ -564,7 +566,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
   // ---- Bytes
 
-  // Tells a client to go on that waits for that. False: the connection has failed.
+  // Sends 100 Continue if the client waits for it. False: the connection has failed.
   Task<bool> begin_body() {
     if (std::exchange(awaits_continue_, false)) {
       error_ = {};
@@ -576,7 +578,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     co_return true;
   }
 
-  // Reads what is left of a small body. False: there is more, or the client waits to be told to send it.
+  // Reads the rest of a small body. False: the body is larger, or the client waits for 100 Continue.
   Task<bool> skip_body() {
     body_->forget_error();
     if (awaits_continue_) co_return false;
@@ -604,8 +606,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
       for (const auto& part : response.tail) buffers.push_back(asio::buffer(part.data(), part.size()));
     }
     const Clock::time_point begin = Clock::now();
-    // Everything, in as few system calls as the system allows; Asio's own condition asks for 64 KiB a call.
-    // Whoever takes nothing is not waited for because much is left.
+    // Writes everything, in as few system calls as possible; Asio's own condition writes 64 KiB a call. The
+    // deadline depends on the bytes written, so that a client that takes none is not waited for longer
+    // because much is left.
     const auto all_at_once = [this, begin](const error_code& failed, size_t written) {
       expire_at(begin + time_for(written));
       return failed ? 0 : size_t{1} << 30;
@@ -615,8 +618,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     co_return !error;
   }
 
-  // Closes in one direction and reads on for a while: a connection that is closed with bytes unread loses the
-  // answer.
+  // Closes the sending side and reads on for a while, because the client loses the response if a connection
+  // is closed with unread bytes.
   Task<> linger() {
     error_code error;
     (void)socket_.shutdown(asio::socket_base::shutdown_send, error);
@@ -631,22 +634,22 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   const bool is_loopback_;
   beast::flat_buffer buffer_{kPiece};
   std::optional<RequestParser> parser_;
-  std::optional<Body> body_;  // of the request whose header was read
+  std::optional<Body> body_;  // of the request whose header has been read
   error_code error_;
   Clock::time_point begin_;
   bool keep_alive_ = false;
   bool awaits_continue_ = false;
   bool is_idle_ = true;
   bool is_listed_ = false;
-  std::optional<RequestTimes> traced_;  // of a request that is recorded
+  std::optional<RequestTimes> traced_;  // of a recorded request
 
-  std::mutex mutex_;  // of what follows, of closing the socket, and of using it outside of the strand
+  std::mutex mutex_;  // guards the members below, closing the socket, and its use outside of the strand
   asio::basic_waitable_timer<Clock> timer_;
   Clock::time_point deadline_ = Clock::time_point::max();
   Clock::time_point armed_ = Clock::time_point::max();
-  std::shared_ptr<Job> job_;  // that is waited for
-  int looks_ = 0;             // since then
-  bool is_probed_ = false;    // by an interim response
+  std::shared_ptr<Job> job_;  // the job that the request waits for
+  int looks_ = 0;             // since the job was set
+  bool is_probed_ = false;    // with an interim response
   bool is_http11_ = false;
   std::atomic<bool> is_gone_ = false;  // the client has closed the connection during its call
 };

@@ -1,5 +1,5 @@
-// One connection: requests one after another, each answered before the next is read, so that pipelined
-// requests are answered in their order.
+// One connection. Each request is answered before the next is read, so pipelined requests are answered in
+// order.
 #pragma once
 
 #include <boost/asio/basic_stream_socket.hpp>
@@ -18,15 +18,15 @@ using SessionSocket =
 
 class Session {
  public:
-  // Takes the connection over, or closes it if there are too many. `is_loopback`: of a listener on a loopback
-  // address, so that Host is checked. The server must outlive it.
+  // Takes over the connection, or closes it if there are too many. `is_loopback`: accepted on a loopback
+  // address, so Host is checked. The server must outlive the session.
   static void start(Server& server, SessionSocket socket, bool is_loopback);
   virtual ~Session() = default;
 
-  // Any thread. Closes the connection as soon as it has no request.
+  // Any thread. Closes the connection when it has no request.
   virtual void drain() = 0;
   virtual void close() = 0;
-  // Cancels a call that has gone on since the last look, if the client has closed the connection.
+  // If the client has closed the connection, cancels a call that was already running at the previous look().
   virtual void look() = 0;
 };
 

@@ -1,6 +1,5 @@
-// What systemd tells a service, and is told: inherited sockets and notifications. Both are plain protocols:
-// variables of the environment and a datagram (sd_listen_fds(3), sd_notify(3)). Without systemd nothing
-// happens.
+// Communication with systemd: inherited sockets and notifications. Both are plain protocols: environment
+// variables and a datagram (sd_listen_fds(3), sd_notify(3)). Without systemd these functions do nothing.
 #pragma once
 
 #include <chrono>
@@ -13,23 +12,23 @@
 
 namespace halyard::tools::serve {
 
-// The sockets that were passed to this process; none without $LISTEN_FDS. They are closed on exec from then
-// on, and the variables are removed. INVALID_ARGUMENT: a descriptor that is not a listening stream socket.
+// The sockets passed to this process; none without $LISTEN_FDS. Sets close-on-exec and removes the variables.
+// INVALID_ARGUMENT: a descriptor is not a listening stream socket.
 Result<std::vector<int>> inherited_sockets();
 
 class Notifier {
  public:
-  Notifier();  // for $NOTIFY_SOCKET, which is removed
+  Notifier();  // uses and removes $NOTIFY_SOCKET
   Notifier(const Notifier&) = delete;
   Notifier& operator=(const Notifier&) = delete;
   ~Notifier();
 
   // "READY=1\nSTATUS=...". Any thread; failures are ignored.
   void send(std::string_view state) const;
-  // "RELOADING=1" needs the time of CLOCK_MONOTONIC beside it.
+  // Sends "RELOADING=1" with the required time of CLOCK_MONOTONIC.
   void send_reloading() const;
 
-  // How often the service must say that it lives, if it must: half of $WATCHDOG_USEC.
+  // How often the service must notify the watchdog, if it must: half of $WATCHDOG_USEC.
   std::optional<std::chrono::microseconds> watchdog() const { return watchdog_; }
 
  private:

@@ -1,4 +1,4 @@
-// Tensors of requests and responses: what a model takes and gives, and bytes that devices can use in place.
+// Tensors of requests and responses: inputs and outputs of a model, and bytes that devices can use in place.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,9 @@ inline constexpr size_t kMostDimensions = 32;
 struct TensorSpec {
   std::string name;
   const DataType* type = nullptr;
-  uint32_t element_type = 0;   // as the program declares it
+  uint32_t element_type = 0;   // as declared by the program
   std::vector<int64_t> shape;  // kAnySize for a dynamic dimension; {1} for a number
-  bool any_shape = false;      // not even the number of dimensions is known
+  bool any_shape = false;      // the number of dimensions is unknown
   bool is_number = false;      // passed by value, not as a tensor; requests may give it the shape [] or [1]
 
   // Whether a tensor of this shape can be passed.
@@ -38,15 +38,14 @@ struct ModelSpec {
   std::vector<TensorSpec> outputs;
 };
 
-// Elements of a tensor. Nothing if a dimension is negative, there are too many, or the bytes of such a tensor
-// cannot be counted in 63 bits.
+// The number of elements. Nothing if a dimension is negative, there are too many dimensions, or the size of
+// the tensor in bytes exceeds 63 bits.
 std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t element_size);
 
 // "[2,-1]"
 std::string shape_text(std::span<const int64_t> shape);
 
-// Uninitialized memory that grows; it begins at a multiple of 64, so that local devices use it without a
-// copy.
+// Growing, uninitialized memory, aligned to 64 bytes so that local devices use it without a copy.
 class Bytes {
  public:
   static constexpr size_t kAlignment = 64;
@@ -63,13 +62,13 @@ class Bytes {
     return *this;
   }
 
-  // False: no memory. What was there stays; the rest is uninitialized.
+  // False: out of memory. Keeps the contents; additional bytes are uninitialized.
   [[nodiscard]] bool resize(size_t size);
   [[nodiscard]] bool reserve(size_t capacity);
   std::byte* data() const { return data_.get(); }
   size_t size() const { return size_; }
   std::span<std::byte> span() const { return {data_.get(), size_}; }
-  // Gives the memory away, to be given to std::free.
+  // Gives the memory to the caller, who must call std::free.
   std::byte* release() {
     size_ = capacity_ = 0;
     return data_.release();

@@ -1,4 +1,4 @@
-// Captures through the C ABI: opened, described, replayed.
+// Captures in the C ABI: opening, describing, replaying.
 #include "capture.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ std::string_view outcome_name(Outcome outcome) {
 }
 
 bool is_changed(const hal::CapturedRange& range) {
-  // Equal bytes are one blob, so most pieces are told by their address.
+  // Equal bytes are stored in one blob, so most pieces can be compared by address.
   return !std::ranges::equal(range.before, range.after, [](const auto& before, const auto& after) {
     return before.size() == after.size() &&
            (before.data() == after.data() || std::ranges::equal(before, after));

@@ -1,5 +1,4 @@
-// A capture as the C ABI holds it, and what it says of one: as text (capture_text.cpp) or JSON
-// (capture_json.cpp).
+// A capture of the C ABI, and its description as text (capture_text.cpp) or JSON (capture_json.cpp).
 #pragma once
 
 #include <cstddef>
@@ -17,14 +16,14 @@ struct Capture final : ObjectOf<Capture> {
   hal::CaptureFile file;
 };
 
-// Executions from one number to another, the last one excluded.
+// A range of execution numbers; `end` is excluded.
 struct Executions {
   size_t begin = 0;
   size_t end = 0;
 };
 
 std::string_view outcome_name(hal::CapturedExecution::Outcome outcome);  // "done"
-// Whether the bytes of a range are others after the execution than before; both are there.
+// Whether the bytes of a range differ after the execution from those before; both must have been captured.
 bool is_changed(const hal::CapturedRange& range);
 
 // RESOURCE_EXHAUSTED: more than 256 MiB.

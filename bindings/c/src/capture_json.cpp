@@ -1,4 +1,4 @@
-// A capture for programs: everything but the bytes.
+// The description of a capture for programs, without the bytes.
 #include "capture.h"
 #include "json_writer.h"
 
@@ -103,7 +103,7 @@ class Writer {
     object(range);
   }
 
-  // The members of a command, by the kinds of its fields.
+  // Writes the members of a command, by the kinds of its fields.
   template <typename Command>
   void members(const Command& command) {
     json_.field("kind", hal::word_of(command));

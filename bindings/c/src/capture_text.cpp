@@ -1,4 +1,4 @@
-// A capture for people: a block for each execution, a line for each command.
+// The description of a capture for people: a block for each execution, a line for each command.
 #include <fmt/format.h>
 
 #include "capture.h"

@@ -1,4 +1,4 @@
-// Channels of the C ABI.
+// Channels in the C ABI.
 #include "halyard/channels.h"
 
 #include "hal/channel/local_world.h"
@@ -32,7 +32,7 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
     Ref<hal::ChannelProvider> provider = HALYARD_TRY(
         known.library && *known.library ? hal::ChannelProvider::open(known.library, known.timeout_ns)
                                         : hal::ChannelProvider::find(hal::detect_launch(), known.timeout_ns));
-    // Who says which rank this is need not agree with the launcher.
+    // A rank that the caller sets need not match the launcher.
     if (known.rank < 0 || known.rank_count < 0) HALYARD_TRY(provider->check_launch(hal::detect_launch()));
     const halyard_channel_world_t world = HALYARD_TRY(provider->world());
     if ((known.rank >= 0 && static_cast<uint32_t>(known.rank) != world.rank) ||

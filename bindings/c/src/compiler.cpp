@@ -1,4 +1,4 @@
-// The compiler of functions, as an embedder may ask for it.
+// The compiler of functions in the C ABI.
 #include "vm/compile/compiler.h"
 
 #include <deque>
@@ -12,7 +12,7 @@ namespace halyard::c {
 
 namespace {
 
-// The functions of one module with the given name, or all of them. `found` grows by their number.
+// Explains the functions of one module with the given name, or all functions. Adds their number to `found`.
 Result<> explain_functions(const vm::Compiler& compiler, const vm::ModuleView& view, const char* wanted,
                            std::string& text, size_t& found) {
   const vm::BytecodeModule& module = view.module();

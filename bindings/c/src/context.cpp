@@ -1,4 +1,4 @@
-// Contexts and calls of the C ABI.
+// Contexts and calls in the C ABI.
 #include <algorithm>
 #include <chrono>
 #include <random>
@@ -35,7 +35,7 @@ Result<Modules> modules_of(const halyard_context_options_t& options) {
   return given;
 }
 
-// As uses_module(), but not where the module can do without.
+// Like uses_module(), but ignores optional uses.
 bool needs_module(const vm::Module& module, std::string_view name) {
   const std::string prefix = std::string(name) + ".";
   return std::ranges::any_of(
@@ -52,7 +52,8 @@ modules::TargetFeatures target_features(const Modules& given) {
   return targets;
 }
 
-// A program with code for other processors fails in words of its compiler; the devices' reasons are added.
+// A program with code for other processors fails with a message of its compiler; adds the reasons of the
+// devices.
 Status explain_formats(const Modules& given, const halyard_context_options_t& options, Status failure) {
   for (const std::string& format : target_features(given).formats())
     for (size_t i = 0; i < options.device_count; ++i) {
@@ -64,7 +65,7 @@ Status explain_formats(const Modules& given, const halyard_context_options_t& op
   return failure;
 }
 
-// Why the module given at `index` could not be added, in words of the embedder's.
+// Explains to the embedder why the module at `index` could not be added.
 Status explain_failure(const Modules& given, size_t index, const halyard_context_options_t& options,
                        Status failure) {
   const vm::Module& module = *given[index];
@@ -88,7 +89,7 @@ Status explain_failure(const Modules& given, size_t index, const halyard_context
                                               : std::move(failure);
 }
 
-// What the options say that does not depend on anything else.
+// Checks options that do not depend on other objects.
 Result<> check_options(const halyard_context_options_t& options) {
   HALYARD_TRY(check_flags(
       options.flags,
@@ -160,8 +161,8 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
       });
 }
 
-// A number that no other context has, by chance: devices and their memory are shared without a table of who
-// uses them. 0, which is no owner, where nothing may be left for the next call.
+// A random number, so that it differs from those of other contexts without a table of the users of devices. 0
+// means no owner: nothing may be left for the next call.
 uint64_t owner_for(const halyard_context_options_t& options) {
   if (options.flags & HALYARD_CONTEXT_SEPARATE_CALLS) return 0;
   std::random_device random;
@@ -174,7 +175,7 @@ vm::Limits limits_of(const halyard_context_options_t& options, const Instance* i
   if (options.max_memory || objects)
     limits.memory = make<Budget>(options.max_memory ? options.max_memory : Budget::kNoLimit, objects);
   if (options.max_stack) limits.stack_bytes = options.max_stack;
-  constexpr uint64_t kLongest = uint64_t{1} << 62;  // more than a century, and no clock overflows
+  constexpr uint64_t kLongest = uint64_t{1} << 62;  // more than a century, without overflow of a clock
   limits.time = std::chrono::nanoseconds(std::min(options.max_time_ns, kLongest));
   limits.concurrent_calls = (options.flags & HALYARD_CONTEXT_CONCURRENT_CALLS) != 0;
   return limits;
@@ -338,7 +339,7 @@ uint32_t state_of(vm::Outcome outcome) {
   }
 }
 
-// FAILED_PRECONDITION: the call has no results to take.
+// FAILED_PRECONDITION: the call has no results yet, or they have been taken.
 Result<> check_done(const vm::Invocation& call) {
   if (call.is_suspended())
     return fail(Code::FAILED_PRECONDITION,

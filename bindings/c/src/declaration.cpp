@@ -18,8 +18,8 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// The place of the first of these characters, from `at` on, that neither a bracket nor a string encloses;
-// the text's size where there is none.
+// The position, from `at` on, of the first of these characters outside of brackets and strings; the size of
+// the text if there is none.
 size_t find_outside(std::string_view text, std::string_view characters, size_t at = 0) {
   int depth = 0;
   bool is_quoted = false;

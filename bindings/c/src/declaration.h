@@ -1,5 +1,5 @@
-// Declarations of functions: "sync func @f(%x: tensor<?x4xf32>, %n: i32) -> (%y: tensor<f32>)", the attribute
-// iree.abi.declaration. Compilers write them for people, so whatever is not understood is left out.
+// Parses declarations of functions: "sync func @f(%x: tensor<?x4xf32>, %n: i32) -> (%y: tensor<f32>)", the
+// attribute iree.abi.declaration. Compilers write them for people, so text that cannot be parsed is ignored.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@ namespace halyard::c {
 
 inline constexpr std::string_view kDeclarationAttribute = "iree.abi.declaration";
 
-// All texts are parts of the declaration's.
+// All texts borrow from the declaration's text.
 struct Declared {
   std::string_view name;  // "x"; may be empty
-  std::string_view type;  // "tensor<?x4xf32>", without the attributes that follow it
+  std::string_view type;  // "tensor<?x4xf32>", without the attributes after it
 };
 struct Declaration {
   std::vector<Declared> arguments;
   std::vector<Declared> results;
 };
-// Nothing where the text is no declaration.
+// Nothing if the text is not a declaration.
 std::optional<Declaration> parse_declaration(std::string_view text);
 
-// The number of an element type as declarations write it: "f32", "complex<f32>"; 0 where there is none.
+// The element type with this name in declarations: "f32", "complex<f32>"; 0 if there is none.
 uint32_t declared_element(std::string_view text);
 
 struct DeclaredTensor {
@@ -31,7 +31,7 @@ struct DeclaredTensor {
   bool is_ranked = true;
   std::vector<int64_t> shape;  // -1: any size
 };
-// Nothing where the type is no tensor.
+// Nothing if the type is not a tensor.
 std::optional<DeclaredTensor> declared_tensor(std::string_view type);
 
 }  // namespace halyard::c

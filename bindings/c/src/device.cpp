@@ -1,5 +1,5 @@
-// What a device is and can do, for the C ABI. Numbers are those of the driver ABI under names of their own,
-// so that a program may include both headers.
+// Properties of devices in the C ABI. It has the numbers of the driver ABI with different names, so that a
+// program may include both headers.
 #include <array>
 
 #include "hal/device/sharing.h"

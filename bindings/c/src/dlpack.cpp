@@ -1,4 +1,4 @@
-// Views as DLPack tensors, and DLPack tensors as views (halyard/memory.h).
+// Converts views to DLPack tensors, and DLPack tensors to views (halyard/memory.h).
 #include "dlpack.h"
 
 #include "dlpack_layout.h"
@@ -12,8 +12,8 @@ namespace {
 
 // ---- To DLPack
 
-// What an exported tensor holds: the view, mapped, or bytes of its own; and the arrays that the tensor points
-// to.
+// The contents of an exported tensor: a mapped view or owned bytes, and the arrays to which the tensor
+// points.
 template <typename Managed>
 struct Exported {
   Managed managed;
@@ -62,7 +62,7 @@ Result<> export_view(halyard_object_t handle, uint32_t flags, bool can_be_read_o
   int64_t stride = 1;
   for (size_t i = exported->shape.size(); i-- > 0;) {
     exported->strides[i] = stride;
-    // Only sizes beside a 0 can overflow; nothing depends on the strides then.
+    // Overflow is only possible if another size is 0; the strides are then irrelevant.
     if (__builtin_mul_overflow(stride, std::max<int64_t>(exported->shape[i], 1), &stride)) stride = 1;
   }
   exported->managed = {};

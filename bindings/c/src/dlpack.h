@@ -1,4 +1,4 @@
-// The structs of DLPack 1.1: facts of its public header, in our own declarations. Layouts are asserted.
+// The structs of DLPack 1.1, declared here after its public header. Their layouts are asserted.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Types in both directions, and where strides reach.
+// Converts types in both directions, and computes the reach of strides.
 #include "dlpack_layout.h"
 
 #include <algorithm>
@@ -13,10 +13,10 @@ namespace {
 struct TypePair {
   uint32_t numerical;  // hal::NumericalType
   uint8_t code;
-  uint8_t least_bits;  // the widths are the powers of two from here
-  uint8_t most_bits;   // to here
+  uint8_t least_bits;  // the widths are the powers of two from here ...
+  uint8_t most_bits;   // ... to here
 };
-// Of those with one code, the first is what a tensor becomes.
+// If several types have the same code, a tensor gets the first one.
 constexpr TypePair kTypes[] = {
 #define HALYARD_NUMERICAL_TYPE(name, value, prefix, dlpack, least, most) \
   {hal::k##name, k##dlpack, least, most},
@@ -52,7 +52,7 @@ Result<> check_place(const Tensor& tensor) {
   return {};
 }
 
-// Of a tensor with elements. Strides of dimensions of one element do not matter.
+// Precondition: the tensor has elements. The stride of a dimension with one element is irrelevant.
 bool is_dense(const Tensor& tensor) {
   if (!tensor.strides) return true;
   int64_t expected = 1;
@@ -64,9 +64,9 @@ bool is_dense(const Tensor& tensor) {
 }
 
 using Wide = __int128;
-constexpr Wide kEnd = std::numeric_limits<int64_t>::max();  // no process has memory above
+constexpr Wide kEnd = std::numeric_limits<int64_t>::max();  // no process has memory above this address
 
-// Whether every element lies between address 1 and kEnd, so that sums of strides fit 64 bits.
+// Whether every element is between address 1 and kEnd, so that sums of strides fit into 64 bits.
 bool is_within_memory(const Tensor& tensor, const Layout& layout) {
   const Wide element = tensor.bits / 8;
   Wide lowest = 0;
@@ -74,7 +74,7 @@ bool is_within_memory(const Tensor& tensor, const Layout& layout) {
   if (!layout.is_dense) {
     highest = element;
     for (int32_t i = 0; i < tensor.rank; ++i) {
-      const Wide reach = static_cast<Wide>(tensor.shape[i] - 1) * tensor.strides[i];  // elements
+      const Wide reach = static_cast<Wide>(tensor.shape[i] - 1) * tensor.strides[i];  // in elements
       if (reach < -kEnd || reach > kEnd) return false;
       (reach < 0 ? lowest : highest) += reach * element;
       if (highest - lowest > kEnd) return false;
@@ -117,7 +117,7 @@ void gather(const Tensor& tensor, const Layout& layout, uint8_t* to) {
   const size_t element = tensor.bits / 8;
   std::vector<int64_t> index(layout.shape.size(), 0);
   for (const uint8_t* const end = to + layout.size; to != end; to += element) {
-    int64_t offset = 0;  // bytes
+    int64_t offset = 0;  // in bytes
     for (size_t i = 0; i < index.size(); ++i)
       offset += index[i] * tensor.strides[i] * static_cast<int64_t>(element);
     std::memcpy(to, layout.first + offset, element);

@@ -1,4 +1,4 @@
-// An incoming DLPack tensor, checked: what it says of its elements, before one of them is touched.
+// Checks an incoming DLPack tensor before any element is accessed.
 #pragma once
 
 #include <bit>
@@ -9,23 +9,22 @@
 
 namespace halyard::dlpack {
 
-// DLPack's type code for programs' elements; UNIMPLEMENTED where it has none.
+// DLPack's type code for an element type of programs. UNIMPLEMENTED: there is none.
 Result<uint8_t> code_of(hal::ElementType type);
 
 struct Layout {
   hal::ElementType type = 0;
-  std::span<const int64_t> shape;  // the tensor's
+  std::span<const int64_t> shape;  // of the tensor
   uint64_t size = 0;               // bytes of all elements, without gaps
-  uint8_t* first = nullptr;        // the element with all indices 0; null without elements
-  bool is_dense = true;            // one after the other, the last dimension closest
+  uint8_t* first = nullptr;        // the element whose indices are all 0; null without elements
+  bool is_dense = true;            // without gaps, with the last dimension contiguous
 };
-// Nothing that the tensor says is trusted but that its producer owns the bytes that it names: those are
-// `size` bytes, or what the strides reach, within the address space. UNIMPLEMENTED: memory or elements that
-// programs lack; INVALID_ARGUMENT: everything that no tensor can be.
+// The only trusted property of the tensor is that its producer owns the described bytes: `size` bytes, or the
+// bytes that the strides reach, within the address space. UNIMPLEMENTED: memory or elements that programs do
+// not support. INVALID_ARGUMENT: an invalid tensor.
 Result<Layout> layout_of(const Tensor& tensor);
 
-// Copies the elements, which have strides, one after the other to `to`, which has room for `layout.size`
-// bytes.
+// Copies the elements of a tensor with strides to `to`, without gaps. `to` has room for `layout.size` bytes.
 void gather(const Tensor& tensor, const Layout& layout, uint8_t* to);
 
 }  // namespace halyard::dlpack

@@ -1,4 +1,4 @@
-// Exports of modules as the C ABI describes them: shared by module.cpp, signature.cpp and scalars.cpp.
+// Exports of modules in the C ABI: shared by module.cpp, signature.cpp and scalars.cpp.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace halyard::c {
 
-// OUT_OF_RANGE: the module has fewer.
+// OUT_OF_RANGE: the module has fewer exports.
 Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index);
 // Whether its last two arguments are fences.
 bool is_asynchronous(const vm::Export& function);
-// Fails where its convention is not one that this host knows.
+// Fails if this host does not know the calling convention.
 Result<halyard_function_description_t> describe(const vm::Export& function);
-// " ('%x')", by its declaration; empty where it has no name.
+// " ('%x')", from the declaration; empty if the argument has no name.
 std::string argument_name(const vm::Export& function, size_t index);
 
 }  // namespace halyard::c

@@ -11,7 +11,7 @@ using namespace halyard::c;
 
 namespace {
 
-// Fences of an array in which nulls may stand.
+// Converts an array of fences, which may contain nulls.
 Result<std::vector<hal::Fence*>> fences_of(const halyard_object_t* fences, size_t count) {
   HALYARD_TRY(check_array(fences, count, "fences", "fences"));
   std::vector<hal::Fence*> all;

@@ -1,4 +1,4 @@
-// What handles are called, for messages; checks of structs.
+// Names of handles for messages, and checks of structs.
 #include "handles.h"
 
 #include "hal/device/device.h"
@@ -12,7 +12,7 @@ std::string kind_of(const Object* object) {
   if (!object) return "null";
   std::string_view name = object->type()->name;
   if (name == "vm.native_module") name = "vm.module";
-  // Objects of programs have the names that programs know them by, the others are this header's.
+  // Objects of programs keep the names that programs use; the others get the names of this header.
   for (const std::string_view prefix : {"halyard.", "vm.context", "vm.module", "hal.device"})
     if (name.starts_with(prefix)) {
       name.remove_prefix(name.find('.') + 1);

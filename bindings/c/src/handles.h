@@ -1,4 +1,4 @@
-// How handles of the C ABI relate to objects, and what it does with texts and structs: shared by this folder.
+// Converts between handles of the C ABI and objects, and checks texts and structs: shared by this folder.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -32,7 +32,7 @@ class Compiler;
 
 namespace halyard::c {
 
-// A handle is the address of the Object at the start of what it stands for.
+// A handle is the address of the object's Object base.
 template <typename Handle>
 Handle to_handle(Object* object) {
   return reinterpret_cast<Handle>(object);
@@ -46,12 +46,12 @@ T* from_handle(Handle handle) {
   return static_cast<T*>(reinterpret_cast<Object*>(handle));
 }
 
-// The kind of a handle as people read it, by the type of the object behind it.
+// The kind of a handle for messages, from the type of the object.
 std::string kind_of(const Object* object);
 // INVALID_ARGUMENT: null, or a handle of another kind than `expected`.
 [[gnu::cold]] std::unexpected<Status> wrong_handle(const Object* found, const ObjectType& expected);
 
-// The object behind a handle, which is checked: a program in C may mix up its handles, or pass null.
+// The object behind a handle. The handle is checked, because a C program may confuse handles or pass null.
 template <typename T, typename Handle>
 Result<T*> checked(Handle handle) {
   auto* const object = reinterpret_cast<Object*>(handle);
@@ -59,13 +59,13 @@ Result<T*> checked(Handle handle) {
     return static_cast<T*>(object);
   return wrong_handle(object, T::kType);
 }
-// Modules are of two types.
+// Modules have two object types.
 Result<vm::Module*> module_of(halyard_module_t handle);
 
-// No address space has more bytes.
+// More than any address space has.
 inline constexpr uint64_t kLargestArray = uint64_t{1} << 56;
-// INVALID_ARGUMENT: `count` elements at a null pointer, or more than fit in memory. `name` is the parameter's
-// or the field's.
+// INVALID_ARGUMENT: `count` elements at a null pointer, or more than fit in memory. `name` is the name of the
+// parameter or field.
 [[gnu::cold]] std::unexpected<Status> wrong_array(const void* elements, size_t count, const char* what,
                                                   const char* name);
 template <typename T>
@@ -76,26 +76,26 @@ Result<> check_array(const T* elements, size_t count, const char* what, const ch
     return {};
   return wrong_array(elements, count, what, name);
 }
-// The same for a shape, which has few dimensions.
+// Does the same for a shape, which has few dimensions.
 Result<> check_dimensions(const int64_t* shape, size_t rank);
-// A text of the caller's; INVALID_ARGUMENT: null. `name` is the parameter's.
+// A text from the caller. INVALID_ARGUMENT: null. `name` is the name of the parameter.
 inline Result<std::string_view> given_text(const char* text, const char* name) {
   if (text) [[likely]]
     return text;
   return fail(Code::INVALID_ARGUMENT, "expected a text for `{}`, found a null pointer", name);
 }
-// INVALID_ARGUMENT: a null text in an array: "settings[2].key is null".
+// INVALID_ARGUMENT: a text in an array is null: "settings[2].key is null".
 inline Result<> check_text(const char* text, std::string_view array, size_t index,
                            std::string_view field = "") {
   if (text) return {};
   return fail(Code::INVALID_ARGUMENT, "{}[{}]{} is null; expected a text", array, index, field);
 }
-// INVALID_ARGUMENT: bits that are not `known`, which are those of `of`.
+// INVALID_ARGUMENT: bits that are not in `known`, the bits of `of`.
 inline Result<> check_flags(uint32_t flags, uint32_t known, const char* of) {
   if ((flags & ~known) == 0) return {};
   return fail(Code::INVALID_ARGUMENT, "expected flags of {}, found unknown ones: {:#x}", of, flags & ~known);
 }
-// INVALID_ARGUMENT: a reserved field that is not 0, which a later version may give a meaning.
+// INVALID_ARGUMENT: a reserved field is not 0. A later version may use it.
 inline Result<> check_reserved(uint32_t reserved, const char* of) {
   if (reserved == 0) return {};
   return fail(Code::INVALID_ARGUMENT,
@@ -113,7 +113,7 @@ inline std::string joined(const std::vector<std::string>& texts) {
   return fmt::format("{}", fmt::join(texts, ","));
 }
 
-// A copy on the C heap, for halyard_free.
+// A copy from malloc, for halyard_free.
 inline char* to_c_string(std::string_view text) {
   char* copy = static_cast<char*>(std::malloc(text.size() + 1));
   if (!copy) throw std::bad_alloc();
@@ -122,7 +122,7 @@ inline char* to_c_string(std::string_view text) {
   return copy;
 }
 
-// What `make` returns, as such a copy; null where there is no memory for it.
+// A copy of the result of `make`; null without memory.
 template <typename Make>
 char* text_or_null(Make&& make) noexcept {
   try {
@@ -132,21 +132,21 @@ char* text_or_null(Make&& make) noexcept {
   }
 }
 
-// INVALID_ARGUMENT: no address to write an output to. `name` is the parameter's.
+// INVALID_ARGUMENT: the address of an output is null. `name` is the name of the parameter.
 inline Result<> check_output(const void* output, const char* name) {
   if (output) [[likely]]
     return {};
   return fail(Code::INVALID_ARGUMENT, "expected an address for the output `{}`, found a null pointer", name);
 }
 
-// A larger size is not of a struct but of something that was never set.
+// A larger struct_size has certainly not been set.
 inline constexpr uint32_t kLargestStruct = 4096;
-// INVALID_ARGUMENT: a struct_size that was not set.
+// INVALID_ARGUMENT: struct_size has not been set.
 Result<> check_struct_size(uint32_t struct_size);
-// UNIMPLEMENTED: a byte that is not 0 from `known` on: a field that this library does not have.
+// UNIMPLEMENTED: a byte from `known` on is not 0, so the caller uses a field that this library does not have.
 Result<> check_unknown_fields(const void* options, uint32_t struct_size, size_t known);
 
-// The fields of a caller's options struct that the caller knows; the rest zero.
+// Copies the fields that the caller's options struct has; the rest is zero.
 template <typename Options>
 Result<Options> known_fields(const Options* options) {
   Options known = {};
@@ -156,8 +156,8 @@ Result<Options> known_fields(const Options* options) {
   std::memcpy(&known, options, options->struct_size < sizeof known ? options->struct_size : sizeof known);
   return known;
 }
-// Fills a caller's info struct as far as it reaches; fields that this library does not have become 0. `name`
-// is the parameter's.
+// Fills the caller's info struct up to its size; fields that this library does not have become 0. `name` is
+// the name of the parameter.
 template <typename Info>
 Result<> fill_info(Info* target, Info source, const char* name) {
   HALYARD_TRY(check_output(target, name));
@@ -169,7 +169,7 @@ Result<> fill_info(Info* target, Info source, const char* name) {
   return {};
 }
 
-// An array of entries and the texts that they point to, in one block for halyard_free.
+// An array of entries and their texts, in one block for halyard_free.
 template <typename Entry>
 class EntryBlock {
  public:
@@ -208,14 +208,15 @@ struct Instance final : ObjectOf<Instance> {
   static const ObjectType kType;
   vm::TypeRegistry types;
   Ref<Tracer> tracer;                    // may be null
-  std::shared_ptr<LiveObjects> objects;  // that programs make; null: nobody counts
+  std::shared_ptr<LiveObjects> objects;  // objects of programs; null: not counted
   Ref<Loop> loop;
   Ref<hal::DriverRegistry> drivers;
-  // For modules: compiles functions when they are first called; or compiles hot functions. Both may be null.
+  // For modules: a compiler that compiles functions on their first call, or a queue that compiles hot
+  // functions. Both may be null.
   const vm::Compiler* compiler = nullptr;
   std::shared_ptr<vm::CompileQueue> compile_queue;
   std::string compile_cache;  // folder; empty: none
-  bool fast_math = false;     // of compiled functions
+  bool fast_math = false;     // for compiled functions
 };
 
 // An export in a context.
@@ -233,25 +234,26 @@ struct Call final : ObjectOf<Call> {
   std::vector<vm::Variant> results;
 };
 
-// Shared libraries are told by their names, "x.so" and "x.so@argument", or by how they begin.
+// The path of a native module: "x.so" and "x.so@argument". Shared libraries are recognised by this name or by
+// their first bytes.
 struct SharedPath {
   std::string library;
   std::string argument;
 };
 std::optional<SharedPath> shared_path(const std::string& path);
 bool is_shared_library(std::span<const uint8_t> bytes);
-// The native module in one.
+// Loads the native module of a shared library.
 Result<> give_shared(Instance& instance, SharedPath path, halyard_module_t* out);
 
 // Whether a module depends on, or imports from, the module of that name (ruling 23).
 bool uses_module(const vm::Module& module, std::string_view name);
 
-// A copy for halyard_free; `out_size` may be null.
+// Copies a text for halyard_free; `out_size` may be null.
 inline void give_text(const std::string& text, char** out, size_t* out_size) {
   *out = to_c_string(text);
   if (out_size) *out_size = text.size();
 }
-// INVALID_ARGUMENT unless it is a HALYARD_DESCRIBE_*.
+// INVALID_ARGUMENT: not a HALYARD_DESCRIBE_* value.
 inline Result<> check_form(uint32_t form) {
   if (form == HALYARD_DESCRIBE_TEXT || form == HALYARD_DESCRIBE_JSON) return {};
   return fail(

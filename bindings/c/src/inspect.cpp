@@ -1,4 +1,4 @@
-// Looking into modules through the C ABI: as text that can be assembled, or described.
+// Inspects modules through the C ABI: returns assembly text or a description.
 #include "handles.h"
 #include "inspection.h"
 #include "vm/text/disassembler.h"

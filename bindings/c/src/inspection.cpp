@@ -1,4 +1,4 @@
-// Collecting what a module is. Nothing of it runs.
+// Collects the properties of a module, without running any of it.
 #include "inspection.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace halyard::c {
 namespace {
 
-// Compilers on one line: 1 to 11 are the releases 3.1 to 3.11, the rest are builds between releases.
+// Compilers as numbers: 1 to 11 are the releases 3.1 to 3.11; the others are builds between releases.
 constexpr uint32_t kLastRelease = 11;
 constexpr uint32_t kBeforeHal7 = 12;  // after 3.11, before 2026-05-19
 constexpr uint32_t kSinceHal7 = 13;
@@ -33,15 +33,15 @@ constexpr Made kHal[] = {{5, {1, 3}}, {6, {4, kBeforeHal7}}, {7, {kSinceHal7, kS
 constexpr Range kAllHal = {5, modules::kHalVersion};
 
 constexpr std::string_view kHalPrefix = "hal.";
-// A function that loads executables, and where its format stands among the refs that it is given; the data is
-// the next.
+// A function that loads executables, and the index of the format among its ref arguments; the data is the
+// next one.
 struct Load {
   std::string_view name;
   size_t format;
 };
 constexpr Load kLoads[] = {{"hal.executable.create", 1}, {"hal_loader.executable.load", 0}};
 
-// The modules for devices, and those that stand in for them.
+// The modules for devices, and the modules that replace them.
 struct HalModule {
   std::string_view name;
   std::span<const modules::TableFunction> (*signatures)();
@@ -52,8 +52,8 @@ constexpr HalModule kHalModules[] = {
     {"hal_inline", modules::hal_inline_signatures, {0, modules::kHalInlineVersion}},
     {"hal_loader", modules::hal_loader_signatures, {0, modules::kHalLoaderVersion}}};
 constexpr size_t kMostReason = 1000;
-constexpr size_t kLongestSignature = 1000;              // that is spelled out
-constexpr size_t kMostNestedBytes = size_t{256} << 20;  // that are opened: constants may share their bytes
+constexpr size_t kLongestSignature = 1000;              // longer ones are not printed
+constexpr size_t kMostNestedBytes = size_t{256} << 20;  // in opened ones: constants may share their bytes
 
 struct FirstBytes {
   std::string_view bytes;
@@ -109,13 +109,13 @@ HalImport find_hal_import(const HalModule& module, const vm::Import& import) {
   return found;
 }
 
-// Which constants the registers hold, followed through a function in the order of its bytes: enough to pair
-// the format and the data of executables, which compilers load right before they are used.
+// Tracks which constants the registers contain, through a function in the order of its bytes. That is enough
+// to pair the format and the data of executables, because compilers load them right before their use.
 class ExecutableFinder {
  public:
   explicit ExecutableFinder(const vm::BytecodeModule& module) : module_(module) {}
 
-  std::map<uint32_t, uint32_t> find() {  // from data to format
+  std::map<uint32_t, uint32_t> find() {  // maps data to format
     for (const vm::Function& function : module_.functions()) scan(function);
     return std::move(found_);
   }

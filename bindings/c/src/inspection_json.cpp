@@ -1,5 +1,4 @@
-// An inspection for programs: everything, as JSON (RFC 8259). Bytes of names that are not UTF-8 become
-// U+FFFD.
+// The complete inspection for programs, as JSON (RFC 8259). Bytes of names that are not UTF-8 become U+FFFD.
 #include <fmt/core.h>
 
 #include "inspection.h"
@@ -75,7 +74,7 @@ class Writer {
     json_.end('}');
   }
 
-  // Of a key that is there twice, the first counts.
+  // If a key is repeated, only the first is written.
   void attributes(const std::vector<vm::Attribute>& entries) {
     list("attributes", entries.size(), [&](size_t i) {
       json_.field("key", entries[i].key);

@@ -1,4 +1,5 @@
-// An inspection for people: a terminal's width, sizes instead of contents, long lists cut short.
+// An inspection for people: fits a terminal's width, shows sizes instead of contents, and shortens long
+// lists.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
@@ -16,7 +17,7 @@ constexpr size_t kMostEntries = 500;  // of a list
 constexpr size_t kMostText = 1000;    // of a value
 constexpr size_t kMostName = 200;
 
-// Printable on one line; what was cut off is counted.
+// Made printable, on one line; states the number of omitted characters.
 std::string shown(std::string_view text, size_t most) {
   std::string safe;
   for (const char c : text.substr(0, most)) {
@@ -60,10 +61,10 @@ class Report {
   }
 
  private:
-  // Words broken at blanks; lines after the first begin `hanging` columns in.
+  // Breaks lines at blanks; lines after the first are indented by `hanging` columns.
   void wrapped(std::string_view first, size_t hanging, std::string_view words) {
     std::string line(first);
-    bool empty = line.size() < hanging;  // no word yet that a blank must follow
+    bool empty = line.size() < hanging;  // no word yet, so no blank is needed
     line.resize(std::max(line.size(), words.empty() ? 0 : hanging), ' ');
     while (!words.empty()) {
       const size_t end = std::min(words.find(' '), words.size());
@@ -132,7 +133,7 @@ class Report {
     return text;
   }
 
-  // Of a program for which other modules stand in for devices.
+  // For a program in which other modules replace devices.
   std::string no_devices() const {
     const std::vector<std::string> formats = formats_of(inspection_);
     if (formats.empty()) return "none";

@@ -1,4 +1,4 @@
-// Instances, drivers and devices of the C ABI.
+// Instances, drivers and devices in the C ABI.
 #include <algorithm>
 #include <boost/asio/version.hpp>
 #include <chrono>
@@ -118,7 +118,7 @@ halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeo
           Code::FAILED_PRECONDITION,
           "the instance was made without HALYARD_INSTANCE_RUN_BY_EMBEDDER, so its event loop is not run by "
           "halyard_instance_run");
-    // A clock's last time, as a deadline, is none.
+    // If the deadline exceeds the clock's range, there is none.
     const auto now = Loop::Clock::now();
     const std::chrono::nanoseconds left = Loop::Clock::time_point::max() - now;
     const bool limited = timeout_ns >= 0 && timeout_ns < left.count();

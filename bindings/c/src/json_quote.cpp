@@ -1,4 +1,4 @@
-// Quoting, one character at a time.
+// Quotes one character at a time.
 #include "json_quote.h"
 
 #include <fmt/core.h>
@@ -8,7 +8,7 @@
 namespace halyard::c {
 namespace {
 
-// Bytes of the UTF-8 character at the start of `text`; 0 where it is none.
+// The size, in bytes, of the UTF-8 character at the start of `text`; 0 if it is invalid.
 size_t utf8_size(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);

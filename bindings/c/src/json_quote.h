@@ -1,4 +1,4 @@
-// Text as a string of JSON (RFC 8259).
+// Quotes text as a string of JSON (RFC 8259).
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace halyard::c {
 
-// With its quotes. Bytes that are not UTF-8 become U+FFFD; control characters, which terminals obey, are
-// escaped.
+// Includes the quotes. Bytes that are not UTF-8 become U+FFFD. Control characters, which could control a
+// terminal, are escaped.
 std::string json_quote(std::string_view text);
 
 }  // namespace halyard::c

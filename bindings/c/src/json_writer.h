@@ -1,4 +1,4 @@
-// JSON (RFC 8259) as it is written down: sees to commas and quotes, and stops at a size that nobody wants.
+// Writes JSON (RFC 8259): adds commas and quotes, and fails beyond a maximum size.
 #pragma once
 
 #include <fmt/core.h>
@@ -52,7 +52,7 @@ class Json {
   void field(std::string_view name, uint64_t value) { key(name), number(value); }
   void flag(std::string_view name, bool value) { key(name), boolean(value); }
 
-  // Objects; `entry` writes the members of each.
+  // An array of objects; `entry` writes the members of each.
   template <typename Entry>
   void list(std::string_view name, size_t count, Entry entry) {
     key(name);

@@ -1,4 +1,4 @@
-// linked_drivers.inc has HALYARD_LINKED_DRIVER(name) for each driver that CMake links in
+// linked_drivers.inc contains HALYARD_LINKED_DRIVER(name) for each driver that CMake links
 // (bindings/c/CMakeLists.txt).
 #include "linked_drivers.h"
 

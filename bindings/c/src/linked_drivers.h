@@ -1,4 +1,4 @@
-// The drivers of a static build; none in libhalyard.so.
+// The drivers of a static build. libhalyard.so has none.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// The list: addresses, for the life of the objects.
+// A list of addresses; an address is listed as long as the object lives.
 #include "made_here.h"
 
 #include <pthread.h>
@@ -20,7 +20,8 @@ struct Made {
   std::unordered_set<const Object*> objects;
 };
 
-// Of this process. A child begins with a new one: the lock of the other may be held.
+// The list of this process. A child begins with a new list, because the lock of the inherited one may be
+// held.
 Made* made = nullptr;
 
 void begin_list() { made = new Made; }

@@ -1,16 +1,16 @@
-// In a child of fork(): which handles it has made itself. What it has inherited is not released there, since
-// that could wait for threads, and for locks of threads, that are in the other process. A process that has
-// not been forked keeps no list.
+// Records, in a child of fork(), which handles the child has created. Inherited handles are not released in
+// the child, because releasing could wait for threads, or for locks of threads, that exist only in the
+// parent. A process that has not been forked keeps no list.
 #pragma once
 
 #include "base/object.h"
 
 namespace halyard::c {
 
-// For instances, devices, contexts, functions, calls and channels, when they are made. Throws std::bad_alloc.
+// Call it when an instance, device, context, function, call or channel is created. Throws std::bad_alloc.
 void note_made(const Object* object);
-// Whether the object is of one of those types, and was made before the last fork(). Forgets one whose last
-// reference is about to go.
+// Whether the object has one of those types and was created before the last fork(). Removes an object from
+// the list if its last reference is about to be dropped.
 bool is_inherited(const Object* object);
 
 }  // namespace halyard::c

@@ -1,4 +1,4 @@
-// Views over memory of the embedder's, and mappings (halyard/memory.h).
+// Views over the embedder's memory, and mappings (halyard/memory.h).
 #include "halyard/memory.h"
 
 #include "shared_memory.h"
@@ -37,7 +37,7 @@ Result<> check_view_size(std::span<const int64_t> shape, uint32_t element_type, 
 namespace {
 
 Result<> clear(hal::Buffer& buffer) {
-  constexpr size_t kPiece = size_t{64} << 10;  // stays in a processor's cache
+  constexpr size_t kPiece = size_t{64} << 10;  // fits into a processor's cache
   const std::vector<uint8_t> zeros(std::min<size_t>(buffer.length(), kPiece));
   for (uint64_t at = 0; at < buffer.length(); at += kPiece)
     HALYARD_TRY(buffer.write(at, zeros.data(), std::min<uint64_t>(kPiece, buffer.length() - at)));
@@ -79,7 +79,7 @@ Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> s
   hal::Allocation& allocation = (*buffer)->allocation();
   Ref<hal::BufferView> made = HALYARD_TRY(
       hal::BufferView::create(std::move(*buffer), shape, element_type, hal::kEncodingDenseRowMajor));
-  // Last, because nothing that fails may let go of the bytes.
+  // Done last, because a failure must not release the bytes.
   allocation.keep = Bytes::borrow({static_cast<const uint8_t*>(data), size}, std::move(released));
   return Imported{std::move(made), false};
 }

@@ -1,4 +1,4 @@
-// Views over memory behind file descriptors (halyard/memory.h): mapped by this process, or imported by the
+// Views over memory of file descriptors (halyard/memory.h): mapped by this process, or imported by the
 // device's driver.
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -17,8 +17,8 @@ using namespace halyard::c;
 namespace {
 
 struct Mapping {
-  void* begin;     // at a page
-  uint64_t whole;  // bytes from there
+  void* begin;     // start of a page
+  uint64_t whole;  // bytes from `begin`
   uint8_t* data;
 };
 
@@ -43,7 +43,7 @@ std::unexpected<Status> not_mapped(const halyard_fd_memory_t& memory, int error)
   }
 }
 
-// Bytes beyond the end of a file end the process when they are touched.
+// Checks the end of the file, because accessing bytes beyond it terminates the process.
 Result<> check_end(const halyard_fd_memory_t& memory, uint64_t size) {
   struct stat about = {};
   if (::fstat(memory.fd, &about) != 0) return not_mapped(memory, errno);

@@ -1,4 +1,4 @@
-// Modules of the C ABI: loading, assembling, what they export.
+// Modules in the C ABI: loading, assembling, listing exports.
 #include <algorithm>
 #include <optional>
 

@@ -1,6 +1,6 @@
-// Vulkan shaders for targets without 8- or 16-bit types. The compiler's default target is one. For tensors of
-// such types it computes with 32-bit numbers then: f16 elements in pairs, i8 without their sign, and says
-// nothing.
+// Finds Vulkan shaders for targets without 8- or 16-bit types, such as the compiler's default target. For
+// tensors of such types the compiler then uses 32-bit numbers without a warning: f16 elements in pairs, i8
+// without their sign.
 #include "module_warnings.h"
 
 #include <fmt/core.h>
@@ -18,7 +18,7 @@
 namespace halyard::c {
 namespace {
 
-// The element types that declarations name; "" for those that they do not.
+// The element types that declarations can name; "" for others.
 struct DeclaredType {
   std::string_view text;
   uint32_t bits;
@@ -33,7 +33,7 @@ struct Width {
   uint32_t bits;
   std::vector<uint32_t> capabilities;  // SPIR-V: a shader that declares one is for a target with such types
 };
-// Made for each call: nothing with a destructor is static.
+// Created for each call, so that no static object has a destructor.
 std::array<Width, 2> widths() {
   return {{
       {16, {9, 22, 4433, 4434, 4435}},
@@ -41,7 +41,7 @@ std::array<Width, 2> widths() {
   }};
 }
 
-// The element type of width `width` that a declaration names first: "tensor<4x?xf16>" has f16.
+// The first element type of width `width` in a declaration: f16 in "tensor<4x?xf16>".
 std::optional<std::string_view> narrow_element(std::string_view declaration, const Width& width) {
   constexpr std::string_view kTensor = "tensor<";
   for (size_t at = declaration.find(kTensor); at != std::string_view::npos;
@@ -58,8 +58,8 @@ std::optional<std::string_view> narrow_element(std::string_view declaration, con
   return std::nullopt;
 }
 
-// Adds the capabilities that the shaders in an executable declare, in any of its containers: a SPIR-V module
-// begins with its magic number, at a whole word, and capabilities come first. Whether there was one.
+// Adds the capabilities that the shaders in an executable declare, in any container: a SPIR-V module begins
+// with its magic number, aligned to a word, and capabilities come first. Returns whether there was a shader.
 bool read_capabilities(std::span<const uint8_t> bytes, std::set<uint32_t>& declared) {
   constexpr uint32_t kMagic = 0x07230203;
   constexpr uint32_t kOpCapability = 2u << 16 | 17;  // two words

@@ -1,4 +1,4 @@
-// What is likely to give wrong results although the module loads and runs, found by looking at it.
+// Finds code that is likely to give wrong results although the module loads and runs.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace halyard::c {
 
-// A sentence each, without a newline; names of the module are as they are. What it says depends on the module
-// alone. Reads the declarations of functions, and of shaders what they declare.
+// Returns sentences without newlines, with unchanged names from the module. They depend only on the module.
+// Reads the declarations of functions, and those in shaders.
 std::vector<std::string> warnings_about(const vm::BytecodeModule& module);
 
 }  // namespace halyard::c

@@ -1,4 +1,4 @@
-// Native modules of the C ABI: out of shared libraries, and of the embedder's own.
+// Native modules in the C ABI: from shared libraries, and defined by the embedder.
 #include <cstring>
 #include <filesystem>
 #include <span>
@@ -13,13 +13,13 @@ namespace halyard::c {
 
 std::optional<SharedPath> shared_path(const std::string& path) {
   constexpr std::string_view kSuffix = ".so";
-  // "x.so", and "x.so.1" as libraries are called with their version.
+  // "x.so", and "x.so.1" for libraries with a version.
   const size_t last = path.find_last_not_of("0123456789.");
   if (path.ends_with(kSuffix) || (last != std::string::npos && path.substr(0, last + 1).ends_with(kSuffix)))
     return SharedPath{path, ""};
   const size_t at = path.find(".so@");
   std::error_code error;
-  // A file may have such a name.
+  // A file may have such a name, containing '@'.
   if (at == std::string::npos || std::filesystem::exists(path, error)) return std::nullopt;
   return SharedPath{path.substr(0, at + kSuffix.size()), path.substr(at + kSuffix.size() + 1)};
 }

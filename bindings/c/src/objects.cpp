@@ -1,4 +1,4 @@
-// Objects that programs pass, as the C ABI sees them: views, buffers, lists, fences, and tensors as text.
+// Objects of programs in the C ABI: views, buffers, lists, fences, and tensors as text.
 #include "hal/view/buffer_view.h"
 #include "handles.h"
 #include "shared_memory.h"
@@ -12,7 +12,7 @@ using namespace halyard::c;
 
 namespace {
 
-// Header, shape and data in one block.
+// Allocates header, shape and data in one block.
 void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, const std::vector<uint8_t>* data,
                  halyard_tensor_t** out) {
   const size_t shape_size = shape.size_bytes();
@@ -34,7 +34,7 @@ Result<vm::Variant> element_from(const vm::List& list, const halyard_value_t* va
     return fail(Code::INVALID_ARGUMENT, "expected a value of a kind HALYARD_VALUE_*, found {}", value->kind);
   const vm::ValueType kept = list.element().value;
   if (!vm::is_number(value->kind) || kept == vm::ValueType::none) return vm::to_variant(*value);
-  // vm.list.set would store zero, or fewer bits, where the number does not fit.
+  // If the number does not fit, vm.list.set would store zero, or fewer bits.
   const bool keeps_floats = kept == vm::ValueType::f32 || kept == vm::ValueType::f64;
   std::optional<vm::Variant> number =
       vm::exact_number(*value, keeps_floats ? vm::ValueType::f64 : vm::ValueType::i64);

@@ -1,4 +1,4 @@
-// Arguments as functions take them.
+// Converts arguments of functions.
 #include "scalars.h"
 
 #include "export.h"

@@ -1,4 +1,4 @@
-// How drivers were looked for, and one driver tried out, for the C ABI.
+// The log of the search for drivers, and trying a driver, in the C ABI.
 #include "base/plugin.h"
 #include "hal/registry/driver_probe.h"
 #include "handles.h"
@@ -8,7 +8,7 @@ namespace {
 
 using Registry = hal::DriverRegistry;
 
-// One step, with the texts that entries point to.
+// One step of the search, with the texts to which entries point.
 struct Entry {
   explicit Entry(Registry::Step made) : step(std::move(made)) {
     const Status& status = step.candidate ? step.candidate->status : step.skipped;

@@ -1,4 +1,4 @@
-// Memory of the embedder's as views: shared by memory.cpp and dlpack.cpp.
+// Views over the embedder's memory: shared by memory.cpp and dlpack.cpp.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace halyard::c {
 
-// A view of a new buffer with a copy of the bytes; `data` null: zeros. INVALID_ARGUMENT: shape and size
-// disagree.
+// A view of a new buffer with a copy of the bytes; `data` null: zeros. INVALID_ARGUMENT: shape and size do
+// not match.
 Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<const int64_t> shape,
                                          uint32_t element_type, const void* data, size_t size);
 
@@ -21,21 +21,21 @@ struct Imported {
   Ref<hal::BufferView> view;
   bool is_copy;
 };
-// `flags` are HALYARD_IMPORT_*. `released` (may be empty) is called once, when the bytes are not used any
-// longer; never on failure.
+// `flags` are HALYARD_IMPORT_*. `released` (may be empty) is called once, when the bytes are no longer used;
+// never on failure.
 Result<Imported> import_view(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
                              void* data, size_t size, uint32_t flags, std::function<void()> released);
 
-// The device, or host memory where it is null.
+// The device, or host memory if `device` is null.
 Result<Ref<hal::Device>> device_or_host(halyard_device_t device);
 
-// Types of memory that programs ask buffers for: the device's own, seen by the host where there is such.
+// The memory type that programs request for buffers: device-local and, if available, host-visible.
 inline constexpr uint32_t kWishes =
     HALYARD_MEMORY_OPTIMAL | HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE;
 inline constexpr uint32_t kUsage =
     HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_MAPPING_RANDOM;
 
-// The buffer of a view, or the buffer that it is. INVALID_ARGUMENT.
+// The buffer of a view, or the handle itself if it is a buffer. INVALID_ARGUMENT.
 Result<hal::Buffer*> buffer_of(halyard_object_t handle);
 
 }  // namespace halyard::c

@@ -1,5 +1,5 @@
-// Signatures of functions as data (halyard/signature.h): the calling convention, and what the declaration
-// adds.
+// Signatures of functions as data (halyard/signature.h): from the calling convention, with additions from the
+// declaration.
 #include "halyard/signature.h"
 
 #include <array>
@@ -30,7 +30,7 @@ struct Item {
 
 struct Signature final : ObjectOf<Signature> {
   static const ObjectType kType;
-  Ref<vm::Module> module;  // has the texts
+  Ref<vm::Module> module;  // owns the texts
   const vm::Export* function = nullptr;
   std::vector<Item> arguments;
   std::vector<Item> results;
@@ -38,7 +38,7 @@ struct Signature final : ObjectOf<Signature> {
 const ObjectType Signature::kType = object_type<Signature>("halyard.signature");
 
 struct Scalar {
-  char type;  // of a convention
+  char type;  // from the calling convention
   uint32_t value_kind;
   uint32_t element_type;
 };
@@ -47,7 +47,7 @@ constexpr Scalar kScalars[] = {{'i', HALYARD_VALUE_I32, HALYARD_ELEMENT_I32},
                                {'f', HALYARD_VALUE_F32, HALYARD_ELEMENT_F32},
                                {'F', HALYARD_VALUE_F64, HALYARD_ELEMENT_F64}};
 
-// Declared types of objects, up to where their own parameters begin.
+// Declared types of objects, up to their own parameters.
 struct NamedKind {
   std::string_view type;
   uint32_t kind;
@@ -75,7 +75,7 @@ void declare_object(Item& item) {
   item.is_ranked = item.kind != HALYARD_KIND_TENSOR;
 }
 
-// The declared number, where the register can be of that type.
+// Sets the declared number type, if the register can contain that type.
 void declare_scalar(Item& item) {
   const uint32_t declared = declared_element(item.type);
   const auto is_float = [](uint32_t type) { return type >> 24 >= hal::kFloat; };
@@ -123,7 +123,7 @@ Result<Ref<Signature>> signature_of(const vm::Module& module, const vm::Export& 
   const bool is_async = is_asynchronous(function) && all >= kFences;
   const size_t plain = is_async ? all - kFences : all;
   std::optional<Declaration> declaration = parse_declaration(function.attribute(kDeclarationAttribute));
-  // One that has other counts is of another function.
+  // A declaration with other counts belongs to another function.
   if (!declaration || declaration->arguments.size() != plain ||
       declaration->results.size() != convention.results.size())
     declaration.emplace();

@@ -1,4 +1,4 @@
-// Statuses, handles and memory of the C ABI.
+// Statuses, handles and memory in the C ABI.
 #include "base/status.h"
 
 #include "hal/device/device.h"
@@ -10,7 +10,7 @@ using halyard::Status;
 
 namespace {
 
-// What the handle says, without taking the caller's reference.
+// Uses the status of the handle without taking the caller's reference.
 template <typename Body>
 auto borrowed(halyard_status_t handle, Body&& body) {
   Status status = Status::adopt(handle);

@@ -1,4 +1,4 @@
-// Traces of the C ABI.
+// Traces in the C ABI.
 #include "base/tracer.h"
 #include "handles.h"
 

@@ -1,4 +1,5 @@
-/* For tests in C: what must hold, what must succeed and what must fail. `failures` counts what does not. */
+/* For tests in C: conditions, expected successes and expected failures. `failures` counts those that are not
+ * met. */
 #ifndef HALYARD_C_TESTS_CHECK_H_
 #define HALYARD_C_TESTS_CHECK_H_
 
@@ -17,7 +18,7 @@ static int failures = 0;
     }                                                                 \
   } while (0)
 
-/* Success, or the error is printed and counted. */
+/* Expects success; otherwise the error is printed and counted. */
 static inline int ok_at(const char* file, int line, halyard_status_t status) {
   if (!status) return 1;
   char* text = halyard_status_text(status);
@@ -29,7 +30,7 @@ static inline int ok_at(const char* file, int line, halyard_status_t status) {
 }
 #define OK(call) ok_at(__FILE__, __LINE__, call)
 
-/* A failure with this code whose message has this part. */
+/* Expects a failure with this code, whose message contains `part`. */
 static inline void fails_at(const char* file, int line, halyard_status_t status, halyard_status_code_t code,
                             const char* part) {
   char* text = halyard_status_text(status);

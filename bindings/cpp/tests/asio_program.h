@@ -1,4 +1,4 @@
-// What the tests of halyard/asio.hpp share: whichever Asio it is, and a program on an io_context.
+// Shared by the tests of halyard/asio.hpp: either kind of Asio, and a program on an io_context.
 #pragma once
 
 #include <utility>
@@ -39,7 +39,7 @@ inline halyard::StatusCode code_in(const std::exception_ptr& error, std::string*
   return code_of([&] { std::rethrow_exception(error); }, text);
 }
 
-// Runs the context on several threads until there is nothing left to do.
+// Runs the context on several threads until it has no more work.
 inline void run_on(net::io_context& io, int threads) {
   std::vector<std::thread> others;
   for (int i = 1; i < threads; ++i) others.emplace_back([&] { io.run(); });

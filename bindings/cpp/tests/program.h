@@ -1,4 +1,4 @@
-// The program that these tests call, and what it needs.
+// The program that these tests call, with its instance and device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ struct Program {
   halyard::Context context;
 };
 
-// The code of what `body` throws; OK if it throws nothing. `text` gets the error's.
+// The code of the exception that `body` throws; OK if it throws none. `text` receives the error's text.
 template <typename Body>
 halyard::StatusCode code_of(Body&& body, std::string* text = nullptr) {
   try {

@@ -1,4 +1,4 @@
-// vulkan-pack: makes an executable in the format vulkan-spirv-fb (or, with --bda, vulkan-spirv-bda-v1) from
+// vulkan-pack: creates an executable in the format vulkan-spirv-fb (or, with --bda, vulkan-spirv-bda-v1) from
 // SPIR-V modules that were compiled by hand, one function for each:
 //
 //   vulkan-pack OUT [--bare] [--bda] [--subgroup=N] NAME:BINDINGS:CONSTANTS=FILE.spv...

@@ -1,4 +1,4 @@
-// SPIR-V that tests write as text.
+// Assembles SPIR-V for tests.
 #pragma once
 
 #include <spirv-tools/libspirv.h>

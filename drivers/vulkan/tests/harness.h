@@ -1,5 +1,5 @@
-// The host of the driver, for tests: services that count statuses and keep the log, an open device, owned
-// handles, and shorthands for submissions. Tests use the function table, except where noted.
+// The driver's host in tests: services that count statuses and keep the log, an open device, owned handles,
+// and short functions for submissions. Tests use the function table, except where noted.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ struct Completion {
 struct Told {
   uint32_t kind = 0;
   uint64_t begin = 0, end = 0;
-  char name[32] = {};  // cut to this length; in place, so that recording it allocates nothing
+  char name[32] = {};  // shortened; a member, so that recording it allocates nothing
   Completion* submission = nullptr;
   bool was_completed = false;  // whether the submission had completed by then
   uint32_t queue = 0;
@@ -59,9 +59,9 @@ class Host {
   const halyard_host_services_t& services() const { return services_; }
   Outcome take(halyard_status_t status);  // takes ownership of a reference
   halyard_status_t give(halyard_status_code_t code,
-                        std::string_view message);  // a status for the driver to own
+                        std::string_view message);  // a status that the driver will own
   std::vector<std::string> log() const;
-  // Drivers initialized from now on report a trace.
+  // Drivers that are initialized from now on report a trace.
   void record_trace();
   std::vector<Told> take_told();  // since the last call
 
@@ -88,7 +88,7 @@ inline testing::AssertionResult has_code(halyard_status_code_t code, const Outco
 #define EXPECT_OK(...) EXPECT_TRUE(::halyard::vulkan_tests::is_ok(__VA_ARGS__))
 #define EXPECT_CODE(code, ...) EXPECT_TRUE(::halyard::vulkan_tests::has_code(HALYARD_##code, __VA_ARGS__))
 
-// A file that the build made from the shaders of these tests.
+// A file that the build creates from the shaders of these tests.
 std::vector<uint8_t> kernel_file(const std::string& name);
 
 using Options = std::vector<std::pair<std::string, std::string>>;

@@ -12,7 +12,7 @@ namespace halyard::vulkan_tests {
 namespace format = vulkan::format;
 using Change = std::function<void(format::ExecutableT&)>;
 
-// The words of a file that the build made from the shaders of these tests.
+// The words of a file that the build creates from the shaders of these tests.
 std::vector<uint32_t> kernel_words(const std::string& name);
 
 // An executable with one function, modified by `change`, without a header.

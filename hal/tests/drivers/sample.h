@@ -1,17 +1,17 @@
-/* The sample driver: a small complete driver whose variants (one .c file each) are wrong in one way. Devices,
- * by the path of their URI:
+/* The sample driver: a small complete driver with variants (one .c file each), each of which has one error.
+ * Devices, by the path of their URI:
  *   ""            host-visible, coherent memory; 4 queues
  *   "slack"       host-visible memory that needs flush and invalidate
- *   "hidden"      memory that the host cannot see
- *   "unmapped"    memory whose bytes are not there yet
+ *   "hidden"      memory that is not host-visible
+ *   "unmapped"    memory whose bytes do not exist yet
  *   "sealed"      imports nothing
  *   "wide"        64 queues
- *   "broken-..."  properties that make no sense
- * Options: "label" only. Queries of category "sample" tell what the instance has seen (see device_query_i64).
+ *   "broken-..."  invalid properties
+ * Options: "label" only. Queries of category "sample" return counters of the instance (see device_query_i64).
  *
- * A variant defines before including this: SAMPLE_LIBRARY and SAMPLE_KINDS; and as it needs SAMPLE_KIND_LIST,
+ * Before including this file, a variant defines SAMPLE_LIBRARY and SAMPLE_KINDS; if needed, SAMPLE_KIND_LIST,
  * SAMPLE_NOTE, SAMPLE_NO_NOTE, SAMPLE_TABLE, SAMPLE_ABI_VERSION, SAMPLE_REFUSAL, SAMPLE_NO_SYMBOL,
- * SAMPLE_UNAVAILABLE; and statements that run where their name says: SAMPLE_IN_NEGOTIATE,
+ * SAMPLE_UNAVAILABLE; and statements that run in the named function: SAMPLE_IN_NEGOTIATE,
  * SAMPLE_IN_INITIALIZE, SAMPLE_IN_ENUMERATE, SAMPLE_IN_OPEN, SAMPLE_IN_SHUTDOWN. */
 #ifndef HALYARD_TESTS_SAMPLE_H_
 #define HALYARD_TESTS_SAMPLE_H_
@@ -106,7 +106,7 @@ static void sample_shutdown(halyard_driver_instance_t* instance) {
 static const halyard_driver_kind_t sample_kinds[] = SAMPLE_KIND_LIST;
 #define SAMPLE_KIND_COUNT (sizeof sample_kinds / sizeof sample_kinds[0])
 
-/* As far apart as the first one says [R12]. */
+/* The struct_size of the first element is the distance between elements [R12]. */
 static halyard_device_info_t* sample_info(halyard_device_info_t* infos, uint32_t i) {
   return (void*)((char*)infos + (size_t)i * infos->struct_size);
 }
@@ -277,7 +277,7 @@ static halyard_status_t sample_memory_import(halyard_driver_device_t device,
   return NULL;
 }
 
-/* What these tests never reach; drivers/fake.cpp has all of it. */
+/* Functions that these tests never call; drivers/fake.cpp implements them. */
 static halyard_status_t sample_semaphore_create(halyard_driver_device_t device, uint64_t initial,
                                                 halyard_driver_semaphore_t* semaphore) {
   (void)initial, (void)semaphore;
@@ -403,7 +403,7 @@ static const halyard_driver_table_t sample_table = {.struct_size = sizeof(halyar
 
 #ifdef SAMPLE_NOTE
 SAMPLE_NOTE;
-/* Nothing of such a driver may run. */
+/* No code of such a driver may run. */
 __attribute__((constructor)) static void never(void) { abort(); }
 #elif !defined(SAMPLE_NO_NOTE)
 HALYARD_DRIVER_NOTE(SAMPLE_LIBRARY, "1.2", SAMPLE_KINDS);

@@ -18,11 +18,11 @@
 namespace halyard::modules {
 namespace {
 
-constexpr uint64_t kMaximumElements = 1024;  // of a view that are printed
-constexpr size_t kBlock = 1 << 16;           // elements that are compared at a time
+constexpr uint64_t kMaximumElements = 1024;  // maximum number of printed elements of a view
+constexpr size_t kBlock = 1 << 16;           // number of elements compared at a time
 constexpr size_t kLargestElement = 32;       // bytes; a type has at most 255 bits
 
-// If there is no memory for the other lines, the first line of the message is enough.
+// If there is no memory for the other lines, only the first line of the message is used.
 Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view function,
               const std::string& message) {
   if (!state.failed)
@@ -35,23 +35,23 @@ Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view funct
 
 // ---- Elements
 
-// Elements that fail an expectation.
+// The elements that fail an expectation.
 struct Misses {
   uint64_t total = 0;
   uint64_t count = 0;
   uint64_t first = 0;
-  std::array<uint8_t, kLargestElement> left = {};  // the first of them
+  std::array<uint8_t, kLargestElement> left = {};  // the first failing element
   std::array<uint8_t, kLargestElement> right = {};
 };
 
-// Elements smaller than a byte, or not of whole bytes, are compared bytewise.
+// Elements of other sizes are compared bytewise.
 bool is_whole_bytes(hal::ElementType type) {
   return hal::bit_count(type) != 0 && hal::bit_count(type) % 8 == 0;
 }
 size_t unit_of(hal::ElementType type) { return is_whole_bytes(type) ? hal::bit_count(type) / 8 : 1; }
 
 uint64_t size_of(const hal::BufferView& view) {
-  return view.byte_count().value();  // HostViews has checked that it has so many
+  return view.byte_count().value();  // HostViews has checked the size
 }
 
 // Calls holds(left element, right element) for each element, skipping equal blocks of two views. With one
@@ -102,7 +102,7 @@ bool is_near(T left, T right, Tolerance tolerance) {
 
 constexpr hal::ElementType kF64 = hal::element_type(hal::kFloatIeee, 64);
 
-// Calls `what` with both values in the precision of the comparison.
+// Calls `what` with both values, converted to the precision of the comparison.
 template <typename What>
 auto in_precision(hal::ElementType type, const uint8_t* left, const uint8_t* right, What&& what) {
   const double a = hal::float_value(left, type);
@@ -135,7 +135,7 @@ std::string hex(const uint8_t* bytes, size_t count) {
   return text;
 }
 
-// Exact, unlike the text of tensors: different floats have different texts.
+// Exact, unlike the text of tensors: different floats give different texts.
 std::string value_text(const uint8_t* element, hal::ElementType type) {
   if (hal::is_integer(type)) return fmt::format("{}", hal::integer_value(element, type));
   if (!hal::is_float(type)) return hex(element, unit_of(type));
@@ -143,7 +143,7 @@ std::string value_text(const uint8_t* element, hal::ElementType type) {
   return type == kF64 ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
 }
 
-// "1.5 and 1.25"; with their bytes if the texts are equal.
+// "1.5 and 1.25"; also the bytes if the texts are equal.
 std::string pair_text(const Misses& misses, hal::ElementType type) {
   const std::string left = value_text(misses.left.data(), type);
   const std::string right = value_text(misses.right.data(), type);
@@ -153,7 +153,7 @@ std::string pair_text(const Misses& misses, hal::ElementType type) {
                      hex(misses.right.data(), size));
 }
 
-// ", a difference of 0.25"; empty if it is not a number.
+// ", a difference of 0.25"; empty if the difference is not a number.
 std::string difference_text(const Misses& misses, hal::ElementType type) {
   const uint8_t* const left = misses.left.data();
   const uint8_t* const right = misses.right.data();
@@ -166,7 +166,7 @@ std::string difference_text(const Misses& misses, hal::ElementType type) {
   });
 }
 
-// As tools print it; for elements without text, the type and the reason.
+// The text that tools print; for elements without text, the type and the reason.
 std::string text_of(const hal::BufferView& view) {
   Result<std::string> text = view.text(kMaximumElements);
   return text ? *std::move(text) : fmt::format("{} ({})", view.type_text(), text.error().message());
@@ -185,7 +185,7 @@ std::string misses_text(const hal::BufferView& left, const hal::BufferView& righ
                      misses.count, misses.total, unit_name(left.type()), both_views(left, right));
 }
 
-// The difference between types and shapes that must be equal; "" if there is none.
+// Describes how types and shapes that must be equal differ; "" if they are equal.
 std::string kinds_text(const hal::BufferView& left, const hal::BufferView& right) {
   const bool types = left.type() != right.type();
   const bool shapes = !std::ranges::equal(left.shape(), right.shape());
@@ -285,14 +285,14 @@ Result<> expect_almost_eq(CheckOptions& state, vm::CallContext& call, hal::Devic
   return almost_equal(state, call, device, left, right, {absolute, relative});
 }
 
-// Used by compilers before 3.3, which state no tolerance.
+// Used by compilers before 3.3, which pass no tolerance.
 Result<> expect_almost_eq_3_2(CheckOptions& state, vm::CallContext& call, hal::Device& device,
                               hal::BufferView& left, hal::BufferView& right) {
   const bool is_small = hal::small_float(left.type()) != nullptr;
   return almost_equal(state, call, device, left, right, {is_small ? 0.001F : 0.0001F, 0});
 }
 
-// Signatures of one name are adjacent, oldest first: an import without a signature gets the last.
+// Signatures of one name are adjacent, oldest first: an import without a signature binds to the last one.
 constexpr vm::NativeExport kExports[] = {
     {"expect_true", "0i_v", vm::bind<&expect_true>},
     {"expect_false", "0i_v", vm::bind<&expect_false>},

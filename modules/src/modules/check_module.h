@@ -1,5 +1,4 @@
-// The native module `check`, through which test programs state their expectations. Specified by
-// check-module.md.
+// The native module `check`, with which test programs check their results. Specified by check-module.md.
 #pragma once
 
 #include <functional>
@@ -13,15 +12,15 @@ namespace halyard::modules {
 
 struct FailedExpectation {
   std::string_view function;  // "expect_eq"
-  std::string_view message;   // lines; the first has the expected and the actual value
-  std::string_view place;     // of the program: "at module.function+0000001A (model.mlir:3:5)"; may be empty
+  std::string_view message;   // lines; the first contains the expected and the actual value
+  std::string_view place;     // in the program: "at module.function+0000001A (model.mlir:3:5)"; may be empty
 };
 // Called on the thread of the invocation, which continues afterwards.
 using ExpectationSink = std::function<void(const FailedExpectation&)>;
 
 struct CheckOptions {
-  ExpectationSink failed;  // empty: an expectation that fails fails the call (FAILED_PRECONDITION)
-  Ref<Budget> memory;      // copies for the host are charged to it; null: not charged
+  ExpectationSink failed;  // empty: a failed expectation fails the call (FAILED_PRECONDITION)
+  Ref<Budget> memory;      // charged for copies to the host; null: not charged
 };
 
 inline constexpr uint32_t kCheckVersion = 0;

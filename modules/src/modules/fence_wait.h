@@ -1,5 +1,5 @@
-// Waiting for fences in a call of a native function: a yieldable call is deferred and called again; otherwise
-// the thread blocks. In both cases the time limit of the call, or cancelling it, ends the wait.
+// Waits for fences in a call of a native function: a yieldable call is deferred and resumed; otherwise the
+// thread blocks. In both cases the time limit or the cancellation of the call ends the wait.
 #pragma once
 
 #include <span>
@@ -12,12 +12,13 @@
 
 namespace halyard::modules {
 
-// Waits until all fences are reached, one has failed, or the deadline; the caller checks which. True: the
-// call is deferred, and the caller must keep `watch` until it resumes. CANCELLED, DEADLINE_EXCEEDED: the call
-// was stopped; RESOURCE_EXHAUSTED: the wait exceeds the limit of `memory` (may be null).
+// Waits until all fences are reached, one has failed, or the deadline has passed; the caller checks which.
+// True: the call is deferred, and the caller must keep `watch` until it resumes. CANCELLED,
+// DEADLINE_EXCEEDED: the call was stopped. RESOURCE_EXHAUSTED: the wait exceeds the limit of `memory` (may be
+// null).
 inline Result<bool> wait_for(vm::CallContext& call, std::span<hal::Fence* const> fences,
                              const vm::Deadline& deadline, Budget* memory, Ref<Object>& watch) {
-  watch = {};  // of the previous attempt
+  watch = {};  // drop the watch of the previous attempt
   if (call.may_defer()) {
     watch = HALYARD_TRY(hal::watch(fences, call.wait(deadline), memory));
     return true;

@@ -1,5 +1,5 @@
-// FileFields: reads the fields of an untrusted file in sequence, with bounds checks; every error names the
-// file and the byte.
+// FileFields: reads the fields of an untrusted file in sequence, with bounds checks. Every error names the
+// file and the byte offset.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class FileFields {
   uint64_t position() const { return position_; }
   uint64_t left() const { return bytes_.size() - position_; }
 
-  // The next field, little endian. OUT_OF_RANGE: past the end of the file.
+  // Reads the next field, little endian. OUT_OF_RANGE: past the end of the file.
   template <typename T>
   Result<T> next(std::string_view what) {
     const std::span<const uint8_t> found = HALYARD_TRY(take(sizeof(T), what));

@@ -13,20 +13,20 @@
 
 namespace halyard::modules {
 
-// One signature of one function. A function whose signature changed has several, next to each other, oldest
+// One signature of one function. A function whose signature has changed has several adjacent rows, oldest
 // first. Versions are the numbers that modules report.
 struct HalSignature {
   std::string_view name;        // "fence.create"
   std::string_view convention;  // "0rI_r"
   uint32_t since;
-  uint32_t until;  // that of the module: still current
+  uint32_t until;  // the last version; current if equal to the module's
 };
 
 struct TableFunction : HalSignature {
   vm::NativeExport exported;
 };
 
-// A row of the table of a module of version `kModuleVersion`. Fails to compile if the parameters of the
+// A row of the table of a module of version `kModuleVersion`. Does not compile if the parameters of the
 // handler do not match the convention, or if the versions are invalid.
 template <auto kHandler, uint32_t kModuleVersion>
 consteval TableFunction table_function(const char* name, const char* convention, uint32_t since,

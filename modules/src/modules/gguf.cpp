@@ -1,5 +1,5 @@
-// The .gguf reader, versions 2 and 3: names, positions and sizes of tensors; their blocks are not decoded.
-// Specified by parameters-and-files.md, section 3.2.
+// The .gguf reader, versions 2 and 3: reads names, positions and sizes of tensors, but does not decode their
+// blocks. Specified by parameters-and-files.md, section 3.2.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr uint32_t kMostDimensions = 16;
 constexpr uint64_t kLeastPair = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
 
 enum ValueKind : uint32_t { kUint32 = 4, kString = 8, kArray = 9 };
-// Bytes of a value by its kind; 0: stored with the value.
+// The size of a metadata value by its type; 0: the size is stored with the value.
 constexpr std::array<uint8_t, 13> kValueBytes = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
 
 // The block layout of a tensor type.
@@ -30,7 +30,7 @@ struct TensorType {
   uint32_t id;
   std::string_view name;
   uint32_t elements;
-  uint32_t bytes;  // 0: the format has no such type any more
+  uint32_t bytes;  // 0: removed from the format
 };
 constexpr TensorType kTensorTypes[] = {
     {0, "F32", 1, 4},          {1, "F16", 1, 2},          {2, "Q4_0", 32, 18},       {3, "Q4_1", 32, 20},
@@ -46,16 +46,16 @@ constexpr TensorType kTensorTypes[] = {
     {40, "NVFP4", 64, 36},     {41, "Q1_0", 128, 18},     {42, "Q2_0", 64, 18},
 };
 
-// What these ids meant until early 2024. Rows that are no multiple of the blocks that they mean now can only
-// be of these.
+// The former meanings of these ids, until early 2024. A row that is not a multiple of today's block can only
+// have the former type.
 constexpr TensorType kFormerTypes[] = {{16, "I8", 1, 1}, {17, "I16", 1, 2}, {18, "I32", 1, 4}};
 
 struct Tensor {
   std::string_view name;
   uint64_t offset = 0;  // from the start of tensor data
   uint64_t length = 0;  // bytes
-  std::string type;     // with its shape, for messages
-  std::string trouble;  // why its bytes cannot be told
+  std::string type;     // including its shape, for messages
+  std::string trouble;  // why its size is unknown
 };
 
 Result<std::string_view> read_string(FileFields& fields, std::string_view what) {
@@ -80,7 +80,7 @@ Result<> skip_values(FileFields& fields, uint32_t kind, uint64_t count) {
   return {};
 }
 
-// Skips a pair, but reads the alignment.
+// Skips a metadata pair, but reads the alignment.
 Result<> read_pair(FileFields& fields, std::optional<uint32_t>& alignment) {
   const std::string_view key = HALYARD_TRY(read_string(fields, "the key of a metadata pair"));
   const uint32_t kind = HALYARD_TRY(fields.next<uint32_t>("the kind of a metadata value"));
@@ -99,10 +99,10 @@ Result<> read_pair(FileFields& fields, std::optional<uint32_t>& alignment) {
   return skip_values(fields, element, count);
 }
 
-// The number of bytes that the type and the shape stand for. A type without known blocks does not refuse the
-// file: programs may not load the tensor.
+// Computes the number of bytes from the type and the shape. A tensor with unknown blocks does not make the
+// file invalid, because programs may not load the tensor.
 Result<> read_size(const FileFields& fields, std::span<const uint64_t> shape, uint32_t id, Tensor& tensor) {
-  const uint64_t row = shape.empty() ? 1 : shape[0];  // blocks lie within rows
+  const uint64_t row = shape.empty() ? 1 : shape[0];  // a block does not cross rows
   const auto* type = std::ranges::find(kTensorTypes, id, &TensorType::id);
   const bool is_known = type != std::end(kTensorTypes);
   if (is_known && row % type->elements != 0)

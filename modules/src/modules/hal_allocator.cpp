@@ -36,8 +36,8 @@ bool has_several_drivers(const HalOptions& state) {
 
 }  // namespace
 
-// The host's choice if it has one; otherwise the first candidate or, with devices of several drivers, the
-// first whose memory all the others can use.
+// The host's choice if there is one; otherwise the first candidate or, with devices of several drivers, the
+// first whose memory all other candidates can use.
 Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& state, uint32_t, uint32_t,
                                                                 uint64_t,
                                                                 Span<Object*, uint64_t> candidates) {

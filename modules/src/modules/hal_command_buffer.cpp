@@ -1,4 +1,4 @@
-// hal.command_buffer.*: translates arguments; hal::CommandBuffer checks them. Specified by hal-module.md,
+// hal.command_buffer.*: converts arguments; hal::CommandBuffer checks them. Specified by hal-module.md,
 // "Command buffer".
 #include "modules/hal_functions.h"
 
@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint64_t kWorkgroupCountBytes = 3 * sizeof(uint32_t);
 
-// The dispatch flags that change the meaning of constants. The others are hints or set when indirect counts
-// are read; reading them when the command executes is correct for all of them.
+// The dispatch flags that change the meaning of constants. The other flags are hints, or determine when
+// indirect counts are read; reading the counts when the command executes is correct for all of them.
 constexpr uint64_t kCustomArguments = 0x4 | 0x8 | 0x10;
 
 Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispatch dispatch, uint64_t flags,

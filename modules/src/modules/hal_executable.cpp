@@ -1,4 +1,4 @@
-// hal.executable.* and hal.ex.file.*: host bytes that devices run or read. Specified by hal-module.md,
+// hal.executable.* and hal.ex.file.*: host bytes that devices execute or read. Specified by hal-module.md,
 // "Executable and files".
 #include <algorithm>
 #include <cstring>
@@ -31,7 +31,7 @@ Result<Ref<hal::Executable>> executable_create(HalOptions& state, vm::CallContex
 Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, vm::CallContext& call,
                                              hal::Device& device, uint64_t affinity, vm::Buffer& format,
                                              vm::Buffer& data, const vm::Buffer* constants, Budget* memory) {
-  // Copied, because it is read several times, and the program may change it meanwhile.
+  // Copied, because it is read several times and the program may change it concurrently.
   const std::string format_name(text(format));
   HALYARD_TRY(targets.check(device, format_name));
   std::vector<uint32_t> values;
@@ -42,7 +42,7 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, vm::
     values.resize(constants->length() / sizeof(uint32_t));
     if (!values.empty()) std::memcpy(values.data(), constants->data(), constants->length());
   }
-  // Drivers rely on constant data; data that the program or a device's work may write to is copied.
+  // Drivers require constant data, so data that the program or a device's work may write to is copied.
   Ref<Object> keep = Ref<Object>::share(&data);
   std::span<const uint8_t> bytes = data.span();
   if (!data.never_changes()) {

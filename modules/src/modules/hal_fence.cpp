@@ -6,7 +6,7 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr uint32_t kCodeBits = 31;  // of a status number that are used
+constexpr uint32_t kCodeBits = 31;  // used bits of a status number
 
 }  // namespace
 

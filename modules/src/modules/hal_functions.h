@@ -27,7 +27,8 @@
 
 namespace halyard::modules {
 
-// hal.event: a type name that programs may use. No objects of it exist: no function creates events.
+// hal.event: a type name that programs may use. There are no objects of this type, because no function
+// creates events.
 class Event final : public ObjectOf<Event> {
  public:
   static const ObjectType kType;
@@ -65,7 +66,7 @@ Result<> buffer_store(uint32_t value, hal::Buffer&, uint64_t offset, uint32_t le
 Result<Ref<hal::BufferView>> buffer_view_create(HalOptions&, hal::Buffer&, uint64_t offset, uint64_t length,
                                                 uint32_t element_type, uint32_t encoding,
                                                 Span<int64_t> shape);
-// The same, charged to `memory`, which may be null.
+// Like the function above, but charges `memory` (may be null).
 Result<Ref<hal::BufferView>> create_view(hal::Buffer&, uint64_t offset, uint64_t length,
                                          uint32_t element_type, uint32_t encoding, Span<int64_t> shape,
                                          Budget* memory);
@@ -154,7 +155,7 @@ Result<> queue_execute_indirect(HalOptions&, vm::CallContext&, hal::Device&, uin
                                 OptionalFence wait, OptionalFence signal, hal::CommandBuffer&, uint64_t flags,
                                 BindingTable table);
 Result<> queue_flush(hal::Device&, uint64_t affinity);
-// hal 0.5: none is a barrier.
+// hal 0.5: an empty list acts as a barrier.
 Result<> queue_execute_list(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity,
                             OptionalFence wait, OptionalFence signal,
                             Span<hal::CommandBuffer&> command_buffers);
@@ -178,7 +179,7 @@ Result<int32_t> fence_await(vm::CallContext&, HalOptions&, uint32_t timeout_mill
 
 // ---- Shared helpers.
 
-// Names are the bytes of a vm.buffer.
+// Names are passed as bytes of a vm.buffer.
 inline std::string_view text(const vm::Buffer& buffer) {
   return {reinterpret_cast<const char*>(buffer.data()), buffer.length()};
 }
@@ -195,10 +196,10 @@ inline Result<std::span<uint8_t>> host_range(const vm::Buffer& buffer, uint64_t 
 Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, vm::CallContext& call,
                                              hal::Device& device, uint64_t affinity, vm::Buffer& format,
                                              vm::Buffer& data, const vm::Buffer* constants, Budget* memory);
-// Passes the views to the sink; without one nothing is checked.
+// Passes the views to the sink; without a sink nothing is checked.
 Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands);
 
-// The entries of a variadic argument of one item each.
+// Collects the entries of a variadic argument with one item each.
 template <typename T, size_t N>
 void collect(const Span<T>& entries, InlineVector<T, N>& into) {
   for (size_t i = 0; i < entries.size(); ++i) into.push_back(std::get<0>(entries[i]));

@@ -1,5 +1,5 @@
-// The functions of the `hal_inline` module as plain C++ functions; those equal to functions of `hal` are
-// shared. The table modules/hal_inline_functions.inc gives their signatures.
+// The functions of the `hal_inline` module as plain C++ functions; functions equal to those of `hal` are
+// shared. The table modules/hal_inline_functions.inc lists their signatures.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace halyard::modules {
 
-// The module in one context.
+// The state of the module in one context.
 struct HalInlineState {
   HalInlineOptions options;
   Ref<hal::Device> host;  // the host's memory
@@ -27,7 +27,7 @@ using hal_functions::buffer_view_encoding_type;
 using hal_functions::buffer_view_rank;
 using vm::Span;
 
-// A buffer and the same bytes as a vm.buffer.
+// A buffer, and a vm.buffer over the same bytes.
 using BufferAndStorage = std::tuple<Ref<hal::Buffer>, Ref<vm::Buffer>>;
 
 Result<BufferAndStorage> buffer_allocate(HalInlineState&, uint32_t minimum_alignment, uint64_t size);

@@ -17,13 +17,13 @@ namespace hal_inline_functions {
 
 namespace {
 
-// The buffer properties that programs of `hal` require, so that buffers can be passed to them.
+// The buffer properties that programs with `hal` require, so that buffers can be passed to them.
 constexpr uint32_t kMemoryType = HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE;
 constexpr uint32_t kUsage = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
                             HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 constexpr uint32_t kLargestAlignment = 1u << 16;  // bytes
 
-// The storage keeps the memory alive, independently of the buffer.
+// The storage retains the memory, independently of the buffer.
 Result<Ref<vm::Buffer>> storage_of(HalInlineState& state, hal::Buffer& buffer, std::span<uint8_t> bytes) {
   Ref<hal::Allocation> kept = Ref<hal::Allocation>::share(&buffer.allocation());
   hal::Allocation* const allocation = kept.get();
@@ -34,7 +34,7 @@ Result<Ref<vm::Buffer>> storage_of(HalInlineState& state, hal::Buffer& buffer, s
                          allocation->release();
                        });
   if (storage) {
-    (void)kept.detach();  // the storage has the reference now
+    (void)kept.detach();  // the storage now owns the reference
   } else {
     allocation->unmap();
   }
@@ -53,7 +53,7 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
     return fail(Code::RESOURCE_EXHAUSTED,
                 "buffer.allocate with an alignment of {} bytes; buffers are aligned to at most {}",
                 minimum_alignment, kLargestAlignment);
-  // A larger alignment than the memory's is reached by an offset into a larger block.
+  // If the alignment exceeds that of the memory, allocates a larger block and uses an offset.
   const uint64_t slack = minimum_alignment > given ? minimum_alignment - given : 0;
   if (size > UINT64_MAX - slack)
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes aligned to {} is too large", size,
@@ -83,7 +83,7 @@ Result<BufferAndStorage> buffer_allocate_initialized(HalInlineState& state, uint
 Result<Ref<hal::Buffer>> buffer_wrap(HalInlineState& state, vm::Buffer& source, uint64_t offset,
                                      uint64_t length) {
   const std::span<uint8_t> bytes = HALYARD_TRY(hal_functions::host_range(source, offset, length));
-  static constexpr uint8_t kNothing = 0;  // no bytes, but a valid address
+  static constexpr uint8_t kNothing = 0;  // a valid address for no bytes
   auto* const data = bytes.empty() ? const_cast<uint8_t*>(&kNothing) : bytes.data();
   return state.host->import_host(hal::kAnyQueue, kMemoryType, kUsage,
                                  source.is_mutable() ? hal::kAccessAll : hal::kRead, data, length,

@@ -1,5 +1,5 @@
 // The native module `hal_inline`: buffers and views for programs without devices. They use host memory, and
-// everything runs in the call. Specified by hal-module.md, "hal_inline and hal_loader".
+// everything runs within the call. Specified by hal-module.md, "hal_inline and hal_loader".
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace halyard::modules {
 
 struct HalInlineOptions {
-  TraceSink trace;     // of hal_inline.buffer_view.trace
-  Ref<Budget> memory;  // allocations of programs are charged to it; null: not charged
-  uint64_t owner = 0;  // of them, as in halyard_memory_request_t
+  TraceSink trace;     // sink of hal_inline.buffer_view.trace
+  Ref<Budget> memory;  // charged for allocations of programs; null: not charged
+  uint64_t owner = 0;  // for allocations, see halyard_memory_request_t
 };
 
 inline constexpr uint32_t kHalInlineVersion = 0;

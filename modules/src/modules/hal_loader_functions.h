@@ -10,13 +10,13 @@
 
 namespace halyard::modules {
 
-// The module in one context.
+// The state of the module in one context.
 struct HalLoaderState {
   explicit HalLoaderState(HalLoaderOptions from) : options(std::move(from)), device(options.device) {}
 
   const HalLoaderOptions options;
-  std::mutex mutex;         // of what follows
-  Ref<hal::Device> device;  // null until first use; then kept
+  std::mutex mutex;         // guards the members below
+  Ref<hal::Device> device;  // null until first use; then retained
 };
 
 namespace hal_loader_functions {
@@ -31,7 +31,7 @@ Result<Ref<hal::Executable>> executable_load(vm::CallContext&, HalLoaderState&, 
                                              vm::Buffer& data, vm::Buffer* constants);
 Result<> executable_dispatch(vm::CallContext&, HalLoaderState&, hal::Executable&, uint64_t function,
                              uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings);
-// Version 0: by the position of the entry point.
+// Version 0: takes the index of the entry point.
 inline Result<> executable_dispatch_0(vm::CallContext& call, HalLoaderState& state,
                                       hal::Executable& executable, uint32_t entry_point, uint32_t x,
                                       uint32_t y, uint32_t z, Span<uint32_t> constants, Bindings bindings) {

@@ -1,6 +1,6 @@
-// The native module `hal_loader`: kernels for programs without devices. They run in the call, on a local
-// device: one from the host, or one that the module opens on first use. Specified by hal-module.md,
-// "hal_inline and hal_loader".
+// The native module `hal_loader`: kernels for programs without devices. They run within the call, on a local
+// device, which the host provides or the module opens on first use. Specified by hal-module.md, "hal_inline
+// and hal_loader".
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace halyard::modules {
 
 struct HalLoaderOptions {
   Ref<hal::Device> device;                  // runs the kernels; null: a device of kLoaderDevice is opened
-  Ref<hal::DriverRegistry> drivers;         // opens it; may be null if there is a device
-  std::vector<hal::DeviceOption> settings;  // its options
-  TargetFeatures targets;                   // features stated by the modules of the context
-  Ref<Budget> memory;                       // executables are charged to it; null: not charged
-  Ref<hal::TensorTrace> tensors;            // of the dispatches; null: none
+  Ref<hal::DriverRegistry> drivers;         // for opening the device; may be null if `device` is set
+  std::vector<hal::DeviceOption> settings;  // options for opening the device
+  TargetFeatures targets;                   // required by the modules of the context
+  Ref<Budget> memory;                       // charged for executables; null: not charged
+  Ref<hal::TensorTrace> tensors;            // traces dispatches; null: no trace
 };
 
 inline constexpr const char* kLoaderDevice = "local-sync";

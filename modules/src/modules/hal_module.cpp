@@ -1,4 +1,4 @@
-// The `hal` module: its table, its types, its state.
+// The `hal` module: its table, types and state.
 #include "modules/hal_module.h"
 
 #include "modules/hal_functions.h"
@@ -33,7 +33,7 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   definition.name = "hal";
   definition.version = kHalVersion;
   definition.exports = exports_of(kFunctions);
-  // The state of the module in a context: the host's options, and work in flight.
+  // The state of the module in a context: the host's options, and the work in flight.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     auto mine = std::make_unique<HalOptions>(options);
     mine->open_channels = std::make_shared<hal::OpenChannels>(options.channels);

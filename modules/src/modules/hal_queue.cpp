@@ -1,5 +1,5 @@
-// hal.device.queue.*: translates arguments; the work is in hal/queue/queue.h. Specified by hal-module.md,
-// "Queue rules" and "Device".
+// hal.device.queue.*: converts arguments; hal/queue/queue.h does the work. Specified by hal-module.md, "Queue
+// rules" and "Device".
 #include "hal/queue/queue.h"
 #include "modules/hal_functions.h"
 
@@ -11,7 +11,7 @@ hal::QueuePoint at(const HalOptions& state, hal::Device& device, uint64_t affini
   return {device, affinity, wait.get(), signal.get(), state.memory.get(), nullptr, state.owner};
 }
 
-// Of work that can be stopped.
+// A queue point for work that can be stopped.
 hal::QueuePoint at(HalOptions& state, const vm::CallContext& call, hal::Device& device, uint64_t affinity,
                    OptionalFence wait, OptionalFence signal) {
   if (WorkScope* const scope = call.work_scope()) state.work->remember(*scope);

@@ -1,4 +1,4 @@
-// Copies are queue work like any other: the call waits for their fences as a program's own await does.
+// Copies are ordinary queue work: the call waits for their fences as a program's own await does.
 #include "modules/host_view.h"
 
 #include <utility>

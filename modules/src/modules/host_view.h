@@ -1,5 +1,5 @@
-// HostViews: makes the contents of views readable on the host for native functions. A device copies those
-// that the host cannot read.
+// HostViews: makes the contents of views readable on the host, for native functions. A device copies the
+// views that the host cannot read.
 #pragma once
 
 #include <span>
@@ -19,10 +19,11 @@ class HostViews final : public ObjectOf<HostViews> {
  public:
   static const ObjectType kType;
 
-  // The given views, or views of copies made by `device`. The call waits for the copies; a yieldable call
-  // defers, and then the result is null: call again with the same views when it resumes. INVALID_ARGUMENT: a
-  // shape without a valid size; OUT_OF_RANGE: a buffer smaller than its view; PERMISSION_DENIED: a buffer
-  // that may not be copied; RESOURCE_EXHAUSTED: copies exceed the limit of `memory` (may be null).
+  // Returns the given views, or views of copies made by `device`. The call waits for the copies. A yieldable
+  // call defers, and the result is then null: call again with the same views when it resumes.
+  // INVALID_ARGUMENT: a shape without a valid size. OUT_OF_RANGE: a buffer smaller than its view.
+  // PERMISSION_DENIED: a buffer that may not be copied. RESOURCE_EXHAUSTED: copies exceed the limit of
+  // `memory` (may be null).
   static Result<Ref<HostViews>> of(vm::CallContext& call, hal::Device& device, const Ref<Budget>& memory,
                                    std::span<hal::BufferView* const> views);
 

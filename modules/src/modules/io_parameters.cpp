@@ -1,6 +1,6 @@
-// The native module `io_parameters`. A call has three steps: read its tables, resolve and check every span,
-// then submit. Nothing is submitted before everything has been checked. Specified by parameters-and-files.md,
-// section 4.
+// The native module `io_parameters`. A call has three steps: it reads its tables, resolves and checks every
+// span, then submits. Nothing is submitted before everything has been checked. Specified by
+// parameters-and-files.md, section 4.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -26,7 +26,7 @@ using OptionalFence = vm::Lenient<hal::Fence>;
 constexpr size_t kKeyEntrySize = 8;    // u32 offset, u32 length
 constexpr size_t kSpanEntrySize = 24;  // u64 parameter offset, u64 buffer offset, u64 length
 
-// One span of a call, found and within its parameter.
+// One span of a call: resolved, and within its parameter.
 struct Operation {
   const Parameter* parameter = nullptr;
   std::string_view key;
@@ -41,7 +41,7 @@ struct State {
   Ref<Budget> memory;
   ParameterPages pages;
   ParameterWarning warn;  // may be empty
-  // Parameters that a warning was given about: once is enough. Calls may run at the same time.
+  // The parameters with a warning, so that each is reported once. Calls may run concurrently.
   std::mutex warned_mutex;
   std::set<const Parameter*> warned;
 };
@@ -68,7 +68,7 @@ Result<const ParameterScope*> find_scope(const ParameterScopes& scopes, std::str
               name, known.empty() ? "" : ", only for ", known);
 }
 
-// The operations of a call, and their memory charge.
+// The operations of a call, and the memory charged for them.
 struct Operations {
   Charge charge;
   std::vector<Operation> list;
@@ -123,9 +123,9 @@ bool is_first_part(const Operation& operation) {
          operation.length < operation.parameter->length;
 }
 
-// Tells of what is likely to give wrong numbers, though it can be done. The first part of a parameter is what
-// a program reads that expects another type or shape; one that reads a later part in the same call knows that
-// it reads parts.
+// Warns about reads that are valid but likely to give wrong numbers. A program that expects another type or
+// shape reads the first part of a parameter. A program that also reads a later part in the same call intends
+// to read parts.
 void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector<Operation>& operations) {
   if (!state.warn) return;
   std::set<const Parameter*> in_parts;
@@ -154,7 +154,7 @@ void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector
 
 // Submits a group of operations between the fences of a call. The operations are distributed over a few
 // lanes. A lane is a chain on one semaphore; lanes run in parallel. The signal fence is reached when all
-// lanes are complete, and fails if one fails.
+// lanes are complete, and fails if a lane fails.
 class Batch {
  public:
   Batch(hal::Device& device, uint64_t affinity, OptionalFence wait, OptionalFence signal, Budget* memory)
@@ -162,10 +162,10 @@ class Batch {
 
   Budget* memory() const { return memory_; }
 
-  // The lane of the next group of operations that depend on each other.
+  // Selects the lane of the next group of operations that depend on each other.
   void next_lane() { lane_ = group_++ % kLanes; }
 
-  // Calls submit(point) to submit one operation as the next of the lane, optionally with another affinity.
+  // Calls submit(point) to append one operation to the lane, optionally with another affinity.
   template <typename Submit>
   auto step(uint64_t affinity, Submit&& submit) -> decltype(submit(std::declval<hal::QueuePoint>())) {
     Lane& lane = lanes_[lane_];
@@ -208,7 +208,7 @@ class Batch {
   size_t lane_ = 0;
 };
 
-// The pattern of a splat starting at `offset`, in its shortest form: 1, 2, 4, 8 or 16 bytes.
+// The pattern of a splat at `offset`, in its shortest form: 1, 2, 4, 8 or 16 bytes.
 std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   std::vector<uint8_t> pattern = splat.pattern;
   std::ranges::rotate(pattern, pattern.begin() + static_cast<ptrdiff_t>(offset % pattern.size()));
@@ -218,8 +218,8 @@ std::vector<uint8_t> pattern_at(const Parameter& splat, uint64_t offset) {
   return pattern;
 }
 
-// Fills target[offset, length) with a splat. Patterns that a queue fill does not support (long or partial
-// ones) are read repeatedly from a block of host memory.
+// Fills target[offset, length) with a splat. If a queue fill does not support the pattern (long or partial),
+// the bytes are read repeatedly from a block of host memory.
 Result<> submit_splat(Batch& batch, const Operation& operation, hal::Buffer& target, uint64_t offset) {
   constexpr uint64_t kBlock = 1 << 20;  // bytes; a multiple of every pattern
   const std::vector<uint8_t> pattern = pattern_at(*operation.parameter, operation.parameter_offset);
@@ -260,8 +260,8 @@ Result<> submit_contents(Batch& batch, const Operation& operation, hal::Buffer& 
   });
 }
 
-// The mapped file itself as the buffer, if the program promises not to write to it and the device can import
-// it.
+// Uses the mapped file itself as the buffer, if the program promises not to write to it and the device can
+// import it.
 Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_t memory_types,
                                  uint32_t usage, const Operation& operation, Budget* memory) {
   const Parameter& parameter = *operation.parameter;
@@ -275,7 +275,7 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
       .value_or(nullptr);
 }
 
-// Of one context.
+// The target of one context.
 struct Target {
   uint64_t affinity;
   uint32_t memory_types;
@@ -340,7 +340,7 @@ Result<> gather_all(State& state, Batch& batch, const vm::Buffer* scope, hal::Bu
   return batch.finish();
 }
 
-// Files are read-only, so a scatter only reports which parameter cannot be written.
+// Files are read-only, so a scatter only reports the parameter that cannot be written.
 Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, const vm::Buffer* scope,
                      const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
   const ParameterScope* target = HALYARD_TRY(find_scope(state.scopes, text(scope)));
@@ -367,7 +367,7 @@ Result<Ref<vm::List>> load(State& state, hal::Device& device, uint64_t affinity,
                            uint32_t memory_types, uint32_t usage, vm::Buffer& key_table, vm::Buffer& key_data,
                            vm::Buffer& spans) {
   Batch batch(device, affinity, wait, signal, state.memory.get());
-  // The contents arrive by transfer, so that usage is always needed.
+  // Transfers write the contents, so this usage is always needed.
   const Target target = {target_affinity, memory_types,
                          (usage ? usage : uint32_t{HALYARD_USAGE_DEFAULT}) | HALYARD_USAGE_TRANSFER_TARGET};
   return signalled(load_all(state, device, batch, scope, target, key_table, key_data, spans), signal);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int kMostNesting = 64;
 
-// What the parser calls; false ends it.
+// The callbacks of the parser; returning false ends the parsing.
 class Handler {
  public:
   using Kind = JsonEvent::Kind;
@@ -27,8 +27,8 @@ class Handler {
   bool end_object() { return tell({Kind::end, --depth_}); }
   bool end_array() { return tell({Kind::end, --depth_}); }
   bool parse_error(size_t position, const std::string& /*token*/, const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ...": the end
-    // says why.
+    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ...": the end is
+    // the reason.
     const std::string_view text = error.what();
     const size_t column = text.find("column ");
     const size_t colon = text.find(": ", column == text.npos ? 0 : column);
@@ -59,7 +59,7 @@ class Handler {
 }  // namespace
 
 Result<> read_json(std::string_view text, const std::function<Result<>(const JsonEvent&)>& sink) {
-  // The parser takes a zero byte for the end of the text.
+  // The parser treats a zero byte as the end of the text.
   if (const size_t zero = text.find('\0'); zero != text.npos)
     return fail(Code::INVALID_ARGUMENT, "byte {}: no JSON: a byte of 0", zero + 1);
   Handler handler(sink);

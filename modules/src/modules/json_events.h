@@ -1,4 +1,4 @@
-// JSON of an untrusted file as events, in the order of the text; nothing is built from it.
+// Parses JSON of an untrusted file into events, in the order of the text, without building a document.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@ namespace halyard::modules {
 
 struct JsonEvent {
   enum class Kind : uint8_t {
-    other,   // null, true, false, and numbers with a sign, a point or an exponent, or of 2^64 and more
+    other,   // null, true, false, and numbers with a sign, a point or an exponent, or of at least 2^64
     whole,   // any other number
     string,  // a value
-    object,  // begins
-    array,   // begins
+    object,  // begin
+    array,   // begin
     key,     // of the next value
     end,     // of an object or an array
   };
   Kind kind;
-  int depth;                   // the objects and arrays around it
-  uint64_t whole = 0;          // of `whole`
-  std::string_view text = {};  // of `string` and `key`: UTF-8, without escapes; may have any character
+  int depth;                   // the number of enclosing objects and arrays
+  uint64_t whole = 0;          // for `whole`
+  std::string_view text = {};  // for `string` and `key`: UTF-8, without escapes; may contain any character
 };
 
-// Reads one value with nothing but blanks around it. INVALID_ARGUMENT: no JSON, with the byte and what is
-// wrong there, or nested more than 64 deep. A failure of `sink` ends the reading and is returned.
+// Parses one value, surrounded only by white space. INVALID_ARGUMENT: invalid JSON, with the byte and the
+// reason, or nested more than 64 deep. A failure of `sink` ends the parsing and is returned.
 Result<> read_json(std::string_view text, const std::function<Result<>(const JsonEvent&)>& sink);
 
 }  // namespace halyard::modules

@@ -1,4 +1,4 @@
-// Stands in for all built-in modules but `hal` in small builds (HALYARD_SMALL): a program that needs one
+// Replaces all built-in modules except `hal` in small builds (HALYARD_SMALL). Programs that need one of them
 // cannot start.
 #include "modules/check_module.h"
 #include "modules/hal_inline_module.h"

@@ -1,6 +1,6 @@
 // The .irpa reader. Every number of the file is checked before use. Reading takes linear time even for
-// hostile files, because each header lies after the previous one, and entries and names need bytes of their
-// own.
+// hostile files, because each header is after the previous one, and entries and names occupy bytes of the
+// file.
 #include "modules/parameter_archive.h"
 
 #include <bit>
@@ -29,13 +29,13 @@ constexpr uint32_t kSkip = 0, kSplat = 1, kData = 2, kExternal = 3;
 constexpr uint64_t kSkipSize = 60, kSplatSize = 85, kDataSize = 76;
 constexpr uint64_t kMaximumPattern = 16;
 
-// Bytes of the file, and where they start in it.
+// Bytes of the file, and their offset in it.
 struct Segment {
   std::span<const uint8_t> bytes;
   uint64_t position = 0;
 };
 
-// The field at `offset`, already checked to be in bounds.
+// The field at `offset`, which must be in bounds.
 template <typename T>
 T field(const Segment& segment, uint64_t offset) {
   T value;
@@ -46,8 +46,8 @@ T field(const Segment& segment, uint64_t offset) {
 struct Archive {
   std::string_view path;
   Ref<Bytes> file;
-  uint64_t entry_budget;  // remaining entries that fit into the file
-  uint64_t name_budget;   // remaining bytes of names that fit into the file
+  uint64_t entry_budget;  // remaining number of entries that fit into the file
+  uint64_t name_budget;   // remaining number of name bytes that fit into the file
   ParameterEntries entries;
 
   template <typename... Args>
@@ -57,7 +57,7 @@ struct Archive {
                 fmt::format(format, std::forward<Args>(args)...));
   }
 
-  // The range {u64 offset, u64 length} at `at` of `record`, within `whole`.
+  // The range {u64 offset, u64 length} that `record` stores at `at`. The range must be within `whole`.
   Result<Segment> range(const Segment& record, uint64_t at, const Segment& whole,
                         std::string_view what) const {
     const auto offset = field<uint64_t>(record, at);

@@ -1,5 +1,5 @@
-// Readers of parameter files: bytes to named parameters. Specified by parameters-and-files.md, section 3.
-// Files are untrusted.
+// Readers of parameter files: convert bytes to named parameters. Specified by parameters-and-files.md,
+// section 3. Files are untrusted.
 #pragma once
 
 #include <string>
@@ -16,18 +16,19 @@ namespace halyard::modules {
 using ParameterEntries =
     std::vector<std::pair<std::string, Parameter>>;  // in the order of the file; names may repeat
 
-// An .irpa archive with all chained headers. `path` is for messages, which name the byte. INVALID_ARGUMENT:
-// not an archive, or damaged; OUT_OF_RANGE: a range out of bounds; UNIMPLEMENTED: a newer version, or an
-// entry that refers to another file.
+// Reads an .irpa archive with all chained headers. `path` is for messages, which name the byte.
+// INVALID_ARGUMENT: not an archive, or damaged. OUT_OF_RANGE: a range out of bounds. UNIMPLEMENTED: a newer
+// version, or an entry that refers to another file.
 Result<ParameterEntries> read_irpa(const Ref<Bytes>& file, std::string_view path);
-// The tensors of a .gguf file, with undecoded blocks. Errors likewise; UNIMPLEMENTED: another version or byte
-// order. A tensor of an unknown type has `trouble`. INVALID_ARGUMENT also for two tensors of one name.
+// Reads the tensors of a .gguf file, with undecoded blocks. Same errors as read_irpa(). UNIMPLEMENTED:
+// another version or byte order. INVALID_ARGUMENT: also two tensors with the same name. A tensor of an
+// unknown type has `trouble`.
 Result<ParameterEntries> read_gguf(const Ref<Bytes>& file, std::string_view path);
-// The tensors of a .safetensors file. Errors likewise; INVALID_ARGUMENT also for a tensor with another number
-// of bytes than its type and shape have.
+// Reads the tensors of a .safetensors file. Same errors as read_irpa(). INVALID_ARGUMENT: also a tensor whose
+// number of bytes does not match its type and shape.
 Result<ParameterEntries> read_safetensors(const Ref<Bytes>& file, std::string_view path);
 
-// INVALID_ARGUMENT names the first name (in order of bytes) that two entries have.
+// INVALID_ARGUMENT: two entries have the same name; names the first such name in byte order.
 Result<> refuse_repeated_names(const ParameterEntries& entries, std::string_view path);
 
 }  // namespace halyard::modules

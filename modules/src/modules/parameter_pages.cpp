@@ -14,9 +14,9 @@ namespace halyard::modules {
 
 namespace {
 
-constexpr size_t kPiece = size_t{2} << 20;          // bytes of which mincore() is asked at once
-constexpr size_t kInOneStep = kPiece * 4;           // below a millisecond
-constexpr size_t kMappedAtOnce = size_t{64} << 10;  // bytes that the kernel maps around a touched one
+constexpr size_t kPiece = size_t{2} << 20;          // bytes of one mincore() query
+constexpr size_t kInOneStep = kPiece * 4;           // takes less than a millisecond
+constexpr size_t kMappedAtOnce = size_t{64} << 10;  // bytes that the kernel maps for each page fault
 
 }  // namespace
 
@@ -29,10 +29,10 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
 
   Loop& loop;
   std::atomic<bool> stopping = false;
-  std::mutex mutex;            // of what follows
-  std::vector<Range> waiting;  // the last one is next
+  std::mutex mutex;            // guards the members below
+  std::vector<Range> waiting;  // the last element is next
   uint64_t total = 0;          // requested bytes
-  bool is_posted = false;      // true: the loop has a reference
+  bool is_posted = false;      // the loop has a reference
 
   void take_step() noexcept {
     Range range;
@@ -54,8 +54,9 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
     loop.post(*this);
   }
 
-  // False if continuing is pointless. Reads bytes instead of calling madvise(MADV_POPULATE_READ), which holds
-  // the lock of the address space all the time: each mmap() of the program, and so malloc(), waits for it.
+  // Returns false if continuing is pointless. Reads bytes instead of calling madvise(MADV_POPULATE_READ),
+  // because that holds the lock of the address space all the time, so that each mmap() of the program, and
+  // thus malloc(), waits for it.
   static bool touch(const Range& range) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     auto at = reinterpret_cast<uintptr_t>(range.bytes.data());
@@ -95,7 +96,7 @@ void ParameterPages::prepare(std::vector<Range> ranges) {
     if (!range.bytes.empty()) work_->waiting.push_back(std::move(range));
   }
   if (work_->is_posted || work_->waiting.empty() || work_->total < kWorthIt) return;
-  std::ranges::reverse(work_->waiting);  // in the order in which the program asked
+  std::ranges::reverse(work_->waiting);  // in the order of the program's requests
   work_->is_posted = true;
   work_->retain();
   loop_->post(*work_);

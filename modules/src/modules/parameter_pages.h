@@ -1,9 +1,9 @@
-// ParameterPages: pre-faults the pages of mapped parameters while the program runs. The first touch of each
+// ParameterPages: pre-faults the pages of mapped parameters while the program runs. The first access to each
 // 64 KiB of a mapped file costs 3 to 6 us even if the file is in the page cache, so 500 MB make the first
-// call 30 ms longer than the next; the event loop touches them ahead of the program.
+// call 30 ms longer than the next. The event loop touches the pages before the program does.
 //
-// Only pages in the page cache: nothing is read from disk that the program might never use. Only for many
-// pages: waking the loop does not pay for a few.
+// Only pages in the page cache are touched, because the program may never need the others. Only large sets of
+// pages are pre-faulted, because waking the loop costs more than touching a few.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace halyard::modules {
 
 class ParameterPages {
  public:
-  static constexpr uint64_t kWorthIt = uint64_t{16} << 20;  // bytes in all
+  static constexpr uint64_t kWorthIt = uint64_t{16} << 20;  // total bytes
 
   struct Range {
     std::span<const uint8_t> bytes;
-    Ref<Bytes> keep;  // their owner
+    Ref<Bytes> keep;  // owner of the bytes
   };
 
-  // Without a loop nothing is pre-faulted.
+  // A null loop: nothing is pre-faulted.
   explicit ParameterPages(Ref<Loop> loop);
   ParameterPages(const ParameterPages&) = delete;
   ParameterPages& operator=(const ParameterPages&) = delete;

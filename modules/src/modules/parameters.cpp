@@ -1,4 +1,4 @@
-// Scopes: their files, and the choice among several entries of a name.
+// Scopes: loads their files, and selects among entries with the same name.
 #include "modules/parameters.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 
 using Reader = Result<ParameterEntries> (*)(const Ref<Bytes>& file, std::string_view path);
 
-// By extension.
+// Selects the reader by extension.
 struct Format {
   std::string_view extension;
   Reader reader;
@@ -44,7 +44,7 @@ Result<const Format*> format_of(const std::string& path) {
 Result<ParameterEntries> read_entries(const Format& format, const std::string& path, const Ref<Bytes>& file) {
   Result<ParameterEntries> entries = format.reader(file, path);
   if (entries) return entries;
-  // Only a file that is refused is looked at: any bytes may begin one that is right.
+  // Recognises foreign formats only after a failure, because a valid file may begin with any bytes.
   const std::optional<ForeignFile> foreign = foreign_file(file->span(), format.extension);
   if (!foreign) return entries;
   return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no {} file; {}", path, foreign->is, format.extension,
@@ -57,12 +57,12 @@ Result<Ref<Bytes>> map_shard(const std::string& index, const std::string& path) 
   return fail(file.error().code(), "index of shards '{}': {}", index, file.error().message());
 }
 
-// A file to read, in the order in which it counts.
+// A file to read; the order determines precedence.
 struct Source {
   std::string scope;
   std::string path;
   Ref<Bytes> bytes;
-  std::shared_ptr<const ShardIndex> index;  // that it is a shard of; null: none
+  std::shared_ptr<const ShardIndex> index;  // the index that lists it as a shard; null: none
   std::string index_path, shard;
 };
 

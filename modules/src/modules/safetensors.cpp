@@ -1,4 +1,4 @@
-// The .safetensors reader. Its header is JSON; the bytes of a tensor are as many as its type and shape say.
+// The .safetensors reader. The header is JSON; type and shape determine the number of bytes of a tensor.
 // Specified by parameters-and-files.md, section 3.3.
 #include <fmt/ranges.h>
 
@@ -15,7 +15,7 @@ namespace {
 using Kind = JsonEvent::Kind;
 
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr uint64_t kMostHeader = 100'000'000;  // bytes; the format's own library reads no longer one
+constexpr uint64_t kMostHeader = 100'000'000;  // bytes; the limit of the format's own library
 constexpr size_t kMostDimensions = 64;
 
 struct ElementType {
@@ -32,14 +32,14 @@ constexpr ElementType kElementTypes[] = {
 #include "halyard/element_types.inc"
 };
 
-// The members of a tensor that count.
+// The used members of a tensor.
 struct Tensor {
   std::optional<std::string> type;
   std::optional<std::vector<uint64_t>> shape;
   std::optional<std::vector<uint64_t>> offsets;
 };
 
-// Takes the events of the header.
+// Handles the events of the header.
 class Header {
  public:
   Header(const Ref<Bytes>& file, std::span<const uint8_t> data) : file_(file), data_(data) {}
@@ -91,7 +91,7 @@ class Header {
     }
   }
 
-  // The list that the next numbers belong to; null: what follows does not count.
+  // The list to which the next numbers belong; null: the numbers are ignored.
   std::vector<uint64_t>* list() {
     if (member_ == Member::shape && tensor_.shape) return &*tensor_.shape;
     if (member_ == Member::offsets && tensor_.offsets) return &*tensor_.offsets;
@@ -152,7 +152,7 @@ class Header {
     return {};
   }
 
-  // Types that are not known are not compared: the bytes are there, whatever they mean.
+  // Unknown types are not checked, because their element size is unknown.
   Result<> check_size(uint64_t size, std::string_view declared) const {
     const auto* type = std::ranges::find(kElementTypes, *tensor_.type, &ElementType::name);
     if (type == std::end(kElementTypes) || type->name.empty()) return {};
@@ -174,7 +174,7 @@ class Header {
 
   const Ref<Bytes>& file_;
   const std::span<const uint8_t> data_;
-  std::string name_;  // of the tensor under way
+  std::string name_;  // of the current tensor
   bool in_metadata_ = false, has_metadata_ = false;
   Tensor tensor_;
   Member member_ = Member::other;

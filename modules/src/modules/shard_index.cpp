@@ -18,7 +18,8 @@ std::string lower_case(std::string_view text) {
   return lower;
 }
 
-// A link in the folder may lead elsewhere: caches of models are made of such links.
+// Checks only the name. A link in the folder may lead elsewhere, because caches of models consist of such
+// links.
 bool lies_below(std::string_view file) {
   const std::filesystem::path path(file);
   return !file.empty() && file.find('\0') == file.npos && path.is_relative() &&

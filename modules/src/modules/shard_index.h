@@ -1,4 +1,4 @@
-// The index of a model in several .safetensors files: which file has which tensor.
+// The index of a model that is split into several .safetensors files; maps tensors to files.
 #pragma once
 
 #include <functional>
@@ -13,20 +13,20 @@
 
 namespace halyard::modules {
 
-// Files are relative to the folder of the index and lie below it.
+// File names are relative to the folder of the index and are inside it.
 struct ShardIndex {
   std::map<std::string, std::vector<std::string>> tensors;  // by file
   std::map<std::string, std::string, std::less<>> file_by_tensor;
 };
 
-// Whether the name is one of an index: model.safetensors.index.json, model.safetensors.index.fp16.json.
+// Whether the path names an index: model.safetensors.index.json, model.safetensors.index.fp16.json.
 bool is_shard_index(std::string_view path);
 
-// INVALID_ARGUMENT: no index, or one that leaves its folder or names a tensor twice.
+// INVALID_ARGUMENT: not an index, or it refers to a file outside its folder or names a tensor twice.
 Result<ShardIndex> read_shard_index(std::span<const uint8_t> bytes, std::string_view path);
 
-// Whether the file `shard` has every tensor that the index says, and none that the index says another one
-// has. INVALID_ARGUMENT with the tensor and the files.
+// Checks that the file `shard` has every tensor that the index assigns to it, and none that the index assigns
+// to another file. INVALID_ARGUMENT, with the tensor and the files.
 Result<> check_shard(const ShardIndex& index, std::string_view path, const std::string& shard,
                      const ParameterEntries& entries);
 

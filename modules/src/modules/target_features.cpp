@@ -1,4 +1,4 @@
-// Finding targets in bytes, and querying a device for their features.
+// Finds targets in bytes, and queries a device for their features.
 #include "modules/target_features.h"
 
 #include <fmt/ranges.h>
@@ -23,7 +23,7 @@ struct Target {
   std::vector<uint32_t> subgroup_sizes;
 };
 
-// Parses the text of a target from its beginning; every step fails on unexpected text.
+// Parses the text of a target; every step fails on unexpected text.
 class TargetReader {
  public:
   explicit TargetReader(std::string_view text) : text_(text) {}
@@ -73,7 +73,7 @@ class TargetReader {
     return take("]") ? std::optional(found) : std::nullopt;
   }
 
-  // {key = value, ...}, where values may hold braces and texts.
+  // {key = value, ...}; values may contain braces and texts.
   bool attributes(Target& target) {
     if (!take("{")) return false;
     bool at_key = true;
@@ -105,7 +105,7 @@ class TargetReader {
   std::string_view text_;
 };
 
-// Those with '+' in front, sorted.
+// The features with a '+' in front, sorted.
 std::vector<std::string> wanted(std::string_view features) {
   std::vector<std::string> names;
   while (!features.empty()) {
@@ -134,7 +134,7 @@ void TargetFeatures::add(std::string_view bytes) {
     at += kTarget.size();
     const std::optional<Target> target = TargetReader(bytes.substr(at)).read();
     if (!target) {
-      certain_ = false;  // code for processors with fewer features may exist
+      certain_ = false;  // there may be code for processors with fewer features
       return;
     }
     const std::vector<std::string> features = wanted(target->features);

@@ -1,7 +1,7 @@
-// TargetFeatures: the processor features and the subgroup sizes that a program's device code was compiled
-// for, as far as the program states them. Executables do not name them, and an unsupported instruction ends
-// the process. But compilers write them into the message with which a program fails if none of its devices is
-// available:
+// TargetFeatures: the processor features and the subgroup sizes for which a program's device code was
+// compiled, if the program states them. Executables do not state them, and an unsupported instruction
+// terminates the process. But compilers write them into the message with which a program fails if none of its
+// devices is available:
 //
 //   HAL device `...` not found or unavailable: #hal.device.target<"local",
 //   [#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {cpu = "...", cpu_features =
@@ -11,7 +11,7 @@
 //   {iree_codegen.target_info = #iree_gpu.target<..., subgroup_size_choices = [32, 64], ...>}>]>
 //
 // If a program has code of one format for several processors, only the features that all of them need are
-// certain, and code may be for the sizes of each of them.
+// certain, and the code may use the subgroup sizes of any of them.
 #pragma once
 
 #include <map>
@@ -27,19 +27,20 @@ namespace halyard::modules {
 
 class TargetFeatures {
  public:
-  // Reads the module's function `__init`. Without such text nothing changes; with unreadable text no feature
-  // is certain.
+  // Reads the module's function `__init`. Without such a message nothing changes; after an unreadable message
+  // no feature is certain.
   void add(const vm::Module& module);
-  // Any bytes that contain such text.
+  // Reads any bytes that may contain such a message.
   void add(std::string_view bytes);
 
-  // Of all targets that were read, sorted: {"embedded-elf-arm_64"}.
+  // The formats of all targets found, sorted: {"embedded-elf-arm_64"}.
   std::vector<std::string> formats() const;
-  // Sorted; empty if nothing is certain.
+  // The required features, sorted; empty if nothing is certain.
   std::vector<std::string> needed(std::string_view format) const;
-  // In the program's order: the compiler takes the first that suits a kernel. Empty if nothing is certain.
+  // In the program's order, because the compiler uses the first size that suits a kernel. Empty if nothing is
+  // certain.
   std::vector<uint32_t> subgroup_sizes(std::string_view format) const;
-  // INCOMPATIBLE, with their names, if the device knows but lacks required features.
+  // INCOMPATIBLE: the device knows a required feature but does not have it; the message names the features.
   Result<> check(const hal::Device& device, std::string_view format) const;
 
  private:

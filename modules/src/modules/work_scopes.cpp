@@ -4,9 +4,9 @@ namespace halyard::modules {
 
 void WorkScopes::add(WorkScope& scope) {
   const std::lock_guard lock(mutex_);
-  // What is dropped below may come back as the address of another call's scope.
+  // Scopes that are dropped below may be reallocated at the same address for another call.
   last_.store(nullptr, std::memory_order_release);
-  // Calls that have ended, without work in flight.
+  // Drops scopes of calls that have ended and have no work in flight.
   std::erase_if(scopes_,
                 [&](const Ref<WorkScope>& known) { return known->unique() || known.get() == &scope; });
   scopes_.push_back(Ref<WorkScope>::share(&scope));

@@ -1,4 +1,4 @@
-// The work in flight of a context's calls. It may outlive its call, and stops with the context.
+// The work in flight of a context's calls. It may outlive its call, but is stopped with the context.
 #pragma once
 
 #include <atomic>
@@ -11,16 +11,16 @@
 
 namespace halyard::modules {
 
-// Any thread: calls of one context may run at the same time.
+// Thread-safe, because calls of one context may run concurrently.
 class WorkScopes {
  public:
-  // Of a call that submits work. A call does so many times in a row, so the last scope is recognised without
-  // the lock.
+  // Remembers the scope of a call that submits work. A call submits many times in a row, so the last scope is
+  // recognised without the lock.
   void remember(WorkScope& scope) {
     if (last_.load(std::memory_order_acquire) != &scope) [[unlikely]]
       add(scope);
   }
-  // Stops what is in flight on those of the devices that have no users (hal/device/device.h).
+  // Stops the work in flight on those of the devices that have no users (hal/device/device.h).
   void stop_on(std::span<const Ref<hal::Device>> devices);
 
  private:
@@ -28,7 +28,7 @@ class WorkScopes {
 
   std::mutex mutex_;
   std::vector<Ref<WorkScope>> scopes_;
-  std::atomic<const WorkScope*> last_ = nullptr;  // one of scopes_, while it is set
+  std::atomic<const WorkScope*> last_ = nullptr;  // null or one of scopes_
 };
 
 }  // namespace halyard::modules

@@ -1,6 +1,5 @@
-// vm-run of a small static build (HALYARD_SMALL): runs one function of a compiled module on a linked driver.
-// It has the flags that a call needs and no others; what it lacks is in --help. The C ABI is the same as
-// elsewhere.
+// vm-run for small static builds (HALYARD_SMALL): runs one function of a compiled module on a linked driver.
+// It has only the flags that a call needs; --help lists what is missing. The C ABI is unchanged.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -18,7 +17,8 @@
 #include "common/standard_streams.h"
 #include "vm-run/print.h"
 
-// The C++ library's own handler prints the demangled name of an exception; the demangler is 47 KB.
+// Replaces the C++ library's handler, which prints the demangled name of an exception, because the demangler
+// has 47 KB.
 namespace __cxxabiv1 {
 extern std::terminate_handler __terminate_handler;        // NOLINT(bugprone-reserved-identifier)
 std::terminate_handler __terminate_handler = std::abort;  // NOLINT(bugprone-reserved-identifier)
@@ -28,7 +28,7 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr uint64_t kMostElements = 1024;  // of a tensor that are printed
+constexpr uint64_t kMostElements = 1024;  // maximum number of printed elements of a tensor
 
 constexpr char kHelp[] =
     "usage: vm-run --module=FILE [--module=FILE]... [--function=NAME] [--device=URI] [--input=VALUE]...\n"
@@ -90,7 +90,7 @@ Result<Options> read_options(int argc, char** argv) {
   return options;
 }
 
-// The function of that name, or the only one that the module exports.
+// The function of that name, or the only exported function.
 Result<halyard_function_description_t> choose_function(halyard_module_t module, std::string_view name) {
   halyard_module_info_t info = {};
   info.struct_size = sizeof info;

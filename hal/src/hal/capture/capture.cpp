@@ -1,4 +1,4 @@
-// A captured execution is a chain of steps, each started when the fence of the previous one is reached: wait,
+// A captured execution is a chain of steps. Each starts when the fence of the previous step is reached: wait,
 // read the bytes, write them and submit, read the bytes again, write those, signal.
 #include "hal/capture/capture.h"
 
@@ -17,19 +17,19 @@ const ObjectType Capture::kType = object_type<Capture>("hal.capture");
 
 namespace {
 
-// The bytes of every range that commands touch, in the order of buffers and ranges.
+// The bytes of every range that commands access, in the order of buffers and ranges.
 using Snapshot = std::vector<std::vector<uint8_t>>;
 
 struct Work final : ObjectOf<Work>, StepwiseExecution {
   static const ObjectType kType;
 
   Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
-  // A program that ends after the signal finds its file closed.
+  // Closes the file before the signal, so that a program that exits after the signal finds it closed.
   void release_resources() override { capture = {}; }
 
   Ref<Capture> capture;
   std::vector<SlotEntry> entries;
-  std::vector<Ref<Buffer>> buffers;  // whole allocations; also keeps the table's buffers alive
+  std::vector<Ref<Buffer>> buffers;  // whole allocations; also retains the table's buffers
   CapturedExecution captured;        // contents are views into the snapshots
   std::vector<Executable*> executables;
   Snapshot before;
@@ -41,7 +41,8 @@ const ObjectType Work::kType = object_type<Work>("hal.capture.work");
 
 // ---- Touched ranges ----
 
-// Buffers are numbered as in the list; those that only the binding table names follow.
+// Collects the ranges that commands access. Buffers are numbered as in the list; buffers that only the
+// binding table contains follow.
 class Touched {
  public:
   explicit Touched(Work& work) : work_(work) {}
@@ -109,7 +110,7 @@ class Touched {
 
 // ---- Steps ----
 
-// Reads all touched ranges and continues with `next`.
+// Reads all accessed ranges and continues with `next`.
 Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedRange::* contents,
                   std::move_only_function<Result<>()> next) {
   std::vector<Ref<Fence>> reading;

@@ -13,16 +13,16 @@
 
 namespace halyard::hal {
 
-// Thread-safe. The file is closed when the last reference goes.
+// Thread-safe. The file is closed when the last reference is dropped.
 class Capture final : public ObjectOf<Capture> {
  public:
   static const ObjectType kType;
 
-  // Replaces the file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE.
+  // Replaces an existing file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE.
   static Result<Ref<Capture>> create(const std::string& path);
 
-  // Like queue_execute but slower: it signals after the bytes are written. Blocks no thread meanwhile. Bytes
-  // that cannot be read, or a file that cannot be written, fail the work.
+  // Like queue_execute, but slower, because it signals after the bytes are written. No thread is blocked
+  // meanwhile. The work fails if bytes cannot be read or the file cannot be written.
   Result<> execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table);
 
   CaptureWriter& writer() { return *writer_; }

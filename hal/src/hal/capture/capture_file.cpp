@@ -1,4 +1,4 @@
-// Reading: verifies each record as a FlatBuffer, then checks its numbers against earlier records.
+// Reads captures: verifies each record as a FlatBuffer, then checks its numbers against earlier records.
 #include "hal/capture/capture_file.h"
 
 #include <capture_generated.h>
@@ -16,7 +16,7 @@ namespace schema = halyard::schema::capture;
 
 constexpr size_t kRecordAlignment = 8;
 
-// A failed check; the reader adds the place.
+// Reports a failed check; the reader adds the place.
 template <typename... Args>
 std::unexpected<Status> damaged(fmt::format_string<Args...> format, Args&&... args) {
   return fail(Code::INVALID_ARGUMENT, "the capture is damaged: {}; capture again",
@@ -31,7 +31,7 @@ std::span<const T> view(const flatbuffers::Vector<T>* elements) {
   if (!elements) return {};
   return {reinterpret_cast<const T*>(elements->Data()), elements->size()};
 }
-// The verifier aligns a vector's length, not its elements.
+// The verifier checks the alignment of a vector's length, not of its elements.
 template <typename T>
 Result<std::span<const T>> structs(const flatbuffers::Vector<const T*>* elements) {
   if (!elements || elements->size() == 0)
@@ -86,7 +86,8 @@ class Reader {
                 "path in the context's options, or with 'vm-run --capture=FILE'");
   }
 
-  // Bytes of the record that starts here, including its size prefix; 0 if the file ends within it.
+  // The bytes of the record that starts here, including its size prefix; 0 if the file ends within the
+  // record.
   static Result<size_t> size_at(std::span<const uint8_t> rest, size_t record) {
     constexpr size_t kIdentifierEnd = 12;  // size, root, identifier
     const bool has_start = rest.size() >= kIdentifierEnd;
@@ -102,7 +103,7 @@ class Reader {
 
   Result<> read_record(std::span<const uint8_t> bytes, size_t number) {
     flatbuffers::Verifier::Options options;
-    constexpr uint32_t kMostTables = 1000;  // or one for each few bytes, if that is more
+    constexpr uint32_t kMostTables = 1000;  // more in large records: one for each few bytes
     constexpr uint32_t kLeastTableBytes = 8;
     options.max_tables = std::max(kMostTables, static_cast<uint32_t>(bytes.size() / kLeastTableBytes));
     flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
@@ -140,7 +141,7 @@ class Reader {
         start.version(), file_.made_by.substr(0, 32), kCaptureVersion);
   }
 
-  // Many tables may refer to the same vector; this limits their total contents to the size of the file.
+  // Limits the total contents to the size of the file, because many tables may refer to the same vector.
   Result<> take(uint64_t elements) {
     if (elements > elements_left_) return damaged("it holds more than its {} bytes", file_.bytes->size());
     elements_left_ -= elements;
@@ -243,7 +244,7 @@ class Reader {
     return to;
   }
 
-  // A side that a collective does not use has no bytes.
+  // A direction that a collective does not use has no range.
   static Result<CommandRange> range_or_none(const schema::Range& from, const CapturedExecution& execution) {
     if (from.length() == 0 && from.buffer() == kNoBuffer) return CommandRange{};
     return range(from, execution);

@@ -1,4 +1,4 @@
-// CaptureFile: executed command buffers with their bytes before and after, read from a file. The format:
+// CaptureFile: executed command buffers with the bytes before and after, read from a file. The format:
 // docs/captures.md, schemas/capture.fbs.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace halyard::hal {
 
 inline constexpr uint32_t kCaptureVersion = 1;
 
-// Bytes in pieces, one after another.
+// Bytes in consecutive pieces.
 using CapturedBytes = std::vector<std::span<const uint8_t>>;
 
 struct CapturedExecutable {
@@ -27,7 +27,8 @@ struct CapturedExecutable {
   std::vector<uint32_t> subgroup_sizes;
 };
 
-// A range of a buffer that commands touch. Ranges of a buffer are sorted and neither overlap nor adjoin.
+// A range of a buffer that commands access. The ranges of a buffer are sorted, do not overlap and are not
+// adjacent.
 struct CapturedRange {
   uint64_t offset = 0;  // bytes, within the allocation
   uint64_t length = 0;
@@ -45,7 +46,7 @@ struct CapturedBuffer {
 
 // An entry of the binding table.
 struct CapturedEntry {
-  uint32_t buffer = kNoBuffer;  // not used
+  uint32_t buffer = kNoBuffer;  // kNoBuffer: the entry is not used
   uint64_t offset = 0;
   uint64_t length = 0;
 };
@@ -58,17 +59,17 @@ struct CapturedExecution {
   std::vector<CapturedEntry> entries;
   std::vector<CapturedBuffer> buffers;
   enum class Outcome : uint8_t {
-    unknown,  // the capture ends before
+    unknown,  // the capture ends before the outcome
     done,
     failed,
   };
   Outcome outcome = Outcome::unknown;
-  Code code = Code::UNKNOWN;  // of a failed one
+  Code code = Code::UNKNOWN;  // of a failed execution
   std::string_view message;
 };
 
 struct CaptureFile {
-  Ref<Bytes> bytes;  // the bytes that everything here points into
+  Ref<Bytes> bytes;  // owns the bytes to which all views here point
   std::string_view made_by;
   bool is_complete = false;  // closed by its writer
   std::vector<CapturedExecutable> executables;
@@ -78,8 +79,8 @@ struct CaptureFile {
 enum class Incomplete : uint8_t { refuse, accept };
 
 // Reads and checks everything. Afterwards all numbers and ranges are valid, but a device may still refuse the
-// commands. INVALID_ARGUMENT: not a capture, damaged, or of a newer version, with the place. DATA_LOSS: cut
-// short, unless `incomplete` accepts that and keeps the complete records before the cut.
+// commands. INVALID_ARGUMENT, with the place: not a capture, damaged, or of a newer version. DATA_LOSS: cut
+// short, unless `incomplete` allows that; then the complete records before the cut are kept.
 Result<CaptureFile> read_capture(Ref<Bytes> bytes, Incomplete incomplete);
 
 }  // namespace halyard::hal

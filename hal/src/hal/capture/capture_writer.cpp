@@ -1,4 +1,4 @@
-// Writing: values become records, bytes become blobs.
+// Writes captures: values become records, bytes become blobs.
 #include "hal/capture/capture_writer.h"
 
 #include <capture_generated.h>
@@ -24,7 +24,7 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 constexpr size_t kRecordAlignment = 8;
-constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are cut into blobs of this size
+constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are split into blobs of this size
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
 constexpr const char* kMadeBy = HALYARD_VERSION;
 
@@ -41,7 +41,7 @@ Result<> check_size(const char* what, uint64_t size) {
               kMostBytes);
 }
 
-// Adds the size of variable-length fields.
+// Adds up the sizes of variable-length fields.
 struct Sizes {
   uint64_t& size;
   void operator()(command_field::Text, std::string_view, std::string_view text) const { size += text.size(); }
@@ -57,7 +57,7 @@ struct Sizes {
   void operator()(Kind, std::string_view, const Value&) const {}
 };
 
-// The bytes that a command carries.
+// Collects the bytes in a command.
 struct Carried {
   std::vector<std::span<const uint8_t>>& all;
   void operator()(command_field::Bytes, std::string_view, std::span<const uint8_t> bytes) const {
@@ -80,7 +80,7 @@ uint64_t record_size(const CapturedExecution& execution) {
 
 }  // namespace
 
-// The steps of the public functions; under the lock.
+// The implementation of the public functions. Called under the lock.
 struct CaptureWriter::Records {
   CaptureWriter& self;
 
@@ -131,7 +131,7 @@ struct CaptureWriter::Records {
     return flush();
   }
 
-  // Whether the file has these bytes at this place. False if it cannot be read.
+  // Whether the file has these bytes at the blob's place. False if the file cannot be read.
   bool holds(const Blob& blob, std::span<const uint8_t> bytes) const {
     constexpr size_t kStep = 1 << 16;
     uint8_t read[kStep];
@@ -145,7 +145,7 @@ struct CaptureWriter::Records {
     return true;
   }
 
-  // The number of the blob with these bytes.
+  // Returns the number of the blob with these bytes; writes the blob if it is new.
   Result<uint32_t> blob(std::span<const uint8_t> bytes) const {
     const size_t hash =
         std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
@@ -189,13 +189,13 @@ struct CaptureWriter::Records {
     return number;
   }
 
-  // Blobs and executables are separate records, before the execution that names them.
+  // Numbers of blobs and executables, which are separate records before the execution that refers to them.
   struct Named {
-    std::vector<uint32_t> executables;  // by the execution's number
-    std::vector<uint32_t> updates;      // bytes of commands, in their order
+    std::vector<uint32_t> executables;  // indexed by the execution's numbers
+    std::vector<uint32_t> updates;      // blobs of the bytes in commands, in order
   };
 
-  // Makes the record of a command, field by field.
+  // Creates the record of a command, field by field.
   struct CommandMaker {
     FlatBufferBuilder& builder;
     const Named& named;
@@ -227,7 +227,7 @@ struct CaptureWriter::Records {
       return builder.CreateVectorOfStructs(ranges);
     }
 
-    // The form that the generated functions take: structs by pointer.
+    // Converts a field to the parameter type of the generated functions: structs are passed by pointer.
     template <typename T>
     static T passed(const T& value) {
       return value;
@@ -342,7 +342,7 @@ Result<> CaptureWriter::end(uint32_t execution, std::span<const CapturedBuffer> 
 }
 
 CaptureWriter::~CaptureWriter() {
-  // A capture that cannot be closed is cut short, and its reader detects that.
+  // If the end cannot be written, the capture is cut short; its reader detects that.
   static_cast<void>(Records{*this}.write_end());
   std::fclose(file_);
 }

@@ -1,5 +1,5 @@
-// CaptureWriter: writes a capture file. A record is in the file when the call that writes it returns, so a
-// program that crashes later leaves all records up to then. Thread-safe.
+// CaptureWriter: writes a capture file. Each call returns after its record is in the file, so a later crash
+// of the program loses no record. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,15 @@ namespace halyard::hal {
 
 class CaptureWriter {
  public:
-  // Replaces the file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE with the path and the system's reason.
+  // Replaces an existing file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE, with the path and the system's
+  // reason.
   static Result<std::unique_ptr<CaptureWriter>> create(const std::string& path);
 
-  // Writes an execution before it starts, with its bytes; returns its number. `executables` are those that
-  // the commands name; the writer retains them and writes each once. UNIMPLEMENTED: too large for the format.
+  // Writes an execution, with its bytes, before it starts; returns its number. `executables` are those that
+  // the commands use; the writer retains them and writes each once. UNIMPLEMENTED: too large for the format.
   // UNAVAILABLE: the file cannot be written.
   Result<uint32_t> begin(const CapturedExecution& execution, std::span<Executable* const> executables);
-  // Writes the outcome and, unless the execution failed, the bytes of the same ranges afterwards.
+  // Writes the outcome and, unless the execution failed, the bytes of the same ranges after the execution.
   Result<> end(uint32_t execution, std::span<const CapturedBuffer> buffers, const Status& failure);
 
   CaptureWriter(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
@@ -35,23 +36,23 @@ class CaptureWriter {
   ~CaptureWriter();  // closes the capture
 
  private:
-  struct Records;  // of capture_writer.cpp
+  struct Records;  // defined in capture_writer.cpp
 
   struct Blob {
-    uint64_t place = 0;  // of its bytes, in the file
+    uint64_t place = 0;  // file offset of the blob's bytes
     uint64_t size = 0;
     uint32_t number = 0;
   };
 
-  std::mutex mutex_;  // of all below
+  std::mutex mutex_;  // guards all below
   std::string path_;
   std::FILE* file_;
-  uint64_t size_ = 0;       // of the file
-  bool is_broken_ = false;  // a write has failed: nothing more is written after a torn record
+  uint64_t size_ = 0;       // of the file, in bytes
+  bool is_broken_ = false;  // a write has failed: nothing may follow an incomplete record
   uint32_t blob_count_ = 0;
   std::unordered_multimap<size_t, Blob> blobs_;  // by hash
   std::map<const Executable*, uint32_t> executable_numbers_;
-  std::vector<Ref<Executable>> executables_;  // retained, so that no other gets the address
+  std::vector<Ref<Executable>> executables_;  // retained, so that no other executable gets the same address
   uint32_t executions_ = 0;
   uint32_t outcomes_ = 0;
 };

@@ -1,4 +1,4 @@
-// Creates buffers with the earlier bytes, records the commands again, executes them, and compares.
+// Creates buffers with the captured earlier bytes, records the commands again, executes them, and compares.
 #include "hal/capture/replay.h"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Result<> wait_for(const Result<Ref<Fence>>& fence) {
   return to_result(await(fences, kWaitForever));
 }
 
-// The device chooses the memory, as long as transfers can read and write it.
+// The device chooses the memory type; transfers must be able to read and write the buffer.
 Result<Ref<Buffer>> make_buffer(Device& device, const CapturedBuffer& captured) {
   constexpr auto kUses = static_cast<uint32_t>(HALYARD_USAGE_INDIRECT_PARAMETERS |
                                                HALYARD_USAGE_UNIFORM_READ | HALYARD_USAGE_STORAGE);

@@ -1,4 +1,4 @@
-// Replay: executes a capture again on a device, and compares the resulting bytes with the captured ones.
+// Replay: executes a capture again on a device, and compares the resulting bytes with the captured bytes.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace halyard::hal {
 
-// The first difference between the bytes of an execution and the captured ones.
+// The first difference between the bytes of an execution and the captured bytes.
 struct Difference {
   uint32_t buffer = 0;
   uint64_t offset = 0;            // bytes, within the buffer
@@ -22,7 +22,7 @@ struct Difference {
   uint64_t total = 0;             // bytes that differ in all buffers
   std::vector<uint8_t> expected;  // the captured bytes, at most kShownBytes
   std::vector<uint8_t> found;
-  // The last command that may write to the first of them; absent if none may.
+  // The last command that may write to the first differing byte; absent if there is none.
   std::optional<uint32_t> command;
 };
 inline constexpr size_t kShownBytes = 16;
@@ -37,14 +37,16 @@ struct ReplayResult {
   Difference difference;
 };
 
-// On one device. One call at a time. Replay runs the captured code: only for trusted captures.
+// Replays on one device, one call at a time. Only for trusted captures, because Replay runs the captured
+// code.
 class Replay {
  public:
   // Borrows the capture.
   Replay(const CaptureFile& capture, Ref<Device> device)
       : capture_(capture), device_(std::move(device)), executables_(capture.executables.size()) {}
 
-  // Blocks. OUT_OF_RANGE: no such execution. Otherwise errors of the device or of recording the commands.
+  // Blocks. OUT_OF_RANGE: no such execution. Other errors come from the device or from recording the
+  // commands.
   Result<ReplayResult> execute(size_t execution);
 
  private:

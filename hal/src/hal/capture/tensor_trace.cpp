@@ -1,5 +1,6 @@
-// An execution is a chain of steps, each started when the fence of the previous one is reached: the commands
-// up to the next selected dispatch, reading its buffers, the dispatch alone, reading its buffers again.
+// An execution is a chain of steps. Each starts when the fence of the previous step is reached: execute the
+// commands up to the next selected dispatch, read its buffers, execute the dispatch alone, read its buffers
+// again.
 #include "hal/capture/tensor_trace.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
 
   Ref<TensorTrace> trace;
   CommandList list;
-  std::vector<Ref<Buffer>> buffers;  // whole allocations, as the list numbers them
+  std::vector<Ref<Buffer>> buffers;  // whole allocations, numbered as in the list
   std::vector<Ref<Executable>> executables;
   struct Entry {
     Ref<Buffer> buffer;  // the whole allocation
@@ -29,8 +30,8 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
     uint64_t length = 0;
   };
   std::vector<Entry> table;
-  size_t next = 0;      // command
-  uint64_t number = 0;  // of the dispatch that is being shown
+  size_t next = 0;      // index of the next command
+  uint64_t number = 0;  // of the dispatch that is being traced
   std::vector<std::vector<uint8_t>> before;
   std::vector<std::vector<uint8_t>> after;
 
@@ -53,7 +54,7 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
 
 const ObjectType TensorTrace::Work::kType = object_type<TensorTrace::Work>("hal.tensor_trace.work");
 
-// Executes some of the commands. Omits debug groups, whose begin and end may be in different parts.
+// Executes some of the commands. Omits debug groups, because their begin and end may be in different parts.
 Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
   const Ref<CommandBuffer> piece = HALYARD_TRY(CommandBuffer::create(
       device, kOneShot, kTransfer | kDispatchCategory, affinity, static_cast<uint32_t>(table.size())));
@@ -74,7 +75,7 @@ Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
   return when(done.get(), std::move(then));
 }
 
-// The bytes of all bindings.
+// Reads the bytes of all bindings.
 Result<> TensorTrace::Work::read(const DispatchCommand& dispatch, std::vector<std::vector<uint8_t>>& into,
                                  Then then) {
   into.assign(dispatch.bindings.size(), {});
@@ -105,7 +106,7 @@ Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it)
   return {};
 }
 
-// `keep` below keeps this work alive until the step has run.
+// `keep` keeps this work alive until the step has run.
 Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
   const auto keep = Ref<Work>::share(this);
   return read(dispatch, before, [this, keep, &dispatch]() -> Result<> {
@@ -160,7 +161,7 @@ Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
   const auto dispatch = [&] {
     return hal::dispatch_now(executable, function, workgroups, constants, bindings, scope);
   };
-  if (function >= executable.functions().size()) return dispatch();  // it says so
+  if (function >= executable.functions().size()) return dispatch();  // returns the error
   const std::string_view name = executable.functions()[function].name;
   if (!matches_pattern(pattern_, name)) return dispatch();
   const uint64_t number = dispatches_.fetch_add(1);

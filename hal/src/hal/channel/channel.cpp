@@ -1,4 +1,4 @@
-// Turns, and calls of the provider.
+// Turns, and calls to the provider.
 #include "hal/channel/channel.h"
 
 #include <algorithm>
@@ -103,8 +103,8 @@ void Channel::at_turn(uint64_t ticket, std::move_only_function<void()> act) {
   take_turns(lock);
 }
 
-// The provider may complete a collective before submit() returns, which may lead back here: the outer call
-// goes on then.
+// The provider may complete a collective before submit() returns, and the completion may call this function
+// again. The nested call then returns, and the outer call continues.
 void Channel::take_turns(std::unique_lock<std::mutex>& lock) {
   if (is_taken_ || !is_open_) return;
   is_taken_ = true;
@@ -133,7 +133,7 @@ void Channel::trace(Tracer* tracer, std::string_view text, uint64_t begin, uint6
   if (!tracer) return;
   const std::lock_guard lock(mutex_);
   if (!track_) track_ = tracer->add_track(name_);
-  // Slices of a track do not overlap, collectives that begin together do.
+  // Slices of a track must not overlap, but collectives that begin together do.
   begin = std::max(begin, traced_until_);
   end = std::max(begin, end);
   traced_until_ = end;

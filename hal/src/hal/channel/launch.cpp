@@ -1,4 +1,4 @@
-// One row for each launcher: the variables that it sets.
+// One row for each launcher, with the variables that it sets.
 #include "hal/channel/launch.h"
 
 #include <charconv>
@@ -15,13 +15,13 @@ struct Variables {
   const char* count;
   const char* local_rank;   // may be missing
   const char* local_count;  // may be missing
-  const char* marks;        // must be there too; null: none
+  const char* marks;        // must be set too; null: none
 };
 constexpr Variables kLaunchers[] = {
     {"openmpi", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK",
      "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
     {"mpich", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", nullptr},
-    // The shell of salloc has the others too, without a step.
+    // The shell of salloc has the other variables too, but no step.
     {"slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "SLURM_NTASKS_PER_NODE", "SLURM_STEP_ID"},
 };
 

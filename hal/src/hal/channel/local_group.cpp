@@ -1,4 +1,4 @@
-// Rounds, pairs, and what they move.
+// Executes rounds and pairs.
 #include "hal/channel/local_group.h"
 
 #include <algorithm>
@@ -28,7 +28,7 @@ void copy(void* to, const void* from, uint64_t size) {
 
 using Parts = std::span<const LocalPart>;
 
-// The reduction of all ranks, a piece at a time, to all who want it: `send` may be `receive`.
+// Reduces the data of all ranks, piece by piece, to all receivers: `send` may be equal to `receive`.
 void reduce_to(Parts parts, std::span<void* const> receivers, uint64_t send_offset) {
   constexpr uint64_t kPiece = 16 << 10;  // bytes
   alignas(64) std::array<uint8_t, kPiece> piece;
@@ -184,7 +184,7 @@ void LocalGroup::add(uint32_t rank, LocalPart part, LocalOutcome& outcome) {
                     outcome);
     return;
   }
-  // Every rank takes part in every round in order, so the first one is the first to be complete.
+  // Every rank takes part in every round, in order, so the first round is complete first.
   LocalRound complete = std::move(rounds_.front());
   rounds_.pop_front();
   if (part.is_split) return resolve(complete, outcome);

@@ -1,6 +1,6 @@
-// LocalGroup: the ranks of one channel within a process. A collective is a round: when the parts of all ranks
-// have come, the last one carries it out, on the bytes of all. Sends and receives are matched in pairs. The
-// functions are called under the lock of the world, and leave in an Outcome what is done without it.
+// LocalGroup: the ranks of one channel within a process. A collective is a round: the last rank to submit its
+// part executes the round for all ranks. Sends and receives are matched in pairs. The functions are called
+// under the lock of the world, and put the work that needs no lock into a LocalOutcome.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,15 @@ namespace halyard::hal {
 
 struct LocalMember;
 
-// One rank's part of a round: a collective; or, with a child, of a split.
+// One rank's part of a round: a collective or a split. `child` is the member that the split creates.
 struct LocalPart {
   bool has_come = false;
   bool is_split = false;
   halyard_collective_t collective = {};
-  uint64_t came = 0;  // nanoseconds of CLOCK_MONOTONIC
+  uint64_t came = 0;  // when it was submitted: nanoseconds of CLOCK_MONOTONIC
   int32_t color = 0;
   int32_t key = 0;
-  std::shared_ptr<LocalMember> child;  // of a split with a color
+  std::shared_ptr<LocalMember> child;  // for a split with a color
 };
 
 struct LocalRound {
@@ -35,16 +35,16 @@ struct LocalRound {
   std::vector<LocalPart> parts;  // by rank
 };
 
-// The completion of a collective that has one or two halves.
+// A point-to-point transfer: a collective that completes after one or two halves.
 struct LocalTransfer {
   halyard_collective_t collective;
   uint32_t halves = 0;
   uint64_t came = 0;
 };
 
-// To be done without the lock.
+// Work that is done after the lock is released.
 struct LocalOutcome {
-  std::vector<LocalRound> rounds;  // complete ones of collectives, to be carried out
+  std::vector<LocalRound> rounds;  // complete rounds of collectives, to be executed
   struct Copy {
     const void* from;
     void* to;
@@ -55,8 +55,8 @@ struct LocalOutcome {
     halyard_collective_t collective;
     Status status;
   };
-  std::vector<Completion> completions;                 // after the copies
-  std::vector<std::shared_ptr<LocalMember>> resolved;  // of splits: what was submitted to them begins
+  std::vector<Completion> completions;                 // called after the copies
+  std::vector<std::shared_ptr<LocalMember>> resolved;  // their split is complete: queued parts begin
 
   void carry_out();
 };
@@ -70,14 +70,14 @@ class LocalGroup {
   const Status& broken() const { return broken_; }
 
   void join(uint32_t rank) { members_[rank].is_here = true; }
-  // Closed: what waits for it, and what will, fails.
+  // The rank has closed the channel: collectives that wait for the rank, now or later, fail.
   void leave(uint32_t rank, LocalOutcome& outcome);
   void submit(uint32_t rank, const halyard_collective_t& collective, LocalOutcome& outcome);
   void split(uint32_t rank, LocalPart part, LocalOutcome& outcome);
-  // Everything that waits fails, and what follows.
+  // Fails all pending and all later collectives.
   void fail(Status status, LocalOutcome& outcome);
-  // Fails if something waits whose stop word is set, or longer than it may. Whether something waits that may
-  // be stopped so.
+  // Fails the group if a pending collective has been stopped or has exceeded its time limit. Returns whether
+  // pending collectives have a stop word or a time limit.
   bool check_stops(LocalOutcome& outcome);
 
  private:
@@ -88,7 +88,7 @@ class LocalGroup {
   struct Member {
     bool is_here = false;
     bool has_left = false;
-    uint64_t next = 0;  // round
+    uint64_t next = 0;  // number of its next round
   };
 
   void add(uint32_t rank, LocalPart part, LocalOutcome& outcome);
@@ -99,17 +99,17 @@ class LocalGroup {
 
   const std::string label_;
   std::vector<Member> members_;
-  std::deque<LocalRound> rounds_;                                        // not complete, in order
+  std::deque<LocalRound> rounds_;                                        // incomplete rounds, in order
   std::map<std::pair<uint32_t, uint32_t>, std::deque<Half>> unmatched_;  // by source and target
   Status broken_;
 };
 
-// A rank's end. Its group is known as soon as all ranks of a split have come.
+// One rank's membership of a group. The group is known when all ranks have submitted the split.
 struct LocalMember {
   std::shared_ptr<LocalGroup> group;
   uint32_t rank = 0;
-  Status broken;                  // the split that makes it has failed
-  std::vector<LocalPart> queued;  // before the group was known
+  Status broken;                  // why the split that creates the group failed
+  std::vector<LocalPart> queued;  // parts submitted before the group was known
 };
 
 }  // namespace halyard::hal

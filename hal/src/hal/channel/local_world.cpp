@@ -1,4 +1,4 @@
-// The table of functions over groups.
+// The function table, implemented with groups.
 #include "hal/channel/local_world.h"
 
 #include <chrono>
@@ -20,7 +20,7 @@ const ObjectType LocalWorld::kType = object_type<LocalWorld>("hal.local_world");
 
 namespace {
 
-constexpr auto kLook = std::chrono::milliseconds(5);  // how often stop words are looked at
+constexpr auto kLook = std::chrono::milliseconds(5);  // how often stop words are checked
 
 struct Key {
   bool has_id;
@@ -36,16 +36,16 @@ struct LocalWorld::State {
   explicit State(uint32_t world_count) : count(world_count) {}
 
   const uint32_t count;
-  std::mutex mutex;  // guards the following, and all groups and members
+  std::mutex mutex;  // guards the members below, and all groups and members
   std::condition_variable changed;
-  // The n-th opening by each rank joins the n-th group of a key.
+  // A rank's n-th opening of a key joins the n-th group of the key.
   std::map<Key, std::vector<std::weak_ptr<LocalGroup>>> groups;
   std::map<std::pair<Key, uint32_t>, size_t> openings;
-  std::list<std::weak_ptr<LocalGroup>> watched;  // for stop words
+  std::list<std::weak_ptr<LocalGroup>> watched;  // groups with stop words or time limits
   std::thread watcher;
   bool ends = false;
 
-  // Begins what was queued on members whose group is known now. That may complete more splits.
+  // Begins the queued parts of members whose group is known now. This may complete more splits.
   void begin_queued(LocalOutcome& outcome) {
     while (!outcome.resolved.empty()) {
       const std::shared_ptr<LocalMember> resolved = std::move(outcome.resolved.back());
@@ -90,7 +90,7 @@ struct LocalWorld::State {
     if (!watcher.joinable()) watcher = std::thread([this] { look(); });
   }
 
-  // Stop words change without a call.
+  // Polls, because stop words change without a call.
   void look() {
     std::unique_lock lock(mutex);
     while (!ends) {
@@ -117,12 +117,12 @@ namespace {
 
 using State = LocalWorld::State;
 
-// Behind a provider's handle.
+// The object behind a provider's handle.
 struct Rank {
   State* world;
   uint32_t rank;
 };
-// Behind a channel's handle. A split may resolve the member after the channel has been closed.
+// The object behind a channel's handle. A split may resolve the member after the channel has been closed.
 struct End {
   State* world;
   std::shared_ptr<LocalMember> shared = std::make_shared<LocalMember>();
@@ -188,7 +188,7 @@ halyard_status_t channel_open(halyard_channel_provider_t handle, const halyard_c
   return guarded([&] { return open(rank_of(handle), *args, *out); });
 }
 
-// Does `change` under the lock of the world, and what follows without it.
+// Calls `change` under the lock of the world, then executes the outcome without the lock.
 template <typename Change>
 halyard_status_t changing(State& world, Change change) noexcept {
   return guarded([&]() -> Result<> {
@@ -305,7 +305,7 @@ LocalWorld::~LocalWorld() {
   }
   if (!state_->watcher.joinable()) return;
   if (state_->watcher.get_id() == std::this_thread::get_id()) {
-    // The last reference went in a callback of the watcher, which must not wait for itself.
+    // The last reference was dropped in a callback of the watcher, which must not wait for itself.
     state_->watcher.detach();
     static_cast<void>(state_.release());
     return;

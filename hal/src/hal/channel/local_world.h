@@ -1,5 +1,5 @@
-// LocalWorld: channels between threads of one process, or between the devices of one thread. Each rank has a
-// provider of its own, behind the same table as those of libraries. Thread-safe.
+// LocalWorld: channels between threads of one process, or between the devices of one thread. Each rank has
+// its own provider, with the same function table as providers from libraries. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ class LocalWorld final : public ObjectOf<LocalWorld> {
  public:
   static const ObjectType kType;
 
-  // A world of `count` ranks, at least one.
+  // Creates a world of `count` ranks; `count` is at least 1.
   static Ref<LocalWorld> create(uint32_t count);
-  // The provider of a rank, which is below the count; a new one with each call.
+  // Returns a new provider for a rank; `rank` is less than the count.
   Ref<ChannelProvider> provider(uint32_t rank);
 
   struct State;

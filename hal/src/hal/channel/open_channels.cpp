@@ -1,4 +1,4 @@
-// A list that is searched: programs have few channels.
+// Searches a list, because programs have few channels.
 #include "hal/channel/open_channels.h"
 
 namespace halyard::hal {

@@ -1,5 +1,6 @@
-// OpenChannels: the channels of one program. Programs open the same channel again with each call, while a
-// provider's channels are few and made by all ranks together: each is opened once. Thread-safe.
+// OpenChannels: the open channels of one program. Programs open the same channel again in each call, but a
+// provider has few channels, and all ranks must create a channel together. So each channel is opened once.
+// Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -16,7 +17,7 @@ class OpenChannels {
   // Null: the provider is found when the first channel is opened (ChannelProvider::find).
   explicit OpenChannels(Ref<ChannelProvider> provider) : provider_(std::move(provider)) {}
 
-  // As hal.channel.create.
+  // Implements hal.channel.create.
   Result<Ref<Channel>> open(const Channel::Options& options);
 
  private:

@@ -1,4 +1,4 @@
-// One table: what each kind reads and writes, in blocks.
+// One table: how many blocks each kind of collective reads and writes.
 #include "hal/channel/operation.h"
 
 #include <iterator>
@@ -9,9 +9,9 @@ namespace halyard::hal {
 
 namespace {
 
-// How many blocks of element_count elements.
+// The number of blocks, each of element_count elements.
 enum class Blocks : uint8_t { none, one, all };
-// Which ranks.
+// The ranks that read or write.
 enum class Ranks : uint8_t { every, root };
 struct Side {
   Blocks blocks;

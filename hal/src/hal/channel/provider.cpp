@@ -1,4 +1,4 @@
-// The steps from a file to a provider, and the choice among the files that are there.
+// The steps from a file to a provider, and the choice among the available files.
 #include "hal/channel/provider.h"
 
 #include <fmt/ranges.h>
@@ -52,7 +52,7 @@ bool joins(const halyard_channel_note_t& note, std::string_view launcher) {
 std::vector<std::string> folders() {
   const fs::path own = own_folder();
   if (own.empty()) return {};
-  // From libhalyard; from a program of the build or of an installation.
+  // Relative to libhalyard; relative to a program in the build folder or in an installation.
   std::vector<std::string> all;
   for (const fs::path& place : {own / "halyard" / "channels", own / ".." / "lib" / "halyard" / "channels"}) {
     const std::string path = place.lexically_normal().string();
@@ -78,7 +78,7 @@ std::vector<std::string> channel_libraries() {
 
 namespace {
 
-// Of a process that has waited for others in vain.
+// The message for a process that has waited for others in vain.
 std::string missing_ranks(const Launch& launch) {
   if (!launch.is_launched() || launch.count < 2) return "some processes of the job have not come";
   if (launch.count == 2)
@@ -128,7 +128,7 @@ Result<> ChannelProvider::load(uint64_t timeout_ns) {
 
 Result<Ref<ChannelProvider>> ChannelProvider::open(const std::string& path, uint64_t timeout_ns) {
   static std::mutex& mutex = *new std::mutex;
-  // Not destroyed at exit: threads of the provider may still run.
+  // Not destroyed at exit, because threads of the provider may still run.
   static auto& opened = *new std::map<std::string, Ref<ChannelProvider>>;
   const std::string file = HALYARD_TRY(plugin_path(path, kChannelPlugin));
   const std::lock_guard lock(mutex);

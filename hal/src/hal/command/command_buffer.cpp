@@ -1,6 +1,6 @@
-// Recording: every command is checked here once, converted to a struct of the driver ABI, and appended to one
-// flat list. Requirements on the entries of the binding table, which are unknown before execution, are
-// collected for each slot.
+// Recording: checks every command once, converts it to a struct of the driver ABI, and appends it to one flat
+// list. The entries of the binding table are unknown before execution, so their requirements are collected
+// for each slot.
 #include "hal/command/command_buffer.h"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ struct CommandBuffer::Recorder {
     return {};
   }
 
-  // Arrays that grow by doubling take up to three times what they hold.
+  // Arrays that grow by doubling take up to three times the size of their contents.
   static constexpr uint64_t kGrowing = 3;
   static uint64_t bytes_to_record(const CommandBuffer& self, size_t command_bytes, const Keeps& keeps) {
     uint64_t bytes = kGrowing * command_bytes;
@@ -164,7 +164,7 @@ struct CommandBuffer::Recorder {
     return halyard_range_t{nullptr, foreign_slot(self, buffer.allocation()), 0, offset, length};
   }
 
-  // Buffers of other drivers become slots after the declared ones, because this driver's handle for them may
+  // Buffers of other drivers get slots after the declared slots, because this driver's handle for them may
   // not exist before the list is executed. A new buffer gets its slot here, before the command's other ranges
   // are checked; if the command then fails, the slot stays unused.
   static uint32_t foreign_slot(CommandBuffer& self, Allocation& allocation) {
@@ -302,7 +302,7 @@ Result<> CommandBuffer::end_debug_group() {
   return {};
 }
 
-// A hint that is not passed to drivers.
+// A hint, not passed to drivers.
 Result<> CommandBuffer::advise(BufferRange) { return Recorder::check_state(*this, kTransfer); }
 
 Result<> CommandBuffer::fill(BufferRange target, uint64_t pattern, uint32_t pattern_length) {

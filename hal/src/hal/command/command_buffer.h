@@ -1,6 +1,6 @@
 // CommandBuffer: records commands into a validated flat list, which is passed to the driver once. Specified
-// by hal-semantics.md, "Recording and executing command buffers", and hal-module.md, "Recording rules".
-// Recording: one thread. Afterwards immutable.
+// by hal-semantics.md, "Recording and executing command buffers", and hal-module.md, "Recording rules". One
+// thread may record. Immutable after finalize().
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ namespace halyard::hal {
 
 class Channel;  // hal/channel/channel.h
 
-// A range as named by a program: of a buffer or, if that is null, of a slot of the binding table.
+// A range as a program gives it: of a buffer or, if `buffer` is null, of a slot of the binding table.
 struct BufferRange {
   Buffer* buffer = nullptr;
   uint32_t slot = 0;
@@ -36,13 +36,13 @@ struct SlotNeeds {
   uint64_t extent = 0;  // bytes from the entry's start that commands touch
   uint32_t usage = 0;
   uint32_t access = 0;
-  uint32_t alignment = 1;  // of the entry's first byte, because recorded offsets are multiples themselves
+  uint32_t alignment = 1;  // of the entry's first byte; recorded offsets are multiples of it
 };
 
 struct CommandList;  // hal/command/command_list.h
 
 inline constexpr size_t kMaximumBindings = 32;
-inline constexpr uint32_t kMaximumSlots = 1u << 16;  // a program cannot pass a longer table
+inline constexpr uint32_t kMaximumSlots = 1u << 16;  // the maximum length of a program's binding table
 
 class CommandBuffer final : public ObjectOf<CommandBuffer> {
  public:
@@ -55,7 +55,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
                                            uint64_t affinity, uint32_t binding_capacity,
                                            Budget* memory = nullptr);
 
-  // Recording. FAILED_PRECONDITION when finalized or outside the categories; further errors as in
+  // Recording. FAILED_PRECONDITION: already finalized, or outside the categories. Further errors: see
   // hal-module.md. A failed call records nothing. Length kWholeLength means the rest of a direct buffer;
   // INVALID_ARGUMENT for a slot. Commands with a zero length or zero workgroup count are neither recorded nor
   // checked.
@@ -77,7 +77,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   };
   Result<> dispatch(const Dispatch& dispatch);
   // Blocks until the ranks of a split channel are known. A range that the kind does not use on this rank is
-  // ignored, a longer one is allowed.
+  // ignored; a range may be longer than needed.
   struct Collective {
     Channel* channel = nullptr;
     uint32_t operation = 0;  // packed kind, reduction, element
@@ -87,11 +87,11 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
     uint64_t element_count = 0;
   };
   Result<> collective(const Collective& collective);
-  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or open debug groups.
+  // Passes the list to the driver. FAILED_PRECONDITION: not recording, or a debug group is open.
   Result<> finalize();
 
-  // Claims the right to submit the list: FAILED_PRECONDITION before finalize, and from the second time on for
-  // ONE_SHOT.
+  // Reserves an execution of the list. FAILED_PRECONDITION: not finalized, or a second execution of a
+  // ONE_SHOT list.
   Result<> begin_execution();
 
   enum class State : uint8_t { recording, ready };
@@ -100,31 +100,31 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   uint32_t mode() const { return mode_; }
   uint32_t command_count() const { return command_count_; }
   halyard_driver_command_list_t handle() const { return list_; }  // after finalize; null with collectives
-  std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used
-  // How many of them belong to the binding table; the others are for memory of other drivers
+  std::span<const SlotNeeds> slots() const { return slots_; }     // up to the highest used slot
+  // The number of slots of the binding table; further slots are for memory of other drivers
   // (hal/device/sharing.h).
   size_t declared_slots() const { return declared_slots_; }
   Allocation& foreign(size_t slot) const { return *foreign_[slot - binding_capacity_]; }
-  // What the host carries out itself (hal/queue/collective.h).
+  // A collective, which the host executes (hal/queue/collective.h).
   struct RecordedCollective {
     Channel* channel;
     halyard_collective_t collective;  // without pointers, number and callback
     halyard_range_t send;             // length 0: not used
     halyard_range_t receive;
-    Allocation* send_buffer;  // null: a slot's
+    Allocation* send_buffer;  // null: the range is in a slot
     Allocation* receive_buffer;
   };
   std::span<const RecordedCollective> collectives() const { return collectives_; }
-  // With collectives, the recording is carried out piece by piece: a list of the driver; or, where that is
+  // A recording with collectives is executed piece by piece. A piece is a list of the driver or, if `list` is
   // null, collectives that begin together.
   struct Piece {
     halyard_driver_command_list_t list = nullptr;
     uint32_t first_collective = 0;
     uint32_t collective_count = 0;
-    std::vector<uint64_t> words;  // what `list` was made of
+    std::vector<uint64_t> words;  // the source of `list`
   };
   std::span<const Piece> pieces() const { return pieces_; }
-  // The recorded commands; borrows from this.
+  // The recorded commands, borrowed from this command buffer.
   CommandList list() const;
   // One readable line for each command.
   std::string text() const;
@@ -134,9 +134,9 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   ~CommandBuffer();
 
  private:
-  struct Recorder;   // helpers of command_buffer.cpp
-  struct Lister;     // of command_list.cpp
-  Result<> split();  // collectives_ is not empty
+  struct Recorder;   // helpers, in command_buffer.cpp
+  struct Lister;     // defined in command_list.cpp
+  Result<> split();  // precondition: collectives_ is not empty
   Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);
 
   Ref<Device> device_;
@@ -151,11 +151,11 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   int64_t lowest_group_depth_ = 0;
   std::vector<uint64_t> words_;                       // the flat list
   std::vector<std::unique_ptr<uint8_t[]>> payloads_;  // constants, bindings, update bytes, labels
-  std::vector<Ref<Object>> resources_;                // kept alive, each once
-  std::unordered_set<Object*> known_resources_;       // while recording
+  std::vector<Ref<Object>> resources_;                // retained, each once
+  std::unordered_set<Object*> known_resources_;       // only while recording
   std::vector<SlotNeeds> slots_;
   size_t declared_slots_ = 0;
-  std::vector<Allocation*> foreign_;  // among the resources
+  std::vector<Allocation*> foreign_;  // subset of the resources: memory of other drivers
   halyard_driver_command_list_t list_ = nullptr;
   std::vector<RecordedCollective> collectives_;
   std::vector<Piece> pieces_;

@@ -17,7 +17,7 @@ T read(const uint64_t* words) {
   return command;
 }
 
-// Numbers in the order of first use.
+// Assigns numbers in the order of first use.
 template <typename T>
 uint32_t number(std::vector<T*>& numbered, std::map<T*, uint32_t>& known, T* item) {
   const auto [found, is_new] = known.try_emplace(item, static_cast<uint32_t>(numbered.size()));
@@ -84,7 +84,7 @@ struct CommandBuffer::Lister {
     return {from[0], from[1], from[2]};
   }
 
-  // Fields with another form in the driver's struct.
+  // Fields whose form differs from the driver's struct.
   std::span<const uint8_t> own_field(command_field::Bytes, const halyard_command_update_t& from) {
     return {static_cast<const uint8_t*>(from.source), from.target.length};
   }
@@ -141,8 +141,8 @@ struct Uses {
   void operator()(command_field::Bindings, std::string_view, const std::vector<CommandRange>& ranges) const {
     for (const CommandRange& range : ranges) uses.push_back({range, true});
   }
-  // Fields of other kinds have no ranges. (The overloads above take the exact type of their kind; otherwise
-  // overload resolution would choose this one.)
+  // Fields of other kinds have no ranges. The overloads above take the exact type of their kind; otherwise
+  // overload resolution would choose this one.
   template <typename Kind, typename Value>
   void operator()(Kind, std::string_view, const Value&) const {}
 };

@@ -1,5 +1,5 @@
 // CommandList: the recorded commands as values without driver handles, for printing, capture and replay.
-// Buffers and executables are numbered in order of occurrence.
+// Buffers and executables are numbered in the order of first use.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ class Channel;  // hal/channel/channel.h
 
 inline constexpr uint32_t kNoBuffer = UINT32_MAX;
 
-// A range of a buffer, from the start of its allocation; or, if `buffer` is kNoBuffer, of an entry of the
-// binding table, from the entry's start.
+// A range of a buffer, relative to the start of its allocation; or, if `buffer` is kNoBuffer, of an entry of
+// the binding table, relative to the entry's start.
 struct CommandRange {
   uint32_t buffer = kNoBuffer;
   uint32_t slot = 0;
@@ -29,7 +29,7 @@ struct CommandRange {
   uint64_t length = 0;
 };
 
-// The kinds of fields that commands have.
+// The kinds of command fields.
 namespace command_field {
 struct Number {
   using Type = uint32_t;
@@ -37,25 +37,25 @@ struct Number {
 struct Text {
   using Type = std::string_view;
 };
-struct Source {  // that the command reads
+struct Source {  // a range that the command reads
   using Type = CommandRange;
 };
-struct Target {  // that it writes to
+struct Target {  // a range that the command writes
   using Type = CommandRange;
 };
-struct Bytes {  // that it carries
+struct Bytes {  // bytes in the command
   using Type = std::span<const uint8_t>;
 };
-struct Executable {  // its number in the list
+struct Executable {  // number of an executable in the list
   using Type = uint32_t;
 };
-struct Name {  // of a function
+struct Name {  // name of a function
   using Type = std::string_view;
 };
 struct Workgroups {
   using Type = std::array<uint32_t, 3>;
 };
-struct Counts {  // the range of the workgroup counts, if indirect
+struct Counts {  // workgroup counts; if indirect, their range
   using Type = std::optional<CommandRange>;
 };
 struct Constants {
@@ -64,7 +64,7 @@ struct Constants {
 struct Bindings {
   using Type = std::vector<CommandRange>;
 };
-struct Channel {  // its number in the list
+struct Channel {  // number of a channel in the list
   using Type = uint32_t;
 };
 struct Elements {
@@ -91,7 +91,7 @@ using Command = internal::VariantOf<void
 >;
 // clang-format on
 
-// The name of the command in texts.
+// The name of the command in text output.
 #define HALYARD_COMMAND(Name, name, KIND, word, record, fields) \
   constexpr std::string_view word_of(const Name##Command&) { return word; }
 #include "hal/command/commands.inc"
@@ -105,7 +105,7 @@ using Command = internal::VariantOf<void
   }
 #include "hal/command/commands.inc"
 
-// Borrows from the command buffer that it came from.
+// Borrows from the command buffer.
 struct CommandList {
   std::vector<Command> commands;
   std::vector<Allocation*> buffers;
@@ -113,7 +113,7 @@ struct CommandList {
   std::vector<Channel*> channels;
 };
 
-// The ranges of a command in order, and whether the command may write to them; a dispatch may write to all
+// The ranges of a command, in order, and whether the command may write to them. A dispatch may write to all
 // its bindings.
 struct CommandUse {
   CommandRange range;

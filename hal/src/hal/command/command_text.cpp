@@ -1,4 +1,4 @@
-// Recorded commands as text, one line for each: the name and the fields, or a more readable form.
+// Recorded commands as text, one line for each command: the name and the fields, or a more readable form.
 #include <fmt/format.h>
 
 #include "hal/command/command_buffer.h"

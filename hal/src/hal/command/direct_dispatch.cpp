@@ -1,4 +1,4 @@
-// One submission without waits and signals, over memory imported for it.
+// One submission without waits and signals, on memory that is imported for it.
 #include "hal/command/direct_dispatch.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ class Imports {
     for (size_t i = 0; i < count_; ++i) device_.table().memory_free(device_.handle(), handles_[i]);
   }
 
-  // Imports must begin at a multiple of the device's alignment: the import begins there, and the range has an
-  // offset in it.
+  // Imports must begin at a multiple of the device's alignment, so the import begins at the multiple before
+  // the binding, and the range has an offset.
   Result<halyard_range_t> add(const HostBinding& binding) {
     alignas(kNothing) static constexpr uint8_t nothing[kNothing] = {};
     const uint64_t alignment = device_.properties().import_alignment;
@@ -67,16 +67,17 @@ class Imports {
   halyard_driver_memory_t handles_[kMaximumBindings];
 };
 
-// The work's end, which most devices that this is for have within queue_submit: then nothing is locked.
+// The end of the work. Most devices that use this function complete the work within queue_submit; then no
+// lock is taken.
 class Completion : public WorkTrace {
  public:
-  void* user() { return static_cast<WorkTrace*>(this); }  // the tracer needs one for every submission
+  void* user() { return static_cast<WorkTrace*>(this); }  // every submission has one, for the tracer
   static void complete(void* user, halyard_status_t handle) noexcept {
     const CallbackScope scope;
     auto& self = *static_cast<Completion*>(static_cast<WorkTrace*>(user));
     self.trace_done();
     self.status_ = Status::adopt(handle);
-    // If no thread blocks for it, this must not be accessed any more: it may be destroyed.
+    // If no thread is blocked, `self` may be destroyed already, so it must not be accessed any more.
     if (exchange(self.state_, State::over, std::memory_order_acq_rel) == State::awaited) self.wait_.arrive();
   }
   Status wait() {
@@ -93,7 +94,7 @@ class Completion : public WorkTrace {
 
   Status status_;
   std::atomic<State> state_ = State::under_way;
-  Wait wait_;  // begun where it is needed
+  Wait wait_;  // begun only if needed
 };
 
 }  // namespace

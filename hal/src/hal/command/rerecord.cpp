@@ -1,4 +1,4 @@
-// The fields of a command become the arguments of its recording call.
+// Passes the fields of a command as arguments to its recording function.
 #include "hal/command/rerecord.h"
 
 #include <algorithm>

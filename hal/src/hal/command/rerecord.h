@@ -1,4 +1,4 @@
-// Records commands of a list again, into another command buffer, one at a time.
+// Records the commands of a list again, one at a time, into another command buffer.
 #pragma once
 
 #include <span>
@@ -9,14 +9,14 @@
 
 namespace halyard::hal {
 
-// The objects for the numbers of a list.
+// Maps the numbers of a list to objects.
 struct Rerecording {
   CommandBuffer& commands;
   std::span<const Ref<Buffer>> buffers;
   std::span<const Ref<Executable>> executables;  // only the needed ones are set
-  std::span<Channel* const> channels;            // none: collectives are UNIMPLEMENTED
+  std::span<Channel* const> channels;            // if empty, collectives are UNIMPLEMENTED
 
-  // As the recording calls of CommandBuffer.
+  // Fails like the recording calls of CommandBuffer.
   Result<> record(const Command& command) const;
 };
 

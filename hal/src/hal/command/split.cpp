@@ -1,6 +1,6 @@
-// A recording with collectives, in pieces: the driver gets what is between them, the host carries out the
-// collectives. Commands between two barriers may run in any order, so the collectives of one such region
-// follow its other commands, and all begin together.
+// Splits a recording with collectives into pieces: the driver executes the other commands, the host the
+// collectives. Commands between two barriers (a region) may run in any order, so the collectives of a region
+// run after its other commands, and all begin together.
 #include <cstring>
 
 #include "hal/command/command_buffer.h"
@@ -13,9 +13,9 @@ struct Splitter {
   std::vector<CommandBuffer::Piece>& pieces;
   std::vector<uint64_t> words = {};  // of the driver's next piece
   uint32_t commands = 0;
-  bool has_work = false;                             // a command that is no barrier and no group
-  std::vector<std::span<const uint64_t>> open = {};  // debug groups
-  std::vector<uint32_t> counts = {};                 // commands of each piece
+  bool has_work = false;                             // a command other than barriers and groups
+  std::vector<std::span<const uint64_t>> open = {};  // open debug groups
+  std::vector<uint32_t> counts = {};                 // number of commands in each piece
   uint32_t collectives = 0;                          // so far
   uint32_t pending = 0;                              // of this region
 
@@ -24,7 +24,7 @@ struct Splitter {
     ++commands;
   }
 
-  // Ends the driver's piece. Groups that are open end in it, and begin again in the next one.
+  // Ends the driver's piece. Open debug groups end in this piece, and begin again in the next one.
   void cut() {
     if (has_work) {
       const halyard_command_t end = {sizeof end, HALYARD_COMMAND_END_GROUP};
@@ -56,7 +56,7 @@ struct Splitter {
         ++pending;
         return;
       case HALYARD_COMMAND_BARRIER:
-        // A piece ends with everything done, so it begins with no barrier.
+        // All work of a piece is complete when it ends, so the next piece needs no barrier at its begin.
         end_region();
         if (has_work) append(command);
         return;

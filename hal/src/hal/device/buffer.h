@@ -1,4 +1,4 @@
-// Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owners.
+// Buffer: a byte range of an allocation. Allocation: one memory handle of a driver, with its owner count.
 // Specified by hal-semantics.md ("Objects", "Queue-ordered operations") and hal-module.md, "Buffer".
 // Thread-safe except for the bytes.
 #pragma once
@@ -22,17 +22,17 @@ class Allocation final : public ObjectOf<Allocation> {
   static const ObjectType kType;
 
   halyard_driver_memory_t memory = nullptr;  // owned
-  uint32_t memory_type = 0;                  // as granted
+  uint32_t memory_type = 0;                  // as granted by the driver
   uint32_t usage = 0;
   uint32_t access = kAccessAll;
   uint64_t size = 0;  // as requested
   uint64_t origin_affinity = kAnyQueue;
-  bool queue_ordered = false;  // from queue alloca: dealloca has an effect
+  bool queue_ordered = false;  // from a queue alloca, so that a dealloca has an effect
   bool indeterminate_lifetime = false;
   bool is_constant = false;              // imported bytes that programs may not write to
   std::atomic<bool> deallocated{false};  // a dealloca has been submitted
-  std::atomic<int64_t> owners{1};        // preserve / discard / is_terminal
-  Ref<Object> keep;                      // imported bytes
+  std::atomic<int64_t> owners{1};        // counted by preserve, discard and is_terminal
+  Ref<Object> keep;                      // owner of imported bytes
 
   // Handles of other drivers for the same bytes (hal/device/sharing.h).
   struct Import {
@@ -40,17 +40,17 @@ class Allocation final : public ObjectOf<Allocation> {
     halyard_driver_memory_t memory;  // owned
   };
   struct Shared {
-    std::mutex mutex;  // of what follows
+    std::mutex mutex;  // guards the members below
     std::vector<Import> imports;
-    void* pointer = nullptr;  // to the bytes in this process
-    bool mapped = false;      // by a mapping that stays
-    bool expected = false;    // by held work: imports may follow, even after a dealloca
-    bool ended = false;       // no more imports: deallocated
+    void* pointer = nullptr;  // address of the bytes in this process
+    bool mapped = false;      // by a persistent mapping
+    bool expected = false;    // held work may import, even after a dealloca
+    bool ended = false;       // no more imports, because of a dealloca
   } shared;
 
   Device& device() const { return *device_; }
 
-  // Report the allocation and its end to the tracer, each once.
+  // Reports the allocation and its end to the tracer, each once.
   void trace_memory() {
     if (DeviceTrace* trace = device_->trace()) [[unlikely]] {
       traced_ = size;
@@ -92,8 +92,8 @@ class Buffer final : public ObjectOf<Buffer> {
   Device& device() const { return allocation_->device(); }
   Ref<Allocation> leave() { return std::move(allocation_); }
 
-  // This object for offset 0 and the full length, else a new one, charged to `memory` (may be null).
-  // kWholeLength means the rest. OUT_OF_RANGE, RESOURCE_EXHAUSTED.
+  // Returns this object for offset 0 and the full length, else a new object, charged to `memory` (may be
+  // null). kWholeLength means the rest. OUT_OF_RANGE, RESOURCE_EXHAUSTED.
   Result<Ref<Buffer>> subspan(uint64_t offset, uint64_t length, Budget* memory = nullptr);
   // OUT_OF_RANGE unless the range lies within the buffer.
   Result<> check_range(uint64_t offset, uint64_t length) const;
@@ -105,12 +105,13 @@ class Buffer final : public ObjectOf<Buffer> {
   bool is_mappable() const {  // by the host
     return (memory_type() & HALYARD_MEMORY_HOST_VISIBLE) && (usage() & HALYARD_USAGE_MAPPING_SCOPED);
   }
-  // Host access, without ordering against queued work. Checks range, access and mappability (HOST_VISIBLE,
-  // MAPPING_SCOPED); flushes and invalidates where memory is not coherent.
+  // Host access, not ordered with queued work. Checks range, access and mappability (HOST_VISIBLE,
+  // MAPPING_SCOPED); flushes and invalidates memory that is not coherent.
   Result<> read(uint64_t offset, void* target, uint64_t length) const;
   Result<> write(uint64_t offset, const void* source, uint64_t length);
-  // The bytes in this process, until Allocation::unmap(); the caller keeps the allocation until then. Checks
-  // access and mappability, and that memory is coherent. The host may write where access() has WRITE.
+  // Maps the bytes into this process until Allocation::unmap(); the caller must keep the allocation until
+  // then. Checks access and mappability, and that memory is coherent. The host may write if access() has
+  // WRITE.
   Result<std::span<uint8_t>> map();
 
   Buffer(Ref<Allocation> allocation, uint64_t offset, uint64_t length)

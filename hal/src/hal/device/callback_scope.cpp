@@ -1,5 +1,4 @@
-// For each thread: how many drivers' calls of the host it is in, and the steps that wait for the one it is
-// in.
+// Thread-local state: the depth of callbacks from drivers, and the steps that wait for the running step.
 #include "hal/device/callback_scope.h"
 
 #include "base/thread_local.h"

@@ -1,14 +1,14 @@
-// Where a step runs: here, on this thread; after the step that the thread is in; or on the loop, where a
-// driver is calling the host on this thread. What drivers forbid meanwhile, closing a device [R31], is left
-// to the loop: the last reference to a device may well be that of work which has just completed on a thread
-// that closing the device would join.
+// Selects where a step runs: at once on this thread, after the step that this thread is running, or on the
+// loop if the thread is in a callback of a driver. Drivers forbid closing a device within a callback [R31].
+// But work that has just completed may hold the last reference to its device, on a thread that closing the
+// device would join. The loop then closes it.
 #pragma once
 
 #include "base/loop.h"
 
 namespace halyard::hal {
 
-// A driver is calling the host.
+// Marks the calling thread as being in a callback of a driver.
 class CallbackScope {
  public:
   CallbackScope();
@@ -17,14 +17,14 @@ class CallbackScope {
   ~CallbackScope();
 };
 
-// Runs the step; on a thread that is in one already, after it. Work that alternates between drivers would
-// otherwise nest their calls without bound.
+// Runs the step; if the thread is already running a step, after that step. Otherwise work that alternates
+// between drivers would nest their calls without bound.
 void run_step(Step& step) noexcept;
-// Runs the step now, or, within a scope, soon and on the loop.
+// Runs the step now or, within a scope, later on the loop.
 void outside_of_callbacks(Loop& loop, Step& step) noexcept;
 // Whether this thread is in a scope.
 bool is_in_callback() noexcept;
-// Blocks until the loop has run all steps posted so far; no effect within a scope.
+// Blocks until the loop has run all steps posted so far. No effect within a scope.
 void await_outside_of_callbacks(Loop& loop);
 
 }  // namespace halyard::hal

@@ -105,7 +105,7 @@ void Device::remove_user() {
   std::vector<Ref<WorkScope>> stopped;
   {
     const std::lock_guard lock(users_mutex_);
-    // A program may have given away references that were never counted.
+    // A program may drop references that were never counted.
     if (users_ == 0) return;
     --users_;
     if (users_ != 0) return;
@@ -258,7 +258,7 @@ bool matches_pattern(std::string_view pattern, std::string_view id) {
   if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
       kMostWildcards)
     return false;
-  // After a mismatch the last '*' matches one more character; earlier ones never need to.
+  // After a mismatch the last '*' matches one more character. Earlier ones never need to.
   size_t at = 0;
   size_t star = std::string_view::npos;
   size_t resume = 0;

@@ -1,5 +1,5 @@
-// Device: one logical device of a driver, and Allocator: its memory. Specified by hal-semantics.md, "Objects"
-// and "Device queries". Thread-safe.
+// Device: one logical device of a driver. Allocator: the memory of a device. Specified by hal-semantics.md,
+// "Objects" and "Device queries". Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,8 @@ namespace halyard::hal {
 class Buffer;
 class Device;
 
-// hal.allocator: represents a device's memory; a ref to it keeps the device alive. A device has at most one
-// at a time.
+// hal.allocator: represents a device's memory; a reference to it keeps the device alive. A device has at most
+// one allocator at a time.
 class Allocator final : public Object {
  public:
   static const ObjectType kType;  // "hal.allocator"
@@ -46,14 +46,15 @@ class Device final : public ObjectOf<Device>, Step {
  public:
   static const ObjectType kType;  // "hal.device"
 
-  // `loop` closes the device if its last reference goes in a callback of its own driver; null: a loop of its
-  // own. `while_open` is released when the device has been closed and has released its library and loop.
+  // `loop` closes the device if the last reference is dropped in a callback of the device's driver; null: the
+  // device creates a loop. `while_open` is released after the device has been closed and has released its
+  // library and loop.
   static Result<Ref<Device>> open(Ref<DriverLibrary> library, std::string kind, std::string path,
                                   const std::vector<std::pair<std::string, std::string>>& options,
                                   bool counts_objects = false, Ref<Loop> loop = {},
                                   std::shared_ptr<void> while_open = {});
 
-  const std::string& id() const { return kind_; }  // "local-sync": what hal.device.id patterns match
+  const std::string& id() const { return kind_; }  // "local-sync": matched by the patterns of hal.device.id
   const std::string& path() const { return path_; }
   const std::string& uri() const { return uri_; }  // "vulkan://0"
   const halyard_device_properties_t& properties() const { return properties_; }
@@ -61,35 +62,36 @@ class Device final : public ObjectOf<Device>, Step {
   const halyard_driver_table_t& table() const {
     return is_left_behind() ? inherited_table() : library_->table();
   }
-  // Whether it was opened before fork(), this is the child, and its work needs threads.
+  // Whether the device was opened before fork(), this process is the child, and the device's work needs
+  // threads.
   bool is_left_behind() const {
     return origin_.is_inherited() && !(properties_.capabilities & HALYARD_DEVICE_RUNS_IN_CALLER);
   }
   halyard_driver_device_t handle() const { return handle_; }
   Ref<Allocator> allocator();  // always the same object
-  // INTERNAL if a driver function succeeded but returned null.
+  // INTERNAL: a driver function succeeded but returned null.
   Result<> check_given(const void* given, const char* function) const;
-  // The same for memory: not null, and at least the requested size, type and usage [R70].
+  // Also checks that memory has at least the requested size, type and usage [R70].
   Result<> check_memory(const halyard_memory_request_t& request, halyard_driver_memory_t memory,
                         const halyard_memory_info_t& info, const char* function) const;
   bool has_operation(uint32_t kind) const { return kind < 64 && (properties_.operations >> kind & 1); }
-  // The affinity restricted to this device's queues, never 0. 0 and -1 mean any queue, and so does a mask
-  // without queues of this device, so that a program made for more queues runs on fewer.
+  // The affinity restricted to this device's queues, never 0. 0, -1 and a mask without queues of this device
+  // mean any queue, so that a program made for more queues runs on fewer.
   uint64_t queues(uint64_t affinity) const;
-  // The pool for short-lived objects of its work (hal/device/pooled.h).
+  // The pool for short-lived objects of the device's work (hal/device/pooled.h).
   NodePool& nodes() const { return nodes_; }
   DeviceTrace* trace() const { return trace_.get(); }  // null: no trace
   LiveObjects* live() const { return live_.get(); }    // null: objects are not counted
 
-  // A user is an owner that opened the device and holds it. When the last user goes, nobody else can stop the
-  // work of destroyed programs, so the device stops it.
+  // A user is an owner that opened the device and holds it. After the last user is gone, nobody else can stop
+  // the work of destroyed programs, so the device stops it.
   void add_user();
   void remove_user();
-  // For a destroyed program with work in flight: stops the work as soon as the device has no users. A device
-  // that never had a user lets it continue.
+  // Called for a destroyed program with work in flight: stops the work as soon as the device has no users. A
+  // device that never had a user lets the work continue.
   void stop_without_users(Ref<WorkScope> scope);
 
-  // As hal.device.query.i64: {known, value}; unknown is not an error.
+  // Implements hal.device.query.i64: {known, value}. An unknown query is not an error.
   struct Answer {
     bool known = false;
     int64_t value = 0;
@@ -103,14 +105,14 @@ class Device final : public ObjectOf<Device>, Step {
   Result<> trim();
   Result<halyard_memory_statistics_t> statistics() const;
 
-  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 -> OPTIMAL, usage 0 -> DEFAULT.
+  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 means OPTIMAL, usage 0 means DEFAULT.
   // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: from the driver. `memory` (may be null) is charged; import_host()
-  // charges only its objects, since the owner of the host bytes has charged those.
+  // charges only its objects, because the owner of the host bytes has charged the bytes.
   Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
                                Budget* memory = nullptr, uint64_t owner = 0);
-  // A buffer over host bytes without a copy; `keep` (may be null) is kept alive by the buffer. Access 0 ->
-  // ALL; HALYARD_MAP_PRIVATE also lets a device's work write to bytes that programs only read. OUT_OF_RANGE:
-  // alignment; UNIMPLEMENTED: the driver cannot import.
+  // A buffer over host bytes, without a copy; the buffer retains `keep` (may be null). Access 0 means ALL;
+  // with HALYARD_MAP_PRIVATE a device's work may also write to bytes that programs only read. OUT_OF_RANGE:
+  // alignment. UNIMPLEMENTED: the driver cannot import.
   Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
                                   void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
 
@@ -135,13 +137,14 @@ class Device final : public ObjectOf<Device>, Step {
   mutable NodePool nodes_;
   std::unique_ptr<DeviceTrace> trace_;
   std::unique_ptr<LiveObjects> live_;
-  std::mutex users_mutex_;  // of what follows
+  std::mutex users_mutex_;  // guards the members below
   uint32_t users_ = 0;
   bool had_users_ = false;
-  std::vector<Ref<WorkScope>> left_behind_;  // by destroyed programs
+  std::vector<Ref<WorkScope>> left_behind_;  // work scopes of destroyed programs
 };
 
-// Whether `id` matches `pattern`: '*' any characters, '?' one; more than 16 wildcards never match.
+// Whether `id` matches `pattern`: '*' matches any characters, '?' one character; a pattern with more than 16
+// wildcards matches nothing.
 bool matches_pattern(std::string_view pattern, std::string_view id);
 
 }  // namespace halyard::hal

@@ -15,11 +15,11 @@ const ObjectType Executable::kType = object_type<Executable>("hal.executable");
 namespace {
 
 constexpr size_t kLongestShownName = 128;
-// More than any compiler emits. Larger numbers are a driver's error and must not exhaust memory.
+// More than any compiler emits. Larger numbers are an error of the driver and must not exhaust memory.
 constexpr uint32_t kMostFunctions = 1u << 20;
 constexpr size_t kLongestName = 1u << 20;  // bytes
 
-// A suggestion for `name`, or what the executable has.
+// A suggestion for `name`, or the names of the executable's functions.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
   if (functions.empty()) return "; it has no functions";
   std::vector<std::string_view> names;
@@ -48,7 +48,7 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
                                            Ref<Object> keep, std::span<const uint32_t> constants,
                                            const ExecutableOptions& options) {
   const auto [memory, subgroup_sizes, stop] = options;
-  // Grade only the format here. executable_create checks the data anyway.
+  // Asks only about the format here, because executable_create checks the data.
   const Device::Grade grade = device->grade_executable(format, nullptr, 0);
   if (grade.grade == HALYARD_GRADE_NO)
     return fail(Code::NOT_FOUND, "device '{}' cannot load executables of format '{}'{}{}", device->uri(),

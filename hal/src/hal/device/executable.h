@@ -26,18 +26,18 @@ struct ExecutableFunction {
 };
 
 struct ExecutableOptions {
-  Budget* memory = nullptr;  // charged for the executable, and for what its kernels allocate on the host
-  std::span<const uint32_t> subgroup_sizes = {};  // for which the program was compiled; none: it does not say
-  const uint32_t* stop = nullptr;                 // a stop word (base/work_scope.h) that ends the loading
+  Budget* memory = nullptr;  // charged for the executable and for the host allocations of its kernels
+  std::span<const uint32_t> subgroup_sizes = {};  // that the program was compiled for; empty: unknown
+  const uint32_t* stop = nullptr;                 // a stop word (base/work_scope.h) that ends loading
 };
 
 class Executable final : public ObjectOf<Executable> {
  public:
   static const ObjectType kType;  // "hal.executable"
 
-  // The executable retains `keep`, the owner of `data`, which must not change while the executable lives.
-  // NOT_FOUND: unknown format; INCOMPATIBLE: made for another device; INVALID_ARGUMENT; RESOURCE_EXHAUSTED;
-  // the code in the stop word.
+  // The executable retains `keep`, the owner of `data`. `data` must not change while the executable lives.
+  // NOT_FOUND: unknown format. INCOMPATIBLE: made for another device. INVALID_ARGUMENT. RESOURCE_EXHAUSTED.
+  // Otherwise the code in the stop word.
   static Result<Ref<Executable>> create(const Ref<Device>& device, uint64_t affinity, std::string_view format,
                                         std::span<const uint8_t> data, Ref<Object> keep,
                                         std::span<const uint32_t> constants,
@@ -52,7 +52,7 @@ class Executable final : public ObjectOf<Executable> {
   std::span<const uint32_t> subgroup_sizes() const { return subgroup_sizes_; }
   const std::vector<ExecutableFunction>& functions() const { return functions_; }
   // Checks a dispatch of the function with these counts of constants and bindings. OUT_OF_RANGE: no such
-  // function; INVALID_ARGUMENT: it declares other counts.
+  // function. INVALID_ARGUMENT: the function declares other counts.
   Result<> check_dispatch(uint64_t function, size_t constant_count, size_t binding_count) const;
   // NOT_FOUND, with similar names; UNAVAILABLE if no function has a name.
   Result<uint64_t> lookup(std::string_view name) const;

@@ -1,4 +1,4 @@
-// Asking the driver, and checking what it gives.
+// Imports memory through the driver, and checks the result.
 #include "hal/device/external_memory.h"
 
 #include <fcntl.h>

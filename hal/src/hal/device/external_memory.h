@@ -1,5 +1,5 @@
-// Memory that somebody else has allocated, known to a device: host bytes by their address, memory of another
-// process or API by a file descriptor.
+// Imports memory that the device has not allocated: host bytes by address, memory of another process or API
+// by file descriptor.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace halyard::hal {
 
-// What the driver's memory_import makes of it. `access` 0: ALL. `what` is for messages: "of host memory". A
-// descriptor is taken over: closed where the driver does not take it. `memory` (may be null) is charged for
-// the objects.
+// Creates an allocation with the driver's memory_import. `access` 0: ALL. `what` is for messages: "of host
+// memory". Takes ownership of a file descriptor: closes it if the driver does not take it. `memory` (may be
+// null) is charged for the objects.
 Result<Ref<Allocation>> import_external(Device& device, const halyard_memory_request_t& request,
                                         const halyard_external_memory_t& external, uint32_t access,
                                         Budget* memory, std::string_view what);
 
 // A buffer over the first `size` bytes of memory that was exported as an opaque file descriptor (OPAQUE_FD of
-// Vulkan), with `external_size` bytes in all and a memory type that has these bits. `fd` stays the caller's.
-// UNIMPLEMENTED: the driver imports none; INVALID_ARGUMENT: it is no such descriptor.
+// Vulkan). The memory has `external_size` bytes and a memory type with these bits. The caller keeps ownership
+// of `fd`. UNIMPLEMENTED: the driver imports no descriptors. INVALID_ARGUMENT: not such a descriptor.
 Result<Ref<Buffer>> import_fd(Device& device, uint32_t memory_type, uint32_t usage, int32_t fd,
                               uint64_t external_size, uint64_t size);
 

@@ -1,4 +1,5 @@
-// A driver function table inside this library. A memory handle points to a header; the bytes follow it.
+// A driver function table inside this library. A memory handle points to a header, and the bytes follow the
+// header.
 #include "hal/device/host_memory.h"
 
 #include <new>
@@ -23,12 +24,12 @@ struct HostDevice {
 };
 struct HostMemory {
   uint8_t* bytes;
-  uint64_t block_size;  // bytes, with the header
+  uint64_t block_size;  // bytes, including the header
   uint64_t owner;
 };
 static_assert(sizeof(HostMemory) <= kHeader);
 
-// Each driver defines its handle types: these are the ones of this driver.
+// Each driver defines its own handle types; these are the types of this driver.
 HostDevice& device_of(halyard_driver_device_t handle) { return *reinterpret_cast<HostDevice*>(handle); }
 HostMemory& memory_of(halyard_driver_memory_t handle) { return *reinterpret_cast<HostMemory*>(handle); }
 
@@ -42,7 +43,7 @@ halyard_status_t refuse(const char* what) noexcept {
   });
 }
 
-// An import has only a header.
+// For an import it allocates only a header.
 halyard_status_t give_memory(HostDevice& device, const halyard_memory_request_t& request, uint8_t* imported,
                              halyard_driver_memory_t* memory, halyard_memory_info_t* info) noexcept {
   return guarded([&]() -> Result<> {
@@ -72,7 +73,7 @@ halyard_status_t device_properties(halyard_driver_device_t, halyard_device_prope
   properties->capabilities =
       HALYARD_DEVICE_RUNS_IN_CALLER | HALYARD_DEVICE_UNIFIED_MEMORY | HALYARD_DEVICE_HOST_COHERENT;
   properties->queue_count = 1;
-  // The mandatory operations. There are no lists to execute.
+  // The mandatory operations. There are no command lists to execute.
   properties->operations = uint64_t{1} << HALYARD_OPERATION_BARRIER | uint64_t{1}
                                                                           << HALYARD_OPERATION_EXECUTE;
   properties->memory_alignment = BlockCache::kAlignment;
@@ -147,7 +148,7 @@ halyard_status_t queue_submit(halyard_driver_device_t, const halyard_submission_
   return nullptr;
 }
 
-// The missing functions take handles that this driver never creates.
+// The functions that are not set take handles that this driver never creates.
 constexpr halyard_driver_table_t kTable = {
     .struct_size = sizeof(halyard_driver_table_t),
     .device_open = device_open,

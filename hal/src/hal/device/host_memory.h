@@ -1,6 +1,5 @@
 // A device for host memory, for programs without devices: buffers are in memory of this process, and no
-// driver library is needed. The device has only memory: queue work, semaphores and executables are
-// UNIMPLEMENTED.
+// driver library is needed. Queue work, semaphores and executables are UNIMPLEMENTED.
 #pragma once
 
 #include "base/object.h"
@@ -9,7 +8,7 @@
 
 namespace halyard::hal {
 
-// A new device. Like other devices, each keeps freed memory for reuse until it is closed.
+// Creates a device. Like other devices, it keeps freed memory for reuse until it is closed.
 Result<Ref<Device>> open_host_memory();
 
 }  // namespace halyard::hal

@@ -1,4 +1,4 @@
-// Objects in the pool of their device, for types that every call creates and destroys.
+// Allocates objects in the pool of their device, for types that every call creates and destroys.
 //
 //   class T : public Object { static const ObjectType kType; Device& device() const; Ref<U> leave(); ... };
 //   const ObjectType T::kType = pooled_object_type<T>("hal.t");

@@ -20,7 +20,7 @@ std::unexpected<Status> not_shared(const Device& user, const Allocation& allocat
       allocation.device().uri(), user.uri(), why);
 }
 
-// The address of the bytes in this process: exported by the owner, or a persistent mapping.
+// The address of the bytes in this process: either exported by the owner, or a persistent mapping.
 Result<void*> host_pointer(const Device& user, Allocation& allocation) {
   Allocation::Shared& shared = allocation.shared;
   if (shared.pointer) return shared.pointer;
@@ -98,7 +98,7 @@ Result<halyard_driver_memory_t> memory_on(Device& user, Allocation& allocation) 
         "that uses it is done",
         allocation.device().uri(), user.uri());
   void* const pointer = HALYARD_TRY(host_pointer(user, allocation));
-  shared.imports.reserve(shared.imports.size() + 1);  // before there is a handle to store
+  shared.imports.reserve(shared.imports.size() + 1);  // before the handle exists
   const halyard_driver_memory_t memory = HALYARD_TRY(import(user, allocation, pointer));
   shared.imports.push_back({Ref<Device>::share(&user), memory});
   return memory;

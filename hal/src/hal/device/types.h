@@ -1,5 +1,5 @@
-// Bits and numbers of the HAL in programs. Specified by hal-types.md; those that drivers use are in
-// halyard/driver.h.
+// Bits and numbers of the HAL as programs use them. Specified by hal-types.md. halyard/driver.h defines those
+// that drivers use.
 #pragma once
 
 #include <cstdint>

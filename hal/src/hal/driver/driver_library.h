@@ -1,5 +1,6 @@
-// DriverLibrary: one halyard-driver-NAME.so, from its note to its instance. Incompatible drivers are refused
-// before any of their code runs, if possible. Never unloaded (docs/driver-abi.md). Thread-safe after open().
+// DriverLibrary: one halyard-driver-NAME.so, from reading its note to its instance. Incompatible drivers are
+// refused before any of their code runs, if possible. Never unloaded (docs/driver-abi.md). Thread-safe after
+// open().
 #pragma once
 
 #include <functional>
@@ -20,25 +21,26 @@ namespace halyard::hal {
 // The plugin kind of drivers.
 extern const PluginKind kDriverPlugin;
 
-// The ELF note, read without running any code. INVALID_ARGUMENT: not a shared library, or damaged; NOT_FOUND:
-// no note; INCOMPATIBLE: another machine. Every message contains the path.
+// Reads the ELF note without running any code. INVALID_ARGUMENT: not a shared library, or damaged. NOT_FOUND:
+// no note. INCOMPATIBLE: another machine. Every message contains the path.
 Result<halyard_driver_note_t> read_driver_note(const std::string& path);
 
-// Texts of a note.
+// The texts of a note.
 std::string_view note_library(const halyard_driver_note_t& note);
 std::string_view note_version(const halyard_driver_note_t& note);
 std::vector<std::string> note_kinds(const halyard_driver_note_t& note);
 
-// Whether a driver with this note, at this path, can be opened here. INCOMPATIBLE: versions of the ABI,
-// sanitizers; INVALID_ARGUMENT: an invalid note, a file not named halyard-driver-NAME.so.
+// Whether a driver with this note, at this path, can be opened here. INCOMPATIBLE: versions of the ABI, or
+// sanitizers, differ. INVALID_ARGUMENT: an invalid note, or a file not named halyard-driver-NAME.so.
 Result<> check_driver_note(const halyard_driver_note_t& note, const std::string& path);
 
-// The note of a driver without a file, as its reply to the negotiation describes it. INCOMPATIBLE: it refuses
-// this host, or has no kinds.
+// The note of a driver without a file, made from its reply to the negotiation. INCOMPATIBLE: the driver
+// refuses this host, or has no kinds.
 Result<halyard_driver_note_t> negotiated_note(const LinkedDriver& driver);
 
-// Called with the next step before it runs code of the driver: "load" (constructors of the library),
-// "negotiate", "initialize", "enumerate_devices", "device_open", "shutdown". It locates crashes and hangs.
+// Called with the name of the next step before that step runs code of the driver: "load" (constructors of the
+// library), "negotiate", "initialize", "enumerate_devices", "device_open", "shutdown". For locating crashes
+// and hangs.
 using DriverProgress = std::function<void(const char* step)>;
 
 class DriverLibrary final : public ObjectOf<DriverLibrary> {
@@ -46,21 +48,21 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   static const ObjectType kType;
 
   // Reads the note, opens the library, negotiates, checks the mandatory functions, initializes. An error
-  // names the step, the expected and the actual value. INCOMPATIBLE for versions, sanitizers and missing
-  // functions. Opening a library twice gives two instances. `log` (may be empty) gets the driver's log lines;
-  // `progress` (may be empty) is used only during the call. `tracer` (may be null) records the work of its
-  // devices.
+  // names the step, the expected and the actual value. INCOMPATIBLE: versions, sanitizers or missing
+  // functions. Opening a library twice creates two instances. `log` (may be empty) receives the driver's log
+  // lines; `progress` (may be empty) is used only during the call. `tracer` (may be null) records the work of
+  // its devices.
   static Result<Ref<DriverLibrary>> open(const std::string& path, DriverLog log = {},
                                          const DriverProgress& progress = {}, Ref<Tracer> tracer = {});
   // The same for a driver that is linked into the program; `note` is negotiated_note(driver).
   static Result<Ref<DriverLibrary>> start(const LinkedDriver& driver, const halyard_driver_note_t& note,
                                           DriverLog log = {}, Ref<Tracer> tracer = {});
-  // A driver inside the host: nothing is loaded, negotiated or initialized, and it has no instance. Its
+  // A driver inside the host: nothing is loaded, negotiated or initialized, and there is no instance. Its
   // functions create statuses directly.
   static Ref<DriverLibrary> built_in(std::string_view name, const halyard_driver_table_t& table);
 
   const std::string& path() const { return path_; }
-  const std::string& version() const { return version_; }  // the driver's own
+  const std::string& version() const { return version_; }  // of the driver
   const halyard_driver_note_t& note() const { return note_; }
   struct Kind {
     std::string name;
@@ -85,7 +87,7 @@ class DriverLibrary final : public ObjectOf<DriverLibrary> {
   ~DriverLibrary();  // shuts the instance down; the library stays mapped
 
  private:
-  Result<uint32_t> negotiate(halyard_driver_negotiate_fn negotiate);  // the version in common
+  Result<uint32_t> negotiate(halyard_driver_negotiate_fn negotiate);  // returns the common version
   Result<> take_kinds(const halyard_driver_reply_t& reply);
   Result<> initialize(uint32_t abi_version);
 

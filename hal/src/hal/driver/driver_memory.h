@@ -1,5 +1,5 @@
-// Estimates of the memory behind driver handles, in bytes, which the host charges to a program's budget: the
-// actual sizes in this project's drivers, with a margin for others.
+// Estimates of the memory behind driver handles, in bytes. The host charges them to a program's budget. They
+// are the actual sizes in this project's drivers, with a margin for others.
 #pragma once
 
 #include <algorithm>
@@ -9,15 +9,15 @@
 
 namespace halyard::hal::driver_memory {
 
-inline constexpr uint64_t kMemory = 384;  // without its bytes
+inline constexpr uint64_t kMemory = 384;  // without the bytes of the allocation
 inline constexpr uint64_t kSemaphore = 512;
 inline constexpr uint64_t kSubscription = 256;
-inline constexpr uint64_t kSubmission = 512;  // of queue work in flight
-inline constexpr uint64_t kTimepoint = 128;   // of each wait or signal of it
-inline constexpr uint64_t kBinding = 64;      // of an execution
+inline constexpr uint64_t kSubmission = 512;  // for each submission in flight
+inline constexpr uint64_t kTimepoint = 128;   // for each wait or signal of a submission
+inline constexpr uint64_t kBinding = 64;      // for each binding of an execution
 inline constexpr uint64_t kCommandList = 256;
 
-// Code is kept, decoded, and prepared for several threads.
+// Drivers keep the code, a decoded copy, and preparations for several threads.
 constexpr uint64_t executable(uint64_t data_size) {
   return saturating_add(12 << 10, data_size > UINT64_MAX / 4 ? UINT64_MAX : data_size * 4);
 }

@@ -80,7 +80,7 @@ HostServices::HostServices(std::string driver, DriverLog log, Ref<Tracer> tracer
              log_line,
              tracer_ ? trace_span : nullptr} {}
 
-// A log line without memory is dropped: the driver could not react anyway.
+// Without memory a log line is dropped, because the driver could not react.
 void HostServices::log(int32_t severity, std::string_view line) const noexcept {
   if (!log_) return;
   static_cast<void>(outcome_of([&]() -> Result<> {

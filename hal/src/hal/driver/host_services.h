@@ -11,7 +11,7 @@
 
 namespace halyard::hal {
 
-// Gets log lines of drivers: HALYARD_LOG_*, text. Called from any thread; must not open drivers.
+// Receives the log lines of drivers: HALYARD_LOG_*, text. Called on any thread; must not open drivers.
 using DriverLog = std::function<void(int32_t severity, std::string_view line)>;
 
 // The services, bound to the log of one driver.

@@ -1,4 +1,4 @@
-// One function of each signature in the table.
+// One function for each signature in the table.
 #include "hal/driver/inherited_table.h"
 
 #include "base/c_boundary.h"

@@ -1,6 +1,6 @@
-// The functions of a device that was opened before fork(), in the child: what can fail does so with
-// FAILED_PRECONDITION, what gives something back does nothing. No function reaches the driver, whose threads
-// are not there and whose locks they may have held.
+// The function table, in the child, of a device that was opened before fork(). Functions that can fail return
+// FAILED_PRECONDITION; functions that release something do nothing. No function calls the driver, because its
+// threads do not exist in the child and its locks may be held.
 #pragma once
 
 #include "halyard/driver.h"

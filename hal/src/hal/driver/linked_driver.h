@@ -9,7 +9,7 @@ namespace halyard::hal {
 
 struct LinkedDriver {
   std::string name;                       // as in halyard-driver-NAME.so
-  halyard_driver_negotiate_fn negotiate;  // of this driver
+  halyard_driver_negotiate_fn negotiate;  // the driver's entry function
 };
 
 }  // namespace halyard::hal

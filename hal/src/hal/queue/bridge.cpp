@@ -1,4 +1,4 @@
-// Signals made by the host, at once or when another driver's timepoint is reached.
+// The host signals at once, or when another driver's timepoint is reached.
 #include "hal/queue/bridge.h"
 
 #include <utility>
@@ -9,7 +9,7 @@ namespace halyard::hal {
 
 namespace {
 
-// The driver's message without additions, which would need memory.
+// Passes the driver's message without additions, which would need memory.
 void make_signal(Semaphore& semaphore, uint64_t value, const Status& failure) noexcept {
   if (failure) return semaphore.fail(failure);
   const halyard_driver_table_t& table = semaphore.device().table();

@@ -1,4 +1,5 @@
-// Bridges between drivers: the host makes signals, and makes one driver's semaphore follow another driver's.
+// Bridges between drivers: the host signals semaphores, and makes one driver's semaphore follow another
+// driver's.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +12,13 @@ namespace halyard::hal {
 // The timepoints of a fence that the host signals.
 enum class Makes : uint8_t { foreign, all };
 
-// Signals now; in a driver's callback, called within a step. A timepoint that is already reached is left as
-// it is, without an error (ruling 9). If a driver cannot signal, the semaphore fails, so that no thread waits
+// Signals now; in a driver's callback, call it within a step. A timepoint that is already reached stays as it
+// is, without an error (ruling 9). If a driver cannot signal, the semaphore fails, so that no thread waits
 // for ever. `fence` may be null.
 void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) noexcept;
 
-// A semaphore of `device` that is signalled with 1 when the other driver's timepoint is reached, or gets its
-// failure.
+// A semaphore of `device`. The host signals it with 1 when the other driver's timepoint is reached, and fails
+// it when the timepoint fails.
 Result<Ref<Semaphore>> make_bridge(Device& device, const Timepoint& timepoint);
 
 // Fails `semaphore` if the timepoint fails before it is reached.

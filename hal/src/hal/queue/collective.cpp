@@ -1,5 +1,5 @@
-// A chain of steps: a piece of the driver; or the collectives of a region, which begin together: bytes to
-// where the host sees them, the provider's work, bytes back.
+// A chain of steps. A step executes either a piece of the driver, or the collectives of a region, which begin
+// together: copy the bytes to host-visible memory, let the provider work, copy the bytes back.
 #include "hal/queue/collective.h"
 
 #include <atomic>
@@ -20,12 +20,13 @@ namespace halyard::hal {
 
 namespace {
 
-// How long a submission may use the program's thread to get a collective done: handing it to a thread of the
-// provider and being woken by it takes as long.
+// How long a submission may use the program's thread to complete a collective. Passing it to a thread of the
+// provider, and being woken by that thread, takes as long.
 constexpr uint64_t kPatienceNs = 50'000;
 
-// What follows a collective on a device that runs in its caller: kernels. They must keep neither a thread of
-// a provider, which drives all channels, nor the loop of an instance, which tells the time.
+// Runs the kernels that follow a collective, on devices that run in their caller. Kernels must block neither
+// a thread of a provider, because it serves all channels, nor the loop of an instance, because it runs the
+// timers.
 Loop& compute_loop() {
   static Loop& loop = *Loop::create().detach();  // not destroyed at exit
   return loop;
@@ -33,7 +34,7 @@ Loop& compute_loop() {
 
 struct Work;
 
-// The bytes of one side of a collective: of the allocation, or of staging memory of its device.
+// The bytes that a collective sends or receives: in the allocation, or in staging memory of its device.
 struct Side {
   Allocation* allocation = nullptr;  // null: not used
   uint64_t offset = 0;
@@ -53,7 +54,7 @@ struct Pending {
   halyard_collective_t collective = {};
   uint64_t ticket = 0;
   bool had_its_turn = false;
-  uint64_t begin = 0;  // for the trace
+  uint64_t begin = 0;  // timestamp for the trace
   Side send;
   Side receive;
 };
@@ -66,10 +67,10 @@ struct Work final : ObjectOf<Work>, StepwiseExecution, Step {
 
   const std::thread::id submitter = std::this_thread::get_id();
   std::vector<SlotEntry> entries;
-  std::vector<Ref<Allocation>> kept;  // what they name
+  std::vector<Ref<Allocation>> kept;  // the allocations of the entries
   std::vector<Pending> parts;         // one for each collective of the recording
   const CommandBuffer::Piece* piece = nullptr;
-  size_t next = 0;                   // piece
+  size_t next = 0;                   // index of the next piece
   std::atomic<uint32_t> missing{0};  // collectives of this region that have not completed
   std::mutex mutex;                  // guards `failure`
   Status failure;
@@ -121,7 +122,7 @@ void Work::end(Status status) {
   finish(std::move(status));
 }
 
-// A failure before their turn: the other ranks would wait for this one.
+// Fails the channels of collectives that had no turn, because the other ranks would wait for this rank.
 void Work::skip_turns(const Status& why) {
   for (Pending& part : parts) {
     if (std::exchange(part.had_its_turn, true)) continue;
@@ -160,7 +161,7 @@ Result<void*> map(Side& side) {
   return pointer;
 }
 
-// Memory of the device that the host sees, for a side that it does not.
+// Allocates host-visible staging memory on the device, for memory that is not host-visible.
 Result<Ref<Buffer>> staging_for(const Side& side) {
   return side.allocation->device().allocate(
       kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
@@ -176,7 +177,7 @@ Result<Ref<Fence>> copy(Device& device, Buffer& source, uint64_t source_offset, 
   return done;
 }
 
-// Null fences: nothing to wait for.
+// Returns null if there is nothing to wait for.
 Result<Ref<Fence>> stage_in(Pending& part) {
   if (part.receive.allocation && !is_seen_by_host(*part.receive.allocation))
     part.receive.staging = HALYARD_TRY(staging_for(part.receive));
@@ -239,7 +240,7 @@ Result<> Work::start_collectives() {
   const bool may_stay = std::this_thread::get_id() == submitter || runs_in_caller();
   missing.store(static_cast<uint32_t>(region().size()) + 1, std::memory_order_relaxed);
   for (Pending& part : region()) {
-    // Those that begin together may need each other, so only the last one is waited for.
+    // Collectives that begin together may need each other, so only the last one is waited for.
     part.collective.patience_ns = may_stay && &part == &region().back() ? kPatienceNs : 0;
     part.had_its_turn = true;
     retain();  // until completed()
@@ -263,7 +264,7 @@ void Work::completed(Pending& part, Status status) {
     if (failure.ok()) failure = std::move(status);
   }
   if (missing.fetch_sub(1, std::memory_order_acq_rel) != 1) return release();
-  // The step has the reference now.
+  // The step now owns the reference.
   if (runs_in_caller()) {
     compute_loop().post(*this);
   } else {

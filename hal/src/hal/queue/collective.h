@@ -1,5 +1,5 @@
-// Executing a recording with collectives: the device runs what is between them, the host hands the bytes to
-// the channel's provider, without a copy where the host sees them.
+// Executes a recording with collectives. The device executes the other commands; for each collective the host
+// passes the bytes to the channel's provider, without a copy if they are host-visible.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace halyard::hal {
 
-// As submit_execute(), for a recording with collectives. Waits for the point's wait itself.
+// Like submit_execute(), for a recording with collectives. Handles the point's wait itself.
 Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
                              std::span<const SlotEntry> entries);
 

@@ -41,7 +41,7 @@ Ref<Device> Semaphore::leave() {
 }
 
 void Semaphore::drop_holder() {
-  // As with references: a holder that sees a count of one is the only one.
+  // As in reference counting: if the count is one, this holder is the only one.
   if (holders_.load(std::memory_order_acquire) == 1 || fetch_sub(holders_, 1, std::memory_order_acq_rel) == 1)
     destroy_pooled(this);
 }
@@ -161,7 +161,7 @@ Status Fence::query() const {
   return Status(Code::DEFERRED, "fence is not reached yet");
 }
 
-// Signals all timepoints, also those after one that is already reached.
+// Signals all timepoints, including those after one that is already reached.
 Result<> Fence::signal() {
   Result<> first;
   trace_fence(*this, "signal");

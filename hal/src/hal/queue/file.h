@@ -19,8 +19,7 @@ class File final : public ObjectOf<File> {
 
   // A file over bytes that `keep` owns.
   static Ref<File> from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep);
-  // The same, charged to `memory` (may be null), together with `kept` bytes owned by `keep`.
-  // RESOURCE_EXHAUSTED.
+  // Also charges `memory` (may be null), including `kept` bytes owned by `keep`. RESOURCE_EXHAUSTED.
   static Result<Ref<File>> from_memory(std::span<uint8_t> bytes, uint32_t access, Ref<Object> keep,
                                        Budget* memory, uint64_t kept = 0);
 

@@ -1,4 +1,4 @@
-// Implemented as a write to, or an update from, host memory; queue.cpp stages it.
+// Uses queue_write to copy to host memory, and queue_update to copy from it; queue.cpp stages the bytes.
 #include "hal/queue/host_copy.h"
 
 #include "hal/queue/file.h"

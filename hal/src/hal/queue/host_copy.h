@@ -12,10 +12,10 @@
 
 namespace halyard::hal {
 
-// The bytes are in `target`, which `keep` owns, when the fence is reached; null: they are there already.
-// PERMISSION_DENIED: neither the host nor a copy may read the buffer.
+// Copies into `target`, which `keep` owns. The copy is complete when the fence is reached; null: already
+// complete. PERMISSION_DENIED: neither the host nor a copy may read the buffer.
 Result<Ref<Fence>> begin_read(Buffer& source, uint64_t offset, std::span<uint8_t> target, Ref<Object> keep);
-// The bytes are in the buffer when the fence is reached; null: already. `source` is borrowed for the call.
+// The copy is complete when the fence is reached; null: already complete. `source` is borrowed for the call.
 Result<Ref<Fence>> begin_write(std::span<const uint8_t> source, Buffer& target, uint64_t offset);
 
 }  // namespace halyard::hal

@@ -1,8 +1,8 @@
-// Queue work: checks arguments, converts them to a submission of the driver ABI, and keeps the objects that
-// it uses until it has completed. For a wait for another driver, a semaphore of the executing device follows
-// the foreign one (hal/queue/semaphore_fd.h); signals of foreign semaphores are made by the host on
-// completion. Work on one buffer of another driver is queued on that buffer's device. Work on several buffers
-// uses shared handles (hal/device/sharing.h); if there are none, copies go through the host
+// Queue work: checks arguments, converts them to a submission of the driver ABI, and retains the objects
+// until the work has completed. To wait for another driver, the work waits for a semaphore of the executing
+// device that follows the foreign semaphore (hal/queue/semaphore_fd.h). The host signals foreign semaphores
+// on completion. Work on one buffer of another driver is queued on that buffer's device. Work on several
+// buffers uses shared handles (hal/device/sharing.h); if there are none, copies go through the host
 // (hal/queue/transfer.h).
 #include "hal/queue/queue.h"
 
@@ -32,19 +32,19 @@ namespace {
 // ---- Submissions ----
 
 // The state of a submission, from the call until its signals are made after the driver's `completed`. It has
-// two holders: the submitter and the completion; the last one frees it. Its objects are borrowed from the
+// two holders, the submitter and the completion; the last holder frees it. Its objects are borrowed from the
 // caller, and only retained if the work is still running when the call returns.
 struct InFlight : Step, WorkTrace {
   std::atomic<int> holders{2};
   Status result;  // of the work
 
-  Device* const home;      // the device that it is queued on
+  Device* const home;      // the device on which it is queued
   Fence* const signal;     // may be null
   WorkScope* const scope;  // may be null
   Makes makes = Makes::foreign;
   InlineVector<Object*, 6> resources;
   bool keeps = false;              // the objects are retained
-  InlineVector<Awaited, 2> waits;  // Awaited: a Ref would keep it from failing
+  InlineVector<Awaited, 2> waits;  // not Refs, which would keep the semaphores from failing
   std::unique_ptr<uint8_t[]> payload;
   Charge charge;
 
@@ -62,7 +62,7 @@ struct InFlight : Step, WorkTrace {
   }
 
   Device& device() const { return *home; }
-  // For the submitter: the signals are made, and there is no other holder.
+  // For the submitter: whether the signals are made and the completion has dropped its hold.
   bool is_over() const { return holders.load(std::memory_order_acquire) == 1; }
   void use(Object& object) { resources.push_back(&object); }
   void keep() {
@@ -82,8 +82,8 @@ struct InFlight : Step, WorkTrace {
   void drop_holder() noexcept {
     if (fetch_sub(holders, 1, std::memory_order_acq_rel) == 1) destroy_pooled(this);
   }
-  // A failure fails all signals. This has no effect if the driver has done so, and releases the waiters if it
-  // forgot to.
+  // A failure fails all signals. If the driver has failed them, this has no effect; if the driver forgot to,
+  // this releases the waiters.
   void end() noexcept {
     trace_done(signal);
     make_signals(signal, *home, result.ok() ? makes : Makes::all, result);
@@ -91,7 +91,7 @@ struct InFlight : Step, WorkTrace {
   }
 };
 
-// Owns work that is not submitted yet.
+// Owns work that has not been submitted yet.
 struct DropWork {
   void operator()(InFlight* work) const noexcept { destroy_pooled(work); }
 };
@@ -184,13 +184,13 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.completed_user = static_cast<WorkTrace*>(work.get());
   work->trace_submit(device.trace(), operation.kind, point.wait);
   if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
-    // A refused alloca has no memory, whatever the driver wrote here.
+    // If the driver refuses an alloca, there is no memory, whatever the driver has stored here.
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
     return std::unexpected(Status::adopt(status));
   }
 
   if (work->is_over()) {
-    // On other devices, timing would determine whether a failure is returned.
+    // On other devices, whether a failure is returned would depend on timing.
     if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
     return to_result(std::move(work->result));
   }
@@ -200,7 +200,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   return {};
 }
 
-// For drivers without the operation: submits it as a recorded command.
+// For drivers without the operation: submits a recorded command instead.
 template <typename Record>
 Result<> submit_recorded(const QueuePoint& point, Record record) {
   Ref<CommandBuffer> commands = HALYARD_TRY(CommandBuffer::create(
@@ -247,7 +247,7 @@ Result<> check_file_access(const File& file, uint32_t access) {
               access_text(access), access_text(file.access()));
 }
 
-// The range in the handles of the buffer's own driver.
+// The range as a handle of the buffer's own driver.
 halyard_range_t range_of(const Buffer& buffer, uint64_t offset, uint64_t length) {
   return {buffer.allocation().memory, 0, 0, buffer.offset() + offset, length};
 }
@@ -260,7 +260,7 @@ QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
 
 Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   if (&allocation.device().library() == &point.device.library()) return Handles::ready;
-  // A failed wait fails the signals, as with any other work.
+  // If the wait has failed, that fails the signals, as with any other work.
   const bool waits = point.wait && !point.wait->query().ok();
   const Result<halyard_driver_memory_t> memory = memory_on(point.device, allocation);
   if (memory) return Handles::ready;
@@ -269,7 +269,7 @@ Result<Handles> handle_on(const QueuePoint& point, Allocation& allocation) {
   return std::unexpected(memory.error());
 }
 
-// Queues the work when its waits are reached. `again` keeps what it needs, which takes `kept` bytes.
+// Queues the work when its waits are reached. `again` retains its objects, of `kept` bytes.
 Result<> hold(const QueuePoint& point, uint64_t kept,
               std::move_only_function<Result<>(const QueuePoint&)> again) {
   Charge charge;
@@ -287,7 +287,7 @@ Result<> hold(const QueuePoint& point, uint64_t kept,
   });
 }
 
-// The target is the range of bytes that `work` keeps.
+// The target is the range of bytes that `work` retains.
 Result<> submit_update(OwnWork work, const QueuePoint& point, const void* source, Buffer& target,
                        uint64_t offset, uint64_t length) {
   work->use(target.allocation());
@@ -367,7 +367,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
   allocation.trace_end();
-  // Work of other drivers may still use the bytes, in an order that this device does not know.
+  // Work of other drivers may still use the bytes, and this device does not know its order.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = HALYARD_TRY(make_work(place));
   work->use(allocation);
@@ -463,7 +463,7 @@ Result<> queue_copy(const QueuePoint& asked, Buffer& source, uint64_t source_off
   return submit(std::move(work), point, operation);
 }
 
-// An update with the file's bytes.
+// An update with the bytes of the file.
 Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offset, Buffer& target,
                     uint64_t target_offset, uint64_t length) {
   const QueuePoint point = at_owner(asked, target);
@@ -481,7 +481,7 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
 }
 
-// The driver waits, and copies the source to host-visible memory if it is not; then the host writes the file
+// The driver waits, and copies the source to host-visible memory if necessary. Then the host writes the file
 // and makes the signals.
 Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_offset, File& target,
                      uint64_t target_offset, uint64_t length) {
@@ -514,8 +514,8 @@ Result<> queue_write(const QueuePoint& asked, Buffer& source, uint64_t source_of
 
 namespace {
 
-// The access that the work needs to a slot's buffer. Devices that allow writes to constants (ruling 31) need
-// no write access to them.
+// The access to a slot's buffer that the work needs. Devices that allow writes to constants (ruling 31) need
+// no write access to constants.
 uint32_t needed_access(const Device& device, const Allocation& allocation, const SlotNeeds& needs) {
   const bool lets = allocation.is_constant && &allocation.device().library() == &device.library() &&
                     (device.properties().capabilities & HALYARD_DEVICE_WRITES_CONSTANTS);
@@ -548,7 +548,7 @@ std::string slot_note(const CommandBuffer& commands, size_t slot) {
   return "a buffer of another driver that was recorded";
 }
 
-// First the table's entries that are used, then the foreign buffers that the recording names.
+// Appends the used entries of the table, then the foreign buffers that the recording refers to.
 Result<> collect_entries(const CommandBuffer& commands, std::span<const Binding> table,
                          SlotEntries& entries) {
   const std::span<const SlotNeeds> slots = commands.slots();
@@ -644,7 +644,7 @@ Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands
 Result<> queue_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {
   SlotEntries entries;
   if (HALYARD_TRY(prepare_execute(point, commands, table, entries)) == Handles::later &&
-      commands.collectives().empty())  // those wait themselves, and draw their tickets now
+      commands.collectives().empty())  // those handle waits themselves, and draw tickets now
     return hold_execute(point, commands, entries);
   return submit_execute(point, commands, entries);
 }

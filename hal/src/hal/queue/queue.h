@@ -1,6 +1,6 @@
-// Queue work: waits, one operation, signals. One free function for each operation; it keeps the objects that
-// it uses until the work has completed. Specified by hal-module.md, "Queue rules", hal-semantics.md, and
-// rulings 6 to 9. Thread-safe.
+// Queue work: waits, one operation, signals. Each operation has one free function. The work retains the
+// objects that it uses until it has completed. Specified by hal-module.md, "Queue rules", hal-semantics.md,
+// and rulings 6 to 9. Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace halyard::hal {
 
-// Where and when to run. Null fences: no wait, no signal.
+// The device and the fences of queue work. Null fences: no wait, no signal.
 struct QueuePoint {
   Device& device;
   uint64_t affinity = kAnyQueue;
@@ -26,10 +26,10 @@ struct QueuePoint {
   Fence* signal = nullptr;
   Budget* memory = nullptr;    // charged until the work has completed; may be null
   WorkScope* scope = nullptr;  // can stop the work; may be null
-  uint64_t owner = 0;          // of what is allocated, as in halyard_memory_request_t
+  uint64_t owner = 0;          // for allocations, see halyard_memory_request_t
 };
 
-// An entry of a binding table; a null buffer for an unused slot.
+// An entry of a binding table; unused entries have a null buffer.
 struct Binding {
   Buffer* buffer = nullptr;
   uint64_t offset = 0;
@@ -38,7 +38,7 @@ struct Binding {
 
 // Argument errors are returned at once: nothing is submitted, and the signal fence is unchanged (ruling 8).
 // Failures of the wait fence and of the work fail the signal fence; devices that run in the caller also
-// return them. RESOURCE_EXHAUSTED: the point's memory is spent.
+// return them. RESOURCE_EXHAUSTED: the budget of the point is used up.
 Result<> queue_barrier(const QueuePoint& point);
 Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_t memory_type, uint32_t usage,
                                  uint64_t size, uint64_t flags);
@@ -66,16 +66,16 @@ struct SlotEntry {
   uint64_t length = 0;
 };
 using SlotEntries = InlineVector<SlotEntry, 16>;
-// Whether the handles of other drivers' buffers are ready. `later`: they are for memory of an alloca that has
-// not run, and exist only when the work's waits are reached.
+// Whether the handles of other drivers' buffers are ready. `later`: the memory comes from an alloca that has
+// not run, so the handles exist only after the work's waits are reached.
 enum class Handles : uint8_t { ready, later };
-// Checks the arguments, reserves the command buffer for this execution, and appends the ranges of its slots.
+// Checks the arguments, reserves an execution of the command buffer, and appends the ranges of its slots.
 Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
                                 std::span<const Binding> table, SlotEntries& entries);
-// Submits prepared work. Its handles must be ready, as they are when the wait is reached.
+// Submits prepared work. The handles must be ready; they are ready once the wait is reached.
 Result<> submit_execute(const QueuePoint& point, CommandBuffer& commands, std::span<const SlotEntry> entries);
 
-// One list of the driver that the command buffer was made into, with what was prepared.
+// Submits one driver list of the command buffer, with the prepared entries.
 Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_driver_command_list_t list,
                      std::span<const SlotEntry> entries);
 

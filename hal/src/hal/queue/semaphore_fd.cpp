@@ -43,7 +43,7 @@ bool can_pass(const Device& owner, const Device& user) {
          std::memcmp(a.semaphore_fd_group, b.semaphore_fd_group, sizeof a.semaphore_fd_group) == 0;
 }
 
-// A timeline that programs keep has one import for each device, however often it is waited for.
+// A timeline that a program keeps has one import for each device, however often it is waited for.
 struct Semaphore::Imports {
   std::mutex mutex;
   std::vector<Ref<Semaphore>> list;
@@ -88,8 +88,8 @@ Result<Timepoint> own_timepoint(Device& device, const Timepoint& timepoint) {
   const halyard_driver_table_t& table = other.device().table();
   if (can_pass(other.device(), device) && table.semaphore_underway &&
       table.semaphore_underway(other.handle(), timepoint.value) != 0) {
-    // A reached timepoint needs no descriptor. If no descriptor is available (the process has too many), a
-    // bridge is used.
+    // A reached timepoint needs no descriptor. If no descriptor is available, because the process has too
+    // many, a bridge is used.
     const Result<uint64_t> value = other.query();
     if (value && *value < timepoint.value) {
       if (auto imported = other.imported_by(device)) {

@@ -1,7 +1,7 @@
-// Passing: a device that waits for another driver's semaphore gets one of its own that follows it. If both
-// support descriptors for semaphores of the same kind and group, the other semaphore is imported: the devices
-// wait for each other directly, and the host only passes on failures, which descriptors do not carry.
-// Otherwise the host bridges it.
+// Passing: a device waits for another driver's semaphore through its own semaphore, which follows the other.
+// If both devices support descriptors for semaphores of the same kind and group, the semaphore is imported:
+// the devices wait for each other directly, and the host only passes on failures, because descriptors do not
+// carry them. Otherwise the host bridges the semaphores.
 #pragma once
 
 #include "base/status.h"
@@ -12,9 +12,9 @@ namespace halyard::hal {
 // Whether `user` can import what `owner` exports [R110].
 bool can_pass(const Device& owner, const Device& user);
 
-// A timepoint of `device` that is reached, or fails, with the other driver's timepoint. Waiters keep the
-// semaphore. The semaphore is only imported if the work that signals it has been handed to its device [R111]:
-// otherwise two devices could wait for each other. Thread-safe.
+// A timepoint of `device` that is reached, or fails, with the other driver's timepoint. Waiters retain the
+// semaphore. The semaphore is only imported if the work that signals it has been submitted to its device
+// [R111], because otherwise two devices could wait for each other. Thread-safe.
 Result<Timepoint> own_timepoint(Device& device, const Timepoint& timepoint);
 
 }  // namespace halyard::hal

@@ -1,6 +1,6 @@
 // StepwiseExecution: executes a command buffer as a chain of steps. Each step begins when the fence of the
-// previous one is reached, and no thread is held meanwhile. The program sees one submission, whose signals
-// are made at the end.
+// previous step is reached; no thread is blocked meanwhile. The program sees one submission, which signals at
+// the end.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ struct StepwiseExecution {
   uint64_t affinity = kAnyQueue;
   Ref<Fence> signal;
   Ref<WorkScope> scope;
-  Ref<CommandBuffer> commands;  // keeps the objects of its list
+  Ref<CommandBuffer> commands;  // retains the objects of its list
 
   // Called once, at the end.
   void finish(Status status) {
@@ -29,15 +29,16 @@ struct StepwiseExecution {
     is_finished_.store(true, std::memory_order_release);
   }
 
-  // Runs a step; its failure ends the work. Steps run in callbacks of drivers, so nothing may throw.
+  // Runs a step; a failure of the step ends the work. Steps run in callbacks of drivers, so nothing may
+  // throw.
   template <typename Step>
   void attempt(Step&& step) {
     if (Status status = Status::adopt(guarded(std::forward<Step>(step))); !status.ok())
       finish(std::move(status));
   }
 
-  // Runs `next` when the fence, which may be null, is reached; its failure ends the work. `self` is this
-  // execution, kept by the wait.
+  // Runs `next` when the fence (may be null) is reached; a failure of the fence ends the work. The wait
+  // retains `self`, which is this execution.
   Result<> when(const Fence* fence, Ref<Object> self, std::move_only_function<Result<>()> next) {
     return when_reached(fence, [this, self = std::move(self), next = std::move(next)](Status status) mutable {
       if (!status.ok()) return finish(std::move(status));
@@ -45,7 +46,7 @@ struct StepwiseExecution {
     });
   }
 
-  // For the submitter: the result of completed work, on devices that run in their caller.
+  // Returned to the submitter: on devices that run in their caller, the result of completed work.
   Result<> result_for_submitter() const {
     const bool runs_in_caller = device->properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER;
     if (!runs_in_caller || !is_finished_.load(std::memory_order_acquire)) return {};
@@ -53,7 +54,7 @@ struct StepwiseExecution {
   }
 
  protected:
-  // Releases what the program may expect to be free as soon as its signals are made.
+  // Releases objects that the program expects to be free once its signals are made.
   virtual void release_resources() {}
 
   ~StepwiseExecution() = default;

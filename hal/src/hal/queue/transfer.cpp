@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kHeld = 2 * driver_memory::kSubscription;
 
-// The host's step: copies the current bytes of the source to the target.
+// The host's step: copies the bytes of the source, as they are now, to the target.
 Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_offset, Buffer& target,
                  uint64_t target_offset, uint64_t length) {
   const std::unique_ptr<uint8_t[]> bytes(new (std::nothrow) uint8_t[length]);

@@ -8,9 +8,9 @@
 
 namespace halyard::hal {
 
-// Like queue_copy, which has checked the arguments. Each device copies between its memory and host-visible
-// memory of its own. The host copies between those two when the first copy has completed, on the thread that
-// reports it.
+// Like queue_copy, which has checked the arguments. Each device copies between its memory and its
+// host-visible staging memory. When the first copy has completed, the host copies between the two, on the
+// thread that reports the completion.
 Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offset, Buffer& target,
                   uint64_t target_offset, uint64_t length);
 

@@ -33,7 +33,7 @@ std::string describe(const Timepoint& timepoint) {
                      now ? std::to_string(*now) : "failed");
 }
 
-// Collects the timepoints that are not reached. Returns whether there are none, or the first failure.
+// Collects the timepoints that have not been reached. Returns whether there are none, or the first failure.
 Result<bool> find_unreached(std::span<Fence* const> fences, Unreached& unreached) {
   unreached = {};
   for (Fence* fence : fences) {
@@ -61,8 +61,8 @@ bool process_has_one_thread() {
   return threads == 1;
 }
 
-// Ruling 12, as far as the host can tell: devices that run in the caller need a thread that calls them, and
-// the only one is about to block.
+// Ruling 12, as far as the host knows: devices that run in the caller need a thread that calls them, and the
+// only thread is about to block.
 bool can_never_be_reached(Unreached& unreached) {
   for (const Timepoint* timepoint : unreached) {
     const uint32_t capabilities = timepoint->semaphore->device().properties().capabilities;
@@ -86,7 +86,7 @@ Status block_in_driver(Unreached& unreached, const Deadline& deadline) {
   return Status::adopt(device.table().semaphore_wait(device.handle(), &args));
 }
 
-// Returns soon after the time that one device may take [R89].
+// Returns soon after the time limit of one device [R89].
 void run_pending_in_drivers(const Unreached& unreached) {
   const Clock::time_point end = Clock::now() + std::chrono::milliseconds(10);
   for (const Timepoint* timepoint : unreached) {
@@ -110,20 +110,20 @@ void do_then(Then then, Status status) noexcept {
   }));
 }
 
-// A wait whose parts are timepoints, to which it subscribes. References are held by those who are interested
-// in the end. Subscriptions are counted separately, and are cancelled when the last reference is dropped.
+// A wait for timepoints, to which it subscribes. Objects that need the end hold references. Subscriptions are
+// counted separately, and are cancelled when the last reference is dropped.
 class FenceWait final : public Wait, Step {
  public:
   static const ObjectType kType;
 
-  // The actions at the end: a wakeup at once, or a function as a step. A wait with a step keeps itself until
-  // the step has run; the others are for a blocked thread.
+  // The action at the end: a wakeup at once, or a function as a step. A wait with a step keeps itself alive
+  // until the step has run; other waits have a blocked thread.
   struct End {
     Wakeup wakeup = {};
     Then then = {};
     Budget* memory = nullptr;  // charged; may be null
   };
-  // RESOURCE_EXHAUSTED, or a driver's failure to subscribe: then the end is not reported.
+  // RESOURCE_EXHAUSTED, or a driver's failure to subscribe; after such a failure the end is not reported.
   static Result<Ref<FenceWait>> begin(const Unreached& timepoints, End end) {
     Device& home = timepoints[0]->semaphore->device();
     auto wait = make_pooled<FenceWait>(home, Ref<Device>::share(&home), timepoints.size(), std::move(end));
@@ -131,7 +131,7 @@ class FenceWait final : public Wait, Step {
     return wait;
   }
 
-  // With several timepoints, the completed subscription counts as one more part.
+  // With several timepoints, completing the subscriptions counts as one more part.
   FenceWait(Ref<Device> home, size_t timepoints, End end)
       : Wait(&kType, static_cast<uint32_t>(timepoints == 1 ? 1 : timepoints + 1)),
         home_(std::move(home)),
@@ -165,7 +165,7 @@ class FenceWait final : public Wait, Step {
       if (refused.ok()) continue;
       --subscribed_;
       drop_holder();
-      if (!abandon()) return {};  // another timepoint has failed, and that was reported
+      if (!abandon()) return {};  // another timepoint has failed, and that failure was reported
       self_ = {};
       return std::unexpected(std::move(refused).note(
           fmt::format("waiting for a fence of device '{}'", semaphore.device().uri())));
@@ -190,7 +190,7 @@ class FenceWait final : public Wait, Step {
     do_then(std::exchange(end_.then, nullptr), failure());
   }
 
-  // The last reference was dropped: cancel the subscriptions.
+  // Called when the last reference is dropped: cancels the subscriptions.
   static void destroy(Object* object) {
     auto* wait = static_cast<FenceWait*>(object);
     for (size_t i = 0; i < wait->subscribed_; ++i) {
@@ -212,14 +212,14 @@ class FenceWait final : public Wait, Step {
   const bool has_step_;
   Ref<FenceWait> self_;  // set while a step is pending
   InlineVector<Subscription, 2> subscriptions_;
-  size_t subscribed_ = 0;             // number of them
+  size_t subscribed_ = 0;             // number of subscriptions
   std::atomic<uint32_t> holders_{1};  // one for all references, one for each subscription that may be called
   Charge charge_;
 };
 const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
 
-// Several drivers have no common wait function. A single driver has one, which may do more than a subscriber
-// can: that of Vulkan waits on the device, without the detour through another thread.
+// Several drivers have no common wait function. A single driver has one, which may be faster than a
+// subscriber: that of Vulkan waits on the device, without another thread in between.
 Result<> block(Unreached& unreached, const Deadline& deadline) {
   const DriverLibrary* const first = &unreached[0]->semaphore->device().library();
   if (std::ranges::all_of(unreached, [first](const Timepoint* timepoint) {
@@ -239,14 +239,14 @@ Status never_reached(const Timepoint& timepoint) {
                   describe(timepoint)));
 }
 
-// run_pending_work() for fences that are not reached.
+// Implements run_pending_work() for fences that are not reached.
 Result<bool> run_pending(std::span<Fence* const> fences, Unreached& unreached) {
   if (can_never_be_reached(unreached)) return std::unexpected(never_reached(*unreached[0]));
   run_pending_in_drivers(unreached);
   return find_unreached(fences, unreached);
 }
 
-// Passes the answer on, and lets the tracer know that the fences are reached.
+// Reports to the tracer that the fences are reached; returns `reached` unchanged.
 Result<bool> traced(Result<bool> reached, std::span<Fence* const> fences) {
   if (!reached || !*reached) return reached;
   for (const Fence* fence : fences)
@@ -277,7 +277,8 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds) {
     Deadline deadline;
     if (!forever) deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
     reached = block(unreached, deadline).transform([] { return true; });
-    // Either the deadline, or a failure with the same code. Looking again distinguishes them.
+    // Either the deadline has passed, or a timepoint has failed with the same code. A second check
+    // distinguishes them.
     if (!reached && reached.error().code() == Code::DEADLINE_EXCEEDED && !forever)
       reached = find_unreached(fences, unreached);
   }

@@ -1,4 +1,4 @@
-// The steps in order, with their progress reports.
+// The steps in order, each preceded by its progress report.
 #include "hal/registry/driver_probe.h"
 
 #include "hal/device/device.h"

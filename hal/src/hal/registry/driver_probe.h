@@ -1,5 +1,5 @@
 // Tries a driver: runs all of its code that a search for devices runs, step by step. If that code crashes or
-// hangs, so does the caller, which should therefore be a separate process.
+// hangs, so does the caller, so call it in a separate process.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace halyard::hal {
 
-// Load, negotiate, initialize, list the devices, open and close each of them, shut down. `progress` is called
-// before each step. Fails like DriverLibrary::open() and enumerate(). A device that cannot be opened is not a
-// failure: it may be in use.
+// Loads, negotiates, initializes, lists the devices, opens and closes each of them, and shuts down.
+// `progress` is called before each step. Fails like DriverLibrary::open() and enumerate(). A device that
+// cannot be opened is not a failure, because it may be in use.
 Result<> probe_driver(const std::string& path, const DriverProgress& progress);
 
 }  // namespace halyard::hal

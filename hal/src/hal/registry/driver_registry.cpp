@@ -1,4 +1,4 @@
-// The search for drivers, the choice of a driver for each kind, and the reasons for refusing others.
+// Searches for drivers, chooses a driver for each kind, and records why others are refused.
 #include "hal/registry/driver_registry.h"
 
 #include <dirent.h>
@@ -51,7 +51,7 @@ Status set_uid() {
           "what they name is not looked at"};
 }
 
-// Why a folder cannot be read.
+// The reason why a folder cannot be read.
 Status no_folder(const std::string& path, std::error_code error) {
   if (error == std::errc::no_such_file_or_directory) return {Code::NOT_FOUND, "there is no such folder"};
   if (error == std::errc::not_a_directory)
@@ -118,7 +118,7 @@ Ref<DriverRegistry> DriverRegistry::create(RegistryOptions options) {
 // Counts the devices of a registry that have not been closed; thread-safe.
 class DriverRegistry::OpenDevices {
  public:
-  // What the device holds while it is open.
+  // Counts a device as open. The device holds the result while it is open.
   static std::shared_ptr<void> add(const std::shared_ptr<OpenDevices>& devices) {
     return std::make_shared<One>(devices);
   }
@@ -223,7 +223,7 @@ void DriverRegistry::search_user_folder(bool trusted) {
 void DriverRegistry::search_default_folders() {
   const fs::path own = own_folder();
   if (own.empty()) return;
-  // Beside libhalyard.so both are the same folder.
+  // If this is libhalyard.so, both are the same folder.
   const std::string beside = (own / "halyard/drivers").string();
   const std::string above = (own / "../lib/halyard/drivers").lexically_normal().string();
   search_folder(Origin::installation, beside);
@@ -237,7 +237,7 @@ void DriverRegistry::search_folder(Origin origin, const std::string& folder) {
   folders_.push_back(clean);
   std::vector<std::string> files;
   size_t others = 0;
-  // Not std::filesystem's iterator, which terminates the process when out of memory.
+  // std::filesystem's iterator is not used, because it terminates the process when out of memory.
   const std::unique_ptr<DIR, int (*)(DIR*)> open(::opendir(clean.c_str()), ::closedir);
   std::error_code error;
   if (!open) error = std::error_code(errno, std::generic_category());
@@ -376,7 +376,7 @@ Status DriverRegistry::unknown_kind(std::string_view kind) {
       if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
     }
   }
-  // The files that may have been meant: all of them, where there is no driver.
+  // Lists the refused files that may have been meant; all refused files if there is no driver.
   std::string refusals;
   for (const Entry& entry : entries_) {
     const Candidate& candidate = entry.candidate;
@@ -448,7 +448,7 @@ Result<std::vector<DriverRegistry::DeviceEntry>> DriverRegistry::devices(std::st
     HALYARD_TRY(append(std::string(kind), *HALYARD_TRY(library_for(kind))));
     return entries;
   }
-  // Of all drivers: one that cannot list its devices does not prevent listing the others.
+  // Lists the devices of all drivers. A driver that cannot list its devices does not affect the others.
   for (const auto& [known, library] : load_all()) static_cast<void>(append(known.name, *library));
   return entries;
 }

@@ -1,6 +1,6 @@
-// DriverRegistry: the available drivers, and the refused ones with the reason. The embedder creates it; there
-// is no global one. Creating it reads the notes of the files found; a driver's code runs when one of its
-// kinds is requested. Thread-safe.
+// DriverRegistry: the available drivers, and the refused drivers with the reason. The embedder creates it;
+// there is no global registry. The constructor reads the notes of the files found; a driver's code runs when
+// one of its kinds is requested. Thread-safe.
 #pragma once
 
 #include <mutex>
@@ -19,14 +19,14 @@
 namespace halyard::hal {
 
 struct RegistryOptions {
-  std::vector<LinkedDriver> linked;    // before all files
-  std::vector<std::string> libraries;  // explicit paths of drivers, first
+  std::vector<LinkedDriver> linked;    // precede all files
+  std::vector<std::string> libraries;  // paths of drivers, searched first
   std::vector<std::string> folders;    // searched next, in order
   bool use_environment = true;      // $HALYARD_DRIVER_PATH (colon-separated files or folders), unless set-uid
-  bool use_default_folders = true;  // the user's, then the one beside this library
-  DriverLog log = {};               // gets the drivers' log lines; empty: they are dropped
+  bool use_default_folders = true;  // the user's folder, then the folder beside this library
+  DriverLog log = {};               // receives the drivers' log lines; empty: they are dropped
   Ref<Tracer> tracer = {};          // records the work of devices
-  Ref<Loop> loop = {};  // closes devices whose last reference goes in a callback; null: one of its own
+  Ref<Loop> loop = {};  // closes devices whose last reference is dropped in a callback; null: its own loop
   bool counts_objects = false;  // devices count their objects (base/live_objects.h)
 };
 
@@ -46,12 +46,12 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
 
   static Ref<DriverRegistry> create(RegistryOptions options);
 
-  // Every candidate file, taken or refused, with the reason; the searched folders.
+  // Every candidate file, accepted or refused, with the reason; and the searched folders.
   struct Candidate {
     std::string path;
     std::string library;  // NAME; empty if the note could not be read
     std::vector<std::string> kinds;
-    halyard_driver_note_t note = {};  // zeros if it could not be read
+    halyard_driver_note_t note = {};  // zeros if the note could not be read
     Status status;                    // ok: loaded, or loadable but not needed so far
     bool loaded = false;
   };
@@ -62,12 +62,12 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   enum class Origin : uint8_t { embedder, environment, user, installation };
   struct Step {
     Origin origin = Origin::embedder;
-    bool folder = false;                 // else a file, or a path that does not exist
+    bool folder = false;                 // false: a file, or a path that does not exist
     std::string path;                    // the given path, made absolute; "" for an empty entry
     Status skipped;                      // why it was skipped; ok: it was examined
     std::optional<Candidate> candidate;  // of an examined file
-    std::vector<std::string> serves;     // its kinds that no driver found earlier has
-    size_t other_files = 0;              // of a folder: entries that are not named halyard-driver-NAME.so
+    std::vector<std::string> serves;     // its kinds that no earlier driver has
+    size_t other_files = 0;              // in a folder: entries not named halyard-driver-NAME.so
   };
   std::vector<Step> search();
 
@@ -76,31 +76,31 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
     std::string description;
     std::string library_path;
   };
-  // Kinds of all drivers that load, sorted by name. A bad driver does not affect the others.
+  // The kinds of all drivers that load, sorted by name. A bad driver does not affect the others.
   std::vector<Kind> kinds();
-  // URIs ("vulkan://0") of the available devices, of one kind or of all (""). NOT_FOUND: no such kind (the
-  // message names the available kinds, and why a driver of that name was refused).
+  // The URIs ("vulkan://0") of the available devices, of one kind or of all (""). NOT_FOUND: no such kind.
+  // The message names the available kinds, and why a driver of that name was refused.
   struct DeviceEntry {
     std::string uri;
     std::string name;
   };
   Result<std::vector<DeviceEntry>> devices(std::string_view kind);
-  // NOT_FOUND as above; errors of the driver. `options` follow those of the URI; the driver defines their
-  // values and whether they may be repeated.
+  // NOT_FOUND as above; otherwise errors of the driver. `options` follow those of the URI; the driver defines
+  // their values and whether they may be repeated.
   Result<Ref<Device>> open_device(std::string_view uri, const std::vector<DeviceOption>& options = {});
 
   explicit DriverRegistry(RegistryOptions options);
-  // Waits until the loop has closed the devices whose last reference was their own work, and at most 100 ms
-  // for devices that are still open: their last work may have signalled and still be about to release them.
-  // So a process that has released everything does not exit while a driver's thread closes a device.
+  // Waits until the loop has closed the devices whose last reference was held by their own work, and at most
+  // 100 ms for devices that are still open, because their last work may have signalled but not yet released
+  // them. So a process that has released everything does not exit while a driver's thread closes a device.
   ~DriverRegistry();
 
  private:
   struct Entry {
     Candidate candidate;
-    bool usable = false;  // by its note
-    bool named = false;   // named by the embedder as a file: if refused, requests for its kinds fail
-    std::optional<LinkedDriver> linked;  // no file: linked into the program
+    bool usable = false;  // according to its note
+    bool named = false;   // the embedder named this file: if it is refused, requests for its kinds fail
+    std::optional<LinkedDriver> linked;  // set: the driver is linked into the program and has no file
     Ref<DriverLibrary> library;          // null if not loaded
   };
 
@@ -108,7 +108,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   class OpenDevices;
   struct Trace {
     Step step;
-    size_t entry = kNoEntry;  // the step's candidate
+    size_t entry = kNoEntry;  // index of the step's candidate
   };
 
   void search_environment();
@@ -120,11 +120,11 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   void refuse(Origin origin, std::string path, Status status);
   void skip(Origin origin, bool folder, std::string path, Status why);
   void mark_shadowed();
-  Entry* owner(std::string_view kind);            // for each kind: the first usable candidate that has it
-  Result<Ref<DriverLibrary>> load(Entry& entry);  // once; a failure stays
+  Entry* owner(std::string_view kind);            // the first usable candidate that has the kind
+  Result<Ref<DriverLibrary>> load(Entry& entry);  // tried once; a failure is kept
   Result<Ref<DriverLibrary>> library_for(std::string_view kind);
   Status unknown_kind(std::string_view kind);
-  // Every kind that loads, sorted, with its library.
+  // All kinds that load, sorted, each with its library.
   std::vector<std::pair<DriverLibrary::Kind, Ref<DriverLibrary>>> load_all();
 
   DriverLog log_;
@@ -134,7 +134,7 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   const bool counts_objects_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;
-  std::vector<std::string> seen_;  // resolved paths of files: none is taken twice
+  std::vector<std::string> seen_;  // resolved paths of files, so that no file is used twice
   std::mutex mutex_;               // guards the entries
   std::vector<Entry> entries_;
 };

@@ -66,7 +66,7 @@ void DeviceTrace::add_memory(int64_t bytes) noexcept {
 
 uint32_t DeviceTrace::take_lane() noexcept {
   const std::lock_guard lock(mutex_);
-  // More submissions in flight than lanes: slices overlap in the last lane.
+  // If more submissions are in flight than there are lanes, slices overlap in the last lane.
   const auto lane = static_cast<uint32_t>(std::min(std::countr_one(taken_), 63));
   taken_ |= uint64_t{1} << lane;
   if (lanes_[lane] == 0) lanes_[lane] = tracer_->add_track("in flight", track_);
@@ -98,7 +98,7 @@ struct WorkTrace::State {
   DeviceTrace& device;
   const uint32_t operation;
   const uint32_t lane;
-  const uint64_t flow;  // from the submission
+  const uint64_t flow;  // leads here from the submission
   uint64_t submitted = 0;
   std::atomic<uint64_t> began{0};
   Flows waits = {};
@@ -138,8 +138,8 @@ void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
   }
 }
 
-// A fence's flow starts at the begin of the operation that signals it, because the host does not know when
-// the driver signals: a waiter may start before this report.
+// A fence's flow starts at the begin of the operation that signals it. The host does not know when the driver
+// signals, and a waiter may start before this report.
 void WorkTrace::end(const Flows& signals) noexcept {
   const std::unique_ptr<State> work(std::exchange(state_, nullptr));
   Tracer& tracer = work->device.tracer();
@@ -154,7 +154,7 @@ void WorkTrace::end(const Flows& signals) noexcept {
   if (began != 0) flows.add(work->waits.view());
   flows.add(signals.view());
   tracer.span_on(track, TraceCategory::queue, name, waited ? began : work->submitted, now, flows.view());
-  // If the driver does not report the start, the host only knows that the fences are reached by now.
+  // If the driver does not report the start, the host only knows that the fences have been reached by now.
   if (began == 0 && !work->waits.view().empty())
     tracer.instant_on(track, TraceCategory::wait, "reached", now, work->waits.view());
 }

@@ -1,4 +1,4 @@
-// Reports a device's work, memory and fences to the tracer: a track for the device, with lanes for
+// Reports a device's work, memory and fences to the tracer. The device has a track, with lanes for
 // submissions in flight and a counter of its memory. Exists only while tracing.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace halyard::hal {
 
-// The flows of one event of a trace. Those beyond the capacity are dropped.
+// The flows of one trace event. Flows beyond the capacity are dropped.
 class Flows {
  public:
   void add(uint64_t flow) {
@@ -31,30 +31,30 @@ class Flows {
   size_t count_ = 0;
 };
 
-// What drivers report of their own threads does not say for which call it was. Once there are calls that are
-// not recorded, it counts only while work of recorded ones is in flight. Thread-safe.
+// Drivers report events of their own threads without the call that caused them. Once some calls are not
+// recorded, these events are recorded only while work of recorded calls is in flight. Thread-safe.
 struct TracedWork {
   std::atomic<uint64_t> in_flight = 0;
   std::atomic<bool> has_untraced = false;
 
-  // Whether to record what the calling thread does now.
+  // Whether to record events of the calling thread now.
   bool is_recorded() const noexcept;
 };
 
 // Thread-safe.
 class DeviceTrace {
  public:
-  // `work` must live as long.
+  // `work` must outlive this object.
   DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work);
 
   Tracer& tracer() const { return *tracer_; }
   TracedWork& work() const { return work_; }
   void allocated(uint64_t bytes) noexcept { add_memory(static_cast<int64_t>(bytes)); }
   void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
-  // A slice of an operation, measured by the device.
+  // Records a slice of an operation, as measured by the device.
   void device_span(const halyard_trace_span_t& span) noexcept;
 
-  // Slices of one lane never overlap: it belongs to one submission at a time.
+  // Slices of one lane never overlap, because a lane belongs to one submission at a time.
   static constexpr uint32_t kLanes = 64;
   uint32_t take_lane() noexcept;
   void leave_lane(uint32_t lane) noexcept;
@@ -69,15 +69,15 @@ class DeviceTrace {
   const Tracer::Track track_;
   const Tracer::Track memory_;
   std::atomic<int64_t> bytes_{0};
-  std::mutex mutex_;  // guards the following
+  std::mutex mutex_;  // guards the members below
   uint64_t taken_ = 0;
   std::array<Tracer::Track, kLanes> lanes_ = {};
   std::array<Tracer::Track, 64> queues_ = {};
 };
 
-// One submission, from its creation to its completion. Its slices are the wait for its fences, if the driver
-// reports its end, and the operation. Flows lead to it from the submitting call and from the work whose
-// fences it waits for.
+// Traces one submission, from its creation to its completion. Its slices are the wait for its fences, if the
+// driver reports when the wait ends, and the operation. Flows lead to it from the submitting call and from
+// the work that signals the fences it waits for.
 class WorkTrace {
  public:
   WorkTrace() = default;
@@ -88,8 +88,8 @@ class WorkTrace {
       drop();
   }
 
-  // Before the driver gets it. `device` may be null (no trace), and so may `wait`, whose flows_of() is called
-  // for a trace only.
+  // Called before the driver receives the submission. `device` may be null (no trace). `wait` may be null;
+  // its flows_of() is called only while tracing.
   template <typename Fence>
   void trace_submit(DeviceTrace* device, uint32_t operation, const Fence* wait) noexcept {
     if (device) [[unlikely]]
@@ -99,9 +99,9 @@ class WorkTrace {
     if (device) [[unlikely]]
       begin(*device, operation, {});
   }
-  // Reported by the driver before completion.
+  // Records a span that the driver reports before completion.
   void told(const halyard_trace_span_t& span) noexcept;
-  // At completion, before or after its signals. `signal` may be null.
+  // Called at completion, before or after its signals. `signal` may be null.
   template <typename Fence>
   void trace_done(const Fence* signal) noexcept {
     if (state_) [[unlikely]]
@@ -117,7 +117,7 @@ class WorkTrace {
 
   void begin(DeviceTrace& device, uint32_t operation, const Flows& waits) noexcept;
   void end(const Flows& signals) noexcept;
-  void drop() noexcept;  // of refused work, which is not shown
+  void drop() noexcept;  // for refused work, which is not shown
 
   State* state_ = nullptr;  // owned
 };

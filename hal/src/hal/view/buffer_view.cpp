@@ -1,4 +1,4 @@
-// Views: checks, and contents as text.
+// Buffer views: checks, and contents as text.
 #include "hal/view/buffer_view.h"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@ const ObjectType BufferView::kType = pooled_object_type<BufferView>("hal.buffer_
 
 namespace {
 
-// Integers and booleans of the same width are compatible, whatever their signedness.
+// Integers and booleans of the same width are compatible, with any signedness.
 bool is_integer(ElementType type) { return (numerical_type(type) & kInteger) != 0; }
 
 bool accepts(ElementType expected, ElementType actual) {

@@ -33,14 +33,14 @@ class BufferView final : public ObjectOf<BufferView> {
   ElementType type() const { return type_; }
   uint32_t encoding() const { return encoding_; }
 
-  // Bytes of the elements: what shape and type need, of which the buffer may have more. Programs make views
-  // of any shape; whoever reads, writes, exports, prints, splits or sends one asks here first and touches no
-  // byte after those. OUT_OF_RANGE: the buffer has fewer; INVALID_ARGUMENT: a shape without a size.
+  // The number of bytes that shape and type need; the buffer may be larger. Programs create views of any
+  // shape, so code that reads, writes, exports, prints, splits or sends a view must call this first and
+  // access no byte beyond. OUT_OF_RANGE: the buffer is smaller. INVALID_ARGUMENT: a shape without a size.
   Result<uint64_t> byte_count() const;
-  // Those bytes in this process, as Buffer::map.
+  // Maps those bytes into this process, like Buffer::map.
   Result<std::span<uint8_t>> map() const;
 
-  // hal.buffer_view.assert; the error begins with `message`.
+  // Implements hal.buffer_view.assert; the error begins with `message`.
   Result<> check(std::string_view message, ElementType type, uint32_t encoding,
                  std::span<const int64_t> shape) const;
   std::string type_text() const;  // "4xf32"

@@ -1,4 +1,4 @@
-// Decodes elements to numbers.
+// Converts elements to numbers.
 #include "hal/view/element_value.h"
 
 #include <algorithm>

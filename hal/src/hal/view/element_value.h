@@ -1,4 +1,4 @@
-// Numeric element types, and decoding of their values.
+// Numeric element types, and conversion of elements to numbers.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ bool is_integer(ElementType type);
 // Floats of 64, 32, 16 or 8 bits.
 bool is_float(ElementType type);
 
-// Of an element of an integer type; signless ones count as signed.
+// The value of an element of an integer type; signless types count as signed.
 __int128 integer_value(const uint8_t* element, ElementType type);
-// Of an element of a float type; exact.
+// The value of an element of a float type; exact.
 double float_value(const uint8_t* element, ElementType type);
 
 }  // namespace halyard::hal
