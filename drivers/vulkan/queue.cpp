@@ -110,7 +110,8 @@ VkResult Queue::wait_for(uint64_t number) const {
 Work* Queue::retire_up_to(uint64_t number) {
   Work* const done = flights_.take(number);
   if (trace_) [[unlikely]]
-    for (const Work* work = done; work; work = work->next_in_flight) trace_->report(*work);
+    for (const Work* work = done; work; work = work->next_in_flight)
+      trace_->report(work->recording.timestamps, work->completed_user, work->submit_time);
   return done;
 }
 
