@@ -64,12 +64,6 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   void issue(TaskList& ready);
 };
 
-// The operations of queue_submit. File transfers are left to the host, which stages them.
-inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
-                                           1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_FILL |
-                                           1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
-                                           1u << HALYARD_OPERATION_DISPATCH | 1u << HALYARD_OPERATION_EXECUTE;
-
 // As queue_submit in driver.h. Tasks that become ready are added to `ready`.
 Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
