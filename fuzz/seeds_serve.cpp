@@ -2,22 +2,27 @@
 // behind the byte that says how it is cut.
 #include <charconv>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "seeds.h"
 
 namespace halyard::fuzz {
 
 void write_requests(const std::filesystem::path& folder) {
-  constexpr std::string_view kTypes[] = {"BOOL",   "INT8",   "INT16", "INT32", "INT64", "UINT8", "UINT16",
-                                         "UINT32", "UINT64", "FP16",  "BF16",  "FP32",  "FP64"};
+  std::vector<std::string_view> types;
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, \
+                             protocol, ...)                                                            \
+  if (!std::string_view(protocol).empty()) types.push_back(protocol);
+#include "halyard/element_types.inc"
   const auto write = [&](char which, const std::string& text) {
     const std::string seed = which + text;
     static int number = 0;
     write_seed(folder / std::to_string(number++), seed.data(), seed.size());
   };
   std::string all;
-  for (size_t i = 0; i < std::size(kTypes); ++i) {
-    const std::string type(kTypes[i]);
+  for (size_t i = 0; i < types.size(); ++i) {
+    const std::string type(types[i]);
     const auto which = static_cast<char>(i + 1);
     const auto input = [&](const std::string& name, const std::string& rest) {
       return R"({"name":")" + name + R"(","datatype":")" + type + R"(","shape":[2,1],)" + rest + "}";

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fuzzing.h"
+#include "native/elf_file.h"
 #include "native/elf_image.h"
 #include "native/fat_elf.h"
 

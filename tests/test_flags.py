@@ -2,6 +2,8 @@
 Compiles lines with the flags that vm-run is built with."""
 import json
 import os
+import pathlib
+import re
 import shlex
 import subprocess
 import unittest
@@ -61,6 +63,14 @@ class Flags(unittest.TestCase):
                 done = self.compile(line)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(message, done.stderr)
+
+    def test_every_declared_flag_is_in_the_help_of_a_tool(self):
+        declared = set()
+        for file in pathlib.Path(vmrun.SOURCE, "tools").glob("*/*flags.h"):
+            declared |= set(re.findall(r'^inline constexpr [\w:<>]+ \w+ = \{\s*"(\w+)"', file.read_text(encoding="utf-8"), re.MULTILINE))
+        self.assertGreater(len(declared), 60)
+        shown = "".join(vmrun.run(tool, "--help").stdout for tool in sorted(os.listdir(vmrun.BIN)))
+        self.assertEqual({name for name in declared if not re.search(rf"^ +--{name}\b", shown, re.MULTILINE)}, set())
 
 
 if __name__ == "__main__":

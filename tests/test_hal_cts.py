@@ -3,6 +3,7 @@ cases and no others; flags, reports and known failures."""
 
 import json
 import os
+import pathlib
 import re
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -114,6 +115,14 @@ class Drivers(unittest.TestCase):
         cases = self.check_passes("template")
         for name in ("queue.order", "semaphore.subscribe"):
             self.assertTrue(any(case.startswith(f"template:// {name}") for case in cases), name)
+
+    def test_every_driver_of_the_tree_is_tried(self):
+        """test_vulkan.py tries the Vulkan driver, which needs a device."""
+        here = pathlib.Path(__file__).read_text(encoding="utf-8")
+        names = {file.parent.name for file in pathlib.Path(vmrun.SOURCE, "drivers").glob("*/CMakeLists.txt")}
+        self.assertIn("local", names)
+        for name in names - {"testing", "vulkan"}:
+            self.assertIn(f'check_passes("{name}")', here)
 
     def test_descriptors_pass(self):
         cases = self.check_passes("descriptors", bad_driver("descriptors"))

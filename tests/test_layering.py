@@ -5,6 +5,7 @@
   first includes a header of the second: where there is an arrow it compiles, where there is none the compiler must say
   "No such file".
 - The folders of a layer have an order (FOLDERS): a file includes its own folder and those before it.
+- Where no order of folders says it (WITHOUT_CIRCLES), files do not include each other in a circle; x.h and x.cpp count as one.
 
 `test_layering.py --graph` prints the folders that each folder includes.
 """
@@ -26,6 +27,7 @@ HEADERS = {
     "halyard/abi.h": ("base/include", "halyard/abi.h"),
     "halyard/value.h": ("base/include", "halyard/value.h"),
     "halyard/private_folder.hpp": ("base/include", "halyard/private_folder.hpp"),
+    "halyard/small_floats.hpp": ("base/include", "halyard/small_floats.hpp"),
     "halyard/module.h": ("vm/include", "halyard/module.h"),
     "halyard/driver.h": ("hal/include", "halyard/driver.h"),
     "halyard/halyard.h": ("bindings/c/include", "halyard/halyard.h"),
@@ -37,7 +39,7 @@ HEADERS = {
 
 # Layer: (its sources, its allowed includes). All other entries of HEADERS are forbidden.
 C_BASE = ["halyard/status.h", "halyard/abi.h", "halyard/value.h"]
-BASE = [*C_BASE, "halyard/private_folder.hpp"]
+BASE = [*C_BASE, "halyard/private_folder.hpp", "halyard/small_floats.hpp"]
 LAYERS = {
     "base": ("base/src", [*BASE, "base"]),
     "vm": ("vm/src", [*BASE, "halyard/module.h", "base", "vm"]),
@@ -66,6 +68,9 @@ FOLDERS = {
     "vm/src/vm": ["object", "format", "module", "verify", "decode", "compile", "run", "native", "text"],
     "hal/src/hal": ["trace", "driver", "device", "registry", "channel", "command", "queue", "view", "capture"],
 }
+
+# Folders from which files are included by their path below it.
+WITHOUT_CIRCLES = ["drivers/local"]
 
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
 
@@ -119,6 +124,50 @@ def wrong_folders() -> list[str]:
     return failures
 
 
+def included_parts(root: str) -> dict[str, dict[str, str]]:
+    """For each part of a folder, which is x.h with x.cpp: the parts that it includes, with a file that does."""
+    top = SOURCE / root
+    files = [file.relative_to(top) for file in sorted(top.rglob("*")) if file.suffix in SUFFIXES and file.is_file()]
+    found: dict[str, dict[str, str]] = {file.with_suffix("").as_posix(): {} for file in files}
+    for file in files:
+        part = file.with_suffix("").as_posix()
+        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', (top / file).read_text(), re.MULTILINE):
+            # As the compiler looks for it: beside the file, then from the top.
+            places = [(folder / header).with_suffix("").as_posix() for folder in (file.parent, pathlib.PurePath())]
+            included = next(filter(found.__contains__, places), part)
+            if included != part:
+                found[part].setdefault(included, file.as_posix())
+    return found
+
+
+def circle_in(graph: dict[str, dict[str, str]]) -> list[str]:
+    """Parts of which each includes the next and the last is the first again; none if there is no circle."""
+    left = set(graph)
+    while lowest := {part for part in left if left.isdisjoint(graph[part])}:
+        left -= lowest
+    # Each part that is left includes another one that is left: whoever goes on from one to the next comes back.
+    path = [min(left)] if left else []
+    while path and path.count(path[-1]) == 1:
+        path.append(min(left.intersection(graph[path[-1]])))
+    return path[path.index(path[-1]):] if path else []
+
+
+def circles() -> list[str]:
+    failures = []
+    for root in WITHOUT_CIRCLES:
+        whole = graph = included_parts(root)
+        while circle := circle_in(graph):
+            steps = [f"{graph[part][included]} includes {included}" for part, included in zip(circle, circle[1:])]
+            failures.append(f"{root}: a circle of includes, {' -> '.join(circle)}: {', '.join(steps)}")
+            graph = {part: {each: file for each, file in included.items() if each not in circle}
+                     for part, included in graph.items() if part not in circle}
+        # The check itself: if one include also went the other way, the circle would be found.
+        some = next(((part, included) for part, parts in whole.items() for included in parts), None)
+        if not some or not circle_in({**whole, some[1]: {**whole[some[1]], some[0]: "planted.h"}}):
+            failures.append(f"{root}: a circle of includes was not found")
+    return failures
+
+
 def layer_of(file: pathlib.Path) -> str | None:
     """The innermost folder decides."""
     found = [layer for layer, (folder, _) in LAYERS.items() if file.is_relative_to(SOURCE / folder)]
@@ -163,6 +212,9 @@ def main() -> int:
         return 0
     failures = [f"reaches out of its folder: {where}" for where in reaching_out()]
     failures += wrong_folders()
+    failures += circles()
+    failures += [f"drivers/{file.parent.name}: has no row in LAYERS" for file in sorted(SOURCE.glob("drivers/*/CMakeLists.txt"))
+                 if f"drivers/{file.parent.name}" not in LAYERS and file.parent.name != "testing"]  # code of tests, not a driver
     flags = flags_of_layers()
     proved = 0
     for layer, (_, allowed) in LAYERS.items():

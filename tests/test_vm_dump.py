@@ -183,6 +183,7 @@ def warnings(dump):
     for name, declaration, capabilities, expected in [
             ("no 16-bit types", half, [1], ["16-bit types, but function 'f' has tensors of f16"]),
             ("no 8-bit types", byte, [1], ["8-bit types, but function 'f' has tensors of i8"]),
+            ("no 8-bit floats", "tensor<4xf8E5M2FNUZ>", [1], ["8-bit types, but function 'f' has tensors of f8E5M2FNUZ"]),
             ("8-bit types alone", "tensor<bf16> tensor<1xui8>", [1, 4448], ["16-bit types, but function 'f' has tensors of bf16"]),
             ("neither", half + byte, [1, 9999], ["16-bit types", "8-bit types"]),
             ("16-bit storage", half, [1, 4433], []), ("16-bit numbers", half, [22, 1], []), ("8-bit numbers", byte, [1, 39], []),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/c_boundary.h"
+#include "estimate.h"
 #include "halyard/driver/trace.hpp"
 #include "perform.h"
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "estimate.h"
+#include "command_cost.h"
 #include "execution.h"
 #include "kernel_call.h"
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "batch.h"
+#include "command_cost.h"
 #include "dispatch.h"
 #include "kernel_runner.h"
 #include "perform.h"

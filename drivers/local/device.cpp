@@ -8,12 +8,9 @@
 #include <thread>
 
 #include "base/cpu_features.h"
-#include "commands.h"
-#include "executable.h"
 #include "halyard/driver/host_memory.hpp"
 #include "halyard/driver/options.hpp"
 #include "native/library.h"
-#include "queue.h"
 #include "vm/compile/compiler.h"
 
 namespace halyard::local {
@@ -94,28 +91,9 @@ Result<NodeCache::Owned<halyard_driver_semaphore>> Device::create_semaphore(uint
   return instance.nodes.make<halyard_driver_semaphore>(instance.host, instance.nodes, initial);
 }
 
-uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
-  return grade_executable(*this, format, data, reason);
-}
-
-Result<std::unique_ptr<halyard_driver_executable>> Device::load(const halyard_executable_args_t& args) const {
-  return Executable::create(*this, args);
-}
-
-Result<std::unique_ptr<halyard_driver_command_list>> Device::create_list(
-    const halyard_command_list_args_t& args) const {
-  return CommandList::create(args);
-}
-
-Result<> Device::submit(const halyard_submission_t& submission, TaskList& ready) {
-  return local::submit(*this, submission, ready);
-}
-
 HostStatus Device::wait(kit::Timepoints points, bool any, int64_t deadline_ns) const {
   return kit::wait_for<Semaphore>(instance.host, points, any, deadline_ns);
 }
-
-void Device::help(kit::Timepoints points, bool any) { local::run_pending(*this, points, any); }
 
 std::vector<halyard_device_info_t> Instance::devices() const {
   std::vector<halyard_device_info_t> infos;
@@ -126,12 +104,6 @@ std::vector<halyard_device_info_t> Instance::devices() const {
     info.name = kind.description;
   }
   return infos;
-}
-
-Result<std::unique_ptr<halyard_driver_device>> Instance::open(const halyard_device_open_args_t& args) {
-  auto device = std::make_unique<halyard_driver_device>(*this, HALYARD_TRY(DeviceOptions::parse(args)));
-  HALYARD_TRY(device->start());
-  return device;
 }
 
 Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {

@@ -1,9 +1,9 @@
-// Instance and Device. Devices share only the host's services and a cache of small objects.
+// Instance and Device, as executables and queue work use them; driver.cpp adds the functions that use those.
+// Devices share only the host's services and a cache of small objects.
 #pragma once
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +24,6 @@ struct Instance {
   const Services& services() const { return host; }
   // As in driver.h.
   std::vector<halyard_device_info_t> devices() const;
-  Result<std::unique_ptr<halyard_driver_device>> open(const halyard_device_open_args_t& args);
 
   const Services& host;
   NodeCache nodes;
@@ -87,13 +86,7 @@ struct Device {
                                                                 const halyard_external_memory_t& external,
                                                                 halyard_memory_info_t& info);
   Result<NodeCache::Owned<halyard_driver_semaphore>> create_semaphore(uint64_t initial);
-  uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
-  Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args) const;
-  Result<std::unique_ptr<halyard_driver_command_list>> create_list(
-      const halyard_command_list_args_t& args) const;
-  Result<> submit(const halyard_submission_t& submission, TaskList& ready);
   HostStatus wait(kit::Timepoints points, bool any, int64_t deadline_ns) const;
-  void help(kit::Timepoints points, bool any);
   template <typename T>
   void destroy(T* object) {
     instance.nodes.destroy(object);
@@ -105,11 +98,3 @@ struct Device {
 };
 
 }  // namespace halyard::local
-
-struct halyard_driver_instance final : halyard::local::Instance {
-  using Instance::Instance;
-};
-
-struct halyard_driver_device final : halyard::local::Device {
-  using Device::Device;
-};

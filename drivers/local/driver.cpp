@@ -1,11 +1,16 @@
 // The driver's entry point: the classes behind the table of functions, the note and negotiation.
 #include "halyard/driver.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
+#include <string_view>
 
 #include "commands.h"
 #include "device.h"
 #include "executable.h"
+#include "executable_kinds.h"
 #include "queue.h"
 #include "timeline.h"
 
@@ -13,7 +18,37 @@ namespace halyard::local {
 
 namespace {
 
+// A device with what the table of functions calls beyond it, as in driver.h.
+struct LocalDevice final : Device {
+  using Device::Device;
+  uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
+    return grade_executable(*this, format, data, reason);
+  }
+  Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args) const {
+    return load_executable(*this, args);
+  }
+  Result<std::unique_ptr<halyard_driver_command_list>> create_list(
+      const halyard_command_list_args_t& args) const {
+    return CommandList::create(args);
+  }
+  Result<> submit(const halyard_submission_t& submission, TaskList& ready) {
+    return local::submit(*this, submission, ready);
+  }
+  void help(kit::Timepoints points, bool any) { run_pending(*this, points, any); }
+};
+
+struct LocalInstance final : Instance {
+  using Instance::Instance;
+  Result<std::unique_ptr<LocalDevice>> open(const halyard_device_open_args_t& args) {
+    auto device = std::make_unique<LocalDevice>(*this, HALYARD_TRY(DeviceOptions::parse(args)));
+    HALYARD_TRY(device->start());
+    return device;
+  }
+};
+
 struct LocalDriver : kit::OwnClasses<local::TaskList> {
+  using Instance = LocalInstance;
+  using Device = LocalDevice;
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     return std::make_unique<Instance>(services);
   }

@@ -7,8 +7,6 @@
 #include <chrono>
 #include <cstdint>
 
-#include "halyard/driver.h"
-
 namespace halyard::local {
 
 using Clock = std::chrono::steady_clock;
@@ -65,24 +63,5 @@ inline constexpr uint64_t kLongestCost = 1'000'000'000;
 inline uint64_t cost_of(uint64_t each, uint64_t count) {
   return each != 0 && count > kLongestCost / each ? kLongestCost : each * count;
 }
-
-uint64_t cost_of(const halyard_command_t& command);
-// Of writing, copying or reading `length` bytes.
-uint64_t bytes_cost(uint64_t length);
-uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch);
-
-// The total cost of commands or workgroups that can run in parallel.
-struct Load {
-  uint64_t cost = 0;     // of all pieces
-  uint64_t longest = 0;  // of the most expensive piece
-  uint64_t pieces = 0;
-
-  void add(const halyard_command_t& command);
-  // The time saved by running on `threads` threads that are all awake.
-  uint64_t saving(uint32_t threads) const {
-    const uint64_t shared = std::max(longest, cost / threads) + kWorthHelping;
-    return pieces > 1 && cost > shared ? cost - shared : 0;
-  }
-};
 
 }  // namespace halyard::local

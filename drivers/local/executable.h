@@ -1,5 +1,5 @@
 // Executable: loaded device code. It has kernels by number and a cache of kernel runners; subclasses know the
-// kind of code. An ExecutableKind loads one kind and is found by format.
+// kind of code, and an ExecutableKind loads it.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,12 @@
 namespace halyard::local {
 
 struct Device;
+struct ExecutableKind;
 
 class Executable {
  public:
-  static Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
+  static Result<std::unique_ptr<halyard_driver_executable>> create(const ExecutableKind& kind,
+                                                                   const Device& device,
                                                                    const halyard_executable_args_t& args);
   // Allocations of its kernels are charged to `memory`, which may be null.
   Executable(const Services& services, Ref<Budget> memory)
@@ -73,10 +75,6 @@ class Executable {
 Ref<Budget> budget_of(const halyard_executable_args_t& args);
 // The word that stops its loading [R97]; may be null.
 const uint32_t* stop_of(const halyard_executable_args_t& args);
-
-// HALYARD_GRADE_* and the reason. `data` may be null: then only the format is graded.
-uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
-                          std::string& reason);
 
 // One kind of device code.
 struct ExecutableKind {

@@ -7,6 +7,7 @@
 
 #include "base/thread_local.h"
 #include "bytes.h"
+#include "command_cost.h"
 #include "commands.h"
 #include "dispatch.h"
 #include "estimate.h"

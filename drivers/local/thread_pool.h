@@ -5,6 +5,9 @@
 // and no file descriptor, its queue links tasks that their owners have already allocated (Asio would allocate
 // for each post), and the driver would depend on one more package. What remains is a queue, a lock and a
 // condition variable.
+//
+// TaskList: the tasks that became ready together. A list posts to pools, and the threads of a pool run a list
+// after each task, so the two lie in one file.
 #pragma once
 
 #include <atomic>
@@ -131,6 +134,38 @@ class ThreadPool {
   unsigned spinning_helpers_ = 0;   // waiting threads that spin for short work
   bool stopping_ = false;
   std::vector<std::thread> threads_;
+};
+
+// Tasks that became ready while a timeline advanced or work was submitted, as in the kit. Tasks of a device
+// that runs in its caller run on the thread that owns the list. Tasks of a device with workers are posted to
+// its thread pool.
+class TaskList {
+ public:
+  TaskList() = default;
+  // For a thread of `pool`, or for a helper: a waiting thread that runs tasks of the pool and should return
+  // soon.
+  TaskList(ThreadPool& pool, bool is_helper) : pool_(&pool), is_helper_(is_helper) {}
+  TaskList(const TaskList&) = delete;
+  TaskList& operator=(const TaskList&) = delete;
+  ~TaskList() { run(); }
+
+  void push_work(Task& task) { (task.thread_pool ? for_pools_ : work_).push(task); }
+  void push_call(Task& task) {
+    task.is_call = true;
+    calls_.push(task);
+  }
+  // Posts tasks to their thread pools. Call it before anything that may take long.
+  void post_to_pools();
+  // Runs all tasks, and those that become ready meanwhile; queue work before calls. Call it without locks
+  // held.
+  void run();
+
+ private:
+  ThreadPool* const pool_ = nullptr;
+  const bool is_helper_ = false;
+  TaskQueue work_;
+  TaskQueue calls_;
+  TaskQueue for_pools_;
 };
 
 }  // namespace halyard::local

@@ -11,6 +11,7 @@
 #include "node_cache.h"
 #include "status.h"
 #include "task.h"
+#include "thread_pool.h"
 
 namespace halyard::local {
 

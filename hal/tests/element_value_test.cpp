@@ -32,6 +32,17 @@ TEST(ElementValue, types_that_are_numbers) {
   }
 }
 
+// What element_types.inc adds is a number, unless it says otherwise.
+TEST(ElementValue, whole_bytes_of_the_table_are_numbers) {
+  const auto check = [](NumericalType type, uint32_t bits, std::string_view text) {
+    const bool is_other = type == kOpaque || type == kBoolean || type == kFloatComplex || bits < 8;
+    const ElementType each = element_type(type, bits);
+    EXPECT_EQ(is_integer(each) || is_float(each), !is_other) << text;
+  };
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, ...) check(k##numerical, bits, text);
+#include "halyard/element_types.inc"
+}
+
 TEST(ElementValue, integers) {
   const auto value = [](std::string_view type, std::string_view text) {
     return integer_value(bytes_of(std::string(type) + "=" + std::string(text)).data(), type_of(type));

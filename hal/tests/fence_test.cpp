@@ -167,16 +167,16 @@ TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
   const Ref<Fence> first = make_fence(helped), second = make_fence(helped), other = make_fence(queued);
   EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, first.get()}));
   Fence* const all[] = {nullptr, first.get(), other.get()};
-  run_pending_work(all);
+  EXPECT_EQ(run_pending_work(all), false);
   EXPECT_OK(first->query());
   EXPECT_EQ(other->query().code(), Code::DEFERRED);
-  run_pending_work(all);  // no work is left
+  EXPECT_EQ(run_pending_work(all), false);  // no work is left
   other->fail(Status(Code::DATA_LOSS, "lost"));
   EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, second.get()}));
   Fence* const failed[] = {other.get(), second.get()};
-  run_pending_work(failed);  // the waiter is notified at once
+  EXPECT_FAILS(DATA_LOSS, "lost", run_pending_work(failed));  // the waiter is notified at once
   EXPECT_EQ(second->query().code(), Code::DEFERRED);
-  run_pending_work({});
+  EXPECT_EQ(run_pending_work({}), true);
   fake().run_ready();
 }
 

@@ -111,27 +111,20 @@ class HeaderParser {
   size_t at_ = 0;
 };
 
-// npy's name of an element type without its byte order, Halyard's, and numpy's, which some writers use.
+// npy's name of an element type without its byte order, Halyard's, and numpy's, which some writers use. Types
+// without a code of their own numpy has from the package ml_dtypes, which writes V and their bytes.
 struct Entry {
   std::string_view code;
   std::string_view name;
   std::string_view long_name;
+
+  bool is_extension() const { return code.starts_with('V'); }
 };
 constexpr Entry kEntries[] = {
-    {"b1", "i1", "bool"},        {"i1", "si8", "int8"},         {"i2", "si16", "int16"},
-    {"i4", "si32", "int32"},     {"i8", "si64", "int64"},       {"u1", "ui8", "uint8"},
-    {"u2", "ui16", "uint16"},    {"u4", "ui32", "uint32"},      {"u8", "ui64", "uint64"},
-    {"f2", "f16", "float16"},    {"f4", "f32", "float32"},      {"f8", "f64", "float64"},
-    {"c8", "cf64", "complex64"}, {"c16", "cf128", "complex128"}};
-
-// Types without a code of their own: numpy has them from the package ml_dtypes, which writes the code given
-// here; some writers use the long name.
-constexpr Entry kExtensions[] = {{"<V2", "bf16", "bfloat16"},
-                                 {"|V1", "f8E5M2", "float8_e5m2"},
-                                 {"|V1", "f8E4M3FN", "float8_e4m3fn"},
-                                 {"|V1", "f8E5M2FNUZ", "float8_e5m2fnuz"},
-                                 {"|V1", "f8E4M3FNUZ", "float8_e4m3fnuz"},
-                                 {"|V1", "f8E8M0FNU", "float8_e8m0fnu"}};
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, ...) \
+  {npy, text, numpy},
+#include "halyard/element_types.inc"
+};
 
 // The number of a name such as V2 or *16 after its letter.
 std::optional<uint32_t> width(std::string_view name, char letter) {
@@ -151,14 +144,15 @@ struct Dtype {
 Dtype dtype_of(std::string_view descr) {
   constexpr std::string_view kOrders = "<>=|";
   const char order = descr.empty() || !kOrders.contains(descr.front()) ? '|' : descr.front();
-  for (const Entry& entry : kExtensions)
-    if (descr == entry.long_name) return {std::string(entry.name), 0};
+  for (const Entry& entry : kEntries)
+    if (entry.is_extension() && descr == entry.long_name) return {std::string(entry.name), 0};
   const std::string_view code =
       kOrders.contains(descr.empty() ? ' ' : descr.front()) ? descr.substr(1) : descr;
   constexpr uint32_t kMostBytes = 31;  // of an opaque element
   if (const std::optional<uint32_t> bytes = width(code, 'V'); bytes && *bytes >= 1 && *bytes <= kMostBytes)
     return {fmt::format("*{}", 8 * *bytes), 0};
   for (const Entry& entry : kEntries) {
+    if (entry.code.empty() || entry.is_extension()) continue;
     if (entry.code != code && entry.long_name != code && (code != "?" || entry.code != "b1")) continue;
     const bool is_complex = entry.code.front() == 'c';
     const size_t size = width(entry.code, entry.code.front()).value() / (is_complex ? 2 : 1);
@@ -192,14 +186,12 @@ std::string_view reason(std::string_view descr) {
 
 // "f32" to "<f4"; empty if there is no such type. Signless integers count as signed.
 std::string descr_of(const std::string& name) {
-  for (const Entry& entry : kExtensions)
-    if (entry.name == name) return std::string(entry.code);
   if (const std::optional<uint32_t> bits = width(name, '*'); bits && *bits > 0 && *bits % 8 == 0)
     return fmt::format("|V{}", *bits / 8);
   const std::string signed_name = name.starts_with('i') && name != "i1" ? "s" + name : name;
   for (const Entry& entry : kEntries) {
-    if (entry.name != signed_name) continue;
-    const bool has_order = entry.code != "b1" && entry.code != "i1" && entry.code != "u1";
+    if (entry.name != signed_name || entry.code.empty()) continue;
+    const bool has_order = width(entry.code, entry.code.front()) != 1;
     return (has_order ? "<" : "|") + std::string(entry.code);
   }
   return "";
@@ -248,8 +240,8 @@ bool npy_holds(std::string_view type_name, std::string_view declared) {
   if (declared.starts_with('i') && declared != "i1")
     return type_name.size() == declared.size() + 1 && type_name.ends_with(declared) &&
            (type_name.front() == 's' || type_name.front() == 'u');
-  const auto* const known = std::ranges::find(kExtensions, declared, &Entry::name);
-  return known != std::end(kExtensions) && type_name == dtype_of(known->code).name;
+  const auto* const known = std::ranges::find(kEntries, declared, &Entry::name);
+  return known != std::end(kEntries) && known->is_extension() && type_name == dtype_of(known->code).name;
 }
 
 Result<NpyFile> NpyFile::open(const std::string& path) { return NpyFile(TOOL_TRY(ByteStream::open(path))); }

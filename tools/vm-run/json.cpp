@@ -19,9 +19,23 @@ Json element_at(std::span<const uint8_t> bytes, size_t index) {
 }
 
 // Elements of other types are printed as hexadecimal bytes, which can look like numbers.
-constexpr std::string_view kPrintedAsNumbers[] = {
-    "i8",   "i16",  "i32", "i64",  "si8",    "si16",     "si32",       "si64",       "ui8",      "ui16",
-    "ui32", "ui64", "f16", "bf16", "f8E5M2", "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU"};
+bool is_printed_as_number(std::string_view element_type) {
+  enum : uint32_t {
+#define HALYARD_NUMERICAL_TYPE(name, value, ...) k##name = value,
+#include "halyard/element_types.inc"
+  };
+  struct Type {
+    std::string_view text;
+    bool is_number;
+  };
+  static constexpr Type kTypes[] = {
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, ...) \
+  {text, bits >= 8 && k##numerical != kOpaque && k##numerical != kBoolean && k##numerical != kFloatComplex},
+#include "halyard/element_types.inc"
+  };
+  const auto* const found = std::ranges::find(kTypes, element_type, &Type::text);
+  return found != std::end(kTypes) && found->is_number;
+}
 
 // An element as it is printed: a number if JSON has such a number, else a string.
 Json element_of_text(std::string_view element) {
@@ -37,7 +51,7 @@ Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
   const uint64_t shown = std::min(count, max_elements);
   const Handle<halyard_object_t> first = TOOL_TRY(first_elements_of(view, shown));
   const std::string& type = whole.element_type;
-  const bool is_number = std::ranges::find(kPrintedAsNumbers, type) != std::end(kPrintedAsNumbers);
+  const bool is_number = is_printed_as_number(type);
   const bool has_text = type != "f32" && type != "f64";
   const std::string text = has_text ? TOOL_TRY(text_of(first.get())) : "";
   const std::vector<uint8_t> bytes =

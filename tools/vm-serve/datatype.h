@@ -27,10 +27,4 @@ const DataType* datatype_of(uint32_t element_type);
 // Integers that are declared without a sign may be given with either.
 bool is_accepted(uint32_t element_type, const DataType& given);
 
-// 16-bit floats: the value, and the nearest one (ties to even). Values beyond the largest become infinity.
-double from_f16(uint16_t bits);
-double from_bf16(uint16_t bits);
-uint16_t to_f16(double value);
-uint16_t to_bf16(double value);
-
 }  // namespace halyard::tools::serve

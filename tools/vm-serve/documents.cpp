@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "common/json.h"
+#include "halyard/small_floats.hpp"
 
 namespace halyard::tools::serve {
 
@@ -90,10 +91,11 @@ void append_elements(std::string& text, const DataType& type, std::span<const st
                              [&](const std::byte* at) { append_real(text, load<float>(at)); });
         default: {
           // Every 16-bit float is a float, whose digits are fewer than a double's.
+          using namespace small_floats;
           const bool is_f16 = type.name == "FP16";
           return append_each(text, bytes, 2, [&](const std::byte* at) {
             const auto bits = load<uint16_t>(at);
-            append_real(text, static_cast<float>(is_f16 ? from_f16(bits) : from_bf16(bits)));
+            append_real(text, is_f16 ? widen<kF16>(bits) : widen<kBf16>(bits));
           });
         }
       }

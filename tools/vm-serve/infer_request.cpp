@@ -13,6 +13,7 @@
 #include <limits>
 #include <new>
 
+#include "halyard/small_floats.hpp"
 #include "json_events.h"
 
 namespace halyard::tools::serve {
@@ -108,10 +109,11 @@ bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
       return true;
     }
     default: {
+      using namespace small_floats;
       const bool is_f16 = type.name == "FP16";
-      const uint16_t bits = is_f16 ? to_f16(number) : to_bf16(number);
-      if (is_finite && !std::isfinite(is_f16 ? from_f16(bits) : from_bf16(bits))) return false;
-      store(target, bits);
+      const uint32_t bits = is_f16 ? narrow<kF16>(number) : narrow<kBf16>(number);
+      if (is_finite && !std::isfinite(is_f16 ? widen<kF16>(bits) : widen<kBf16>(bits))) return false;
+      store(target, static_cast<uint16_t>(bits));
       return true;
     }
   }

@@ -2,7 +2,6 @@
 #include "declaration.h"
 
 #include <algorithm>
-#include <array>
 
 #include "hal/view/element_type.h"
 
@@ -83,20 +82,22 @@ std::optional<Declaration> parse_declaration(std::string_view text) {
 }
 
 uint32_t declared_element(std::string_view text) {
-  constexpr std::array<std::string_view, 5> kFloats = {"f16", "f32", "f64", "f128", "bf16"};
-  constexpr std::string_view kComplex = "complex<";
-  if (text.starts_with(kComplex) && text.ends_with('>')) {
-    const std::string_view part = text.substr(kComplex.size(), text.size() - kComplex.size() - 1);
-    if (part != "f32" && part != "f64") return 0;
-    return hal::element_type(hal::kFloatComplex, part == "f32" ? 64 : 128);
-  }
-  // Of the texts that tools read, those that declarations have: not *8, cf64, or f24.
-  const size_t digits = text.find_first_of("0123456789");
-  const std::string_view prefix = text.substr(0, digits);
+  struct Declared {
+    std::string_view text;
+    uint32_t type;
+  };
+  static constexpr Declared kDeclared[] = {
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, ...) \
+  {declared, hal::element_type(hal::k##numerical, bits)},
+#include "halyard/element_types.inc"
+      {"f128", hal::element_type(hal::kFloatIeee, 128)},
+  };
+  for (const Declared& each : kDeclared)
+    if (!text.empty() && each.text == text) return each.type;
+  // Integers have any width.
+  const std::string_view prefix = text.substr(0, text.find_first_of("0123456789"));
   const bool is_integer = prefix == "i" || prefix == "si" || prefix == "ui";
-  const bool is_small_float = text.starts_with("f8E");
-  if (!is_integer && !is_small_float && std::ranges::find(kFloats, text) == kFloats.end()) return 0;
-  return hal::parse_element_type(text).value_or(0);
+  return is_integer ? hal::parse_element_type(text).value_or(0) : 0;
 }
 
 std::optional<DeclaredTensor> declared_tensor(std::string_view type) {

@@ -8,17 +8,8 @@ namespace halyard::dlpack {
 
 enum DeviceType : int32_t { kCpu = 1, kCudaHost = 3, kRocmHost = 11 };
 enum TypeCode : uint8_t {
-  kInt = 0,
-  kUInt = 1,
-  kFloat = 2,
-  kBfloat = 4,
-  kComplex = 5,
-  kBool = 6,
-  kFloat8E4M3FN = 10,
-  kFloat8E4M3FNUZ = 11,
-  kFloat8E5M2 = 12,
-  kFloat8E5M2FNUZ = 13,
-  kFloat8E8M0FNU = 14,
+#define HALYARD_DLPACK_CODE(name, code) k##name = code,
+#include "halyard/element_types.inc"
 };
 inline constexpr uint32_t kMajorVersion = 1;
 inline constexpr uint32_t kMinorVersion = 1;

@@ -18,19 +18,9 @@ struct TypePair {
 };
 // Of those with one code, the first is what a tensor becomes.
 constexpr TypePair kTypes[] = {
-    {hal::kInteger, kInt, 8, 64},
-    {hal::kIntegerSigned, kInt, 8, 64},
-    {hal::kIntegerUnsigned, kUInt, 8, 64},
-    {hal::kBoolean, kBool, 8, 8},
-    {hal::kFloatIeee, kFloat, 16, 64},
-    {hal::kFloat, kFloat, 16, 64},
-    {hal::kFloatBrain, kBfloat, 16, 16},
-    {hal::kFloatComplex, kComplex, 64, 128},
-    {hal::kFloat8E5M2, kFloat8E5M2, 8, 8},
-    {hal::kFloat8E4M3FN, kFloat8E4M3FN, 8, 8},
-    {hal::kFloat8E5M2FNUZ, kFloat8E5M2FNUZ, 8, 8},
-    {hal::kFloat8E4M3FNUZ, kFloat8E4M3FNUZ, 8, 8},
-    {hal::kFloat8E8M0FNU, kFloat8E8M0FNU, 8, 8},
+#define HALYARD_NUMERICAL_TYPE(name, value, prefix, dlpack, least, most) \
+  {hal::k##name, k##dlpack, least, most},
+#include "halyard/element_types.inc"
 };
 
 bool has_width(const TypePair& type, uint32_t bits) {

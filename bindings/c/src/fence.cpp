@@ -25,10 +25,7 @@ Result<> wait_for(std::span<hal::Fence* const> fences, uint32_t timeout_ms) {
   if (first == fences.end()) return {};
   const hal::DeviceTrace* trace = (*first)->device().trace();
   const TraceScope waiting(trace ? &trace->tracer() : nullptr, TraceCategory::wait, "waiting");
-  HALYARD_TRY(to_result(hal::await(fences, timeout_ms)));
-  for (const hal::Fence* fence : fences)
-    if (fence) hal::trace_fence(*fence, "reached");
-  return {};
+  return to_result(hal::await(fences, timeout_ms));
 }
 
 }  // namespace

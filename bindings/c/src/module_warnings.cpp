@@ -12,21 +12,32 @@
 #include <string_view>
 
 #include "declaration.h"
+#include "hal/view/element_type.h"
 #include "vm/format/bytecode_reader.h"
 
 namespace halyard::c {
 namespace {
 
+// The element types that declarations name; "" for those that they do not.
+struct DeclaredType {
+  std::string_view text;
+  uint32_t bits;
+};
+constexpr DeclaredType kDeclared[] = {
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, ...) \
+  {hal::k##numerical == hal::kBoolean ? "" : declared, bits},
+#include "halyard/element_types.inc"
+};
+
 struct Width {
   uint32_t bits;
-  std::vector<std::string_view> elements;  // of tensors
   std::vector<uint32_t> capabilities;  // SPIR-V: a shader that declares one is for a target with such types
 };
 // Made for each call: nothing with a destructor is static.
 std::array<Width, 2> widths() {
   return {{
-      {16, {"f16", "bf16", "i16", "si16", "ui16"}, {9, 22, 4433, 4434, 4435}},
-      {8, {"i8", "si8", "ui8", "f8E4M3FN", "f8E5M2", "f8E4M3FNUZ"}, {39, 4448, 4449, 4450}},
+      {16, {9, 22, 4433, 4434, 4435}},
+      {8, {39, 4448, 4449, 4450}},
   }};
 }
 
@@ -40,7 +51,9 @@ std::optional<std::string_view> narrow_element(std::string_view declaration, con
     const size_t dimensions = inside.find_first_not_of("0123456789?x");
     if (dimensions == std::string_view::npos) continue;
     const std::string_view element = inside.substr(dimensions);
-    if (std::ranges::find(width.elements, element) != std::end(width.elements)) return element;
+    const bool is_narrow = std::ranges::any_of(
+        kDeclared, [&](const DeclaredType& type) { return type.bits == width.bits && type.text == element; });
+    if (is_narrow) return element;
   }
   return std::nullopt;
 }

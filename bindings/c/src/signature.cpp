@@ -9,22 +9,11 @@
 #include "hal/view/element_type.h"
 #include "handles.h"
 
-#define HALYARD_SAME_NUMBER(mine, type, bits) \
-  static_assert(static_cast<uint32_t>(mine) == halyard::hal::element_type(halyard::hal::type, bits))
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_BOOL, kBoolean, 8);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_OPAQUE8, kOpaque, 8);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_I32, kInteger, 32);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_SI32, kIntegerSigned, 32);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_UI32, kIntegerUnsigned, 32);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_F32, kFloatIeee, 32);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_BF16, kFloatBrain, 16);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_CF64, kFloatComplex, 64);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_F8E5M2, kFloat8E5M2, 8);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_F8E4M3FN, kFloat8E4M3FN, 8);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_F8E5M2FNUZ, kFloat8E5M2FNUZ, 8);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_F8E4M3FNUZ, kFloat8E4M3FNUZ, 8);
-HALYARD_SAME_NUMBER(HALYARD_ELEMENT_F8E8M0FNU, kFloat8E8M0FNU, 8);
-#undef HALYARD_SAME_NUMBER
+// The public header has every type of the table, with its number.
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, ...)         \
+  static_assert(static_cast<uint32_t>(HALYARD_ELEMENT_##symbol) == \
+                halyard::hal::element_type(halyard::hal::k##numerical, bits));
+#include "halyard/element_types.inc"
 
 namespace halyard::c {
 namespace {

@@ -5,11 +5,7 @@ import json
 import os
 import tempfile
 
-_SAFETENSORS = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
-                "int16": "I16", "int8": "I8", "uint64": "U64", "uint32": "U32", "uint16": "U16", "uint8": "U8",
-                "bool": "BOOL", "complex64": "C64", "complex128": "C128", "float8_e4m3fn": "F8_E4M3",
-                "float8_e5m2": "F8_E5M2", "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ",
-                "float8_e8m0fnu": "F8_E8M0"}
+from ._halyard import _safetensors
 
 _ALIGNMENT = 64  # bytes: of each array in the file, so that devices can use it in place
 
@@ -31,9 +27,9 @@ def _array(name, value):
         array = numpy(value) if isinstance(value, Tensor) else np.asarray(value)
     except (TypeError, ValueError) as error:
         raise TypeError(f"parameter '{name}' is no array: {error}") from error
-    dtype = _SAFETENSORS.get(array.dtype.name)
+    dtype = _safetensors.get(array.dtype.name)
     if dtype is None:
-        raise TypeError(f"parameter '{name}' has elements of type {array.dtype}; expected one of {', '.join(_SAFETENSORS)}")
+        raise TypeError(f"parameter '{name}' has elements of type {array.dtype}; expected one of {', '.join(_safetensors)}")
     if array.dtype.byteorder == ">":
         array = array.astype(array.dtype.newbyteorder("<"))
     return np.asarray(array, order="C"), dtype

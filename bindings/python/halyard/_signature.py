@@ -6,11 +6,11 @@ description, attribute `iree.abi`, is JSON that some frontends write; it knows d
 
 import re
 
+from ._halyard import _element_numbers, _numerical_types
+
 _SCALARS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64"}
-# Numbers of element types, by name: numerical type and bits (hal-types.md, "Element types").
-_NUMERICAL = {"i": 0x10, "si": 0x11, "ui": 0x12, "f": 0x21, "bf": 0x22}
-_NAMED = {"i1": 0x13000008, "bool": 0x13000008, "f8E5M2": 0x24000008, "f8E4M3FN": 0x25000008, "f8E5M2FNUZ": 0x26000008,
-          "f8E4M3FNUZ": 0x27000008, "f8E8M0FNU": 0x28000008, "complex<f32>": 0x23000040, "complex<f64>": 0x23000080}
+# Beyond the types of the table: bool, which descriptions have.
+_NAMED = {**_element_numbers, "bool": _element_numbers["i1"]}
 
 
 def element_number(text):
@@ -18,7 +18,7 @@ def element_number(text):
     if text in _NAMED:
         return _NAMED[text]
     match = re.fullmatch(r"(si|ui|bf|i|f)(\d+)", text)
-    return _NUMERICAL[match[1]] << 24 | int(match[2]) if match else 0
+    return _numerical_types[match[1]] << 24 | int(match[2]) if match else 0
 
 
 def _split(text):

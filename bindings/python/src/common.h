@@ -158,6 +158,11 @@ int raise_status(module_state* state, halyard_status_t status);
 halyard_status_t status_of_exception(module_state* state);
 
 // ---- element_types.c
+// DLPack's type codes.
+enum dl_code {
+#define HALYARD_DLPACK_CODE(name, code) kDl##name = code,
+#include "halyard/element_types.inc"
+};
 typedef struct element_name {
   uint32_t type;
   const char* text;    // "f32"

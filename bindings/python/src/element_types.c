@@ -3,60 +3,33 @@
 
 #include "common.h"
 
-// DLPack's type codes.
+// Of types that share a name, the first is the one that the name gives. Types that numpy does not have ("")
+// are not found.
 enum {
-  kDlInt = 0,
-  kDlUInt = 1,
-  kDlFloat = 2,
-  kDlBfloat = 4,
-  kDlComplex = 5,
-  kDlBool = 6,
-  kDlFloat8E4M3FN = 10,
-  kDlFloat8E4M3FNUZ = 11,
-  kDlFloat8E5M2 = 12,
-  kDlFloat8E5M2FNUZ = 13,
-  kDlFloat8E8M0FNU = 14,
-  kDlNone = 255
+#define HALYARD_NUMERICAL_TYPE(name, value, prefix, dlpack, ...) kDlOf##name = kDl##dlpack,
+#include "halyard/element_types.inc"
 };
-
-// Of types that share a name, the first is the one that the name gives.
 static const element_name_t kElements[] = {
-    {0x21000020, "f32", "float32", "f", kDlFloat, 32},
-    {0x10000020, "i32", "int32", "i", kDlInt, 32},
-    {0x10000040, "i64", "int64", "q", kDlInt, 64},
-    {0x21000040, "f64", "float64", "d", kDlFloat, 64},
-    {0x21000010, "f16", "float16", "e", kDlFloat, 16},
-    {0x22000010, "bf16", "bfloat16", NULL, kDlBfloat, 16},
-    {0x13000008, "i1", "bool", "?", kDlBool, 8},
-    {0x10000008, "i8", "int8", "b", kDlInt, 8},
-    {0x10000010, "i16", "int16", "h", kDlInt, 16},
-    {0x12000008, "ui8", "uint8", "B", kDlUInt, 8},
-    {0x12000010, "ui16", "uint16", "H", kDlUInt, 16},
-    {0x12000020, "ui32", "uint32", "I", kDlUInt, 32},
-    {0x12000040, "ui64", "uint64", "Q", kDlUInt, 64},
-    {0x11000008, "si8", "int8", "b", kDlInt, 8},
-    {0x11000010, "si16", "int16", "h", kDlInt, 16},
-    {0x11000020, "si32", "int32", "i", kDlInt, 32},
-    {0x11000040, "si64", "int64", "q", kDlInt, 64},
-    {0x23000040, "cf64", "complex64", "Zf", kDlComplex, 64},
-    {0x23000080, "cf128", "complex128", "Zd", kDlComplex, 128},
-    {0x24000008, "f8E5M2", "float8_e5m2", NULL, kDlFloat8E5M2, 8},
-    {0x25000008, "f8E4M3FN", "float8_e4m3fn", NULL, kDlFloat8E4M3FN, 8},
-    {0x26000008, "f8E5M2FNUZ", "float8_e5m2fnuz", NULL, kDlFloat8E5M2FNUZ, 8},
-    {0x27000008, "f8E4M3FNUZ", "float8_e4m3fnuz", NULL, kDlFloat8E4M3FNUZ, 8},
-    {0x28000008, "f8E8M0FNU", "float8_e8m0fnu", NULL, kDlFloat8E8M0FNU, 8},
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, ...) \
+  {HALYARD_ELEMENT_##symbol, text, numpy, sizeof buffer > 1 ? buffer : NULL, kDlOf##numerical, bits},
+#include "halyard/element_types.inc"
 };
 enum { kElementCount = sizeof kElements / sizeof *kElements };
 
+static int is_known(const element_name_t* element) { return *element->numpy != 0; }
+
 const element_name_t* element_by_type(uint32_t type) {
   for (int i = 0; i < kElementCount; ++i)
-    if (kElements[i].type == type) return &kElements[i];
+    if (kElements[i].type == type && is_known(&kElements[i])) return &kElements[i];
   return NULL;
 }
 
+static int is_same(const char* a, const char* b) { return *a == *b && strcmp(a, b) == 0; }
+
 const element_name_t* element_by_name(const char* name) {
   for (int i = 0; i < kElementCount; ++i)
-    if (strcmp(kElements[i].numpy, name) == 0 || strcmp(kElements[i].text, name) == 0) return &kElements[i];
+    if (is_known(&kElements[i]) && (is_same(kElements[i].numpy, name) || is_same(kElements[i].text, name)))
+      return &kElements[i];
   return NULL;
 }
 
@@ -69,8 +42,8 @@ const element_name_t* element_by_format(const char* format, Py_ssize_t item_size
   if (strcmp(format, "L") == 0) format = item_size == 8 ? "Q" : "I";
   if (strcmp(format, "c") == 0) format = "B";
   for (int i = 0; i < kElementCount; ++i)
-    if (kElements[i].format && strcmp(kElements[i].format, format) == 0 &&
-        kElements[i].bits == item_size * 8) {
+    if (kElements[i].bits == item_size * 8 && kElements[i].format &&
+        strcmp(kElements[i].format, format) == 0) {
       const int parts = kElements[i].dl_code == kDlComplex ? 2 : 1;
       *unit = is_big_endian ? (int)item_size / parts : 1;
       return &kElements[i];
@@ -80,7 +53,8 @@ const element_name_t* element_by_format(const char* format, Py_ssize_t item_size
 
 const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits) {
   for (int i = 0; i < kElementCount; ++i)
-    if (kElements[i].dl_code == code && kElements[i].bits == bits) return &kElements[i];
+    if (kElements[i].dl_code == code && kElements[i].bits == bits && is_known(&kElements[i]))
+      return &kElements[i];
   return NULL;
 }
 
@@ -91,16 +65,43 @@ int same_element(uint32_t expected, uint32_t found) {
   return (expected & 0xFF) == (found & 0xFF) && a >= 0x10 && a <= 0x12 && b >= 0x10 && b <= 0x12;
 }
 
+// Adds one entry, and lets the value go.
+static int put(PyObject* dict, const char* key, PyObject* value) {
+  const int result = value ? PyDict_SetItemString(dict, key, value) : -1;
+  Py_XDECREF(value);
+  return result;
+}
+
+// For the modules of Python beside this one: _element_numbers by the texts of declarations, _numerical_types
+// by the prefixes of types of any width, _safetensors: names of that format by those of numpy.
+static int add_tables(PyObject* module) {
+  PyObject *numbers = PyDict_New(), *numerical = PyDict_New(), *safe = PyDict_New();
+  int result = numbers && numerical && safe ? 0 : -1;
+#define HALYARD_NUMERICAL_TYPE(name, value, prefix, ...) \
+  if (result == 0 && *prefix) result = put(numerical, prefix, PyLong_FromLong(value));
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, ...) \
+  if (result == 0 && *declared) result = put(numbers, declared, PyLong_FromLong(HALYARD_ELEMENT_##symbol)); \
+  if (result == 0 && *safetensors) result = put(safe, numpy, PyUnicode_FromString(safetensors));
+#include "halyard/element_types.inc"
+  if (result == 0) result = PyModule_AddObjectRef(module, "_element_numbers", numbers);
+  if (result == 0) result = PyModule_AddObjectRef(module, "_numerical_types", numerical);
+  if (result == 0) result = PyModule_AddObjectRef(module, "_safetensors", safe);
+  Py_XDECREF(numbers);
+  Py_XDECREF(numerical);
+  Py_XDECREF(safe);
+  return result;
+}
+
 int add_element_types(PyObject* module, module_state* state) {
   (void)state;
   PyObject* names = PyDict_New();
   for (int i = 0; names && i < kElementCount; ++i) {
+    if (!is_known(&kElements[i])) continue;
     PyObject* pair = Py_BuildValue("(sI)", kElements[i].numpy, (unsigned)kElements[i].bits);
-    if (!pair || PyDict_SetItemString(names, kElements[i].text, pair) < 0) Py_CLEAR(names);
-    Py_XDECREF(pair);
+    if (put(names, kElements[i].text, pair) < 0) Py_CLEAR(names);
   }
   if (!names) return -1;
   const int result = PyModule_AddObjectRef(module, "element_types", names);
   Py_DECREF(names);
-  return result;
+  return result < 0 ? result : add_tables(module);
 }

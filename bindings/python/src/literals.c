@@ -48,7 +48,7 @@ static int flatten(const view_request_t* request, PyObject* value, const int64_t
 // The element type of numbers for which nothing is declared, as numpy chooses it; floats are f32, as models
 // are.
 static uint32_t guess_element(PyObject* flat) {
-  uint32_t type = 0x13000008;  // bool
+  uint32_t type = HALYARD_ELEMENT_BOOL;
   for (Py_ssize_t i = 0; i < PyList_Size(flat); ++i) {
     PyObject* item = PyList_GetItem(flat, i);
     if (is_truth_value(item)) continue;
@@ -57,10 +57,10 @@ static uint32_t guess_element(PyObject* flat) {
     if (PyFloat_Check(item) ||
         (!PyLong_Check(item) && integer_of(item, 64, INTEGER_SIGNED, &whole) == NUMBER_OF_OTHER_TYPE &&
          float_of(item, 64, &number) != NUMBER_OF_OTHER_TYPE))
-      return 0x21000020;  // f32
-    type = 0x10000040;    // i64
+      return HALYARD_ELEMENT_F32;
+    type = HALYARD_ELEMENT_I64;
   }
-  return PyList_Size(flat) == 0 ? 0x21000020 : type;
+  return PyList_Size(flat) == 0 ? HALYARD_ELEMENT_F32 : type;
 }
 
 // IEEE 754 binary16 nearest to the number, ties to even.
@@ -95,7 +95,7 @@ static int refuse_element(const view_request_t* request, const element_name_t* e
 }
 
 static int store(const view_request_t* request, const element_name_t* element, PyObject* item, char* at) {
-  if (element->dl_code == 2) {  // floats
+  if (element->dl_code == kDlFloat) {
     double number = 0;
     const number_fault fault = float_of(item, element->bits, &number);
     if (fault != NUMBER_FITS) return refuse_element(request, element, item, fault);
@@ -109,7 +109,7 @@ static int store(const view_request_t* request, const element_name_t* element, P
     return 0;
   }
   int64_t number = 0;
-  const int bits = element->dl_code == 6 ? 1 : element->bits;
+  const int bits = element->dl_code == kDlBool ? 1 : element->bits;
   const number_fault fault = integer_of(item, bits, sign_of(request, element->type), &number);
   if (fault != NUMBER_FITS) return refuse_element(request, element, item, fault);
   memcpy(at, &number, element->bits / 8);  // little endian
@@ -131,8 +131,8 @@ int view_of_literal(const view_request_t* given, PyObject* value, halyard_object
     const uint32_t type = request->element_type ? request->element_type : guess_element(flat);
     const element_name_t* element = element_by_type(type);
     const Py_ssize_t count = PyList_Size(flat);
-    if (!element ||
-        (element->dl_code != 0 && element->dl_code != 1 && element->dl_code != 2 && element->dl_code != 6)) {
+    if (!element || (element->dl_code != kDlInt && element->dl_code != kDlUInt &&
+                     element->dl_code != kDlFloat && element->dl_code != kDlBool)) {
       refuse(request,
              PyUnicode_FromFormat("cannot be made of Python's numbers: its elements are %s; give an array",
                                   element ? element->numpy : "of an unknown type"));

@@ -258,16 +258,34 @@ static PyObject* tensor_item(PyObject* object, PyObject* unused) {
   return value;
 }
 
+// Every code has its case: the compiler says which one is new.
+static int has_negative_zero(enum dl_code code) {
+  switch (code) {
+    case kDlFloat:
+    case kDlBfloat:
+    case kDlComplex:
+    case kDlFloat8E4M3FN:
+    case kDlFloat8E5M2:
+      return 1;
+    case kDlInt:
+    case kDlUInt:
+    case kDlBool:
+    case kDlFloat8E4M3FNUZ:
+    case kDlFloat8E5M2FNUZ:
+    case kDlFloat8E8M0FNU:
+    case kDlNone:
+      return 0;
+  }
+  return 0;
+}
+
 // What is no zero: also NaN.
 static int is_nonzero(const element_name_t* element, const unsigned char* bytes) {
-  enum { kFloat = 2, kBfloat = 4, kComplex = 5, kFloat8E4M3FN = 10, kFloat8E5M2 = 12, kFloat8E8M0FNU = 14 };
-  if (element->dl_code == kFloat8E8M0FNU) return 1;  // the type has no zero
-  const int has_negative_zero = element->dl_code == kFloat || element->dl_code == kBfloat ||
-                                element->dl_code == kComplex || element->dl_code == kFloat8E4M3FN ||
-                                element->dl_code == kFloat8E5M2;
-  const size_t size = element->bits / 8, part = element->dl_code == kComplex ? size / 2 : size;
+  if (element->dl_code == kDlFloat8E8M0FNU) return 1;  // the type has no zero
+  const int has_sign = has_negative_zero((enum dl_code)element->dl_code);
+  const size_t size = element->bits / 8, part = element->dl_code == kDlComplex ? size / 2 : size;
   for (size_t i = 0; i < size; ++i) {
-    const int is_sign = has_negative_zero && i % part == part - 1;  // the highest byte of a number
+    const int is_sign = has_sign && i % part == part - 1;  // the highest byte of a number
     if (is_sign ? bytes[i] & 0x7F : bytes[i]) return 1;
   }
   return 0;

@@ -54,7 +54,7 @@ int check_element(const view_request_t* request, uint32_t found) {
     return refuse(request,
                   PyUnicode_FromFormat("has elements of type %s, expected %s", is ? is->numpy : "unknown",
                                        wanted ? wanted->numpy : "another"));
-  const int drops_parts = is->dl_code == 5 && wanted->dl_code != 5;  // of complex numbers
+  const int drops_parts = is->dl_code == kDlComplex && wanted->dl_code != kDlComplex;  // of complex numbers
   return refuse(request,
                 PyUnicode_FromFormat(
                     drops_parts ? "has elements of type %s, expected %s; take .real or .imag of them"

@@ -64,18 +64,6 @@ struct ElfImage {
   bool has_memory(uint64_t address, uint64_t size, bool ElfSegment::* kind) const;
 };
 
-// FAILED_PRECONDITION: not a library, or damaged. UNAVAILABLE: it depends on other libraries. UNIMPLEMENTED:
-// an unknown relocation. PERMISSION_DENIED: writable code. `page`: bytes, a power of two.
-Result<ElfImage> read_elf(FileBytes file, const ElfArchitecture& architecture, uint64_t page);
-
-// Checks that both kinds of library share: a 64-bit little-endian shared object for this architecture.
-// FAILED_PRECONDITION.
-Result<> check_elf_header(FileBytes file, const ElfArchitecture& architecture);
-
-// GNU_PROPERTY_X86_ISA_1_NEEDED: bit n stands for level n + 1 of x86-64. 0 if the file has no such note, or
-// is not an ELF file.
-uint32_t needed_processor_levels(FileBytes file, const ElfArchitecture& architecture);
-
 // Copies the segments to `memory`, which has the image's size and is zeroed, and applies the fixups for an
 // image loaded at `base`. OUT_OF_RANGE: an address does not fit in its place.
 Result<> place_elf(const ElfImage& image, FileBytes file, std::span<uint8_t> memory, uint64_t base);

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <vector>
 
+#include "elf_file.h"
 #include "elf_image.h"
 #include "fat_elf.h"
 #include "native_code.h"

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "elf_image.h"
+#include "elf_file.h"
 #include "native_code.h"
 #include "processor.h"
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "elf_writer.h"
+#include "native/elf_file.h"
 #include "native/elf_image.h"
 #include "native/fat_elf.h"
 

@@ -8,14 +8,6 @@ namespace {
 
 constexpr uint32_t kCodeBits = 31;  // of a status number that are used
 
-// Or the first failure.
-Result<bool> all_reached(std::span<hal::Fence* const> fences) {
-  if (!HALYARD_TRY(hal::are_reached(fences))) return false;
-  for (const hal::Fence* fence : fences)
-    if (fence) hal::trace_fence(*fence, "reached");
-  return true;
-}
-
 }  // namespace
 
 Result<Ref<hal::Fence>> fence_create(HalOptions& state, hal::Device& device, uint64_t) {
@@ -45,24 +37,21 @@ Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t t
                 hal::kMaximumAwaitedFences, fences.size());
   InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
   collect(fences, awaited);
-  if (HALYARD_TRY(all_reached(awaited))) return 0;
+  if (HALYARD_TRY(hal::are_reached(awaited))) return 0;
   constexpr auto kTimedOut = static_cast<int32_t>(Code::DEADLINE_EXCEEDED);
   vm::Invocation& invocation = call.invocation();
   const bool forever = timeout_milliseconds == hal::kWaitForever;
   const bool again = call.resumed();
   if (timeout_milliseconds == 0) return kTimedOut;
   if (again && !forever && vm::Clock::now() >= *invocation.wait_deadline()) return kTimedOut;
-  if (forever && (call.caller_blocks() || !call.may_defer())) {
-    HALYARD_TRY(to_result(hal::check_reachable(awaited)));
-    hal::run_pending_work(awaited);
-    if (HALYARD_TRY(all_reached(awaited))) return 0;
-  }
+  if (forever && (call.caller_blocks() || !call.may_defer()) && HALYARD_TRY(hal::run_pending_work(awaited)))
+    return 0;
   vm::Deadline deadline;
   if (!forever)
     deadline = again ? invocation.wait_deadline()
                      : vm::Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
   if (HALYARD_TRY(wait_for(call, awaited, deadline, state.memory.get(), invocation.wait_state()))) return 0;
-  return HALYARD_TRY(all_reached(awaited)) ? 0 : kTimedOut;
+  return HALYARD_TRY(hal::are_reached(awaited)) ? 0 : kTimedOut;
 }
 
 }  // namespace halyard::modules::hal_functions

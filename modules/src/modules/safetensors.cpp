@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 
 #include "modules/file_fields.h"
@@ -23,15 +22,14 @@ struct ElementType {
   std::string_view name;
   uint32_t bits;
 };
-constexpr std::array kElementTypes = {
-    ElementType{"BOOL", 8},        ElementType{"F4", 4},          ElementType{"F6_E2M3", 6},
-    ElementType{"F6_E3M2", 6},     ElementType{"U8", 8},          ElementType{"I8", 8},
-    ElementType{"F8_E5M2", 8},     ElementType{"F8_E4M3", 8},     ElementType{"F8_E8M0", 8},
-    ElementType{"F8_E4M3FNUZ", 8}, ElementType{"F8_E5M2FNUZ", 8}, ElementType{"U16", 16},
-    ElementType{"I16", 16},        ElementType{"F16", 16},        ElementType{"BF16", 16},
-    ElementType{"U32", 32},        ElementType{"I32", 32},        ElementType{"F32", 32},
-    ElementType{"U64", 64},        ElementType{"I64", 64},        ElementType{"F64", 64},
-    ElementType{"C64", 64},        ElementType{"C128", 128},
+constexpr ElementType kElementTypes[] = {
+    {"F4", 4},
+    {"F6_E2M3", 6},
+    {"F6_E3M2", 6},
+// "" where the format has no such type.
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, ...) \
+  {safetensors, bits},
+#include "halyard/element_types.inc"
 };
 
 // The members of a tensor that count.
@@ -157,7 +155,7 @@ class Header {
   // Types that are not known are not compared: the bytes are there, whatever they mean.
   Result<> check_size(uint64_t size, std::string_view declared) const {
     const auto* type = std::ranges::find(kElementTypes, *tensor_.type, &ElementType::name);
-    if (type == kElementTypes.end()) return {};
+    if (type == std::end(kElementTypes) || type->name.empty()) return {};
     uint64_t bits = type->bits;
     bool is_too_large = false;
     for (const uint64_t dimension : *tensor_.shape)

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
@@ -32,17 +33,18 @@ std::string describe(const Timepoint& timepoint) {
                      now ? std::to_string(*now) : "failed");
 }
 
-// Collects the timepoints that are not reached. Returns the first failure, if any.
-Status look(std::span<Fence* const> fences, Unreached& unreached) {
+// Collects the timepoints that are not reached. Returns whether there are none, or the first failure.
+Result<bool> find_unreached(std::span<Fence* const> fences, Unreached& unreached) {
+  unreached = {};
   for (Fence* fence : fences) {
     if (!fence) continue;
     for (const Timepoint& timepoint : fence->timepoints()) {
       const Result<uint64_t> value = timepoint.semaphore->query();
-      if (!value) return value.error();
+      if (!value) return std::unexpected(value.error());
       if (*value < timepoint.value) unreached.push_back(&timepoint);
     }
   }
-  return {};
+  return unreached.empty();
 }
 
 Status timeout_status(const Timepoint& timepoint, uint32_t milliseconds) {
@@ -69,7 +71,7 @@ bool can_never_be_reached(Unreached& unreached) {
   return process_has_one_thread();
 }
 
-Status wait_in_driver(Unreached& unreached, const Deadline& deadline) {
+Status block_in_driver(Unreached& unreached, const Deadline& deadline) {
   InlineVector<halyard_timepoint_t, 16> timepoints;
   for (const Timepoint* timepoint : unreached)
     timepoints.push_back({timepoint->semaphore->handle(), timepoint->value});
@@ -216,12 +218,17 @@ class FenceWait final : public Wait, Step {
 };
 const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
 
-// For several drivers, which have no common wait function.
-Status wait_on_host(const Unreached& unreached, const Deadline& deadline) {
-  const Result<Ref<FenceWait>> wait = FenceWait::begin(unreached, {});
-  if (!wait) return wait.error();
-  if ((*wait)->block(deadline)) return (*wait)->failure();
-  return Status(Code::DEADLINE_EXCEEDED, "deadline");
+// Several drivers have no common wait function. A single driver has one, which may do more than a subscriber
+// can: that of Vulkan waits on the device, without the detour through another thread.
+Result<> block(Unreached& unreached, const Deadline& deadline) {
+  const DriverLibrary* const first = &unreached[0]->semaphore->device().library();
+  if (std::ranges::all_of(unreached, [first](const Timepoint* timepoint) {
+        return &timepoint->semaphore->device().library() == first;
+      }))
+    return to_result(block_in_driver(unreached, deadline));
+  const Ref<FenceWait> wait = HALYARD_TRY(FenceWait::begin(unreached, {}));
+  if (wait->block(deadline)) return to_result(wait->failure());
+  return fail(Code::DEADLINE_EXCEEDED, "deadline");
 }
 
 Status never_reached(const Timepoint& timepoint) {
@@ -232,54 +239,56 @@ Status never_reached(const Timepoint& timepoint) {
                   describe(timepoint)));
 }
 
+// run_pending_work() for fences that are not reached.
+Result<bool> run_pending(std::span<Fence* const> fences, Unreached& unreached) {
+  if (can_never_be_reached(unreached)) return std::unexpected(never_reached(*unreached[0]));
+  run_pending_in_drivers(unreached);
+  return find_unreached(fences, unreached);
+}
+
+// Passes the answer on, and lets the tracer know that the fences are reached.
+Result<bool> traced(Result<bool> reached, std::span<Fence* const> fences) {
+  if (!reached || !*reached) return reached;
+  for (const Fence* fence : fences)
+    if (fence) trace_fence(*fence, "reached");
+  return true;
+}
+
 }  // namespace
 
 Result<bool> are_reached(std::span<Fence* const> fences) {
   Unreached unreached;
-  if (Status failure = look(fences, unreached)) return std::unexpected(std::move(failure));
-  return unreached.empty();
+  return traced(find_unreached(fences, unreached), fences);
+}
+
+Result<bool> run_pending_work(std::span<Fence* const> fences) {
+  Unreached unreached;
+  Result<bool> reached = find_unreached(fences, unreached);
+  if (reached && !*reached) reached = run_pending(fences, unreached);
+  return traced(std::move(reached), fences);
 }
 
 Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds) {
+  const bool forever = timeout_milliseconds == kWaitForever;
   Unreached unreached;
-  if (Status failure = look(fences, unreached)) return failure;
-  if (unreached.empty()) return {};
-  if (timeout_milliseconds != 0) {
+  Result<bool> reached = find_unreached(fences, unreached);
+  if (reached && !*reached && forever) reached = run_pending(fences, unreached);
+  if (reached && !*reached && timeout_milliseconds != 0) {
     Deadline deadline;
-    if (timeout_milliseconds != kWaitForever) {
-      deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
-    } else {
-      if (can_never_be_reached(unreached)) return never_reached(*unreached[0]);
-      run_pending_in_drivers(unreached);
-    }
-    bool one_driver = true;
-    for (const Timepoint* timepoint : unreached)
-      one_driver &= &timepoint->semaphore->device().library() == &unreached[0]->semaphore->device().library();
-    Status status = one_driver ? wait_in_driver(unreached, deadline) : wait_on_host(unreached, deadline);
-    if (status.code() != Code::DEADLINE_EXCEEDED || !deadline) return status;
-    // Either the deadline, or a failure with the same code. Checking again distinguishes them.
-    Unreached still;
-    if (Status failure = look(fences, still)) return failure;
-    if (still.empty()) return {};
+    if (!forever) deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
+    reached = block(unreached, deadline).transform([] { return true; });
+    // Either the deadline, or a failure with the same code. Looking again distinguishes them.
+    if (!reached && reached.error().code() == Code::DEADLINE_EXCEEDED && !forever)
+      reached = find_unreached(fences, unreached);
   }
-  return timeout_status(*unreached[0], timeout_milliseconds);
-}
-
-Status check_reachable(std::span<Fence* const> fences) {
-  Unreached unreached;
-  if (Status failure = look(fences, unreached)) return failure;
-  if (!unreached.empty() && can_never_be_reached(unreached)) return never_reached(*unreached[0]);
-  return {};
-}
-
-void run_pending_work(std::span<Fence* const> fences) {
-  Unreached unreached;
-  if (look(fences, unreached).ok()) run_pending_in_drivers(unreached);
+  reached = traced(std::move(reached), fences);
+  if (!reached) return std::move(reached.error());
+  return *reached ? Status() : timeout_status(*unreached[0], timeout_milliseconds);
 }
 
 Result<Ref<Object>> watch(std::span<Fence* const> fences, Wakeup wakeup, Budget* memory) {
   Unreached unreached;
-  if (Status failure = look(fences, unreached); !failure.ok() || unreached.empty()) {
+  if (const Result<bool> reached = find_unreached(fences, unreached); !reached || *reached) {
     wakeup.wake();
     return Ref<Object>();
   }

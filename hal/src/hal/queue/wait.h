@@ -19,20 +19,22 @@ namespace halyard::hal {
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
 inline constexpr size_t kMaximumAwaitedFences = 32;
 
-// hal.fence.await: waits for all fences; null fences count as reached. OK, DEADLINE_EXCEEDED (timeout),
-// ABORTED (ruling 12: nothing can ever signal it), or the first failure, which takes precedence. Blocks the
-// calling thread; timeout 0 polls. Takes no lock and allocates nothing if all are reached.
-Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds);
-// Whether all are reached, or the first failure. Allocates nothing.
+// Every wait for fences has the same steps: are_reached(); if a thread is about to block without limit,
+// run_pending_work(); and the wait itself. Programs (hal.fence.await) wait by watch(), because their calls
+// can be suspended and interrupted; embedders and replay call await(), which has all the steps. Null fences
+// count as reached everywhere.
+
+// Whether all are reached, or the first failure, which takes precedence. Takes no lock.
 Result<bool> are_reached(std::span<Fence* const> fences);
 
-// Ruling 12 for a caller that is about to block without limit: ABORTED if nothing can ever signal the fences;
-// or their failure.
-Status check_reachable(std::span<Fence* const> fences);
+// For a thread that is about to block without limit: runs pending work of the fences' devices on it, as long
+// as there is work that is expected to be short (device_help in driver.h). Returns whether all fences are
+// reached then. ABORTED: nothing can ever signal them (ruling 12); or their failure.
+Result<bool> run_pending_work(std::span<Fence* const> fences);
 
-// For a caller that is about to block: runs pending work of the fences' devices on this thread, as long as
-// there is work that is expected to be short (device_help in driver.h).
-void run_pending_work(std::span<Fence* const> fences);
+// Blocks the calling thread until all fences are reached, or the timeout; 0 polls. OK, DEADLINE_EXCEEDED
+// (timeout), or a failure as above.
+Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds);
 
 // Wakes once, on any thread and possibly before it returns, when all fences are reached or one has failed.
 // Dropping the returned object ends the wait, though a wakeup in progress may still come. Null: it has been

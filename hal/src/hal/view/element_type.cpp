@@ -24,23 +24,26 @@ struct NamedType {
   ElementType type;
 };
 constexpr NamedType kNamedTypes[] = {
-    {"i1", element_type(kBoolean, 8)},
-    {"f8E5M2", element_type(kFloat8E5M2, 8)},
-    {"f8E4M3FN", element_type(kFloat8E4M3FN, 8)},
-    {"f8E5M2FNUZ", element_type(kFloat8E5M2FNUZ, 8)},
-    {"f8E4M3FNUZ", element_type(kFloat8E4M3FNUZ, 8)},
-    {"f8E8M0FNU", element_type(kFloat8E8M0FNU, 8)},
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, ...) {text, element_type(k##numerical, bits)},
+#include "halyard/element_types.inc"
 };
 
-// Types of any width. The first row of a numerical type gives the printed name.
+// Types of any width; "": only those with a name. The first row of a numerical type gives the printed name.
 struct TypePrefix {
   std::string_view prefix;
   NumericalType type;
 };
 constexpr TypePrefix kPrefixes[] = {
-    {"i", kInteger},     {"si", kIntegerSigned}, {"ui", kIntegerUnsigned}, {"f", kFloatIeee},
-    {"bf", kFloatBrain}, {"cf", kFloatComplex},  {"*", kOpaque},           {"x", kOpaque},
+#define HALYARD_NUMERICAL_TYPE(name, value, prefix, ...) {prefix, k##name},
+#include "halyard/element_types.inc"
+    {"x", kOpaque},
 };
+
+bool has_any_width(ElementType type) {
+  return std::ranges::any_of(kPrefixes, [&](const TypePrefix& each) {
+    return each.type == numerical_type(type) && !each.prefix.empty();
+  });
+}
 
 // The text form of a type's values.
 enum class Form { unwritable, integer, real, boolean, complex, bytes };
@@ -170,7 +173,7 @@ Result<> parse_real(std::string_view text, ElementType type, std::vector<uint8_t
   if (text.empty() || is_separator(text.front()) || end != begin + terminated.size())
     return bad_element(text, type, "a number, 'inf' or 'nan'");
   if (const SmallFloat* format = small_float(type)) {
-    append_low_bytes(out, encode(*format, value), bit_count(type) / 8);
+    append_low_bytes(out, format->narrow(value), bit_count(type) / 8);
     return {};
   }
   if (out_of_range && (is_single ? single == 0 : value == 0))
@@ -334,18 +337,21 @@ Result<ElementType> parse_element_type(std::string_view text) {
     if (text == named.name) return named.type;
   }
   for (const auto& [prefix, type] : kPrefixes) {
-    if (!text.starts_with(prefix)) continue;
+    if (prefix.empty() || !text.starts_with(prefix)) continue;
     const std::string_view digits = text.substr(prefix.size());
     if (digits.empty() || digits.size() > 3 || !std::all_of(digits.begin(), digits.end(), is_digit)) continue;
     uint32_t bits = 0;
     for (const char digit : digits) bits = bits * 10 + static_cast<uint32_t>(digit - '0');
     if (bits >= 1 && bits <= 255) return element_type(type, bits);
   }
+  std::string names;  // of types without a width
+  for (const NamedType& named : kNamedTypes) {
+    if (!has_any_width(named.type)) names.append(names.empty() ? "" : ", ").append(named.name);
+  }
   return fail(Code::INVALID_ARGUMENT,
               "unknown element type {}; expected i, si, ui, f, bf, cf or * with a width of 1 to 255 bits "
-              "(i32, f16, *8), "
-              "i1, f8E5M2, f8E4M3FN, f8E5M2FNUZ, f8E4M3FNUZ or f8E8M0FNU",
-              quoted(text));
+              "(i32, f16, *8), or one of {}",
+              quoted(text), names);
 }
 
 std::string element_type_text(ElementType type) {
@@ -355,7 +361,7 @@ std::string element_type_text(ElementType type) {
       return std::string(named.name);
   }
   for (const auto& [prefix, kind] : kPrefixes) {
-    if (numerical_type(type) == kind) return fmt::format("{}{}", prefix, bit_count(type));
+    if (!prefix.empty() && numerical_type(type) == kind) return fmt::format("{}{}", prefix, bit_count(type));
   }
   return fmt::format("*{}", bit_count(type));
 }

@@ -16,20 +16,8 @@ namespace halyard::hal {
 using ElementType = uint32_t;
 
 enum NumericalType : uint32_t {
-  kOpaque = 0x00,
-  kInteger = 0x10,
-  kIntegerSigned = 0x11,
-  kIntegerUnsigned = 0x12,
-  kBoolean = 0x13,
-  kFloat = 0x20,
-  kFloatIeee = 0x21,
-  kFloatBrain = 0x22,
-  kFloatComplex = 0x23,
-  kFloat8E5M2 = 0x24,
-  kFloat8E4M3FN = 0x25,
-  kFloat8E5M2FNUZ = 0x26,
-  kFloat8E4M3FNUZ = 0x27,
-  kFloat8E8M0FNU = 0x28,
+#define HALYARD_NUMERICAL_TYPE(name, value, ...) k##name = value,
+#include "halyard/element_types.inc"
 };
 
 constexpr ElementType element_type(NumericalType type, uint32_t bits) {

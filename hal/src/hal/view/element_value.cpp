@@ -1,23 +1,51 @@
 // Decodes elements to numbers.
 #include "hal/view/element_value.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
-#include <utility>
+
+#include "halyard/small_floats.hpp"
 
 namespace halyard::hal {
 
+namespace {
+
+constexpr small_floats::Format kNoFormat = {};
+
+template <small_floats::Format format>
+constexpr SmallFloat functions_of() {
+  if constexpr (format == kNoFormat) {
+    return {};
+  } else {
+    return {small_floats::widen<format>, [](double value) { return small_floats::narrow<format>(value); }};
+  }
+}
+
+struct TypeFormat {
+  ElementType type;
+  SmallFloat functions;
+};
+using namespace small_floats;  // the formats, by the names of the table
+constexpr TypeFormat kAll[] = {
+#define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, \
+                             protocol, collective, format)                                             \
+  {element_type(k##numerical, bits), functions_of<format>()},
+#include "halyard/element_types.inc"
+};
+// Those that have one: every element is looked up.
+constexpr bool has_format(const TypeFormat& each) { return each.functions.widen != nullptr; }
+constexpr auto kFormats = [] {
+  std::array<TypeFormat, std::ranges::count_if(kAll, has_format)> formats = {};
+  std::ranges::copy_if(kAll, formats.begin(), has_format);
+  return formats;
+}();
+
+}  // namespace
+
 const SmallFloat* small_float(ElementType type) {
-  static constexpr std::pair<ElementType, const SmallFloat*> kFormats[] = {
-      {element_type(kFloatIeee, 16), &kF16},
-      {element_type(kFloatBrain, 16), &kBf16},
-      {element_type(kFloat8E5M2, 8), &kF8E5M2},
-      {element_type(kFloat8E4M3FN, 8), &kF8E4M3FN},
-      {element_type(kFloat8E5M2FNUZ, 8), &kF8E5M2FNUZ},
-      {element_type(kFloat8E4M3FNUZ, 8), &kF8E4M3FNUZ},
-      {element_type(kFloat8E8M0FNU, 8), &kF8E8M0FNU},
-  };
-  for (const auto& [known, format] : kFormats) {
-    if (known == type) return format;
+  for (const TypeFormat& each : kFormats) {
+    if (each.type == type) return &each.functions;
   }
   return nullptr;
 }
@@ -46,7 +74,7 @@ __int128 integer_value(const uint8_t* element, ElementType type) {
 double float_value(const uint8_t* element, ElementType type) {
   if (const SmallFloat* format = small_float(type)) {
     const uint32_t high = bit_count(type) == 16 ? element[1] : 0;
-    return decode(*format, static_cast<uint16_t>(high << 8 | element[0]));
+    return format->widen(high << 8 | element[0]);
   }
   if (bit_count(type) == 32) {
     float value = 0;

@@ -4,11 +4,15 @@
 #include <cstdint>
 
 #include "hal/view/element_type.h"
-#include "hal/view/small_floats.h"
 
 namespace halyard::hal {
 
-// The format of a float type of 16 or 8 bits; null for other types.
+// A float type of 16 or 8 bits: the value of a code, exact, and the code of the nearest value.
+struct SmallFloat {
+  float (*widen)(uint32_t code);
+  uint32_t (*narrow)(double value);
+};
+// Null for other types.
 const SmallFloat* small_float(ElementType type);
 
 // Integers, including signless ones, of 8, 16, 32 or 64 bits. Not booleans.

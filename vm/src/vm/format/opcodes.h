@@ -139,4 +139,8 @@ inline constexpr uint16_t kMoveBit = 0x4000;
 inline constexpr uint16_t kRefOrdinalMask = 0x3FFF;
 inline constexpr uint32_t kImportBit = 0x80000000u;  // of a func operand
 
+// The most registers that a function descriptor may declare, module-format.md, section 4.
+inline constexpr uint32_t kMaxValueRegisters = 0x7FFF;
+inline constexpr uint32_t kMaxRefRegisters = 0x3FFF;
+
 }  // namespace halyard::vm

@@ -8,9 +8,6 @@
 namespace halyard::vm::assembler {
 namespace {
 
-constexpr uint32_t kMaxValueRegisters = 0x7FFF;  // of a descriptor: module-format.md, section 4
-constexpr uint32_t kMaxRefRegisters = 0x3FFF;
-
 struct ArgumentType {
   std::string_view text;
   Bank bank;

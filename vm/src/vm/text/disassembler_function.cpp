@@ -15,8 +15,9 @@
 namespace halyard::vm::disassembler {
 namespace {
 
-constexpr uint32_t kMaxValueRegisters = 0x4000;  // expressible in text: verifier-and-execution.md, rule 3.1.3
-constexpr uint32_t kMaxRefRegisters = 0x2000;
+// Text can name fewer registers than a descriptor may declare: verifier-and-execution.md, rule 3.1.3.
+constexpr uint32_t kMaxNamedValues = 0x4000;
+constexpr uint32_t kMaxNamedRefs = 0x2000;
 constexpr size_t kBytesPerLine = 32;
 constexpr size_t kLongestRemark = 48;
 
@@ -180,7 +181,7 @@ class FunctionText {
       arguments += type_of(item.type);
       codes += item.type;
     }
-    if (values > kMaxValueRegisters || refs > kMaxRefRegisters) return "() -> ()";
+    if (values > kMaxNamedValues || refs > kMaxNamedRefs) return "() -> ()";
     used_values_ = values;
     used_refs_ = refs;
     codes += codes.empty() ? "v_" : "_";

@@ -16,8 +16,6 @@ namespace halyard::vm {
 
 namespace {
 
-constexpr uint32_t kMostValueRegisters = 0x7FFF;
-constexpr uint32_t kMostRefRegisters = 0x3FFF;
 constexpr uint32_t kEndOfBlockPcs = 0x00FFFFFF;
 
 Bank bank_of(char type) {
@@ -237,7 +235,7 @@ class FunctionVerifier {
       return fail(Code::INVALID_ARGUMENT,
                   "the function requires features 0x{:X}, which bytecode {} does not have", unknown,
                   module_.bytecode_version());
-    if (function_.value_registers > kMostValueRegisters || function_.ref_registers > kMostRefRegisters)
+    if (function_.value_registers > kMaxValueRegisters || function_.ref_registers > kMaxRefRegisters)
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the function has {} value and {} ref registers (rounded up to powers of two); expected at "
                   "most 16384 and 8192",

@@ -1,5 +1,5 @@
 // Sums of the costs of commands, up to a limit.
-#include "estimate.h"
+#include "command_cost.h"
 
 #include <algorithm>
 
