@@ -3,7 +3,6 @@
 #include <mutex>
 #include <utility>
 
-#include "device.h"
 #include "timeline.h"
 
 namespace halyard::vulkan {
