@@ -10,7 +10,8 @@ import vmrun
 DOCUMENTS = sorted(glob.glob(os.path.join(vmrun.SOURCE, "docs", "*.md"))) + [
     os.path.join(vmrun.SOURCE, *name) for name in (("README.md",), ("CONTRIBUTING.md",), ("tools", "README.md"), ("tests", "README.md"),
                                                    ("bindings", "README.md"), ("drivers", "README.md"),
-                                                   ("drivers", "local", "README.md"), ("examples", "README.md"))]
+                                                   ("drivers", "local", "README.md"), ("drivers", "vulkan", "README.md"),
+                                                   ("examples", "README.md"))]
 ROW = re.compile(r"^\| `--(\w+)` \| (same|different|without effect|left out) \|", re.MULTILINE)
 
 

@@ -1,4 +1,5 @@
-// Instance and Device. Devices share only the host's services and a pool of work nodes.
+// Instance and Device, as executables and queue work use them; driver.cpp adds the functions that use those.
+// Devices share only the host's services and a pool of work nodes.
 #pragma once
 
 #include <deque>
@@ -18,7 +19,6 @@
 #include "pipeline_cache.h"
 #include "queue.h"
 #include "spirv_check.h"
-#include "trace.h"
 
 namespace halyard::vulkan {
 
@@ -31,7 +31,6 @@ struct Instance {
   const Services& services() const { return host_; }
   // See driver.h.
   std::vector<halyard_device_info_t> devices() const;
-  Result<std::unique_ptr<halyard_driver_device>> open(const halyard_device_open_args_t& args);
 
   const kit::TraceSpanFunction trace_span;  // null: the host does not record a trace
   std::unique_ptr<VulkanInstance> vulkan;
@@ -55,13 +54,20 @@ struct DeviceOptions {
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
 
+// The operations of queue_submit. File transfers are left to the host, which stages them.
+inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
+                                           1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_FILL |
+                                           1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
+                                           1u << HALYARD_OPERATION_DISPATCH | 1u << HALYARD_OPERATION_EXECUTE;
+
 class Device {
  public:
-  static Result<std::unique_ptr<halyard_driver_device>> open(Instance& instance,
-                                                             const DeviceOptions& options);
+  // start() must be called first.
+  Device(Instance& instance, const DeviceOptions& options);
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
   ~Device();
+  Result<> start();
 
   Instance& instance() const { return instance_; }
   const Services& services() const { return instance_.services(); }
@@ -90,12 +96,6 @@ class Device {
   Result<std::unique_ptr<halyard_driver_memory>> import_memory(const halyard_memory_request_t& request,
                                                                const halyard_external_memory_t& external,
                                                                halyard_memory_info_t& info);
-  Result<std::unique_ptr<halyard_driver_semaphore>> create_semaphore(uint64_t initial);
-  Result<std::unique_ptr<halyard_driver_semaphore>> import_semaphore(int32_t fd);
-  uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
-  Result<std::unique_ptr<halyard_driver_executable>> load(const halyard_executable_args_t& args);
-  Result<std::unique_ptr<halyard_driver_command_list>> create_list(const halyard_command_list_args_t& args);
-  Result<> submit(const halyard_submission_t& submission, TaskList& ready);
   Status wait(kit::Timepoints points, bool any, int64_t deadline_ns);
   template <typename T>
   void destroy(T* object) {
@@ -117,17 +117,13 @@ class Device {
 
   // If the device is lost, the failure of all its work; otherwise empty.
   Status lost() const;
-  // Marks the device as lost and fails the work in flight. `trigger` is the work that detected the loss, if
-  // that is not in flight. Must be called without locks held.
-  void lose(const Failure& reason, const Work* trigger, TaskList& ready);
+  // Marks the device as lost and fails the work in flight; `refused` is the submission on which the loss was
+  // noticed, if that is not in flight. Must be called without locks held.
+  void lose(const Failure& reason, const Submission* refused, TaskList& ready);
   // The work's id in reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  // For open().
-  Device(Instance& instance, const DeviceOptions& options);
-
  private:
-  Result<> start();
   Result<> create_device(const PhysicalDevice& physical, const VulkanInstance& vulkan);
 
   Instance& instance_;
@@ -157,10 +153,6 @@ class Device {
 
 }  // namespace halyard::vulkan
 
-struct halyard_driver_instance final : halyard::vulkan::Instance {
-  using Instance::Instance;
-};
-
-struct halyard_driver_device final : halyard::vulkan::Device {
+struct halyard_driver_device : halyard::vulkan::Device {
   using Device::Device;
 };

@@ -1,90 +1,14 @@
-// Submits work, and retires it.
+// The timeline semaphore of a queue, and semaphores of other drivers behind it; in_flight.cpp has what a
+// queue does with work.
 #include "queue.h"
 
-#include <algorithm>
-#include <array>
-#include <string>
-#include <system_error>
-#include <vector>
-
-#include "device.h"
-#include "halyard/driver/trace.hpp"
-#include "work.h"
+#include <new>
 
 namespace halyard::vulkan {
 
-uint64_t FlightList::first_number() const { return first_->number; }
-
-// New work usually has the largest number.
-void FlightList::insert(Work& work) {
-  work.next_in_flight = nullptr;
-  if (!first_ || last_->number <= work.number) {
-    (first_ ? last_->next_in_flight : first_) = &work;
-    last_ = &work;
-    return;
-  }
-  Work** link = &first_;
-  while ((*link)->number <= work.number) link = &(*link)->next_in_flight;
-  work.next_in_flight = *link;
-  *link = &work;
-}
-
-Work* FlightList::take(uint64_t number) {
-  Work* taken = first_;
-  Work* last = nullptr;
-  while (first_ && first_->number <= number) {
-    last = first_;
-    first_ = first_->next_in_flight;
-  }
-  if (!last) return nullptr;
-  last->next_in_flight = nullptr;
-  if (!first_) last_ = nullptr;
-  return taken;
-}
-
-namespace {
-
-// The thread retires work that no other thread has retired for this long.
-constexpr uint64_t kGrace = 2'000'000;  // nanoseconds
-
-// Finishes the works in order. Afterwards the device and the queue may be gone.
-void finish_all(Work* work, const Status& failure, TaskList& ready) {
-  while (work) {
-    Work* next = work->next_in_flight;
-    work->finish(failure, ready);
-    work = next;
-  }
-}
-
-}  // namespace
-
-Queue::~Queue() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    alarm_.set(Alarm::kNow);
-  }
-  if (thread_.joinable()) thread_.join();
-  for (const Doomed& doomed : doomed_)
-    device_.vk().DestroySemaphore(device_.handle(), doomed.semaphore, nullptr);
-  if (timeline_) device_.vk().DestroySemaphore(device_.handle(), timeline_, nullptr);
-}
-
-Result<> Queue::start() {
-  HALYARD_TRY(alarm_.open());
-  device_.vk().GetDeviceQueue(device_.handle(), traits_.family, traits_.index, &queue_);
-  if (traits_.timestamp_bits != 0)
-    trace_ = std::make_unique<QueueTrace>(device_, traits_.position, traits_.timestamp_bits);
-  const VkSemaphoreTypeCreateInfo type = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
-                                          .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
-  const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
-  return check(device_.vk().CreateSemaphore(device_.handle(), &info, nullptr, &timeline_),
-               "vkCreateSemaphore");
-}
-
 uint64_t Queue::done_now() const {
   uint64_t value = 0;
-  if (device_.vk().GetSemaphoreCounterValue(device_.handle(), timeline_, &value) == VK_SUCCESS &&
+  if (vk_.GetSemaphoreCounterValue(vk_device_, timeline_, &value) == VK_SUCCESS &&
       value != UINT64_MAX) {  // some implementations return this for a lost device
     uint64_t known = done_.load(std::memory_order_relaxed);
     while (known < value && !done_.compare_exchange_weak(known, value, std::memory_order_acq_rel)) {
@@ -102,87 +26,14 @@ VkResult Queue::wait_for(uint64_t number) const {
                                     .semaphoreCount = 1,
                                     .pSemaphores = &timeline_,
                                     .pValues = &number};
-  return device_.vk().WaitSemaphores(device_.handle(), &wait, UINT64_MAX);
+  return vk_.WaitSemaphores(vk_device_, &wait, UINT64_MAX);
 }
 
-// Called under the lock: work up to `number` has completed. Reports it to the trace, in the queue's order and
-// before the host is notified.
-Work* Queue::retire_up_to(uint64_t number) {
-  Work* const done = flights_.take(number);
-  if (trace_) [[unlikely]]
-    for (const Work* work = done; work; work = work->next_in_flight) trace_->report(*work);
-  return done;
-}
-
-// Called under the lock: puts the submitted work in flight. Returns the work that has completed, or null.
-Work* Queue::put_in_flight(Work& work, TaskList& ready) {
-  flights_.insert(work);
-  work.queue = this;
-  const uint64_t seen = device_.options().inline_completion ? done_now() : 0;
-  Work* done = retire_up_to(seen);
-  if (flights_.empty()) return done;
-  const uint64_t now = kit::trace_time();
-  if (work.number > seen)
-    for (const halyard_timepoint_t& signal : work.signals)
-      signal.semaphore->promise(signal.value, {this, work.number}, ready);
-  if (!device_.options().inline_completion) want(work.number);
-  if (start_thread()) {
-    arm(now);
-    return done;
+void Queue::want(uint64_t number) {
+  uint64_t known = wanted_;
+  while (known < number && !wanted_.compare_exchange_weak(known, number)) {
   }
-  (void)wait_for(submitted_);  // no thread can be started, so the submitting thread waits
-  Work** end = &done;
-  while (*end) end = &(*end)->next_in_flight;
-  *end = retire_up_to(done_now());
-  return done;
-}
-
-Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
-                       TaskList& ready) {
-  // The waits for other drivers come first. Then, for each queue of the device, the point for which the work
-  // waits, or at least the last completed one: the host may have seen that completion and therefore submitted
-  // this work, and only a semaphore makes that queue's writes visible here.
-  DeviceWaits& on = work.device_waits;
-  VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
-  if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
-  if (trace_) stage |= VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;  // no timestamp before the waits are over
-  for (const Queue& queue : device_.queues()) {
-    uint64_t number = queue.done_.load(std::memory_order_acquire);
-    for (const QueuePoint& point : after)
-      if (point.queue == &queue) number = std::max(number, point.number);
-    if (number != 0) on.add(queue.timeline_, number);
-  }
-  on.stages.assign(on.semaphores.size(), stage);
-  const auto waits = static_cast<uint32_t>(on.semaphores.size());
-  Work* done = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    const uint64_t number = submitted_ + 1;
-    work.id = device_.next_submission();
-    work.number = number;
-    work.queue = this;
-    work.submit_time = kit::trace_time();
-    const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                                    .waitSemaphoreValueCount = waits,
-                                                    .pWaitSemaphoreValues = on.values.data(),
-                                                    .signalSemaphoreValueCount = 1,
-                                                    .pSignalSemaphoreValues = &number};
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .pNext = &timeline,
-                               .waitSemaphoreCount = waits,
-                               .pWaitSemaphores = waits != 0 ? on.semaphores.data() : nullptr,
-                               .pWaitDstStageMask = waits != 0 ? on.stages.data() : nullptr,
-                               .commandBufferCount = commands ? 1u : 0u,
-                               .pCommandBuffers = &commands,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &timeline_};
-    HALYARD_TRY(check(device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
-    submitted_ = number;
-    describe(work, log_.next());
-    done = put_in_flight(work, ready);
-  }
-  finish_all(done, Status(), ready);
-  return {};
+  if (known < number && !is_awake_) alarm_.set(Alarm::kNow);
 }
 
 uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {
@@ -196,7 +47,7 @@ uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {
                              .pNext = &timeline,
                              .signalSemaphoreCount = 2,
                              .pSignalSemaphores = semaphores};
-  if (device_.vk().QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE) != VK_SUCCESS) return 0;
+  if (vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE) != VK_SUCCESS) return 0;
   return ++submitted_;
 }
 
@@ -204,7 +55,7 @@ void Queue::destroy_behind(VkSemaphore semaphore, uint64_t number) {
   const std::lock_guard lock(mutex_);
   std::erase_if(doomed_, [&](const Doomed& doomed) {
     if (!has_done(doomed.number)) return false;
-    device_.vk().DestroySemaphore(device_.handle(), doomed.semaphore, nullptr);
+    vk_.DestroySemaphore(vk_device_, doomed.semaphore, nullptr);
     return true;
   });
   if (!has_done(number)) {
@@ -215,125 +66,7 @@ void Queue::destroy_behind(VkSemaphore semaphore, uint64_t number) {
       (void)wait_for(number);
     }
   }
-  device_.vk().DestroySemaphore(device_.handle(), semaphore, nullptr);
-}
-
-bool Queue::attach(Work& work, uint64_t number, TaskList& ready) {
-  Work* done = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (done_now() >= number) return false;
-    work.number = number;
-    work.submit_time = kit::trace_time();
-    done = put_in_flight(work, ready);
-  }
-  finish_all(done, Status(), ready);
-  return true;
-}
-
-void Queue::retire(TaskList& ready) {
-  Work* done = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    if (flights_.empty()) return;
-    done = retire_up_to(done_now());
-  }
-  finish_all(done, Status(), ready);
-}
-
-void Queue::fail_all(const Status& failure, TaskList& ready) {
-  Work* failed = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    failed = flights_.take(UINT64_MAX);
-  }
-  finish_all(failed, failure, ready);
-}
-
-// The last few submissions, and the oldest one that has not completed, because most likely the device hangs
-// in it.
-void Queue::report(std::vector<Line>& lines) {
-  const std::lock_guard lock(mutex_);
-  const uint64_t done = done_now();
-  uint64_t first_id = UINT64_MAX;
-  log_.each([&](const Submission& submission) {
-    first_id = std::min(first_id, submission.id);
-    lines.push_back(
-        {submission.id, submission.text() + (submission.number <= done ? ", done" : ", in flight")});
-  });
-  for (const Work* work = flights_.first(); work; work = work->next_in_flight) {
-    if (work->id == 0 || work->number <= done) continue;
-    if (work->id >= first_id) return;
-    Submission oldest;
-    describe(*work, oldest);
-    lines.push_back({oldest.id, oldest.text() + ", in flight"});
-    return;
-  }
-}
-
-// Called under the lock. False: the system cannot start a thread.
-bool Queue::start_thread() {
-  if (thread_.joinable()) return true;
-  try {
-    thread_ = std::thread(&Queue::run, this);
-    pthread_setname_np(thread_.native_handle(), "halyard-queue");
-    return true;
-  } catch (const std::system_error&) {
-    return false;
-  }
-}
-
-// Called under the lock: makes the thread check for completed work at most kGrace from now. The alarm is
-// moved only if it would expire before half of that time, so not for each submission.
-void Queue::arm(uint64_t now) {
-  if (is_awake_) return;
-  if (alarm_time_ < now + kGrace / 2) {
-    alarm_time_ = now + kGrace;
-    alarm_.set(alarm_time_);
-  }
-  // Notifications that are already requested must not be delayed.
-  if (wanted_ >= flights_.first_number()) alarm_.set(Alarm::kNow);
-}
-
-void Queue::want(uint64_t number) {
-  uint64_t known = wanted_;
-  while (known < number && !wanted_.compare_exchange_weak(known, number)) {
-  }
-  if (known < number && !is_awake_) alarm_.set(Alarm::kNow);
-}
-
-// The submission that the thread should wait for; 0: none, so it should sleep.
-uint64_t Queue::next_to_wait_for() {
-  const std::lock_guard lock(mutex_);
-  is_awake_ = true;
-  alarm_time_ = 0;
-  if (flights_.empty()) {
-    is_awake_ = false;
-    return 0;
-  }
-  const Work& first = *flights_.first();
-  const uint64_t time = first.submit_time + kGrace;
-  if (stopping_ || wanted_ >= first.number || kit::trace_time() >= time) return first.number;
-  is_awake_ = false;
-  arm(first.submit_time);
-  return 0;
-}
-
-void Queue::run() {
-  while (true) {
-    alarm_.wait();
-    while (const uint64_t number = next_to_wait_for()) {
-      TaskList ready;
-      if (const VkResult result = wait_for(number); result == VK_SUCCESS) {
-        retire(ready);
-      } else {
-        device_.lose(vulkan::check(result, "vkWaitSemaphores").failure(), nullptr, ready);
-      }
-      device_.run_ready(ready);
-    }
-    const std::lock_guard lock(mutex_);
-    if (stopping_ && flights_.empty()) return;
-  }
+  vk_.DestroySemaphore(vk_device_, semaphore, nullptr);
 }
 
 }  // namespace halyard::vulkan

@@ -18,15 +18,25 @@
 #include <vector>
 
 #include "alarm.h"
+#include "halyard/driver/task.hpp"
 #include "loader.h"
 #include "submission_log.h"
-#include "timeline.h"
-#include "trace.h"
 
 namespace halyard::vulkan {
 
 class Device;
+class Queue;
+class QueueTrace;
 struct Work;
+
+using kit::Task;
+using kit::TaskList;
+
+// Submission `number` of `queue`; null queue: nothing on the device.
+struct QueuePoint {
+  Queue* queue = nullptr;
+  uint64_t number = 0;
+};
 
 // Work in flight, ordered by number.
 class FlightList {
@@ -54,7 +64,7 @@ class Queue {
     uint32_t timestamp_bits = 0;  // 0: it does not report to traces
   };
 
-  Queue(Device& device, const Traits& traits) : device_(device), traits_(traits) {}
+  Queue(Device& device, const Traits& traits);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
   ~Queue();
@@ -101,6 +111,8 @@ class Queue {
   uint64_t next_to_wait_for();
 
   Device& device_;
+  const DeviceFunctions& vk_;
+  const VkDevice vk_device_;
   const Traits traits_;
   VkQueue queue_ = VK_NULL_HANDLE;
   VkSemaphore timeline_ = VK_NULL_HANDLE;

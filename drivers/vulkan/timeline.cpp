@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <new>
 
-#include "queue.h"
-
 namespace halyard::vulkan {
 
 uint64_t Semaphore::seen_value() const {

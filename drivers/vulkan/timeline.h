@@ -14,20 +14,13 @@
 #include <vector>
 
 #include "halyard/driver/timeline.hpp"
+#include "queue.h"
 #include "semaphore_fd.h"
 #include "status.h"
 
 namespace halyard::vulkan {
 
 using kit::Progress;
-using kit::Task;
-using kit::TaskList;
-
-// Submission `number` of `queue`; null queue: nothing on the device.
-struct QueuePoint {
-  Queue* queue = nullptr;
-  uint64_t number = 0;
-};
 
 // A waiter for a value. Its wait ends when the value is reached, when the timeline fails, or when `device`
 // has promised the value.

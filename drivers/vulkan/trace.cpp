@@ -5,7 +5,6 @@
 
 #include "device.h"
 #include "halyard/driver/trace.hpp"
-#include "work.h"
 
 namespace halyard::vulkan {
 
@@ -94,9 +93,8 @@ void QueueTrace::calibrate(uint64_t now) {
   calibrated_ = true;
 }
 
-void QueueTrace::report(const Work& work) noexcept {
+void QueueTrace::report(Timestamps* timestamps, void* submission, uint64_t submit_time) noexcept {
   constexpr uint64_t kCalibrationAge = 1'000'000'000;  // nanoseconds; clocks drift
-  Timestamps* const timestamps = work.recording.timestamps;
   if (!timestamps || timestamps->names().empty()) return;
   const uint64_t now = kit::trace_time();
   const std::span<const uint64_t> ticks = timestamps->take();
@@ -107,12 +105,12 @@ void QueueTrace::report(const Work& work) noexcept {
 
   // The command ran between submission and now, even if the clocks disagree.
   const auto host_time = [&](uint64_t tick) {
-    return std::clamp(std::max(time_of(tick, known, period_, bits_), last_end_), work.submit_time, now);
+    return std::clamp(std::max(time_of(tick, known, period_, bits_), last_end_), submit_time, now);
   };
   const Instance& instance = device_.instance();
   halyard_trace_span_t span = {};
   span.struct_size = sizeof span;
-  span.submission = work.completed_user;
+  span.submission = submission;
   span.queue = position_;
   for (size_t i = 0; i < timestamps->names().size(); ++i) {
     span.begin_ns = host_time(ticks[2 * i]);

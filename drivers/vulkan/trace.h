@@ -14,7 +14,6 @@
 namespace halyard::vulkan {
 
 class Device;
-struct Work;
 
 // The timestamps of one command buffer: one before and one after each named command. The host resets the
 // queries before each submission, because transfer-only queues cannot.
@@ -62,8 +61,9 @@ class QueueTrace {
   // `bits`: the valid bits of the queue's timestamps, at least one.
   QueueTrace(Device& device, uint32_t position, uint32_t bits);
 
-  // Reports work that has completed but whose completion has not been handled.
-  void report(const Work& work) noexcept;
+  // Reports work that has completed but is not finished. `timestamps` may be null; `submission` names the
+  // work to the host, and `submit_time` is CLOCK_MONOTONIC.
+  void report(Timestamps* timestamps, void* submission, uint64_t submit_time) noexcept;
 
  private:
   void calibrate(uint64_t now);

@@ -128,7 +128,11 @@ void Work::issue(TaskList& ready) {
         return {};
       }
       is_lost = started.failure().code == HALYARD_ABORTED;
-      if (is_lost) on.lose(started.failure(), this, ready);
+      if (is_lost) {
+        Submission refused;
+        describe(*this, refused);
+        on.lose(started.failure(), id != 0 ? &refused : nullptr, ready);
+      }
       return std::move(started.failure());
     });
     if (in_flight) return;

@@ -65,13 +65,7 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   void issue(TaskList& ready);
 };
 
-// The operations of queue_submit. The host stages file transfers, so they are not included.
-inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
-                                           1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_FILL |
-                                           1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
-                                           1u << HALYARD_OPERATION_DISPATCH | 1u << HALYARD_OPERATION_EXECUTE;
-
-// See queue_submit in driver.h. Adds tasks that become ready to `ready`.
+// As queue_submit in driver.h. Tasks that become ready are added to `ready`.
 Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
 // Describes the work for reports. The objects that it uses must exist.

@@ -32,6 +32,12 @@ typedef struct module_state {
   PyTypeObject* plain_array_type;  // of the array seen last, known to be no masked array; owned, or null
 } module_state;
 
+// One type from its spec, added to the module under its name. 0 or -1.
+static inline int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out) {
+  *out = (PyTypeObject*)PyType_FromModuleAndSpec(module, spec, NULL);
+  return *out ? PyModule_AddType(module, *out) : -1;
+}
+
 // The state of the module that made the object's type.
 static inline module_state* state_of(PyObject* object) {
   return (module_state*)PyType_GetModuleState(Py_TYPE(object));
@@ -179,8 +185,9 @@ PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes t
 
 // ---- tensor.c
 PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes the view over
-// A view of what Python gives for an argument: arrays, tensors, nested lists, scalars. 0, or -1 with an
-// exception set. `what` names the argument in errors: "main(): argument 'x'".
+
+// ---- view_request.c
+// What a view of an argument must be.
 typedef struct view_request {
   module_state* state;
   halyard_device_t device;  // null: memory of the host
@@ -191,8 +198,14 @@ typedef struct view_request {
   PyObject* argument_name;
   int is_signed;  // integers are meant with a sign, though the type has none
 } view_request_t;
-int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out);
+// "main(): argument 'x'", for errors; a new reference.
+PyObject* place_of(const view_request_t* request);
+// Raises InvalidArgumentError with "PLACE text"; takes the text over (null: an exception is set). Returns -1.
+int refuse(const view_request_t* request, PyObject* text);
 PyObject* shape_tuple(const int64_t* shape, size_t rank);
+// 0, or -1 with an exception set.
+int check_shape(const view_request_t* request, const int64_t* shape, int rank);
+int check_element(const view_request_t* request, uint32_t found);
 
 // ---- memory.c
 // The tensor's bytes where the host can read them, in self->mapped. 0, or -1 with an exception set.
@@ -230,10 +243,9 @@ PyObject* tensor_dlpack_device(PyObject* self, PyObject* unused);
 // ---- literals.c
 // A view of a number or of nested lists of numbers.
 int view_of_literal(const view_request_t* request, PyObject* value, halyard_object_t* out);
-// "main(): argument 'x'", for errors; a new reference.
-PyObject* place_of(const view_request_t* request);
-int check_shape(const view_request_t* request, const int64_t* shape, int rank);
-int check_element(const view_request_t* request, uint32_t found);
+// A view of what Python gives for an argument: arrays, tensors, nested lists, scalars. 0, or -1 with an
+// exception set.
+int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out);
 
 // ---- lists.c
 // How much of lists within lists is converted, in either direction: they may contain themselves.
@@ -303,6 +315,3 @@ int add_async_types(PyObject* module, module_state* state);
 int add_text_functions(PyObject* module);
 // native.c
 PyObject* native_module(PyObject* module, PyObject* arguments);
-
-// One type from its spec, added to the module under its name. 0 or -1.
-int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out);

@@ -1,11 +1,6 @@
 // The extension module itself: halyard._halyard.
 #include "common.h"
 
-int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out) {
-  *out = (PyTypeObject*)PyType_FromModuleAndSpec(module, spec, NULL);
-  return *out ? PyModule_AddType(module, *out) : -1;
-}
-
 static PyObject* at_exit(PyObject* module, PyObject* unused) {
   (void)unused;
   close_deferred(((module_state*)PyModule_GetState(module))->deferred);

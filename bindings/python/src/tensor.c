@@ -35,19 +35,6 @@ static void tensor_free(PyObject* object) {
   Py_DECREF(type);
 }
 
-PyObject* shape_tuple(const int64_t* shape, size_t rank) {
-  PyObject* tuple = PyTuple_New((Py_ssize_t)rank);
-  for (size_t i = 0; tuple && i < rank; ++i) {
-    PyObject* size = PyLong_FromLongLong(shape[i]);
-    if (size) {
-      PyTuple_SetItem(tuple, (Py_ssize_t)i, size);
-    } else {
-      Py_CLEAR(tuple);
-    }
-  }
-  return tuple;
-}
-
 // ---- What it says of itself
 
 static PyObject* tensor_shape(PyObject* self, void* unused) {

@@ -6,7 +6,6 @@
 
 #include "allocation_count.h"
 #include "harness.h"
-#include "work.h"
 
 namespace halyard::vulkan_tests {
 namespace {
@@ -279,10 +278,7 @@ class ClockTest : public TraceTest {
       timestamps.after(VK_NULL_HANDLE);
     }
     ticks_ = std::move(ticks);
-    vulkan::Work work;
-    work.recording.timestamps = &timestamps;
-    work.submit_time = submit_time;
-    trace.report(work);
+    trace.report(&timestamps, nullptr, submit_time);
     return host_.take_told();
   }
 
