@@ -1,4 +1,4 @@
-// For tests of the assembler: assembles text to a module whose parts can be inspected, or to an error.
+// For tests of the assembler: assembles text to a module whose parts can be inspected, or returns an error.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ inline std::string error_of(const std::string& text, Code code = Code::INVALID_A
   return result.error().message();
 }
 
-// The smallest function, for texts about other things.
+// The smallest function, for texts about other statements.
 inline constexpr const char* kFunction = "vm.func @f() -> () {\nvm.return\n}\n";
 
 }  // namespace halyard::vm

@@ -1,4 +1,5 @@
-// Choices for a generator: from a fuzzer's input (zeros after its end), or an endless sequence from a seed.
+// Choices for a generator: from a fuzzer's input (zeros after its end), or from an endless sequence with a
+// seed.
 #pragma once
 
 #include <cstddef>

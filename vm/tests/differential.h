@@ -1,6 +1,6 @@
 // Runs a generated program on the machine and on the reference machine, each with its own objects, and
 // reports differences: in statuses, results, globals and arguments after the calls, including the contents
-// and identity of lists and buffers, and in the objects left alive.
+// and identity of lists and buffers, and in the number of live objects.
 #pragma once
 
 #include <array>
@@ -18,31 +18,31 @@ struct Comparison {
   std::array<uint32_t, 32> codes = {};  // results of the calls
 };
 
-// How the machine runs a program. With `tiers`, functions are interpreted, and go over to machine code where
-// a loop begins.
+// How the machine runs a program. With `tiers`, functions are first interpreted, and switch to machine code
+// at the begin of a loop.
 struct Ways {
   bool fuse = true;
   bool tiers = false;
   Sampling sampling = {};  // with `tiers`
 };
-// Built with HALYARD_TEST_COMPILED, the machine runs as machine code what the compiler takes.
+// If built with HALYARD_TEST_COMPILED, the machine runs machine code for all functions that the compiler
+// supports.
 Comparison compare_machines(const Program& program, Ways ways = {});
 
-// Machine code for the loops of all functions of a module that was loaded with a queue.
+// Compiles the loops of all functions of a module that was loaded with a queue.
 void compile_loops(const LoadedModule& module);
 
-// The same for any module that passes the verifier, however odd: calls every export `rounds` times, with
-// other arguments each time; in more than one round, buffers among them overlap. Nothing is compared where
-// one of its functions could make a list hold itself, or where its imports are not those of generated
-// programs.
+// Does the same for any module that passes the verifier: calls every export `rounds` times, each time with
+// other arguments; with more than one round, some of their buffers overlap. Nothing is compared if a function
+// could make a list contain itself, or if the imports are not those of generated programs.
 Comparison compare_exports(const Ref<LoadedModule>& module, Choices& choices, uint32_t rounds = 1);
 
-// Overwrites every constant that a device's work may write to, as a kernel may at any time. Returns whether
-// all functions are as they were.
+// Overwrites every constant to which a device's work may write, as a kernel may do at any time. Returns
+// whether all functions are unchanged.
 [[nodiscard]] bool overwrite_constants(const BytecodeModule& module);
 
-// The types that modules may name: those of the machine, of the probes of generated programs, and names that
-// compiled modules use.
+// The types that modules may name: those of the machine, those of the probes of generated programs, and names
+// that compiled modules use.
 const TypeRegistry& known_types();
 
 // The program as text.

@@ -1,5 +1,5 @@
-// For tests of the disassembler: converts a module to text and back, and compares everything that must
-// survive.
+// For tests of the disassembler: converts a module to text and back, and compares all facts that text
+// preserves.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -54,8 +54,8 @@ struct ModulePlan {
   std::vector<uint32_t> optional_imports;  // operands of those without a provider
 };
 
-// How a function limits the run time of a program: the one called from outside resets the count of calls, the
-// others increment it and do nothing once it is large.
+// How a function limits the run time of a program: the function called from outside resets the count of
+// calls; the others increment it and do nothing once it is large.
 enum class Fuel { resets, counts };
 
 FunctionParts generate_function(Choices& choices, const ModulePlan& plan, const Signature& signature,

@@ -1,5 +1,5 @@
-// Generates the instructions in blocks. Most are made from their row in the opcode table; those whose
-// operands must match are made together with the instructions that prepare them.
+// Generates the instructions in blocks. Most are generated from their row in the opcode table. Instructions
+// whose operands must match are generated together with the instructions that prepare the operands.
 #pragma once
 
 #include "function_registers.h"
@@ -118,7 +118,7 @@ struct InstructionWriter : RegisterPlan {
     }
   }
 
-  // Any instruction on values only, made from its row in the table.
+  // Any instruction on values only, generated from its row in the table.
   void value_instruction(Op op) {
     const OpInfo& opcode = info(op);
     if (opcode.mnemonic.starts_with("div.i") || opcode.mnemonic.starts_with("rem.i")) return division(op);

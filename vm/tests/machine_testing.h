@@ -1,4 +1,4 @@
-// For tests of the machine: loads a module from text, calls it with plain values, and has an object type
+// For tests of the machine: loads a module from text, calls it with plain values, and provides an object type
 // whose lifetime can be observed.
 #pragma once
 
@@ -53,7 +53,7 @@ class Thing final : public ObjectOf<Thing> {
 };
 inline const ObjectType Thing::kType = object_type<Thing>("test.thing");
 
-// A context, and the pieces that its modules are made of.
+// A context, and the objects from which its modules are made.
 class Machine {
  public:
   explicit Machine(Limits limits = {}) : context(Context::create(std::move(limits))) {

@@ -1,5 +1,5 @@
-// Generates a small program for each opcode: its operands are arguments, and everything that it may change is
-// returned. It uses the opcode table, so a new row is tested without a new test.
+// Generates a small program for each opcode: its operands are arguments, and it returns everything that the
+// opcode may change. It uses the opcode table, so a new row is tested without a new test.
 #pragma once
 
 #include <optional>

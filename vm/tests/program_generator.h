@@ -1,6 +1,6 @@
-// Generates programs that load, terminate, and do as much as possible: all opcodes on well-typed registers,
-// branches with overlapping moves, loops, calls within the module, to another module and to native functions,
-// MOVE bits in all fields that have one. For comparing two machines (differential.h).
+// Generates programs that load, terminate, and cover as much as possible: all opcodes on well-typed
+// registers, branches with overlapping moves, loops, calls within the module, to another module and to native
+// functions, MOVE bits in all fields that have one. For comparing two machines (differential.h).
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace halyard::vm::test {
 
 // The contents of a register. Kinds of refs are distinguished so that no list can contain itself: an `outer`
-// list may contain everything but outer lists; a `leaf` list buffers and probes; a `values` list no refs;
-// `any` may be anything and is never put into a list. Buffers and probes may appear where another kind is
-// expected.
+// list may contain everything except outer lists; a `leaf` list contains buffers and probes; a `values` list
+// contains no refs; `any` may be anything and is never put into a list. Buffers and probes may be used where
+// another kind is expected.
 enum class Kind : uint8_t { i32, i64, f32, f64, buffer, probe, values, leaf, outer, any };
 
 constexpr bool is_ref(Kind kind) { return kind >= Kind::buffer; }

@@ -1,6 +1,6 @@
-// A second implementation to compare the machine with: it runs a function directly from the bytes of its
-// module, with one switch over the opcode, and reads operands in place. Nothing is decoded, cached or fused,
-// and it shares with the machine only objects (lists, buffers) and the hash. Written from isa.md,
+// A second implementation with which the machine is compared: it runs a function directly from the bytes of
+// its module, with one switch over the opcode, and reads operands in place. Nothing is decoded, cached or
+// fused. It shares with the machine only objects (lists, buffers) and the hash. Written from isa.md,
 // calling-convention.md and verifier-and-execution.md. For modules that pass the verifier.
 #pragma once
 
@@ -47,7 +47,7 @@ struct ReferenceLimits {
   uint32_t list_elements = 0;  // of one list
   uint32_t depth = 0;          // of calls
   uint64_t stack_bytes = 0;    // of all frames
-  uint64_t instructions = 0;   // executed by one machine in all
+  uint64_t instructions = 0;   // total, executed by one machine
 };
 
 // The registers of an active function, and its position in its bytes.
@@ -89,8 +89,8 @@ struct ReferenceFrame {
     slots[reg + 1u] = static_cast<uint32_t>(value >> 32);
   }
   Ref<Object>& ref(uint16_t field) { return refs[field & kRefOrdinalMask]; }
-  // The object that a field names; moved out of its register if the field says so and this instruction
-  // honours it.
+  // The object in the register of a field; moved out of the register if the field has the MOVE bit and this
+  // instruction honours it.
   Ref<Object> read_ref(uint16_t field, bool honoured) {
     if (honoured && (field & kMoveBit)) return std::exchange(ref(field), nullptr);
     return ref(field);
@@ -106,15 +106,15 @@ struct ReferenceFrame {
   }
 };
 
-// Runs `op`, whose operands follow, if it only computes values from values, and sets `status`. False: it is
-// another kind of instruction. `unspecified` is set if the result differs between hosts.
+// Runs `op`, whose operands follow, if it only computes values from values, and sets `status`. False: another
+// kind of instruction. Sets `unspecified` if the result differs between hosts.
 bool reference_arithmetic(ReferenceFrame& frame, Op op, Code& status, bool& unspecified);
 
 class ReferenceMachine {
  public:
   explicit ReferenceMachine(ReferenceLimits limits) : limits_(limits) {}
 
-  // Calls a function from outside; the arguments have the types of its convention.
+  // Calls a function from outside; the arguments have the types of its calling convention.
   Code call(ReferenceInstance& instance, uint32_t function, std::span<const Variant> arguments,
             std::vector<Variant>& results);
 
