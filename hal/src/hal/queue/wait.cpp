@@ -220,15 +220,18 @@ const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
 
 // Several drivers have no common wait function. A single driver has one, which may be faster than a
 // subscriber: that of Vulkan waits on the device, without another thread in between.
-Result<> block(Unreached& unreached, const Deadline& deadline) {
+Result<bool> block(Unreached& unreached, const Deadline& deadline) {
   const DriverLibrary* const first = &unreached[0]->semaphore->device().library();
   if (std::ranges::all_of(unreached, [first](const Timepoint* timepoint) {
         return &timepoint->semaphore->device().library() == first;
-      }))
-    return to_result(block_in_driver(unreached, deadline));
+      })) {
+    HALYARD_TRY(to_result(block_in_driver(unreached, deadline)));
+    return true;
+  }
   const Ref<FenceWait> wait = HALYARD_TRY(FenceWait::begin(unreached, {}));
-  if (wait->block(deadline)) return to_result(wait->failure());
-  return fail(Code::DEADLINE_EXCEEDED, "deadline");
+  if (!wait->block(deadline)) return fail(Code::DEADLINE_EXCEEDED, "deadline");
+  HALYARD_TRY(to_result(wait->failure()));
+  return true;
 }
 
 Status never_reached(const Timepoint& timepoint) {
@@ -276,7 +279,7 @@ Status await(std::span<Fence* const> fences, uint32_t timeout_milliseconds) {
   if (reached && !*reached && timeout_milliseconds != 0) {
     Deadline deadline;
     if (!forever) deadline = Clock::now() + std::chrono::milliseconds(timeout_milliseconds);
-    reached = block(unreached, deadline).transform([] { return true; });
+    reached = block(unreached, deadline);
     // Either the deadline has passed, or a timepoint has failed with the same code. A second check
     // distinguishes them.
     if (!reached && reached.error().code() == Code::DEADLINE_EXCEEDED && !forever)
