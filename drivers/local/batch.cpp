@@ -1,4 +1,4 @@
-// Sharing commands among threads. The reported failure is the one that a single thread would have met first.
+// Shares commands among threads. The reported failure is the one that a single thread would have met first.
 #include "batch.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace halyard::local {
 
 namespace {
 
-// One command of a batch. Tiles are taken from the front, large ones first, then smaller and smaller ones: so
-// all threads end at about the same time, and neighbouring workgroups, which often read the same bytes,
-// mostly run on one thread.
+// One command of a batch. Tiles are taken from the front. The first tiles are large and later ones smaller,
+// so that all threads end at about the same time, and neighbouring workgroups, which often read the same
+// bytes, mostly run on one thread.
 struct Part {
   const halyard_command_t* command = nullptr;
   WorkgroupCount count = {1, 1, 1};
@@ -51,11 +51,11 @@ struct Part {
   }
 };
 
-// Reference-counted, since a helper may start after all work is done; it then reads only this object. One
-// block of memory: the object, then its arrays.
+// Reference-counted, because a helper may start after all work is done; the helper then reads only this
+// object. One block of memory contains the object, then its arrays.
 class Batch {
  public:
-  // `cost`: of the whole batch.
+  // `cost` is the cost of the whole batch.
   static Batch* create(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution) {
     const size_t size = sizeof(Batch) + parts * sizeof(Part) + helpers * sizeof(Helper);
     return new (execution.nodes->take(size)) Batch(parts, helpers, cost, execution, size);
@@ -63,7 +63,7 @@ class Batch {
 
   std::span<Part> parts() { return parts_; }
 
-  // Runs the whole batch; called once. The batch may be destroyed on return.
+  // Runs the whole batch. Called once, because the batch may be destroyed on return.
   Result<> run() {
     const std::unique_ptr<Batch, Release> released(this);
     for (Helper& helper : helpers_) execution_.thread_pool->post(helper);
@@ -119,7 +119,7 @@ class Batch {
       if (!part.is_divisible) {
         do_whole(i);
       } else if (Status status = outcome_of([&] { return do_tiles(i, role); }); !status.ok()) {
-        // A helper that fails to prepare the kernel gives up: other threads do the work.
+        // A helper that fails to prepare the kernel gives up, because other threads do the work.
         if (role == Role::owner) failed(i, 0, std::move(status));
       }
     }
@@ -137,7 +137,7 @@ class Batch {
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
     const kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
-    // A named variable: otherwise clang's analyzer does not see whether there is a lease to return.
+    // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
     for (Tile tile; part.take(tile, threads());) {
@@ -171,8 +171,8 @@ class Batch {
     active_.fetch_sub(1, std::memory_order_release);
     changed_.notify_all();
   }
-  // Waits for the helpers that have started. They are running their last tiles, so this spins as long as
-  // helpers themselves do, then sleeps: to be woken takes the time of a small dispatch.
+  // Waits for the helpers that have started and are running their last tiles. Spins as long as helpers
+  // themselves do, then sleeps, because waking a thread takes the time of a small dispatch.
   void close() {
     std::unique_lock lock(mutex_);
     closed_ = true;
@@ -185,7 +185,7 @@ class Batch {
     changed_.wait(lock, is_alone);
   }
 
-  // Records a failure. Later commands and workgroups are cancelled; earlier ones still run, since they may
+  // Records a failure. Later commands and workgroups are cancelled. Earlier ones still run, because they may
   // fail too.
   void failed(size_t part, uint64_t workgroup, Status failure) {
     const std::lock_guard lock(mutex_);
@@ -216,7 +216,7 @@ class Batch {
   std::mutex mutex_;  // guards the fields below; `active_` may be read without it
   std::condition_variable changed_;
   std::atomic<uint32_t> active_ = 0;  // helpers that have started and not ended
-  bool closed_ = false;               // no helper may start any more
+  bool closed_ = false;               // no more helpers may start
   size_t failed_part_;                // the first one that failed; the number of parts if none has
   uint64_t failed_workgroup_ = 0;
   Status failure_;
@@ -230,7 +230,7 @@ uint32_t helpers_for(const Load& load, const Execution& execution) {
   if (!execution.thread_pool || execution.thread_pool->limit() == 1) return 0;
   const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / kWorthHelping, load.pieces - 1);
   if (worth == 0) return 0;
-  // Threads may have to be woken, and data moves from one thread's caches to another's.
+  // Sharing has a cost: threads may have to be woken, and data moves between the caches of threads.
   if (!execution.is_shared && load.saving(execution.thread_pool->limit()) < kWorthSharing) return 0;
   return static_cast<uint32_t>(std::min<uint64_t>(worth, execution.thread_pool->idle_threads()));
 }
@@ -252,7 +252,7 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
     Part& part = batch->parts()[i];
     part.command = commands[i];
     if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
-    // If its memory has no bytes, the command itself reports that when it runs.
+    // If the memory with the count has no bytes, the command reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
     if (count && total(*count) > 1) part.divide(*count, 0);
   }

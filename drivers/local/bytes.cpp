@@ -64,7 +64,7 @@ Result<> update(const void* source, const halyard_range_t& target, const Executi
 }
 
 Result<> copy(const halyard_range_t& source, const halyard_range_t& target, const Execution& execution) {
-  // Resolve the target first: writing to constants may create a copy, which the source must then use too.
+  // Resolve the target first: this may copy constants, and the source must then use the copy.
   const std::span<uint8_t> to = HALYARD_TRY(resolve_to_write(target, execution));
   const std::span<const uint8_t> from = HALYARD_TRY(resolve(source, execution));
   std::memmove(to.data(), from.data(), from.size());  // the ranges of two slots may overlap

@@ -1,5 +1,5 @@
 // Commands and operations that only move bytes. The host has checked ranges, alignments and counts; these
-// functions check that the bytes of queue allocations exist.
+// functions check that the memory of an alloca has bytes.
 #pragma once
 
 #include <cstdint>

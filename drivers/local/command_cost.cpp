@@ -9,9 +9,9 @@ namespace halyard::local {
 
 namespace {
 
-constexpr uint64_t kBytesPerNanosecond = 4;  // a low estimate for memory that is written and possibly read
+constexpr uint64_t kBytesPerNanosecond = 4;  // a low estimate for writing memory, with or without reading
 
-// The number of pieces that may run in parallel: the workgroups of a dispatch; 1 if the number is unknown, if
+// The number of pieces that may run in parallel: the workgroups of a dispatch. 1 if the number is unknown, if
 // the kernel is sequential, and for other commands.
 uint64_t pieces_of(const halyard_command_t& command) {
   if (command.kind != HALYARD_COMMAND_DISPATCH) return 1;

@@ -1,4 +1,4 @@
-// The expected durations of commands, in nanoseconds, and their sums.
+// Expected durations of commands and their sums, in nanoseconds.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace halyard::local {
 
 uint64_t cost_of(const halyard_command_t& command);
-// Of writing, copying or reading `length` bytes.
+// The cost of writing, copying or reading `length` bytes.
 uint64_t bytes_cost(uint64_t length);
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch);
 
@@ -21,7 +21,7 @@ struct Load {
   uint64_t pieces = 0;
 
   void add(const halyard_command_t& command);
-  // The time saved by running on `threads` threads that are all awake.
+  // The time that `threads` threads save, if all of them are awake.
   uint64_t saving(uint32_t threads) const {
     const uint64_t shared = std::max(longest, cost / threads) + kWorthHelping;
     return pieces > 1 && cost > shared ? cost - shared : 0;

@@ -21,7 +21,7 @@ const halyard_command_t* command_at(const uint8_t* bytes) {
   return reinterpret_cast<const halyard_command_t*>(bytes);
 }
 
-// Called on devices with workers only.
+// Called only on devices with workers.
 Result<> execute_batch(std::span<const halyard_command_t* const> commands, const Execution& execution) {
   if (commands.size() > 1) {
     Load load;
@@ -81,8 +81,8 @@ bool CommandList::visit_batches(Visit&& visit) const {
   return true;
 }
 
-// Estimates from the last times of the kernels, since a list that is recorded anew for each call has no last
-// time of its own.
+// Estimates from the last durations of the kernels, because a list that is recorded again for each call has
+// no last duration.
 bool CommandList::is_worth_sharing(unsigned threads) const {
   if (threads == 1 || (cost_.is_known() && cost_.value() < kWorthSharing)) return false;
   uint64_t saving = 0;

@@ -1,6 +1,6 @@
-// Command lists. Calls go one way: a list (here) calls dispatches (dispatch.h), which call batches (batch.h),
-// which call single commands on one thread (perform.h), which call kernels and byte operations
-// (kernel_call.h, bytes.h), which use Execution (execution.h).
+// Command lists. Each layer calls only the next one: lists (this file), dispatches (dispatch.h), batches
+// (batch.h), single commands on one thread (perform.h), kernels and byte operations (kernel_call.h, bytes.h),
+// Execution (execution.h).
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,15 @@ class CommandList {
   explicit CommandList(const halyard_command_list_args_t& args)
       : commands_(reinterpret_cast<const uint8_t*>(args.commands), args.commands_size) {}
 
-  // The expected duration in nanoseconds: that of the last execution, or else the sum over its commands.
+  // The expected duration in nanoseconds: that of the last execution, or the sum over the commands if there
+  // was none.
   uint64_t expected_cost() const;
   // On a device with workers, commands without a barrier between them may run in parallel.
   Result<> execute(const Execution& execution) const;
 
  private:
-  // Calls `visit` with each batch: commands without a barrier between them, up to a maximum. Stops if it
-  // returns false.
+  // Calls `visit` with each batch: commands without a barrier between them, up to a maximum number. Stops if
+  // `visit` returns false.
   template <typename Visit>
   bool visit_batches(Visit&& visit) const;
   bool is_worth_sharing(unsigned threads) const;

@@ -1,5 +1,5 @@
-// Instance and Device, as executables and queue work use them; driver.cpp adds the functions that use those.
-// Devices share only the host's services and a cache of small objects.
+// Instance and Device, for executables and queue work; driver.cpp adds the functions that use executables and
+// queue work. Devices share only the host's services and a cache of small objects.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ namespace halyard::local {
 struct Instance {
   explicit Instance(const Services& services) : host(services) {}
   const Services& services() const { return host; }
-  // As in driver.h.
+  // See driver.h.
   std::vector<halyard_device_info_t> devices() const;
 
   const Services& host;
@@ -44,13 +44,13 @@ inline constexpr DeviceKind kDeviceKinds[] = {
 enum class Jit : uint8_t { off, always, hot };
 
 struct DeviceOptions {
-  uint32_t workers = 0;   // maximum number of threads; 0: ready work runs on the thread that made it ready
-  uint32_t queues = 1;    // reported to programs; all of them are one queue
+  uint32_t workers = 0;   // maximum number of threads; 0: work runs on the thread that made it ready
+  uint32_t queues = 1;    // reported to programs; all of them share one queue
   bool validate = false;  // see device_memory.h
   bool native = true;     // accept executables with machine code
   Jit jit = Jit::off;
   std::string jit_cache = {};             // folder for compiled kernels; empty: none
-  bool fast_math = false;                 // of compiled kernels
+  bool fast_math = false;                 // for compiled kernels
   std::vector<std::string> plugins = {};  // arguments of Plugins::load(), in order
   const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Parses `kind://path?key=value`. NOT_FOUND: unknown kind or path. INVALID_ARGUMENT: a bad option.
@@ -65,21 +65,21 @@ struct Device {
   Heap heap;
   Plugins plugins;  // imports for native executables
 
-  // Must be called first. RESOURCE_EXHAUSTED: no thread could be started. Also the failures of plugins and of
-  // the compiler.
+  // Must be called first. RESOURCE_EXHAUSTED: no thread could be started. Also returns the failures of
+  // plugins and of the compiler.
   Result<> start();
-  // Null unless kernels are compiled when they are hot.
+  // Null, unless kernels are compiled when they become hot.
   const std::shared_ptr<vm::CompileQueue>& compile_queue() const { return compile_queue_; }
   ThreadPool* thread_pool() { return thread_pool_ ? &*thread_pool_ : nullptr; }  // null: no workers
   const Services& services() const { return instance.host; }
 
-  // ---- Called by the table of functions; as in driver.h
+  // ---- Called by the table of functions; see driver.h
 
   halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
   halyard_memory_statistics_t statistics() const { return heap.statistics(); }
   void trim();
-  // `later`: the memory of an alloca, which gets its bytes when the alloca runs.
+  // `later`: the memory belongs to an alloca and gets its bytes when the alloca runs.
   Result<NodeCache::Owned<halyard_driver_memory>> allocate(const halyard_memory_request_t& request,
                                                            bool later, halyard_memory_info_t& info);
   Result<NodeCache::Owned<halyard_driver_memory>> import_memory(const halyard_memory_request_t& request,

@@ -16,11 +16,11 @@ constexpr uint32_t kAddedUsage = HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_
                                  HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 constexpr uint32_t kAddedType = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
 
-// The type bits that have a meaning here.
+// The type bits that this driver supports.
 constexpr uint32_t kEveryType =
     HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL;
 
-// Grants every wish: all of these properties are available.
+// Grants all wanted properties, because all of them are available.
 uint32_t granted_type(uint32_t wanted) {
   const uint32_t bits = wanted & kEveryType;
   return (bits ? bits : uint32_t{HALYARD_MEMORY_DEVICE_LOCAL}) | kAddedType;
@@ -71,8 +71,8 @@ uint8_t* Heap::take(uint64_t size, uint64_t owner) {
   return take_new(size);
 }
 
-// Trims the cache when it is too large; otherwise a program that uses many different sizes would leave blocks
-// of each behind.
+// Trims the cache when it is too large, because a program that uses many different sizes would leave cached
+// blocks of each size.
 uint8_t* Heap::take_new(uint64_t size) {
   if (cache_.kept_bytes() + live() > peak_.load(std::memory_order_relaxed) + kMostIdle) cache_.trim();
   return cache_.allocate(size);
@@ -99,7 +99,7 @@ void Heap::free(uint8_t* bytes, uint64_t size, bool host_local, uint64_t owner) 
   const std::lock_guard lock(mutex_);
   try {
     quarantine_.push_back({bytes, size, owner});
-  } catch (const std::bad_alloc&) {  // short of memory: skip the quarantine
+  } catch (const std::bad_alloc&) {  // out of memory: skip the quarantine
     return cache_.give(bytes, size, owner);
   }
   quarantined_ += std::max(size, BlockCache::kAlignment);  // empty allocations count too
@@ -182,7 +182,7 @@ Result<> Memory::commit() {
   return {};
 }
 
-// The memory keeps the bytes: a use that races with the dealloca sees at worst the pattern.
+// The memory keeps its bytes, so a use that races with the dealloca at worst reads the pattern.
 Result<> Memory::dealloca() {
   if (!queue_ordered_ || !heap_.validates()) return {};
   uint8_t* bytes = HALYARD_TRY(this->bytes());
@@ -191,7 +191,7 @@ Result<> Memory::dealloca() {
   return {};
 }
 
-// Reports whether the bytes do not exist yet or no longer.
+// The failure for bytes that do not exist yet, or no longer.
 Result<uint8_t*> Memory::no_bytes(const uint8_t* bytes) {
   if (!bytes) return not_there();
   return not_there_any_more();
@@ -203,7 +203,7 @@ Result<uint8_t*> Memory::constant_to_write() {
   return is_copy || (access_ & HALYARD_MAP_PRIVATE) ? bytes : copy_constant(bytes);
 }
 
-// If threads race, one of them makes the copy and all use it.
+// If threads race, one thread makes the copy and all threads use it.
 Result<uint8_t*> Memory::copy_constant(uint8_t* original) {
   uint8_t* const copy = HALYARD_TRY(heap_.allocate(size_, host_local(), owner_));
   if (size_ != 0) std::memcpy(copy, original, size_);

@@ -1,18 +1,19 @@
 // Heap: the memory of one device, with statistics. Memory: the object behind a memory handle. Its bytes come
 // from the heap, from queue work (alloca), or from the host (import).
 //
-// The bytes of an alloca exist from the time it runs until the handle is destroyed; using them earlier fails
-// with FAILED_PRECONDITION. A dealloca does not free them, because some compiled programs read a result after
-// its dealloca (control_flow in the fixtures). This costs little memory: the host destroys the handle as soon
-// as nothing can refer to it.
+// The bytes of an alloca exist from its execution until the handle is destroyed; earlier use fails with
+// FAILED_PRECONDITION. A dealloca does not free the bytes, because some compiled programs read a result after
+// its dealloca (control_flow in the fixtures). This costs little memory, because the host destroys the handle
+// as soon as nothing can refer to the memory.
 //
-// A validating device finds programs that depend on this, or on luck: use after the dealloca also fails with
-// FAILED_PRECONDITION, new and freed bytes are filled with patterns, and freed bytes are quarantined, so that
-// a stale address finds the pattern and not another program's data.
+// A validating device finds programs that read memory after its dealloca, before it is written, or after it
+// is freed: use after the dealloca also fails with FAILED_PRECONDITION; new and freed bytes are filled with
+// patterns; and freed bytes are quarantined, so that a stale address refers to the pattern instead of another
+// program's data.
 //
-// Constants of a program are imported bytes that the host never writes to, but kernels may (spec ruling 31).
-// Kernels write to the bytes themselves if these are private to the process, otherwise to a copy that
-// replaces them. A validating device refuses such writes.
+// Constants of a program are imported bytes. The host never writes to them, but kernels may (spec ruling 31):
+// to the bytes themselves if these are private to the process, otherwise to a copy that replaces the bytes. A
+// validating device refuses such writes.
 #pragma once
 
 #include <atomic>
@@ -32,8 +33,8 @@ class Heap {
   static constexpr uint8_t kFreedPattern = 0xDD;                    // fills freed bytes
   static constexpr uint64_t kMostQuarantined = uint64_t{64} << 20;  // bytes in quarantine
 
-  // The heap keeps freed blocks for reuse as long as they and the live bytes together do not exceed the peak
-  // by more than this.
+  // The heap keeps freed blocks for reuse as long as the sum of these blocks and the live bytes exceeds the
+  // peak by no more than this.
   static constexpr uint64_t kMostIdle = uint64_t{16} << 20;
 
   Heap(uint64_t limit, bool validates) : limit_(limit), validates_(validates) {}
@@ -43,15 +44,15 @@ class Heap {
 
   bool validates() const { return validates_; }
   uint64_t limit() const { return limit_; }  // maximum of live bytes
-  // Aligned to BlockCache::kAlignment. RESOURCE_EXHAUSTED. `host_local` selects the statistics to count in.
-  // Zero, or what the same owner has left (base/block_cache.h).
+  // The bytes are aligned to BlockCache::kAlignment, and are zero or were last written by the same owner
+  // (base/block_cache.h). `host_local` selects the statistics that count them. RESOURCE_EXHAUSTED.
   Result<uint8_t*> allocate(uint64_t size, bool host_local, uint64_t owner);
   void free(uint8_t* bytes, uint64_t size, bool host_local, uint64_t owner);
   void trim();
   halyard_memory_statistics_t statistics() const;
 
  private:
-  // In bytes; the difference of `allocated` and `freed` is live.
+  // In bytes. Live bytes are `allocated` minus `freed`.
   struct Tally {
     std::atomic<uint64_t> allocated = 0, freed = 0, peak = 0;
     uint64_t live() const {
@@ -82,13 +83,12 @@ class Heap {
   uint64_t quarantined_ = 0;        // bytes
 };
 
-// INVALID_ARGUMENT: the request requires a type bit without a meaning here, so no memory has it.
+// INVALID_ARGUMENT: the request requires a type bit that no memory of this driver has.
 Result<> check_type(const halyard_memory_request_t& request);
 
 class Memory {
  public:
-  // Memory of the heap. It has no bytes until commit(), which queue work calls if the memory is
-  // `queue_ordered`.
+  // Memory of the heap. It has no bytes until commit(), which queue work calls for `queue_ordered` memory.
   Memory(Heap& heap, const halyard_memory_request_t& request, bool queue_ordered);
   // Memory over the host's bytes. `access`: HALYARD_MAP_*.
   Memory(Heap& heap, uint8_t* bytes, uint32_t access, const halyard_memory_request_t& request);
@@ -105,18 +105,18 @@ class Memory {
       return no_bytes(bytes);
     return bytes;
   }
-  // As memory_export in driver.h.
+  // See memory_export in driver.h.
   Result<halyard_external_memory_t> export_to(uint32_t kind) const;
   // True for imported bytes that the host does not write to.
   bool is_constant() const { return (access_ & HALYARD_MAP_WRITE) == 0; }
-  // Whether work may write to it: false only for constants on a validating device.
+  // Whether work may write to the memory: false only for constants on a validating device.
   bool is_writable() const { return !is_constant() || !heap_.validates(); }
-  // The bytes for work that may write to them; is_writable() must be true. Constants in read-only pages are
-  // copied now, and the copy replaces them from now on. Fails like bytes(), or with RESOURCE_EXHAUSTED.
+  // The bytes for work that may write to them; requires is_writable(). The first call copies constants in
+  // read-only pages, and the copy replaces them. Fails like bytes(), or with RESOURCE_EXHAUSTED.
   Result<uint8_t*> bytes_to_write() { return is_constant() ? constant_to_write() : bytes(); }
 
   Result<> commit();
-  // Called when the dealloca runs. Affects only memory that was committed in queue order.
+  // Called when the dealloca runs. Affects only queue-ordered memory.
   Result<> dealloca();
 
  private:

@@ -1,4 +1,4 @@
-// Deciding whether helper threads should share a dispatch.
+// Decides whether helper threads should share a dispatch.
 #include "dispatch.h"
 
 #include <algorithm>
@@ -17,9 +17,8 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   if (total == 0) return {};
   Cost& cost = command.executable->workgroup_cost(command.function);
   const bool may_share = total > 1;
-  // A kernel that has not run yet counts as long: to wake threads for a short one costs microseconds, once;
-  // to measure its first workgroup while they are idle costs as long as that takes, which may be
-  // milliseconds.
+  // A kernel that has not run yet counts as long. Waking threads for a short kernel costs microseconds, once.
+  // Measuring its first workgroup while other threads are idle may cost milliseconds.
   uint64_t each = cost.is_known() ? cost.value() : std::max<uint64_t>(kLongestCost / total, 1);
   const auto helpers_with = [&](uint64_t workgroups) {
     return helpers_for({cost_of(each, workgroups), std::min(each, kLongestCost), workgroups}, execution);

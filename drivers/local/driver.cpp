@@ -18,7 +18,7 @@ namespace halyard::local {
 
 namespace {
 
-// A device with what the table of functions calls beyond it, as in driver.h.
+// A device with the functions that the table of functions calls in addition; see driver.h.
 struct LocalDevice final : Device {
   using Device::Device;
   uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {

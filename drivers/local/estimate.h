@@ -1,5 +1,5 @@
-// Estimates of durations, from the last run. On a device with workers, the submitting thread runs work that
-// takes less time than waking a worker.
+// Estimates of durations, based on the last run. On a device with workers, the submitting thread runs work
+// that takes less time than waking a worker.
 #pragma once
 
 #include <algorithm>
@@ -13,19 +13,19 @@ using Clock = std::chrono::steady_clock;
 
 // In nanoseconds.
 inline constexpr uint64_t kWorthWaking = 50'000;    // shorter work runs on the submitting thread
-inline constexpr uint64_t kWorthHelping = 15'000;   // what one more helper thread must save
-inline constexpr uint64_t kWorthSharing = 100'000;  // what sharing a command list must save in total
-inline constexpr uint64_t kStaysAwake = 500'000;    // how long helpers of shared work spin for more
-inline constexpr uint64_t kBrief =
-    10'000'000;  // limit for work that a waiting thread takes, and for all it takes
+inline constexpr uint64_t kWorthHelping = 15'000;   // minimum saving by one more helper thread
+inline constexpr uint64_t kWorthSharing = 100'000;  // minimum total saving by sharing a command list
+inline constexpr uint64_t kStaysAwake = 500'000;    // how long helpers of shared work spin for more work
+// A waiting thread runs only work that is shorter than this, and stops running work after this time.
+inline constexpr uint64_t kBrief = 10'000'000;
 
 // The duration of a recurring piece of work, in nanoseconds. Thread-safe.
 class Cost {
  public:
   bool is_known() const { return value() != kUnknown; }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
-  // Records a new measurement. The value is the shorter of the last two: one of them may have been
-  // interrupted, and that should not change where the work runs next time.
+  // Records a measurement. The value is the shorter of the last two, because one interrupted run should not
+  // change where the work runs next time.
   void learn(uint64_t nanoseconds) {
     const uint64_t before = last_.load(std::memory_order_relaxed);
     last_.store(nanoseconds, std::memory_order_relaxed);
@@ -38,7 +38,7 @@ class Cost {
   std::atomic<uint64_t> last_ = kUnknown;
 };
 
-// Measures only if `runs` is true: devices without workers need no estimates.
+// Measures only if `runs` is true, because devices without workers need no estimates.
 class Stopwatch {
  public:
   explicit Stopwatch(bool runs) : runs_(runs) {

@@ -1,4 +1,4 @@
-// Creating an executable of a kind, and lending its kernel runners.
+// Creates executables of a kind, and lends their kernel runners.
 #include "executable.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(const Exec
                                                                       const halyard_executable_args_t& args) {
   auto executable = HALYARD_TRY(kind.create(device, args));
   executable->costs_ = std::make_unique<Cost[]>(executable->kernels_.size());
-  // Creating the first runner checks that the code links.
+  // The creation of the first runner checks that the code links.
   executable->give_back(HALYARD_TRY(executable->create_runner()));
   return executable;
 }

@@ -1,5 +1,5 @@
-// Executable: loaded device code. It has kernels by number and a cache of kernel runners; subclasses know the
-// kind of code, and an ExecutableKind loads it.
+// Executable: loaded device code, with kernels by number and a cache of kernel runners. Each kind of code has
+// a subclass, which an ExecutableKind creates.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Executable {
   static Result<std::unique_ptr<halyard_driver_executable>> create(const ExecutableKind& kind,
                                                                    const Device& device,
                                                                    const halyard_executable_args_t& args);
-  // Allocations of its kernels are charged to `memory`, which may be null.
+  // Allocations of the kernels are charged to `memory`, which may be null.
   Executable(const Services& services, Ref<Budget> memory)
       : services_(services), memory_(std::move(memory)) {}
   Executable(const Executable&) = delete;
@@ -70,15 +70,15 @@ class Executable {
   Stash<KernelRunner, &KernelRunner::next_idle> idle_;  // owned
 };
 
-// The host's budget, wrapped for this library; null if the host gave none. Valid until the executable is
+// The host's budget as a Budget of this library; null if the host gave none. Valid until the executable is
 // destroyed.
 Ref<Budget> budget_of(const halyard_executable_args_t& args);
-// The word that stops its loading [R97]; may be null.
+// The word that stops the loading of the executable [R97]; may be null.
 const uint32_t* stop_of(const halyard_executable_args_t& args);
 
 // One kind of device code.
 struct ExecutableKind {
-  // The formats that it accepts, for messages.
+  // The formats that this kind accepts, for messages.
   std::string (*formats)();
   bool (*accepts)(std::string_view format);
   // Judges only the format if `data` is null. INCOMPATIBLE and NOT_FOUND mean that another build of the same

@@ -1,4 +1,4 @@
-// Finding the kind of an executable, and grading it.
+// Finds the kind of an executable, and grades it.
 #include "executable_kinds.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The kinds of device code that this driver runs, found by the format of an executable.
+// Finds the kind of device code by the format of an executable.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace halyard::local {
 
-// HALYARD_GRADE_* and the reason. `data` may be null: then only the format is graded.
+// Returns HALYARD_GRADE_* and the reason. If `data` is null, only the format is graded.
 uint32_t grade_executable(const Device& device, std::string_view format, std::span<const uint8_t> data,
                           std::string& reason);
 

@@ -1,4 +1,4 @@
-// Resolving ranges.
+// Resolves ranges.
 #include "execution.h"
 
 namespace halyard::local {

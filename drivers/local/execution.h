@@ -1,4 +1,4 @@
-// Execution: the context that commands run in; and the bytes that ranges refer to.
+// Execution: the context in which commands run. Also resolves ranges to bytes.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,20 @@ struct Execution {
   ThreadPool* thread_pool = nullptr;  // threads that may help with a dispatch; null: none
   NodeCache* nodes = nullptr;
   const Services* services = nullptr;  // traces the commands of a list
-  bool is_shared = false;              // part of shared work: helper threads are awake, or about to be
+  bool is_shared = false;              // part of shared work, so helper threads are awake or waking
   const uint32_t* stop = nullptr;      // the word that stops the work; may be null
 };
 
 // The bytes of a range; see bytes_at().
 Result<std::span<uint8_t>> resolve(const halyard_range_t& range, const Execution& execution);
 
-// The same for work that may write to them. PERMISSION_DENIED: constants on a validating device.
+// Like resolve(), for work that may write to the bytes. PERMISSION_DENIED: constants on a validating device.
 Result<std::span<uint8_t>> resolve_to_write(const halyard_range_t& range, const Execution& execution);
 
 inline Memory& memory_of(const halyard_range_t& range, const Execution& execution) {
   return range.memory ? *range.memory : *execution.table[range.slot].memory;
 }
-// The offset of its first byte in that memory.
+// The offset of the range's first byte in its memory.
 inline uint64_t offset_of(const halyard_range_t& range, const Execution& execution) {
   return range.memory ? range.offset : execution.table[range.slot].offset + range.offset;
 }

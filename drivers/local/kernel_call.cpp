@@ -1,4 +1,4 @@
-// Preparing the arguments of a kernel.
+// Prepares the arguments of a kernel.
 #include "kernel_call.h"
 
 #include <atomic>

@@ -12,17 +12,17 @@ namespace halyard::local {
 inline WorkgroupCount workgroups_of(const halyard_command_dispatch_t& command) {
   return {command.workgroups[0], command.workgroups[1], command.workgroups[2]};
 }
-// For any dispatch; an indirect one reads its count from memory now. FAILED_PRECONDITION: that memory has no
-// bytes.
+// For any dispatch. The count of an indirect dispatch is read from memory now. FAILED_PRECONDITION: that
+// memory has no bytes.
 Result<WorkgroupCount> workgroups_now(const halyard_command_dispatch_t& command, const Execution& execution);
 
-// Its workgroups must not run in parallel.
+// Whether the workgroups must not run in parallel.
 bool is_sequential(const halyard_command_dispatch_t& command);
 
-// Takes a kernel runner of the dispatch's executable and sets its constants and bindings.
+// Leases a kernel runner of the dispatch's executable and sets its constants and bindings.
 Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution);
 
-// Runs all of it on this thread.
+// Runs the whole dispatch on this thread.
 Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& execution);
 
 }  // namespace halyard::local

@@ -1,5 +1,5 @@
 // KernelRunner: runs the kernels of one executable, on one thread at a time. It owns the arguments of the
-// kernel and points them at new bytes for each dispatch, so a warm dispatch allocates nothing.
+// kernel and changes only their addresses for each dispatch, so a warm dispatch allocates nothing.
 #pragma once
 
 #include <array>
@@ -70,17 +70,17 @@ class KernelRunner {
   virtual ~KernelRunner() = default;
 
   // Set the arguments of the next run: first the constants, then the bindings in order. Bindings that are not
-  // `writable` are constant data of a validating device: a kernel that writes to one fails with
+  // `writable` are constants on a validating device: a kernel that writes to one fails with
   // PERMISSION_DENIED, which names the binding, and the bytes keep their values.
   virtual Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants,
                          uint32_t binding_count) = 0;
   virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;
-  // Calls the kernel once for each workgroup of the tile before `end`, which other threads may lower. On
-  // failure, stops and sets `tile.first` to the workgroup that failed. A stop request (`stop`, see
-  // base/work_scope.h) fails the next workgroup; bytecode also fails within one.
+  // Calls the kernel once for each workgroup of the tile before `end`, which other threads may lower. Stops
+  // at a failure and sets `tile.first` to the workgroup that failed. After a stop request (`stop`, see
+  // base/work_scope.h) the next workgroup fails; bytecode also fails within a workgroup.
   virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
                        const std::atomic<uint64_t>& end, const uint32_t* stop) = 0;
-  // Must be called after begin(), even if that failed. Drops all pointers to the dispatch's bytes.
+  // Must be called after begin(), even if begin() failed. Drops all pointers to the dispatch's bytes.
   virtual void end() = 0;
 
   KernelRunner* next_idle = nullptr;  // used by Executable

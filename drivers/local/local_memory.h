@@ -1,4 +1,4 @@
-// LocalMemory: the workgroup-local memory of one kernel runner. Its size is that of the largest request.
+// LocalMemory: the workgroup-local memory of one kernel runner. It grows to the largest request.
 #pragma once
 
 #include <cstdint>
@@ -11,12 +11,12 @@ namespace halyard::local {
 
 class LocalMemory {
  public:
-  // Provides at least `size` bytes, aligned to BlockCache::kAlignment, with undefined contents: the caller
-  // writes all of them, or clears them. False: out of memory.
+  // Provides at least `size` bytes, aligned to BlockCache::kAlignment. The contents are undefined: the caller
+  // clears or overwrites all of them. False: out of memory.
   bool reserve(uint64_t size) {
     if (size <= size_) return true;
     size_ = 0;
-    // aligned_alloc takes whole multiples of the alignment.
+    // aligned_alloc requires a multiple of the alignment.
     if (size > UINT64_MAX - BlockCache::kAlignment) return false;
     size = (size + BlockCache::kAlignment - 1) / BlockCache::kAlignment * BlockCache::kAlignment;
     bytes_.reset(static_cast<uint8_t*>(std::aligned_alloc(BlockCache::kAlignment, size)));

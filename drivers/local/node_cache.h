@@ -1,5 +1,5 @@
 // NodeCache: recycles the small objects of queue work (memory handles, semaphores, held work), so warm queue
-// work calls no malloc and takes no lock. There is one for each instance, because work may finish, and free
+// work takes no lock and does not call malloc. Each instance has one cache, because work may finish, and free
 // its node, after its device was closed. Thread-safe.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A function for each command, and a table of them by kind.
+// One function for each kind of command, in a table by kind.
 #include "perform.h"
 
 #include <iterator>

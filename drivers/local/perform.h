@@ -1,4 +1,4 @@
-// Single commands, run on the calling thread.
+// Runs single commands on the calling thread.
 #pragma once
 
 #include "execution.h"

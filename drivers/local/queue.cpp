@@ -1,4 +1,4 @@
-// Running queue work, and holding it until its waits are over.
+// Runs queue work, and holds it until its waits are over.
 #include "queue.h"
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace {
 
 using kit::Timepoints;
 
-// What remains to be done after the waits. All members are borrowed.
+// The work that remains after the waits. All members are borrowed.
 struct Work {
   Device& device;
   const halyard_operation_t& operation;
-  BindingTable table;  // if the operation executes a list
-  Memory* transient;   // if the operation is an alloca
+  BindingTable table;  // for an operation that executes a list
+  Memory* transient;   // for an alloca
   Timepoints signals;
   halyard_completed_fn completed;
   void* completed_user;
@@ -65,8 +65,8 @@ Result<> run_operation(const Work& work) {
 
 HALYARD_SMALL_THREAD_LOCAL thread_local int work_depth = 0;
 
-// Marks that this thread is running work, or calling the host about it. On a device with workers, work
-// submitted meanwhile is posted to them, so a chain of work does not recurse.
+// Marks that this thread is running work, or calling the host about it. A device with workers posts work that
+// is submitted meanwhile to the workers, so a chain of work does not recurse.
 class AtWork {
  public:
   AtWork() { ++work_depth; }
@@ -76,7 +76,7 @@ class AtWork {
   static bool is_nested() { return work_depth != 0; }
 };
 
-// Runs the operation, unless a wait has failed; then signals; then notifies the host.
+// Runs the operation, unless a wait has failed; then signals the semaphores; then notifies the host.
 void finish(const Work& work, HostStatus failure, TaskList& ready) {
   const AtWork at_work;
   if (!failure) {
@@ -119,8 +119,8 @@ uint64_t cost_of(const halyard_operation_t& operation) {
   }
 }
 
-// Held work: it waits for its semaphores or for a worker, and lives until it has run and no semaphore refers
-// to it. One block of memory: the object, then its arrays.
+// Held work: waits for its semaphores or for a worker, and lives until it has run and no semaphore refers to
+// it. One block of memory contains the object, then its arrays.
 class HeldWork final : public Task, public kit::Held<HeldWork, Semaphore, TaskList> {
  public:
   static HeldWork* create(Device& device, const halyard_submission_t& submission, Memory* transient) {
@@ -134,8 +134,8 @@ class HeldWork final : public Task, public kit::Held<HeldWork, Semaphore, TaskLi
     return new (device.instance.nodes.take(size)) HeldWork(device, submission, transient, bindings, size);
   }
 
-  // Starts to wait. From then on any thread may make the work ready and run it, so the caller must not touch
-  // it any more.
+  // Starts to wait. Then any thread may make the work ready and run it, so the caller must not use it any
+  // more.
   void begin(TaskList& ready) { hold(waits_, ready); }
   void on_ready(TaskList& ready) { ready.push_work(*this); }
   void dispose() {
@@ -247,7 +247,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, TaskList
   return {};
 }
 
-// A thread that is running work returns to that work at once.
+// A thread that is running work returns at once to that work.
 void run_pending(Device& device, Timepoints timepoints, bool any) {
   if (device.thread_pool() && !AtWork::is_nested())
     device.thread_pool()->run_pending([&] { return kit::is_over<Semaphore>(timepoints, any); });

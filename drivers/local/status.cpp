@@ -1,9 +1,9 @@
-// Converting failures for the host.
+// Converts failures for the host.
 #include "status.h"
 
 namespace halyard {
 
-// The code is passed separately, so it is removed from the text.
+// Removes the code from the text, because it is passed separately.
 kit::Failure to_failure(const Status& status) {
   const std::string text = status.text();
   std::string_view message = text;

@@ -1,5 +1,5 @@
-// Failures of this driver. Its code returns Result<>, as the virtual machine does; the host has statuses of
-// its own, which the kit creates.
+// Failures of this driver. Its code returns Result<>, like the virtual machine; the kit converts failures to
+// the host's statuses.
 #pragma once
 
 #include <expected>

@@ -1,4 +1,4 @@
-// Task: a function to run once, and where it runs.
+// Task: a function to run once, and the thread pool that runs it.
 #pragma once
 
 #include "halyard/driver/task.hpp"
@@ -10,9 +10,9 @@ class ThreadPool;
 
 // `run` may free the task.
 struct Task : kit::TaskLink<Task, TaskList> {
-  ThreadPool* thread_pool = nullptr;  // runs the task; null: the thread that owns the list does
+  ThreadPool* thread_pool = nullptr;  // runs the task; null: the thread that owns the list runs it
   bool is_brief = false;              // expected to be short: a waiting thread may run it
-  bool is_call = false;               // a call of the host, which may take long
+  bool is_call = false;               // calls the host, which may take long
 };
 
 using TaskQueue = kit::BasicTaskQueue<Task>;

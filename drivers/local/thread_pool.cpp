@@ -1,4 +1,4 @@
-// Starting, waking and joining the threads; where ready tasks run, and in which order.
+// Starts, wakes and joins the threads; decides where ready tasks run, and in which order.
 #include "thread_pool.h"
 
 #include <algorithm>
@@ -9,7 +9,8 @@ namespace halyard::local {
 
 namespace {
 
-// A thread inherits the signal mask of its creator. Signals must go to the program's own threads.
+// Blocks signals while a thread is created, because the thread inherits the signal mask of its creator, and
+// signals must go to the program's own threads.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -61,8 +62,8 @@ std::error_code ThreadPool::start_thread() {
   }
 }
 
-// Everything happens under the lock, also the notification: as soon as the task has run, another thread may
-// close the device, and that destroys the lock.
+// The lock is held during the notification too, because as soon as the task has run, another thread may close
+// the device, which destroys the lock.
 void ThreadPool::post(Task& task) {
   const std::lock_guard lock(mutex_);
   queue_.push(task);
@@ -80,7 +81,7 @@ bool ThreadPool::take_back(Task& task) {
 }
 
 // Called under the lock. Starts a thread if all are busy. If that fails, the existing threads (at least one)
-// do the work.
+// run the work.
 void ThreadPool::wake_one() {
   const size_t there = threads_.size() - in_host_calls_;
   if (busy_ + queued_ > there && there < limit_) (void)start_thread();
@@ -119,7 +120,7 @@ void ThreadPool::work() {
     } else if (stopping_) {
       return;
     } else if (is_active() && !is_idle_too_long(idle)) {
-      // The busy threads may soon have work for others, sooner than a sleeping thread could be woken.
+      // The busy threads may soon have work for this thread, sooner than a sleeping thread could be woken.
       spin(lock, spinning_workers_, [&] { return is_idle_too_long(idle); });
     } else {
       ++waiting_;
@@ -130,7 +131,7 @@ void ThreadPool::work() {
   }
 }
 
-// Runs the first task of the queue, which is not empty. Releases the lock meanwhile.
+// Runs the first task of the queue, which must not be empty. Releases the lock meanwhile.
 void ThreadPool::run_first(std::unique_lock<std::mutex>& lock, bool is_helper) {
   Task* const task = queue_.pop();
   --queued_;
@@ -146,9 +147,9 @@ void ThreadPool::run_first(std::unique_lock<std::mutex>& lock, bool is_helper) {
   --busy_;
 }
 
-// A pool thread that made exactly one task of its own device ready, and has nothing else to run, runs that
-// task itself: waking another thread takes longer than many dispatches. A helper posts everything to the
-// pool, including calls of the host, which may take long.
+// If a pool thread made exactly one task of its own device ready, and has nothing else to run, it runs that
+// task itself, because waking another thread takes longer than many dispatches. A helper posts all tasks to
+// the pool, including calls of the host, because they may take long.
 void TaskList::post_to_pools() {
   if (is_helper_) {
     for (TaskQueue* queue : {&work_, &calls_})

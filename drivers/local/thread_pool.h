@@ -1,13 +1,13 @@
-// ThreadPool: the threads of one device and their task queue. A thread is started if there is work and no
-// idle thread, up to a limit; the destructor joins all threads.
+// ThreadPool: the threads of one device and their task queue. A new task starts a thread if no thread is idle
+// and the limit is not reached; the destructor joins all threads.
 //
-// This is not Asio's thread pool, although Asio is the project's event loop: the device waits for no timer
-// and no file descriptor, its queue links tasks that their owners have already allocated (Asio would allocate
-// for each post), and the driver would depend on one more package. What remains is a queue, a lock and a
-// condition variable.
+// The pool does not use Asio, the project's event loop, because the device waits for no timer and no file
+// descriptor; because the queue links tasks that their owners have already allocated, while Asio would
+// allocate for each post; and because the driver would depend on one more package. The pool needs only a
+// queue, a lock and a condition variable.
 //
-// TaskList: the tasks that became ready together. A list posts to pools, and the threads of a pool run a list
-// after each task, so the two lie in one file.
+// TaskList: the tasks that became ready together. Both classes are in this file, because a list posts to
+// pools, and the threads of a pool run a list after each task.
 #pragma once
 
 #include <atomic>
@@ -28,23 +28,24 @@ class ThreadPool {
   explicit ThreadPool(unsigned limit) : limit_(limit) {}
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  // Joins the threads. The queue must be empty. Must not be called on one of the threads.
+  // Joins the threads. The queue must be empty. Must not be called on a thread of the pool.
   ~ThreadPool();
 
   // Must be called once, before post(). RESOURCE_EXHAUSTED: the system cannot start a thread.
   Result<> start();
-  // Runs `task` on one of the threads. Thread-safe. The pool may be destroyed as soon as the task may have
+  // Runs `task` on a thread of the pool. Thread-safe. The pool may be destroyed as soon as the task may have
   // run.
   void post(Task& task);
-  // Removes a task from the queue. Returns false if it has been or is being run.
+  // Removes a task from the queue. Returns false if the task is running or has run.
   bool take_back(Task& task);
-  // If a task is still queued, wakes one more thread: the one woken for it may have no processor yet.
+  // If a task is still queued, wakes one more thread, because the thread that was woken for the task may have
+  // no processor yet.
   void wake_another() {
     if (has_queued()) wake_.notify_one();
   }
-  // Runs queued tasks that are expected to be short on the calling thread, which is about to wait, until
-  // `over()`. The thread takes the place of an idle worker and returns after kBrief at the latest; if the
-  // pool is idle it returns at once.
+  // Runs queued tasks that are expected to be short, until `over()`. The calling thread, which is about to
+  // wait, takes the place of an idle worker and returns after about kBrief. If the pool is idle, it returns
+  // at once.
   template <typename Over>
   void run_pending(Over&& over) {
     if (!is_active()) return;
@@ -63,8 +64,8 @@ class ThreadPool {
     if (!queue_.empty()) wake_one();  // no worker was woken for tasks that this thread would have run
   }
 
-  // While it exists, and if `expects_help`, idle threads spin longer before they sleep. Not if there are more
-  // threads than processors: spinning would slow down the working threads.
+  // While this object exists, and if `expects_help`, idle threads spin longer before they sleep. They do not
+  // if there are more threads than processors, because spinning would slow down the working threads.
   class KeepAwake {
    public:
     KeepAwake(ThreadPool& thread_pool, bool expects_help)
@@ -84,8 +85,8 @@ class ThreadPool {
   unsigned limit() const { return limit_; }  // of threads
   // The number of threads without work, including those not started yet.
   unsigned idle_threads();
-  // Brackets a call of the host on a pool thread. The call may take long and may even wait for queued work
-  // [R88], so the thread does not count meanwhile and another one may be started in its place.
+  // Called before and after a call of the host on a pool thread. The call may take long and may even wait for
+  // queued work [R88], so the thread is not counted meanwhile and another thread may be started in its place.
   void begin_host_call();
   void end_host_call();
   bool has_queued() const { return queued_.load(std::memory_order_relaxed) != 0; }
@@ -96,9 +97,10 @@ class ThreadPool {
   void work();
   void run_first(std::unique_lock<std::mutex>& lock, bool is_helper);
   bool has_brief() const { return has_queued() && queue_.first()->is_brief; }
-  // Spins until the queue or the number of busy threads changes, or `stop()`. Work may arrive sooner than a
-  // sleeping thread could be woken, and no thread is woken for work that a spinning thread will find:
-  // `spinning` counts it. Does not yield, since a thread that counts as spinning must be running.
+  // Spins until the queue or the number of busy threads changes, or until `stop()`. Spinning finds new work
+  // sooner than waking a sleeping thread would. `spinning` counts this thread, so that no other thread is
+  // woken for work that this thread will find. Does not yield, because a thread that counts as spinning must
+  // be running.
   template <typename Stop>
   void spin(std::unique_lock<std::mutex>& lock, unsigned& spinning, Stop&& stop) {
     ++spinning;
@@ -121,14 +123,14 @@ class ThreadPool {
 
   const unsigned limit_;
   const bool has_processors_ = limit_ <= std::thread::hardware_concurrency();
-  std::atomic<unsigned> shared_ = 0;  // pieces of shared work in progress
+  std::atomic<unsigned> shared_ = 0;  // KeepAwake objects that expect help
   std::mutex mutex_;                  // guards the fields below; `queued_` and `busy_` may be read without it
   std::condition_variable wake_;
   TaskQueue queue_;
   std::atomic<unsigned> queued_ = 0;
   std::atomic<unsigned> busy_ = 0;  // threads that run a task
   unsigned waiting_ = 0;            // threads that sleep
-  unsigned woken_ = 0;              // of those, threads that have been notified and not yet run
+  unsigned woken_ = 0;              // threads that have been notified but still sleep
   unsigned spinning_workers_ = 0;   // pool threads that spin for work
   unsigned in_host_calls_ = 0;      // threads in calls of the host
   unsigned spinning_helpers_ = 0;   // waiting threads that spin for short work
@@ -137,8 +139,8 @@ class ThreadPool {
 };
 
 // Tasks that became ready while a timeline advanced or work was submitted, as in the kit. Tasks of a device
-// that runs in its caller run on the thread that owns the list. Tasks of a device with workers are posted to
-// its thread pool.
+// without workers run on the thread that owns the list. Tasks of a device with workers are posted to its
+// thread pool.
 class TaskList {
  public:
   TaskList() = default;
@@ -154,10 +156,10 @@ class TaskList {
     task.is_call = true;
     calls_.push(task);
   }
-  // Posts tasks to their thread pools. Call it before anything that may take long.
+  // Posts tasks to their thread pools. Call it before any step that may take long.
   void post_to_pools();
-  // Runs all tasks, and those that become ready meanwhile; queue work before calls. Call it without locks
-  // held.
+  // Runs all tasks, including those that become ready meanwhile; queue work before calls. Call it without
+  // locks.
   void run();
 
  private:

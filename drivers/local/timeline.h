@@ -1,5 +1,5 @@
-// Semaphore: the kit's timeline. It takes subscriptions from the instance's node cache, and uses no atomic
-// instructions in a process with one thread.
+// Semaphore: the kit's timeline. Subscriptions are allocated from the instance's node cache. In a process
+// with one thread, no atomic instructions are used.
 #pragma once
 
 #include <atomic>

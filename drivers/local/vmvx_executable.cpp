@@ -1,4 +1,4 @@
-// Grading and loading VMVX executables: format, version, exports, imports, attributes.
+// Grades and loads VMVX executables: format, version, exports, imports, attributes.
 #include "vmvx_executable.h"
 
 #include <bytecode_module_generated.h>
@@ -20,13 +20,13 @@ namespace {
 
 constexpr std::string_view kFormat = "vmvx-bytecode-fb";
 constexpr std::string_view kKernelConvention = "0rrriiiiiiiii_v";
-// These exports would run when a context is created, or before any kernel. Such executables are refused: spec
-// ruling 14.
+// These exports would run when a context is created, or before any kernel. Executables that have them are
+// refused: spec ruling 14.
 constexpr std::string_view kSpecialExports[] = {"__init", "__deinit", "__notify", "__set_constants"};
 constexpr uint64_t kPage = 4096;  // local memory is rounded down to whole pages
 constexpr uint64_t kMostLocalMemory = (uint64_t{1} << 28) - 1;
 
-// A number with a prefix as in C; 0 if the attribute is absent.
+// A number with a prefix like in C; 0 if the attribute is absent.
 Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key, uint64_t most) {
   const std::string_view text = kernel.attribute(key);
   if (text.empty()) return 0;
@@ -141,7 +141,7 @@ Result<std::unique_ptr<halyard_driver_executable>> create(const Device& device,
   if (args.constant_count != 0)
     return fail(Code::INVALID_ARGUMENT, "the executable takes no constants, but {} were given",
                 args.constant_count);
-  // Copied: the module refers to the bytes, and the program's may be unaligned and may change.
+  // Copied, because the module refers to the bytes, and those of the program may be unaligned and may change.
   const auto* data = static_cast<const uint8_t*>(args.data);
   const Ref<Bytes> bytes = Bytes::copy({data, static_cast<size_t>(args.data_size)});
   vm::LoadOptions options = {.verify_eagerly = true,

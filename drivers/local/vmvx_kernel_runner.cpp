@@ -1,4 +1,4 @@
-// Calling a kernel for each workgroup of a tile.
+// Calls a kernel for each workgroup of a tile.
 #include "vmvx_kernel_runner.h"
 
 #include <fmt/ranges.h>
@@ -47,14 +47,14 @@ Result<> VmvxKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t>
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for the {} bytes of local memory of kernel '{}'",
                 kernel.local_memory, kernel.name);
-  // What a dispatch of another request has left in it.
+  // Clears data that a dispatch of another request has left in the memory.
   if (kernel.local_memory) std::memset(local_memory_.bytes(), 0, kernel.local_memory);
   if (arguments_[kLocalMemory].empty()) arguments_[kLocalMemory] = new_buffer();
   static_cast<vm::Buffer*>(arguments_[kLocalMemory].object())
       ->rebind(kernel.local_memory ? std::span(local_memory_.bytes(), kernel.local_memory) : nothing(), true);
 
   if (arguments_[kConstants].empty()) arguments_[kConstants] = new_buffer();
-  // The cast is safe: the buffer is read-only to the kernel.
+  // The cast is safe, because the kernel can only read the buffer.
   auto* constant_bytes = reinterpret_cast<uint8_t*>(const_cast<uint32_t*>(constants.data()));
   static_cast<vm::Buffer*>(arguments_[kConstants].object())
       ->rebind(constants.empty() ? nothing() : std::span(constant_bytes, constants.size_bytes()), false);
@@ -101,7 +101,7 @@ Result<> VmvxKernelRunner::run(uint32_t function, const WorkgroupCount& count, T
   return {};
 }
 
-// Adds to a PERMISSION_DENIED failure which bindings must not be written.
+// Adds to a PERMISSION_DENIED failure the bindings that must not be written.
 Status VmvxKernelRunner::explain(Status failure) const {
   if (failure.code() != Code::PERMISSION_DENIED || read_only_.empty()) return failure;
   return std::move(failure).note(fmt::format(
@@ -120,13 +120,12 @@ Result<> VmvxKernelRunner::call(uint32_t function) {
   return {};
 }
 
-// A kernel may have stored one of its arguments in a global. Then that object is emptied, and the next
-// dispatch gets a new one. Otherwise only the list and this runner refer to the bindings, and they are
-// reused.
+// A kernel may have stored one of its arguments in a global. Such an object is emptied, and the next dispatch
+// gets a new one. Otherwise only the list and this runner refer to the bindings, which are reused.
 void VmvxKernelRunner::end() {
   auto* list = cast<vm::List>(arguments_[kBindings].object());
   if (list && !list->unique()) {
-    (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail, since it shrinks
+    (void)list->resize(0, std::numeric_limits<uint32_t>::max());  // cannot fail, because it shrinks
     arguments_[kBindings] = vm::Variant();
     list = nullptr;
   }

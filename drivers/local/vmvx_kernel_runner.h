@@ -1,5 +1,5 @@
 // The kernel runner of a VMVX executable: an instance of the module with its own globals. It owns the
-// arguments of a kernel: local memory, constants, the list of bindings.
+// arguments of a kernel: local memory, constants and the list of bindings.
 #pragma once
 
 #include <array>
@@ -46,7 +46,7 @@ class VmvxKernelRunner final : public KernelRunner {
   std::vector<vm::Callable> callables_;  // by function number
   LocalMemory local_memory_;
   Charge local_memory_charge_;
-  std::vector<Ref<vm::Buffer>> bindings_;  // may have more elements than are in use
+  std::vector<Ref<vm::Buffer>> bindings_;  // may have more elements than the dispatch has bindings
   std::vector<uint32_t> read_only_;        // the dispatch's bindings that must not be written
   // Local memory, constants, bindings; workgroup id, size and count.
   std::array<vm::Variant, 12> arguments_;

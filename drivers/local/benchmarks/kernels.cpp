@@ -1,6 +1,6 @@
-// Kernels alone, each next to the limit of the machine in the same run: products next to a loop that
-// multiplies registers without memory accesses, copies next to memcpy and memset. benchmarks/cpu.py makes one
-// table of them.
+// Measures kernels alone, each with the limit of the machine in the same run: products with a loop that
+// multiplies registers without memory accesses, copies with memcpy and memset. benchmarks/cpu.py prints them
+// as one table.
 #include "vmvx/kernels.h"
 
 #include <benchmark/benchmark.h>
@@ -116,7 +116,7 @@ void add_mmt4d() {
       const auto add = [&](const std::string& suffix, bool skip, uint64_t tiles, uint64_t depth) {
         benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernels, type, skip, tiles, depth);
       };
-      // A workgroup as compilers make it, and a matrix larger than the second-level cache.
+      // A workgroup of a typical compiled program, and a matrix larger than the second-level cache.
       add("", true, 4, 512);
       add("/large", true, 64, 1024);
       if (static_cast<Mmt4dType>(type) == Mmt4dType::f16f16f16 ||
@@ -126,14 +126,14 @@ void add_mmt4d() {
   }
 }
 
-// ---- Copies. Each copies a matrix of `size` bytes; `speed` is that divided by the time.
+// ---- Copies. Each copies a matrix of `size` bytes; `speed` is `size` divided by the time.
 
 struct Mover {
   const char* name;
   void (*move)(const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size);
 };
 
-// Rows about as long as there are rows.
+// A shape with about as many rows as columns.
 Shape square(uint64_t elements) {
   uint64_t size1 = 16;
   while (size1 * size1 * 4 <= elements) size1 *= 2;

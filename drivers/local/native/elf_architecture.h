@@ -7,12 +7,12 @@
 
 namespace halyard::local {
 
-// The value that a relocation writes. The addend is the relocation's (RELA).
+// The value that a relocation writes. The addend is that of the relocation (RELA).
 enum class RelocationValue : uint8_t {
   none,
   symbol,                       // the symbol's address
   symbol_and_addend,            // address + addend
-  symbol_and_addend_from_here,  // address + addend - address of the relocated place
+  symbol_and_addend_from_here,  // address + addend - address of the relocated bytes
   base_and_addend,              // load bias + addend
 };
 
@@ -36,7 +36,7 @@ struct ElfArchitecture {
 
 extern const ElfArchitecture kElfArchitectures[3];
 
-// The name of a machine: that of a table above, or "another processor".
+// The name of a machine from the table above, or "another processor".
 std::string_view architecture_name(uint16_t machine);
 
 // The architecture of this program; null: native executables are not supported.

@@ -10,7 +10,7 @@ namespace halyard::local {
 
 namespace {
 
-// Entries by name; nullopt if the table does not have them.
+// Entries by tag; nullopt if the table has no such entry.
 struct Dynamic {
   std::optional<uint64_t> strtab, strsz, symtab, syment, hash;
   std::optional<uint64_t> rela, relasz, relaent, jmprel, pltrelsz, pltrel;
@@ -105,14 +105,14 @@ class Reader {
     return {};
   }
 
-  // The string table ends with a zero, so every name is terminated within it.
+  // The string table ends with a zero, so every name in it is terminated.
   Result<std::string_view> string(uint32_t offset) const {
     if (offset >= strings_.size())
       return broken_elf("a name at offset {} of a string table of {} bytes", offset, strings_.size());
     return std::string_view(reinterpret_cast<const char*>(strings_.data()) + offset);
   }
 
-  // Only the hash table states the number of symbols.
+  // Only the hash table contains the number of symbols.
   Result<uint32_t> symbol_count() const {
     const FileBytes counts = HALYARD_TRY(bytes_at(*dynamic_.hash, 8, "DT_HASH"));
     const auto buckets = element<uint32_t>(counts, 0);

@@ -1,4 +1,4 @@
-// From ELF headers to segments.
+// Reads ELF headers and segments.
 #include "elf_file.h"
 
 #include <elf.h>
@@ -13,7 +13,7 @@ namespace halyard::local {
 
 namespace {
 
-// Far above what compilers produce; a larger image is damaged.
+// Much larger than the images of compilers; a larger image is damaged.
 constexpr uint64_t kLargestImage = uint64_t{1} << 31;  // bytes
 constexpr uint64_t kLargestAlignment = uint64_t{1} << 21;
 
@@ -69,7 +69,7 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
       (segment.address - segment.file_offset) % alignment != 0)
     return broken_elf("a segment at address {:#x}, offset {:#x}, is aligned to {:#x}", segment.address,
                       segment.file_offset, alignment);
-  // The first segment may be anywhere; the others must be near it.
+  // The first segment may have any address; the others must be near it.
   const uint64_t first = image.segments.empty() ? segment.address : image.segments.front().address;
   uint64_t end = 0;
   if (__builtin_add_overflow(segment.address, segment.memory_size, &end) || segment.address < first ||
@@ -103,7 +103,7 @@ Result<> set_read_only(const Elf64_Phdr& header, ElfImage& image) {
   if (!inside)
     return broken_elf("PT_GNU_RELRO, {} bytes at address {:#x}, is not within a writable segment",
                       header.p_memsz, header.p_vaddr);
-  // As the linker intends: the last page stays writable if it extends past the range.
+  // The last page stays writable if it extends beyond the range, as the linker intends.
   const uint64_t first = header.p_vaddr / image.page * image.page;
   image.read_only_later = {first, end / image.page * image.page - first};
   return {};

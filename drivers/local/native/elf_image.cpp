@@ -1,4 +1,4 @@
-// From an image to bytes in memory.
+// Copies an image to memory and relocates it.
 #include "elf_image.h"
 
 #include <algorithm>

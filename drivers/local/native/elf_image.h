@@ -1,8 +1,8 @@
-// ElfImage: the parsed and checked form of an embedded ELF library: which bytes to load where, which to
-// relocate, and what it exports. Nothing here maps or runs the library, so any bytes may be parsed. Specified
-// by exec-cpu-library.md, section 9.
+// ElfImage: a parsed and checked embedded ELF library: the bytes to load and their addresses, the
+// relocations, and the exports. This code neither maps nor runs the library, so it is safe for any bytes.
+// Specified by exec-cpu-library.md, section 9.
 //
-// Addresses are those of the file. The image is loaded at `base`; all addresses move by the same distance,
+// Addresses are those in the file. The image is loaded at `base`; all addresses move by the same distance,
 // the bias.
 #pragma once
 
@@ -19,7 +19,7 @@ namespace halyard::local {
 
 struct ElfSegment {
   uint64_t address;
-  uint64_t memory_size;  // bytes; those past file_size are zero
+  uint64_t memory_size;  // bytes; those beyond file_size are zero
   uint64_t file_offset;
   uint64_t file_size;
   bool writable;
@@ -65,7 +65,7 @@ struct ElfImage {
 };
 
 // Copies the segments to `memory`, which has the image's size and is zeroed, and applies the fixups for an
-// image loaded at `base`. OUT_OF_RANGE: an address does not fit in its place.
+// image loaded at `base`. OUT_OF_RANGE: an address does not fit in the relocated bytes.
 Result<> place_elf(const ElfImage& image, FileBytes file, std::span<uint8_t> memory, uint64_t base);
 
 }  // namespace halyard::local

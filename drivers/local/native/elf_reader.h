@@ -29,7 +29,7 @@ std::optional<T> read_at(FileBytes file, uint64_t offset) {
   return value;
 }
 
-// An element of a table that is known to be within the file.
+// An element of a table. The table must contain the element.
 template <typename T>
 T element(FileBytes table, uint64_t index) {
   T value;

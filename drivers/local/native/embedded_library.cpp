@@ -1,5 +1,5 @@
-// Embedded ELF libraries in memory: reserved in one piece and filled while nothing can be executed, then
-// protected so that no page is both writable and executable.
+// Loads embedded ELF libraries into memory. The memory is reserved in one piece and filled while none of it
+// is executable. Then it is protected so that no page is both writable and executable.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -109,8 +109,8 @@ class EmbeddedLibrary final : public NativeCode {
     return segment.writable ? PROT_READ | PROT_WRITE : PROT_READ;
   }
 
-  // Copies of the names: the file that has the originals is freed. Very long names, which many symbols may
-  // share, are dropped since nothing asks for them.
+  // Names are copied, because the file is freed. Very long names, which many symbols may share, are dropped,
+  // because nothing looks them up.
   struct Export {
     std::string name;
     uint64_t address;
@@ -149,7 +149,7 @@ Result<Found> read(FileBytes file) {
 
 Result<std::unique_ptr<NativeCode>> load_embedded_library(FileBytes file) {
   Found found = HALYARD_TRY(read(file));
-  // Mapped memory starts at a page; a larger alignment skips some of it.
+  // Mapped memory starts at a page. A larger alignment skips part of the mapping.
   const uint64_t size = found.image.size + found.image.alignment - found.image.page;
   Reservation memory = Reservation::make(size);
   if (!memory.start())

@@ -1,4 +1,4 @@
-// Reads the records of a container.
+// Reads the records of a FatELF container.
 #include "fat_elf.h"
 
 #include <elf.h>

@@ -14,13 +14,13 @@ namespace {
 
 constexpr uint64_t kPage = 4096;  // local memory is a multiple of this
 constexpr uint32_t kMostCounts = 64;
-// Far above what compilers produce.
+// Much more than compilers produce.
 constexpr uint32_t kMostExports = 1u << 20;
 constexpr uint32_t kMostImports = 1u << 16;
 
 constexpr const char* kSanitizers[] = {"none", "address", "memory", "thread", "undefined behavior"};
 
-// The sanitizer of this program, in the library's numbers.
+// The number that libraries use for the sanitizer of this program.
 uint32_t own_sanitizer() {
   switch (HALYARD_SANITIZER_KIND) {
     case HALYARD_SANITIZER_ADDRESS:
@@ -48,7 +48,7 @@ Kernel kernel_of(const abi::ExportAttributes6& attributes) {
           .sequential = (attributes.flags & abi::kSequential) != 0};
 }
 
-// In revision 5, functions need not state their parameters.
+// In revision 5, attributes are optional.
 bool may_lack_attributes(const abi::ExportTable5&) { return true; }
 bool may_lack_attributes(const abi::ExportTable6&) { return false; }
 
@@ -111,7 +111,7 @@ Result<Library> query_library(const NativeCode& code, const abi::Environment& en
   if (!query)
     return fail(Code::FAILED_PRECONDITION, "the library has no function '{}', so it is no executable",
                 abi::kLibraryQuery);
-  // Each revision is queried separately: a library only answers for its own.
+  // Each revision is queried separately, because a library answers only for its own.
   constexpr std::array<uint32_t, 2> kRevisions = {6, 5};
   for (const uint32_t revision : kRevisions) {
     const abi::LibraryHeader* const* const found = query(revision, &environment);

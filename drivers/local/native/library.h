@@ -1,4 +1,4 @@
-// Library: what a native executable publishes. Both revisions are checked and converted to one form.
+// Library: the contents of a native executable. Both revisions are checked and converted to one form.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace halyard::local {
 struct Library {
   uint32_t constant_count = 0;
   std::span<const char* const> imports;
-  std::span<const abi::EntryFunction> functions;  // none of them is null
+  std::span<const abi::EntryFunction> functions;  // none is null
   std::vector<Kernel> kernels;                    // one for each function
 };
 

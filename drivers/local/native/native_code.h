@@ -1,5 +1,5 @@
-// NativeCode: a library of machine code loaded into this process, by either loader. From here on the code is
-// trusted: nothing checks what it does.
+// NativeCode: a library of machine code that either loader has loaded into this process. The loaded code is
+// trusted: nothing checks its behaviour.
 #pragma once
 
 #include <memory>
@@ -26,16 +26,16 @@ class NativeCode {
   }
 };
 
-// Loads a self-contained ELF library with our own loader, also from a FatELF container, and runs its
+// Loads a self-contained ELF library, also from a FatELF container, with this project's loader and runs its
 // initializers. INCOMPATIBLE: for another processor. RESOURCE_EXHAUSTED: out of memory. Otherwise fails like
 // read_elf().
 Result<std::unique_ptr<NativeCode>> load_embedded_library(FileBytes file);
-// The same checks without loading.
+// Runs the same checks without loading.
 Result<> judge_embedded_library(FileBytes file, const char* function);
 
-// Loads a shared library with the system's loader, from bytes (possibly followed by a debug footer) or from a
-// file. FAILED_PRECONDITION: not a library, or refused by the loader, whose reason is given. INCOMPATIBLE:
-// for another processor.
+// Loads a shared library with the system's loader, from bytes (optionally followed by a debug footer) or from
+// a file. FAILED_PRECONDITION: not a library, or the loader refuses it; the message contains the reason.
+// INCOMPATIBLE: for another processor.
 Result<std::unique_ptr<NativeCode>> load_system_library(FileBytes file);
 Result<std::unique_ptr<NativeCode>> load_system_library_file(const std::string& path);
 Result<> judge_system_library(FileBytes file);

@@ -1,4 +1,4 @@
-// Grading and loading libraries as executables.
+// Grades and loads native executables.
 #include "native_executable.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace halyard::local {
 
 namespace {
 
-// A loader, and the prefix of its formats.
+// A loader, and the prefix of the formats that it loads.
 struct Loader {
   std::string_view prefix;
   Result<std::unique_ptr<NativeCode>> (*load)(FileBytes file);
@@ -25,20 +25,20 @@ constexpr Loader kLoaders[] = {
      [](FileBytes file) { return judge_embedded_library(file, abi::kLibraryQuery); }},
     {"system-elf-", load_system_library, judge_system_library},
 };
-// The architectures that compilers write after the prefix.
+// The architectures that compilers append to the prefix.
 constexpr std::string_view kArchitectures[] = {"x86_64",   "x86_32",   "arm_64",  "arm_32",
                                                "riscv_64", "riscv_32", "wasm_64", "wasm_32"};
 
 struct Format {
   const Loader* loader = nullptr;  // null: not a native executable
-  std::string_view architecture;   // the host's, if the format is for it
+  std::string_view architecture;   // the host's, if the format names it
 };
 
 Format parse(std::string_view format) {
   for (const Loader& loader : kLoaders) {
     if (!format.starts_with(loader.prefix)) continue;
     format.remove_prefix(loader.prefix.size());
-    // Anything after the architecture is ignored.
+    // Text after the architecture is ignored.
     for (const std::string_view architecture : kArchitectures)
       if (format.starts_with(architecture)) return {&loader, architecture};
   }

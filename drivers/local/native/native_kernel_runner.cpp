@@ -30,7 +30,7 @@ Result<> NativeKernelRunner::begin(const Kernel& kernel, std::span<const uint32_
   HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", kernel.local_memory);
-  // What a dispatch of another request has left in it.
+  // Clears data that a dispatch of another request has left in the memory.
   if (kernel.local_memory) std::memset(local_memory_.bytes(), 0, kernel.local_memory);
   if (bindings_.size() < binding_count) {
     bindings_.resize(binding_count);
@@ -79,7 +79,7 @@ Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count,
     return fail(Code::OUT_OF_RANGE,
                 "a dispatch of kernel {} with {} workgroups in z; native executables count at most {}",
                 kernel_label(kernel, function), count[2], kMostZ);
-  // Dispatches have no workgroup size of their own, and compiled functions do not read it.
+  // Set to 1, because dispatches have no workgroup size, and compiled functions do not read it.
   dispatch_.workgroup_size_x = dispatch_.workgroup_size_y = dispatch_.workgroup_size_z = 1;
   dispatch_.workgroup_count_x = count[0];
   dispatch_.workgroup_count_y = count[1];

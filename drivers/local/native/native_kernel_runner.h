@@ -1,4 +1,4 @@
-// The kernel runner of a native executable: the records that its functions receive, allocated once and filled
+// The kernel runner of a native executable: the records that the functions receive, allocated once and filled
 // again for each dispatch.
 #pragma once
 
@@ -14,7 +14,8 @@ namespace halyard::local {
 
 class NativeKernelRunner final : public KernelRunner {
  public:
-  // The arguments must outlive it. `concurrency`: the maximum number of workgroups that run in parallel.
+  // The arguments must outlive this object. `concurrency`: the maximum number of workgroups that run in
+  // parallel.
   NativeKernelRunner(const abi::Environment& environment, std::span<const abi::EntryFunction> functions,
                      std::span<const Kernel> kernels, uint8_t concurrency, const Ref<Budget>& memory)
       : environment_(environment),
@@ -38,10 +39,10 @@ class NativeKernelRunner final : public KernelRunner {
   abi::WorkgroupState workgroup_ = {};
   LocalMemory local_memory_;
   Charge local_memory_charge_;
-  std::vector<void*> bindings_;  // may have more elements than are in use, as may binding_sizes_
+  std::vector<void*> bindings_;  // may be longer than the dispatch needs, like binding_sizes_
   std::vector<size_t> binding_sizes_;
 
-  // A binding that must not be written: the function gets a copy, which is compared with the original
+  // A binding that must not be written. The function receives a copy, which is compared with the original
   // afterwards.
   struct Guarded {
     uint32_t binding;
@@ -52,7 +53,7 @@ class NativeKernelRunner final : public KernelRunner {
   std::vector<Guarded> guarded_;
 };
 
-// How messages name a kernel: functions need not have names.
+// The name of a kernel in messages, because functions need not have names.
 std::string kernel_label(const Kernel& kernel, uint32_t function);
 
 }  // namespace halyard::local

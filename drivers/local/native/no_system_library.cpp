@@ -1,4 +1,4 @@
-// System libraries in a static program: there is no loader, so they are refused. Replaces system_library.cpp.
+// Refuses system libraries in a static program, because it has no loader. Replaces system_library.cpp.
 #include "native_code.h"
 
 namespace halyard::local {

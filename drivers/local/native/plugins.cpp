@@ -1,4 +1,4 @@
-// Loading plugins and resolving imports.
+// Loads plugins and resolves imports.
 #include "plugins.h"
 
 #include <cerrno>
@@ -21,7 +21,7 @@ Code code_of(abi::PluginStatus status) {
   return status <= kLargestCode ? failure_code(static_cast<uint32_t>(status)) : Code::UNKNOWN;
 }
 
-// Streams of C: those of C++ bring locales, which are most of a small static program.
+// Streams of C, because streams of C++ link locales, which are most of a small static program.
 struct CloseFile {
   void operator()(std::FILE* file) const { std::fclose(file); }
 };
@@ -50,7 +50,7 @@ Result<std::unique_ptr<NativeCode>> load_code(std::string_view place) {
   std::string path(place);
   if (prefixed || place.ends_with(kEmbeddedSuffix))
     return load_embedded_library(HALYARD_TRY(read_file(path)));
-  // Without a slash, the name would be searched in the system's folders.
+  // Without a slash, the loader would search the system's folders for the name.
   if (!place.contains('/')) path = "./" + path;
   HALYARD_TRY(open_file(path));
   return load_system_library_file(path);
@@ -96,7 +96,7 @@ Result<> Plugins::load(std::string_view text, const abi::Environment& environmen
     const abi::Plugin* plugin = HALYARD_TRY(query_plugin(*code));
     const std::vector<abi::PluginOption> options =
         parse_options(text.substr(std::min(place.size() + 1, text.size())));
-    // After the plugin's own load() nothing may fail.
+    // After the plugin's load() nothing may fail.
     Loaded made = {std::string(place), std::move(code), plugin, nullptr};
     plugins_.reserve(plugins_.size() + 1);
     if (const abi::PluginStatus status =

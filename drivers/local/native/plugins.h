@@ -1,5 +1,5 @@
 // Plugins: libraries with functions that native executables import. They are loaded when a device opens, and
-// searched, in the order in which they were named. Specified by exec-cpu-library.md, section 8.
+// are searched in the order in which they were named. Specified by exec-cpu-library.md, section 8.
 #pragma once
 
 #include <memory>
@@ -19,17 +19,17 @@ class Plugins {
   Plugins& operator=(const Plugins&) = delete;
   ~Plugins();
 
-  // `text` is "PATH[&key=value]...": a shared library, or an embedded ELF library if it is "embedded:PATH" or
-  // the path ends with ".sos". NOT_FOUND: no such file. FAILED_PRECONDITION: not a plugin, or another
-  // version. Also the plugin's own failures.
+  // `text` is "PATH[&key=value]...". The file is a shared library, or an embedded ELF library if `text`
+  // begins with "embedded:" or the path ends with ".sos". NOT_FOUND: no such file. FAILED_PRECONDITION: not a
+  // plugin, or another version. Also returns the plugin's own failures.
   Result<> load(std::string_view text, const abi::Environment& environment);
 
   struct Import {
     abi::ImportFunction function = nullptr;
     void* context = nullptr;
   };
-  // `name` as the executable writes it: with a leading '?' the import is optional, and null if no plugin has
-  // it. NOT_FOUND: no plugin has it.
+  // `name` is the text in the executable: a leading '?' makes the import optional, and the result is null if
+  // no plugin has the function. NOT_FOUND: no plugin has it.
   Result<Import> resolve(const char* name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Processor levels.
+// Checks processor levels.
 #include "processor.h"
 
 #include <iterator>

@@ -13,11 +13,11 @@
 
 namespace halyard::local {
 
-// INCOMPATIBLE, naming the level: this processor lacks a required level (needed_processor_levels()).
+// INCOMPATIBLE: this processor lacks a level that is required (needed_processor_levels()) and named.
 Result<> check_processor_levels(uint32_t levels);
 
-// While it exists, this thread's arithmetic flushes denormal numbers to zero, rounds to nearest and does not
-// trap; then the previous mode is restored. Specified by exec-vmvx.md, section 3.
+// While this object exists, the thread's arithmetic flushes denormal numbers to zero, rounds to nearest and
+// does not trap; the destructor restores the previous mode. Specified by exec-vmvx.md, section 3.
 class KernelFloatMode {
  public:
 #if defined(__x86_64__)

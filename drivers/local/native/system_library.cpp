@@ -1,4 +1,4 @@
-// Shared libraries loaded by the system's loader. Bytes are written to a file that only this process can see.
+// Loads shared libraries with the system's loader, bytes through a file that only this process can see.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -71,8 +71,8 @@ Result<Descriptor> private_file(FileBytes bytes) {
 
 class SystemLibrary final : public NativeCode {
  public:
-  // Bound eagerly, so that a missing function is found now and not during a dispatch; invisible to other
-  // libraries.
+  // Symbols are bound eagerly, so that a missing function is found now and not during a dispatch. They are
+  // invisible to other libraries.
   static Result<std::unique_ptr<NativeCode>> open(std::string path, Descriptor file) {
     auto library = std::make_unique<SystemLibrary>(std::move(path), std::move(file));
     library->handle_ = dlopen(library->path_.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -87,8 +87,8 @@ class SystemLibrary final : public NativeCode {
   ~SystemLibrary() override {
     if (!handle_) return;
     dlclose(handle_);
-    // The loader identifies libraries by path. If the library stays loaded, its descriptor is leaked: the
-    // path contains the descriptor's number, so no other library can get the same path.
+    // The loader identifies libraries by path, which contains the number of the descriptor. If the library
+    // stays loaded, the descriptor is leaked, so that no other library can get the same path.
     if (file_.number() < 0) return;
     if (void* same = dlopen(path_.c_str(), RTLD_NOW | RTLD_NOLOAD)) {
       dlclose(same);
@@ -119,7 +119,8 @@ Result<FileBytes> read(FileBytes file) {
 Result<std::unique_ptr<NativeCode>> load_system_library(FileBytes file) {
   const FileBytes library = HALYARD_TRY(read(file));
   Descriptor copy = HALYARD_TRY(private_file(library));
-  // Not /proc/self: other code in this process may have used that path for another file with this number.
+  // Not /proc/self, because other code in this process may have used that path for another file with this
+  // number.
   std::string path = fmt::format("/proc/{}/fd/{}", getpid(), copy.number());
   return SystemLibrary::open(std::move(path), std::move(copy));
 }

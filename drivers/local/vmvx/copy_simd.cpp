@@ -1,5 +1,5 @@
-// Copying and filling rows. Long rows use memcpy and memset; short rows, of which a tile has many, do not
-// justify a call.
+// Copies and fills rows. Long rows use memcpy and memset. Short rows, which tiles consist of, do not justify
+// a call.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,10 +26,10 @@ constexpr U8s u8s;
 constexpr U32s u32s;
 constexpr size_t kVector = HWY_LANES(uint8_t);
 constexpr size_t kShort = 512;  // bytes
-// Larger copies bypass the caches, as memcpy does: the data would be evicted before it is used.
+// Larger copies bypass the caches, like memcpy, because the data would be evicted before it is used.
 constexpr size_t kStreamed = size_t{1} << 24;
 
-// Copies at least one vector, at most kShort bytes; the last vector may overlap the one before.
+// Copies at least one vector and at most kShort bytes. The last vector may overlap the previous one.
 HWY_INLINE void copy_short(const uint8_t* from, uint8_t* to, size_t size) {
   const auto last = hn::LoadU(u8s, from + size - kVector);
   for (size_t at = 0; at + kVector < size; at += kVector) hn::StoreU(hn::LoadU(u8s, from + at), u8s, to + at);
@@ -76,7 +76,7 @@ void fill_row(uint32_t value, uint8_t* row, size_t size) {
   for (; at < size; ++at) store(row + at * 4, value);
 }
 
-// Overlapping rows are fine: all elements are equal.
+// Overlapping rows are allowed, because all elements are equal.
 void fill(uint32_t value, const Output& out, const Shape& shape) {
   const bool dense = out.stride0 == shape.size1;
   const uint64_t rows = dense ? 1 : shape.size0;

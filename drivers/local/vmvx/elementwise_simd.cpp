@@ -1,5 +1,5 @@
 // Element-wise functions on rows of vectors. An input may also be one element for a whole row. The remainder
-// of a row is computed in a buffer of one vector, so that a result does not depend on its position.
+// of a row is computed in a buffer of one vector, so that results do not depend on the position.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,8 +37,7 @@ constexpr size_t kLanes = HWY_LANES(float);
 
 HWY_INLINE VF32 set(float value) { return hn::Set(f32s, value); }
 
-// ---- Integer division, which vectors lack: in doubles, whose 53 bits distinguish any two quotients of 32
-// bits.
+// ---- Integer division, in doubles, because vectors have none. 53 bits distinguish any two 32-bit quotients.
 
 HWY_INLINE VI32 quotient(VI32 a, VI32 b) {
   const hn::Half<I32s> half;
@@ -51,7 +50,7 @@ HWY_INLINE VI32 quotient(VI32 a, VI32 b) {
   return hn::IfThenElse(hn::Eq(b, hn::Set(i32s, -1)), hn::Neg(a), rounded);
 }
 
-// For the halves of a vector; shifted by 2^31, because only signed integers can be converted.
+// For half vectors, shifted by 2^31, because only signed integers can be converted.
 template <class Half>
 HWY_INLINE hn::Vec<Half> unsigned_half(Half half, hn::Vec<Half> a, hn::Vec<Half> b) {
   const VF64 bias = hn::Set(f64s, 0x1p31);
@@ -68,8 +67,8 @@ HWY_INLINE VU32 quotient(VU32 a, VU32 b) {
   return hn::BitCast(u32s, hn::Xor(hn::Combine(i32s, high, low), sign));
 }
 
-// ---- Functions. Computed in double precision and rounded once; one result in many thousands differs from
-// that of a good C library, in the last bit.
+// ---- Functions. Computed in double precision and rounded once, so one result in many thousands differs in
+// the last bit from that of a good C library.
 
 using HalfF32s = hn::Half<F32s>;
 using HalfI32s = hn::Half<I32s>;
@@ -85,7 +84,8 @@ HWY_INLINE VF64 polynomial(VF64 x, const double (&coefficients)[kTerms]) {  // h
 
 // e^x = 2^n * e^r with |r| <= ln(2) / 2.
 HWY_INLINE VF64 exp(VF64 x) {
-  // Adding it removes the fraction of the sum, whose low bits are then n plus the exponent bias.
+  // Adding kRounder removes the fraction of the sum. The low bits of the sum are then n plus the exponent
+  // bias.
   constexpr double kRounder = 0x1.8p52 + 1023;
   const VF64 rounded = hn::MulAdd(x, hn::Set(f64s, 0x1.71547652b82fep+0), hn::Set(f64s, kRounder));
   const VF64 n = hn::Sub(rounded, hn::Set(f64s, kRounder));
@@ -97,7 +97,7 @@ HWY_INLINE VF64 exp(VF64 x) {
   return hn::Mul(polynomial(r, kSeries), power);
 }
 HWY_INLINE VF32 exp(VF32 x) {
-  // Values outside of these bounds overflow or underflow anyway.
+  // Values beyond these bounds overflow or underflow anyway.
   const VF32 bounded = hn::Min(hn::Max(x, set(-150.0f)), set(100.0f));
   const auto low = exp(hn::PromoteTo(f64s, hn::LowerHalf(half_f32s, bounded)));
   const auto high = exp(hn::PromoteTo(f64s, hn::UpperHalf(half_f32s, bounded)));
@@ -209,7 +209,7 @@ HWY_INLINE void store_last(VU32 value, uint8_t* row, size_t at, size_t count) {
   std::memcpy(row + at * 4, buffer, count * 4);
 }
 
-// Applies the operation to a row; false if a divisor is 0.
+// Applies the operation to a row. False: a divisor is 0.
 template <Binary kOperation, bool kOneLhs, bool kOneRhs>
 bool binary_row(const uint8_t* lhs, const uint8_t* rhs, uint8_t* out, size_t size) {
   size_t at = 0;

@@ -1,5 +1,5 @@
-// While it exists, its thread's floating-point arithmetic flushes denormal inputs and results to zero, rounds
-// to nearest and does not trap. Specified by exec-vmvx.md, section 3.
+// While this object exists, the thread's floating-point arithmetic flushes denormal inputs and results to
+// zero, rounds to nearest and does not trap. Specified by exec-vmvx.md, section 3.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The instruction sets that have kernels, and which of them this processor supports.
+// The instruction sets that have kernels, and the test whether this processor supports them.
 #include "simd_targets.h"
 // Must come after simd_targets.h.
 #include <hwy/highway.h>
@@ -16,9 +16,9 @@ namespace halyard::local::vmvx {
 
 namespace {
 
-// The instructions that Highway enables for each of its targets, queried through the compiler's support
-// library, which also checks what the operating system saves. Highway's own library is avoided: loading it
-// takes 3 ms, in which it measures the clock's resolution.
+// The instructions that Highway enables for each target, tested through the compiler's support library, which
+// also checks which registers the operating system saves. Highway's own library is not used, because it takes
+// 3 ms to load, in which it measures the clock's resolution.
 #if HWY_ARCH_X86
 #define VMVX_HAS(feature) (__builtin_cpu_supports(feature) != 0)
 bool has_sse4() {
@@ -45,7 +45,7 @@ bool has_bf16() { return has_vnni() && VMVX_HAS("avx512bf16"); }
 struct InstructionSet {
   std::string_view name;
   int64_t target;       // Highway's number
-  bool (*supported)();  // null: every processor that this file was compiled for
+  bool (*supported)();  // null: all processors for which this file is compiled
   bool has_bf16 = false;
 };
 // Best first.
@@ -61,7 +61,7 @@ constexpr InstructionSet kInstructionSets[] = {
 #endif
 };
 
-// Best first, the plain loops last. Without a destructor, because threads may still use it while the process
+// Best first, the plain loops last. It has no destructor, because threads may still use it while the process
 // exits.
 struct Tables {
   std::array<Kernels, std::size(kInstructionSets) + 1> list;

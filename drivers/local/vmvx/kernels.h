@@ -1,5 +1,5 @@
-// The table of kernels: one function for each operation, all for one instruction set. Callers have checked
-// the operands. docs/microkernels.md lists the instruction sets and explains how one is chosen.
+// The table of kernels: one function for each operation, all for one instruction set. Callers check the
+// operands. docs/microkernels.md lists the instruction sets and explains the choice.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ enum class Unary : uint8_t {
   ctlz_i32,
   count,
 };
-// lhs, rhs, out. In the order of the type numbers of exec-vmvx.md, 5.5, which start at 1.
+// Types of lhs, rhs and out, in the order of the type numbers of exec-vmvx.md, 5.5, which start at 1.
 enum class Mmt4dType : uint8_t {
   f32f32f32,
   s8s8s32,
@@ -58,7 +58,7 @@ inline constexpr size_t kBinaryCount = static_cast<size_t>(Binary::count);
 inline constexpr size_t kUnaryCount = static_cast<size_t>(Unary::count);
 inline constexpr size_t kMmt4dTypeCount = static_cast<size_t>(Mmt4dType::count);
 
-// False: a divisor is 0; the output may be written partially.
+// False: a divisor is 0; the output may be partially written.
 using BinaryKernel = bool (*)(const Input& lhs, const Input& rhs, const Output& out, const Shape& shape);
 using UnaryKernel = void (*)(const Input& in, const Output& out, const Shape& shape);
 // The output's stride1 is 1.
@@ -68,7 +68,7 @@ using PackKernel = void (*)(const uint8_t* matrix, uint8_t* tiles, const Tiling&
 using UnpackKernel = void (*)(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling);
 using Mmt4dKernel = void (*)(const Mmt4d& operands);
 
-// The tile sizes that a kernel is fastest with; all divide 16. Other sizes are correct but slower.
+// The fastest tile sizes of a kernel; all divide 16. Other sizes give correct results but are slower.
 struct TileSizes {
   uint32_t m0, n0, k0;
 };
@@ -90,9 +90,9 @@ Kernels scalar_kernels();
 
 // The instruction sets that this processor has, best first; the last one is "scalar".
 std::vector<std::string_view> instruction_sets();
-// Finds the kernels for one of these names, or for "best" or "baseline", the lowest set other than "scalar",
-// which nearly every processor of the architecture has. Null if the name is unknown or the processor lacks
-// the set. The result is static.
+// Finds the kernels for one of these names, for "best" or for "baseline". "baseline" is the lowest set other
+// than "scalar", which nearly every processor of the architecture has. Null if the name is unknown or the
+// processor lacks the set. The result is static.
 const Kernels* find_kernels(std::string_view instructions);
 
 }  // namespace halyard::local::vmvx

@@ -1,5 +1,5 @@
-// The functions of the module: the checks in their order, and the call of the kernel. Null refs and refs of
-// other types have been rejected (vm/native/bind.h).
+// The functions of the module: the checks in their order, then the call of the kernel. Null refs and refs of
+// other types have already been rejected (vm/native/bind.h).
 #include "microkernels.h"
 
 #include <algorithm>
@@ -36,14 +36,14 @@ Result<> check_sizes(const char* name, uint64_t size0, uint64_t size1) {
               static_cast<int64_t>(size0), static_cast<int64_t>(size1), kMostSize);
 }
 
-// A stride of -1 is refused too: it would lead to addresses before the buffer.
+// A stride of -1 is refused too, because it would lead to addresses before the buffer.
 Result<> check_stride(const char* name, uint64_t stride) {
   if (stride <= kMostStride) return {};
   return fail(Code::INVALID_ARGUMENT, "a stride of '{}' is {}; expected 0 to {} elements", name,
               static_cast<int64_t>(stride), kMostStride);
 }
 
-// The bytes from `place` to its last element, which is `last` elements further on.
+// The bytes from `place` to its last element, which is `last` elements after the first.
 Result<uint8_t*> bytes_at(const Place& place, unsigned __int128 last) {
   const auto [name, buffer, offset, element_size] = place;
   if ((offset + last + 1) * element_size > buffer.length())
@@ -62,7 +62,7 @@ unsigned __int128 product(uint64_t a, uint64_t b) { return static_cast<unsigned 
 Result<uint8_t*> rows_at(const Place& place, uint64_t rows, unsigned __int128 row_elements, uint64_t stride) {
   HALYARD_TRY(check_stride(place.name, stride));
   if (rows == 0 || row_elements == 0) return nullptr;
-  // Saturates, since no buffer is that long.
+  // Saturates, because no buffer is that long.
   const auto row = std::min<unsigned __int128>(row_elements, UINT64_MAX);
   return bytes_at(place, product(rows - 1, stride) + row - 1);
 }
@@ -82,7 +82,7 @@ Result<> check_writable(const Buffer& buffer) {
   return fail(Code::PERMISSION_DENIED, "'out' is a read-only buffer; expected a writable one");
 }
 
-// An operand that starts further on.
+// An operand that starts at a later element.
 template <typename Operand>
 Operand from(Operand operand, uint64_t row, uint64_t column, uint64_t element_size) {
   operand.data += (row * operand.stride0 + column * operand.stride1) * element_size;
@@ -172,7 +172,7 @@ Result<> fill(const State& state, uint32_t value, Buffer& out, uint64_t out_offs
                    });
 }
 
-// ---- Matrix products. The values of flags are those of exec-vmvx.md, 5.5.
+// ---- Matrix products. The values of the flags are those of exec-vmvx.md, 5.5.
 
 constexpr uint32_t kTypeMask = 0xFF;
 constexpr uint32_t kAccumulate = 0x100;
@@ -248,7 +248,7 @@ constexpr TileOperation kTileOperations[] = {{1, Mmt4dType::f32f32f32},   {2, Mm
                                              {3, Mmt4dType::f16f16f32},   {4, Mmt4dType::f16f16f16},
                                              {5, Mmt4dType::bf16bf16f32}, {6, Mmt4dType::bf16bf16bf16}};
 
-// The matrix sizes are ignored: all operands of a program must get the same answer.
+// The matrix sizes are ignored, because all operands of a program must get the same answer.
 Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_t, int64_t, uint32_t flags) {
   using Pair = std::tuple<int64_t, int64_t>;
   const auto* operation = std::ranges::find(kTileOperations, flags >> 8 & 0xFF, &TileOperation::number);
@@ -277,7 +277,7 @@ Result<std::tuple<int64_t, int64_t>> query_tile_sizes(const State& state, int64_
 constexpr uint32_t kInnerTransposed = 0x100;
 constexpr uint32_t kOuterTransposed = 0x200;
 
-// Log2 of an element's size in bytes, by the type in flags.
+// Log2 of an element's size in bytes, by the type in the flags.
 Result<size_t> element_size_log2(const char* name, uint32_t flags, bool also_i8) {
   switch (flags & kTypeMask) {
     case 1:
@@ -293,7 +293,7 @@ Result<size_t> element_size_log2(const char* name, uint32_t flags, bool also_i8)
   }
 }
 
-// Checks that the tiles, which are dense whatever their stride says, hold the whole matrix. Null if there are
+// Checks that the tiles hold the whole matrix. Tiles are dense, whatever their stride is. Null if there are
 // no tiles.
 Result<uint8_t*> tiles_at(const Place& place, const Tiling& tiling, uint64_t stride1) {
   HALYARD_TRY(check_sizes(place.name, tiling.o0, tiling.o1));
@@ -308,7 +308,7 @@ Result<uint8_t*> tiles_at(const Place& place, const Tiling& tiling, uint64_t str
   return rows_at(place, tiling.o0, product(tiling.o1, tiling.t0 * tiling.t1), tiling.tile_stride0);
 }
 
-// A sub-range of tile rows and columns, with the matrix clipped to it.
+// A range of tile rows and columns, with the matrix clipped to it.
 Tiling part_of(Tiling tiling, uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) {
   const auto rest = [](uint64_t size, uint64_t first, uint64_t count) {
     return size > first ? std::min(size - first, count) : 0;

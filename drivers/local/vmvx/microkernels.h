@@ -18,7 +18,7 @@ struct State {
 // `kernels` must outlive the module. Contexts on several threads may share it.
 Ref<vm::NativeModule> create_module(const Kernels& kernels);
 
-// Whether the module has a function with this name ("vmvx.pack") and calling convention (empty: any).
+// Whether the module has a function with this name ("vmvx.pack") and calling convention ("": any).
 bool has_function(std::string_view name, std::string_view convention);
 
 }  // namespace halyard::local::vmvx

@@ -1,8 +1,8 @@
 // Matrix products of 16 x 16 tiles. For all types, the unit of work has 32 bits: an f32, two 16-bit integers
-// or bf16, four 8-bit integers. A vector holds units of several columns of the right side; a unit of the left
-// side is broadcast to them. Types without a multiply instruction are widened: the left side in blocks and in
-// advance, because every column uses each of its units; the right side when it is loaded. A policy class
-// defines this for each type.
+// or bf16, four 8-bit integers. A vector contains units of several columns of the right side; a unit of the
+// left side is broadcast to them. Types without a multiply instruction are widened: the left side in blocks
+// and in advance, because every column uses each of its units; the right side when it is loaded. A policy
+// class defines this for each type.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -26,8 +26,8 @@ constexpr size_t kTile = 16;             // rows and columns
 constexpr size_t kUnit = 4;              // bytes
 constexpr size_t kStep = kTile * kUnit;  // bytes of a tile for one k, in units
 
-// The numbers of k and of tile columns in a block: a block of the left side fits in the first-level cache,
-// one of the right side in the second level.
+// The numbers of k and of tile columns in a block. A block of the left side fits in the first-level cache; a
+// block of the right side fits in the second level.
 constexpr uint64_t kBlockSteps = 256;
 constexpr uint64_t kBlockTiles = 16;
 
@@ -45,8 +45,8 @@ constexpr I16s i16s;
 constexpr size_t kLanes = HWY_LANES(float);
 constexpr size_t kVectors = kTile / kLanes;  // in a row of a tile
 
-// The numbers of rows and vectors computed together: as many products for each load as registers allow, and
-// enough to hide the latency of a product. A single remaining vector is computed with more rows.
+// The numbers of rows and vectors computed together: as many products for each load as the registers allow,
+// and enough to hide the latency of a product. A single remaining vector is computed with more rows.
 #if HWY_TARGET <= HWY_AVX3
 constexpr size_t kManyRows = 8, kManyColumns = 2, kLastRows = 16;
 #elif HWY_ARCH_ARM_A64
@@ -105,11 +105,11 @@ HWY_INLINE VF32 broadcast_f32(const uint8_t* at) { return hn::Set(f32s, vmvx::lo
 HWY_INLINE VI32 broadcast_i32(const uint8_t* at) { return hn::Set(i32s, vmvx::load<int32_t>(at)); }
 
 #if HWY_TARGET == HWY_AVX3_DL
-// Instructions that Highway does not enable, though every processor of this set has them.
+// Instructions that all processors of this set have, but Highway does not enable.
 #define VMVX_DOT(name, sum, a, b) asm(name " %2, %1, %0" : "+v"((sum).raw) : "v"((a).raw), "v"((b).raw))
 #endif
 
-// sum + the products of two 16-bit integers in each 32-bit lane.
+// Adds the products of two 16-bit integers to `sum`, in each 32-bit lane.
 HWY_INLINE VI32 add_pair_products(VI32 sum, VI32 a, VI32 b) {
 #if HWY_TARGET == HWY_AVX3_DL
   VMVX_DOT("vpdpwssd", sum, a, b);
@@ -141,7 +141,7 @@ HWY_INLINE VI32 s4_to_pairs(const uint8_t* at) {
   return hn::BitCast(i32s, hn::Sub(hn::Xor(hn::BitCast(i16s, u4_to_pairs(at)), bias), bias));
 }
 
-// ---- Policies. kLhsBits and kRhsBits: size of a unit in memory.
+// ---- Policies. kLhsBits and kRhsBits are the sizes of a unit in memory.
 
 struct F32Policy {
   static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
@@ -171,7 +171,7 @@ struct F16RoundedPolicy : F16F16Policy {
   static HWY_INLINE VF32 add(VF32 sum, VF32 a, VF32 b) { return F16Result::round(hn::MulAdd(a, b, sum)); }
 };
 
-// Pairs of bf16, multiplied as f32 one after the other; the bits of a bf16 are the upper half of an f32.
+// Pairs of bf16, multiplied as f32 one after the other. The bits of a bf16 are the upper half of an f32.
 struct Bf16Policy : F32Policy {
   static constexpr Mmt4dType kType = Mmt4dType::bf16bf16f32;
   static constexpr uint32_t kK0 = 2;
@@ -197,7 +197,7 @@ struct Bf16RoundedPolicy : Bf16Bf16Policy {
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
-// Both at once with AVX512_BF16, which not every processor of this set has.
+// Multiplies both at once with AVX512_BF16, which some processors of this set lack.
 struct Bf16DotPolicy : Bf16Policy {
   static HWY_INLINE VF32 add(VF32 sum, VF32 a, VF32 b) {
     VMVX_DOT("vdpbf16ps", sum, a, b);
@@ -233,7 +233,7 @@ struct S16S8Policy : S16Policy {
 };
 
 #if HWY_TARGET == HWY_AVX3_DL
-// The instruction multiplies unsigned bytes by signed ones. So kExcess is added to the right side, and
+// The instruction multiplies unsigned bytes by signed bytes. So kExcess is added to the right side, and
 // kExcess times the sum of the left side is subtracted from the result.
 struct S8Policy {
   static constexpr size_t kRows = kManyRows, kColumns = kManyColumns;
@@ -258,13 +258,13 @@ struct S8Policy {
 };
 struct S8S4Policy : S8Policy {
   static constexpr Mmt4dType kType = Mmt4dType::s8s4s32;
-  // Building a vector takes longer than loading one, so one vector is used for all rows.
+  // All rows use one vector, because building a vector takes longer than loading one.
   static constexpr size_t kRows = kTile, kColumns = 1;
   static constexpr size_t kRhsBits = 16;
   static constexpr int8_t kExcess = 8;
   static HWY_INLINE VI32 rhs(const uint8_t* at) {
-    // Expands four elements in 16 bits: first a byte with two elements into each half, then an element into
-    // each byte.
+    // Expands four elements in 16 bits: first moves a byte with two elements into each half, then an element
+    // into each byte.
     VI32 units =
         hn::PromoteTo(i32s, hn::LoadU(hn::Rebind<uint16_t, I32s>(), reinterpret_cast<const uint16_t*>(at)));
     units = hn::And(hn::Or(units, hn::ShiftLeft<8>(units)), hn::Set(i32s, 0x00FF00FF));
@@ -338,7 +338,7 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* rhs, uint8_t*
   }
 }
 
-// All rows of a tile and kCount vectors, which may belong to several tiles. Vectors are counted from `first`.
+// All rows of a tile and kCount vectors, counted from `first`. The vectors may belong to several tiles.
 template <class Policy, size_t kRowCount, size_t kCount>
 HWY_INLINE void multiply_rows(Block block, const uint8_t* rhs, size_t rhs_tile, uint8_t* out, size_t first,
                               const int32_t* excess) {
@@ -365,7 +365,7 @@ HWY_INLINE void widen(const uint8_t* lhs, uint64_t steps, uint8_t* widened) {
     Policy::widen(lhs + at * kNarrow, widened + at * kLanes * kUnit);
 }
 
-// Several partial sums, so that they do not wait for each other.
+// Uses several partial sums, so that additions do not wait for each other.
 template <class Policy>
 HWY_INLINE void sum_excess(const Block& block, int32_t* excess) {
   constexpr size_t kSums = 8;

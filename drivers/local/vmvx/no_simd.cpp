@@ -1,5 +1,4 @@
-// Stands in for the kernels with vector instructions in small builds (HALYARD_SMALL): there are the plain
-// loops.
+// Replaces the kernels with vector instructions in small builds (HALYARD_SMALL), which use the plain loops.
 #include "kernels.h"
 
 namespace halyard::local::vmvx {

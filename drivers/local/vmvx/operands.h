@@ -52,7 +52,8 @@ struct Tiling {
 
 // out[i][j] (+)= sum over k of lhs[i][k] * transposed rhs[j][k], tile by tile: lhs[m][k][m0][k0],
 // rhs[n][k][n0][k0], out[m][n][m0][n0]. The outermost dimension of each has a stride, the others are dense.
-// 4-bit elements are packed in pairs, the first one in the low half of the byte; their strides are even.
+// 4-bit elements are packed in pairs, the first one in the low half of the byte; the strides of these
+// operands are even.
 struct Mmt4d {
   const uint8_t* lhs;
   const uint8_t* rhs;

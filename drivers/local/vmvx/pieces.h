@@ -1,5 +1,5 @@
-// Splits large kernel calls into pieces, between which the work can be stopped. Only operands with stride 0
-// get so large that this matters: 2^64 elements may share one element of memory.
+// Splits large kernel calls into pieces, so that the work can be stopped between pieces. Only operands with
+// stride 0 are large enough to need this: 2^64 elements may share one element of memory.
 #pragma once
 
 #include <algorithm>

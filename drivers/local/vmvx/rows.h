@@ -1,5 +1,5 @@
-// Converts a strided shape to the form that suits vectors: long rows of contiguous elements. Shapes without
-// such a form, and operands that partially overlap, are left to the plain loops, whose order defines the
+// Converts a strided shape to long rows of contiguous elements, which suit vectors. The plain loops handle
+// shapes without such a form, and operands that partially overlap, because the order of the loops defines the
 // result.
 #pragma once
 
@@ -24,7 +24,7 @@ struct Rows {
   uint64_t size0, size1;
 
   // Merges consecutive rows, or swaps the dimensions, so that the output's elements are contiguous within a
-  // row. False: impossible, or it would change the result of overlapping operands.
+  // row. False: this is impossible, or would change the result of overlapping operands.
   bool arrange(uint64_t element_size) {
     Operand& out = operands.back();
     if (size0 != 1 && (size1 == 1 || (out.stride1 != 1 && out.stride0 == 1))) turn();

@@ -1,4 +1,4 @@
-// The element-wise operations on one element: the definition that all kernels follow.
+// The element-wise operations on one element. They define the results of all kernels.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace halyard::local::vmvx::scalar {
 template <Binary kOperation>
 inline constexpr bool kDivides = kOperation == Binary::divs_i32 || kOperation == Binary::divu_i32;
 
-// On bits; a divisor is not 0.
+// Operates on bits; a divisor must not be 0.
 template <Binary kOperation>
 uint32_t apply(uint32_t lhs, uint32_t rhs) {
   using enum Binary;
@@ -43,7 +43,7 @@ uint32_t apply(uint32_t lhs, uint32_t rhs) {
   }
 }
 
-// As arithmetic does (flush_denormals.h), also where a library function inspects bits.
+// Flushes denormal numbers like arithmetic does (flush_denormals.h), for library functions that inspect bits.
 inline float flushed(float x) {
   return std::abs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
 }
@@ -62,7 +62,7 @@ uint32_t apply(uint32_t bits) {
   if constexpr (kOperation == rsqrt_f32) return std::bit_cast<uint32_t>(1.0f / std::sqrt(x));
 }
 
-// ---- The loops, row by row. They support all strides and overlaps, in this order.
+// ---- The loops. Their order, row by row, defines the results for all strides and overlaps.
 
 template <Binary kOperation>
 bool binary(const Input& lhs, const Input& rhs, const Output& out, const Shape& shape) {
@@ -119,7 +119,7 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
     for (uint64_t y = 0; y < tiling.grid1(); ++y) pack_tile<T>(matrix, tiles, tiling, padding, x, y);
 }
 
-// The part of a tile that the matrix covers.
+// Unpacks the part of a tile that the matrix covers.
 template <typename T>
 void unpack_tile(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling, uint64_t x, uint64_t y) {
   const uint8_t* const tile = tiles + tiling.tile_at(x, y) * sizeof(T);
@@ -143,7 +143,7 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
       unpack_tile<T>(tiles, matrix, tiling, x, y);
 }
 
-// One for each type; they support all tile sizes.
+// One kernel for each type; each supports all tile sizes.
 extern const std::array<Mmt4dKernel, kMmt4dTypeCount> kMmt4d;
 
 }  // namespace halyard::local::vmvx::scalar

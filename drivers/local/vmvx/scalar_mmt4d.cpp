@@ -6,7 +6,7 @@ namespace halyard::local::vmvx::scalar {
 
 namespace {
 
-// How elements of a type are loaded and results are accumulated. Indices are in elements.
+// Loads elements of a type and accumulates results. Indices are in elements.
 template <typename T>
 struct Plain {
   using Value = T;

@@ -1,4 +1,4 @@
-// Functions of the *_simd.cpp files, which add kernels for one instruction set to a table. `target` is
+// The functions of the *_simd.cpp files. Each adds kernels for one instruction set to a table. `target` is
 // Highway's number of the set.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace halyard::local::vmvx {
 
-// `has_bf16`: the processor has AVX512_BF16, which is not part of any Highway target.
+// `has_bf16`: the processor has AVX512_BF16, which no Highway target includes.
 void add_mmt4d_simd(int64_t target, bool has_bf16, Kernels& kernels);
 void add_elementwise_simd(int64_t target, Kernels& kernels);
 void add_copy_simd(int64_t target, Kernels& kernels);  // also adds fill

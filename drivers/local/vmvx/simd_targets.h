@@ -1,13 +1,13 @@
-// The instruction sets that the *_simd.cpp files are compiled for. Include it before hwy/highway.h. Excluded:
-// SSSE3, since processors without SSE4 are rare and the baseline serves them; and vectors of unknown length
-// (SVE), which cannot be elements of C++ arrays.
+// The instruction sets for which the *_simd.cpp files are compiled. Include this file before hwy/highway.h.
+// Excluded are SSSE3, because processors without SSE4 are rare and the baseline serves them, and vectors of
+// unknown length (SVE), because they cannot be elements of C++ arrays.
 #pragma once
 
 #define HWY_WANT_AVX3_DL 1
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
 
 // Used before a loop over the rows and vectors of a tile, whose accumulators must be kept in registers.
-// Disabled under sanitizers: they keep nothing in registers, and compiling takes minutes.
+// Disabled under sanitizers, because they keep nothing in registers and compilation takes minutes.
 #if defined(HALYARD_SANITIZED)
 #define VMVX_UNROLL
 #elif defined(__clang__)

@@ -1,6 +1,6 @@
-// 16-bit floats in 32-bit lanes, for one instruction set: Highway's files include it once for each target.
-// Rounding is as in small_floats.h. If the set converts half precision, its instructions are used. Highway's
-// own fallbacks truncate instead of rounding, and do not produce infinities.
+// 16-bit floats in 32-bit lanes, for one instruction set: Highway's files include this file once for each
+// target. Rounding is that of small_floats.h. Sets with instructions for half precision use these. Highway's
+// own fallbacks are not used, because they truncate instead of rounding and do not produce infinities.
 #if defined(VMVX_SMALL_FLOATS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef VMVX_SMALL_FLOATS_INL_H
 #undef VMVX_SMALL_FLOATS_INL_H
@@ -55,7 +55,7 @@ HWY_INLINE VecU16Of<D> f32_to_f16(D d, hn::Vec<D> value) {
   const auto signed_magnitude = hn::BitCast(di, magnitude);
   const auto odd = hn::And(hn::ShiftRight<13>(magnitude), hn::Set(du, 1));
   const auto normal = hn::ShiftRight<13>(hn::Add(hn::Add(magnitude, hn::Set(du, 0xC8000FFFu)), odd));
-  // Next to 0.5, floats have steps of 2^-24, the smallest f16: the addition rounds.
+  // The addition rounds, because floats near 0.5 have steps of 2^-24, the smallest f16.
   const auto half = hn::Set(d, 0.5f);
   const auto denormal =
       hn::Sub(hn::BitCast(du, hn::Add(hn::BitCast(d, magnitude), half)), hn::BitCast(du, half));

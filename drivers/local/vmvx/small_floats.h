@@ -1,4 +1,4 @@
-// 16-bit floats as bits, for the plain loops: halyard/small_floats.hpp, where a NaN keeps its bits.
+// 16-bit floats as bits, for the plain loops: halyard/small_floats.hpp, with NaNs that keep their bits.
 #pragma once
 
 #include <cstdint>

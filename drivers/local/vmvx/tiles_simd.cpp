@@ -1,7 +1,7 @@
-// Packing matrices with dense rows into tiles, and unpacking. Within a tile, either pieces of rows follow
+// Packs matrices with dense rows into tiles, and unpacks them. Within a tile, either pieces of rows follow
 // each other ("runs"), or elements of several rows alternate ("interleaved"). A tile with one column, or with
-// a few columns that together have the size of a larger element, is also interleaved. Partial tiles at the
-// edges and rare layouts use the plain loops.
+// a few columns that together have the size of a larger element, is also interleaved. The plain loops handle
+// partial tiles at the edges and rare layouts.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -37,14 +37,14 @@ constexpr size_t kVector = kLanes * 4;  // bytes
 constexpr size_t kBlocks = kLanes / 4;  // of 16 bytes; vectors are interleaved within them
 
 constexpr uint64_t kLine = 64;  // bytes of a cache line
-// The number of tile rows written side by side: as many as the hardware prefetcher tracks.
+// The number of tile rows written side by side: as many as the hardware prefetcher can track.
 constexpr uint64_t kPanels = 8;
 constexpr uint64_t kAhead = 4096;  // bytes to prefetch
-// Larger outputs bypass the caches, as memcpy does: the data would be evicted before it is used.
+// Larger outputs bypass the caches, like memcpy, because the data would be evicted before it is used.
 constexpr uint64_t kStreamed = uint64_t{1} << 24;
-// Then each tile column writes to, or reads from, its own page. So rows are packed in blocks of this many
-// bytes and this many tile columns, while the next block is prefetched. When unpacking, a tile row of at most
-// this many bytes is processed as a whole, while the next one is prefetched.
+// For larger outputs, each tile column writes to, or reads from, a separate page. So rows are packed in
+// blocks of this many bytes and this many tile columns, while the next block is prefetched. Unpacking
+// processes a tile row of at most this many bytes as a whole, while the next one is prefetched.
 constexpr uint64_t kPackedBlock = 64 << 10;
 constexpr uint64_t kPackedPanels = 32;
 constexpr uint64_t kUnpackedRow = 512 << 10;
@@ -82,7 +82,7 @@ Layout layout_of(const Tiling& tiling) {
   return layout;
 }
 
-// ---- Moving
+// ---- Moves
 
 HWY_INLINE V load_vector(const uint8_t* at) { return hn::LoadU(u32s, reinterpret_cast<const uint32_t*>(at)); }
 template <bool kStream>
@@ -176,7 +176,7 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
   const auto low23 = hn::BitCast(u16s, hn::InterleaveLower(u8s, row(2), row(3)));
   const auto high01 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(0), row(1)));
   const auto high23 = hn::BitCast(u16s, hn::InterleaveUpper(u8s, row(2), row(3)));
-  // Each vector has 16 bytes of each tile, in the block with the tile's number.
+  // Each vector contains 16 bytes of each tile, in the block with the tile's number.
   const V parts[4] = {hn::BitCast(u32s, hn::InterleaveLower(u16s, low01, low23)),
                       hn::BitCast(u32s, hn::InterleaveUpper(u16s, low01, low23)),
                       hn::BitCast(u32s, hn::InterleaveLower(u16s, high01, high23)),
@@ -220,7 +220,7 @@ void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix,
     for (uint64_t p = 0; p < layout.rows; ++p) {
       const uint64_t row = x * layout.rows + p;
       const uint8_t* const from = matrix + row * layout.stride;
-      // The pieces of rows are too short for the hardware prefetcher.
+      // Prefetches, because the pieces of rows are too short for the hardware prefetcher.
       const uint64_t ahead = steps.ahead               ? steps.ahead
                              : row + rows_ahead < rows ? rows_ahead * layout.stride
                                                        : 0;
@@ -268,7 +268,7 @@ PackTiles pack_function(const Layout& layout) {
   return nullptr;
 }
 
-// Whether the tiles are large and consist of whole cache lines.
+// Whether the tiles are large enough and consist of whole cache lines.
 bool should_stream(const uint8_t* tiles, const Layout& layout, const Tiling& tiling) {
   const uint64_t run = layout.interleaved ? layout.rows * layout.unit * (layout.unit == 1 ? 16 : 1)
                                           : layout.columns * layout.unit;
@@ -347,7 +347,7 @@ void unpack_units(const Layout& layout, const Steps& steps, const uint8_t* tiles
 template <typename T>
 void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   const Layout layout = layout_of<T>(tiling);
-  // With overlapping rows the result would depend on the order.
+  // The plain loops handle overlapping rows, because their order defines the result.
   if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
       (layout.interleaved && layout.unit != 4))
     return scalar::unpack<T>(tiles, matrix, tiling);
