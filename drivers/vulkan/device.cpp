@@ -1,4 +1,4 @@
-// A device's properties, its memory and its loss.
+// The properties, memory and loss of a device.
 #include "device.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ halyard_device_properties_t Device::properties() const {
   properties.operations = kOperationBits;
   properties.memory_alignment = heap_->alignment();
   properties.maximum_allocation = heap_->maximum();
-  // This is not the page size that Vulkan requires: see Heap::import.
+  // Not the page size that Vulkan requires: see Heap::import.
   properties.import_alignment = features_.import_host_memory ? heap_->binding_alignment() : 0;
   if (!features_.semaphore_descriptors) return properties;
   properties.capabilities |= HALYARD_DEVICE_SEMAPHORE_EXPORT;
@@ -120,7 +120,7 @@ void Device::run_ready(TaskList& ready) {
         calls_run_ = true;
       }
       calls_.post(*call);
-    } catch (const std::system_error&) {  // no thread: calls run on this thread when it destroys the list
+    } catch (const std::system_error&) {  // no thread: calls run here when the list is destroyed
       ready.push_call(*call);
       return;
     }

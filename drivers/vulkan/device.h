@@ -1,5 +1,5 @@
-// Instance and Device, as executables and queue work use them; driver.cpp adds the functions that use those.
-// Devices share only the host's services and a pool of work nodes.
+// Instance and Device, for executables and queue work; driver.cpp adds the functions that use executables and
+// queue work. Devices share only the host's services and a pool of work nodes.
 #pragma once
 
 #include <deque>
@@ -34,7 +34,7 @@ struct Instance {
 
   const kit::TraceSpanFunction trace_span;  // null: the host does not record a trace
   std::unique_ptr<VulkanInstance> vulkan;
-  kit::Pool<Work> works;  // of the instance, because a node may be freed after its device has been closed
+  kit::Pool<Work> works;  // in the instance, because a node may be freed after its device has been closed
 
  private:
   const Services& host_;
@@ -46,15 +46,15 @@ struct DeviceOptions {
   uint32_t queues = 0;            // maximum number of compute queues; 0: the default
   uint32_t compile_threads = 1;   // threads that create the pipelines of one executable
   bool inline_completion = true;  // the submitting or waiting thread handles completed work
-  bool push_descriptors = true;   // use them if the device has them
-  bool robust = true;             // bounds-check accesses to bindings, if the device can
+  bool push_descriptors = true;   // use push descriptors if the device has them
+  bool robust = true;             // check bounds of accesses to bindings, if the device can
   SpirvPolicy spirv = SpirvPolicy::tolerant;
-  std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not set: the user's
+  std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not set: the user's cache
   // Parses `kind://path?key=value`. INVALID_ARGUMENT: an invalid option.
   static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
 };
 
-// The operations of queue_submit. File transfers are left to the host, which stages them.
+// The operations of queue_submit, except file transfers, which the host stages.
 inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
                                            1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_FILL |
                                            1u << HALYARD_OPERATION_UPDATE | 1u << HALYARD_OPERATION_COPY |
@@ -88,9 +88,9 @@ class Device {
   halyard_device_properties_t properties() const;
   std::optional<int64_t> query(std::string_view category, std::string_view key) const;
   halyard_memory_statistics_t statistics() const { return tally_.statistics(); }
-  // Frees memory that is kept for reuse.
+  // Frees cached memory.
   void trim();
-  // `later`: the memory of an alloca, which gets its bytes when the alloca runs.
+  // `later`: the memory belongs to an alloca and gets its bytes when the alloca runs.
   Result<std::unique_ptr<halyard_driver_memory>> allocate(const halyard_memory_request_t& request, bool later,
                                                           halyard_memory_info_t& info);
   Result<std::unique_ptr<halyard_driver_memory>> import_memory(const halyard_memory_request_t& request,
@@ -102,25 +102,25 @@ class Device {
     delete object;
   }
 
-  // Runs ready tasks on a thread that must not be delayed: queue work at once; subscribers, which may be
+  // Runs ready tasks of a thread that must not be delayed: queue work at once; subscribers, which may be
   // slow, on another thread [R88].
   void run_ready(TaskList& ready);
 
-  // INTERNAL: the device validates, and there has been a message.
+  // INTERNAL: the device validates, and a validation message has arrived.
   Result<> no_messages() const;
 
   const std::deque<Queue>& queues() const { return queues_; }
-  // One of the queues in `affinity`. If the work needs compute and none of them supports it, a queue that
-  // does.
+  // Chooses a queue in `affinity`. If the work needs compute and no queue in `affinity` supports it, chooses
+  // another queue that does.
   Queue& queue_for(uint64_t affinity, bool computes);
   kit::Pool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
 
-  // If the device is lost, the failure of all its work; otherwise empty.
+  // The failure of all work if the device is lost; otherwise empty.
   Status lost() const;
-  // Marks the device as lost and fails the work in flight; `refused` is the submission on which the loss was
-  // noticed, if that is not in flight. Must be called without locks held.
+  // Marks the device as lost and fails the work in flight. `refused` is the submission that reported the
+  // loss, if it is not in flight. Must be called without locks.
   void lose(const Failure& reason, const Submission* refused, TaskList& ready);
-  // The work's id in reports.
+  // Returns the id of new work, for reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
  private:
@@ -140,7 +140,7 @@ class Device {
   bool uses_push_descriptors_ = false;
   Block* nothing_ = nullptr;
   std::mutex calls_mutex_;
-  bool calls_run_ = false;  // whether the thread has been started
+  bool calls_run_ = false;  // whether the thread for calls has been started
   kit::TaskThread calls_;
   std::deque<Queue> queues_;
   std::vector<kit::Pool<Recorder>> recorders_;  // by queue family

@@ -1,4 +1,4 @@
-// Work in flight on a queue: submitting it, retiring it, failing it, and the thread that does so.
+// The work in flight on a queue: submits it, retires it and fails it, and runs the queue's thread.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -44,10 +44,10 @@ Work* FlightList::take(uint64_t number) {
 
 namespace {
 
-// The thread retires work that no other thread has retired for this long.
+// The queue's thread retires work that no other thread has retired within this time.
 constexpr uint64_t kGrace = 2'000'000;  // nanoseconds
 
-// Finishes the works in order. Afterwards the device and the queue may be gone.
+// Finishes the works in order. Then the device and the queue may have been destroyed.
 void finish_all(Work* work, const Status& failure, TaskList& ready) {
   while (work) {
     Work* next = work->next_in_flight;
@@ -83,8 +83,8 @@ Result<> Queue::start() {
   return check(vk_.CreateSemaphore(vk_device_, &info, nullptr, &timeline_), "vkCreateSemaphore");
 }
 
-// Called under the lock: work up to `number` has completed. Reports it to the trace, in the queue's order and
-// before the host is notified.
+// Called under the lock: retires the work up to `number`, which has completed. Reports the work to the trace,
+// in the queue's order and before the host is notified.
 Work* Queue::retire_up_to(uint64_t number) {
   Work* const done = flights_.take(number);
   if (trace_) [[unlikely]]
@@ -93,7 +93,7 @@ Work* Queue::retire_up_to(uint64_t number) {
   return done;
 }
 
-// Called under the lock: puts the submitted work in flight. Returns the work that has completed, or null.
+// Called under the lock: puts the submitted work in flight. Returns completed work, or null.
 Work* Queue::put_in_flight(Work& work, TaskList& ready) {
   flights_.insert(work);
   work.queue = this;
@@ -109,7 +109,7 @@ Work* Queue::put_in_flight(Work& work, TaskList& ready) {
     arm(now);
     return done;
   }
-  (void)wait_for(submitted_);  // no thread can be started: the submitting thread waits
+  (void)wait_for(submitted_);  // if no thread can be started, the submitting thread waits
   Work** end = &done;
   while (*end) end = &(*end)->next_in_flight;
   *end = retire_up_to(done_now());
@@ -118,13 +118,13 @@ Work* Queue::put_in_flight(Work& work, TaskList& ready) {
 
 Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
                        TaskList& ready) {
-  // The waits for other drivers come first. Then, for each queue of the device, the point that the work waits
-  // for, or at least the last completed one: the host may have seen that and submitted because of it, and
-  // only a semaphore makes that queue's writes visible here.
+  // Waits for other drivers come first. Then the work waits, on each queue of the device, for its point on
+  // that queue, but at least for the last completed submission: the host may have submitted the work because
+  // that submission had completed, and only a semaphore wait makes the queue's writes visible here.
   DeviceWaits& on = work.device_waits;
   VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
-  if (trace_) stage |= VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;  // no timestamp before the waits are over
+  if (trace_) stage |= VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;  // so that timestamps come after the waits
   for (const Queue& queue : device_.queues()) {
     uint64_t number = queue.done_.load(std::memory_order_acquire);
     for (const QueuePoint& point : after)
@@ -196,7 +196,8 @@ void Queue::fail_all(const Status& failure, TaskList& ready) {
   finish_all(failed, failure, ready);
 }
 
-// The last few submissions, and the oldest one that has not completed: the device is most likely stuck there.
+// Reports the last few submissions, and the oldest one that has not completed, because the device most likely
+// hangs there.
 void Queue::report(std::vector<Line>& lines) {
   const std::lock_guard lock(mutex_);
   const uint64_t done = done_now();
@@ -228,19 +229,19 @@ bool Queue::start_thread() {
   }
 }
 
-// Called under the lock: makes the thread check for completed work kGrace from now at the latest. The alarm
-// is moved only if it would ring before half of that time, so not for each submission.
+// Called under the lock: makes the thread check for completed work kGrace from now at the latest. Moves the
+// alarm only if it would expire before half of that time, so that not every submission moves it.
 void Queue::arm(uint64_t now) {
   if (is_awake_) return;
   if (alarm_time_ < now + kGrace / 2) {
     alarm_time_ = now + kGrace;
     alarm_.set(alarm_time_);
   }
-  // Must not delay notifications that are already requested.
+  // The alarm must not delay notifications that are already requested.
   if (wanted_ >= flights_.first_number()) alarm_.set(Alarm::kNow);
 }
 
-// The submission that the thread should wait for; 0: none, it should sleep.
+// The submission that the thread should wait for. 0: the thread should sleep.
 uint64_t Queue::next_to_wait_for() {
   const std::lock_guard lock(mutex_);
   is_awake_ = true;

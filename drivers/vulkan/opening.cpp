@@ -1,4 +1,4 @@
-// Opening a device, from its options to its queues, and closing it.
+// Opens a device, from its options to its queues, and closes it.
 #include <algorithm>
 #include <iterator>
 
@@ -12,13 +12,13 @@ namespace halyard::vulkan {
 namespace {
 
 constexpr uint32_t kMostQueues = 64;    // the number of bits of an affinity
-constexpr uint32_t kDefaultQueues = 4;  // compute queues, if the device has that many
+constexpr uint32_t kDefaultQueues = 4;  // compute queues, or as many as the device has
 constexpr uint32_t kMostCompileThreads = 64;
 
 // ---- Queues
 
-// The compute queues of the family with the fewest other capabilities, then one transfer-only queue, if there
-// is such a family: it can copy while kernels run.
+// The compute queues of the family with the fewest other capabilities. Then one transfer-only queue if such a
+// family exists, because it can copy while kernels run.
 std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperties>& families,
                                          uint32_t wanted) {
   constexpr VkQueueFlags kGraphics = VK_QUEUE_GRAPHICS_BIT;
@@ -139,9 +139,9 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
 
 Device::~Device() {
   if (!device_ || !vk_.DestroyDevice) return;
-  // All work has completed, but an implementation may still use the semaphores that signalled it.
+  // All work has completed, but an implementation may still use the semaphores that the work has signalled.
   vk_.DeviceWaitIdle(device_);
-  queues_.clear();  // and their threads, which may still post calls
+  queues_.clear();  // also ends their threads, which may still post calls
   calls_.stop();
   recorders_.clear();
   pipeline_cache_.reset();

@@ -1,5 +1,5 @@
-// The timeline semaphore of a queue, and semaphores of other drivers behind it; in_flight.cpp has what a
-// queue does with work.
+// The timeline semaphore of a queue, and semaphores of other drivers that it signals. in_flight.cpp contains
+// the functions that handle work.
 #include "queue.h"
 
 #include <new>

@@ -1,12 +1,12 @@
 // Queue: a VkQueue, the timeline semaphore that counts its submissions, and its work in flight.
 //
 // The submitting thread checks at once whether the work has completed. A thread that waits for work waits for
-// the device and retires the work. For all other work, each queue has a thread, which is started when work
-// first does not complete at once. It retires work immediately if something waits for a notification (a
-// subscriber, work of another device), and otherwise after 2 ms. It sleeps on an alarm, which a submission
-// can move without waking it, because waking it for each submission would cost as much as a small dispatch.
-// While awake, it waits for the device to complete the oldest work in flight. It never polls: it sleeps in an
-// idle program, and in a program that waits for its own work.
+// the device and retires the work. For all other work, each queue has a thread, which is started when a
+// submission does not complete at once. The thread retires work immediately if a notification is requested
+// (by a subscriber or by work of another device), otherwise after 2 ms. It sleeps on an alarm. A submission
+// can move the alarm without waking the thread, because waking it for each submission would cost as much as a
+// small dispatch. While awake, the thread waits for the device to complete the oldest work in flight. It
+// never polls: it sleeps in an idle program, and in a program that waits for its own work.
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ struct Work;
 using kit::Task;
 using kit::TaskList;
 
-// Submission `number` of `queue`; null queue: nothing on the device.
+// Submission `number` of `queue`. If `queue` is null, no submission.
 struct QueuePoint {
   Queue* queue = nullptr;
   uint64_t number = 0;
@@ -44,8 +44,7 @@ class FlightList {
   bool empty() const { return !first_; }
   uint64_t first_number() const;
   void insert(Work& work);
-  // Removes the work up to `number` and returns it as a list linked by Work::next_in_flight; null if there is
-  // none.
+  // Removes the work up to `number` and returns it as a list linked by Work::next_in_flight, or null.
   Work* take(uint64_t number);
   const Work* first() const { return first_; }
 
@@ -59,9 +58,9 @@ class Queue {
   struct Traits {
     uint32_t family = 0;
     uint32_t index = 0;           // within its family
-    bool computes = true;         // false: it only supports transfers
-    uint32_t position = 0;        // among the device's queues: its bit in an affinity
-    uint32_t timestamp_bits = 0;  // 0: it does not report to traces
+    bool computes = true;         // false: supports transfers only
+    uint32_t position = 0;        // among the device's queues; also its bit in an affinity
+    uint32_t timestamp_bits = 0;  // 0: does not report to traces
   };
 
   Queue(Device& device, const Traits& traits);
@@ -76,10 +75,10 @@ class Queue {
   // Whether submission `number` has completed. Never blocks.
   bool has_done(uint64_t number) const;
 
-  // Submits the commands to the device, after the points of its queues, and retires completed work.
-  // `commands` null: only waits. On failure the caller keeps the work.
+  // Submits the commands to the device and retires completed work. The commands wait for the points in
+  // `after`. `commands` null: only waits. On failure the caller keeps the work.
   Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, TaskList& ready);
-  // Makes the work complete together with submission `number`. False: that submission has completed already,
+  // Makes the work complete together with submission `number`. False: the submission has already completed,
   // and nothing has changed.
   bool attach(Work& work, uint64_t number, TaskList& ready);
   // Requests a notification as soon as submission `number` has completed. Takes no lock.
@@ -87,9 +86,9 @@ class Queue {
   // Retires completed work.
   void retire(TaskList& ready);
   // Signals another driver's semaphore with `value` when all work submitted so far has completed. Returns the
-  // number of that submission; 0: the device is lost.
+  // number of the submission that signals; 0: the device is lost.
   uint64_t signal(VkSemaphore semaphore, uint64_t value);
-  // Destroys the semaphore once submission `number` has completed.
+  // Destroys the semaphore after submission `number` has completed.
   void destroy_behind(VkSemaphore semaphore, uint64_t number);
   // A report of the last submissions, for a lost device.
   struct Line {
@@ -124,12 +123,12 @@ class Queue {
   FlightList flights_;
   std::unique_ptr<QueueTrace> trace_;  // null: not traced
   Alarm alarm_;
-  uint64_t alarm_time_ = 0;  // the time that the alarm is set to, guarded by the lock; 0: it has expired
+  uint64_t alarm_time_ = 0;  // the time to which the alarm is set, guarded by the lock; 0: expired
   std::thread thread_;
   bool stopping_ = false;
-  // The thread is awake, and will check for work before it sleeps. Written under the lock. A requester writes
-  // `wanted_`, then reads this; the thread writes this, then reads `wanted_`. So at least one of them sees
-  // the other's write.
+  // Whether the thread is awake and will check for work before it sleeps. Written under the lock. A requester
+  // writes `wanted_`, then reads this; the thread writes this, then reads `wanted_`. So at least one of them
+  // sees the other's write.
   std::atomic<bool> is_awake_ = false;
   std::atomic<uint64_t> wanted_ = 0;  // notifications are requested up to this number
 

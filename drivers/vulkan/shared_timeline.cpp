@@ -1,4 +1,4 @@
-// Timelines that other drivers share: exports that follow one, and the one of an import.
+// Timelines shared with other drivers: exports, which follow a timeline, and the imported timeline.
 #include <algorithm>
 #include <mutex>
 #include <utility>
@@ -34,14 +34,14 @@ bool Semaphore::underway(uint64_t value) {
     if (!promise_for(value, nullptr)) return false;
     if (!is_exported_) return true;
   }
-  // Called before something waits for it.
+  // Called before a wait for the semaphore.
   const std::lock_guard exports_lock(exports_mutex_);
   signal_promised();
   return true;
 }
 
 // A queue can signal the value that its work will reach if no other value must come before it and no other
-// queue has a signal pending. Otherwise the host signals when the value is reached.
+// queue has a pending signal. Otherwise the host signals when the value is reached.
 void Semaphore::signal_promised() {
   const auto promised_as = [&](uint64_t value) {
     const std::lock_guard lock(mutex_);
@@ -56,7 +56,7 @@ void Semaphore::signal_promised() {
   }
 }
 
-// Values between two checks are covered by the later one.
+// Signals only the current value, because it covers earlier values.
 void Semaphore::update_exports() {
   const std::lock_guard exports_lock(exports_mutex_);
   signal_current();
@@ -84,8 +84,8 @@ VkSemaphore Semaphore::await_on_device(uint64_t value) {
   return import_->handle();
 }
 
-// Lets the device continue, because the value will never be reached. The waiters have been notified of the
-// failure, so the results of the work that runs now are discarded.
+// Signals the awaited value, so that the device continues, because the value will never be reached. The
+// waiters have been notified of the failure, so the results of the work that now runs are discarded.
 void Semaphore::release_device() {
   if (import_ && awaited_ > import_->value()) import_->signal(awaited_);
 }
