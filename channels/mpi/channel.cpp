@@ -1,4 +1,4 @@
-// The queue of a channel, its notices, and its end.
+// The queue, the notices and the end of a channel.
 #include "channel.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace halyard::mpi {
 
 namespace {
 
-// How long failed collectives wait for bytes that are on their way.
+// The time for which failed collectives wait for bytes that are on their way.
 constexpr uint64_t kDrainNs = 1'000'000'000;
 
 }  // namespace
@@ -124,7 +124,7 @@ void Channel::end(std::unique_ptr<Operation> operation) {
   if (operation->ended) *operation->ended = true;
   if (const halyard_collective_t* const collective = operation->collective())
     job().complete(*collective, operation->is_done() ? Failure() : broken_);
-  if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // its sends may be under way
+  if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // sends may be under way
 }
 
 bool Channel::check_stop(Operation& operation) {
@@ -233,7 +233,7 @@ bool Channel::advance() {
       ++i;
     }
   }
-  if (broken_ && (!queue_.empty() || !direct_.empty())) {  // what has been added since
+  if (broken_ && (!queue_.empty() || !direct_.empty())) {  // operations that were added after the failure
     Failure failure = std::move(broken_);
     broken_ = {};
     fail(std::move(failure), false);

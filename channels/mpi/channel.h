@@ -1,6 +1,5 @@
-// Channel: some ranks of a communicator, told apart from other channels by the tags of its messages. Its
-// collectives are carried out one after another; sends and receives begin at once. All functions are called
-// under the lock of the job.
+// Channel: some ranks of a communicator, with message tags of its own. Its collectives run one after another;
+// sends and receives begin at once. All functions are called under the lock of the job.
 #pragma once
 
 #include <mpi.h>
@@ -23,22 +22,22 @@ class Channel;
 
 inline constexpr uint32_t kNotInWorld = UINT32_MAX;
 
-// A communicator, and which numbers of channels are taken on it here.
+// A communicator, and the numbers of its channels that are in use on this rank.
 struct Fabric {
   Job* job = nullptr;
   MPI_Comm comm = MPI_COMM_NULL;
   uint32_t rank = 0;
   uint32_t count = 1;
-  uint32_t channels = kMostChannels;  // that there are tags for
+  uint32_t channels = kMostChannels;  // maximum number, limited by the tags
   std::bitset<kMostChannels> taken;
-  std::vector<uint32_t> world_ranks;  // of each rank; kNotInWorld: of another job
-  std::unique_ptr<Channel> root;      // of all ranks, for opening others
+  std::vector<uint32_t> world_ranks;  // by rank; kNotInWorld: a rank of another job
+  std::unique_ptr<Channel> root;      // has all ranks; used to open other channels
 };
 
 class Channel {
  public:
   Channel(Fabric& fabric, std::string label);
-  // Of all ranks of the fabric, which is there at once.
+  // Creates the channel of all ranks of the fabric, which is open at once.
   static std::unique_ptr<Channel> root_of(Fabric& fabric);
   ~Channel();
 
@@ -53,47 +52,48 @@ class Channel {
   std::string child_label() { return label_ + "." + std::to_string(splits_++); }
   std::string name() const;  // "channel 'default' (rank 0 of 4)"
 
-  // Its ranks, as ranks of the fabric, in the order of this channel.
+  // The ranks of the channel in order, as ranks of the fabric.
   void set_ranks(std::vector<uint32_t> ranks);
   bool has_ranks() const { return !ranks_.empty(); }
-  // Its number is agreed: what was queued begins.
+  // The ranks have agreed on the number, so queued operations begin.
   void open(uint32_t number);
   bool is_open() const { return is_open_; }
 
   void add(std::unique_ptr<Operation> operation);
-  // Nobody stays for the operation any more, if it is still there.
+  // No thread waits for the operation any more. The operation may have ended already.
   void forget(const Operation& operation);
   bool has_work() const { return !queue_.empty() || !direct_.empty() || !draining_.empty() || failing_; }
-  // As Operation::moves_bytes, of any that is under way.
+  // Whether Operation::moves_bytes() is true for an operation under way.
   bool moves_bytes() const;
-  // Does what can be done now; whether anything has been done.
+  // Advances all operations as far as possible. Returns whether anything has changed.
   bool advance();
-  // Ends everything with the failure; `tells`: the other ranks too.
+  // Ends all operations with the failure. `tells`: also notifies the other ranks.
   void fail(Failure failure, bool tells);
-  // As fail(failure, true), the next time that the channel advances: calls no MPI.
+  // Like fail(failure, true), but at the next advance(), because it must not call MPI.
   void fail_soon(Failure failure) {
     if (!failing_) failing_ = std::move(failure);
   }
-  // Fails where something waits for a rank that has ended (peers.h).
+  // Fails the channel if an operation waits for a rank that has ended (peers.h).
   void check_peers(uint64_t moved_at, uint64_t time);
-  // Of the channel of all ranks of the job: tells them that this one has ended well, and takes note of those
-  // that do.
+  // For the channel of all ranks of the job: tells the others that this rank has ended well, and records
+  // which others have.
   void tell_end();
   void listen() { look_at_notices(); }
-  bool has_told() const { return notices_.empty(); }  // messages to others have been sent
+  bool has_told() const { return notices_.empty(); }  // the messages to others have been sent
   const Failure& broken() const { return broken_; }
-  // The host has closed it, perhaps before it was open.
+  // Called when the host closes the channel, perhaps before it was open.
   void close();
   bool is_closed() const { return is_closed_; }
-  // Whether it can be destroyed: nothing of it is under way, and nobody is about to open it.
+  // Whether it can be destroyed: no operation is under way, and no split is about to open it.
   bool is_idle() const {
     return (is_open_ || broken_) && !has_work() && notices_.empty() && leftovers_.empty();
   }
   uint64_t next_sequence() { return sequence_++; }
-  // First messages of the collective under way, to and from each rank.
+  // The first messages of the collective under way, from and to each rank.
   std::vector<Message>& incoming() { return incoming_; }
   std::vector<Message>& outgoing() { return outgoing_; }
-  // Memory for the collective under way, which the channel keeps: fresh pages cost more than moving bytes.
+  // Memory for the collective under way. The channel keeps it, because fresh pages cost more than moving
+  // bytes.
   uint8_t* scratch(uint64_t size) {
     if (size > scratch_size_) {
       scratch_ = std::make_unique_for_overwrite<uint8_t[]>(size);
@@ -118,19 +118,19 @@ class Channel {
   uint32_t number_ = 0;
   bool is_open_ = false;
   bool is_closed_ = false;
-  bool is_started_ = false;  // the first of the queue
+  bool is_started_ = false;  // whether the first operation of the queue has started
   uint64_t sequence_ = 0;
   uint32_t splits_ = 0;
   Failure broken_;
-  Failure failing_;  // what breaks it soon
+  Failure failing_;  // breaks the channel at the next advance()
   std::deque<std::unique_ptr<Operation>> queue_;
   std::vector<std::unique_ptr<Operation>> direct_;
   struct Draining {
     std::unique_ptr<Operation> operation;
     uint64_t until;
   };
-  std::vector<Draining> draining_;                     // failed, while bytes may arrive
-  std::vector<std::unique_ptr<Operation>> leftovers_;  // ended, with messages under way
+  std::vector<Draining> draining_;                     // failed operations for which bytes may still arrive
+  std::vector<std::unique_ptr<Operation>> leftovers_;  // ended operations with messages under way
   struct Notice {
     std::unique_ptr<Message> message;
     MPI_Request request;

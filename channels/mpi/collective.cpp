@@ -1,4 +1,4 @@
-// The kinds of collectives of all ranks.
+// Implements the kinds of collectives of all ranks.
 #include "collective.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace halyard::mpi {
 
 namespace {
 
-// Bytes of first messages that one rank sends, for a reduction that all carry out.
+// Maximum bytes in all first messages of one rank, if all ranks compute the result.
 constexpr uint64_t kMostSpread = 64 << 10;
 
 bool agree(const Header& a, const Header& b) {
@@ -79,7 +79,7 @@ class Collective final : public Operation {
   const uint8_t* sent() const { return static_cast<const uint8_t*>(given_.send); }
   uint8_t* received() const { return static_cast<uint8_t*>(given_.receive); }
   bool is_root() const { return given_.root == channel_.rank(); }
-  // What the first message to this rank holds of `send`, if it is not too large.
+  // The part of `send` in the first message to this rank, if it is not too large.
   std::span<const uint8_t> payload_for(uint32_t to) const;
   bool is_small() const;
   void finish_small();

@@ -1,5 +1,5 @@
-// Collectives of all ranks: first messages, which complete small ones; then the bytes of large ones, either
-// moved as they are, or reduced on the way (pipeline.h).
+// Collectives of all ranks. Each begins with first messages, which complete small collectives. Then the bytes
+// of large ones are moved unchanged, or are reduced on the way (pipeline.h).
 #pragma once
 
 #include <memory>

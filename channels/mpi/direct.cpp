@@ -1,4 +1,4 @@
-// Two halves, each of one or two messages.
+// A send and a receive, each of one or two messages.
 #include "direct.h"
 
 #include <cstring>
@@ -22,7 +22,7 @@ class Direct final : public Operation {
 
   void start() override {
     is_started_ = true;
-    if (channel_.count() == 1) return;  // advance()
+    if (channel_.count() == 1) return;  // advance() copies
     if (given_.source != HALYARD_NO_RANK) {
       incoming_ = std::make_unique<Message>();
       is_awaiting_ = true;
@@ -107,7 +107,7 @@ class Direct final : public Operation {
     }
   }
 
-  // A channel of one rank: a send meets a receive of this rank.
+  // In a channel of one rank, a send is matched with a receive of the same rank.
   bool advance_alone() {
     if (given_.kind != HALYARD_COLLECTIVE_SEND_RECV) {
       fail({HALYARD_UNIMPLEMENTED,
@@ -125,8 +125,8 @@ class Direct final : public Operation {
   const halyard_collective_t given_;
   const uint64_t size_;
   bool is_started_ = false;
-  bool is_sending_ = false;   // the first message, which the target has not received
-  bool is_awaiting_ = false;  // the first message of the source
+  bool is_sending_ = false;   // the target has not received the first message
+  bool is_awaiting_ = false;  // the first message of the source has not arrived
   std::unique_ptr<Message> incoming_;
   std::unique_ptr<Message> outgoing_;
   Requests<What> requests_;

@@ -1,5 +1,5 @@
-// Direct: SEND, RECV and SEND_RECV. A first message says what is sent, and holds it where it is small; it
-// ends when the receiver has it, so that a send without a receiver is noticed.
+// Direct: SEND, RECV and SEND_RECV. A first message describes the elements and contains them if they are
+// small. The send ends when the receiver has this message, so that a send without a receiver is noticed.
 #pragma once
 
 #include <memory>

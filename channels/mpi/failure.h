@@ -1,5 +1,5 @@
-// Failures: a code of halyard/status.h and a message, made into a status of the host where they leave the
-// provider.
+// Failures: a code of halyard/status.h and a message. The provider converts them to statuses of the host
+// where it returns them.
 #pragma once
 
 #include <mpi.h>

@@ -1,4 +1,4 @@
-// The life of MPI in the process: initialized, driven, finalized.
+// MPI in this process: initialization, progress, finalization.
 #include "job.h"
 
 #include <sys/prctl.h>
@@ -15,17 +15,17 @@ namespace halyard::mpi {
 
 namespace {
 
-// A look that computes for this long, while bytes of a large collective are on their way, has moved some,
-// though no message has ended. Not for ever: the other rank may have stopped.
+// While bytes of a large collective are moving, a look() that computes for this long has moved some, even if
+// no message has ended. For a limited time only, because the other rank may have stopped.
 constexpr uint64_t kBusyLookNs = 4'000;
 constexpr uint64_t kLongestCopyNs = 100'000'000;
-// Nothing has moved for this long: perhaps a rank has ended.
+// If nothing has moved for this long, a rank may have ended.
 constexpr uint64_t kQuietNs = 200'000;
-// How long a process that fails waits for its notices to be sent.
+// The time for which a process that fails waits until its notices are sent.
 constexpr uint64_t kNoticesNs = 200'000'000;
-// How long a process that ends well waits for what it has begun before it says that it ends.
+// The time for which a process that ends well waits for its operations before it announces its end.
 constexpr uint64_t kLastNs = 5'000'000'000;
-// A limit of waiting beyond which the clock would overflow is as good as none: a century.
+// Longer time limits would overflow the clock. This one, a century, is as good as none.
 constexpr uint64_t kLongestNs = uint64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
 
 const char* level_name(int level) {
@@ -106,7 +106,7 @@ Failure Job::make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to) {
   return {};
 }
 
-// On the job's thread: the one that initializes MPI is the one that may always call it.
+// Called on the job's thread, because the thread that initializes MPI may always call it.
 Failure Job::enter() {
   int is_initialized = 0;
   int is_finalized = 0;
@@ -136,21 +136,21 @@ Failure Job::enter() {
   if (const int error = MPI_Comm_idup(MPI_COMM_WORLD, &comm, &request); error != MPI_SUCCESS)
     return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
   Pause pause;
-  for (int is_done = 0;; pause.rest(false)) {  // the others may come late
+  for (int is_done = 0;; pause.rest(false)) {  // other processes may be late
     if (const int error = MPI_Test(&request, &is_done, MPI_STATUS_IGNORE); error != MPI_SUCCESS)
       return {HALYARD_UNAVAILABLE, error_text("MPI_Comm_idup", error)};
     if (is_done) break;
   }
   if (Failure failure = find_machine(comm)) return failure;
   if (Failure failure = make_fabric(comm, world_)) return failure;
-  // Whoever finalizes MPI: the thread must be out of it before.
+  // The job's thread must not be in MPI when MPI is finalized, by this job or by the program.
   int key = MPI_KEYVAL_INVALID;
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, this);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, this);
   return {};
 }
 
-// Which processes share this machine; all have come.
+// Finds the processes that share this machine. All processes have already joined.
 Failure Job::find_machine(MPI_Comm comm) {
   int rank = 0;
   int count = 1;
@@ -192,7 +192,7 @@ Failure Job::join(const halyard_host_services_t& services, uint64_t timeout_ns) 
 void Job::run() {
   prctl(PR_SET_NAME, "halyard-mpi");
   prctl(PR_SET_TIMERSLACK, 1000);
-  Failure failure = enter();  // without the lock: it waits for other processes, and join() may give up
+  Failure failure = enter();  // without the lock, because it waits for other processes and join() may give up
   std::unique_lock lock(mutex_);
   if (failure) {
     failure_ = std::move(failure);
@@ -240,7 +240,7 @@ bool Job::has_work() const {
 
 bool Job::advance() {
   bool moved = false;
-  for (size_t i = 0; i < channels_.size(); ++i)  // it may grow meanwhile
+  for (size_t i = 0; i < channels_.size(); ++i)  // the list may grow meanwhile
     if (channels_[i]->has_work() && channels_[i]->advance()) moved = true;
   for (size_t i = 0; i < closing_.size();) {
     if (!closing_[i]->is_closed()) closing_[i]->close();
@@ -255,8 +255,8 @@ bool Job::advance() {
   return moved;
 }
 
-// Where processes share cores, a look may take long only because MPI gives its core away. So a look that
-// follows a long one is measured by what it computes.
+// If processes share cores, a look may take long only because MPI yields its core. So the look after a long
+// one is measured by its computing time.
 bool Job::look() {
   const uint64_t begin = now();
   const uint64_t computed = measures_looks_ ? read_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
@@ -277,7 +277,8 @@ bool Job::moves_bytes() const {
 }
 
 void Job::look_at_peers() {
-  const uint64_t time = now();  // so that a rank that is found to have ended now gets one more look
+  const uint64_t time =
+      now();  // before the look, so that a rank that is now found to have ended gets one more look
   world_->root->listen();
   peers_.look();
   for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->check_peers(advanced_at_, time);
@@ -286,7 +287,7 @@ void Job::look_at_peers() {
 void Job::remove(Channel& channel) { std::erase(channels_, &channel); }
 
 void Job::close_later(std::unique_ptr<Channel> channel) {
-  if (any_thread_) channel->close();  // else the job's thread does
+  if (any_thread_) channel->close();  // otherwise the job's thread closes it
   if (channel->is_closed() && channel->is_idle()) return;
   closing_.push_back(std::move(channel));
   wake_.notify_one();
@@ -354,7 +355,7 @@ bool Job::is_broken() const {
                      [](const Channel* channel) { return bool(channel->broken()); });
 }
 
-// On the job's thread, at the end of the process, if MPI is ours.
+// Called on the job's thread at the end of the process, if the job has initialized MPI.
 void Job::leave() {
   if (!is_ours_) return;
   if (failure_ || exit_status_ != 0 || is_broken() || !end_together()) return leave_broken();
@@ -362,20 +363,20 @@ void Job::leave() {
   MPI_Finalize();
 }
 
-// The other ranks cannot end well any more: the launcher ends them when a process goes without MPI_Finalize.
+// Ends without MPI_Finalize, so the launcher ends the other ranks, which cannot end well any more.
 void Job::leave_broken() {
   const uint64_t until = now() + kNoticesNs;
   const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
   Pause pause;
   while (!std::all_of(channels_.begin(), channels_.end(), is_idle) && now() < until) pause.rest(advance());
-  // MPI_Abort of MPICH would call exit(), in which this process is.
+  // Not for MPICH, because its MPI_Abort would call exit(), in which this process already is.
 #ifdef OPEN_MPI
   if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
 #endif
 }
 
-// Takes part in what other ranks may still need, such as a channel that this one has opened and not used,
-// until all have ended: MPI_Finalize would wait for them with a whole core. False: not all will end well.
+// Takes part in operations that others may still need, such as opening a channel that this rank does not use,
+// until all ranks have ended; MPI_Finalize would wait with a whole core. False: not all will end well.
 bool Job::end_together() {
   const uint64_t until = now() + kLastNs;
   Channel& all = *world_->root;
@@ -401,7 +402,7 @@ void Job::at_exit(int status, void* self) {
   {
     const std::unique_lock lock = job.lock();
     if (!job.is_joined_ && !job.failure_) {
-      // The thread waits in MPI for processes that do not come, and MPI cannot be left from there.
+      // The thread waits in MPI for processes that do not arrive, and this wait cannot be interrupted.
       std::fflush(nullptr);
       ::_exit(status);
     }
@@ -414,7 +415,7 @@ void Job::at_exit(int status, void* self) {
 
 int Job::at_finalize(MPI_Comm, int, void*, void* self) {
   Job& job = *static_cast<Job*>(self);
-  if (job.thread_.get_id() == std::this_thread::get_id()) return MPI_SUCCESS;  // leave()
+  if (job.thread_.get_id() == std::this_thread::get_id()) return MPI_SUCCESS;  // called by leave()
   {
     const std::unique_lock lock = job.lock();
     job.ends_ = true;

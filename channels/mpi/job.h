@@ -1,6 +1,6 @@
-// Job: MPI in this process, and the thread that drives it. An MPI library moves nothing by itself, so this
-// thread tests what is under way; where the library allows it, a thread that submits does so too for a while,
-// which saves two wake-ups. One lock guards everything, MPI among it.
+// Job: MPI in this process, and the thread that drives it. An MPI library makes no progress by itself, so
+// this thread tests the operations under way. If the library allows it, a submitting thread also tests for a
+// while, which saves two wake-ups. One lock guards all data and MPI.
 #pragma once
 
 #include <condition_variable>
@@ -21,7 +21,7 @@ namespace halyard::mpi {
 
 class Job {
  public:
-  // The one of the process. It joins MPI when it is first asked for; it is never destroyed.
+  // The job of this process. It joins MPI at the first join(), and is never destroyed.
   static Job& get() {
     static Job& job = *new Job;
     return job;
@@ -35,20 +35,20 @@ class Job {
   uint32_t local_count() const { return local_count_; }
   const std::string& description() const { return description_; }
 
-  // The lock, in turn: the job's thread, which takes it again and again, cannot keep it from the others.
+  // Locks in turn: the job's thread, which locks again and again, cannot starve other threads.
   std::unique_lock<std::mutex> lock();
   // ---- Under the lock
   void add(Channel& channel) { channels_.push_back(&channel); }
   void remove(Channel& channel);
-  // The host is told when the lock has been released.
+  // Notifies the host after the lock has been released.
   void complete(const halyard_collective_t& collective, Failure failure);
-  // Something has been added. Does what can be done now on this thread, where MPI allows it, for at most
-  // `patience_ns` until *done; hands the rest to the job's thread.
+  // Called after an operation was added. Advances operations on this thread, where MPI allows it, for about
+  // `patience_ns` or until *done; the job's thread does the rest.
   void work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const bool* done);
-  // Destroys the channel when nothing of it is under way any more.
+  // Destroys the channel when none of its operations is under way.
   void close_later(std::unique_ptr<Channel> channel);
-  std::condition_variable& changed() { return changed_; }  // when something has been done
-  // Communicators of the embedder, by id.
+  std::condition_variable& changed() { return changed_; }  // notified after operations advance
+  // The embedder's communicators, by id.
   std::map<std::string, std::unique_ptr<Fabric>>& imports() { return imports_; }
   Failure import(std::unique_lock<std::mutex>& lock, const std::string& id, MPI_Comm comm);
   bool has_ended() const { return ends_; }
@@ -60,11 +60,11 @@ class Job {
   Failure make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to);
   void run();
   bool advance();
-  bool look();  // advance(), and whether bytes have moved
+  bool look();  // calls advance(); whether bytes have moved
   bool moves_bytes() const;
   void look_at_peers();
   bool has_work() const;
-  void report_completions(std::unique_lock<std::mutex>& lock);  // releases it, and takes it again
+  void report_completions(std::unique_lock<std::mutex>& lock);  // unlocks meanwhile
   void leave();
   bool is_broken() const;
   void leave_broken();
@@ -74,17 +74,17 @@ class Job {
 
   const halyard_host_services_t* services_ = nullptr;
   std::mutex mutex_;
-  std::mutex next_;                  // held by the thread that is to have mutex_ next
-  std::condition_variable wake_;     // the job's thread
-  std::condition_variable changed_;  // threads that wait for the job
+  std::mutex next_;                  // held by the thread that gets mutex_ next
+  std::condition_variable wake_;     // for the job's thread
+  std::condition_variable changed_;  // for threads that wait for the job
   std::thread thread_;
   bool is_joined_ = false;
   bool has_tried_ = false;
   Failure failure_;
-  bool is_ours_ = false;         // we have initialized MPI
-  bool any_thread_ = false;      // may call MPI, one at a time; else the job's thread alone
-  bool measures_looks_ = false;  // the computing time of the next one
-  uint64_t advanced_at_ = 0;     // when advance() last did something
+  bool is_ours_ = false;         // this job has initialized MPI
+  bool any_thread_ = false;      // any thread may call MPI, one at a time; otherwise only the job's thread
+  bool measures_looks_ = false;  // look() measures its computing time next time
+  uint64_t advanced_at_ = 0;     // the last time that advance() changed anything
   bool ends_ = false;
   int exit_status_ = 0;
   uint32_t local_rank_ = 0;

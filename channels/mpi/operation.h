@@ -13,32 +13,32 @@ class Operation {
  public:
   virtual ~Operation() = default;
 
-  // Called once, when it is its turn.
+  // Called once, when the operation's turn comes.
   virtual void start() = 0;
-  // Does what can be done now; whether anything has been done. Sets is_done() at the end.
+  // Advances as far as possible and returns whether anything has changed. Calls done() at the end.
   virtual bool advance() = 0;
-  // After a failure: receives nothing more.
+  // Called after a failure: stops receiving.
   virtual void cancel() = 0;
-  // After cancel(): what is still under way.
+  // The messages that are still under way after cancel().
   enum class Left { nothing, sends, receives };
   virtual Left left() = 0;
-  // Whether the bytes of a large one are on their way: MPI may then work long without the end of a message.
+  // Whether the bytes of a large operation are being moved: MPI may then work for long before a message ends.
   virtual bool moves_bytes() const = 0;
   // Whether a message to or from this rank of the channel is still under way.
   virtual bool awaits(uint32_t rank) const = 0;
-  // The ranks that it waits for, for messages: "rank 1", "ranks 1, 3".
+  // The ranks for which the operation waits, for error messages: "rank 1", "ranks 1, 3".
   virtual std::string awaited() const = 0;
-  // What it is, for messages: "all_reduce sum f32 x 8, number 3".
+  // A description for error messages: "all_reduce sum f32 x 8, number 3".
   virtual std::string text() const = 0;
-  // Called when the channel has broken, in place of the end.
+  // Called instead of the end, when the channel has failed.
   virtual void broken(const Failure& failure) = 0;
 
   bool is_done() const { return is_done_; }
   const Failure& failure() const { return failure_; }
-  // Of the host; null for others.
+  // The host's collective; null for other operations.
   const halyard_collective_t* collective() const { return collective_; }
-  uint64_t added = 0;     // nanoseconds of CLOCK_MONOTONIC
-  bool* ended = nullptr;  // set to true at the end, for a thread that stays
+  uint64_t added = 0;     // time of Channel::add(), nanoseconds of CLOCK_MONOTONIC
+  bool* ended = nullptr;  // set to true at the end, for a thread that waits
 
  protected:
   void done() { is_done_ = true; }

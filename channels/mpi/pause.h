@@ -1,5 +1,5 @@
-// Pause: between two looks for what other processes do. The first ones follow each other at once; when
-// nothing has moved for 50 us, the thread sleeps for an eighth of the time that it has waited, within limits.
+// Pause: the time between two polls for the progress of other processes. First, polls follow each other at
+// once. After 50 us without progress, the thread sleeps for an eighth of that time, within limits.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ uint64_t now();  // nanoseconds of CLOCK_MONOTONIC
 
 class Pause {
  public:
-  // How long to sleep when nothing has moved for `idle_ns`; 0: not at all.
+  // The time to sleep if nothing has moved for `idle_ns`, in nanoseconds. 0: do not sleep.
   static uint64_t after(uint64_t idle_ns) {
     constexpr uint64_t kSpinNs = 50'000;
     constexpr uint64_t kShortestNs = 20'000;
@@ -21,7 +21,7 @@ class Pause {
     return idle_ns < kSpinNs ? 0 : std::clamp(idle_ns / 8, kShortestNs, kLongestNs);
   }
 
-  // After a look.
+  // Called after each poll.
   void rest(bool has_moved) {
     const uint64_t time = now();
     if (has_moved) moved_at_ = time;

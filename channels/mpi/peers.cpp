@@ -1,4 +1,4 @@
-// Process file descriptors: poll() reports the end of a process that is no child.
+// Watches process file descriptors: poll() reports the end of a process that is not a child.
 #include "peers.h"
 
 #include <fcntl.h>
@@ -15,12 +15,12 @@ namespace halyard::mpi {
 
 namespace {
 
-// What a rank had sent when it ended has come after this time: through memory of the machine, or over a
-// network.
+// The messages of a rank that has ended have arrived after this time: through memory of the machine, or over
+// a network.
 constexpr uint64_t kMachineNs = 500'000;
 constexpr uint64_t kNetworkNs = 100'000'000;
 
-// What tells that numbers of processes mean the same: those of containers do not.
+// The PID namespace: process numbers of different namespaces (containers) are not comparable.
 int64_t process_namespace() {
   struct stat about = {};
   return ::stat("/proc/self/ns/pid", &about) == 0 ? static_cast<int64_t>(about.st_ino) : -1;

@@ -1,4 +1,4 @@
-// The windows of a pipeline: what may begin depends on what has ended.
+// The windows of a pipeline, which limit the messages under way.
 #include "pipeline.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace halyard::mpi {
 
 namespace {
 
-constexpr uint64_t kWindow = 4;  // pieces under way of each chunk
+constexpr uint64_t kWindow = 4;  // pieces of each chunk under way
 constexpr uint64_t kSmallPiece = 256 << 10;
 constexpr uint64_t kLargePiece = 1 << 20;
 constexpr uint64_t kLargeChunk = 1 << 20;
@@ -61,7 +61,7 @@ bool Pipeline::contributes(uint32_t rank) const {
 
 bool Pipeline::receives(uint32_t rank, uint32_t owner) const {
   if (rank == owner || plan_.owners_keep) return false;
-  if (plan_.only_contributor == rank) return false;  // has it
+  if (plan_.only_contributor == rank) return false;  // already has the elements
   return plan_.only_receiver == HALYARD_NO_RANK || plan_.only_receiver == rank;
 }
 
@@ -81,7 +81,7 @@ uint8_t* Pipeline::slot(uint64_t piece, uint32_t contributor) {
 void Pipeline::begin() {
   const uint32_t rank = channel_.rank();
   const uint32_t count = channel_.count();
-  // Contributions to the own chunk.
+  // Receives contributions to the own chunk.
   const uint64_t own = pieces_of(rank);
   for (; posted_ < own && posted_ < reduced_ + kWindow && results_under_way_[posted_ % kWindow] == 0;
        ++posted_) {
@@ -94,8 +94,8 @@ void Pipeline::begin() {
                         {What::contribution, from, static_cast<uint32_t>(posted_)});
     }
   }
-  // Contributions to the chunks of others, and results from them; beginning behind the own rank, so that not
-  // all send to the same one.
+  // Sends contributions to the chunks of other ranks, and receives results from them. Begins with the rank
+  // after this one, so that not all ranks send to the same rank.
   for (uint32_t step = 1; step < count; ++step) {
     const uint32_t to = (rank + step) % count;
     const uint64_t pieces = pieces_of(to);
@@ -131,7 +131,7 @@ void Pipeline::reduce(uint64_t piece) {
     ++results_under_way_[piece % kWindow];
     requests_.send(to, size, peer, Tag::result, {What::result_sent, peer, static_cast<uint32_t>(piece)});
   }
-  // Results that go from the place where they stay need no slot.
+  // Results that are sent from their final place need no slot.
   if (plan_.receive) results_under_way_[piece % kWindow] = 0;
 }
 

@@ -1,4 +1,4 @@
-// halyard-channel-mpi.so: the table of functions. A channel's handle is an Opened, which the host closes.
+// halyard-channel-mpi.so: the table of functions. A channel's handle is an Opened, until the host closes it.
 #include <cstring>
 #include <mutex>
 #include <new>
@@ -33,7 +33,7 @@ std::string text_of(halyard_text_t text) {
   return text.size ? std::string(text.data, text.size) : std::string();
 }
 
-// The status of `body`, which returns a Failure. Nothing thrown leaves the library.
+// The status of `body`, which returns a Failure. No exception leaves the library.
 template <typename Body>
 halyard_status_t guarded(Body body) noexcept {
   Job& job = Job::get();
@@ -69,7 +69,7 @@ halyard_status_t initialize(const halyard_channel_init_args_t* args,
   return nullptr;
 }
 
-// MPI stays until the end of the process: a process joins a job once.
+// MPI stays until the end of the process, because a process can join a job only once.
 void shutdown(halyard_channel_provider_t* provider) noexcept { *provider = nullptr; }
 
 halyard_status_t world(halyard_channel_provider_t, halyard_channel_world_t* world) noexcept {
@@ -189,7 +189,7 @@ void channel_close(halyard_provider_channel_t handle) noexcept {
   const std::unique_lock lock = job.lock();
   std::unique_ptr<Opened> gone(&opened(handle));
   if (job.has_ended()) {
-    static_cast<void>(gone->channel.release());  // its requests went with MPI
+    static_cast<void>(gone->channel.release());  // MPI_Finalize has freed its requests
     return;
   }
   job.close_later(std::move(gone->channel));

@@ -1,4 +1,4 @@
-// Requests: messages under way, each with a value that says what its end means.
+// Requests: messages under way, each with a value that is reported when the message ends.
 #pragma once
 
 #include <mpi.h>
@@ -14,7 +14,7 @@
 
 namespace halyard::mpi {
 
-// Bytes of one MPI message, whose count is an int.
+// Maximum bytes of one MPI message, because its count is an int.
 inline constexpr uint64_t kMostBytes = uint64_t{1} << 30;
 
 template <typename Value>
@@ -25,7 +25,7 @@ class Requests {
   bool empty() const { return requests_.empty(); }
   const Failure& failure() const { return failure_; }
 
-  // `peer` is a rank of the channel. More bytes than one message holds become several with the same value.
+  // `peer` is a rank of the channel. Larger data becomes several messages with the same value.
   void send(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
     each(
         size, peer,
@@ -35,7 +35,7 @@ class Requests {
         },
         value, false, "MPI_Isend");
   }
-  // Ends when the receiver has it, for a message of less than 1 GiB.
+  // Ends when the receiver has the message. For messages of less than 1 GiB.
   void send_synchronously(const void* bytes, uint64_t size, uint32_t peer, Tag tag, Value value) {
     each(
         size, peer,
@@ -60,7 +60,7 @@ class Requests {
     return std::any_of(what_.begin(), what_.end(), [&](const What& what) { return what.peer == peer; });
   }
 
-  // Calls ended(value) for each message that has ended since the last call, and forgets it. Returns how many.
+  // Calls ended(value) for each message that has ended since the last call. Returns their number.
   template <typename Ended>
   int test(Ended ended) {
     if (requests_.empty() || failure_) return 0;
@@ -83,19 +83,19 @@ class Requests {
       requests_.pop_back();
       what_.pop_back();
     }
-    // In the order in which they began, as far as that is still known.
+    // Roughly in the order in which they began.
     std::reverse(ended_.begin(), ended_.end());
     const std::vector<Value> now = std::move(ended_);
     for (const Value& value : now) ended(value);
     return count;
   }
 
-  // After a failure: nothing is received any more, as far as nothing is on its way.
+  // Called after a failure: cancels the receives for which no bytes are on their way.
   void cancel() {
     for (size_t i = 0; i < requests_.size(); ++i)
       if (what_[i].is_receive) MPI_Cancel(&requests_[i]);
   }
-  // After cancel(): what is still under way.
+  // The messages that are still under way after cancel().
   Operation::Left left() {
     failure_ = {};
     test([](const Value&) {});

@@ -1,4 +1,4 @@
-// Round: one message from each rank to each other one, with what each thinks that is going on.
+// Round: one message from each rank to each other rank, which describes the sender's operation.
 #pragma once
 
 #include <cstring>
@@ -14,7 +14,7 @@ class Round {
  public:
   explicit Round(Channel& channel) : channel_(channel), requests_(channel) {}
 
-  // The messages go from channel.outgoing(), by rank: `fill` sets the header and bytes of each.
+  // Sends channel.outgoing(), by rank. `fill` sets the header and bytes of each message.
   template <typename Fill>
   void begin(Fill fill) {
     const uint32_t rank = channel_.rank();
@@ -29,7 +29,7 @@ class Round {
     missing_ = channel_.count() - 1;
     has_come_.assign(channel_.count(), false);
   }
-  // Whether anything has ended.
+  // Returns whether any message has ended.
   bool advance() {
     return requests_.test([&](int from) {
       if (from < 0) return;

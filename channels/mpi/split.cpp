@@ -1,4 +1,4 @@
-// Rounds of proposals and votes.
+// Runs rounds of proposals and votes.
 #include "split.h"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class Split final : public Operation {
     begin(kSplit, own_);
   }
 
-  // Whether the ranks can go on: what they open is the same, and there is a number.
+  // Whether the ranks open the same channel and a free number exists.
   bool choose(const std::vector<Proposal>& proposals) {
     std::bitset<kMostChannels> taken;
     for (uint32_t from = 0; from < proposals.size(); ++from) {
@@ -172,7 +172,7 @@ class Split final : public Operation {
       child_->set_ranks(std::move(ranks));
       child_->open(number_);
     } else {
-      channel_.fabric().taken.reset(number_);  // other ranks' channel
+      channel_.fabric().taken.reset(number_);  // the channel has other ranks only
     }
     channel_.job().changed().notify_all();
   }

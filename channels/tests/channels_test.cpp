@@ -1,4 +1,4 @@
-// Channels within a process: what they compute, what they refuse, what recordings do with them.
+// Channels within a process: results, refusals and recordings.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ namespace {
 
 // ---- Arithmetic ----
 
-// Values are those of halyard/small_floats.hpp. NaN loses its sign.
+// Values are those of halyard/small_floats.hpp, but NaN loses its sign.
 TEST(Reductions, small_floats_have_one_nan) {
   const float nan = -std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(channel::round_to<channel::kFloat16>(nan), 0x7E00u);
@@ -32,11 +32,11 @@ TEST(Reductions, small_floats_have_one_nan) {
   EXPECT_EQ(channel::round_to<channel::kFloat8E4M3FN>(nan), 0x7Fu);
   EXPECT_EQ(channel::round_to<channel::kFloat8E5M2FNUZ>(nan), 0x80u);
   EXPECT_EQ(channel::round_to<channel::kFloat8E4M3FNUZ>(nan), 0x80u);
-  EXPECT_EQ(channel::round_to<channel::kFloat8E4M3FN>(-1e30f), 0xFFu);  // overflow keeps it
+  EXPECT_EQ(channel::round_to<channel::kFloat8E4M3FN>(-1e30f), 0xFFu);  // overflow keeps the sign
 }
 
-// Every element type of tensors that names a number of halyard/channel.h: the kit has its name, its size and
-// its reductions, and there are no others.
+// Every element type of tensors that has a number in halyard/channel.h has a name, a size and reductions in
+// the kit, and the kit has no other types.
 TEST(Reductions, element_types_are_those_of_tensors) {
   constexpr uint32_t HALYARD_COLLECTIVE_NONE = UINT32_MAX;
   size_t count = 0;
@@ -187,7 +187,7 @@ class Recordings : public testing::TestWithParam<const char*> {
     auto fence = Fence::create(device);
     EXPECT_TRUE(fence);
     const Result<> submitted = queue_execute({*device, kAnyQueue, wait, fence->get()}, commands, table);
-    // Devices that run in their caller return the failure too.
+    // Devices without workers return the failure too.
     EXPECT_TRUE(submitted || (*fence)->query().code() == submitted.error().code())
         << submitted.error().text();
     return *fence;
@@ -205,7 +205,7 @@ class Recordings : public testing::TestWithParam<const char*> {
   Ref<Device> device;
 };
 
-// Two ranks in one thread: nothing blocks until a fence is awaited.
+// Two ranks in one thread: only waiting for a fence blocks.
 TEST_P(Recordings, reusable_with_slots_between_other_commands) {
   const Ref<LocalWorld> world = LocalWorld::create(2);
   Ref<Channel> channels[2];
@@ -353,7 +353,7 @@ TEST_P(Recordings, failures_reach_every_rank) {
         << status.text();
   }
 
-  // A rank that never comes.
+  // A rank that never arrives.
   const Ref<LocalWorld> late = LocalWorld::create(2);
   const Ref<ChannelProvider> provider = late->provider(0);
   provider->set_timeout(50'000'000);
@@ -397,7 +397,7 @@ TEST_P(Recordings, errors_of_recording) {
 INSTANTIATE_TEST_SUITE_P(Devices, Recordings, testing::Values("local-sync", "local-task"),
                          [](const auto& given) { return std::string(given.param).replace(5, 1, "_"); });
 
-// Memory that the host cannot map: bytes pass through memory of the device that it can.
+// Memory that the host cannot map: bytes are copied through mappable memory of the device.
 TEST(Staging, copies_to_memory_that_the_host_sees) {
   auto library = DriverLibrary::open(HALYARD_BUILD_DIR "/tests/drivers/halyard-driver-fake.so");
   ASSERT_TRUE(library) << library.error().text();
@@ -503,7 +503,7 @@ TEST(Launches, are_read_from_the_environment) {
   EXPECT_EQ(launch.rank, 2u);
   EXPECT_EQ(launch.count, 4u);
   EXPECT_EQ(launch.local_rank, 1u);
-  ::setenv("PMI_RANK", "4", 1);  // no rank of 4
+  ::setenv("PMI_RANK", "4", 1);  // not a rank of 4
   EXPECT_FALSE(detect_launch().is_launched());
   ::unsetenv("PMI_RANK");
 }

@@ -83,7 +83,7 @@ static float sum_of(const char* path, float own) {
 }
 
 int main(int argc, char** argv) {
-  EXPECT(argc == 4); /* level, a program of all ranks, a program with the id "mine" */
+  EXPECT(argc == 4); /* level, a program for all ranks, a program with the id "mine" */
   const char* const names[] = {"single", "funneled", "serialized", "multiple"};
   const int levels[] = {MPI_THREAD_SINGLE, MPI_THREAD_FUNNELED, MPI_THREAD_SERIALIZED, MPI_THREAD_MULTIPLE};
   int wanted = 0;
@@ -120,7 +120,7 @@ int main(int argc, char** argv) {
     halyard_release(channels);
   }
   halyard_release(instance);
-  /* MPI is the program's own all the time. */
+  /* MPI belongs to the program all the time. */
   int sum = 0;
   MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   EXPECT(sum == count * (count - 1) / 2);

@@ -1,16 +1,17 @@
-// Every kind of collective, with every reduction and type, odd and empty sizes, in place, on split channels
-// and on several at once, by the ranks of an MPI job or by threads of this process. Prints one line for each
-// rank: hashes of all that it received, which must not depend on the provider.
+// Runs every kind of collective, with every reduction and type, odd and empty sizes, in place, on split
+// channels and on several channels at once, on the ranks of an MPI job or on threads of this process. Prints
+// one line for each rank: hashes of all received bytes, which must not depend on the provider.
 //
-//   exercise local N [--device=URI]   N threads; with a device, each collective is a recording that it
-//   executes exercise mpi [--device=URI]       a rank of the job that its launcher started exercise mpi late
-//   rank 1 never comes to the second collective exercise mpi dies                 rank 1 kills itself after
-//   the first collective exercise mpi dies-first           rank 1 kills itself before it exercise mpi ends
-//   rank 1 ends its program after it exercise mpi fails                rank 1 says that it cannot go on
-//   exercise mpi unreceived           rank 0 sends what nobody receives
-//   exercise mpi waits-WHERE          rank 1 comes 2 s late to the start, to the second collective (middle),
-//   or to
-//                                     the end; the others print the computing time of their process
+//   exercise local N [--device=URI]   N threads; with a device, each collective is a recording on the device
+//   exercise mpi [--device=URI]       a rank of the job that its launcher started
+//   exercise mpi late                 rank 1 never arrives at the second collective
+//   exercise mpi dies                 rank 1 kills itself after the first collective
+//   exercise mpi dies-first           rank 1 kills itself before the first collective
+//   exercise mpi ends                 rank 1 ends its program after the first collective
+//   exercise mpi fails                rank 1 reports a failure
+//   exercise mpi unreceived           rank 0 sends, and no rank receives
+//   exercise mpi waits-WHERE          rank 1 is 2 s late: start, middle (second collective), end; the
+//                                     others print the computing time of their process
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,7 +57,7 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
-// Collectives that have been submitted, and their ends.
+// Submitted collectives, and their completions.
 class Waiting {
  public:
   void submit(Channel& channel, halyard_collective_t collective) {
@@ -100,11 +101,11 @@ class OnDevice {
  public:
   OnDevice(Channel& channel, const Ref<hal::Device>& device) : channel_(channel), device_(device) {}
 
-  // As channel.submit(), in memory of the device; waits.
+  // Like channel.submit(), in memory of the device; waits.
   Status run(const halyard_collective_t& collective, const hal::CollectiveSizes& sizes) {
     const auto* const send = static_cast<const uint8_t*>(collective.send);
     auto* const receive = static_cast<uint8_t*>(collective.receive);
-    // One buffer for both, as far apart as they are: in place stays in place.
+    // One buffer for both ranges, at the same distance, so that in-place collectives stay in place.
     const bool is_one = sizes.send != 0 && sizes.receive != 0 && send + sizes.send > receive &&
                         receive + sizes.receive > send;
     const auto whole = [](uint64_t size) { return std::max<uint64_t>((size + 63) / 64 * 64, 64); };
@@ -178,7 +179,7 @@ class Hash {
   uint64_t value_ = 14695981039346656037u;
 };
 
-// Values that are the same everywhere: small numbers of the type, or, for integers, any bytes.
+// Values that do not depend on the provider: small numbers of the type or, for integers, any bytes.
 std::vector<uint8_t> values(uint32_t element, uint64_t count, uint32_t rank, uint32_t seed) {
   const uint32_t size = channel::element_size(element);
   std::vector<uint8_t> bytes(count * size);
@@ -213,7 +214,7 @@ struct Exercise {
   Channel& channel;
   Place place;
   Hash& hash;
-  Ref<hal::Device> device = {};  // null: without one
+  Ref<hal::Device> device = {};  // null: without a device
   uint32_t seed = 0;
 
   void run(halyard_collective_t collective, bool in_place = false) {
@@ -271,7 +272,7 @@ struct Exercise {
             if (kind == HALYARD_COLLECTIVE_REDUCE) collective.root = (element + reduction) % place.count;
             run(collective, size == 37);
           }
-    // More pieces than are under way at once.
+    // More pieces than the window of the pipeline.
     for (const uint32_t kind :
          {HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_COLLECTIVE_REDUCE, HALYARD_COLLECTIVE_REDUCE_SCATTER})
       for (const bool in_place : {false, true})
@@ -313,7 +314,7 @@ struct Exercise {
       }
   }
 
-  // Collectives that begin together, on this channel and on another one, in another order on odd ranks.
+  // Collectives that begin together, on this channel and on another one; odd ranks use another order.
   void together(Channel& other) {
     constexpr uint64_t kCount = 3000;
     std::vector<std::vector<uint8_t>> sends;
@@ -355,7 +356,7 @@ std::string exercise(const Ref<ChannelProvider>& provider, const Ref<hal::Device
   const Ref<Channel> other = must(Channel::open(provider, named));
   exercise.together(*other);
   note("together");
-  // Split by parity, in reverse order; then once more, with ranks that take no part.
+  // Splits by parity, in reverse order; then again, with ranks that do not take part.
   for (int round = 0; round < 3; ++round) {
     const int32_t color = round < 2 ? static_cast<int32_t>(place.rank % 2) : place.rank == 0 ? -1 : 7;
     const Ref<Channel> part = must(all->split(color, -static_cast<int32_t>(place.rank)));
@@ -373,7 +374,7 @@ std::string exercise(const Ref<ChannelProvider>& provider, const Ref<hal::Device
   return text;
 }
 
-// Of all threads of this process.
+// The computing time of all threads of this process.
 double computing_seconds() {
   timespec time = {};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -389,7 +390,7 @@ int go_wrong(const Ref<ChannelProvider>& provider, const std::string& how) {
       Exercise::make(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32, 100);
   const bool is_one = place.rank == 1;
   if (how.starts_with("dies"))
-    ::signal(SIGTERM, SIG_IGN);  // the launcher would end it before it can say anything
+    ::signal(SIGTERM, SIG_IGN);  // so that the launcher does not end the process before it can print
   if (is_one && how == "dies-first") ::kill(::getpid(), SIGKILL);
   exercise.run(first);
   std::printf("rank %u: in the middle\n", place.rank);
@@ -416,7 +417,7 @@ int go_wrong(const Ref<ChannelProvider>& provider, const std::string& how) {
   return 0;
 }
 
-// The last thing that the process does: what it has computed.
+// Called last in the process: prints its computing time.
 void print_computing() {
   if (hal::detect_launch().rank == 1) return;
   std::printf("rank %u: computed for %.0f ms\n", hal::detect_launch().rank, computing_seconds() * 1e3);

@@ -1,6 +1,6 @@
-/* Preloaded into a rank: an MPI that gives no more than $HALYARD_TEST_THREAD_LEVEL (funneled, serialized),
- * and that ends the process with a message where it is called in a way that the level forbids. It knows the
- * functions that the channel provider calls. */
+/* Preloaded into a rank: limits MPI to the level $HALYARD_TEST_THREAD_LEVEL (funneled, serialized), and ends
+ * the process with a message at a call that this level forbids. Covers the functions that the channel
+ * provider calls. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -95,7 +95,7 @@ GUARD(Testsome, (int count, MPI_Request* requests, int* done, int* indices, MPI_
       (count, requests, done, indices, statuses))
 GUARD(Wait, (MPI_Request * request, MPI_Status* status), (request, status))
 
-/* The callback of at_finalize() calls nothing of MPI that is guarded on this thread. */
+/* The callback of at_finalize() calls no guarded function on this thread. */
 int MPI_Finalize(void) {
   enter("MPI_Finalize");
   return leave(PMPI_Finalize());
