@@ -277,8 +277,7 @@ bool Job::moves_bytes() const {
 }
 
 void Job::look_at_peers() {
-  const uint64_t time =
-      now();  // before the look, so that a rank that is now found to have ended gets one more look
+  const uint64_t time = now();  // before the look: a rank that has ended now gets one more look
   world_->root->listen();
   peers_.look();
   for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->check_peers(advanced_at_, time);

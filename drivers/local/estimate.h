@@ -16,8 +16,8 @@ inline constexpr uint64_t kWorthWaking = 50'000;    // shorter work runs on the 
 inline constexpr uint64_t kWorthHelping = 15'000;   // minimum saving by one more helper thread
 inline constexpr uint64_t kWorthSharing = 100'000;  // minimum total saving by sharing a command list
 inline constexpr uint64_t kStaysAwake = 500'000;    // how long helpers of shared work spin for more work
-// A waiting thread runs only work that is shorter than this, and stops running work after this time.
-inline constexpr uint64_t kBrief = 10'000'000;
+inline constexpr uint64_t kBrief =
+    10'000'000;  // a waiting thread runs only work shorter than this, and for no longer in total
 
 // The duration of a recurring piece of work, in nanoseconds. Thread-safe.
 class Cost {

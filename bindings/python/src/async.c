@@ -1,8 +1,8 @@
-// Calls in steps, for event loops: a Call that waits holds no thread, and a Waker's descriptor becomes
-// readable when one of its calls can go on.
+// Calls in steps, for event loops: a waiting Call blocks no thread. The descriptor of a Waker becomes
+// readable when one of its calls can continue.
 //
 // A wait ends on a thread of the device. That thread must not take the interpreter's lock, because the thread
-// that holds the lock may be waiting for the device. So it only puts the call's number into a list and writes
+// that holds the lock may be waiting for the device. So it only adds the call's number to a list and writes
 // to the descriptor.
 #include <errno.h>
 #include <pthread.h>
@@ -13,17 +13,17 @@
 #include "common.h"
 #include "halyard/fence.h"
 
-// What calls and their waker share; counted, because a wait may end when either is gone.
+// Shared by a waker and its calls. Reference-counted, because a wait may end after either is destroyed.
 typedef struct wake_list {
   pthread_mutex_t mutex;
   int references;  // guarded by the mutex
   int descriptor;  // an eventfd
   uint64_t* ready;
   size_t count, capacity;
-  int lost;  // no memory for a number: every call is to be looked at
+  int lost;  // a number was lost, because memory ran out: check every call
 } wake_list;
 
-// One call's place in the list, for the hook.
+// The hook's reference to the list, for one call.
 typedef struct {
   wake_list* list;
   uint64_t number;
@@ -43,9 +43,9 @@ typedef struct {
   Py_ssize_t value_count;
   uint32_t state;
   int64_t deadline;  // nanoseconds of CLOCK_MONOTONIC, or INT64_MAX
-  int is_begun;      // and its results are not taken
-  int awaits_fence;  // of an async function: the program has returned, its work goes on
-  int holds_lock;    // of the context
+  int is_begun;      // begun, and its results have not been taken
+  int awaits_fence;  // of an async function: the program has returned, its work continues
+  int holds_lock;    // holds the context's lock
 } CallObject;
 
 static wake_list* retain_list(wake_list* list) {
@@ -67,7 +67,7 @@ static void release_list(wake_list* list) {
   free(list);
 }
 
-// On any thread, without the interpreter's lock.
+// Called on any thread, without the interpreter's lock.
 static void wake(wake_list* list, uint64_t number) {
   pthread_mutex_lock(&list->mutex);
   if (list->count == list->capacity) {
@@ -94,7 +94,7 @@ static void on_ready(void* user) {
   wake(entry->list, entry->number);
 }
 
-// The entry is the fence's, which may outlive the call.
+// The fence owns the entry and may outlive the call.
 static void on_fence(void* user, halyard_status_t status) {
   (void)status;
   wake_entry* entry = user;
@@ -139,7 +139,7 @@ static PyObject* waker_fileno(PyObject* self, PyObject* unused) {
   return PyLong_FromLong(((WakerObject*)self)->list->descriptor);
 }
 
-// The numbers of calls that can go on; None: any of them may.
+// The numbers of calls that can continue. None: any call may.
 static PyObject* waker_take(PyObject* self, PyObject* unused) {
   (void)unused;
   wake_list* list = ((WakerObject*)self)->list;
@@ -210,7 +210,7 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   return (PyObject*)self;
 }
 
-// The call is over, well or not.
+// Called when the call has succeeded or failed.
 static void finish(CallObject* self) {
   self->is_begun = 0;
   self->awaits_fence = 0;
@@ -226,10 +226,10 @@ static void finish(CallObject* self) {
 static void call_free(PyObject* object) {
   CallObject* self = (CallObject*)object;
   PyTypeObject* type = Py_TYPE(object);
-  halyard_call_on_ready(self->handle, NULL, NULL);  // returns when a hook that runs is over
+  halyard_call_on_ready(self->handle, NULL, NULL);  // waits for a running hook
   if (self->awaits_fence) halyard_call_cancel(self->handle);
   Py_BEGIN_ALLOW_THREADS
-  halyard_release(self->handle);  // a call that waits is cancelled
+  halyard_release(self->handle);  // cancels a waiting call
   Py_END_ALLOW_THREADS
   finish(self);
   release_list(self->entry.list);
@@ -242,14 +242,14 @@ static halyard_object_t fence_of(const CallObject* self) {
   return self->values[self->value_count - 1].object;
 }
 
-// What begin and resume return. The program of an async function returns before its work is done: the call
-// then waits for its fence.
+// The result of begin and resume. An async function returns before its work is done; the call then waits for
+// its fence.
 static PyObject* state_or_wait(CallObject* self) {
   if (self->state != HALYARD_CALL_DONE || !self->function->is_async)
     return PyLong_FromUnsignedLong(self->state);
   uint32_t reached = 0;
   halyard_status_t failure = halyard_fence_query(fence_of(self), &reached);
-  if (failure || reached) {  // results() says which
+  if (failure || reached) {  // results() distinguishes them
     halyard_status_release(failure);
     self->awaits_fence = 0;
     return PyLong_FromUnsignedLong(HALYARD_CALL_DONE);
@@ -316,7 +316,7 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   if (self->awaits_fence) {
     PyObject* state = state_or_wait(self);
     if (state && self->awaits_fence && milliseconds_until(self->deadline) == 0) {
-      // A device that does not stop its work at the deadline: the caller does not wait for it.
+      // The device may not stop its work at the deadline; the caller does not wait for it.
       Py_DECREF(state);
       halyard_call_cancel(self->handle);
       raise_deadline(state_of(object), "the device");
@@ -367,7 +367,7 @@ static PyObject* call_cancel(PyObject* object, PyObject* unused) {
   Py_RETURN_NONE;
 }
 
-// Seconds on the clock of time.monotonic, or None.
+// The deadline in seconds on the clock of time.monotonic, or None.
 static PyObject* call_deadline(PyObject* object, PyObject* unused) {
   (void)unused;
   const CallObject* self = (CallObject*)object;

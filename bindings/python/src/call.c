@@ -1,9 +1,9 @@
-// Function: an export that can be called, and calls that return when they are done.
+// Function: an export, and blocking calls of it.
 #include <string.h>
 
 #include "common.h"
 
-enum { kFewValues = 16 };  // in a call; more come from the heap
+enum { kFewValues = 16 };  // values of a call on the stack; more are allocated
 
 // ---- Arguments
 
@@ -23,7 +23,7 @@ static int range_error(FunctionObject* function, const argument_t* argument, PyO
 
 static int convert_integer(FunctionObject* function, const argument_t* argument, PyObject* value, int bits,
                            halyard_value_t* out) {
-  // The declared type may be smaller than what holds it: i8, ui16, i1.
+  // The declared type may be smaller than the kind that contains it: i8, ui16, i1.
   const uint32_t class = argument->element_type >> 24;
   const int declared = class == 0x13 ? 1 : class >= 0x10 && class <= 0x12 ? argument->element_type & 0xFF : 0;
   const int needed = declared > 0 && declared < bits ? declared : bits;
@@ -96,7 +96,7 @@ static int convert_reference(FunctionObject* function, const argument_t* argumen
 static int convert_argument(FunctionObject* function, const argument_t* argument, PyObject* value,
                             halyard_value_t* out);
 
-// A list of values that are all of one kind.
+// A list of values of the same kind.
 static int convert_list(FunctionObject* function, const argument_t* argument, PyObject* value,
                         halyard_value_t* out) {
   if (!PyList_Check(value) && !PyTuple_Check(value)) {
@@ -163,7 +163,7 @@ int convert_arguments(FunctionObject* function, PyObject* arguments, halyard_val
   return 0;
 }
 
-// Positional and keyword arguments in the order of the declaration: a new tuple.
+// A new tuple of the positional and keyword arguments, in the order of the declaration.
 static PyObject* in_order(FunctionObject* function, PyObject* arguments, PyObject* keywords) {
   const Py_ssize_t positional = PyTuple_Size(arguments);
   PyObject* all = PyTuple_New(function->argument_count);
@@ -340,13 +340,13 @@ int make_signal_fence(FunctionObject* function, halyard_value_t* out) {
                       halyard_fence_create(function->context->device, &out->object));
 }
 
-// The fences of an async function whose call is to block: none to wait for, and one that is waited for here.
+// The fences of an async function for a blocking call: none to wait for, and one that this call awaits.
 static int add_fences(FunctionObject* function, halyard_value_t* values) {
   values[function->argument_count] = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
   return make_signal_fence(function, &values[function->argument_count + 1]);
 }
 
-// Without the interpreter's lock.
+// Called without the interpreter's lock.
 static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, int64_t deadline,
                                  halyard_value_t* arguments, Py_ssize_t argument_count,
                                  halyard_value_t* results) {
@@ -356,13 +356,13 @@ static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, 
   }
   halyard_status_t status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count,
                                                 results, (size_t)function->result_count);
-  // A call that could not begin has not used its deadline up.
+  // A call that could not begin has not consumed its deadline.
   if (status && deadline != INT64_MAX) halyard_status_release(halyard_call_set_deadline(call, INT64_MAX));
   if (status || !function->is_async) return status;
   status = halyard_fence_wait(arguments[argument_count - 1].object, milliseconds_until(deadline));
   if (status) {
     release_values(results, function->result_count);
-    halyard_call_cancel(call);  // stops what a device still does for it
+    halyard_call_cancel(call);  // stops the device's work for the call
   }
   return status;
 }
@@ -390,7 +390,7 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
       }
     }
     leave_context(function->context);
-    // A handler of Python's for the signal that ended the call comes first: Ctrl-C is a KeyboardInterrupt.
+    // Python's handler of the signal that ended the call runs first: Ctrl-C raises KeyboardInterrupt.
     if (status && halyard_status_code(status) == HALYARD_CANCELLED && PyErr_CheckSignals() < 0) {
       halyard_status_release(status);
     } else if (call && raise_status(state, status) == 0) {
@@ -433,7 +433,7 @@ static PyObject* function_bind(PyObject* self, PyObject* arguments, PyObject* ke
 
 static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObject* keywords) {
   FunctionObject* function = (FunctionObject*)self;
-  PyObject* module = PyImport_ImportModule("halyard._async");  // asyncio is imported only where it is used
+  PyObject* module = PyImport_ImportModule("halyard._async");  // imports asyncio only if it is used
   int64_t deadline;
   PyObject *others = NULL, *flat = NULL;
   if (module && take_timeout(function, keywords, &others, &deadline) == 0)

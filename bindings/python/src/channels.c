@@ -1,4 +1,4 @@
-// Channels: the rank that this process, or a thread, is in a program of several ranks.
+// Channels: the rank of this process, or of a thread, in a program of several ranks.
 #include "halyard/channels.h"
 
 #include <string.h>

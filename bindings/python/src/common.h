@@ -1,4 +1,4 @@
-// What all files of the extension share: the module's state, its object structs, and helpers.
+// Shared by all files of the extension: the module's state, its object structs, and helpers.
 //
 // The extension uses the limited C API of Python 3.11, so one binary serves 3.11 and every later version. All
 // types are heap types; there is no static object.
@@ -17,7 +17,7 @@ typedef struct deferred_list deferred_list;
 typedef struct module_state {
   deferred_list* deferred;
   PyObject* error;                      // halyard.Error
-  PyObject* errors[STATUS_CODE_COUNT];  // its subclass for each code; [0] is Error itself
+  PyObject* errors[STATUS_CODE_COUNT];  // its subclass for each code; [0] is Error
   PyTypeObject* instance_type;
   PyTypeObject* device_type;
   PyTypeObject* program_type;
@@ -29,26 +29,26 @@ typedef struct module_state {
   PyTypeObject* waker_type;
   PyTypeObject* tensor_type;
   PyTypeObject* object_type;
-  PyTypeObject* plain_array_type;  // of the array seen last, known to be no masked array; owned, or null
+  PyTypeObject* plain_array_type;  // type of the last array, which is known not to be masked; owned, or null
 } module_state;
 
-// One type from its spec, added to the module under its name. 0 or -1.
+// Creates a type from its spec and adds it to the module under its name. 0 or -1.
 static inline int add_type(PyObject* module, PyType_Spec* spec, PyTypeObject** out) {
   *out = (PyTypeObject*)PyType_FromModuleAndSpec(module, spec, NULL);
   return *out ? PyModule_AddType(module, *out) : -1;
 }
 
-// The state of the module that made the object's type.
+// The state of the module that created the object's type.
 static inline module_state* state_of(PyObject* object) {
   return (module_state*)PyType_GetModuleState(Py_TYPE(object));
 }
 
-// ---- Objects. Each owns one reference of its handle.
+// ---- Objects. Each owns one reference to its handle.
 
 typedef struct {
   PyObject_HEAD
   halyard_instance_t handle;
-  PyObject* trace;  // a Trace that lives as long, or null
+  PyObject* trace;  // a Trace, kept alive; or null
 } InstanceObject;
 
 typedef struct {
@@ -77,19 +77,19 @@ typedef struct {
   halyard_context_t handle;
   halyard_device_t device;  // the first one, owned; null: a program without devices
   PyThread_type_lock lock;  // held by the call under way
-  unsigned long owner;      // the thread that holds it, 0: none; guarded by the interpreter's lock
-  PyObject* observers;      // what callbacks use: a tuple, or null
+  unsigned long owner;      // the thread that holds the lock, 0: none; guarded by the interpreter's lock
+  PyObject* observers;      // objects that callbacks use: a tuple, or null
   struct warning_list* warnings;
-  PyObject* arrays;  // paths of the files that parameters given as arrays are in: a tuple of str, or null
+  PyObject* arrays;  // paths of the files for parameters that were passed as arrays: a tuple of str, or null
 } ContextObject;
 
-// What one argument of a function takes.
+// The declaration of one argument of a function.
 typedef struct {
   char kind;              // 'i', 'I', 'f', 'F', 'r'
-  uint32_t element_type;  // of an element of 'r', of the declared type of the others; 0 where not known
-  int rank;               // of 'r': -1 where not known
+  uint32_t element_type;  // of the elements of 'r', or the declared type of other kinds; 0: unknown
+  int rank;               // of 'r'; -1: unknown
   int64_t* shape;         // -1: any size
-  int list_depth;         // so many lists, one in another, of what the above says; 0: no list
+  int list_depth;         // levels of nested lists of the type above; 0: no list
   PyObject* name;         // str
 } argument_t;
 
@@ -102,12 +102,11 @@ typedef struct {
   argument_t* arguments;
   Py_ssize_t argument_count;  // without the fences of an async function
   Py_ssize_t result_count;
-  int is_async;       // coarse fences: two more arguments
-  int has_timeout;    // it declares an argument with the name `timeout`, so that calls take no limit by that
-                      // name
-  PyObject* prepare;  // structured arguments to flat ones: prepare(*args, **kwargs) gives a tuple; or null
+  int is_async;       // coarse fences: two additional arguments
+  int has_timeout;    // it declares an argument `timeout`, so calls have no limit of that name
+  PyObject* prepare;  // structured to flat arguments: prepare(*args, **kwargs) returns a tuple; or null
   PyObject* finish;   // flat results to structured ones; or null
-  // Calls that are not in use, for reuse: a warm call allocates no handle. Guarded by the interpreter's lock.
+  // Unused calls for reuse, so that a warm call allocates no handle. Guarded by the interpreter's lock.
   halyard_call_t idle[4];
   int idle_count;
 } FunctionObject;
@@ -116,11 +115,11 @@ typedef struct {
   PyObject_HEAD
   halyard_object_t handle;  // a buffer view
   halyard_view_info_t info;
-  void* mapped;                   // the bytes of its elements, where they have been asked for
-  size_t mapped_size;             // so many
-  int is_mapped;                  // else `mapped` is a copy
+  void* mapped;                   // the bytes of its elements, once requested
+  size_t mapped_size;             // bytes
+  int is_mapped;                  // otherwise `mapped` is a copy
   int is_read_only;               // the bytes must not be written to
-  Py_ssize_t* shape_and_strides;  // for the buffer protocol, made when first asked for
+  Py_ssize_t* shape_and_strides;  // for the buffer protocol, created on first use
 } TensorObject;
 
 typedef struct {
@@ -131,30 +130,30 @@ typedef struct {
 // ---- deferred.c
 typedef struct deferred_t deferred_t;
 struct deferred_t {
-  void (*run)(deferred_t* item);  // with the interpreter's lock; frees the item and calls forget_deferred
+  void (*run)(deferred_t* item);  // with the interpreter's lock; frees the item, calls forget_deferred
   deferred_t* next;
 };
 deferred_list* make_deferred_list(void);
 void release_deferred_list(deferred_list* list);
-// The interpreter shuts down.
+// Called when the interpreter shuts down.
 void close_deferred(deferred_list* list);
-// An item keeps the list from expect_deferred to forget_deferred.
+// An item keeps the list alive from expect_deferred to forget_deferred.
 void expect_deferred(deferred_list* list);
 void forget_deferred(deferred_list* list);
-// On any thread, with or without the interpreter's lock: `run` is called soon, on a thread that has it.
+// Calls `run` soon, on a thread with the interpreter's lock. Thread-safe, with or without that lock.
 void defer(deferred_list* list, deferred_t* item);
-// With the interpreter's lock: does what was deferred.
+// Runs the deferred items. Requires the interpreter's lock.
 void run_deferred(deferred_list* list);
-// The interpreter's lock for a thread that runs a program. -1: the interpreter is shutting down.
+// Takes the interpreter's lock on a thread that runs a program. -1: the interpreter is shutting down.
 int enter_interpreter(deferred_list* list, PyGILState_STATE* gil);
 void leave_interpreter(deferred_list* list, PyGILState_STATE gil);
 
 // ---- errors.c
 int add_errors(PyObject* module, module_state* state);
-// Raises the exception for the status, which is taken over. Returns -1, or does nothing and returns 0 for
-// null.
+// Raises the exception for the status and takes ownership of it. Returns -1; for null, does nothing and
+// returns 0.
 int raise_status(module_state* state, halyard_status_t status);
-// A status for the Python exception that is set, which is cleared: "ValueError: text".
+// Converts the Python exception that is set to a status and clears it: "ValueError: text".
 halyard_status_t status_of_exception(module_state* state);
 
 // ---- element_types.c
@@ -167,40 +166,41 @@ typedef struct element_name {
   uint32_t type;
   const char* text;    // "f32"
   const char* numpy;   // "float32"
-  const char* format;  // of the buffer protocol; null: it has none
+  const char* format;  // of the buffer protocol; null: none
   uint8_t dl_code;     // DLPack's type code
   uint8_t bits;
 } element_name_t;
 const element_name_t* element_by_type(uint32_t type);     // null: unknown
 const element_name_t* element_by_name(const char* name);  // numpy's or Halyard's name
-// *unit: 1; of data in the other byte order, the size of what is to be swapped, in bytes.
+// *unit: 1; for data in the other byte order, the number of bytes to swap as a unit.
 const element_name_t* element_by_format(const char* format, Py_ssize_t item_size, int* unit);
 const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits);
-// Whether data of one type may be passed where the other is asked for: signed and signless integers are
-// alike.
+// Whether data of type `found` may be passed for `expected`: the sign of integers may differ if one is
+// signless.
 int same_element(uint32_t expected, uint32_t found);
 
 // ---- instance.c
-PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes the device over
+PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes ownership of the device
 
 // ---- tensor.c
-PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes the view over
+PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes ownership of the view
 
 // ---- view_request.c
-// What a view of an argument must be.
+// The requirements for the view of an argument.
 typedef struct view_request {
   module_state* state;
   halyard_device_t device;  // null: memory of the host
-  uint32_t element_type;    // 0: what the data is
+  uint32_t element_type;    // 0: the type of the data
   int rank;                 // -1: any
   const int64_t* shape;     // -1: any size
   PyObject* function_name;  // for errors; may be null
   PyObject* argument_name;
-  int is_signed;  // integers are meant with a sign, though the type has none
+  int is_signed;  // integers are signed, although the type is signless
 } view_request_t;
 // "main(): argument 'x'", for errors; a new reference.
 PyObject* place_of(const view_request_t* request);
-// Raises InvalidArgumentError with "PLACE text"; takes the text over (null: an exception is set). Returns -1.
+// Raises InvalidArgumentError with "PLACE text"; takes ownership of the text (null: an exception is set).
+// Returns -1.
 int refuse(const view_request_t* request, PyObject* text);
 PyObject* shape_tuple(const int64_t* shape, size_t rank);
 // 0, or -1 with an exception set.
@@ -208,11 +208,11 @@ int check_shape(const view_request_t* request, const int64_t* shape, int rank);
 int check_element(const view_request_t* request, uint32_t found);
 
 // ---- memory.c
-// The tensor's bytes where the host can read them, in self->mapped. 0, or -1 with an exception set.
+// Sets self->mapped to the tensor's bytes, readable by the host. 0, or -1 with an exception set.
 int map_tensor(TensorObject* self);
 void unmap_tensor(TensorObject* self);
-// A view of what is in the buffer, shared where the device can, else copied; copied with the bytes of each
-// `unit` turned round, where that is more than 1. Takes the buffer over, also on failure.
+// A view of the buffer's contents, shared if the device can share them and `unit` is 1; otherwise a copy,
+// with the bytes of each `unit` reversed. Takes ownership of the buffer, also on failure.
 int view_of_buffer(const view_request_t* request, uint32_t element_type, const int64_t* shape, int rank,
                    int unit, Py_buffer* bytes, halyard_object_t* out);
 
@@ -220,9 +220,9 @@ int view_of_buffer(const view_request_t* request, uint32_t element_type, const i
 typedef enum { NUMBER_FITS, NUMBER_OF_OTHER_TYPE, NUMBER_OUT_OF_RANGE } number_fault;
 typedef enum { INTEGER_ANY_SIGN, INTEGER_SIGNED, INTEGER_UNSIGNED } integer_sign;
 int is_truth_value(PyObject* value);  // True, False, and numpy's
-// An integer of so many bits. With any sign, from -2^(bits - 1) to 2^bits - 1. One bit: 0 and 1.
+// An integer of `bits` bits. With any sign, from -2^(bits - 1) to 2^bits - 1. One bit: 0 and 1.
 number_fault integer_of(PyObject* value, int bits, integer_sign sign, int64_t* out);
-// A float that, rounded to so many bits (16, 32, 64), is no infinity unless it is one.
+// A float that, rounded to `bits` bits (16, 32, 64), is infinite only if it was infinite.
 number_fault float_of(PyObject* value, int bits, double* out);
 
 // ---- warnings.c
@@ -230,12 +230,12 @@ typedef struct warning_list warning_list;
 warning_list* make_warning_list(void);  // null: no memory
 void free_warning_list(warning_list* list);
 void keep_warning(void* list, const halyard_warning_t* warning);  // any thread
-// Gives what was kept to Python's module `warnings`. 0, or -1 with an exception set: a filter, or a warning
-// about an array, makes it one.
+// Passes the kept warnings to Python's module `warnings`. 0, or -1 with an exception set: a filter turned a
+// warning into one, or a warning is about an array.
 int raise_warnings(module_state* state, ContextObject* context, int stack_level);
 
 // ---- dlpack.c
-// What the value offers, as a view; and a tensor as a capsule.
+// A view of the value's DLPack tensor; and a tensor as a capsule.
 int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_object_t* out);
 PyObject* tensor_to_dlpack(PyObject* self, PyObject* arguments, PyObject* keywords);
 PyObject* tensor_dlpack_device(PyObject* self, PyObject* unused);
@@ -243,55 +243,54 @@ PyObject* tensor_dlpack_device(PyObject* self, PyObject* unused);
 // ---- literals.c
 // A view of a number or of nested lists of numbers.
 int view_of_literal(const view_request_t* request, PyObject* value, halyard_object_t* out);
-// A view of what Python gives for an argument: arrays, tensors, nested lists, scalars. 0, or -1 with an
-// exception set.
+// A view of an argument that Python passed: array, tensor, nested list or scalar. 0, or -1 with an exception
+// set.
 int make_view(const view_request_t* request, PyObject* value, halyard_object_t* out);
 
 // ---- lists.c
-// How much of lists within lists is converted, in either direction: they may contain themselves.
+// The progress within nested lists, in either direction. It is limited, because a list may contain itself.
 typedef struct {
-  int depth;           // levels around what is converted now
+  int depth;           // levels around the current list
   Py_ssize_t visited;  // elements so far
 } nesting_t;
-// Before a list of `size` elements is converted, and after it. 0, or -1 with an exception set and nothing to
-// leave.
+// Called before and after a list of `size` elements is converted. 0, or -1 with an exception set; then
+// leave_list must not be called.
 int enter_list(module_state* state, nesting_t* nesting, size_t size);
 void leave_list(nesting_t* nesting);
-// What Python gives where a program expects an object: None, tensors and all that makes one, other objects of
+// Converts a value to an object of a program: None, tensors and values that become tensors, other objects of
 // programs, lists and tuples (as vm.list). 0, or -1 with an exception set.
 int object_of_value(module_state* state, halyard_device_t device, PyObject* item, halyard_object_t* out);
-// Takes over the element's object, also on failure.
+// Takes ownership of the element's object, also on failure.
 int append_to_list(module_state* state, halyard_object_t list, halyard_value_t* element);
 
 // ---- call.c
-// Arguments as the function declares them; `values` has room. 0, or -1 with an exception set and nothing to
-// release.
+// Converts arguments to the declared types; `values` must be large enough. 0, or -1 with an exception set and
+// nothing to release.
 int convert_arguments(FunctionObject* function, PyObject* arguments, halyard_value_t* values);
 void release_values(halyard_value_t* values, Py_ssize_t count);
-// The arguments of a call in the order of the declaration: a new tuple.
+// A new tuple of the arguments of a call, in the order of the declaration.
 PyObject* bind_arguments(FunctionObject* function, PyObject* arguments, PyObject* keywords);
-// The result as the caller of the function sees it; takes it over.
+// Converts the result to the form for the function's caller. Takes ownership of the result.
 PyObject* finish_result(FunctionObject* function, PyObject* result);
-// Takes the values over, also on failure.
+// Takes ownership of the values, also on failure.
 PyObject* convert_results(module_state* state, halyard_value_t* values, Py_ssize_t count);
-// A program may keep a list that it has returned: the list is converted before another call can change it.
+// A program may keep a list that it has returned, so the list is converted before another call can change it.
 int holds_list(const halyard_value_t* values, Py_ssize_t count);
-// The end of a call whose results are `result` (null: an exception is set) if they are converted already.
-// Gives the program's warnings; null where one of them is an exception. The results are consumed.
+// Ends a call. `result` is the converted results, if `is_converted`; null: an exception is set. Raises the
+// program's warnings; returns null if one of them is an exception. Consumes the results.
 PyObject* warn_and_convert(FunctionObject* function, halyard_value_t* results, int is_converted,
                            PyObject* result);
-PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes it over
-// Takes the context's lock, by the deadline at the latest (as in take_timeout). 0, or -1: an exception is
+PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes ownership of the value
+// Takes the context's lock, until the deadline at the latest (see take_timeout). 0, or -1 with an exception
 // set.
 int enter_context(module_state* state, ContextObject* context, int64_t deadline);
 void leave_context(ContextObject* context);
-// A fence for the signal argument of an async function: 0, or -1 with an exception set.
+// Creates a fence for the signal argument of an async function. 0, or -1 with an exception set.
 int make_signal_fence(FunctionObject* function, halyard_value_t* out);
 
 // ---- timeout.c
-// The deadline that `timeout=` of a call stands for, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: none.
-// *keywords is a new reference to the other keyword arguments (null: none were given). 0, or -1: an exception
-// is set.
+// The deadline of a call's `timeout=`, in nanoseconds of CLOCK_MONOTONIC; INT64_MAX: none. *keywords is a new
+// reference to the other keyword arguments (null: none). 0, or -1 with an exception set.
 int take_timeout(FunctionObject* function, PyObject* given, PyObject** keywords, int64_t* deadline);
 // Milliseconds until the deadline, rounded up, for halyard_fence_wait.
 uint32_t milliseconds_until(int64_t deadline);
@@ -299,11 +298,11 @@ uint32_t milliseconds_until(int64_t deadline);
 int raise_deadline(module_state* state, const char* cause);
 
 // ---- interrupt.c
-// Ctrl-C cancels the call between these two, where it is made on the main thread.
+// Between these two, Ctrl-C cancels the call if it runs on the main thread.
 void interrupt_begin(halyard_call_t call);
 void interrupt_end(void);
 
-// ---- types, made as the module is imported: 0 or -1
+// ---- Types, created when the module is imported: 0 or -1
 int add_element_types(PyObject* module, module_state* state);
 int add_instance_types(PyObject* module, module_state* state);
 int add_program_types(PyObject* module, module_state* state);

@@ -1,9 +1,9 @@
-// Context: programs linked together, with their state.
+// Context: linked programs and their state.
 #include <string.h>
 
 #include "common.h"
 
-// Borrowed handles of a sequence of objects of one type, as an array to be freed. 0, or -1.
+// The borrowed handles of a sequence of objects of one type, in an array that the caller frees. 0, or -1.
 static int handles_of(PyObject* sequence, PyTypeObject* type, const char* what, PyObject** keep, void*** out,
                       size_t* count) {
   PyObject* list = PySequence_List(sequence);
@@ -24,7 +24,7 @@ static int handles_of(PyObject* sequence, PyTypeObject* type, const char* what, 
       Py_DECREF(list);
       return -1;
     }
-    // Every such object has its handle in the same place.
+    // All these types have the handle at the same offset.
     handles[i] = ((DeviceObject*)item)->handle;
   }
   *keep = list;
@@ -128,7 +128,7 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
       self->lock = PyThread_allocate_lock();
       self->owner = 0;
       self->observers = NULL;
-      // Of whoever calls halyard.load, which makes the Model, which makes this.
+      // Level 4 is the caller of halyard.load, which creates the Model, which creates this object.
       if (raise_warnings(state, self, 4) < 0) {
         Py_DECREF((PyObject*)self);
         self = NULL;
@@ -152,7 +152,7 @@ static void context_free(PyObject* object) {
   ContextObject* self = (ContextObject*)object;
   PyTypeObject* type = Py_TYPE(object);
   halyard_context_t handle = self->handle;
-  // The last release may wait for work, whose callbacks may want the interpreter.
+  // The last release may wait for work whose callbacks need the interpreter.
   Py_BEGIN_ALLOW_THREADS
   halyard_release(handle);
   Py_END_ALLOW_THREADS

@@ -1,11 +1,11 @@
 #define _GNU_SOURCE  // nanosleep
-// Work for the interpreter that ends up on a thread without its lock: Python's memory that a device has used
-// last.
+// Work that needs the interpreter but arises on a thread without its lock: Python's memory that a device has
+// used last.
 //
 // A thread of a device must not take the interpreter's lock, because the thread that holds the lock may be
-// waiting for the device. So the work goes to a list, and the next thread of Python that passes by does it.
-// Where none does, Py_AddPendingCall asks the main thread. From the time that the interpreter begins to shut
-// down, nobody asks it for anything: what is left then goes with the process.
+// waiting for the device. So the work is added to a list, and the next Python thread that calls the extension
+// does it. If no thread does, the main thread does it through Py_AddPendingCall. When the interpreter has
+// begun to shut down, no more work is done, and the rest ends with the process.
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -16,10 +16,10 @@
 struct deferred_list {
   pthread_mutex_t mutex;
   _Atomic(deferred_t*) first;
-  int references;    // guarded by the mutex, as is what follows
-  int is_scheduled;  // Py_AddPendingCall has been called, and the main thread has not come yet
-  int is_main;       // of the main interpreter: Py_AddPendingCall knows no other
-  int is_closed;     // the interpreter shuts down, or the module is gone
+  int references;    // guarded by the mutex, like the fields below
+  int is_scheduled;  // Py_AddPendingCall has been called; its callback has not
+  int is_main;       // of the main interpreter; Py_AddPendingCall supports no other
+  int is_closed;     // the interpreter is shutting down, or the module is gone
   int visitors;      // threads between enter_interpreter and leave_interpreter
   pthread_t closer;  // the thread that shuts down
 };
@@ -78,7 +78,7 @@ void defer(deferred_list* list, deferred_t* item) {
   pthread_mutex_lock(&list->mutex);
   item->next = atomic_load_explicit(&list->first, memory_order_relaxed);
   atomic_store(&list->first, item);
-  // Under the mutex, so that the interpreter is there until the call returns: close_deferred waits for it.
+  // Under the mutex, so that the interpreter exists until the call returns, because close_deferred locks it.
   if (!list->is_closed && list->is_main && !list->is_scheduled) {
     ++list->references;
     if (Py_AddPendingCall(run_pending, list) == 0) {
@@ -107,8 +107,8 @@ void leave_interpreter(deferred_list* list, PyGILState_STATE gil) {
   pthread_mutex_unlock(&list->mutex);
 }
 
-// A thread that waits for the interpreter's lock while the interpreter goes is ended by Python, and with it
-// the process, because C++ code is on its stack. So those that are inside may finish first, for at most a
+// Python ends a thread that waits for the lock of an interpreter that is shutting down. This would end the
+// process, because C++ code is on the thread's stack. So this function waits for such threads, for at most a
 // second.
 void close_deferred(deferred_list* list) {
   pthread_mutex_lock(&list->mutex);

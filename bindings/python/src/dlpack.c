@@ -1,4 +1,4 @@
-// DLPack: tensors of PyTorch, JAX, numpy and others, in both directions.
+// DLPack: exchanges tensors with PyTorch, JAX, numpy and others, in both directions.
 #include <stdlib.h>
 
 #include "common.h"
@@ -28,8 +28,7 @@ struct DLManagedTensorVersioned {
   dl_tensor tensor;
 };
 
-// What a capsule's consumer leaves to its deleter: the capsule of a tensor that nobody took frees it.
-// Deleters of Halyard's need no interpreter.
+// A capsule's destructor frees a tensor that no consumer took. Halyard's deleters need no interpreter.
 static void free_versioned(PyObject* capsule) {
   struct DLManagedTensorVersioned* tensor = PyCapsule_IsValid(capsule, "dltensor_versioned")
                                                 ? PyCapsule_GetPointer(capsule, "dltensor_versioned")
@@ -43,7 +42,7 @@ static void free_unversioned(PyObject* capsule) {
   if (tensor) halyard_dlpack_release_unversioned(tensor);
 }
 
-// The capsule, or null with an exception set.
+// Returns the capsule, or null with an exception set.
 static PyObject* versioned_capsule(module_state* state, halyard_object_t view, uint32_t flags) {
   struct DLManagedTensorVersioned* tensor = NULL;
   if (raise_status(state, halyard_view_to_dlpack(view, flags, &tensor)) < 0) return NULL;
@@ -60,7 +59,7 @@ static PyObject* unversioned_capsule(module_state* state, halyard_object_t view,
   return capsule;
 }
 
-// Raises BufferError, as the protocol wants it, with the message of the exception that is set.
+// Raises BufferError, which the protocol requires, with the message of the exception that is set.
 static PyObject* as_buffer_error(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -95,7 +94,7 @@ PyObject* tensor_to_dlpack(PyObject* object, PyObject* arguments, PyObject* keyw
   const halyard_object_t view = ((TensorObject*)object)->handle;
   if (must_copy) return make(state, view, HALYARD_DLPACK_COPY);
   PyObject* capsule = make(state, view, 0);
-  // Memory that the host does not see, or that must not be written to where the consumer cannot be told so.
+  // The memory is not host-visible, or must not be written to and the consumer cannot be told so.
   if (!capsule && PyErr_ExceptionMatches(state->errors[HALYARD_PERMISSION_DENIED])) {
     if (copy != Py_None) return as_buffer_error();
     PyErr_Clear();
@@ -115,7 +114,7 @@ static PyObject* ask_for_capsule(PyObject* value) {
   PyObject* none = method ? PyTuple_New(0) : NULL;
   PyObject* versions = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 1) : NULL;
   PyObject* capsule = versions ? PyObject_Call(method, none, versions) : NULL;
-  if (!capsule && versions && PyErr_ExceptionMatches(PyExc_TypeError)) {  // from before there were versions
+  if (!capsule && versions && PyErr_ExceptionMatches(PyExc_TypeError)) {  // it has no versions yet
     PyErr_Clear();
     capsule = PyObject_Call(method, none, NULL);
   }
@@ -125,13 +124,13 @@ static PyObject* ask_for_capsule(PyObject* value) {
   return capsule;
 }
 
-// A tensor of somebody else that a view uses. Its deleter may want the interpreter (numpy's takes its lock),
-// so it is not called on the thread that drops the view. The library gets a copy of the struct with a deleter
-// of ours.
+// A consumed tensor that a view uses. Its deleter may need the interpreter (numpy's takes its lock), so it is
+// not called on the thread that destroys the view. The library gets a copy of the struct with this file's
+// deleter.
 typedef struct {
-  deferred_t deferred;  // first, so that one is the other
+  deferred_t deferred;  // first, so that their addresses are equal
   deferred_list* list;
-  struct DLManagedTensor* unversioned;  // one of these is null
+  struct DLManagedTensor* unversioned;  // one of the two is null
   struct DLManagedTensorVersioned* versioned;
   union {
     struct DLManagedTensor unversioned;
@@ -180,7 +179,7 @@ static int take_tensor(const view_request_t* request, struct DLManagedTensorVers
     kept->copy.unversioned.deleter = release_unversioned;
     status = halyard_view_from_dlpack_unversioned(request->device, &kept->copy.unversioned, 0, NULL, out);
   }
-  if (status) {  // the tensor is still the capsule's
+  if (status) {  // the capsule still owns the tensor
     forget_deferred(list);
     free(kept);
     return raise_status(request->state, status);
@@ -193,7 +192,7 @@ int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_objec
   if (!capsule) return -1;
   halyard_object_t view = NULL;
   int result = -1;
-  // A tensor that was taken over is the view's from then on; the capsule says so by its name.
+  // The view now owns the tensor; the new name of the capsule marks that.
   if (PyCapsule_IsValid(capsule, "dltensor_versioned")) {
     result = take_tensor(request, PyCapsule_GetPointer(capsule, "dltensor_versioned"), NULL, &view);
     if (result == 0) PyCapsule_SetName(capsule, "used_dltensor_versioned");
@@ -204,7 +203,7 @@ int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_objec
     PyErr_Format(PyExc_BufferError, "__dlpack__ of %R gave no DLPack capsule", Py_TYPE(value));
   }
   Py_DECREF(capsule);
-  run_deferred(request->state->deferred);  // of a tensor that was copied
+  run_deferred(request->state->deferred);  // frees a tensor that was copied
   if (result < 0) return -1;
   halyard_view_info_t info = {.struct_size = sizeof info};
   if (raise_status(request->state, halyard_view_info(view, &info)) < 0 ||

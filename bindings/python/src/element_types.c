@@ -1,10 +1,9 @@
-// Element types by their names in Halyard, numpy, the buffer protocol and DLPack.
+// Finds element types by their names in Halyard, numpy, the buffer protocol and DLPack.
 #include <string.h>
 
 #include "common.h"
 
-// Of types that share a name, the first is the one that the name gives. Types that numpy does not have ("")
-// are not found.
+// If types share a name, the name finds the first of them. Types that numpy lacks ("") are not found.
 enum {
 #define HALYARD_NUMERICAL_TYPE(name, value, prefix, dlpack, ...) kDlOf##name = kDl##dlpack,
 #include "halyard/element_types.inc"
@@ -37,7 +36,7 @@ const element_name_t* element_by_format(const char* format, Py_ssize_t item_size
   if (!format) format = "B";
   const int is_big_endian = *format == '>' || *format == '!';
   if (is_big_endian || *format == '<' || *format == '@' || *format == '=')
-    ++format;  // hosts of Halyard are little endian
+    ++format;  // all hosts of Halyard are little endian
   if (strcmp(format, "l") == 0) format = item_size == 8 ? "q" : "i";
   if (strcmp(format, "L") == 0) format = item_size == 8 ? "Q" : "I";
   if (strcmp(format, "c") == 0) format = "B";
@@ -60,20 +59,20 @@ const element_name_t* element_by_dlpack(uint8_t code, uint8_t bits) {
 
 int same_element(uint32_t expected, uint32_t found) {
   if (expected == found) return 1;
-  // Programs compute with signless integers: 0x10 is any, 0x11 signed, 0x12 unsigned.
+  // Programs compute with signless integers: 0x10 is any sign, 0x11 signed, 0x12 unsigned.
   const uint32_t a = expected >> 24, b = found >> 24;
   return (expected & 0xFF) == (found & 0xFF) && a >= 0x10 && a <= 0x12 && b >= 0x10 && b <= 0x12;
 }
 
-// Adds one entry, and lets the value go.
+// Adds one entry and releases the value.
 static int put(PyObject* dict, const char* key, PyObject* value) {
   const int result = value ? PyDict_SetItemString(dict, key, value) : -1;
   Py_XDECREF(value);
   return result;
 }
 
-// For the modules of Python beside this one: _element_numbers by the texts of declarations, _numerical_types
-// by the prefixes of types of any width, _safetensors: names of that format by those of numpy.
+// For this package's Python modules: _element_numbers by the texts of declarations; _numerical_types by the
+// prefixes of types of any width; _safetensors, the names of that format by numpy's names.
 static int add_tables(PyObject* module) {
   PyObject *numbers = PyDict_New(), *numerical = PyDict_New(), *safe = PyDict_New();
   int result = numbers && numerical && safe ? 0 : -1;

@@ -1,9 +1,9 @@
-// Statuses as exceptions, and back.
+// Converts statuses to exceptions and back.
 #include <string.h>
 
 #include "common.h"
 
-// The name of the class for each code, and which of Python's own it also is.
+// The name of the class for each code, and the class of Python that it also derives from.
 typedef struct {
   const char* name;
   const char* also;
@@ -39,8 +39,9 @@ static PyObject* builtin(const char* name) {
   return found;
 }
 
-// The class of one code. Python's classes with a layout of their own (OSError and what derives from it)
-// cannot stand beside RuntimeError, so Error derives from Exception and the others from it and from theirs.
+// Creates the class of one code. Python's classes with another layout (OSError and its subclasses) cannot be
+// combined with RuntimeError. So Error derives from Exception, and the other classes derive from Error and
+// from Python's class.
 static PyObject* make_class(const char* name, PyObject* error, const char* also) {
   char full[64] = "halyard.";
   strncat(full, name, sizeof full - strlen(full) - 1);
@@ -71,8 +72,8 @@ static PyObject* make_class(const char* name, PyObject* error, const char* also)
   return made;
 }
 
-// `message` and `trace`: what raise_with has put into the instance's dict. An exception that Python code made
-// has its text and no trace.
+// `message` and `trace`, which raise_with has stored in the instance's dict. For an exception that Python
+// code created, the message is its text, and it has no trace.
 static PyObject* from_dict(PyObject* exception, const char* name) {
   PyObject* dict = PyObject_GenericGetDict(exception, NULL);
   PyObject* found = dict ? PyDict_GetItemString(dict, name) : NULL;
@@ -93,7 +94,7 @@ static PyObject* error_trace(PyObject* exception, void* unused) {
   return found || PyErr_Occurred() ? found : PyList_New(0);
 }
 
-// Into the instance's dict, from where `message` and `trace` take it. Takes the value over.
+// Stores `message` or `trace` in the instance's dict. Takes ownership of the value.
 static int set_field(PyObject* exception, const char* name, PyObject* value) {
   PyObject* dict = value ? PyObject_GenericGetDict(exception, NULL) : NULL;
   const int result = dict ? PyDict_SetItemString(dict, name, value) : -1;
@@ -102,7 +103,7 @@ static int set_field(PyObject* exception, const char* name, PyObject* value) {
   return result;
 }
 
-// For pickle and copy, which set what the dict had.
+// For pickle and copy, which set the entries of the dict.
 static int set_error_field(PyObject* exception, PyObject* value, void* name) {
   if (!value) {
     PyErr_Format(PyExc_AttributeError, "'%s' of a failure cannot be deleted", (const char*)name);
@@ -117,7 +118,7 @@ static PyGetSetDef error_fields[] = {
     {"trace", error_trace, set_error_field,
      "Where it passed, the program's own stack included: a list of str.", (void*)"trace"}};
 
-static int set_attribute(PyObject* object, const char* name, PyObject* value) {  // takes the value over
+static int set_attribute(PyObject* object, const char* name, PyObject* value) {  // consumes the value
   const int result = value ? PyObject_SetAttrString(object, name, value) : -1;
   Py_XDECREF(value);
   return result;
@@ -131,7 +132,7 @@ static int add_fields(PyObject* error) {
   return 0;
 }
 
-// The class knows its code, so that Python code may raise it too: halyard.NotFoundError("no such key").
+// The class has its code, so that Python code can raise it too: halyard.NotFoundError("no such key").
 static int add_code(PyObject* error, halyard_status_code_t code) {
   if (set_attribute(error, "code", PyLong_FromLong(code)) < 0) return -1;
   return set_attribute(error, "name", PyUnicode_FromString(halyard_status_code_name(code)));
@@ -157,8 +158,8 @@ static int set_text(PyObject* object, const char* name, const char* text, Py_ssi
   return set_field(object, name, PyUnicode_DecodeUTF8(text, size, "replace"));
 }
 
-// The notes of the status, one for each step that it passed on its way. The status's text is "CODE; message;
-// note; note...", and the message is known.
+// Adds the notes of the status, one for each step on its way. The status's text is "CODE; message; note;
+// note...", and the message is known.
 static int set_notes(PyObject* exception, const char* text, const char* message) {
   const char* at = strstr(text, message);
   at = at && *message ? at + strlen(message) : NULL;
@@ -173,7 +174,7 @@ static int set_notes(PyObject* exception, const char* text, const char* message)
       Py_DECREF(trace);
       return -1;
     }
-    // Tracebacks print what add_note was given.
+    // Tracebacks print notes that were passed to add_note.
     PyObject* added = PyObject_CallMethod(exception, "add_note", "O", note);
     Py_DECREF(note);
     if (!added) {

@@ -68,7 +68,7 @@ static PyType_Spec trace_spec = {"halyard.Trace", sizeof(TraceObject), 0,
 
 // ---- Instance
 
-// Texts of a sequence as an array for C, which lives as long as `*keep`.
+// The texts of a sequence as a C array, which is valid as long as `*keep`.
 static int text_array(PyObject* sequence, PyObject** keep, const char*** out, size_t* count) {
   *out = NULL;
   *count = 0;
@@ -156,7 +156,7 @@ static PyObject* instance_drivers(PyObject* self, PyObject* unused) {
   for (size_t i = 0; list; ++i) {
     halyard_search_entry_t entry = {.struct_size = sizeof entry};
     halyard_status_t status = halyard_search_entry(search, i, &entry);
-    if (status) {  // behind the last one
+    if (status) {  // after the last one
       halyard_status_release(status);
       break;
     }

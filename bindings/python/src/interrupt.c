@@ -1,10 +1,10 @@
 #define _GNU_SOURCE  // gettid
-// Ctrl-C during a call on the main thread.
+// Handles Ctrl-C during a call on the main thread.
 //
-// Python's own handler only notes the signal, and nobody looks at the note while a call runs. So the first
-// call on the main thread puts a handler before Python's that also wakes a thread, which cancels the call.
-// Cancelling takes locks, so a signal handler must not do it itself. The thread sleeps until then; a process
-// without Ctrl-C never sees it run.
+// Python's own handler only records the signal, and no code checks the record while a call runs. So the first
+// call on the main thread installs another handler before Python's, which also wakes a thread that cancels
+// the call. A signal handler must not cancel the call itself, because that takes locks. Without Ctrl-C, the
+// thread never wakes.
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
@@ -17,8 +17,8 @@
 #include "common.h"
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static halyard_call_t current;  // of the main thread; guarded by the mutex
-static uint64_t call_number;    // counts them; guarded by the mutex
+static halyard_call_t current;  // the call of the main thread; guarded by the mutex
+static uint64_t call_number;    // counts calls; guarded by the mutex
 static pthread_t main_thread;
 static atomic_int wake_descriptor = -1;
 static struct sigaction previous;
@@ -45,8 +45,7 @@ static void* watch(void* unused) {
       if (errno == EINTR) continue;
       return NULL;
     }
-    // Cancelling has no effect on a call that is just about to begin, so it is repeated until the call is
-    // over.
+    // Cancelling has no effect on a call that has not begun yet, so it is repeated until the call has ended.
     uint64_t number = 0;
     for (;;) {
       pthread_mutex_lock(&mutex);
@@ -64,7 +63,7 @@ static void* watch(void* unused) {
 }
 
 static void forget_in_child(void) {
-  is_set_up = 0;  // the thread is not there
+  is_set_up = 0;  // the thread does not exist
   pthread_mutex_init(&mutex, NULL);
 }
 
@@ -72,7 +71,7 @@ static void set_up(void) {
   static int has_fork_handler;
   struct sigaction now;
   is_set_up = 1;
-  // A program that ignores SIGINT, or has no handler, wants it that way.
+  // A program that ignores SIGINT, or has no handler, is left unchanged.
   if (sigaction(SIGINT, NULL, &now) != 0) return;
   if (!(now.sa_flags & SA_SIGINFO) && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
   if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_signal) {
@@ -87,7 +86,7 @@ static void set_up(void) {
   if (!has_fork_handler) has_fork_handler = pthread_atfork(NULL, NULL, forget_in_child) == 0;
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the other threads
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // signals must go to other threads
   pthread_t thread;
   if (pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
   pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -109,8 +108,8 @@ void interrupt_end(void) {
   pthread_mutex_unlock(&mutex);
 }
 
-// The thread that imports the extension first is taken for the main one where the process has one thread, as
-// is almost always the case; getpid() is the main thread's number on Linux.
+// Finds the main thread if it is the first thread that imports the extension, which is almost always true. On
+// Linux, the number of the main thread is getpid().
 __attribute__((constructor)) static void find_main_thread(void) {
   if (gettid() == getpid()) main_thread = pthread_self();
 }

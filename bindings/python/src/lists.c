@@ -1,4 +1,4 @@
-// Lists of programs (vm.list) made of Python's, and what Python gives where a program expects an object.
+// Creates lists of programs (vm.list) from Python's, and objects from Python's values.
 #include <stdio.h>
 
 #include "common.h"
@@ -46,7 +46,7 @@ int object_of_value(module_state* state, halyard_device_t device, PyObject* item
   return convert_object(state, device, &nesting, item, out);
 }
 
-// An element: numbers stay numbers.
+// An element of a list: numbers stay numbers.
 static int element_of_value(module_state* state, halyard_device_t device, nesting_t* nesting, PyObject* item,
                             halyard_value_t* out) {
   *out = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
@@ -71,7 +71,7 @@ int append_to_list(module_state* state, halyard_object_t list, halyard_value_t* 
   return result;
 }
 
-// A new vm.list of anything: ints are i64, floats f64.
+// A new vm.list of any values: ints are i64, floats f64.
 static int list_of_values(module_state* state, halyard_device_t device, nesting_t* nesting, PyObject* values,
                           halyard_object_t* out) {
   const Py_ssize_t size = PySequence_Size(values);

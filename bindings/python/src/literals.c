@@ -1,4 +1,4 @@
-// What Python gives for a tensor; numbers and nested lists as tensors.
+// Creates tensors from Python's values: numbers, nested lists and arrays.
 #include <string.h>
 
 #include "common.h"
@@ -7,7 +7,7 @@
 
 enum { kMaximumRank = 32 };
 
-// The shape of the list, by its first elements.
+// The shape of the list, determined from its first elements.
 static int literal_shape(PyObject* value, int64_t* shape, int* rank) {
   *rank = 0;
   PyObject* at = Py_NewRef(value);
@@ -29,7 +29,7 @@ static int literal_shape(PyObject* value, int64_t* shape, int* rank) {
   return 0;
 }
 
-// The elements in order, appended to `flat`. Every list must have the shape's size.
+// Appends the elements in order to `flat`. Every list must have the shape's size.
 static int flatten(const view_request_t* request, PyObject* value, const int64_t* shape, int rank,
                    PyObject* flat) {
   const int is_list = PyList_Check(value) || PyTuple_Check(value);
@@ -45,8 +45,7 @@ static int flatten(const view_request_t* request, PyObject* value, const int64_t
   return 0;
 }
 
-// The element type of numbers for which nothing is declared, as numpy chooses it; floats are f32, as models
-// are.
+// The element type for numbers without a declared type: numpy's choice, but floats are f32, like in models.
 static uint32_t guess_element(PyObject* flat) {
   uint32_t type = HALYARD_ELEMENT_BOOL;
   for (Py_ssize_t i = 0; i < PyList_Size(flat); ++i) {
@@ -63,7 +62,7 @@ static uint32_t guess_element(PyObject* flat) {
   return PyList_Size(flat) == 0 ? HALYARD_ELEMENT_F32 : type;
 }
 
-// IEEE 754 binary16 nearest to the number, ties to even.
+// The nearest IEEE 754 binary16, ties to even.
 static uint16_t half_of(double number) {
   PyObject* packed = NULL;
   PyObject* module = PyImport_ImportModule("struct");
@@ -117,7 +116,7 @@ static int store(const view_request_t* request, const element_name_t* element, P
 }
 
 int view_of_literal(const view_request_t* given, PyObject* value, halyard_object_t* out) {
-  // Where nothing is declared, 2^63 is no negative number.
+  // Without a declared type, 2^63 must not become a negative number.
   view_request_t meant = *given;
   meant.is_signed |= !given->element_type;
   const view_request_t* request = &meant;
@@ -159,7 +158,7 @@ static int is_number(PyObject* value) {
   return PyFloat_Check(value) || PyLong_Check(value) || PyList_Check(value) || PyTuple_Check(value);
 }
 
-// Of a buffer with elements of this type; takes it over.
+// Creates a view of a buffer with elements of this type. Takes ownership of the buffer.
 static int view_of_elements(const view_request_t* request, const element_name_t* element, int unit,
                             Py_buffer* buffer, halyard_object_t* out) {
   int64_t shape[kMaximumRank];
@@ -174,12 +173,12 @@ static int view_of_elements(const view_request_t* request, const element_name_t*
     PyBuffer_Release(buffer);
     return -1;
   }
-  // Signless where the function says so: the bits are the same.
+  // Signless if the function declares that, because the bits are the same.
   const uint32_t type = request->element_type ? request->element_type : element->type;
   return view_of_buffer(request, type, shape, buffer->ndim, unit, buffer, out);
 }
 
-// Masked arrays give the numbers that are masked, too, to whoever asks for their memory.
+// Refuses masked arrays, because their memory also contains the masked numbers.
 static int check_plain(const view_request_t* request, PyObject* value) {
   module_state* state = request->state;
   if (PyObject_HasAttrString((PyObject*)Py_TYPE(value), "harden_mask")) {
@@ -196,7 +195,7 @@ static int check_plain(const view_request_t* request, PyObject* value) {
   return 0;
 }
 
-// Of an array whose dtype the buffer protocol has no format for, but whose name is known: bfloat16.
+// For an array whose dtype has no format in the buffer protocol, but a known name: bfloat16.
 static int view_of_named(const view_request_t* request, PyObject* value, halyard_object_t* out) {
   PyObject* dtype = PyObject_GetAttrString(value, "dtype");
   PyObject* name = dtype ? PyObject_GetAttrString(dtype, "name") : NULL;
@@ -234,7 +233,7 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
   if (PyObject_CheckBuffer(value)) {
     Py_buffer buffer;
     if (PyObject_GetBuffer(value, &buffer, PyBUF_RECORDS_RO) < 0) {
-      PyErr_Clear();  // elements that the protocol has no format for: bfloat16 of ml_dtypes
+      PyErr_Clear();  // elements without a format in the protocol: bfloat16 of ml_dtypes
       return view_of_named(request, value, out);
     }
     int unit = 1;
@@ -248,7 +247,8 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
     return view_of_elements(request, element, unit, &buffer, out);
   }
   if (PyObject_HasAttrString(value, "__dlpack__")) return view_of_dlpack(request, value, out);
-  // numpy's scalars and the like have a buffer and are handled above; what else has __array__ gives an array.
+  // numpy's scalars and similar values have a buffer and are handled above. Other values with __array__
+  // provide an array.
   if (PyObject_HasAttrString(value, "__array__")) {
     PyObject* array = PyObject_CallMethod(value, "__array__", NULL);
     const int result = array && array != value ? make_view(request, array, out) : -1;

@@ -1,4 +1,4 @@
-// Memory between Python and programs: shared wherever the device can use it in place.
+// Shares memory between Python and programs if the device can use it in place.
 #include "halyard/memory.h"
 
 #include <stdlib.h>
@@ -18,11 +18,11 @@ int map_tensor(TensorObject* self) {
   }
   if (!status) {
     self->is_mapped = 1;
-    if (!self->mapped) self->mapped = self;  // no bytes: any address will do
+    if (!self->mapped) self->mapped = self;  // without bytes, any address is valid
     return 0;
   }
   if (halyard_status_code(status) != HALYARD_PERMISSION_DENIED) return raise_status(state, status);
-  // The host does not see the memory: a copy of it, which nobody writes to.
+  // The memory is not host-visible, so the host gets a read-only copy.
   halyard_status_release(status);
   uint64_t count = 0;
   if (raise_status(state, halyard_view_byte_count(self->handle, &count)) < 0) return -1;
@@ -54,9 +54,9 @@ void unmap_tensor(TensorObject* self) {
 
 // ---- Python's memory as views
 
-// What a view keeps.
+// The buffer that a view keeps.
 typedef struct {
-  deferred_t deferred;  // first, so that one is the other
+  deferred_t deferred;  // first, so that their addresses are equal
   deferred_list* list;
   Py_buffer buffer;
 } kept_buffer;
@@ -68,16 +68,16 @@ static void free_buffer(deferred_t* item) {
   free(kept);
 }
 
-// The view is gone: on any thread, maybe one of a device, and maybe after the interpreter has ended.
+// Called when the view is destroyed: on any thread, maybe a device's, maybe after the interpreter has ended.
 static void release_buffer(void* user) {
   kept_buffer* kept = user;
   defer(kept->list, &kept->deferred);
 }
 
-// Where sharing costs more than copying.
+// Sharing fewer bytes costs more than copying.
 enum { kSmall = 4096 };
 
-// Turns round the bytes of each `unit`.
+// Reverses the bytes of each `unit`.
 static void swap_bytes(char* bytes, size_t size, size_t unit) {
   for (char* at = bytes; at + unit <= bytes + size; at += unit)
     for (size_t i = 0; i < unit / 2; ++i) {
@@ -116,7 +116,7 @@ int view_of_buffer(const view_request_t* request, uint32_t element_type, const i
       result = raise_status(
           request->state, halyard_view_import(request->device, element_type, shape, (size_t)rank, bytes->buf,
                                               size, flags, release_buffer, kept, NULL, out));
-      run_deferred(list);  // of a buffer that was copied
+      run_deferred(list);  // releases a buffer that was copied
       if (result == 0) return 0;
       forget_deferred(list);
       free(kept);

@@ -1,18 +1,18 @@
-// Functions in Python that programs import: a native module over callables.
+// Functions in Python that programs import: a native module of callables.
 #include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
 #include "halyard/module.h"
 
-// Lives as long as the module.
+// Destroyed with the module.
 typedef struct {
-  deferred_t deferred;  // first, so that one is the other
+  deferred_t deferred;  // first, so that their addresses are equal
   deferred_list* list;
   module_state* state;
-  PyObject* extension;      // keeps `state`
+  PyObject* extension;      // keeps `state` valid
   PyObject* callables;      // list, in the order of the exports
-  halyard_device_t device;  // where arrays that they return go; owned; null: memory of the host
+  halyard_device_t device;  // for arrays that the callables return; owned; null: memory of the host
 } native_user;
 
 static halyard_status_t out_of_memory(module_state* state) {
@@ -27,7 +27,7 @@ static void check_result(uint32_t index, PyObject* item, const char* type, numbe
     PyErr_Format(PyExc_OverflowError, "result %u is %S, which does not fit %s", index, item, type);
 }
 
-// What the callable returned, as the values that the program expects.
+// Converts the callable's results to the values that the program expects.
 static int take_results(const native_user* self, PyObject* returned, halyard_module_call_t* call) {
   const uint32_t count = call->result_count;
   if (count == 0) return 0;
@@ -90,7 +90,7 @@ static halyard_status_t call_python(void* user, halyard_module_call_t* call) {
   for (uint32_t i = 0; arguments && i < call->argument_count; ++i) {
     halyard_value_t value = call->arguments[i];
     if (value.kind == HALYARD_VALUE_OBJECT)
-      halyard_retain(value.object);  // borrowed; convert_value takes over
+      halyard_retain(value.object);  // borrowed; convert_value takes ownership
     PyObject* item = convert_value(self->state, &value);
     if (item) {
       PyTuple_SetItem(arguments, (Py_ssize_t)i, item);
@@ -120,7 +120,7 @@ static void free_user(deferred_t* item) {
   free(self);
 }
 
-// The module is gone: on any thread.
+// Called when the module is destroyed, on any thread.
 static void release_user(void* user) {
   native_user* self = user;
   defer(self->list, &self->deferred);
@@ -179,7 +179,7 @@ PyObject* native_module(PyObject* module, PyObject* arguments) {
       halyard_release(user->device);
       forget_deferred(user->list);
     } else {
-      user = NULL;  // the module's now
+      user = NULL;  // now owned by the module
       ProgramObject* program = PyObject_New(ProgramObject, state->program_type);
       if (program) {
         program->handle = handle;

@@ -1,11 +1,11 @@
-// Python's numbers as numbers of programs: the whole value, or a fault. Nothing is cut off or rounded to
-// infinity.
+// Converts Python's numbers to numbers of programs: the whole value, or a failure. No value is truncated or
+// rounded to infinity.
 #include <math.h>
 #include <string.h>
 
 #include "common.h"
 
-// The kind of a numpy scalar or array, as its dtype says it: 'f', 'c', 'M'. 0: it has none.
+// The kind of a numpy scalar or array, from its dtype: 'f', 'c', 'M'. 0: none.
 static char kind_of(PyObject* value) {
   PyObject* dtype = PyObject_GetAttrString(value, "dtype");
   PyObject* kind = dtype ? PyObject_GetAttrString(dtype, "kind") : NULL;
@@ -23,7 +23,7 @@ int is_truth_value(PyObject* value) {
 }
 
 number_fault integer_of(PyObject* value, int bits, integer_sign sign, int64_t* out) {
-  if (!PyLong_Check(value) && is_truth_value(value)) {  // numpy's, which warns where it is used as an index
+  if (!PyLong_Check(value) && is_truth_value(value)) {  // numpy's, which warns when used as an index
     const int is_true = PyObject_IsTrue(value);
     if (is_true >= 0) {
       *out = is_true;
@@ -62,7 +62,7 @@ number_fault float_of(PyObject* value, int bits, double* out) {
   if (!PyFloat_Check(value) && !PyLong_Check(value)) {
     if (PyUnicode_Check(value) || PyBytes_Check(value) || PyComplex_Check(value)) return NUMBER_OF_OTHER_TYPE;
     const char kind = kind_of(value);
-    // These have a __float__ that drops what they are.
+    // The __float__ of these kinds loses their meaning.
     if (kind && strchr("cmMSUO", kind)) return NUMBER_OF_OTHER_TYPE;
   }
   const double number = PyFloat_AsDouble(value);
@@ -71,7 +71,7 @@ number_fault float_of(PyObject* value, int bits, double* out) {
     PyErr_Clear();
     return is_large ? NUMBER_OUT_OF_RANGE : NUMBER_OF_OTHER_TYPE;
   }
-  // Half of the last place above the largest number rounds up to infinity.
+  // Numbers half a last place above the largest number round to infinity.
   const double limit = bits == 16 ? 65520.0 : bits == 32 ? 0x1.ffffffp127 : INFINITY;
   if (isfinite(number) && fabs(number) >= limit) return NUMBER_OUT_OF_RANGE;
   *out = number;

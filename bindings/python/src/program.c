@@ -1,4 +1,4 @@
-// Program: a module that was loaded (the name Module is Python's own).
+// Program: a loaded module (the name Module is Python's own).
 #include <string.h>
 
 #include "common.h"

@@ -1,11 +1,11 @@
-// Tensor: a buffer view of a program, as Python sees it.
+// Tensor: a buffer view of a program, as a Python object.
 #include <stdlib.h>
 #include <string.h>
 
 #include "common.h"
 #include "halyard/memory.h"
 
-// ---- Making one
+// ---- Creation
 
 PyObject* wrap_tensor(module_state* state, halyard_object_t view) {
   TensorObject* self = PyObject_New(TensorObject, state->tensor_type);
@@ -35,7 +35,7 @@ static void tensor_free(PyObject* object) {
   Py_DECREF(type);
 }
 
-// ---- What it says of itself
+// ---- Properties
 
 static PyObject* tensor_shape(PyObject* self, void* unused) {
   (void)unused;
@@ -83,7 +83,8 @@ static PyObject* tensor_ndim(PyObject* self, void* unused) {
   return PyLong_FromUnsignedLong(((TensorObject*)self)->info.rank);
 }
 
-// The product of the sizes, which a program may choose as it likes: of any number of bits. A new reference.
+// The product of the sizes, which may have any number of bits, because the program chooses the sizes. A new
+// reference.
 static PyObject* element_count(const halyard_view_info_t* info) {
   PyObject* count = PyLong_FromLong(1);
   for (uint32_t i = 0; count && i < info->rank; ++i) {
@@ -144,7 +145,7 @@ static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
     for (Py_ssize_t i = rank; i-- > 0;) {
       self->shape_and_strides[i] = (Py_ssize_t)self->info.shape[i];
       self->shape_and_strides[rank + i] = stride;
-      // Only sizes beside a 0 can overflow; nothing depends on the strides then.
+      // Only sizes next to a 0 can overflow, and then the strides are not used.
       const Py_ssize_t steps = self->info.shape[i] > 0 ? (Py_ssize_t)self->info.shape[i] : 1;
       stride = stride <= PTRDIFF_MAX / steps ? stride * steps : size;
     }
@@ -204,8 +205,7 @@ static PyObject* tensor_view(PyObject* object, PyObject* argument) {
   return wrap_tensor(state, view);
 }
 
-// __array__(dtype=None, copy=None): numpy asks for it where there is no buffer, which is for bfloat16 and the
-// 8-bit floats.
+// __array__(dtype=None, copy=None): numpy calls it if there is no buffer, for bfloat16 and the 8-bit floats.
 static PyObject* tensor_array(PyObject* self, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"dtype", "copy", NULL};
   PyObject *dtype = Py_None, *copy = Py_None;
@@ -216,7 +216,7 @@ static PyObject* tensor_array(PyObject* self, PyObject* arguments, PyObject* key
   return array;
 }
 
-// What memoryview says of it: it knows every format that has one.
+// The result of a method of memoryview, which supports every format that it has.
 static PyObject* through_memoryview(PyObject* self, const char* method) {
   PyObject* view = PyMemoryView_FromObject(self);
   PyObject* result = view ? PyObject_CallMethod(view, method, NULL) : NULL;
@@ -235,7 +235,7 @@ static int has_one_element(const halyard_view_info_t* info) {
   return 1;
 }
 
-// A ValueError whose %S is the number of elements.
+// Raises a ValueError; the format's %S is the number of elements.
 static void refuse_count(const halyard_view_info_t* info, const char* format) {
   PyObject* count = element_count(info);
   if (count) PyErr_Format(PyExc_ValueError, format, count);
@@ -258,7 +258,7 @@ static PyObject* tensor_item(PyObject* object, PyObject* unused) {
   return value;
 }
 
-// Every code has its case: the compiler says which one is new.
+// Every code has a case, so that the compiler reports a new one.
 static int has_negative_zero(enum dl_code code) {
   switch (code) {
     case kDlFloat:
@@ -279,7 +279,7 @@ static int has_negative_zero(enum dl_code code) {
   return 0;
 }
 
-// What is no zero: also NaN.
+// Whether the element is not zero; true for NaN.
 static int is_nonzero(const element_name_t* element, const unsigned char* bytes) {
   if (element->dl_code == kDlFloat8E8M0FNU) return 1;  // the type has no zero
   const int has_sign = has_negative_zero((enum dl_code)element->dl_code);
@@ -312,7 +312,7 @@ static int tensor_bool(PyObject* object) {
   return raise_status(state_of(object), status) < 0 ? -1 : is_nonzero(element, bytes);
 }
 
-// == and != are those of numpy: an array of truth values.
+// == and != like numpy's: they return an array of truth values.
 static PyObject* tensor_compare(PyObject* self, PyObject* other, int how) {
   if (how != Py_EQ && how != Py_NE) Py_RETURN_NOTIMPLEMENTED;
   PyObject* package = PyImport_ImportModule("halyard");
@@ -323,7 +323,7 @@ static PyObject* tensor_compare(PyObject* self, PyObject* other, int how) {
   return result;
 }
 
-// Of the object, not of its numbers: they may change.
+// The hash of the object, not of its numbers, because they may change.
 static Py_hash_t tensor_hash(PyObject* self) {
   return (Py_hash_t)((uintptr_t)self >> 4);  // never -1, which means an error
 }
@@ -425,7 +425,7 @@ static PyType_Slot tensor_slots[] = {
 static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, tensor_slots};
 
-// ---- Objects that Python does not look into
+// ---- Opaque objects
 
 static void object_free(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);

@@ -1,4 +1,4 @@
-// Modules as text and back: assemble, disassemble, describe.
+// Converts modules to text and back: assemble, disassemble, describe.
 #include "common.h"
 
 static module_state* module_state_of(PyObject* module) { return (module_state*)PyModule_GetState(module); }
@@ -25,7 +25,7 @@ static PyObject* assemble(PyObject* module, PyObject* arguments, PyObject* keywo
   return result;
 }
 
-// What a function of the C ABI has said of the data, which is let go; the text is taken over.
+// The text that a function of the C ABI has made of the data. Releases the data, takes ownership of the text.
 static PyObject* text_about(PyObject* module, Py_buffer* data, halyard_status_t status, char* text,
                             size_t length) {
   PyBuffer_Release(data);

@@ -32,10 +32,10 @@ int take_timeout(FunctionObject* function, PyObject* given, PyObject** keywords,
       goto failed;
     }
     const int64_t start = now();
-    // Later than the clock can say is no limit.
+    // A time that the clock cannot represent means no limit.
     if (seconds * 1e9 < (double)(INT64_MAX - start) * 0.999) *deadline = start + (int64_t)(seconds * 1e9);
   }
-  // The caller's dict may be in use elsewhere, so the rest is a copy.
+  // The rest is a copy, because the caller's dict may be in use elsewhere.
   Py_DECREF(given);
   *keywords = PyDict_Copy(given);
   if (*keywords && PyDict_DelItemString(*keywords, "timeout") == 0) return 0;

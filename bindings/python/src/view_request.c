@@ -1,4 +1,4 @@
-// What a tensor is asked to be: whether something fits, and the errors that say why it does not.
+// Checks whether data fits the tensor that a function expects, and raises errors that say why not.
 #include "common.h"
 
 PyObject* place_of(const view_request_t* request) {
@@ -54,7 +54,7 @@ int check_element(const view_request_t* request, uint32_t found) {
     return refuse(request,
                   PyUnicode_FromFormat("has elements of type %s, expected %s", is ? is->numpy : "unknown",
                                        wanted ? wanted->numpy : "another"));
-  const int drops_parts = is->dl_code == kDlComplex && wanted->dl_code != kDlComplex;  // of complex numbers
+  const int drops_parts = is->dl_code == kDlComplex && wanted->dl_code != kDlComplex;  // complex to real
   return refuse(request,
                 PyUnicode_FromFormat(
                     drops_parts ? "has elements of type %s, expected %s; take .real or .imag of them"

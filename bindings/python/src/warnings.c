@@ -1,5 +1,5 @@
-// Warnings of programs as Python's. They arrive on whatever thread runs the program, without the
-// interpreter's lock, so they are kept until the call that gave them returns to Python.
+// Raises warnings of programs as Python's. They arrive on the thread that runs the program, without the
+// interpreter's lock. So they are kept until the call that caused them returns to Python.
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ void keep_warning(void* user, const halyard_warning_t* warning) {
   }
 }
 
-// One about an array that Python gave is an error: its type and shape are known to be meant.
+// A warning about an array that Python passed is an error, because the array's type and shape are intended.
 static int is_of_array(const ContextObject* context, const kept_warning* warning) {
   if (!context->arrays) return 0;
   PyObject* path =
