@@ -41,7 +41,7 @@ constexpr DataType kAll[] = {
   {protocol, HALYARD_ELEMENT_##symbol, bits / 8, kind_of(k##numerical)},
 #include "halyard/element_types.inc"
 };
-// Those that the protocol has.
+// Whether the protocol has the type.
 constexpr bool has_name(const DataType& type) { return !type.name.empty(); }
 constexpr auto kTypes = [] {
   std::array<DataType, std::ranges::count_if(kAll, has_name)> types = {};

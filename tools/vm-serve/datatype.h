@@ -1,5 +1,4 @@
-// Data types of tensors in the Open Inference Protocol, and the element types of programs that they stand
-// for.
+// Data types of tensors in the Open Inference Protocol, and the corresponding element types of programs.
 #pragma once
 
 #include <cstdint>
@@ -18,13 +17,13 @@ struct DataType {
 };
 
 std::span<const DataType> datatypes();
-// Null if the protocol has no such type.
+// The type with this name; null if the protocol has none.
 const DataType* datatype_named(std::string_view name);
-// The type that metadata show for elements of a program; integers without a sign are shown as signed. Null if
-// the protocol has none (4-bit integers, 8-bit floats, complex numbers).
+// The type of a program's elements in metadata; integers without a sign are shown as signed. Null if the
+// protocol has none (4-bit integers, 8-bit floats, complex numbers).
 const DataType* datatype_of(uint32_t element_type);
-// Whether the bytes of a tensor of type `given` are what a program takes that declares `element_type`.
-// Integers that are declared without a sign may be given with either.
+// Whether a program that declares `element_type` accepts the bytes of a tensor of type `given`. Integers
+// declared without a sign accept both signed and unsigned types.
 bool is_accepted(uint32_t element_type, const DataType& given);
 
 }  // namespace halyard::tools::serve

@@ -1,4 +1,5 @@
-// Element types: names and sizes from tables; values to and from text, by the form of the type (Form).
+// Element types: names and sizes from tables; conversion between values and text by the form of the type
+// (Form).
 #include "hal/view/element_type.h"
 
 #include <fmt/format.h>
@@ -28,7 +29,7 @@ constexpr NamedType kNamedTypes[] = {
 #include "halyard/element_types.inc"
 };
 
-// Types of any width; "": only those with a name. The first row of a numerical type gives the printed name.
+// Types of any width; "": types that need a name. The first row of a numerical type gives the printed name.
 struct TypePrefix {
   std::string_view prefix;
   NumericalType type;
@@ -82,7 +83,7 @@ std::unexpected<Status> bad_element(std::string_view text, ElementType type, std
 
 // An integer as C writes it: sign, then decimal, 0x or leading 0.
 struct Integer {
-  bool valid = false;  // all of the text
+  bool valid = false;  // the whole text is an integer
   bool negative = false;
   bool overflow = false;  // the magnitude does not fit 64 bits
   uint64_t magnitude = 0;
@@ -119,8 +120,8 @@ void append_low_bytes(std::vector<uint8_t>& out, uint64_t value, size_t count) {
   for (size_t i = 0; i < count; ++i) out.push_back(static_cast<uint8_t>(value >> (8 * i)));
 }
 
-// What an integer type takes: signless types the numbers of both readings, but i64 those with a sign, and
-// ui64 those of i64 as well.
+// The values of an integer type. Signless types accept signed and unsigned values, but i64 only signed ones;
+// ui64 also accepts those of i64.
 struct Range {
   __int128 least;
   __int128 most;
@@ -213,7 +214,7 @@ Result<> parse_boolean(std::string_view text, ElementType type, std::vector<uint
   return bad_element(text, type, "0, 1, true or false, or 2 hexadecimal digits: its byte");
 }
 
-// The number of characters at the start that C reads as a number.
+// The number of leading characters that C reads as a number.
 size_t number_length(std::string_view text) {
   const std::string terminated(text);
   char* end = nullptr;
@@ -221,7 +222,7 @@ size_t number_length(std::string_view text) {
   return static_cast<size_t>(end - terminated.c_str());
 }
 
-// "1+2j", "3", "2j", also in parentheses, as Python writes complex numbers; or bytes, as they are printed.
+// "1+2j", "3", "2j", also in parentheses, like Python's complex numbers; or printed bytes.
 Result<> parse_complex(std::string_view text, ElementType type, std::vector<uint8_t>& out) {
   if (is_bytes(text, type)) return parse_bytes(text, type, out);
   std::string_view number = text;
@@ -317,7 +318,7 @@ class ContentsWriter {
   std::string& out_;
 };
 
-// A shape with elements has about as many lists as elements, which are in memory; a shape without elements
+// A shape with elements has about as many lists as elements, which are in memory. A shape without elements
 // may describe any number of lists.
 bool has_too_many_empty_lists(std::span<const int64_t> shape) {
   constexpr uint64_t kMost = uint64_t{1} << 20;
