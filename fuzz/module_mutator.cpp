@@ -1,4 +1,4 @@
-// Randomly mutated FlatBuffers rarely load. These mutations mostly do.
+// Mutates modules so that most of them still load; randomly mutated FlatBuffers rarely do.
 #include "module_mutator.h"
 
 #include <bytecode_module_generated.h>
@@ -43,7 +43,7 @@ std::vector<Body> bodies(std::span<const uint8_t> file) {
 
 void put_u16(uint8_t* at, uint16_t value) { std::memcpy(at, &value, sizeof value); }
 
-// Another instruction, or another operand of one.
+// Changes an instruction, or one of its operands.
 void change_instruction(std::span<uint8_t> body, test::Choices& choices) {
   std::vector<uint32_t> starts;
   for (uint32_t pc = 0; has_instruction(body, pc);) {
@@ -101,7 +101,7 @@ void put_number(std::span<uint8_t> file, size_t at, size_t number) {
   std::memcpy(file.data() + at, &low, sizeof low);
 }
 
-// The places of numbers that may be offsets within the FlatBuffer.
+// The positions of numbers that may be offsets within the FlatBuffer.
 std::vector<size_t> offsets(std::span<const uint8_t> flatbuffer) {
   std::vector<size_t> found;
   for (size_t at = 4; at + 4 <= flatbuffer.size(); at += 4) {
@@ -111,7 +111,7 @@ std::vector<size_t> offsets(std::span<const uint8_t> flatbuffer) {
   return found;
 }
 
-// The places of the offsets to the bytes of constants.
+// The positions of the offsets to the bytes of constants.
 std::vector<size_t> constants(const schema::BytecodeModule& module, const uint8_t* begin) {
   std::vector<size_t> found;
   const auto* segments = module.rodata_segments();
@@ -123,7 +123,7 @@ std::vector<size_t> constants(const schema::BytecodeModule& module, const uint8_
   return found;
 }
 
-// Makes these bytes the constant at `place`, at the end of the FlatBuffer of `size` bytes; returns where.
+// Appends these bytes to the FlatBuffer of `size` bytes as the constant at `place`; returns their position.
 size_t append(std::vector<uint8_t>& file, size_t size, std::span<const uint8_t> bytes, size_t place) {
   constexpr size_t kAlignment = 64;  // of external constants, too
   const size_t external = std::min((size + kAlignment - 1) / kAlignment * kAlignment, file.size());
@@ -159,12 +159,12 @@ size_t alias_parts(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   const size_t target = place + number_at(file, place);
   const size_t constant = of_constants.empty() ? 0 : choices.pick(of_constants);
   const uint32_t way = choices.below(constant == 0 ? 1 : 4);
-  if (way == 0) {  // two things at one place
+  if (way == 0) {  // two parts at the same position
     const size_t from = choices.pick(all);
     if (target > from) put_number(file, from, target - from);
-  } else if (way == 1) {  // a constant at the place of something else
+  } else if (way == 1) {  // a constant at the position of another part
     if (target > constant) put_number(file, constant, target - constant);
-  } else if (way == 2) {  // something within a constant that is an image of everything
+  } else if (way == 2) {  // a part within a constant that is a copy of the FlatBuffer
     const size_t distance = append(file, end, std::span(data, end), constant);
     const bool is_vtable = choices.one_in(4);  // offsets to vtables count backwards
     put_number(file, place,

@@ -1,4 +1,4 @@
-// For targets that link parts of the C ABI: no target forks, so no handle is another process's.
+// For targets that link parts of the C ABI. No target forks, so no handle belongs to another process.
 #include "made_here.h"
 
 namespace halyard::c {

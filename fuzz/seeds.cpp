@@ -103,7 +103,7 @@ void write_libraries(const fs::path& folder) {
   fuzz::write_seed(folder / "fat", local_tests::fat_elf(records, files));
 }
 
-// As the target jit wants it: the last 8 bytes choose arguments.
+// The input of the target jit: the last 8 bytes choose arguments.
 File with_arguments(File file) {
   file.resize(file.size() + 8);
   return file;
@@ -124,7 +124,7 @@ void run(const fs::path& folder) {
     File bytes(16 + seed * 2);
     for (uint8_t& byte : bytes) byte = choices.byte();
     fuzz::write_seed(folder / "run" / name, bytes);
-    // The programs generated from these bytes; their size grows with the number of bytes.
+    // The programs that are generated from these bytes. More bytes give larger programs.
     test::Choices few{std::span<const uint8_t>(bytes)};
     for (const test::ModuleParts& parts : generate_program(few).modules) {
       const File file = parts.build();

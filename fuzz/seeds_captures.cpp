@@ -1,5 +1,5 @@
-// Captures, written by CaptureWriter; and one with a kernel, written record by record, since the writer needs
-// an executable of a device.
+// Writes captures with CaptureWriter, and one with a kernel record by record, because CaptureWriter needs an
+// executable of a device.
 #include <capture_generated.h>
 
 #include <cstdlib>

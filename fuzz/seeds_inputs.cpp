@@ -1,4 +1,4 @@
-// Texts of arguments, and npy files, each behind the byte that chooses what it is.
+// Writes texts of arguments, and npy files, each after the byte that selects the kind.
 #include <string>
 
 #include "seeds.h"

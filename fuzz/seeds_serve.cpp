@@ -1,5 +1,5 @@
-// Inference requests, each behind the byte that chooses a model, and paths; and streams of requests, each
-// behind the byte that says how it is cut.
+// Writes inference requests, each after the byte that selects a model, and paths; and streams of requests,
+// each after the byte that determines the pieces.
 #include <charconv>
 #include <string>
 #include <string_view>

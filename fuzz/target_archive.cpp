@@ -1,5 +1,5 @@
-// An arbitrary file, zip or flat. If it opens, it can be read completely, at any address, and a kernel that
-// writes to its constants changes nothing else of it.
+// An arbitrary file, zip or flat. If it opens, it can be read completely at any address, and a kernel that
+// writes to its constants changes no other part.
 #include <cstring>
 #include <vector>
 
@@ -89,7 +89,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 }
 
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
-  constexpr unsigned kAliases = 4;  // one mutation in so many
+  constexpr unsigned kAliases = 4;  // one of this many mutations
   if (seed % kAliases == 0) return fuzz::alias_parts(data, size, max_size, seed / kAliases);
   return LLVMFuzzerMutate(data, size, max_size);
 }

@@ -1,5 +1,5 @@
-// Text: it assembles, or is an error with a line number. The loader can read the assembled file, or refuses
-// it with an error, since the assembler does not repeat the checks of the loader and the verifier.
+// Text: it assembles, or gives an error with a line number. The loader reads the assembled file or refuses it
+// with an error, because the assembler does not repeat the checks of the loader and the verifier.
 #include "differential.h"
 #include "fuzzing.h"
 #include "round_trip.h"

@@ -1,5 +1,5 @@
-// Owners that take blocks of memory, write to them and give them back, in any order and of any size. No block
-// shows a byte that somebody else has written.
+// Owners take blocks of memory, write to them and give them back, in any order and size. No block contains a
+// byte that another owner has written.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -18,14 +18,14 @@ struct Taken {
 
 constexpr uint64_t kOwners[] = {halyard::BlockCache::kNobody, halyard::BlockCache::kWritesAll, 1, 2};
 
-// What an owner writes: never 0. Nobody's bytes are seen by nobody, so they need no mark that is allowed.
+// The byte that an owner writes: never 0. No owner may see the bytes of kNobody, not even kNobody.
 uint8_t mark_of(uint64_t owner) {
   return static_cast<uint8_t>(owner == halyard::BlockCache::kWritesAll ? 0xF0 : 0x51 + owner);
 }
 
 }  // namespace
 
-// Four bytes a step: the place that takes or gives back, the owner, the size.
+// Four bytes for each step: the slot that takes or gives back, the owner, the size.
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   halyard::BlockCache cache;
   std::array<Taken, 8> places;

@@ -1,6 +1,6 @@
-// An arbitrary capture. If it can be read, it can be printed, and small executions are replayed on the null
-// device, which runs no code of it. A complete capture reads the same if incomplete ones are accepted; an
-// incomplete one is refused, or read up to the cut.
+// An arbitrary capture. If it can be read, it can be printed. Small executions are replayed on the null
+// device, which runs none of its code. A complete capture reads the same if incomplete ones are accepted; an
+// incomplete one is refused, or read up to its end.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -17,7 +17,7 @@ using namespace halyard::hal;
 
 namespace {
 
-constexpr uint64_t kMostBytes = 1 << 16;  // of all buffers of a replayed execution
+constexpr uint64_t kMostBytes = 1 << 16;  // in all buffers of a replayed execution
 constexpr size_t kMostBuffers = 64;
 
 const Ref<Device>& null_device() {

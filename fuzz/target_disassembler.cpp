@@ -1,5 +1,5 @@
-// A file to text and back: a module that loads can be disassembled, and the assembled text disassembles to
-// the same text and has the same bytecode.
+// Converts a file to text and back: a module that loads can be disassembled, and the assembled text
+// disassembles to the same text and has the same bytecode.
 #include "fuzzing.h"
 #include "module_mutator.h"
 #include "round_trip.h"

@@ -1,5 +1,5 @@
-// A DLPack tensor whose every field is hostile. It is refused, or is what it says: its size is that of its
-// shape, and its elements are gathered from where the strides say, without a byte before or behind.
+// A DLPack tensor with arbitrary fields. It is refused, or its size is that of its shape, and its elements
+// are gathered as the strides state, without a byte before or after them.
 #include "dlpack_layout.h"
 #include "fuzzing.h"
 #include "hostile_tensor.h"
@@ -18,9 +18,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<uint8_t> expected;
   const bool is_within = hostile.elements(expected);
   if (layout->size == 0 && !expected.empty()) fuzz::finding("a tensor with elements counts as empty");
-  if (!is_within) return 0;  // its producer vouches for memory that is not ours
+  if (!is_within) return 0;  // the producer is responsible for other memory
   if (layout->size != expected.size()) fuzz::finding("a tensor has another size than its elements");
-  // A block of exactly that size: AddressSanitizer watches its ends.
+  // A block of exactly that size, so that AddressSanitizer checks its ends.
   const auto gathered = std::make_unique<uint8_t[]>(expected.size());
   if (layout->is_dense) {
     if (layout->size != 0) std::memcpy(gathered.get(), layout->first, layout->size);

@@ -13,7 +13,7 @@ using namespace halyard::local;
 
 namespace {
 
-constexpr uint64_t kLargest = uint64_t{1} << 22;  // bytes that are worth filling
+constexpr uint64_t kLargest = uint64_t{1} << 22;  // bytes; larger images are not filled
 
 bool in_one(const ElfImage& image, uint64_t address, uint64_t size, bool ElfSegment::* kind) {
   return std::ranges::any_of(image.segments, [&](const ElfSegment& segment) {

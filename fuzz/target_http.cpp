@@ -1,6 +1,5 @@
-// A stream of bytes that a client sends, in pieces, through real sessions of vm-serve on a socket. Where
-// requests end is what a second reader of HTTP says; how the bytes were cut changes no answer; and no memory
-// stays reserved.
+// A stream of bytes that a client sends, in pieces, through real sessions of vm-serve on a socket. A second
+// HTTP reader determines where requests end. The pieces change no answer, and no memory stays reserved.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,7 +26,7 @@ using namespace halyard::tools::serve;
 
 namespace {
 
-// A server of one model, all on the thread that fuzzes.
+// A server with one model, on the fuzzing thread only.
 struct Host {
   Flags flags;
   Program program;
@@ -59,7 +58,7 @@ struct Host {
   }
 };
 
-// What the server answers until it closes the connection, which it does when the client has sent everything.
+// The server's answers until it closes the connection, after the client has sent all bytes.
 std::string answers(Host& host, std::string_view stream, size_t piece) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
@@ -117,7 +116,7 @@ struct Framing {
   bool is_http11 = false;
 };
 
-// Fields of a header, by its lines; one that goes on in the next line is one.
+// The fields of a header, line by line; a continued line belongs to its field.
 Framing framing_of(std::string_view head) {
   Framing framing;
   std::vector<std::string> lines;
@@ -149,7 +148,7 @@ std::optional<size_t> number(std::string_view text, int base) {
   return value;
 }
 
-// What stands behind a body in chunks; nothing if it is malformed or not whole.
+// The text after a chunked body; no value if the body is malformed or incomplete.
 std::optional<std::string_view> behind_chunks(std::string_view text) {
   for (;;) {
     const size_t line = text.find("\r\n");
@@ -172,7 +171,7 @@ std::optional<std::string_view> behind_chunks(std::string_view text) {
   }
 }
 
-// How many requests there are at most, for a reader who stops where the end of one is not certain.
+// The maximum number of requests, for a reader that stops where the end of a request is not certain.
 size_t most_requests(std::string_view stream) {
   size_t count = 0;
   while (!stream.empty()) {
@@ -203,7 +202,7 @@ struct Answer {
   bool operator==(const Answer&) const = default;
 };
 
-// Interim answers are left out.
+// Splits the text into answers, without interim answers.
 std::vector<Answer> split(std::string_view text) {
   std::vector<Answer> made;
   constexpr std::string_view kInterim = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -223,7 +222,7 @@ std::vector<Answer> split(std::string_view text) {
     const size_t date = answer.head.find("\r\nDate: ");
     if (date != std::string::npos) answer.head.erase(date, answer.head.find("\r\n", date + 2) - date);
     text.remove_prefix(end + 4);
-    // An answer to HEAD has a length, and nothing behind it.
+    // An answer to HEAD has a length but no body.
     const std::string_view body = text.substr(0, std::min(*size, text.size()));
     const bool is_head = text.starts_with("HTTP/1.1 ");
     // Numbers of /metrics change with every request.
@@ -235,7 +234,7 @@ std::vector<Answer> split(std::string_view text) {
     if (!is_head) text.remove_prefix(body.size());
     made.push_back(std::move(answer));
   }
-  // Of a header that is malformed the parser may say so before the client is gone, or not.
+  // The parser may report a malformed header before the client closes, or not.
   if (!made.empty() && made.back().body.starts_with("{\"error\":\"the header is no HTTP/1.1"))
     made.pop_back();
   return made;

@@ -1,6 +1,5 @@
-// The text of an argument, or an npy file. What is accepted must be what other readers of the C library see
-// in all of it, must come back the same when it is printed or written, and must be refused with anything
-// after it.
+// The text of an argument, or an npy file. Accepted input equals the result of other readers of the C library
+// for all of it, is the same after printing or writing, and is refused with any text after it.
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -23,9 +22,9 @@ using namespace halyard;
 namespace {
 
 constexpr std::string_view kSeparators = " ,[]\t\n\v\f\r";
-// None of these continues a number, a word or a type.
+// None of these can continue a number, a word or a type.
 constexpr std::string_view kJunk[] = {"?", "_", "z", ";1", "%", "!5"};
-constexpr size_t kMostBytes = 1 << 20;   // of a tensor
+constexpr size_t kMostBytes = 1 << 20;   // in a tensor
 constexpr size_t kMostPlaces = 1 << 12;  // elements times dimensions
 
 std::vector<std::string> tokens_of(std::string_view text) {
@@ -67,7 +66,7 @@ void check_whole_number(const std::string& token, uint32_t bits, uint64_t stored
 }
 
 void check_tensor(std::string_view text) {
-  // Texts of large tensors cost time, and show nothing else.
+  // Texts of large tensors take time and test nothing else.
   const auto type = hal::parse_tensor_type(text.substr(0, text.find('=')));
   if (type) {
     const auto size = hal::dense_byte_count(type->shape, type->type);
@@ -102,7 +101,7 @@ void check_tensor(std::string_view text) {
   }
   const auto again = hal::parse_tensor(*printed);
   if (!again) {
-    // A large or small float is rounded beyond its type.
+    // A large or small float is rounded out of the range of its type.
     if (is_real_type) return;
     fuzz::finding("what is printed is refused: " + *printed);
   }
@@ -131,7 +130,7 @@ tools::Result<tools::Array> first_array(Bytes file) {
   return tools::NpyFile(tools::ByteStream("f.npy", std::move(stream))).next();
 }
 
-// The element at a place of the array, in C order, as an array in Fortran order holds it.
+// The position in an array in Fortran order of an element in C order.
 size_t fortran_place(size_t place, const std::vector<int64_t>& shape) {
   std::vector<size_t> index(shape.size());
   for (size_t d = shape.size(); d-- > 0;) {
@@ -157,7 +156,7 @@ void check_npy(const Bytes& file) {
   const auto header = tools::npy_header(array->type_name, array->shape);
   if (!header) fuzz::finding("what was read cannot be written: " + header.error().text);
   const std::string written(header->begin(), header->end());
-  // The array when it is read from a file with another header.
+  // Reads the array from a file with another header.
   const auto read_with = [&](std::string_view from, std::string_view to) -> std::optional<tools::Array> {
     std::string text = written;
     text.replace(text.find(from), from.size(), to);
@@ -193,7 +192,7 @@ void check_npy(const Bytes& file) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  // The first byte chooses; the rest lies in memory of its own, so that reading beyond it is seen.
+  // The first byte selects the kind. The rest is in separate memory, so that a read beyond it is detected.
   const size_t which = data[0] % 8;
   const auto rest = std::make_unique<char[]>(size);
   std::copy(data + 1, data + size, rest.get());

@@ -1,7 +1,7 @@
-// Mutated functions, many of them loops over buffers, and behind them 8 bytes that say what they are called
-// with. Where the verifier accepts a module, it is compiled, and every export called: machine code and the
-// reference machine must agree. In place of a module there may be 8 bytes that choose one with much of one
-// thing, which may not take long to compile.
+// Mutated functions, many of them loops over buffers, then 8 bytes that choose the arguments. If the verifier
+// accepts a module, it is compiled and all exports are called: machine code and the reference machine must
+// agree. Instead of a module, 8 bytes may select a module with many copies of one construct, which must not
+// take long to compile.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -24,12 +24,12 @@ namespace {
 
 constexpr size_t kArgumentBytes = sizeof(uint64_t);
 constexpr size_t kSeedBytes = sizeof(uint64_t);  // no module is that small
-constexpr uint32_t kRounds = 4;                  // of calls
-// One mutation in so many changes the module; the others call it with other arguments. Compiling costs as
-// much as some hundred calls.
+constexpr uint32_t kRounds = 4;                  // rounds of calls
+// One of this many mutations changes the module; the others change its arguments, because a compilation costs
+// as much as some hundred calls.
 constexpr uint32_t kMutationsOfArguments = 64;
 
-// Printed at the end: one input stands for many calls.
+// Counters, printed at the end, because one input makes many calls.
 struct Counts {
   uint64_t functions = 0;
   uint64_t calls = 0;
@@ -44,10 +44,10 @@ Result<Ref<LoadedModule>> load_module(std::span<const uint8_t> file, const Compi
                             {.verify_eagerly = true, .compiler = compiler});
 }
 
-// The module of the last input: it is not compiled again where the next one has other arguments alone.
+// The module of the last input, which is not compiled again if the next input differs only in arguments.
 class Last {
  public:
-  // Null where there is nothing to compare.
+  // Null if there is nothing to compare.
   const Ref<LoadedModule>* load(std::span<const uint8_t> file) {
     if (!std::ranges::equal(file, file_)) {
       module_.reset();
@@ -63,9 +63,9 @@ class Last {
     if (!compiler) fuzz::finding(compiler.error().text());
     const Result<Ref<LoadedModule>> plain = load_module(file, nullptr);
     if (!plain) return {};
-    // As a kernel may do, after functions were verified.
+    // A kernel may write to constants after functions were verified.
     if (!test::overwrite_constants(**plain)) fuzz::finding("functions change when constants are written");
-    // Before it costs a compilation.
+    // Checked before the compilation, because that is expensive.
     test::Choices first(file.size());
     const test::Comparison tried = compare_exports(*plain, first);
     if (!tried.difference.empty()) fuzz::finding(tried.difference);
@@ -85,7 +85,7 @@ class Last {
   std::optional<Ref<LoadedModule>> module_;
 };
 
-// Like fuzz::mutate_module, and now and then new loops, or much of one thing.
+// Like fuzz::mutate_module, but sometimes creates new loops, or many copies of one construct.
 size_t change_module(uint8_t* data, size_t size, size_t max_size, test::Choices& choices) {
   if (max_size >= kSeedBytes && choices.one_in(16)) {
     const uint64_t seed = choices.bits(kSeedBytes);

@@ -1,6 +1,6 @@
-// Lists within lists, as programs can make them: that contain themselves, are deep, or are reached in more
-// ways than there is time for. Whatever follows them ends with a value or a status, and takes and prints as
-// much as the limits say. How much that is, a second walk says, from the innermost lists outwards.
+// Lists within lists, as programs can create them: they may contain themselves, be deep, or be reachable in
+// very many ways. Code that walks them ends with a value or a status, and reads and prints no more than the
+// limits allow. A second walk, from the innermost lists outwards, computes the expected amounts.
 #include <algorithm>
 #include <array>
 #include <span>
@@ -18,14 +18,15 @@ using namespace halyard::tools;
 
 namespace {
 
-constexpr size_t kMostLists = 1 << 18;  // of one input
+constexpr size_t kMostLists = 1 << 18;  // in one input
 constexpr uint64_t kMany = uint64_t{1} << 62;
-// What vm-run prints of a list without --json: levels, elements, bytes after which no further element begins.
+// Limits of vm-run for a list without --json: levels, elements, and bytes after which no further element
+// begins.
 constexpr uint64_t kPrintedDepth = 64, kPrintedElements = 1 << 16;
 constexpr size_t kPrintedText = 16 << 20;
 constexpr size_t kOneElement = 1 << 20;  // bytes: more than the tensor, and the ends of all lists, as text
-constexpr uint64_t kShown = 1000;        // elements of a tensor
-constexpr int64_t kTensor[] = {1 << 14, 1 << 5};  // the shape of the one that lists hold
+constexpr uint64_t kShown = 1000;        // printed elements of a tensor
+constexpr int64_t kTensor[] = {1 << 14, 1 << 5};  // the shape of the tensor in the lists
 constexpr uint64_t kMostParsed = 1 << 12;         // elements; reading JSON takes longer than writing it
 constexpr std::string_view kLine = "child_list[";
 
@@ -52,13 +53,13 @@ const Object& tensor() {
   return made;
 }
 
-// The lists of one input, and beside them their sizes and the lists within each.
+// The lists of one input, with their sizes and the lists within each.
 class Lists {
  public:
   Lists() {
     for (size_t& place : places_) place = add(HALYARD_VALUE_NULL);
   }
-  // Lists that contain themselves would never be released.
+  // Empties the lists, because lists that contain themselves would never be released.
   ~Lists() {
     constexpr halyard_value_t kNull = {};
     for (const Named& each : named_)
@@ -88,7 +89,7 @@ class Lists {
         if (named_[place].holds_all) append(named_[place], value_of(other.object), 1 + how % 3, other.list);
         break;
       case 5:
-      case 6:  // one around the other, each once, or several times
+      case 6:  // nests lists, each once or several times
         surround(place, size_t{1} << how % 16, 1 + how / 16 % 4);
         break;
       default:
@@ -101,17 +102,17 @@ class Lists {
 
   struct Extent {
     uint64_t depth = kMany;     // levels
-    uint64_t elements = kMany;  // counted as often as they are reached
+    uint64_t elements = kMany;  // counted each time they are reached
   };
-  // kMany of both: the list contains itself, or another that does so.
+  // kMany for both: the list contains itself, or another list that does.
   Extent extent(size_t place) const {
     const uint32_t root = named_[places_[place % places_.size()]].list;
-    // In how many places each list stands, of those that are reached from here.
+    // The number of places of each list among those reached from `place`.
     std::vector<uint32_t> uses(known_.size(), 0), found = {root};
     for (size_t i = 0; i < found.size(); ++i)
       for (const uint32_t inner : known_[found[i]].lists)
         if (uses[inner]++ == 0 && inner != root) found.push_back(inner);
-    // Each before those within it.
+    // Each list comes before the lists within it.
     std::vector<uint32_t> order;
     if (uses[root] == 0) order.push_back(root);
     for (size_t i = 0; i < order.size(); ++i)
@@ -133,13 +134,13 @@ class Lists {
  private:
   struct Known {
     uint64_t size = 0;
-    std::vector<uint32_t> lists = {};  // by their number in known_, as often as they stand there
+    std::vector<uint32_t> lists = {};  // by index in known_, once for each occurrence
   };
-  // Once in one of the places, so that more may be added.
+  // A list that is or was in one of the places, so that elements may be added.
   struct Named {
     Object object;
     uint32_t list;
-    bool holds_all;  // not numbers alone
+    bool holds_all;  // not only numbers
   };
 
   static Object create(uint32_t kind) {
@@ -177,7 +178,7 @@ class Lists {
 
   std::vector<Known> known_;
   std::vector<Named> named_;
-  std::array<size_t, 4> places_;  // in named_
+  std::array<size_t, 4> places_;  // indices into named_
 };
 
 void check_limits(const Object& list, uint64_t depth, uint64_t elements, bool is_within) {
@@ -209,7 +210,7 @@ uint64_t elements_of(const Json& value) {
 void check_json(const Object& list, const Lists::Extent& extent) {
   const bool is_within =
       extent.depth <= HALYARD_LIST_MAX_DEPTH && extent.elements <= HALYARD_LIST_MAX_ELEMENTS;
-  if (is_within && extent.elements > kPrintedElements) return;  // it takes seconds
+  if (is_within && extent.elements > kPrintedElements) return;  // would take seconds
   const halyard_value_t value = value_of(list);
   const Result<std::string> json = results_json("f", {&value, 1}, kShown);
   if (json.has_value() != is_within)
@@ -223,7 +224,7 @@ void check_json(const Object& list, const Lists::Extent& extent) {
 
 }  // namespace
 
-// The list to look at, and three bytes a step.
+// The list to check, then three bytes for each step.
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   Lists lists;

@@ -1,6 +1,6 @@
-// An arbitrary parameter file, passed to each reader: the entries are ranges of the file or patterns, the
-// same at any address, and those that a second reader finds, which shares no code with the first: Boost.JSON
-// for headers, and a plain walk over the fields of .gguf.
+// An arbitrary parameter file, passed to each reader. The entries are ranges of the file or patterns. They
+// are the same at any address, and equal those of a second reader that shares no code with the first:
+// Boost.JSON for headers, and a plain walk over the fields of .gguf.
 #include <algorithm>
 #include <boost/json/src.hpp>
 #include <cstring>
@@ -39,7 +39,7 @@ void check(const Parameter& parameter, std::span<const uint8_t> file) {
     fuzz::finding("a parameter lies outside of its file");
 }
 
-// A checksum of everything that was read; no value if it is not such a file.
+// A checksum of all data that was read; no value if the reader refuses the file.
 std::optional<uint64_t> sum(Reader reader, const Ref<Bytes>& file) {
   const Result<ParameterEntries> entries = reader(file, "file");
   if (!entries) {
@@ -57,7 +57,7 @@ std::optional<uint64_t> sum(Reader reader, const Ref<Bytes>& file) {
   return sum;
 }
 
-// ---- The second reader. Files are those that the first has accepted.
+// ---- The second reader. It gets only files that the first has accepted.
 
 template <typename T>
 T number_at(const uint8_t* at) {
@@ -76,7 +76,7 @@ boost::json::value parse(std::string_view text) {
   return value;
 }
 
-// The bits of an element; 0: not known here.
+// The bits of an element; 0: unknown to this reader.
 unsigned __int128 bits_of(std::string_view type) {
   static const std::map<std::string_view, unsigned> known = {
       {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"BOOL", 8}, {"U8", 8},   {"I8", 8},    {"F8_E4M3", 8},
@@ -178,7 +178,7 @@ void check_gguf(const Ref<Bytes>& file) {
     }
     const auto type = take(uint32_t{});
     const auto block = blocks().find(type);
-    if (type >= 16 && type <= 18 && row % 256 != 0) {  // as it was: I8, I16, I32
+    if (type >= 16 && type <= 18 && row % 256 != 0) {  // in older versions: I8, I16, I32
       tensor.length = elements << (type - 16);
     } else if (block != blocks().end()) {
       tensor.length = elements / block->second.first * block->second.second;

@@ -1,4 +1,4 @@
-// Programs generated from the input: both machines must behave the same.
+// Programs that are generated from the input: both machines must behave the same.
 #include "differential.h"
 #include "fuzzing.h"
 

@@ -1,6 +1,6 @@
-// An arbitrary path, or an arbitrary inference request for a model with every type of the protocol. What is
-// accepted must be consistent, have the numbers that another parser finds there, and have an answer that is
-// JSON.
+// An arbitrary path, or an arbitrary inference request for a model with every type of the protocol. Accepted
+// requests must be consistent, must contain the numbers that another parser finds, and must have a JSON
+// answer.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -40,7 +40,7 @@ ModelSpec make_model() {
   return model;
 }
 
-// One input of each model, so that short requests can be complete.
+// Each model has one input, so that short requests can be complete.
 std::vector<ModelSpec> make_models() {
   const ModelSpec all = make_model();
   std::vector<ModelSpec> models = {all};
@@ -54,10 +54,10 @@ std::vector<ModelSpec> make_models() {
 
 using Document = nlohmann::json;
 
-// Whether an object has a member twice, of those that the protocol knows. Nothing is said of requests with
-// other members, which may hold what they like.
+// Whether an object has a member of the protocol twice. Requests with other members are not checked, because
+// these may have any contents.
 bool has_member_twice(std::string_view json) {
-  // By how deep the object is that has them: elsewhere they mean nothing.
+  // By the depth of the object, because the members have no meaning elsewhere.
   static const std::set<std::string> known[] = {
       {"id", "inputs", "outputs", "parameters"},
       {"name", "datatype", "shape", "data", "parameters", "binary_data_output"},
@@ -122,7 +122,7 @@ bool is_stored(const DataType& type, const Document& value, const std::byte* sto
   if (value.is_string()) return !std::isfinite(number);
   if (!value.is_number()) return false;
   const auto expected = value.get<double>();
-  // Within a unit in the last place of the type.
+  // Equal within a unit in the last place of the type.
   const double unit = type.size == 8        ? 0x1p-52
                       : type.size == 4      ? 0x1p-23
                       : type.name == "FP16" ? 0x1p-10
@@ -134,7 +134,7 @@ bool is_stored(const DataType& type, const Document& value, const std::byte* sto
   return std::fabs(number - expected) <= std::max(std::fabs(expected) * unit, least);
 }
 
-// What another parser of JSON says of the same text; it takes the last of two members of one name.
+// Checks the values against another JSON parser, which takes the last of two members with one name.
 void check_values(std::string_view json, const InferRequest& request, const ModelSpec& model) {
   if (has_member_twice(json)) halyard::fuzz::finding("a request was accepted that has a member twice");
   const Document document = Document::parse(json);
@@ -202,7 +202,7 @@ void check_request(std::string_view json, const ModelSpec& model) {
 
 namespace {
 
-// Where members of objects begin and end in a text that may be JSON.
+// The begin and end of an object's members in a text that may be JSON.
 struct Member {
   size_t begin, end;
 };
@@ -230,8 +230,8 @@ std::vector<Member> members_of(std::string_view text) {
 
 }  // namespace
 
-// Now and then a member stands twice, or elsewhere, or has the type of another tensor: bytes alone rarely
-// make that.
+// Sometimes repeats or moves a member, or gives it the type of another tensor, because random bytes rarely
+// do.
 size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed) {
   constexpr unsigned kOneOf = 4;
   if (size == 0 || seed % kOneOf != 0) return LLVMFuzzerMutate(data, size, max_size);
@@ -261,7 +261,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsi
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const std::vector<ModelSpec> models = make_models();
   if (size == 0) return 0;
-  // The first byte chooses; the rest lies in memory of its own, so that reading beyond it is seen.
+  // The first byte selects the kind. The rest is in separate memory, so that a read beyond it is detected.
   const size_t which = data[0];
   const auto rest = std::make_unique<char[]>(size);
   std::copy(data + 1, data + size, rest.get());

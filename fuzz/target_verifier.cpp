@@ -1,6 +1,6 @@
-// Mutated function bodies. If the verifier accepts them, the machine and the reference machine must agree, so
-// a missing verifier rule shows as an invalid access in one of them. The constants are overwritten meanwhile,
-// as a kernel may do: what was verified is not changed by that.
+// Mutated function bodies. If the verifier accepts them, the machine and the reference machine must agree; a
+// missing verifier rule appears as an invalid access in one of them. The constants are overwritten meanwhile,
+// because a kernel may write to them, and this must not change verified code.
 #include "differential.h"
 #include "fuzzing.h"
 #include "module_mutator.h"

@@ -1,5 +1,5 @@
-// A view of any shape and type over a buffer of any size, as programs make them. Whatever gives out its bytes
-// (a mapping, a part, DLPack in both forms, text) is refused, or stays within the buffer.
+// A view of any shape and type over a buffer of any size, as programs can create it. Every access to its
+// bytes (a mapping, a part, DLPack in both forms, text) is refused or stays within the buffer.
 #include <algorithm>
 
 #include "dlpack.h"
@@ -27,7 +27,7 @@ constexpr hal::ElementType kTypes[] = {
     hal::element_type(hal::kBoolean, 8),    hal::element_type(hal::kFloatIeee, 0),
     hal::element_type(hal::kInteger, 255),  hal::element_type(hal::kFloatBrain, 16)};
 
-// The bytes that the shape needs, in wide arithmetic; above `most`: more, or the shape has no size.
+// The bytes that the shape needs, in wide arithmetic. Above `most`: more, or the shape has no size.
 unsigned __int128 needed(std::span<const int64_t> shape, hal::ElementType type, uint64_t most) {
   const unsigned __int128 none = static_cast<unsigned __int128>(most) + 1;
   if (std::ranges::any_of(shape, [](int64_t size) { return size < 0; })) return none;
@@ -38,7 +38,7 @@ unsigned __int128 needed(std::span<const int64_t> shape, hal::ElementType type, 
   return std::min((count * hal::bit_count(type) + 7) / 8, none);
 }
 
-// Of a tensor that Halyard gives out: the last byte that it names.
+// Whether the elements of a tensor that Halyard exports are within `bytes`.
 bool lies_within(const dlpack::Tensor& tensor, std::span<const uint8_t> bytes) {
   if (std::find(tensor.shape, tensor.shape + tensor.rank, 0) != tensor.shape + tensor.rank) return true;
   __int128 last = 0;
