@@ -57,7 +57,7 @@ class CaptureTest : public FakeDriverTest {
   }
   static Ref<Capture> open(const std::string& path) { return Capture::create(path).value(); }
 
-  // Every kind of command, over buffers and slots, on this device.
+  // Captures every kind of command, with buffers and with slots, on this device.
   void capture_everything(const Ref<Device>& device) {
     const Ref<Capture> capture = open(path());
     execute_everything(device, *capture);
@@ -130,7 +130,7 @@ TEST_F(CaptureTest, HoldsCommandsExecutablesAndBytes) {
   ASSERT_EQ(execution.buffers.size(), 2u);
   const CapturedBuffer& direct = execution.buffers[0];
   EXPECT_EQ(direct.size, 16u);
-  ASSERT_EQ(direct.ranges.size(), 1u);  // counts and binding adjoin
+  ASSERT_EQ(direct.ranges.size(), 1u);  // the counts and the binding are adjacent
   EXPECT_EQ(joined(direct.ranges[0].before), (Values{2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 9, 9, 9}));
   EXPECT_EQ(joined(direct.ranges[0].after), (Values{2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 31, 9, 9, 9}));
   const CapturedBuffer& bound = execution.buffers[1];
@@ -193,7 +193,7 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   const Ref<Fence> signal = Fence::create(device).value();
   Ref<Capture> capture = open(path());
   EXPECT_OK(capture->execute({*device, kAnyQueue, wait.get(), signal.get()}, *commands, {}));
-  const uint8_t later = 7;  // the contents when the wait is reached matter
+  const uint8_t later = 7;  // the captured contents are those when the wait is reached
   EXPECT_OK(buffer->write(0, &later, 1));
   EXPECT_OK(wait->signal());
   EXPECT_EQ(signal->query().code(), Code::DEFERRED);
@@ -206,7 +206,7 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   EXPECT_EQ(joined(file.executions[0].buffers[0].ranges[0].after), (Values{9}));
 }
 
-// A program may end as soon as its fence is reached.
+// A program may end as soon as its fence is reached, so the file must be closed before.
 TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
@@ -320,7 +320,7 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   Values after = joined(range.after);
   ASSERT_EQ(after, Values(20, 0xAB));
   for (const size_t i : {1, 2, 3, 10}) after[i] = static_cast<uint8_t>(i);
-  range.after = {std::span(after).first(2), std::span(after).subspan(2)};  // pieces make no difference
+  range.after = {std::span(after).first(2), std::span(after).subspan(2)};  // the pieces do not matter
   const ReplayResult result = Replay(file, device).execute(0).value();
   EXPECT_EQ(result.outcome, Outcome::differs);
   EXPECT_EQ(result.difference.buffer, 0u);
@@ -378,7 +378,8 @@ TEST_F(CaptureTest, CutShortAnywhere) {
                read_capture(Bytes::own(longer), Incomplete::accept));
 }
 
-// With any bit flipped, reading gives a status or a capture, and replaying the capture a status or a result.
+// With any bit flipped, reading gives a status or a capture, and replaying the capture gives a status or a
+// result.
 TEST_F(CaptureTest, AnyBitMayBeWrong) {
   const Ref<Device> device = open_fake_device();
   capture_everything(device);
@@ -400,7 +401,7 @@ TEST_F(CaptureTest, AnyBitMayBeWrong) {
   EXPECT_LT(read_anyway, whole.size() * 8);
 }
 
-// An empty binding table at any place in a record.
+// An empty binding table at any position in a record.
 TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
   for (const uint32_t pattern_size : {1u, 2u, 4u}) {
     for (size_t length = 0; length < 16; ++length) {

@@ -94,7 +94,7 @@ TEST_F(CommandBufferTest, FillChecksPatternAndAlignment) {
                commands->fill({nullptr, 0, 2, 4}, 0, 4));
   EXPECT_OK(commands->fill({buffer.get(), 0, 2, 4}, 0, 2));
   EXPECT_OK(commands->fill({buffer.get(), 0, 3, 5}, 0, 1));
-  // Alignment counts in the allocation.
+  // Alignment is checked relative to the allocation.
   const Ref<Buffer> odd = buffer->subspan(2, 8).value();
   EXPECT_FAILS(INVALID_ARGUMENT, "offset 0 in a buffer at byte 2",
                commands->fill({odd.get(), 0, 0, 4}, 0, 4));

@@ -1,4 +1,4 @@
-// From a file to a driver's instance: every way in which a file can be unsuitable, and its error.
+// Loads drivers from files: every reason for refusing a file, and its error.
 #include "hal/driver/driver_library.h"
 
 #include <elf.h>
@@ -121,7 +121,7 @@ TEST(ElfNote, DamagedNotes) {
                note_of(patched<uint32_t>(file, size, 271)));
   EXPECT_FAILS(INVALID_ARGUMENT, "its note has 0 bytes", note_of(patched<uint32_t>(file, size, 0)));
   EXPECT_FAILS(INVALID_ARGUMENT, "reaches beyond", note_of(patched<uint32_t>(file, size, UINT32_MAX)));
-  // A note with an unreadable owner may belong to anybody.
+  // A note with an unreadable owner may belong to any project.
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'",
                note_of(patched<uint32_t>(file, owner_size, UINT32_MAX)));
   EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard knows type 1",
@@ -159,7 +159,8 @@ TEST(ElfNote, TruncatedAtEveryLength) {
   EXPECT_TRUE(note_of(file));
 }
 
-// Any byte of headers and notes may be wrong; the reader stays within the file (sanitizers watch) and ends.
+// Any byte of headers and notes may be wrong. The reader stays within the file (sanitizers check this) and
+// ends.
 TEST(ElfNote, AnyByteMayBeWrong) {
   const Bytes file = sample_bytes();
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
@@ -318,7 +319,7 @@ TEST(DriverLibrary, TakesWhatItKnowsOfALongerTable) {
   EXPECT_EQ((*library)->table().queue_flush, nullptr);  // bytes after the known functions are ignored
 }
 
-// The driver fills newer fields if the size of the host's struct has room for them.
+// The driver fills newer fields if the host's struct has space for them.
 TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
   auto library = DriverLibrary::open(sample_path("newer"));
   ASSERT_TRUE(library) << library.error().text();

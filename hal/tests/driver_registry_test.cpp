@@ -1,4 +1,4 @@
-// The registry: the places and order of the search, and the reasons for refusals.
+// The registry: the places of the search, their order, and the reasons for refusals.
 #include "hal/registry/driver_registry.h"
 
 #include <gtest/gtest.h>

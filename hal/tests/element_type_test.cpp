@@ -1,4 +1,4 @@
-// Element types: every type of the table both ways, every rule of tensor text, every form of output.
+// Element types: every type of the table in both directions, every rule of tensor text, every form of output.
 #include "hal/view/element_type.h"
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ constexpr ElementType kRows[] = {
 #define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, ...) element_type(k##numerical, bits),
 #include "halyard/element_types.inc"
 };
-// A type that is new in element_types.inc gets a row here: numbers and texts never change.
+// A new type in element_types.inc gets a row here, because numbers and texts never change.
 static_assert(std::size(kTable) == std::size(kRows));
 
 TEST(ElementType, EveryNamedTypeBothWays) {
@@ -230,7 +230,7 @@ TEST(IntegerElements, CRules) {
   }
 }
 
-// A number is all of its text: what only begins like one is refused, at each place.
+// The whole text must be a number: text that only begins like one is refused, at each position.
 TEST(IntegerElements, AreReadWhole) {
   for (const char* const type : {"i8", "i16", "i32", "i64", "si8", "si32", "si64", "ui8", "ui32", "ui64"}) {
     for (const char* const text : {"1.5",  "1.0", "1.", "1e3", "0b1",   "08", "0x",  "0xg", "0x1g", "1_000",
@@ -358,7 +358,7 @@ TEST(ComplexElements, AsPythonWritesThem) {
   EXPECT_EQ(round_trip("1xcf64=1+1e-46j"), "INVALID_ARGUMENT");
 }
 
-// What is printed can be pasted back.
+// Printed text can be parsed again.
 TEST(TensorText, PrintedBytesAreReadAgain) {
   for (const char* const text :
        {"3xi1=1,0,FF", "2xcf64=1+2j,1234567890123456", "2xcf128=1-2j,0", "2x*16=ABCD,1234",

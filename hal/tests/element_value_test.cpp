@@ -32,7 +32,7 @@ TEST(ElementValue, types_that_are_numbers) {
   }
 }
 
-// What element_types.inc adds is a number, unless it says otherwise.
+// Types added to element_types.inc are numbers, unless the file states otherwise.
 TEST(ElementValue, whole_bytes_of_the_table_are_numbers) {
   const auto check = [](NumericalType type, uint32_t bits, std::string_view text) {
     const bool is_other = type == kOpaque || type == kBoolean || type == kFloatComplex || bits < 8;

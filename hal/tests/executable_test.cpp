@@ -1,4 +1,4 @@
-// Executables: creation, what they say about their functions, lookup.
+// Executables: creation, properties of their functions, lookup.
 #include "hal/device/executable.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The fake driver from the tests' side.
+// The tests' functions for controlling the fake driver.
 #include "fake_driver.h"
 
 #include <dlfcn.h>

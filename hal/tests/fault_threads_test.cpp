@@ -72,7 +72,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
     Fence* const awaited[] = {done.get(), filled.get(), copied.get()};
     return to_result(await(awaited, kLongest));
   }
-  // Fails it if the driver refuses the signal.
+  // Fails the fence if the driver refuses the signal.
   static void signal(Fence& fence) {
     if (Result<> signalled = fence.signal(); !signalled) fence.fail(signalled.error());
   }
@@ -104,7 +104,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
 
   Ref<Device> here;
   Ref<Device> there;
-  Ref<Fence> shared;  // that all wait for
+  Ref<Fence> shared;  // all threads wait for it
   std::atomic<int> succeeded = 0;
 };
 

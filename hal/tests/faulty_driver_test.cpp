@@ -1,5 +1,5 @@
-// A driver with invalid answers, or with success without effect: errors that the host detects name the
-// device, or the driver, and the function.
+// A driver that gives invalid answers, or reports success without effect. Errors that the host detects name
+// the device or driver, and the function.
 #include "faulty_device.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/executable.h"
@@ -54,7 +54,7 @@ TEST_F(Opening, PropertiesThatNoDeviceHas) {
   EXPECT_FAILS(INTERNAL, "'faulty://'", open());
 }
 
-// They are queried once: later answers of the driver have no effect.
+// Properties are queried once, so later answers of the driver have no effect.
 TEST_F(Nonsense, PropertiesThatChange) {
   inject(FAULTY_device_properties, FAULTY_NONSENSE, 2);
   EXPECT_OK(allocate());
@@ -198,7 +198,7 @@ TEST_F(Nonsense, ALostDevice) {
   EXPECT_OK(open());
 }
 
-// Unreachable waits fail, and release all that depends on them.
+// Unreachable waits fail, and release all work that depends on them.
 TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
   const Ref<Fence> last = *Fence::create(device);
   {
@@ -215,9 +215,9 @@ TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
   EXPECT_EQ(faulty().live(FAULTY_MEMORY), 0);
 }
 
-// The same across drivers: a bridge, and work held for memory that does not exist yet.
+// The same across drivers: for a bridge, and for work held for memory that does not exist yet.
 TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
-  const Ref<Device> other = *open();  // an instance of its own
+  const Ref<Device> other = *open();  // a separate instance
   const Ref<Fence> bridged = *Fence::create(other);
   const Ref<Fence> held = *Fence::create(other);
   const Ref<Buffer> result = *other->allocate(kAnyQueue, kMapped, kPlainUsage, 16);
@@ -232,7 +232,7 @@ TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
   EXPECT_FAILS(ABORTED, "value 1", held->query());
 }
 
-// A reached semaphore is not failed when it is destroyed while work that waited for it is still in flight.
+// A reached semaphore does not fail when it is destroyed while work that waited for it is still in flight.
 TEST_F(Nonsense, ReachedWaitsMayGo) {
   const Ref<Fence> open_end = *Fence::create(device);
   const Ref<Fence> done = *Fence::create(device);

@@ -163,7 +163,7 @@ TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
 // A waiting thread runs pending work.
 TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
   const Ref<Device> helped = open_fake_device("helped");
-  const Ref<Device> queued = open_fake_device("queued");  // cannot use it
+  const Ref<Device> queued = open_fake_device("queued");  // it cannot use the waiting thread
   const Ref<Fence> first = make_fence(helped), second = make_fence(helped), other = make_fence(queued);
   EXPECT_OK(queue_barrier({*helped, kAnyQueue, nullptr, first.get()}));
   Fence* const all[] = {nullptr, first.get(), other.get()};
@@ -180,7 +180,7 @@ TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
   fake().run_ready();
 }
 
-// Several drivers have no common wait that could run it.
+// Several drivers have no common wait that could run the work.
 TEST_F(FenceTest, AwaitAcrossDriversLendsTheThread) {
   const Ref<Device> device = open_fake_device("helped");
   const Ref<Fence> here = make_fence(device);

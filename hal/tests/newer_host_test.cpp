@@ -1,4 +1,4 @@
-// A simulated future host: the drivers of this tree, and the first one ever built, called with larger
+// Simulates a future host: calls the drivers of this tree, and the first driver ever built, with larger
 // structs. They read and write only the fields that they know (docs/driver-abi.md, R10 to R14, R102).
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ struct Tried {
   std::string name;  // of the test
   std::string kind;
   std::string path;
-  std::string skip;  // why it cannot run here
+  std::string skip;  // the reason for not running it here
 };
 
 std::vector<Tried> drivers() {
@@ -134,7 +134,7 @@ class NewerHost : public testing::TestWithParam<Tried> {
     EXPECT_EQ(memory.info.known.memory_type & HALYARD_MEMORY_HOST_LOCAL, 0u + HALYARD_MEMORY_HOST_LOCAL);
   }
 
-  // Submits the operation and waits for its end. Its status is completed()'s.
+  // Submits the operation and waits for its end. completed() receives its status.
   void run(Grown<halyard_operation_t>& operation) {
     halyard_driver_semaphore_t semaphore = nullptr;
     ASSERT_TRUE(ok(table_->semaphore_create(device_, 0, &semaphore)));
@@ -238,7 +238,7 @@ TEST_P(NewerHost, RunsLongerCommands) {
   std::vector<uint8_t> bytes = {1, 2, 1, 2, 0, 2, 1, 2};
   void* pointer = nullptr;
   ASSERT_TRUE(ok(table_->memory_map(device_, memory.handle, HALYARD_MAP_READ, 0, 8, &pointer)));
-  bytes[4] = static_cast<uint8_t*>(pointer)[4];  // nothing wrote it
+  bytes[4] = static_cast<uint8_t*>(pointer)[4];  // no command wrote it
   table_->memory_unmap(device_, memory.handle);
   expect_bytes(memory.handle, bytes);
   table_->command_list_destroy(device_, list);

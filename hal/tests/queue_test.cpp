@@ -438,7 +438,7 @@ TEST_F(QueueTest, WorkCompletesOnAnotherThread) {
   worker.join();
 }
 
-// A program that is destroyed before its work completes: the work has the last reference to the device.
+// A program is destroyed before its work completes, so the work has the last reference to the device.
 TEST_F(QueueTest, ADeviceIsNotClosedByItsOwnCallback) {
   const size_t before = fake().closed_in_callbacks();
   const int64_t devices = fake().live(FAKE_DEVICE);
@@ -583,7 +583,7 @@ TEST_F(BridgeTest, FailurePassesThrough) {
   start->fail(Status(Code::DATA_LOSS, "their loss"));
   EXPECT_FAILS(DATA_LOSS, "their loss", between->query());
   EXPECT_FAILS(DATA_LOSS, "their loss", end->query());
-  // Failed before: the work fails within the call, and its foreign signal with it.
+  // The fence failed before, so the work fails within the call, and its foreign signal fails too.
   const Ref<Fence> late = make_fence(there);
   EXPECT_FAILS(DATA_LOSS, "their loss", queue_barrier({*here, kAnyQueue, start.get(), late.get()}));
   EXPECT_FAILS(DATA_LOSS, "their loss", late->query());

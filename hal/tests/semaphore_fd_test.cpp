@@ -36,7 +36,7 @@ class SemaphoreFdTest : public FakeDriverTest {
     FakeDriverTest::TearDown();
   }
   static Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
-  // Work of `device` that is ready, and signals this.
+  // Ready work of `device` that signals the returned fence.
   static Ref<Fence> start_work(const Ref<Device>& device) {
     Ref<Fence> fence = make_fence(device);
     EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
@@ -61,13 +61,13 @@ TEST_F(SemaphoreFdTest, WorkWaitsForADescriptor) {
   EXPECT_EQ(fake().run_ready(), 2u);
   EXPECT_OK(end->query());
   EXPECT_EQ(bytes_of(*buffer), (Values{7, 7}));
-  // A reached semaphore needs none.
+  // A reached semaphore needs no descriptor.
   EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), make_fence(here_).get()}));
   EXPECT_EQ(fake().run_ready(), 1u);
   EXPECT_EQ(fake().exported(), 1u);
 }
 
-// For any number of waits on a timeline.
+// One import serves any number of waits on a timeline.
 TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
   const Ref<Semaphore> timeline = Semaphore::create(there_, 0).value();
   for (const uint64_t value : {1, 2, 3}) {
@@ -118,7 +118,7 @@ TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
   EXPECT_FAILS(CANCELLED, "no longer wanted", end->query());
 }
 
-// Each with a bridge instead of a descriptor, and the same result.
+// Each case uses a bridge instead of a descriptor, and has the same result.
 TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
   const Ref<Fence> start = make_fence(there_);
   const Ref<Fence> end = make_fence(here_);
@@ -156,7 +156,7 @@ TEST_F(SemaphoreFdTest, BridgedWhereADescriptorCannotBeHad) {
   }
 }
 
-// The host closes a descriptor that the driver refused, once.
+// The host closes a descriptor that the driver refused exactly once.
 TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
   const halyard_driver_table_t& table = first_->table();
   halyard_driver_semaphore_t imported = nullptr;

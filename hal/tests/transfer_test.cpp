@@ -53,7 +53,7 @@ TEST_F(TransferTest, CopiesWaitAndSignalAcrossDrivers) {
   EXPECT_OK(end->query());
 }
 
-// Its own device copies memory that the host cannot map to memory that it can, and back.
+// The buffer's own device copies between memory that the host can map and memory that it cannot map.
 TEST_F(TransferTest, MemoryThatTheHostCannotSeeIsStaged) {
   const Ref<Device> here = open_fake_device(first_, "opaque");
   const Ref<Device> there = open_fake_device(second_, "opaque");
@@ -89,7 +89,7 @@ TEST_F(TransferTest, FailuresReachTheSignal) {
   }
   {
     const Ref<Fence> end = make_fence(here);
-    fake().fail_next(HALYARD_ABORTED);  // the target's part
+    fake().fail_next(HALYARD_ABORTED);  // the part of the target
     (void)queue_copy({*here, kAnyQueue, nullptr, end.get()}, *source, 0, *target, 0, 2);
     EXPECT_EQ(end->query().code(), Code::ABORTED);
   }

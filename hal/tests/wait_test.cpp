@@ -18,7 +18,7 @@ namespace {
 class WaitTest : public FakeDriverTest {
  protected:
   static Ref<Fence> make_fence() { return Fence::create(open_fake_device()).value(); }
-  // Of another instance of the driver.
+  // A fence of another instance of the driver.
   static Ref<Fence> make_foreign_fence() {
     return Fence::create(open_fake_device(open_fake_library())).value();
   }
@@ -117,7 +117,7 @@ TEST_F(WaitTest, WhatAStepThrowsIsLost) {
   EXPECT_OK(when_reached(nullptr, [](const Status&) { throw std::runtime_error("thrown"); }));
 }
 
-// A step without any reference that could signal its fence: it is notified and destroyed.
+// If no reference can signal a step's fence any more, the step is notified and destroyed.
 TEST_F(WaitTest, WaitsForWhatNobodyCanReachFail) {
   std::optional<Code> told;
   Ref<Fence> fence = make_fence();

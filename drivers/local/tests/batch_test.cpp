@@ -1,5 +1,5 @@
-// Commands shared among workers: the workgroups of one dispatch, and commands without a barrier between them.
-// The kernels run long enough for sharing.
+// Sharing among workers: the workgroups of one dispatch, and commands without a barrier between them. The
+// kernels run long enough for sharing.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -25,7 +25,7 @@ constexpr std::string_view kSlow =
 
 std::string_view name_of(const halyard_trace_span_t& span) { return {span.name, span.name_size}; }
 
-// The threads that run kernels, while it exists.
+// Records the threads that run kernels while it exists.
 class KernelThreads {
  public:
   explicit KernelThreads(Host& host) : host_(host) {
@@ -45,7 +45,7 @@ class KernelThreads {
     size_t spans = 0;
     size_t threads = 0;
   };
-  // Since the last call.
+  // The count since the last call.
   Count take() {
     const std::lock_guard lock(mutex_);
     const auto spans = std::exchange(spans_, {});
@@ -105,7 +105,7 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
       "vm.global.i32 private mutable @calls\n");
   constexpr uint32_t kWorkgroups = 20000;
   Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-  // Sometimes the other threads get no processor before everything is done.
+  // Repeated, because sometimes the other threads get no processor before all work is done.
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
     EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
@@ -117,8 +117,8 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
   }));
 }
 
-// No thread measures the first workgroup while the others are idle: its span would be one more on that
-// thread. Sometimes the other threads get no processor, or have not yet ended the run before.
+// No thread measures the first workgroup while the others are idle; this would add a span on that thread.
+// Repeated, because sometimes the other threads get no processor, or have not yet ended the previous run.
 TEST_F(BatchTest, TheFirstRunOfAKernelIsSharedFromItsFirstWorkgroup) {
   const std::string source = slow_kernel(kCount);
   constexpr uint32_t kWorkgroups = 20000;
@@ -145,7 +145,7 @@ TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
   for (uint32_t i = 0; i < kWorkgroups; ++i) ASSERT_EQ(ids[i], i);
 }
 
-// Whichever workgroup fails first in time: the reported failure is that of a single thread, and all
+// The reported failure is that of a single thread, whichever workgroup fails first in time, and all
 // workgroups before it have run.
 TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
   const std::string counted = slow_kernel(
@@ -166,7 +166,7 @@ TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
   }
 }
 
-// More simultaneous dispatches of one executable than workers: they compete for helpers, and all complete.
+// More simultaneous dispatches of one executable than workers. They compete for helpers, and all complete.
 TEST_F(BatchTest, DispatchesCompeteForWorkers) {
   Executable executable = load(slow_kernel(kCount));
   constexpr uint32_t kDispatches = 12, kWorkgroups = 1000;
@@ -243,7 +243,7 @@ class SmallWorkTest : public BatchTest {
     executable_ = load(slow_kernel(kCount));
     memory_ = allocate(std::vector<uint32_t>(kMostWorkgroups, 0));
     constexpr uint32_t kMeasured = 1000;
-    std::atomic<uint64_t> taken = 0;  // nanoseconds, by all threads
+    std::atomic<uint64_t> taken = 0;  // nanoseconds, sum over all threads
     host_.trace([&](const halyard_trace_span_t& span) {
       if (name_of(span) == "k") taken += span.end_ns - span.begin_ns;
     });
@@ -257,7 +257,7 @@ class SmallWorkTest : public BatchTest {
     workgroups_ = static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
   }
 
-  // The number of threads that take part, each time.
+  // The number of threads that take part in each round.
   std::vector<size_t> threads_of(uint32_t dispatches, uint32_t rounds) {
     Recording recording;
     const Dispatch small = {.x = workgroups_, .bindings = {range(memory_, 0, 4 * workgroups_)}};
@@ -280,7 +280,7 @@ class SmallWorkTest : public BatchTest {
 };
 
 TEST_F(SmallWorkTest, StaysOnOneThread) {
-  // A run that another program interrupted appears long once: on a busy machine, many do.
+  // A run that another program interrupts appears long once; on a busy machine, many runs do.
   EXPECT_TRUE(comes_true([&] { return std::ranges::count(threads_of(2, 400), 1u) >= 320; }));
 }
 
@@ -417,7 +417,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   }
 }
 
-// After all workers have taken part once. Since that depends on timing, some rounds still allocate.
+// After all workers have taken part once. Some rounds still allocate, because this depends on timing.
 TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
   Executable executable = load(slow_kernel(kCount));

@@ -101,7 +101,7 @@ TEST_P(CommandsTest, SlotsAreRelativeToTheirEntry) {
   const Recording recording =
       Recording().copy(slot(2, 1, 3), slot(0, 2, 3)).fill(range(first, 0, 1), 0xFF, 1);
   List list = finish(recording, 3);
-  // Slot 1 is used by no command; entries past the last slot are ignored.
+  // No command uses slot 1; entries after the last slot are ignored.
   EXPECT_OK(run(execute(list, {{second, 4, 8}, {nullptr, 0, 0}, {first, 8, 8}, {first, 0, 1}})));
   EXPECT_EQ(content<uint8_t>(second, 16),
             (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 0, 0, 0, 0, 0, 0}));

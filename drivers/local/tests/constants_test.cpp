@@ -1,4 +1,4 @@
-// Constants of a program: imported bytes that the host never writes to, but kernels and commands through
+// Constants of a program: imported bytes. The host never writes to them, but kernels and commands through
 // slots may.
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +34,7 @@ std::string increment(uint32_t bindings) {
 
 class ConstantsTest : public NativeTest {
  public:
-  // A page that crashes the process when it is written to.
+  // A page to which writing crashes the process.
   class ReadOnlyPage {
    public:
     ReadOnlyPage()

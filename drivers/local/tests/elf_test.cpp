@@ -1,4 +1,4 @@
-// The ELF loader with valid files, and with files that are wrong in one place each. Nothing here is executed.
+// The ELF loader with valid files, and with files that have one error each. No code of them runs.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -421,7 +421,7 @@ TEST(Elf, FatElf) {
   }
 }
 
-// Every truncation, and every single-byte change: whatever can be read can be placed.
+// Every truncation, and every single-byte change: a file that can be read can be placed.
 TEST(Elf, DamagedFiles) {
   ElfWriter elf;
   elf.add_levels(1);

@@ -1,5 +1,4 @@
-// VMVX executables: which are accepted, the arguments and failures of kernels, and that nothing a kernel
-// keeps is left dangling.
+// VMVX executables: accepted files, the arguments and failures of kernels, and objects that kernels keep.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -31,7 +30,7 @@ class ExecutableTest : public KernelTest {
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(ExecutableTest);
 
-// ---- What is accepted
+// ---- Accepted files
 
 TEST_P(ExecutableTest, FunctionsAreTheExportsInOrder) {
   const std::string source = fmt::format(
@@ -110,7 +109,7 @@ TEST_P(ExecutableTest, OnlyKernelsMayBeExported) {
   EXPECT_CODE(INVALID_ARGUMENT, outcome);
   EXPECT_NE(outcome.message().find("0rrriiiiiiiii_v"), std::string::npos) << outcome.text();
 
-  // It never runs: this __init would not return.
+  // The function never runs; this __init would not return.
   for (const char* name : {"__init", "__deinit", "__notify"}) {
     EXPECT_CODE(
         INVALID_ARGUMENT,
@@ -233,7 +232,7 @@ TEST_P(ExecutableTest, DamagedDataFailsCleanly) {
 
 // ---- Arguments of a kernel
 
-// Writes its nine numbers and three lengths one after another, in 16 words for each workgroup.
+// Writes its nine numbers and three lengths in order, in 16 words for each workgroup.
 std::string probe_body() {
   std::string body =
       "  %i10 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i10 : !vm.buffer\n"
@@ -375,7 +374,7 @@ TEST_P(ExecutableTest, AFailingKernelFailsTheDispatch) {
 }
 
 TEST_P(ExecutableTest, AFailureEndsTheGridAndTheListButNotTheExecutable) {
-  // Logs its number, and fails in workgroup 1.
+  // Each workgroup logs its number; workgroup 1 fails.
   Executable executable =
       load(fmt::format("{}vm.export @k\nvm.func @k{}{}\n  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n  %i9 = "
                        "vm.const.i32 9\n  vm.fail %i9, \"one\"\n"
@@ -453,7 +452,7 @@ TEST_P(ExecutableTest, GlobalsPersist) {
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 5u) << "one worker: the same globals";
 }
 
-// The first dispatch keeps a buffer in a global; the second uses it after the buffer's memory is gone.
+// The first dispatch keeps a buffer in a global; the second uses it after the buffer's memory is destroyed.
 TEST_P(ExecutableTest, KeptBuffersAreEmptied) {
   struct Case {
     const char* kept;

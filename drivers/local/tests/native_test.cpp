@@ -1,5 +1,5 @@
-// Native executables: which are accepted, the arguments and failures of functions, and the host's checks
-// before anything runs.
+// Native executables: accepted files, the arguments and failures of functions, and the host's checks before
+// any code runs.
 #include <cfenv>
 
 #include "allocation_count.h"
@@ -105,7 +105,7 @@ TEST_P(NativeTest, ADeviceCanRefuseNativeCode) {
   EXPECT_NE(load_native("embedded", "rev6"), nullptr);
 }
 
-// ---- What a library publishes
+// ---- The library's records
 
 TEST_P(NativeTest, FunctionsAreDescribed) {
   for (const char* kind : kLibraryKinds) {
@@ -304,7 +304,7 @@ TEST_P(NativeTest, DenormalsAreFlushedWhileAFunctionRuns) {
 #endif
   for (const char* kind : kLibraryKinds) {
     Executable executable = load_native(kind, "rev6");
-    const float smallest = 1.17549435e-38f;  // its half is a denormal
+    const float smallest = 1.17549435e-38f;  // half of it is denormal
     const float denormal = 1e-39f;           // read as 0
     Memory from = allocate(std::vector<float>{smallest, denormal, 8.0f, -smallest, 1, 1, 1, 1});
     Memory to = allocate(std::vector<float>(8, 9.0f));
@@ -452,7 +452,7 @@ TEST_P(NativeTest, DataAtAnyAlignmentWhichMayChangeLater) {
   }
 }
 
-// The system's loader identifies libraries by name; a library must not be mistaken for an earlier one.
+// The system's loader identifies libraries by name; it must not mistake a library for an earlier one.
 TEST_P(NativeTest, LibrariesComeAndGo) {
   for (const char* kind : kLibraryKinds) {
     for (int i = 0; i < 6; ++i) {
@@ -525,7 +525,7 @@ TEST_P(NativeTest, NoMemoryIsWritableAndExecutable) {
 }
 
 TEST_P(NativeTest, DamagedLibrariesFailCleanly) {
-  // Only libraries that are rejected before anything of them runs.
+  // Only libraries that are rejected before any of their code runs.
   for (const char* kind : kLibraryKinds) {
     const std::vector<uint8_t> data = library(kind, "rev6");
     for (const size_t size : {0, 1, 15, 16, 63, 64, 100, 400}) {
@@ -543,10 +543,10 @@ TEST_P(NativeTest, DamagedLibrariesFailCleanly) {
   const Outcome none = create(elf.build(), &executable, format("embedded"));
   EXPECT_CODE(FAILED_PRECONDITION, none);
   EXPECT_NE(none.message().find("iree_hal_executable_library_query"), std::string::npos);
-  // A name of something that is not code.
+  // The name of data instead of code.
   elf.add_symbol("iree_hal_executable_library_query", ElfWriter::kDataAddress);
   EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));
-  // An initializer that a relocation points nowhere.
+  // An initializer whose relocation refers to no function.
   elf[DT_INIT_ARRAY] = ElfWriter::kDataAddress;
   elf[DT_INIT_ARRAYSZ] = 8;
   EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));

@@ -1,5 +1,5 @@
-// Memory in queue order: what a warm device reuses, frees and counts, and what a validating device finds.
-// When bytes exist: queue_test.cpp.
+// Memory in queue order: reuse, release and statistics of a warm device, and the failures that a validating
+// device finds. The time at which bytes exist: queue_test.cpp.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -30,7 +30,7 @@ class PoolTest : public LocalTest {
 };
 HALYARD_ON_EVERY_DEVICE(PoolTest);
 
-// alloca, fill, dealloca and memory_free, as in a warm program: only the driver can allocate here.
+// alloca, fill, dealloca and memory_free, like in a warm program. Only the driver can allocate here.
 class Cycle {
  public:
   Cycle(LocalTest& test, uint64_t size, bool held)
@@ -242,7 +242,7 @@ TEST_P(ValidatingTest, BytesHoldAPatternBeforeAndAfterTheirLife) {
   EXPECT_EQ(content<uint8_t>(other, 50), std::vector<uint8_t>(50, 0xC5)) << "not of a queue allocation";
 }
 
-// Many more than the cache of a size class holds.
+// Many more bytes than the cache of a size class holds.
 TEST_P(ValidatingTest, BytesMove) {
   std::vector<uint8_t*> places;
   for (int i = 0; i < 200; ++i) {
@@ -255,7 +255,7 @@ TEST_P(ValidatingTest, BytesMove) {
   EXPECT_EQ(std::ranges::adjacent_find(places), places.end());
 }
 
-// More than the quarantine holds: nothing leaks, and the rest of the device's memory stays usable.
+// More bytes than the quarantine holds: no bytes leak, and the rest of the device's memory stays usable.
 TEST_P(ValidatingTest, WhatIsKeptFromReuseHasALimit) {
   for (int i = 0; i < 12; ++i) EXPECT_OK(free_in_order(allocate_in_order(uint64_t{20} << 20)));
   for (int i = 0; i < 100; ++i) EXPECT_OK(free_in_order(allocate_in_order(0)));

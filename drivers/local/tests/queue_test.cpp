@@ -52,7 +52,7 @@ TEST_P(QueueTest, HeldWorkRunsWhenTheLastWaitIsReached) {
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;
   {
-    // Everything borrowed for the call is destroyed before the work is ready.
+    // All borrowed data of the call is destroyed before the work is ready.
     auto points = std::make_unique<Points>(Points{{first, 2}, {second, 1}, {first, 1}});
     auto signals = std::make_unique<Points>(Points{{done, 1}});
     EXPECT_OK(submit(fill(range(memory, 0, 4), 0x22, 1), *points, *signals, completion));
@@ -243,7 +243,7 @@ TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
   }
 }
 
-// Many threads hold work for each other; each piece runs exactly once, in the order of its waits.
+// Many threads hold work for each other. Each piece runs exactly once, in the order of its waits.
 TEST_P(QueueTest, ManyThreadsSubmit) {
   constexpr int kThreads = 4;
   constexpr uint64_t kSteps = 100;
@@ -273,8 +273,8 @@ TEST_P(QueueTest, ManyThreadsSubmit) {
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kSteps));
 }
 
-// A wait fails on one thread while another thread reaches the others: the work runs once, and the timelines
-// drop it.
+// A wait fails on one thread while another thread reaches the other waits. The work runs once, and the
+// timelines release it.
 TEST_P(QueueTest, FailureRacesWithSignal) {
   for (int round = 0; round < 300; ++round) {
     Semaphore good = nullptr;
@@ -363,7 +363,7 @@ TEST_P(QueueTest, AllocaThatFindsNoMemoryLeftFailsItsSignals) {
   EXPECT_CODE(RESOURCE_EXHAUSTED, failure(done));
 }
 
-// Programs that use memory without waiting: the use succeeds or fails, and touches nothing else.
+// Programs that use memory without waiting: the use succeeds or fails, and accesses no other memory.
 TEST_P(QueueTest, UseRacesWithAllocaAndDealloca) {
   for (int round = 0; round < 200; ++round) {
     Semaphore start = nullptr;

@@ -149,8 +149,8 @@ TEST_P(SemaphoreTest, CallsSubscribersOnce) {
   EXPECT_CODE(INTERNAL, after.outcome);
 }
 
-// In any order of arrival, each waiter is notified at the right value and can be removed from any place in
-// the list.
+// In any order of arrival, each waiter is notified at its value, and can be removed from any position in the
+// list.
 TEST_P(SemaphoreTest, SubscribersInAnyOrder) {
   const std::vector<uint64_t> values = {5, 3, 8, 3, 1, 8, 2, 9, 4, 5};
   for (size_t leaver = 0; leaver < values.size(); ++leaver) {
@@ -200,7 +200,7 @@ TEST_P(SemaphoreTest, SubscribersMaySignalSubscribeAndSubmit) {
   EXPECT_EQ(chain.notice.calls, 1);
 }
 
-// Every subscription is either called or removed, never both, whichever thread comes first.
+// Every subscription is either called or removed, never both, whichever thread is first.
 TEST_P(SemaphoreTest, UnsubscribeRacesWithSignal) {
   for (int round = 0; round < 300; ++round) {
     Semaphore timeline = nullptr;
@@ -215,7 +215,7 @@ TEST_P(SemaphoreTest, UnsubscribeRacesWithSignal) {
   }
 }
 
-// Threads that wait come and go while others signal.
+// Threads begin and end waits while other threads signal.
 TEST_P(SemaphoreTest, ManyThreads) {
   Semaphore timeline = semaphore(0);
   Semaphore never = semaphore(0);

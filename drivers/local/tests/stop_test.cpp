@@ -1,4 +1,4 @@
-// Stopping work through the word of its submission; and charging the allocations of kernels to a budget.
+// Stops work through the word of its submission, and charges allocations of kernels to a budget.
 #include <atomic>
 #include <chrono>
 #include <mutex>
@@ -10,7 +10,7 @@ namespace halyard::local_tests {
 namespace {
 
 constexpr char kLoop[] = "  vm.br ^bb1\n^bb1:\n  vm.br ^bb1\n^bb2:\n";
-// A recursion of a million calls (%i0 counts down from 20), repeated for ever: most of its time is in calls.
+// A million recursive calls (%i0 counts down from 20), repeated forever: most of the time is in calls.
 constexpr char kCalls[] =
     "  vm.br ^bb1\n^bb1:\n  %i9 = vm.const.i32 20\n  vm.call @tree(%i9)\n  vm.br ^bb1\n^bb2:\n";
 constexpr char kTree[] = R"(
@@ -47,7 +47,7 @@ class StopTest : public NativeTest {
     if (!taken.ok()) completion.host = nullptr;
     return taken;
   }
-  // Stops the work after a moment and returns its result; the work must not end before.
+  // Stops the work after a moment and returns its result. The work must not end before.
   Outcome stopped(const halyard_operation_t& operation, Code code = Code::CANCELLED) {
     Stop stop = 0;
     Completion completion;
@@ -80,7 +80,7 @@ class StopTest : public NativeTest {
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(StopTest);
 
-// Its functions are verified when it is loaded, and compiled on a device that does so.
+// The functions of an executable are verified when it is loaded, and compiled if the device does so.
 TEST_P(StopTest, LoadingAnExecutable) {
   const std::vector<uint8_t> data = assemble(kernel(""));
   Stop stop = 0;
@@ -95,7 +95,7 @@ TEST_P(StopTest, LoadingAnExecutable) {
     EXPECT_EQ(host_.take(table_.executable_create(device_, &args, &executable)).code(), code);
     EXPECT_EQ(executable, nullptr);
   }
-  args.struct_size = kHasNoStopWord;  // a host of before
+  args.struct_size = kHasNoStopWord;  // an older host
   EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
   if (executable) executables_.push_back(executable);
 }
@@ -227,7 +227,7 @@ TEST_P(StopTest, OnlyItsOwnWork) {
   }
   Stop stops[2] = {};
   Completion done[2];
-  for (int i = 0; i < 2; ++i) {  // through a semaphore: ready work starts on the thread that submits it
+  for (int i = 0; i < 2; ++i) {  // through a semaphore, because ready work starts on the submitting thread
     const halyard_timepoint_t wait = {semaphore(), 1};
     done[i].host = &host_;
     const halyard_submission_t submission = {.struct_size = sizeof submission,
@@ -351,7 +351,7 @@ TEST_P(KernelMemoryTest, PastTheLimit) {
   EXPECT_EQ(ledger.used, 0u);
 }
 
-// The local memory of workgroups is requested by the executable.
+// The executable requests the local memory of workgroups.
 TEST_P(KernelMemoryTest, LocalMemory) {
   Ledger ledger{.limit = 1 << 20, .mutex = {}};
   const halyard_memory_budget_t budget = ledger.budget();

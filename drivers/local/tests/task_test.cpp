@@ -1,4 +1,4 @@
-// Differences on a device with workers: which thread runs work, what runs in parallel, and closing.
+// Tests for devices with workers: the threads that run work, parallel work, and closing.
 #include <latch>
 #include <mutex>
 #include <set>
@@ -37,7 +37,7 @@ class TaskTest : public LocalTest {
         .completed_user = &witness};
     return host_.take(table_.queue_submit(device, &submission));
   }
-  // Waits as the host does: runs pending work first.
+  // Waits like the host: runs pending work first.
   Outcome help_and_wait(Semaphore semaphore, uint64_t value) {
     const halyard_timepoint_t point = {semaphore, value};
     const halyard_semaphore_wait_args_t args = {
@@ -81,8 +81,8 @@ TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
   EXPECT_CODE(ABORTED, of_a_failed_wait.outcome);
 }
 
-// Work of a device that runs in its caller runs on the worker that makes it ready; work of a device with
-// workers that the caller makes ready runs on a worker.
+// Work of a device without workers runs on the worker that makes it ready. Work of a device with workers runs
+// on a worker, even if the caller makes it ready.
 TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
   halyard_driver_device_t sync = open("local-sync");
   halyard_driver_device_t other = open("local-task");
@@ -181,7 +181,8 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
   EXPECT_TRUE(is_done(first));
 }
 
-// A waiting thread runs short work in place of a worker: sometimes it starts before a worker is awake.
+// A waiting thread runs short work in place of a worker, so the work sometimes starts before a worker is
+// awake.
 TEST_F(TaskTest, AThreadThatWaitsHelps) {
   Memory memory = allocate(std::vector<uint32_t>(1 << 18));
   const halyard_operation_t brief = fill(range(memory, 0, 1 << 20), 7, 4);
@@ -197,7 +198,7 @@ TEST_F(TaskTest, AThreadThatWaitsHelps) {
   EXPECT_EQ(content<uint32_t>(memory, 1 << 18), std::vector<uint32_t>(1 << 18, 7));
 }
 
-// Long work could not be abandoned for a deadline or a cancelled call.
+// It could not abandon long work for a deadline or a cancelled call.
 TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
   Memory memory = allocate(uint64_t{64} << 20);
   const halyard_operation_t work = fill(range(memory, 0, uint64_t{64} << 20), 7, 4);
@@ -211,7 +212,7 @@ TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
   }
 }
 
-// Threads wait for, and run tasks of, chains of work across each other, with more threads than workers.
+// More threads than workers wait for chains of work and run tasks of each other's chains.
 TEST_F(TaskTest, ThreadsHelpEachOther) {
   constexpr size_t kThreads = 6;
   constexpr uint64_t kPieces = 60;
@@ -258,7 +259,7 @@ TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
   }
 }
 
-// The thread that makes a device's work ready may be slower than the work: the device closes meanwhile.
+// The thread that makes work ready may be slower than the work: the device closes meanwhile.
 TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
   for (int round = 0; round < 300; ++round) {
     halyard_driver_device_t device = open();
@@ -274,7 +275,7 @@ TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
   }
 }
 
-// A device that has done nothing, or holds no work any more, closes.
+// A device that has run no work, or holds no more work, closes.
 TEST_F(TaskTest, OpensAndClosesIdle) {
   for (int round = 0; round < 50; ++round) table_.device_close(open());
 }
@@ -308,7 +309,7 @@ TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kPieces));
 }
 
-// Each `completed` submits the next piece: an endless chain must not starve other work.
+// Each `completed` submits the next piece. An endless chain must not starve other work.
 TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
   halyard_driver_device_t device = nullptr;
   const halyard_option_t one_worker = {text("workers"), text("1")};

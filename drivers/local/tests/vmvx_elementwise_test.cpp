@@ -155,7 +155,7 @@ TEST_P(VmvxElementwise, FloatsWithDenormalsFlushed) {
   EXPECT_TRUE(std::isnan(number(unary(kernels(), Unary::rsqrt_f32, bits(-1)))));
 }
 
-// Over all exponents: as close to the C library as all but the last of 24 bits.
+// For all exponents, results equal the C library's in all but the last of 24 bits.
 TEST_P(VmvxElementwise, ExpAndLogAreThoseOfTheLibrary) {
   std::vector<uint32_t> in, out(1 << 16), right(1 << 16);
   for (uint32_t i = 0; i < 1 << 16; ++i) in.push_back(i << 16 | (i * 40503 & 0xFFFF));
@@ -276,7 +276,7 @@ void expect_same(const std::vector<uint8_t>& found, const std::vector<uint8_t>& 
                  const Problem& p) {
   if (found == right) return;
   for (size_t i = 0; i + 4 <= found.size(); ++i) {
-    // Elements may start anywhere, so compare bytes first.
+    // Compares bytes first, because elements may start anywhere.
     if (found[i] == right[i]) continue;
     const uint64_t at = i - (i - p.out.offset) % 4;
     const auto a = load<float>(found.data() + at);
@@ -319,7 +319,7 @@ TEST_P(VmvxElementwise, UnaryAgreesInEveryShape) {
     };
     run(scalar_kernels(), right);
     run(kernels(), found);
-    // With overlapping operands, results become inputs, so differences may grow.
+    // Differences may grow with overlapping operands, because results become inputs.
     const auto is = [&](Unary which) { return operation == static_cast<size_t>(which); };
     const bool exact = !is(Unary::exp_f32) && !is(Unary::log_f32);
     ASSERT_NO_FATAL_FAILURE(expect_same(found, right, exact ? 0 : 8, p)) << operation;

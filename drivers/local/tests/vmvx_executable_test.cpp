@@ -1,4 +1,4 @@
-// Executables that call the module `vmvx`: imports are bound, failures become those of the dispatch,
+// Executables that call the module `vmvx`: imports are bound, their failures become failures of the dispatch,
 // denormals are flushed only within its functions, and all instruction sets give the same results.
 #include "kernels.h"
 #include "vmvx/kernels.h"

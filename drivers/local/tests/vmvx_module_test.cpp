@@ -1,5 +1,5 @@
-// The functions of the module `vmvx` as programs call them: the statuses of refused calls, empty shapes, tile
-// sizes, and that the floating-point mode is restored.
+// The functions of the module `vmvx`, called like programs call them: the statuses of refused calls, empty
+// shapes, tile sizes, and restoring the floating-point mode.
 #include <cfenv>
 #include <functional>
 #include <initializer_list>
@@ -245,7 +245,7 @@ TEST_P(VmvxModule, ProductsAreChecked) {
       multiply({.m = INT32_MAX, .n = INT32_MAX, .k = INT32_MAX, .m0 = 65535, .n0 = 65535, .k0 = 65535}));
   EXPECT_STATUS(OK, multiply({.lhs_offset = 99, .m = 0}));
   EXPECT_STATUS(OK, multiply({.n = 0}));
-  // Sums of nothing.
+  // Empty sums.
   const std::vector<float> ones(16, 1);
   std::memcpy(out->data(), ones.data(), 64);
   const auto sums = [&] {

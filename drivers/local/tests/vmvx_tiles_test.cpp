@@ -127,7 +127,7 @@ TEST_P(VmvxTiles, LargeOnesAgree) {
   };
   for (const Case& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
   large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 16, 4, 0, 1, true, true});
-  // All rows of the matrix are the same one.
+  // All rows of the matrix are the same row.
   Tiling tiling = kWords[0].tiling();
   tiling.stride0 = 0;
   const std::vector<uint8_t> row(tiling.size1 * 4, 0x5A);
@@ -138,7 +138,7 @@ TEST_P(VmvxTiles, LargeOnesAgree) {
   EXPECT_EQ(std::memcmp(line(tiles), line(plain), size), 0);
 }
 
-// The definition, element by element.
+// Checks the definition element by element.
 TEST_P(VmvxTiles, AreWhereTheyBelong) {
   for (const Case& c : cases()) {
     const Tiling tiling = c.tiling();
