@@ -1,6 +1,6 @@
-// Constants apart from everything else. A device's work may write to constants, and any two vectors of a
-// FlatBuffer may lie at the same place; whatever a file makes them overlap, writing to the constants changes
-// nothing that the module reads later.
+// Constants are separate from all other data. A device's work may write to constants, and any two vectors of
+// a FlatBuffer may overlap. Whatever a file makes overlap, writing to the constants changes no data that the
+// module reads later.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ ModuleParts everything() {
   return parts;
 }
 
-// Everything that a module says after it was loaded.
+// All properties of a loaded module.
 std::string facts(const BytecodeModule& module) {
   std::string text;
   const auto add = [&](auto value) { text += fmt::format("{}\n", value); };
@@ -70,7 +70,7 @@ std::string facts(const BytecodeModule& module) {
   return text;
 }
 
-// As a kernel may write to them.
+// Writes to the constants like a kernel may.
 void overwrite_constants(const BytecodeModule& module) {
   for (const Ref<Buffer>& constant : module.rodata())
     if (constant->may_be_written_by_devices()) std::ranges::fill(constant->span(), uint8_t{0xA5});
@@ -79,7 +79,7 @@ void overwrite_constants(const BytecodeModule& module) {
 struct Tried {
   int loaded = 0;
   int refused_for_overlap = 0;
-  std::set<std::string> names;  // of what was found under a constant
+  std::set<std::string> names;  // names of the parts that overlapped a constant
 };
 
 void try_file(const std::vector<uint8_t>& file, Tried& tried) {
@@ -109,7 +109,7 @@ void put_number(std::vector<uint8_t>& file, size_t at, uint32_t number) {
   std::memcpy(file.data() + at, &number, sizeof number);
 }
 
-// The place of the offset to a constant's bytes.
+// The position of the offset to a constant's bytes.
 size_t offset_place(const std::vector<uint8_t>& file, uint32_t constant) {
   const auto* module = schema::GetSizePrefixedBytecodeModule(file.data());
   const schema::RodataSegment* segment = module->rodata_segments()->Get(constant);
@@ -118,7 +118,7 @@ size_t offset_place(const std::vector<uint8_t>& file, uint32_t constant) {
   return static_cast<size_t>(place - file.data());
 }
 
-// The file with a copy of all of its FlatBuffer, from `distance` on, as constant 1.
+// The file with a copy of its whole FlatBuffer at `distance`, as constant 1.
 std::vector<uint8_t> with_image(std::vector<uint8_t> file, uint32_t& distance) {
   constexpr size_t kAlignment = 64;
   file.resize(number_at(file, 0) + sizeof(uint32_t));  // without external constants
@@ -134,8 +134,8 @@ std::vector<uint8_t> with_image(std::vector<uint8_t> file, uint32_t& distance) {
   return file;
 }
 
-// Each offset of the file, to a table, a vtable, a vector or a string, is made to refer to the same thing in
-// an image of the file that is a constant.
+// Each offset of the file, to a table, a vtable, a vector or a string, is changed to refer to the same part
+// in a copy of the file that is a constant.
 TEST(AliasedRodata, NothingElseLiesInAConstant) {
   uint32_t distance = 0;
   const std::vector<uint8_t> file = with_image(everything().build(), distance);
@@ -149,8 +149,8 @@ TEST(AliasedRodata, NothingElseLiesInAConstant) {
       try_file(changed, tried);
     }
   }
-  EXPECT_GT(tried.loaded, 10);  // numbers that are no offsets
-  // Every vector and string of the format, and the tables and vtables.
+  EXPECT_GT(tried.loaded, 10);  // numbers that are not offsets
+  // All vectors and strings of the format, and the tables and vtables.
   const std::set<std::string> expected = {"attributes",
                                           "bytecode_data",
                                           "debug_database",
@@ -183,7 +183,7 @@ TEST(AliasedRodata, NothingElseLiesInAConstant) {
   for (const std::string& name : expected) EXPECT_TRUE(tried.names.contains(name)) << name;
 }
 
-// Constant 0 is made to lie at every place behind its table.
+// Constant 0 is moved to every position after its table.
 TEST(AliasedRodata, AConstantLiesOverNothingElse) {
   const std::vector<uint8_t> file = everything().build();
   const size_t place = offset_place(file, 0);
@@ -193,7 +193,7 @@ TEST(AliasedRodata, AConstantLiesOverNothingElse) {
     std::vector<uint8_t> changed = file;
     put_number(changed, place, static_cast<uint32_t>(at - place));
     try_file(changed, tried);
-    // With a length: what was there is overwritten.
+    // With a length, which overwrites the previous bytes.
     put_number(changed, at, 8);
     try_file(changed, tried);
   }
@@ -219,7 +219,7 @@ TEST(AliasedRodata, TheMessageNamesBothRegions) {
                   code + distance + sizeof(uint32_t) + size)));
 }
 
-// One of them could be device code: then neither may be written to. Constants that only touch may.
+// One of the constants could be device code, so neither may be written to. Adjacent constants may.
 TEST(AliasedRodata, ConstantsWithCommonBytesCannotBeWritten) {
   ModuleParts parts = one_function({});
   const std::vector<uint8_t> bytes(64);
@@ -237,7 +237,7 @@ TEST(AliasedRodata, ConstantsWithCommonBytesCannotBeWritten) {
     EXPECT_EQ(constant.may_be_written_by_devices(), kWritable[i]);
     EXPECT_EQ(constant.never_changes(), !kWritable[i]);
   }
-  // Two embedded ones at one place.
+  // Two embedded constants at one position.
   std::vector<uint8_t> file = everything().build();
   const size_t first = offset_place(file, 0);
   const size_t second = offset_place(file, 1);
@@ -249,7 +249,7 @@ TEST(AliasedRodata, ConstantsWithCommonBytesCannotBeWritten) {
   EXPECT_TRUE((*embedded)->rodata()[2]->may_be_written_by_devices());
 }
 
-// What the machine runs is not in the file: functions stay as they were verified.
+// The machine does not run code in the file, so functions stay as they were verified.
 TEST(AliasedRodata, FunctionsAreCopied) {
   const std::vector<uint8_t> file = everything().build();
   std::vector<uint8_t> memory = file;

@@ -40,7 +40,7 @@ std::vector<uint8_t> zipped(const std::vector<uint8_t>& file, uint16_t name_size
 
 Result<Archive> open(const std::vector<uint8_t>& file) { return open_archive(Bytes::copy(file)); }
 
-// Uses every part of the schema at least once, so that each can be broken.
+// Uses every part of the schema at least once, so that each part can be damaged.
 ModuleParts rich_module() {
   ModuleParts parts = one_function({});
   parts.attributes = {{"key", "value"}};
@@ -162,7 +162,7 @@ TEST(Archive, NameIsRequired) {
   EXPECT_TRUE(fails_with(open(file), Code::INVALID_ARGUMENT, "its name is missing"));
 }
 
-// Modules of older compilers have other fields: their tables look damaged, but the version can be found.
+// Modules of older compilers have other fields. Their tables look damaged, but their version can be found.
 TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
   struct Layout {
     int version_field;
@@ -189,7 +189,7 @@ TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
          {std::string_view(text), std::string_view("2023"),
           std::string_view("15.0 (made by IREE 3.1 to 3.9)"), std::string_view("compile it again")})
       EXPECT_TRUE(fails_with(load(file), Code::INVALID_ARGUMENT, part));
-    // Cut at any place, it is no more than damaged.
+    // Truncated anywhere, the file is only damaged.
     for (size_t size = 0; size < file.size(); ++size) EXPECT_FALSE(load({file.begin(), file.begin() + size}));
     std::vector<uint8_t> changed = file;
     for (size_t at = 0; at < file.size(); ++at) {
@@ -200,7 +200,7 @@ TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
   }
 }
 
-// A module of today whose tables are wrong is damaged, whatever its other fields look like.
+// A current module with invalid tables is damaged, whatever its other fields look like.
 TEST(Archive, DamagedModulesAreNotOlder) {
   for (size_t at = 4; at < kExample.size(); ++at) {
     std::vector<uint8_t> damaged = kExample;

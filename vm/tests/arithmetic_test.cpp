@@ -1,4 +1,4 @@
-// Every instruction that computes a value from values only: the tables have operands and results, and the
+// Every instruction that computes a value only from values. The tables contain operands and results, and the
 // test generates the function around the instruction. The expected results are those of isa.md, sections 4,
 // 5.1 and 5.2.
 #include <bit>
@@ -49,8 +49,8 @@ const OpInfo* find_op(const std::string& mnemonic) {
   return nullptr;
 }
 
-// A function that loads its arguments, pairs first, and applies the instruction. `order` says which operand
-// is the n-th argument.
+// A function that loads its arguments, pairs first, and applies the instruction. `order[n]` is the operand of
+// argument n.
 std::string function_around(const OpInfo& op, std::vector<size_t>& order) {
   std::vector<std::string> registers(op.operand_count);
   std::string arguments;
@@ -74,7 +74,7 @@ std::string function_around(const OpInfo& op, std::vector<size_t>& order) {
                      op.mnemonic);
 }
 
-// Puts all cases into one module, and adds their mnemonics to `covered`.
+// Runs all cases in one module, and adds their mnemonics to `covered`.
 void run(const std::vector<Case>& cases, Code failure = Code::OK) {
   std::string text = "vm.module @m\n";
   std::map<std::string, std::vector<size_t>> orders;
@@ -196,7 +196,7 @@ const std::vector<Case> kIntegers = {
     {"cmp.nz.i64", {i64(0)}, i32(0)},
 };
 
-// The cases that both float widths share. F makes a value of the width, N is its NaN, I its infinity.
+// The cases for both float widths. F creates a value of the width, N is its NaN, I its infinity.
 template <typename F>
 std::vector<Case> floats(const std::string& f, F value, auto nan, auto infinity) {
   const Variant n = value(nan);

@@ -8,8 +8,8 @@ namespace {
 
 // -----------------------------------------------------------------------------------------------
 
-// The text of an instruction made from its form, and the expected bytes made from its operands, both without
-// the encoder.
+// The text of an instruction, created from its form, and the expected bytes, created from its operands, both
+// without the encoder.
 struct Sample {
   std::string text;
   ByteVector bytes;
@@ -182,7 +182,7 @@ TEST(Assembler, FormsThatAreNotInEncodingOrder) {
               {0x1E, 0, 0, 0, 0, 0, 0, 1, 0xC0, 2, 0x80, 3, 0x80});
   expect_code("%i3 = vm.switch.i32 %i0[%i1, %i2] else %i4", {0x1F, 0, 0, 4, 0, 2, 0, 1, 0, 2, 0, 3, 0});
   expect_code("%i2:3 = vm.switch.i64 %i0[] else %i4:5", {0x20, 0, 0, 4, 0, 0, 0, 2, 0});
-  // A low half alone names a 64-bit entry.
+  // The low half of a pair stands for a 64-bit entry.
   expect_code("%i2:3 = vm.switch.i64 %i0[%i6, %i8:9] else %i4:5", {0x20, 0, 0, 4, 0, 2, 0, 6, 0, 8, 0, 2, 0});
   expect_code("%r3 = vm.switch.ref %i0[%R1, %r2] else %r4 -> !t.a",
               {0x21, 0, 0, 0, 0, 0, 0, 4, 0x80, 2, 0, 1, 0xC0, 2, 0x80, 3, 0x80});

@@ -379,7 +379,7 @@ std::filesystem::path fixtures() {
   return std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
 }
 
-// The facts that two modules made from the same text share; there, attributes are in comments.
+// The properties that two modules made from the same text share. In that text, attributes are comments.
 std::vector<std::string> facts(const schema::BytecodeModule& module) {
   std::vector<std::string> facts = {module.name()->str(), std::to_string(module.version()),
                                     std::to_string(static_cast<uint32_t>(module.requirements())),

@@ -28,7 +28,7 @@ TEST(Buffer, AllocationIsChecked) {
   EXPECT_EQ(Buffer::allocate(UINT64_MAX, 0, UINT64_MAX).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Buffer::allocate(UINT64_MAX, 4096, UINT64_MAX).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ((*Buffer::allocate(0, 0, 0))->length(), 0u);
-  // The bytes lost to an alignment count too.
+  // The bytes for alignment count too.
   EXPECT_EQ(Buffer::allocate(1, 1u << 31, 1 << 20).error().code(), Code::RESOURCE_EXHAUSTED);
   EXPECT_EQ((*Buffer::allocate(1, 1u << 20, 1 << 20))->length(), 1u);
   EXPECT_EQ((*Buffer::allocate(1, 65536, 1))->length(), 1u);
@@ -48,7 +48,7 @@ TEST(Buffer, WrapReleasesAtTheEnd) {
   EXPECT_EQ(released, 2);
 }
 
-// Constants that work of a device may write to: those in memory that nothing else has or relies on.
+// Work of a device may write only to constants whose memory no other code has or relies on.
 TEST(Buffer, ConstantsAreWrittenByDevicesOrReliedOnButNotBoth) {
   uint8_t bytes[4] = {1, 2, 3, 4};
   const Ref<Buffer> own = Buffer::wrap(bytes, true, {});
@@ -176,7 +176,7 @@ TEST(BufferInstructions, LoadStoreFillOfEveryWidth) {
 
     std::vector<int64_t> outside(std::begin(kHuge), std::end(kHuge));
     outside.push_back(count);
-    // Offsets that wrap to 0 if they are multiplied carelessly.
+    // Offsets that wrap to 0 in an unchecked multiplication.
     if (access.width > 1) outside.push_back(static_cast<int64_t>(UINT64_MAX / access.width + 1));
     for (const int64_t offset : outside) {
       machine.expect_failure("load", {i64(offset), original}, Code::OUT_OF_RANGE);

@@ -69,7 +69,7 @@ TEST(InternalCall, RoundsPairsUpToEven) {
   }
 }
 
-// Without a signature every entry takes one register. Entries without a register in the callee are dropped;
+// Without a signature, every entry takes one register. Entries without a register in the callee are dropped;
 // results without a register in the caller are an error.
 TEST(InternalCall, WithoutASignatureGoesByTheLists) {
   ModuleParts parts;
@@ -577,7 +577,7 @@ TEST(Suspension, GoesOnInTheInnermostModuleAndReturnsOutwards) {
       EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2}));
       EXPECT_EQ(machine.alive, 1);
       outcome = invocation.resume();
-      if (status != 0) {  // through both modules, without leaving anything behind
+      if (status != 0) {  // passes through both modules and leaves no frames
         EXPECT_EQ(outcome.error().code(), Code::NOT_FOUND);
         EXPECT_EQ(log, (std::vector<int32_t>{100, 10, 1, 2, 3}));
         EXPECT_EQ(machine.alive, 0);

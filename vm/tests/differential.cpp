@@ -267,7 +267,7 @@ class Picture {
   }
 
  private:
-  // In the order of discovery; there are few.
+  // In the order of discovery. A linear search suffices, because there are few objects.
   size_t number_of(Object* object) {
     const auto known = std::ranges::find(objects_, object);
     if (known != objects_.end()) return static_cast<size_t>(known - objects_.begin());
@@ -306,7 +306,7 @@ struct Run {
   int alive = 0;
 };
 
-// Everything that is visible after some calls, on either machine.
+// The visible state after some calls, on either machine.
 std::string picture_of(Code code, std::span<const Variant> results, std::span<const Variant> arguments,
                        auto each_module) {
   Picture picture;
@@ -427,7 +427,7 @@ void compare(const Modules& modules, std::span<const ProgramCall> calls, Compari
     comparison.difference = fmt::format("the reference machine left {} objects alive", expected.alive);
 }
 
-// Types of compiled modules, of which there are no objects.
+// Types of compiled modules without any objects.
 const ObjectType kForeignTypes[] = {
     {"hal.allocator", nullptr},  {"hal.buffer", nullptr},    {"hal.buffer_view", nullptr},
     {"hal.channel", nullptr},    {"hal.device", nullptr},    {"hal.command_buffer", nullptr},
@@ -435,7 +435,7 @@ const ObjectType kForeignTypes[] = {
     {"hal.event", nullptr},      {"io.parameters", nullptr},
 };
 
-// Whether a list of this module may come to contain itself, and would never be released.
+// Whether a list of this module may come to contain itself; such a list would never be released.
 bool may_make_cycles(const BytecodeModule& module) {
   for (const Function& function : module.functions()) {
     for (uint32_t pc = 0; has_instruction(function.bytecode, pc);) {

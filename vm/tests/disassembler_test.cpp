@@ -25,7 +25,7 @@ std::string in_function(const std::string& body, const std::string& arguments = 
 
 // ---- The base language
 
-// In the order and form of the disassembler's output: such a text is printed unchanged.
+// Expects that text in the order and form of the disassembler's output is printed unchanged.
 void expect_unchanged(const std::string& text) { EXPECT_EQ(round_trip(assembled(text)), text); }
 
 TEST(Disassembler, TextInItsOwnFormComesBackUnchanged) {
@@ -478,7 +478,7 @@ TEST(Disassembler, ReasonsStayInTheirComment) {
 // ---- Limits and damage
 
 TEST(Disassembler, LongTextIsRefused) {
-  // One string that is named often: a small file, but more text than can be assembled.
+  // One string that is referenced often: a small file, but more text than can be assembled.
   flatbuffers::FlatBufferBuilder builder;
   const auto text = builder.CreateString(std::string(1 << 20, 'x'));
   std::vector<flatbuffers::Offset<schema::Attribute>> attributes(
@@ -523,7 +523,7 @@ std::vector<std::filesystem::path> files(const std::filesystem::path& folder, st
   return paths;
 }
 
-// Whatever bytes are changed, a module that can still be loaded survives.
+// Whichever bytes are changed, a module that still loads is preserved.
 TEST(Disassembler, DamagedModulesComeBackIfTheyLoad) {
   std::mt19937 chance(20261121);
   int loaded = 0;

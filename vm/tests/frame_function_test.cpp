@@ -17,14 +17,14 @@ struct Probe {
   std::vector<uint32_t> spans;
   std::vector<uint32_t> resumed;
   std::vector<const void*> invocations;
-  int defer = 0;  // how often
+  int defer = 0;  // number of deferrals
   halyard_wakeup_t wakeup = nullptr;
   Code second_wait = Code::OK;
   bool change_of_mind = false;
   const halyard_module_services_t* services = nullptr;
   uint32_t argument_count = 0;
   uint32_t export_index = UINT32_MAX;
-  halyard_value_t answer[3] = {};  // of `answer`
+  halyard_value_t answer[3] = {};  // values for `answer`
 };
 
 Probe& look(void* state, const halyard_module_call_t* call) {
@@ -175,7 +175,7 @@ TEST_F(FrameFunctions, FailuresWriteNothing) {
             "UNAVAILABLE; not now; in native function native.refuse; in the call of function 'refuse'");
 }
 
-// Results are checked like arguments of the embedder's: another kind only where nothing is lost.
+// Results are checked like the embedder's arguments: another kind is accepted only without loss.
 TEST_F(FrameFunctions, ResultsOfOtherKinds) {
   const Variant thing = machine_.thing();
   auto& [number, object, real] = probe_.answer;
@@ -189,7 +189,7 @@ TEST_F(FrameFunctions, ResultsOfOtherKinds) {
     const std::string text = machine_.expect_failure("native.answer", {}, Code::INVALID_ARGUMENT);
     EXPECT_TRUE(text.find(expected) != std::string::npos && text.find("native.answer") != std::string::npos)
         << text;
-    EXPECT_TRUE(thing.object()->unique());  // what was given with them is released
+    EXPECT_TRUE(thing.object()->unique());  // the other results are released
   };
   give_thing();
   number.f64 = 2.5;
@@ -207,7 +207,7 @@ TEST_F(FrameFunctions, ResultsOfOtherKinds) {
   give_thing();
   refused("found a value of kind 77, which does not exist");
   number = {.kind = HALYARD_VALUE_I32, .reserved = 0, .i32 = 1};
-  object = {.kind = HALYARD_VALUE_I64, .reserved = 0, .i64 = 8};  // not an address to be followed
+  object = {.kind = HALYARD_VALUE_I64, .reserved = 0, .i64 = 8};  // not an address
   refused("result 1 must be an object or null, found i64 8");
   object = {.kind = HALYARD_VALUE_NULL, .reserved = 0, .i64 = 8};
   refused("result 1 is of kind HALYARD_VALUE_NULL, but has an object");

@@ -9,12 +9,12 @@ namespace halyard::vm::test {
 
 namespace {
 
-constexpr uint32_t kMostCalls = 40;  // within one module, until it is called from outside again
+constexpr uint32_t kMostCalls = 40;  // within one module, for each call from outside
 
 struct Writer : InstructionWriter {
   Fuel fuel;
   uint32_t block_count = 0;
-  uint32_t back_edges = 0;  // number of back edges that may still be made
+  uint32_t back_edges = 0;  // number of back edges that may still be created
   std::vector<uint32_t> layout = {};
   std::vector<uint32_t> block_pc = {};
 
@@ -274,8 +274,8 @@ struct Writer : InstructionWriter {
     code.op(Op::return_).list(list);
   }
 
-  // As compilers end a loop: adds one to the counter and compares it with a limit from the entry block. The
-  // counter is reset at the exit.
+  // Ends a loop like compilers do: adds one to the counter and compares it with a limit from the entry block.
+  // The exit resets the counter.
   void tight_loop(uint32_t block) {
     const uint32_t index = --back_edges;
     const uint16_t counter = loop_counter(index);
@@ -306,7 +306,7 @@ struct Writer : InstructionWriter {
     edge(leaves ? back : later(block), leaves ? Moves() : restart);
   }
 
-  // A branch back to this block or an earlier one, taken a few times in all: the counter is reserved for it.
+  // A branch back to this block or an earlier one, taken a few times in total. The counter is its own.
   void loop(uint32_t block) {
     const uint16_t counter = loop_counter(--back_edges);
     const uint16_t other = scratch();

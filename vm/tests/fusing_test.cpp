@@ -51,7 +51,7 @@ struct Case {
   std::vector<int> inputs;
 };
 
-// Cases where omitted or fused instructions could be observed from outside.
+// Cases in which omitted or fused instructions could be observed from outside.
 const Case kCases[] = {
     {"HalvesOfPairsInSwitches",  // an edge moves into the high half of a pair that only a list names
      R"(
@@ -104,7 +104,7 @@ TEST(Fusing, CasesGiveTheSame) {
 TEST(Fusing, ArithmeticGivesTheSame) {
   struct Type {
     const char* name;
-    std::string load;   // constants into A, B, C and D, which stand for registers
+    std::string load;   // loads constants into A, B, C and D, which stand for registers
     std::string store;  // adds R, or its bits, to %i0
     std::array<const char*, 5> registers;
   };
@@ -153,8 +153,8 @@ TEST(Fusing, ArithmeticGivesTheSame) {
   }
 }
 
-// The last instruction of a loop's body, before each kind of loop instruction that it is fused with; stores
-// and list accesses also past their ends.
+// The last instruction of a loop's body, before each kind of loop instruction that is fused with it. Stores
+// and list accesses also go beyond their ends.
 TEST(Fusing, EndsOfLoopsGiveTheSame) {
   const char* const ends[] = {
       "%i1 = vm.add.i32 %i1, %i4",

@@ -23,7 +23,7 @@ TEST(Branches, MovesOfAnEdgeAreSequential) {
   machine.expect("f", {i32(1), i32(2)}, {i32(1), i32(1)});
 }
 
-// Pairs that move as one keep the order of the other moves, also if they overlap with earlier or later ones.
+// Pairs that move as one keep the order of the other moves, even if they overlap with earlier or later ones.
 TEST(Branches, PairsMoveAsTheirHalvesWould) {
   Machine machine;
   machine.add(function("(%i0:1: i64, %i2:3: i64) -> (i64, i64, i64, i32)", R"(
@@ -267,13 +267,13 @@ vm.func @unaligned() -> (i64) {
                    {i32(offset), i64(bits), low, Variant::value(ValueType::f64, bits)});
   }
   machine.expect("unaligned", {}, {i64(-2)});
-  // 24 bytes in all: an i32 fits at 20, an i64 does not.
+  // There are 24 bytes: an i32 fits at 20, an i64 does not.
   for (const int32_t offset : {17, 20, 21, 24, -4, -8}) {
     machine.expect_failure("indirect", {i32(offset)}, Code::OUT_OF_RANGE);
   }
 }
 
-// ---- refs: what is held, and how long
+// ---- Lifetimes of refs
 
 // A module whose functions use !test.thing; `refs` ref globals.
 std::string things(const std::string& rest) {
@@ -493,8 +493,8 @@ vm.func @wrong(%r0: !test.thing, %r1: !test.thing, %i0: i32) -> () {
   EXPECT_TRUE(b.object()->unique());
 }
 
-// switch.ref has no text form. The MOVE bit of the chosen entry is honoured in every version, that of the
-// default from 16 on.
+// switch.ref has no text form. Every version honours the MOVE bit of the chosen entry; from version 16 on,
+// also that of the default.
 TEST_P(Refs, SwitchMovesWhatItChooses) {
   ModuleParts parts;
   parts.bytecode_version = GetParam() << 16;

@@ -158,7 +158,7 @@ TEST(List, DeepNestingEnds) {
   }
 }
 
-// A list with another holder outlives the list that contains it.
+// A list with another reference outlives the list that contains it.
 TEST(List, SharedInnerListsStay) {
   int alive = 0;
   Ref<List> inner = list_of(kThings, 1);
@@ -407,7 +407,7 @@ TEST(ListCharge, WhatDoesNotFitChangesNothing) {
   EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
 }
 
-// Lists of the embedder and of native modules are not charged until a program makes them grow.
+// Lists of the embedder and of native modules are not charged until a program grows them.
 TEST(ListCharge, AListOfTheHostIsTheProgramsOnceItGrowsIt) {
   Limits limits;
   const auto budget = make<Budget>(1 << 20);

@@ -1,5 +1,4 @@
-// Loops are written as text; what is inside the innermost one reads, computes and writes elements of one
-// type.
+// Generates loops as text. The innermost loop reads, computes and writes elements of one type.
 #include "loop_generator.h"
 
 #include <fmt/core.h>
@@ -41,7 +40,7 @@ struct Writer {
   Element element = kElements[0];
   std::string text = {};
   uint32_t blocks = 1;
-  // Of a contraction: sums or products in a nest with nothing but loops around them, one for each turn of the
+  // For a contraction: sums or products in a nest that contains only loops, one for each iteration of the
   // loop `outputs`.
   bool is_contraction = false;
   uint32_t outputs = 0;
@@ -75,7 +74,7 @@ struct Writer {
     line("{} = vm.const.i64.zero", pair(kSum));
     for (const uint32_t reg : {kValue, kOther, kAccumulator})
       line("{} = vm.const.{}.zero", value(reg), element.type);
-    // Long loops alone only.
+    // Only single loops are long.
     if (depth > 1 || !choices.one_in(4)) {
       constant(kScratch, depth == 1 ? 127 : depth == 2 ? 31 : 7);
       line("{} = vm.and.i64 {}, {}", pair(kCount), pair(kCount), pair(kScratch));
@@ -90,14 +89,14 @@ struct Writer {
     line("vm.return {}", pair(kSum));
     return module_of(text);
   }
-  // Much of one thing. Counters are those of loop().
+  // Writes many copies of one construct. Counters are those of loop().
   std::string write_much() {
     element = kElements[4];
     constant(kOne, 1);
     line("{} = vm.const.i64.zero", pair(kSum));
     for (const uint32_t reg : {kValue, kOther, kAccumulator})
       line("{} = vm.const.{}.zero", value(reg), element.type);
-    // Half of them are few.
+    // Half of the numbers are small.
     const auto many = [&] { return 1 + choices.below(1u << choices.below(10)); };
     uint32_t loops = many();
     const uint32_t statements = many() / loops;
@@ -141,7 +140,7 @@ struct Writer {
     line("{} = vm.and.i64 {}, {}", pair(reg), pair(reg), pair(kScratch));
   }
 
-  // One loop and, in it, the next one or the body.
+  // Writes one loop and, in it, the next loop or the body.
   void loop(uint32_t depth, uint32_t most) {
     const uint32_t body = new_block();
     const uint32_t head = new_block();
@@ -200,7 +199,7 @@ struct Writer {
     line("vm.cond_br %i{}, ^bb{}, ^bb{}", kCondition, body, after);
   }
 
-  // kIndex = a sum of what the loops around count, times numbers, and of what does not change.
+  // kIndex = a sum of the outer loops' counters, times constants, and of invariant values.
   void index(uint32_t depth) {
     line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(depth)),
          choices.one_in(2) ? pair(kFrom) : pair(counter(choices.below(depth + 1))));
@@ -229,7 +228,7 @@ struct Writer {
     }
   }
 
-  // One loop in place of two or three, with divisions of its counter for what theirs would be.
+  // Writes one loop instead of two or three. Divisions of its counter replace their counters.
   void coalesced() {
     const uint32_t body = new_block();
     const uint32_t head = new_block();
@@ -267,7 +266,8 @@ struct Writer {
     if (choices.one_in(2)) line("{} = vm.add.i64 {}, {}", pair(kSum), pair(kSum), pair(counter(0)));
   }
 
-  // An element for each output: c[n] = op(a[...], b[...], c[n]), now and then with another c on the right.
+  // Writes an element for each output: c[n] = op(a[...], b[...], c[n]), sometimes with another c on the
+  // right.
   void contraction(uint32_t depth) {
     const uint32_t written = choices.below(3);
     const auto output = [&] {

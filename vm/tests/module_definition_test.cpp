@@ -1,4 +1,4 @@
-// Errors in a definition, what each message names, and the lifetime of a module's parts.
+// Errors in a definition, the names in their messages, and the lifetime of a module's parts.
 #include "vm/native/module_definition.h"
 
 #include <cstring>

@@ -16,7 +16,7 @@ namespace {
 
 Result<Ref<LoadedModule>> load(const ModuleParts& parts) { return test::load(parts.build()); }
 
-// Types that compiled modules name.
+// Types that compiled modules refer to.
 const TypeRegistry& hal_types() {
   static const ObjectType kTypes[] = {
       {"hal.allocator", nullptr}, {"hal.buffer", nullptr},         {"hal.buffer_view", nullptr},
@@ -449,7 +449,7 @@ TEST(Module, ResolvesImports) {
   EXPECT_TRUE(fails_with(module.resolve("mian", ""), Code::NOT_FOUND, "did you mean 'main'?"));
 }
 
-// Loads, verifies and decodes as much as possible: any status will do, but nothing worse.
+// Loads, verifies and decodes as much as possible. Any status is accepted.
 size_t load_and_decode(std::span<const uint8_t> file) {
   const auto module = LoadedModule::load(Bytes::copy(file), hal_types());
   if (!module) {
@@ -473,7 +473,7 @@ size_t load_and_decode(std::span<const uint8_t> file) {
   return good;
 }
 
-// One of everything that could be read wrongly.
+// Contains one of each part that a reader could misread.
 std::vector<uint8_t> everything_module() {
   ModuleParts parts;
   parts.features = 3;
@@ -586,7 +586,7 @@ std::vector<std::filesystem::path> compiled_modules() {
   return paths;
 }
 
-// The module, and modules in its rodata.
+// Checks the module, and modules in its rodata.
 void expect_good(const Ref<Bytes>& bytes, const std::string& name, size_t& nested) {
   const auto module = LoadedModule::load(bytes, hal_types());
   ASSERT_TRUE(succeeds(module)) << name;

@@ -1,5 +1,5 @@
-// Functions in C++: how bind<> reads arguments and writes results, and the effect of a call on the caller's
-// registers. Specified by calling-convention.md, section 6, and isa.md, sections 3 and 5.9.
+// Functions in C++: reading arguments and writing results with bind<>, and the effect of a call on the
+// caller's registers. Specified by calling-convention.md, section 6, and isa.md, sections 3 and 5.9.
 #include <optional>
 
 #include "machine_testing.h"
@@ -10,7 +10,7 @@ namespace {
 struct Probe {
   int* alive = nullptr;  // live things
   int calls = 0;
-  int defer = 0;  // how often to defer
+  int defer = 0;  // number of deferrals
   std::vector<bool> resumed;
 };
 
@@ -138,7 +138,7 @@ TEST_F(NativeCalls, RefsAreChecked) {
   EXPECT_TRUE(message("native.nullable", {list}).starts_with("INVALID_ARGUMENT; expected a "));
   EXPECT_TRUE(
       message("native.any", {null(), thing}).starts_with("INVALID_ARGUMENT; expected a ref, found null; "));
-  machine_.expect("native.required", {thing}, {i32(0)});  // held by the caller too
+  machine_.expect("native.required", {thing}, {i32(0)});  // the caller has a reference too
   machine_.expect("native.nullable", {thing}, {i32(1)});
   machine_.expect("native.nullable", {null()}, {i32(0)});
   machine_.expect("native.lenient", {thing}, {i32(1)});
@@ -171,7 +171,7 @@ TEST_F(NativeCalls, Spans) {
       << text;
 }
 
-// A moved argument is gone after the call; bytecode 15 lends it.
+// A moved argument is released after the call; bytecode 15 lends it.
 TEST_F(NativeCalls, MovedArgumentsAreReleasedAfterwards) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     add("nullable", R"((%r0: !test.thing, %r1: !test.thing) -> (i32, i32, i32) {
@@ -186,7 +186,7 @@ TEST_F(NativeCalls, MovedArgumentsAreReleasedAfterwards) {
   }
 }
 
-// A result in the register of a moved argument stays; the old ref is released.
+// A result in the register of a moved argument is kept; the old ref is released.
 TEST_F(NativeCalls, AResultMayTakeTheArgumentsRegister) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     add("same", R"((%r0: !test.thing) -> (!test.thing) {
@@ -285,7 +285,7 @@ TEST_F(NativeCalls, PlainCallsWaitOnlyWithoutResults) {
 Result<int32_t> one_argument(int32_t a) { return a; }
 Result<int32_t> two_arguments(int32_t a, int32_t b) { return a * b; }
 
-// The list may be longer than the results: the import determines their number.
+// The list may be longer than the results, because the import determines their number.
 TEST_F(NativeCalls, ResultsThatAreListedButNotGiven) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     machine_.add(R"(
@@ -305,10 +305,10 @@ vm.func @move(%r0: !test.thing) -> (i32, i32) {
 }
 )",
                  version);
-    // It has no results, so its caller may wait for it.
+    // The function has no results, so its caller may wait for it.
     probe_.defer = 2;
     machine_.expect("wait", {i32(7)}, {i32(7)});
-    // From 16 on, a moved argument is gone after the call; 15 borrows it.
+    // From 16 on, a moved argument is released after the call; 15 borrows it.
     machine_.expect("move", {machine_.thing()}, {i32(1), i32(version == 15)});
   }
   EXPECT_EQ(machine_.alive, 0);

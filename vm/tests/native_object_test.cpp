@@ -156,7 +156,7 @@ TEST(NativeObjects, AProgramNeedsTheModuleBeforeIt) {
   EXPECT_FAILS(NOT_FOUND, "type '!native.number'", added);
 }
 
-// A module that is loaded twice has one set of types, so both can use each other's objects.
+// A module that is loaded twice has one set of types, so both instances can use each other's objects.
 TEST(NativeObjects, OneModuleTwice) {
   alive = 0;
   Machine machine;
@@ -179,7 +179,7 @@ TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
   };
   const auto first = create("m", {{"m.a", nullptr}});
   ASSERT_TRUE(first);
-  // All or nothing: m.b is not left registered.
+  // If one type fails, no type is registered: not m.b either.
   EXPECT_FAILS(ALREADY_EXISTS, "the type 'm.a' is already defined",
                create("m", {{"m.b", nullptr}, {"m.a", destroy_number}}));
   EXPECT_EQ(types.find("m.b"), nullptr);

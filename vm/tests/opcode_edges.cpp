@@ -1,4 +1,4 @@
-// Programs with one instruction each.
+// Creates programs with one instruction each.
 #include "opcode_edges.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr int kGlobalBytes = 16;
 constexpr int kGlobalRefs = 3;  // initially a buffer, a list and a probe
 constexpr uint32_t kRodata = 2;
 
-// The functions that calls use: internal ones, then imports.
+// The functions that the calls refer to: internal functions, then imports.
 struct EdgeCallee {
   const char* name;  // of an import
   std::string_view arguments;
@@ -77,7 +77,7 @@ class EdgeWriter {
   }
 
   void field(OperandKind kind, Bank bank) { result_.fields.push_back({code_.pc(), kind, bank}); }
-  // The entries of the list just written, with their `banks`.
+  // Writes the fields of the entries of the list that was just written, with their `banks`.
   void fields_of_list(const std::vector<Bank>& banks) {
     for (size_t i = 0; i < banks.size(); ++i) {
       const auto from_end = static_cast<uint32_t>(2 * (banks.size() - i));
@@ -85,7 +85,7 @@ class EdgeWriter {
     }
   }
 
-  // A register of its own for an operand, or the register of the first operand of its kind.
+  // A separate register for an operand, or the register of the first operand of its kind.
   uint16_t operand(Bank bank) {
     if (bank != Bank::ref) {
       if (!shape_.aliased || !shared_value_) shared_value_ = value_register(bank);
@@ -181,7 +181,7 @@ class EdgeWriter {
 
   bool may_call(const EdgeCallee& callee) const {
     if (op_ == Op::import_resolved) return callee.name;
-    // Native functions access registers in place: a moved one is not named twice.
+    // Native functions access registers in place, so a moved register is not named twice.
     const bool several_refs = callee.arguments == "rr" || callee.span.find('r') != callee.span.npos;
     if (shape_.aliased && shape_.moves && several_refs) return false;
     const bool variadic = op_ == Op::call_variadic || op_ == Op::call_variadic_yieldable;
@@ -237,7 +237,7 @@ class EdgeWriter {
       result_.fields.push_back({code_.pc() - from_end, OperandKind::remap, is_ref ? Bank::ref : Bank::i32});
     }
   }
-  // A block that records that it was reached.
+  // Adds a block that records that it was reached.
   void add_target() {
     ++blocks_;
     code_.block();
@@ -312,7 +312,7 @@ class EdgeWriter {
   uint16_t state_refs_[kGlobalRefs] = {};
   std::optional<uint16_t> shared_value_;
   std::optional<uint16_t> shared_ref_;
-  std::vector<uint32_t> targets_;  // pcs of targets
+  std::vector<uint32_t> targets_;  // pcs of the targets
 };
 
 }  // namespace

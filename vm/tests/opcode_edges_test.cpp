@@ -1,6 +1,6 @@
 // Every opcode of the table in every version that has it, with edge cases of its operands and with every MOVE
-// bit: the machine behaves like the reference machine. Also the loading rules of the table: since when an
-// opcode exists, what it requires, and that it must not be truncated.
+// bit: the machine behaves like the reference machine. Also the loading rules of the table: the first version
+// of an opcode, its requirements, and that it must not be truncated.
 #include "opcode_edges.h"
 
 #include <gtest/gtest.h>
@@ -172,7 +172,7 @@ void run(Op op, EdgeProgram& edge, size_t most, Choices& choices, Tally& tally) 
       edge.program.calls.push_back({.arguments = std::move(arguments)});
     }
     edge.program.fuse = !choices.one_in(4);
-    // After a call that cannot be compared, later ones cannot either, so these are run again separately.
+    // After a call that cannot be compared, later calls cannot either, so they are run again separately.
     for (size_t from = 0; from < edge.program.calls.size();) {
       Program part = {.modules = edge.program.modules, .calls = {}, .fuse = edge.program.fuse};
       part.calls.assign(edge.program.calls.begin() + static_cast<ptrdiff_t>(from), edge.program.calls.end());
@@ -191,7 +191,7 @@ void run(Op op, EdgeProgram& edge, size_t most, Choices& choices, Tally& tally) 
   }
 }
 
-// All shapes that make a difference for an opcode.
+// All shapes that an opcode distinguishes.
 std::vector<EdgeShape> shapes_of(Op op, uint32_t version) {
   std::vector<EdgeShape> shapes;
   const OpInfo& opcode = info(op);
@@ -352,7 +352,7 @@ TEST(OpcodeLoads, NotCutAnywhere) {
   });
 }
 
-// Used by the next test: every kind of operand that can refer to something has fields.
+// Needed by the next test: every kind of operand that can refer to an entity has fields.
 TEST(OpcodeLoads, EveryOperandHasItsFields) {
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);

@@ -1,4 +1,4 @@
-// The opcode table: completeness, consistency, and that instructions are read accordingly.
+// The opcode table: it is complete and consistent, and instructions are read according to it.
 #include "vm/format/opcodes.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Modules around generated functions: sometimes a library, a main module, and calls.
+// Creates modules from generated functions: sometimes a library, a main module, and calls.
 #include "program_generator.h"
 
 #include "function_generator.h"
@@ -102,7 +102,7 @@ Program generate_program(Choices& choices) {
   ModulePlan plan = any_plan(choices);
   ModuleParts parts = start_module("main", plan);
   std::vector<Signature> signatures = {any_signature(choices, true)};
-  // Its results make its registers visible.
+  // The results make the function's registers visible.
   for (uint32_t n = choices.below(8); n > 0; --n) {
     signatures[0].results.push_back(Kind::i64);
     signatures[0].results.push_back(Kind::any);

@@ -48,7 +48,7 @@ bool distinct_nans(F a, F b) {
   return std::isnan(a) && std::isnan(b) && std::bit_cast<Bits>(a) != std::bit_cast<Bits>(b);
 }
 
-// Of two different NaNs, the processor keeps the one that the compiler happens to put first.
+// Of two different NaNs, the processor keeps the first operand, and the compiler chooses the order.
 template <typename F, typename Compute>
 void float_binary(ReferenceFrame& frame, bool& unspecified, Compute compute) {
   const F a = next<F>(frame);
@@ -111,7 +111,7 @@ int64_t to_i64(F x) {
   return static_cast<int64_t>(r);
 }
 
-// The range from 2^63 on, which i64 lacks; above it the result depends on the host, and is 0 here.
+// i64 lacks the range from 2^63 on. Above the range of ui64 the result depends on the host, and is 0 here.
 uint64_t to_u64(float x) {
   const float r = std::round(x);
   if (r >= 18446744073709551616.0f) return 0;

@@ -154,7 +154,7 @@ Code ReferenceMachine::call(ReferenceInstance& instance, uint32_t ordinal, std::
   return Code::OK;
 }
 
-// Runs until the function returns (OK). Anything else is an error that ends the whole call.
+// Runs until the function returns (OK). Another code is an error that ends the whole call.
 Code ReferenceMachine::run(ReferenceFrame& frame) {
   // The minimum cost of a frame, verifier-and-execution.md, 4.
   const uint64_t bytes = 128 + 4 * frame.slots.size() + 16 * frame.refs.size();
@@ -198,7 +198,7 @@ Code ReferenceMachine::step(ReferenceFrame& frame, Op op) {
       return Code::OK;
     case Op::br:
     case Op::break_:
-    case Op::yield:  // and resumed at once
+    case Op::yield:  // resumed at once
       branch(frame);
       return Code::OK;
     case Op::cond_break:
@@ -368,7 +368,7 @@ Code ReferenceMachine::call_import(ReferenceFrame& frame, uint32_t ordinal,
   return Code::OK;
 }
 
-// A native function has registers of its own here: first its arguments, then its results.
+// A native function has separate registers here: first its arguments, then its results.
 Code ReferenceMachine::call_native(ReferenceFrame& frame, const ReferenceImport& import,
                                    std::string_view types, std::string_view result_types,
                                    std::span<const uint16_t> segments, std::span<const uint16_t> arguments,

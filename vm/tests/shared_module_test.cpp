@@ -1,4 +1,4 @@
-// From a file to a native module: all reasons why a file is rejected, and their messages. The libraries are
+// Loads native modules from files: all reasons for rejecting a file, and their messages. The libraries are
 // those of tests/modules.
 #include "vm/native/shared_module.h"
 
@@ -131,7 +131,7 @@ TEST(SharedModule, CutShort) {
   EXPECT_GT(size, 8192u);
 }
 
-// A driver is not a native module, and the message says what it is.
+// A driver is not a native module, and the message names its kind.
 TEST(SharedModule, PluginsOfAnotherKind) {
   std::string bytes = fine_bytes();
   const std::string record = {8, 0, 0, 0, sizeof(halyard_module_note_t), 0, 0, 0, HALYARD_NOTE_TYPE_MODULE};

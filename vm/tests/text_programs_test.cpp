@@ -79,7 +79,7 @@ void check(const Machine& machine, const Run& run) {
   EXPECT_EQ(found, run.results);
 }
 
-// Loads the modules of one context in order and runs the runs of all. Returns their number.
+// Loads the modules of one context in order and executes the runs of all modules. Returns the number of runs.
 size_t check_programs(const std::vector<std::string>& texts, uint32_t version = 0) {
   size_t count = 0;
   Machine direct;

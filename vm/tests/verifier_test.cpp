@@ -19,8 +19,8 @@ Result<> verify(const ModuleParts& parts, uint32_t function = 0) {
   return verify_function(**module, function);
 }
 
-// Enough for most instructions: 8 value and 4 ref registers, 16 bytes of globals, 2 ref globals, 2 types, 1
-// constant, functions 0 (the one verified) and 1 ("0iIr_rI"), imports 0 ("0iIr_rI"), 1 (with spans), 2 (no
+// Sufficient for most instructions: 8 value and 4 ref registers, 16 bytes of globals, 2 ref globals, 2 types,
+// 1 constant, functions 0 (the verified one) and 1 ("0iIr_rI"), imports 0 ("0iIr_rI"), 1 (with spans), 2 (no
 // convention).
 ModuleParts room(const CodeBuilder& code, int blocks = 1, uint32_t version = 17) {
   ModuleParts parts;

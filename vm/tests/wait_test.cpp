@@ -1,6 +1,5 @@
-// Calls that wait, and calls that are stopped: a waiting invocation holds no thread, can be resumed on any
-// thread, and leaves nothing behind when it is interrupted. Specified by verifier-and-execution.md, section
-// 6.
+// Calls that wait, and calls that are stopped. A waiting invocation blocks no thread, can be resumed on any
+// thread, and leaves no state when it is interrupted. Specified by verifier-and-execution.md, section 6.
 #include <malloc.h>
 
 #include <atomic>
@@ -286,7 +285,7 @@ TEST_F(Wait, FinishedCallsLeaveTheirWorkAlone) {
   EXPECT_FALSE(work->is_stopped());
 }
 
-// In the way that kernels run.
+// Like kernels run.
 TEST_F(Wait, StopsByAWordOfSomebodyElse) {
   for (const char* name : {"endless", "deep"}) {
     Limits limits;
@@ -377,7 +376,7 @@ TEST(TimeLimit, WorkOfACallDoesNotStopAtTheLimitOfAnEarlierOne) {
   ASSERT_TRUE(invocation.call(callee, one, results));
   EXPECT_NE(&invocation.work_scope(), first.get());
 
-  // Nor at its own deadline.
+  // The same with a deadline of the call itself.
   Machine unlimited;
   EXPECT_FALSE(Invocation(unlimited.context).set_deadline(Clock::now())) << "nobody measures it";
   unlimited.context = Context::create({}, {}, Loop::create());
@@ -431,7 +430,7 @@ vm.func @quick() -> () {
   EXPECT_EQ(nested.inner.error().code(), Code::FAILED_PRECONDITION);
   for (const char* name : {"'quick'", "'outer'"})
     EXPECT_NE(nested.inner.error().message().find(name), std::string::npos) << nested.inner.error().text();
-  machine.expect("quick", {}, {});  // the context is free again
+  machine.expect("quick", {}, {});  // the context is available again
 }
 
 TEST(MemoryLimit, CountsBuffersListsGlobalsAndStacks) {
@@ -480,7 +479,7 @@ TEST(MemoryLimit, WhatOutlivesTheContextStaysCharged) {
   EXPECT_EQ(budget->used(), 0u);
 }
 
-// ---- very many at the same time
+// ---- Many calls at the same time
 
 // A queue of invocations that can be resumed, processed by threads.
 struct ReadyQueue {
