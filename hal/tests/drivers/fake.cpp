@@ -56,10 +56,10 @@ struct halyard_driver_semaphore {
   halyard_status_t failure = nullptr;
   std::list<Subscription> subscriptions;
   std::vector<int> exports;  // descriptors of the files with its exports
-  int import = -1;           // of the file that it imports
+  int import = -1;           // descriptor of the imported file
 };
 
-// The header of such a file.
+// The header of a descriptor's file.
 struct Shared {
   char is[8] = "fakesem";
   uint64_t value = 0;
@@ -232,7 +232,7 @@ halyard_status_t perform(Work& work) {
 
 // ---- Timelines and queue ----
 
-// Under the lock: updates its exports.
+// Called under the lock: updates the semaphore's exports.
 void publish(halyard_driver_semaphore_t semaphore) {
   const Shared shared = {.value = semaphore->value};
   for (const int fd : semaphore->exports)
@@ -251,7 +251,7 @@ void advance(halyard_driver_semaphore_t semaphore, uint64_t value, halyard_statu
   changed.notify_all();
 }
 
-// Under the lock: its source may have advanced.
+// Called under the lock when the source of the import may have advanced.
 void follow(halyard_driver_semaphore_t semaphore) {
   Shared shared;
   if (semaphore->import < 0 || ::pread(semaphore->import, &shared, sizeof shared, 0) != sizeof shared) return;
@@ -269,7 +269,7 @@ void run(std::unique_ptr<Work> work) {
   --calling;
 }
 
-// Whether all its waits are over; under the lock.
+// Whether all waits of the work are over. Called under the lock.
 bool is_ready(Work& work) {
   bool all = true;
   for (const halyard_timepoint_t& wait : work.waits) {
@@ -282,7 +282,7 @@ bool is_ready(Work& work) {
   return all;
 }
 
-// Calls subscribers and runs work until nothing is ready.
+// Calls subscribers and runs work until none is ready.
 void run_pending() {
   while (true) {
     std::function<void()> next;
@@ -563,12 +563,12 @@ size_t run_ready() {
   }
 }
 
-// Ignores what the caller waits for.
+// Runs all ready work, whatever the caller waits for.
 void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_args_t*) {
   if (device->helped()) run_ready();
 }
 
-// Ready work only needs run_ready.
+// Ready work is under way, because it needs only run_ready.
 int32_t semaphore_underway(halyard_driver_semaphore_t semaphore, uint64_t value) {
   const std::lock_guard lock(mutex);
   if (semaphore->failure) return 0;

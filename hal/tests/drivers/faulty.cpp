@@ -45,7 +45,7 @@ struct Fault {
   int32_t code = 0;
 };
 
-// A semaphore must not be destroyed while it is failed from outside.
+// Prevents the destruction of a semaphore while it is failed from outside.
 struct Timeline {
   halyard_driver_device_t device = nullptr;
   bool failed = false;
@@ -81,7 +81,7 @@ std::map<halyard_driver_semaphore_t, Timeline> timelines;
 std::list<LateSubscriber> late_subscribers;
 std::deque<std::function<void()>> late_calls;
 size_t late_pending = 0;
-// Never destroyed: a thread waits for it when the process ends.
+// Never destroyed, because a thread waits for it when the process ends.
 std::condition_variable& late_changed = *new std::condition_variable;
 
 halyard_status_t failure(int which, int32_t code) {
@@ -110,7 +110,7 @@ bool works_without_device(int which) {
          which == FAULTY_device_properties;
 }
 
-// Faults from outside, for programs that have no use of the controls: see faulty_driver.h.
+// Faults from outside, for programs that cannot use the controls: see faulty_driver.h.
 Fault asked_from_outside(int which) {
   const char* const variable = which == FAULTY_queue_submit  ? kLoseVariable
                                : which == FAULTY_device_open ? kRefuseVariable
@@ -123,7 +123,7 @@ Fault asked_from_outside(int which) {
   return {};
 }
 
-// `device` null: the function has none.
+// `device` is null if the function has none.
 Fault strike(int which, halyard_driver_device_t device = nullptr) {
   const Fault outside = asked_from_outside(which);
   const std::lock_guard lock(mutex);
@@ -222,7 +222,7 @@ void destroy_semaphore(halyard_driver_device_t device, halyard_driver_semaphore_
   inner.semaphore_destroy(device, semaphore);
 }
 
-// All its semaphores fail, one after another: their callbacks may create and destroy others.
+// Fails all its semaphores one after another, because their callbacks may create and destroy others.
 void lose_device(halyard_driver_device_t device, halyard_status_t why) {
   std::unique_lock lock(mutex);
   lost.insert(device);
@@ -267,7 +267,7 @@ void distort(halyard_function_info_t* info, int32_t how) {
   if (how == 2) info->name = {kNotText, sizeof kNotText - 1};
 }
 
-// After a successful call: counting, and injecting invalid answers.
+// Called after a successful call: counts it and injects invalid answers.
 template <int kWhich, typename Arguments>
 void after(const Fault& now, const Arguments& arguments) {
   const bool nonsense = now.kind == FAULTY_NONSENSE;
@@ -384,7 +384,7 @@ void device_close(halyard_driver_device_t device) {
   {
     const std::lock_guard lock(mutex);
     --live_handles[FAULTY_DEVICE];
-    lost.erase(device);  // another one may get the same handle
+    lost.erase(device);  // another device may get the same handle
   }
   inner.device_close(device);
 }
@@ -512,7 +512,7 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   }
   const bool fails =
       now.kind == FAULTY_LOSE_DEVICE || now.kind == FAULTY_FAIL_WORK || now.kind == FAULTY_COMPLETE_ONLY;
-  // Before the work runs: `completed` may free the submission's data.
+  // Read before the work runs, because `completed` may free the submission's data.
   const bool gives_memory = submission.operation->kind == HALYARD_OPERATION_ALLOCA;
   const halyard_operation_alloca_t given =
       gives_memory ? submission.operation->alloca_ : halyard_operation_alloca_t{};
