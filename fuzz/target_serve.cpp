@@ -111,8 +111,8 @@ bool is_stored(const DataType& type, const Document& value, const std::byte* sto
   float single = 0;
   if (type.size == 2) {
     std::memcpy(&half, stored, sizeof half);
-    number = type.name == "FP16" ? small_floats::widen<small_floats::kF16>(half)
-                                 : small_floats::widen<small_floats::kBf16>(half);
+    number = type.name == "FP16" ? halyard::small_floats::widen<halyard::small_floats::kF16>(half)
+                                 : halyard::small_floats::widen<halyard::small_floats::kBf16>(half);
   } else if (type.size == 4) {
     std::memcpy(&single, stored, sizeof single);
     number = single;
