@@ -10,6 +10,9 @@ namespace halyard::dlpack {
 
 namespace {
 
+using Wide = __int128;
+constexpr Wide kEnd = std::numeric_limits<int64_t>::max();  // no process has memory above this address
+
 struct TypePair {
   uint32_t numerical;  // hal::NumericalType
   uint8_t code;
@@ -52,7 +55,7 @@ Result<> check_place(const Tensor& tensor) {
   return {};
 }
 
-// Precondition: the tensor has elements. The stride of a dimension with one element is irrelevant.
+// Precondition: the tensor has 1 to kEnd elements. The stride of a dimension with one element is irrelevant.
 bool is_dense(const Tensor& tensor) {
   if (!tensor.strides) return true;
   int64_t expected = 1;
@@ -62,9 +65,6 @@ bool is_dense(const Tensor& tensor) {
   }
   return true;
 }
-
-using Wide = __int128;
-constexpr Wide kEnd = std::numeric_limits<int64_t>::max();  // no process has memory above this address
 
 // Whether every element is between address 1 and kEnd, so that sums of strides fit into 64 bits.
 bool is_within_memory(const Tensor& tensor, const Layout& layout) {
@@ -103,6 +103,9 @@ Result<Layout> layout_of(const Tensor& tensor) {
   if (layout.size == 0) return layout;
   if (!tensor.data)
     return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of {} bytes without data", layout.size);
+  if (layout.size > kEnd)
+    return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of shape {} has {} bytes; expected at most {}",
+                hal::shape_text(layout.shape), layout.size, std::numeric_limits<int64_t>::max());
   layout.is_dense = is_dense(tensor);
   if (!is_within_memory(tensor, layout))
     return fail(Code::INVALID_ARGUMENT,

@@ -242,6 +242,17 @@ static void from_dlpack(halyard_device_t device) {
   tensor.tensor.byte_offset = 0;
   int64_t far[] = {INT64_MAX, 1}, back[] = {-((int64_t)1 << 61), 1}, empty[] = {0, 1000000};
   int64_t spread[] = {2000000, 2}, huge[] = {(int64_t)1 << 62, 2}, negative[] = {-1, 2};
+  int64_t vast[] = {(int64_t)1 << 62, 3}, vast_strides[] = {3, 1};
+  /* A size in bytes that fits uint64_t, but not int64_t. */
+  tensor.tensor.shape = vast;
+  tensor.tensor.strides = vast_strides;
+  tensor.tensor.code = 0;
+  tensor.tensor.bits = 8;
+  FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT,
+        "4611686018427387904x3 has 13835058055282163712 bytes");
+  tensor.tensor.shape = shape;
+  tensor.tensor.code = 2;
+  tensor.tensor.bits = 32;
   tensor.tensor.strides = far;
   FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT, "strides");
   tensor.tensor.strides = back;
