@@ -39,7 +39,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr uint64_t kMostBody = 64 << 20;
+constexpr uint64_t kMaxBody = 64 << 20;
 
 using Executor = asio::strand<asio::io_context::executor_type>;
 using Socket = asio::basic_stream_socket<tcp, Executor>;
@@ -51,7 +51,7 @@ asio::awaitable<void, Executor> echo(Socket socket) {
   error_code error;
   for (;;) {
     http::request_parser<http::string_body> parser;
-    parser.body_limit(kMostBody);
+    parser.body_limit(kMaxBody);
     co_await http::async_read(socket, buffer, parser, asio::redirect_error(use_task, error));
     if (error) co_return;
     http::response<http::string_body> response(http::status::ok, 11);

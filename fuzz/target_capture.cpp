@@ -17,8 +17,8 @@ using namespace halyard::hal;
 
 namespace {
 
-constexpr uint64_t kMostBytes = 1 << 16;  // in all buffers of a replayed execution
-constexpr size_t kMostBuffers = 64;
+constexpr uint64_t kMaxBytes = 1 << 16;  // in all buffers of a replayed execution
+constexpr size_t kMaxBuffers = 64;
 
 const Ref<Device>& null_device() {
   static const Ref<Device> device = [] {
@@ -37,8 +37,8 @@ void check_text(const Result<std::string>& text) {
 }
 
 bool is_small(const CapturedExecution& execution) {
-  if (execution.buffers.size() > kMostBuffers) return false;
-  uint64_t left = kMostBytes;
+  if (execution.buffers.size() > kMaxBuffers) return false;
+  uint64_t left = kMaxBytes;
   return std::ranges::all_of(execution.buffers, [&](const CapturedBuffer& buffer) {
     if (buffer.size > left) return false;
     left -= buffer.size;

@@ -13,7 +13,7 @@ using namespace halyard::local;
 
 namespace {
 
-constexpr uint64_t kLargest = uint64_t{1} << 22;  // bytes; larger images are not filled
+constexpr uint64_t kMaxImage = uint64_t{1} << 22;  // bytes; larger images are not filled
 
 bool in_one(const ElfImage& image, uint64_t address, uint64_t size, bool ElfSegment::* kind) {
   return std::ranges::any_of(image.segments, [&](const ElfSegment& segment) {
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const Result<ElfImage> image = read_elf(*chosen, architecture, page);
       if (!image) continue;
       check(*image, *chosen);
-      if (image->size > kLargest) continue;
+      if (image->size > kMaxImage) continue;
       std::vector<uint8_t> memory(image->size);
       for (const uint64_t base : {uint64_t{0x7F0000000000}, uint64_t{0x400000}})
         (void)place_elf(*image, *chosen, memory, base);

@@ -24,8 +24,8 @@ namespace {
 constexpr std::string_view kSeparators = " ,[]\t\n\v\f\r";
 // None of these can continue a number, a word or a type.
 constexpr std::string_view kJunk[] = {"?", "_", "z", ";1", "%", "!5"};
-constexpr size_t kMostBytes = 1 << 20;   // in a tensor
-constexpr size_t kMostPlaces = 1 << 12;  // elements times dimensions
+constexpr size_t kMaxBytes = 1 << 20;   // in a tensor
+constexpr size_t kMaxPlaces = 1 << 12;  // elements times dimensions
 
 std::vector<std::string> tokens_of(std::string_view text) {
   std::vector<std::string> tokens;
@@ -70,7 +70,7 @@ void check_tensor(std::string_view text) {
   const auto type = hal::parse_tensor_type(text.substr(0, text.find('=')));
   if (type) {
     const auto size = hal::dense_byte_count(type->shape, type->type);
-    if (!size || *size > kMostBytes) return;
+    if (!size || *size > kMaxBytes) return;
   }
   const auto tensor = hal::parse_tensor(text);
   if (!tensor) {
@@ -172,7 +172,7 @@ void check_npy(const Bytes& file) {
   if (written.contains("}  ") && read_with("}  ", "} 1"))
     fuzz::finding("accepted with text after its header");
   if (read_with("'shape'", "'shapf'")) fuzz::finding("accepted without a shape");
-  if (size == 0 || count * array->shape.size() > kMostPlaces) return;
+  if (size == 0 || count * array->shape.size() > kMaxPlaces) return;
   const auto fortran = read_with("'fortran_order': False", "'fortran_order': True ");
   if (!fortran) fuzz::finding("Fortran order is refused");
   for (size_t i = 0; i < count; ++i)

@@ -18,7 +18,7 @@ using namespace halyard::tools;
 
 namespace {
 
-constexpr size_t kMostLists = 1 << 18;  // in one input
+constexpr size_t kMaxLists = 1 << 18;  // in one input
 constexpr uint64_t kMany = uint64_t{1} << 62;
 // Limits of vm-run for a list without --json: levels, elements, and bytes after which no further element
 // begins.
@@ -27,7 +27,7 @@ constexpr size_t kPrintedText = 16 << 20;
 constexpr size_t kOneElement = 1 << 20;  // bytes: more than the tensor, and the ends of all lists, as text
 constexpr uint64_t kShown = 1000;        // printed elements of a tensor
 constexpr int64_t kTensor[] = {1 << 14, 1 << 5};  // the shape of the tensor in the lists
-constexpr uint64_t kMostParsed = 1 << 12;         // elements; reading JSON takes longer than writing it
+constexpr uint64_t kMaxParsed = 1 << 12;          // elements; reading JSON takes longer than writing it
 constexpr std::string_view kLine = "child_list[";
 
 using Object = Handle<halyard_object_t>;
@@ -162,7 +162,7 @@ class Lists {
     }
   }
   void surround(size_t& place, size_t levels, unsigned times) {
-    if (known_.size() + levels > kMostLists) return;
+    if (known_.size() + levels > kMaxLists) return;
     Object outer = named_[place].object;
     uint32_t list = named_[place].list;
     for (size_t i = 0; i < levels; ++i) {
@@ -216,7 +216,7 @@ void check_json(const Object& list, const Lists::Extent& extent) {
   if (json.has_value() != is_within)
     fuzz::finding("a list is JSON that is too large, or the other way round");
   if (!json && json.error().code != HALYARD_RESOURCE_EXHAUSTED) fuzz::finding(json.error().line());
-  if (!json || extent.elements > kMostParsed) return;
+  if (!json || extent.elements > kMaxParsed) return;
   const Json document = Json::parse(*json, nullptr, false);
   if (document.is_discarded() || elements_of(document["results"][0]) != extent.elements)
     fuzz::finding("other elements in JSON than the list has");

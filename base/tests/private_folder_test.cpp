@@ -12,7 +12,7 @@
 namespace halyard {
 namespace {
 
-constexpr uint64_t kMost = 1000;
+constexpr uint64_t kMaxBytes = 1000;
 
 class PrivateFolderTest : public testing::Test {
  public:
@@ -24,7 +24,7 @@ class PrivateFolderTest : public testing::Test {
   }
   ~PrivateFolderTest() override { std::filesystem::remove_all(outside_); }
   std::string refusal() const { return PrivateFolder(folder_).refusal(); }
-  std::optional<std::string> read() const { return PrivateFolder(folder_).read("entry", kMost); }
+  std::optional<std::string> read() const { return PrivateFolder(folder_).read("entry", kMaxBytes); }
   void write(const std::string& content) const {
     EXPECT_TRUE(PrivateFolder(folder_).write("entry", {content}));
   }
@@ -39,15 +39,15 @@ TEST_F(PrivateFolderTest, IsMadeAndKeepsFiles) {
   struct stat info = {};
   ASSERT_EQ(stat(folder_.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
-  EXPECT_EQ(folder.read("entry", kMost), std::nullopt);
+  EXPECT_EQ(folder.read("entry", kMaxBytes), std::nullopt);
   EXPECT_TRUE(folder.write("entry", {"two ", "parts"}));
-  EXPECT_EQ(folder.read("entry", kMost), "two parts");
+  EXPECT_EQ(folder.read("entry", kMaxBytes), "two parts");
   EXPECT_EQ(folder.read("entry", 9), "two parts");
   EXPECT_EQ(folder.read("entry", 8), std::nullopt) << "longer than the limit";
   EXPECT_TRUE(folder.write("entry", {}));
-  EXPECT_EQ(folder.read("entry", kMost), "");
+  EXPECT_EQ(folder.read("entry", kMaxBytes), "");
   folder.remove("entry");
-  EXPECT_EQ(folder.read("entry", kMost), std::nullopt);
+  EXPECT_EQ(folder.read("entry", kMaxBytes), std::nullopt);
   EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "nothing unfinished is left";
 }
 
@@ -117,7 +117,7 @@ TEST_F(PrivateFolderTest, ManyWriteAtOnce) {
       for (int j = 0; j < 50; ++j) {
         const std::string content(100, static_cast<char>('a' + i));
         EXPECT_TRUE(folder.write("entry", {content}));
-        const std::optional<std::string> found = folder.read("entry", kMost);
+        const std::optional<std::string> found = folder.read("entry", kMaxBytes);
         ASSERT_TRUE(found);
         EXPECT_EQ(*found, std::string(100, found->front()));
       }

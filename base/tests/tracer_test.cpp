@@ -62,7 +62,7 @@ TEST(Tracer, AnEndWithoutABeginIsNothing) {
 
 TEST(Tracer, OnlySoManyNamesAreKept) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_names.perfetto";
-  constexpr size_t kNames = PerfettoWriter::kMostNames + 100;
+  constexpr size_t kNames = PerfettoWriter::kMaxNames + 100;
   {
     const Ref<Tracer> tracer = *Tracer::create(path);
     for (int round = 0; round < 2; ++round)

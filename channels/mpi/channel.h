@@ -28,8 +28,8 @@ struct Fabric {
   MPI_Comm comm = MPI_COMM_NULL;
   uint32_t rank = 0;
   uint32_t count = 1;
-  uint32_t channels = kMostChannels;  // maximum number, limited by the tags
-  std::bitset<kMostChannels> taken;
+  uint32_t channels = kMaxChannels;  // maximum number, limited by the tags
+  std::bitset<kMaxChannels> taken;
   std::vector<uint32_t> world_ranks;  // by rank; kNotInWorld: a rank of another job
   std::unique_ptr<Channel> root;      // has all ranks; used to open other channels
 };

@@ -17,7 +17,7 @@ namespace halyard::mpi {
 namespace {
 
 // Maximum bytes in all first messages of one rank, if all ranks compute the result.
-constexpr uint64_t kMostSpread = 64 << 10;
+constexpr uint64_t kMaxSpread = 64 << 10;
 
 bool agree(const Header& a, const Header& b) {
   return a.version == b.version && a.kind == b.kind && a.reduction == b.reduction && a.element == b.element &&
@@ -106,7 +106,7 @@ bool Collective::is_small() const {
       return block_ / count <= kInline;
     case HALYARD_COLLECTIVE_ALL_REDUCE:
     case HALYARD_COLLECTIVE_ALL_GATHER:
-      return block_ <= kInline && (count == 2 || block_ * (count - 1) <= kMostSpread);
+      return block_ <= kInline && (count == 2 || block_ * (count - 1) <= kMaxSpread);
     default:
       return block_ <= kInline;
   }

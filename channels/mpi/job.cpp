@@ -100,7 +100,7 @@ Failure Job::make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to) {
   int is_set = 0;
   if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, static_cast<void*>(&highest), &is_set) == MPI_SUCCESS &&
       is_set)
-    fabric->channels = std::min<uint32_t>(kMostChannels, (static_cast<uint32_t>(*highest) + 1) / kTags);
+    fabric->channels = std::min<uint32_t>(kMaxChannels, (static_cast<uint32_t>(*highest) + 1) / kTags);
   fabric->root = Channel::root_of(*fabric);
   to = std::move(fabric);
   return {};

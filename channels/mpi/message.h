@@ -40,6 +40,6 @@ static_assert(sizeof(Message) == kMessage);
 // The tag of a message is kTags times the channel's number, plus this.
 enum class Tag : int { header, move, contribution, result, direct_header, direct_bytes, notice };
 inline constexpr int kTags = 8;
-inline constexpr uint32_t kMostChannels = 4096;  // open at once; MPI guarantees tags up to 32767
+inline constexpr uint32_t kMaxChannels = 4096;  // open at once; MPI guarantees tags up to 32767
 
 }  // namespace halyard::mpi

@@ -15,7 +15,7 @@
 namespace halyard::mpi {
 
 // Maximum bytes of one MPI message, because its count is an int.
-inline constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+inline constexpr uint64_t kMaxBytes = uint64_t{1} << 30;
 
 template <typename Value>
 class Requests {
@@ -116,7 +116,7 @@ class Requests {
   void each(uint64_t size, uint32_t peer, Begin begin, Value value, bool is_receive, const char* function) {
     uint64_t at = 0;
     do {
-      const uint64_t piece = std::min(kMostBytes, size - at);
+      const uint64_t piece = std::min(kMaxBytes, size - at);
       MPI_Request request = MPI_REQUEST_NULL;
       if (const int error = begin(at, static_cast<int>(piece), &request); error != MPI_SUCCESS) {
         failure_ = {HALYARD_UNAVAILABLE, error_text(function, error)};

@@ -19,7 +19,7 @@ constexpr size_t kLabel = 256;
 struct Proposal {
   int32_t color;
   int32_t key;
-  std::bitset<kMostChannels> taken;
+  std::bitset<kMaxChannels> taken;
   char opens[kLabel];  // padded with zeros
 };
 static_assert(sizeof(Proposal) <= kInline);
@@ -113,7 +113,7 @@ class Split final : public Operation {
 
   // Whether the ranks open the same channel and a free number exists.
   bool choose(const std::vector<Proposal>& proposals) {
-    std::bitset<kMostChannels> taken;
+    std::bitset<kMaxChannels> taken;
     for (uint32_t from = 0; from < proposals.size(); ++from) {
       if (std::memcmp(proposals[from].opens, own_.opens, kLabel) != 0) {
         fail({HALYARD_INVALID_ARGUMENT,

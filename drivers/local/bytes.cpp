@@ -16,10 +16,10 @@ enum class Direction { read, write };
 
 Result<> transfer_file(const halyard_operation_transfer_file_t& transfer, Direction direction) {
   const char* const verb = direction == Direction::read ? "read" : "write";
-  constexpr uint64_t kLargestOffset = std::numeric_limits<off_t>::max();
-  if (transfer.file_offset > kLargestOffset || transfer.range.length > kLargestOffset - transfer.file_offset)
+  constexpr uint64_t kMaxOffset = std::numeric_limits<off_t>::max();
+  if (transfer.file_offset > kMaxOffset || transfer.range.length > kMaxOffset - transfer.file_offset)
     return fail(Code::OUT_OF_RANGE, "cannot {} {} bytes at offset {} of a file: the largest offset is {}",
-                verb, transfer.range.length, transfer.file_offset, kLargestOffset);
+                verb, transfer.range.length, transfer.file_offset, kMaxOffset);
   std::span<uint8_t> left = HALYARD_TRY(resolve(transfer.range, {}));
   auto offset = static_cast<off_t>(transfer.file_offset);
   while (!left.empty()) {

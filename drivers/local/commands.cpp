@@ -15,7 +15,7 @@ namespace halyard::local {
 namespace {
 
 // A longer run of commands is split into several batches.
-constexpr size_t kMostInBatch = 32;
+constexpr size_t kMaxInBatch = 32;
 
 const halyard_command_t* command_at(const uint8_t* bytes) {
   return reinterpret_cast<const halyard_command_t*>(bytes);
@@ -67,14 +67,14 @@ uint64_t CommandList::expected_cost() const {
 
 template <typename Visit>
 bool CommandList::visit_batches(Visit&& visit) const {
-  const halyard_command_t* batch[kMostInBatch];
+  const halyard_command_t* batch[kMaxInBatch];
   size_t batched = 0;
   for (size_t position = 0; position < commands_.size();) {
     const halyard_command_t* command = command_at(commands_.data() + position);
     position += command->size;
     if (does_something(command->kind)) batch[batched++] = command;
     const bool ends_batch = command->kind == HALYARD_COMMAND_BARRIER || position == commands_.size();
-    if ((ends_batch || batched == kMostInBatch) && batched != 0 &&
+    if ((ends_batch || batched == kMaxInBatch) && batched != 0 &&
         !visit(std::span<const halyard_command_t* const>(batch, std::exchange(batched, 0))))
       return false;
   }

@@ -20,8 +20,8 @@ namespace {
 uint64_t physical_memory() {
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_size <= 0) return BlockCache::kLargestBlock;
-  return std::min(static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size), BlockCache::kLargestBlock);
+  if (pages <= 0 || page_size <= 0) return BlockCache::kMaxBlock;
+  return std::min(static_cast<uint64_t>(pages) * static_cast<uint64_t>(page_size), BlockCache::kMaxBlock);
 }
 
 }  // namespace
@@ -107,8 +107,8 @@ std::vector<halyard_device_info_t> Instance::devices() const {
 }
 
 Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {
-  constexpr uint32_t kMostWorkers = 1024;
-  constexpr uint32_t kMostQueues = 64;  // the number of bits of an affinity
+  constexpr uint32_t kMaxWorkers = 1024;
+  constexpr uint32_t kMaxQueues = 64;  // the number of bits of an affinity
   const auto* kind = std::ranges::find(kDeviceKinds, view(args.kind),
                                        [](const DeviceKind& entry) { return std::string_view(entry.name); });
   if (kind == std::end(kDeviceKinds)) {
@@ -123,10 +123,10 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   DeviceOptions options;
   kit::Options given(args);
   if (kind->has_workers) {
-    const uint32_t processors = std::clamp(std::thread::hardware_concurrency(), 1u, kMostWorkers);
+    const uint32_t processors = std::clamp(std::thread::hardware_concurrency(), 1u, kMaxWorkers);
     options.workers =
-        static_cast<uint32_t>(HALYARD_TRY(from_kit(given.number("workers", processors, 1, kMostWorkers))));
-    options.queues = static_cast<uint32_t>(HALYARD_TRY(from_kit(given.number("queues", 1, 1, kMostQueues))));
+        static_cast<uint32_t>(HALYARD_TRY(from_kit(given.number("workers", processors, 1, kMaxWorkers))));
+    options.queues = static_cast<uint32_t>(HALYARD_TRY(from_kit(given.number("queues", 1, 1, kMaxQueues))));
   }
   options.validate = HALYARD_TRY(from_kit(given.flag("validate", options.validate)));
   options.native = HALYARD_TRY(from_kit(given.flag("native", options.native)));

@@ -74,7 +74,7 @@ uint8_t* Heap::take(uint64_t size, uint64_t owner) {
 // Trims the cache when it is too large, because a program that uses many different sizes would leave cached
 // blocks of each size.
 uint8_t* Heap::take_new(uint64_t size) {
-  if (cache_.kept_bytes() + live() > peak_.load(std::memory_order_relaxed) + kMostIdle) cache_.trim();
+  if (cache_.kept_bytes() + live() > peak_.load(std::memory_order_relaxed) + kMaxIdle) cache_.trim();
   return cache_.allocate(size);
 }
 
@@ -103,7 +103,7 @@ void Heap::free(uint8_t* bytes, uint64_t size, bool host_local, uint64_t owner) 
     return cache_.give(bytes, size, owner);
   }
   quarantined_ += std::max(size, BlockCache::kAlignment);  // empty allocations count too
-  release_quarantined(kMostQuarantined);
+  release_quarantined(kMaxQuarantined);
 }
 
 void Heap::release_quarantined(uint64_t most) {

@@ -29,13 +29,13 @@ namespace halyard::local {
 
 class Heap {
  public:
-  static constexpr uint8_t kFreshPattern = 0xC5;                    // fills new bytes of a validating heap
-  static constexpr uint8_t kFreedPattern = 0xDD;                    // fills freed bytes
-  static constexpr uint64_t kMostQuarantined = uint64_t{64} << 20;  // bytes in quarantine
+  static constexpr uint8_t kFreshPattern = 0xC5;                   // fills new bytes of a validating heap
+  static constexpr uint8_t kFreedPattern = 0xDD;                   // fills freed bytes
+  static constexpr uint64_t kMaxQuarantined = uint64_t{64} << 20;  // bytes in quarantine
 
   // The heap keeps freed blocks for reuse as long as the sum of these blocks and the live bytes exceeds the
   // peak by no more than this.
-  static constexpr uint64_t kMostIdle = uint64_t{16} << 20;
+  static constexpr uint64_t kMaxIdle = uint64_t{16} << 20;
 
   Heap(uint64_t limit, bool validates) : limit_(limit), validates_(validates) {}
   Heap(const Heap&) = delete;

@@ -24,7 +24,7 @@ constexpr std::string_view kKernelConvention = "0rrriiiiiiiii_v";
 // refused: spec ruling 14.
 constexpr std::string_view kSpecialExports[] = {"__init", "__deinit", "__notify", "__set_constants"};
 constexpr uint64_t kPage = 4096;  // local memory is rounded down to whole pages
-constexpr uint64_t kMostLocalMemory = (uint64_t{1} << 28) - 1;
+constexpr uint64_t kMaxLocalMemory = (uint64_t{1} << 28) - 1;
 
 // A number with a prefix like in C; 0 if the attribute is absent.
 Result<uint64_t> number_attribute(const vm::Export& kernel, std::string_view key, uint64_t most) {
@@ -122,7 +122,7 @@ Result<> VmvxExecutable::load_kernels() {
     kernel.constant_count =
         static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "constant_count", 255)));
     kernel.local_memory =
-        HALYARD_TRY(number_attribute(function, "local_memory", kMostLocalMemory)) / kPage * kPage;
+        HALYARD_TRY(number_attribute(function, "local_memory", kMaxLocalMemory)) / kPage * kPage;
     kernels_.push_back(kernel);
   }
   return {};

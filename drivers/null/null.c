@@ -77,7 +77,7 @@ enum {
   OPERATIONS = 1 << HALYARD_OPERATION_BARRIER | 1 << HALYARD_OPERATION_ALLOCA |
                1 << HALYARD_OPERATION_DEALLOCA | 1 << HALYARD_OPERATION_EXECUTE
 };
-static const uint64_t kMaximumAllocation = (uint64_t)1 << 38;  // bytes
+static const uint64_t kMaxAllocation = (uint64_t)1 << 38;  // bytes
 
 // ---- Failure and growth ----
 // A message says what was expected, what was found and what to do [R51].
@@ -172,7 +172,7 @@ static status_t device_properties(device_t device, halyard_device_properties_t* 
       .queue_count = 1,
       .operations = OPERATIONS,
       .memory_alignment = ALIGNMENT,
-      .maximum_allocation = kMaximumAllocation,
+      .maximum_allocation = kMaxAllocation,
       .import_alignment = 1};
   answer(properties, &known, sizeof(known));
   return NULL;
@@ -208,7 +208,7 @@ static void count(device_t device, uint64_t allocated, uint64_t freed) {
 
 static status_t give_bytes(device_t device, memory_t memory) {
   const uint64_t units = memory->size / ALIGNMENT + 1;  // at least one: memory of 0 bytes has an address too
-  void* bytes = memory->size <= kMaximumAllocation ? aligned_alloc(ALIGNMENT, units * ALIGNMENT) : NULL;
+  void* bytes = memory->size <= kMaxAllocation ? aligned_alloc(ALIGNMENT, units * ALIGNMENT) : NULL;
   if (!bytes)
     return fail(device->instance, HALYARD_RESOURCE_EXHAUSTED,
                 "null: the process cannot get %" PRIu64 " bytes; free memory or ask for less", memory->size);

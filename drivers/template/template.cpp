@@ -13,8 +13,8 @@ namespace kit = halyard::kit;
 using kit::Failure;
 using kit::Result;
 
-constexpr uint64_t kAlignment = 64;                         // bytes
-constexpr uint64_t kMaximumAllocation = uint64_t{1} << 38;  // bytes
+constexpr uint64_t kAlignment = 64;                     // bytes
+constexpr uint64_t kMaxAllocation = uint64_t{1} << 38;  // bytes
 constexpr uint32_t kMemoryType =
     HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL;
 constexpr uint32_t kUsage = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
@@ -106,7 +106,7 @@ class TemplateDevice final : public kit::QueuedDevice {
     properties.operations = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
                             1u << HALYARD_OPERATION_DEALLOCA | 1u << HALYARD_OPERATION_EXECUTE;
     properties.memory_alignment = kAlignment;
-    properties.maximum_allocation = kMaximumAllocation;
+    properties.maximum_allocation = kMaxAllocation;
     properties.import_alignment = 1;
     return properties;
   }

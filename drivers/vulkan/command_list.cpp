@@ -131,9 +131,9 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
       if (!chosen || recording.last_use < chosen->last_use) chosen = &recording;
     }
     const bool fits = chosen && chosen->is_complete && chosen->places == wanted_;
-    if (!fits && recordings_.size() < kMostRecordings) {
+    if (!fits && recordings_.size() < kMaxRecordings) {
       std::unique_ptr<Recorder> recorder = HALYARD_TRY(make());
-      recordings_.reserve(kMostRecordings);
+      recordings_.reserve(kMaxRecordings);
       recordings_.push_back({.recorder = std::move(recorder), .family = family});
       chosen = &recordings_.back();
     }

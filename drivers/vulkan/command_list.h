@@ -36,7 +36,7 @@ class CommandList {
         one_shot_(args.one_shot != 0) {}
 
  private:
-  static constexpr size_t kMostRecordings = 4;
+  static constexpr size_t kMaxRecordings = 4;
   // The place of a slot. No other memory ever gets the same place.
   struct Place {
     uint64_t chunk = 0;

@@ -244,10 +244,10 @@ Result<> check_cooperative_matrices(Operands words, const Features& features, st
 }
 
 Result<std::vector<uint32_t>> with_older_matrices(Operands words) {
-  constexpr uint32_t kMostIds = 0x3FFFFF;  // the limit for any module; new ids are added
-  if (words[3] > kMostIds)
+  constexpr uint32_t kMaxIds = 0x3FFFFF;  // the limit for any module; new ids are added
+  if (words[3] > kMaxIds)
     return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
-                kMostIds);
+                kMaxIds);
   OlderMatrices older(words);
   HALYARD_TRY(for_each_instruction(
       words, [&](uint16_t op, Operands operands) { return older.rewrite(op, operands); }));

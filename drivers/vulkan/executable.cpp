@@ -33,7 +33,7 @@ Result<const ExecutableFormat*> format_for(const Device& device, std::string_vie
 }
 
 uint32_t most_push_bytes(const Device& device) {
-  return std::min(device.features().limits.maxPushConstantsSize, kMostPushBytes);
+  return std::min(device.features().limits.maxPushConstantsSize, kMaxPushBytes);
 }
 
 // Checks, before anything is created, that the device has the features that the pipelines need, and selects

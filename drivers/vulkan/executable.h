@@ -12,7 +12,7 @@ namespace halyard::vulkan {
 
 class Device;
 
-constexpr uint32_t kMostPushBytes = 1024;  // an upper limit for all devices
+constexpr uint32_t kMaxPushBytes = 1024;  // an upper limit for all devices
 
 // The location of binding number i of the dispatch.
 struct BindingPlace {

@@ -14,9 +14,9 @@ namespace halyard::vulkan {
 namespace {
 
 constexpr size_t kHeaderSize = 64;
-constexpr uint32_t kMostSets = 32;
-constexpr uint32_t kMostBindings = 1024;  // in a set, including array elements
-constexpr uint32_t kMostAddressBindings = 1024;
+constexpr uint32_t kMaxSets = 32;
+constexpr uint32_t kMaxBindings = 1024;  // in a set, including array elements
+constexpr uint32_t kMaxAddressBindings = 1024;
 
 bool is_aligned_to_4(uint32_t offset, uint32_t size) { return offset % 4 == 0 && size % 4 == 0; }
 
@@ -116,10 +116,10 @@ class FlatbufferReader {
           return fail(HALYARD_INVALID_ARGUMENT, "set layout {}: binding {} occurs twice", i,
                       binding.binding());
         descriptors += binding.count();
-        if (descriptors > kMostBindings || binding.binding() >= kMostBindings)
+        if (descriptors > kMaxBindings || binding.binding() >= kMaxBindings)
           return fail(HALYARD_INVALID_ARGUMENT,
                       "set layout {}: binding {} makes {} descriptors; this driver has bindings below {}", i,
-                      binding.binding(), descriptors, kMostBindings);
+                      binding.binding(), descriptors, kMaxBindings);
         set.push_back({binding.binding(), binding.type(), binding.count()});
       }
       image_.sets.push_back(std::move(set));
@@ -138,9 +138,9 @@ class FlatbufferReader {
                       image_.sets.size());
         image.sets.push_back(set);
       }
-      if (image.sets.size() > kMostSets)
+      if (image.sets.size() > kMaxSets)
         return fail(HALYARD_INVALID_ARGUMENT, "pipeline layout {} has {} sets, expected {} at most", i,
-                    image.sets.size(), kMostSets);
+                    image.sets.size(), kMaxSets);
       for (uint32_t j = 0; j < length_of(layout.push_constants()); ++j) {
         const format::PushConstantRange& range = *layout.push_constants()->Get(j);
         const uint64_t end = uint64_t{range.offset()} + range.size();
@@ -253,11 +253,11 @@ class FlatbufferReader {
           "of push constants",
           pipeline.name, AddressLayout::kRootSize, root, source->constant_count(), constants,
           layout.push_size);
-    if (source->binding_count() > kMostAddressBindings ||
+    if (source->binding_count() > kMaxAddressBindings ||
         (length_of(source->bindings()) != 0 && length_of(source->bindings()) != source->binding_count()))
       return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}': {} bindings, {} of them described; expected {} at most", pipeline.name,
-                  source->binding_count(), length_of(source->bindings()), kMostAddressBindings);
+                  source->binding_count(), length_of(source->bindings()), kMaxAddressBindings);
     AddressLayout& target = pipeline.addresses;
     target.root_offset = source->root_offset();
     target.constant_offset = source->constant_offset();
@@ -327,21 +327,21 @@ Result<Override> parse_override(std::string_view text) {
 }
 
 Result<> apply_override(const Override& given, AddressLayout& layout) {
-  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
-  const bool fits = given.numbers[0] <= kMost;
+  constexpr uint64_t kMaxNumber = std::numeric_limits<uint32_t>::max();
+  const bool fits = given.numbers[0] <= kMaxNumber;
   if (given.key == "root" && given.count == 2 && fits && given.numbers[1] == AddressLayout::kRootSize) {
     layout.root_offset = static_cast<uint32_t>(given.numbers[0]);
   } else if (given.key == "constant_offset" && given.count == 1 && fits) {
     layout.constant_offset = static_cast<uint32_t>(given.numbers[0]);
-  } else if (given.key == "constants" && given.count == 1 && given.numbers[0] <= kMost / 4) {
+  } else if (given.key == "constants" && given.count == 1 && given.numbers[0] <= kMaxNumber / 4) {
     layout.constant_count = static_cast<uint32_t>(given.numbers[0]);
-  } else if (given.key == "bindings" && given.count == 1 && given.numbers[0] <= kMostAddressBindings) {
+  } else if (given.key == "bindings" && given.count == 1 && given.numbers[0] <= kMaxAddressBindings) {
     layout.bindings.resize(std::max<size_t>(layout.bindings.size(), given.numbers[0]));
   } else if (given.key.starts_with("binding.") && given.count == 2 && fits) {
     const std::string_view digits = given.key.substr(8);
     uint32_t number = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || end != digits.data() + digits.size() || number >= kMostAddressBindings)
+    if (error != std::errc() || end != digits.data() + digits.size() || number >= kMaxAddressBindings)
       return fail(HALYARD_INVALID_ARGUMENT, "the module says '{}.{}'; expected the number of a binding",
                   kPrefix, given.key);
     layout.bindings.resize(std::max<size_t>(layout.bindings.size(), number + 1));

@@ -12,8 +12,8 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint64_t kChunkSize = uint64_t{8} << 20;       // bytes
-constexpr uint64_t kLargestInChunk = uint64_t{1} << 20;  // larger blocks have their own allocation
+constexpr uint64_t kChunkSize = uint64_t{8} << 20;   // bytes
+constexpr uint64_t kMaxInChunk = uint64_t{1} << 20;  // larger blocks have their own allocation
 constexpr VkMemoryPropertyFlags kHostSees =
     VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
@@ -252,12 +252,12 @@ Result<Block*> Heap::take(unsigned kind, uint64_t size, bool* is_new) {
   if (Block* kept = kept_[kind][wanted.index]; kept && kept->size >= size) {
     kept_[kind][wanted.index] = kept->next;
     kept->next = nullptr;
-    if (wanted.bytes > kLargestInChunk) kept_bytes_ -= kept->size;
+    if (wanted.bytes > kMaxInChunk) kept_bytes_ -= kept->size;
     ++kept->chunk->live;
     *is_new = false;
     return kept;
   }
-  if (wanted.bytes > kLargestInChunk) {
+  if (wanted.bytes > kMaxInChunk) {
     std::unique_ptr<Chunk> chunk = HALYARD_TRY(make_chunk_or_trim(kind, wanted.bytes));
     chunks_.push_back(std::move(chunk));
     return cut(*chunks_.back(), kind, wanted);
@@ -274,8 +274,8 @@ Result<Block*> Heap::take(unsigned kind, uint64_t size, bool* is_new) {
 void Heap::free(Block* block) {
   const std::lock_guard lock(mutex_);
   --block->chunk->live;
-  const bool alone = block->size > kLargestInChunk;
-  if (alone && block->size > kMostKept - kept_bytes_) {
+  const bool alone = block->size > kMaxInChunk;
+  if (alone && block->size > kMaxKept - kept_bytes_) {
     std::erase_if(chunks_, [&](const std::unique_ptr<Chunk>& chunk) {
       if (chunk.get() != block->chunk) return false;
       destroy_chunk(*chunk);

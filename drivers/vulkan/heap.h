@@ -42,8 +42,7 @@ struct Block {
 
 class Heap {
  public:
-  static constexpr uint64_t kMostKept = uint64_t{256}
-                                        << 20;  // bytes in kept blocks with their own allocation
+  static constexpr uint64_t kMaxKept = uint64_t{256} << 20;  // bytes in kept blocks with their own allocation
 
   // Sets the initial limits; `memory` is reported by the device.
   Heap(const DeviceFunctions& vk, VkDevice device, const Features& features,

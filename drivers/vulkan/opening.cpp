@@ -11,9 +11,9 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint32_t kMostQueues = 64;    // the number of bits of an affinity
+constexpr uint32_t kMaxQueues = 64;     // the number of bits of an affinity
 constexpr uint32_t kDefaultQueues = 4;  // compute queues, or as many as the device has
-constexpr uint32_t kMostCompileThreads = 64;
+constexpr uint32_t kMaxCompileThreads = 64;
 
 // ---- Queues
 
@@ -38,7 +38,7 @@ std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperti
   for (uint32_t i = 0; i < count; ++i)
     queues.push_back({.family = family, .index = i, .computes = true, .position = i});
   const uint32_t transfer = find(VK_QUEUE_TRANSFER_BIT, VK_QUEUE_COMPUTE_BIT | kGraphics);
-  if (transfer != families.size() && queues.size() < kMostQueues)
+  if (transfer != families.size() && queues.size() < kMaxQueues)
     queues.push_back({.family = transfer, .index = 0, .computes = false, .position = count});
   return queues;
 }
@@ -52,10 +52,10 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   options.path = view(args.path);
   kit::Options given(args);
   options.validate = HALYARD_TRY(given.flag("validate", options.validate));
-  options.queues = static_cast<uint32_t>(HALYARD_TRY(given.number("queues", 0, 1, kMostQueues - 1)));
+  options.queues = static_cast<uint32_t>(HALYARD_TRY(given.number("queues", 0, 1, kMaxQueues - 1)));
   if (const auto folder = given.text("cache")) options.cache = std::string(*folder);
   options.compile_threads =
-      static_cast<uint32_t>(HALYARD_TRY(given.number("compile_threads", 1, 1, kMostCompileThreads)));
+      static_cast<uint32_t>(HALYARD_TRY(given.number("compile_threads", 1, 1, kMaxCompileThreads)));
   options.inline_completion = HALYARD_TRY(given.flag("inline_completion", options.inline_completion));
   options.push_descriptors = HALYARD_TRY(given.flag("push_descriptors", options.push_descriptors));
   options.robust = HALYARD_TRY(given.flag("robust", options.robust));
@@ -108,7 +108,7 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
   vk.GetPhysicalDeviceQueueFamilyProperties(physical.handle, &count, families.data());
   std::vector<Queue::Traits> chosen = choose_queues(families, options_.queues);
 
-  const std::vector<float> priorities(kMostQueues, 1.0f);
+  const std::vector<float> priorities(kMaxQueues, 1.0f);
   std::vector<VkDeviceQueueCreateInfo> queues;
   for (const Queue::Traits& queue : chosen) {
     if (queues.empty() || queues.back().queueFamilyIndex != queue.family)

@@ -19,7 +19,7 @@ struct FileHeader {
   uint64_t checksum = 0;  // FNV-1a of the data
 };
 static_assert(sizeof(FileHeader) == 24);
-constexpr uint64_t kLargestData = uint64_t{512} << 20;
+constexpr uint64_t kMaxData = uint64_t{512} << 20;
 
 uint64_t checksum(std::string_view data) {
   uint64_t hash = 0xCBF29CE484222325u;
@@ -63,7 +63,7 @@ PipelineCache::PipelineCache(const Services& services, const DeviceFunctions& vk
 
 std::string PipelineCache::read() const {
   const PrivateFolder folder(file_.parent_path(), PrivateFolder::Missing::stays);
-  const std::optional<std::string> found = folder.read(file_.filename(), sizeof(FileHeader) + kLargestData);
+  const std::optional<std::string> found = folder.read(file_.filename(), sizeof(FileHeader) + kMaxData);
   FileHeader header;
   constexpr FileHeader kExpected;
   if (!found || found->size() < sizeof header) return {};

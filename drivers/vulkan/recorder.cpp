@@ -12,7 +12,7 @@ namespace halyard::vulkan {
 namespace {
 
 constexpr uint64_t kUploadBlock = uint64_t{64} << 10;  // bytes that a recorder keeps
-constexpr uint64_t kLargestInline = 4096;              // bytes of an update within the command buffer
+constexpr uint64_t kMaxInline = 4096;                  // bytes of an update within the command buffer
 constexpr uint32_t kSetsInPool = 128;
 constexpr uint32_t kDescriptorsInPool = 1024;  // of each type
 
@@ -152,7 +152,7 @@ Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_s
 
 Result<> Recorder::update(const Span& target, const void* source) {
   HALYARD_TRY(before("update"));
-  if (target.position() % 4 == 0 && target.length % 4 == 0 && target.length <= kLargestInline) {
+  if (target.position() % 4 == 0 && target.length % 4 == 0 && target.length <= kMaxInline) {
     vk_.CmdUpdateBuffer(commands_, target.buffer(), target.position(), target.length, source);
     after();
     return {};
@@ -315,7 +315,7 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
   } else {
     HALYARD_TRY(bind_descriptors(pipeline, {command.bindings, command.binding_count}, table));
     if (pipeline.push_size != 0) {
-      uint32_t constants[kMostPushBytes / 4] = {};  // constants that the program does not set are zero
+      uint32_t constants[kMaxPushBytes / 4] = {};  // constants that the program does not set are zero
       std::copy_n(command.constants, command.constant_count, constants);
       vk_.CmdPushConstants(commands_, pipeline.layout, VK_SHADER_STAGE_COMPUTE_BIT, 0, pipeline.push_size,
                            constants);

@@ -11,7 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint32_t kLargestSubgroup = 128;  // of any device
+constexpr uint32_t kMaxSubgroup = 128;  // of any device
 
 bool is_about_subgroups(uint32_t builtin) {
   return builtin == kBuiltInSubgroupSize || builtin == kBuiltInNumSubgroups ||
@@ -105,7 +105,7 @@ void Reader::read_subgroups(uint16_t op, std::span<const uint32_t> operands) {
   const auto at_least = [&](size_t operand, uint32_t more) {
     if (operand >= operands.size() || spec_constants.contains(operands[operand])) return false;
     const auto found = constants.find(operands[operand]);
-    if (found == constants.end() || found->second > kLargestSubgroup - more) return false;
+    if (found == constants.end() || found->second > kMaxSubgroup - more) return false;
     use.least = std::max(use.least, std::bit_ceil(found->second + more));
     return true;
   };

@@ -58,17 +58,18 @@ struct Submission {
 
 class SubmissionLog {
  public:
-  static constexpr size_t kMost = 8;
+  static constexpr size_t kMaxEntries = 8;
   // Returns the next entry, which the caller fills in.
-  Submission& next() { return entries_[count_++ % kMost]; }
+  Submission& next() { return entries_[count_++ % kMaxEntries]; }
   // From oldest to newest.
   template <typename Visit>
   void each(Visit visit) const {
-    for (uint64_t i = count_ - std::min<uint64_t>(count_, kMost); i < count_; ++i) visit(entries_[i % kMost]);
+    for (uint64_t i = count_ - std::min<uint64_t>(count_, kMaxEntries); i < count_; ++i)
+      visit(entries_[i % kMaxEntries]);
   }
 
  private:
-  std::array<Submission, kMost> entries_;
+  std::array<Submission, kMaxEntries> entries_;
   uint64_t count_ = 0;
 };
 

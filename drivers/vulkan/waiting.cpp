@@ -33,7 +33,8 @@ class DevicePoints {
       const QueuePoint point = wanted.semaphore->promised(wanted.value);
       Device* const device = import ? &import->device() : point.queue ? &point.queue->device() : nullptr;
       const bool sees_to_it = device && device->options().inline_completion;
-      const bool fits = device && count_ < kMost && (import || sees_to_it) && (!device_ || device_ == device);
+      const bool fits =
+          device && count_ < kMaxWaits && (import || sees_to_it) && (!device_ || device_ == device);
       if (!fits) {
         count_ = 0;
         return;
@@ -71,12 +72,12 @@ class DevicePoints {
   }
 
  private:
-  static constexpr uint32_t kMost = 16;
+  static constexpr uint32_t kMaxWaits = 16;
   Device* device_ = nullptr;
   uint32_t count_ = 0;
-  std::array<Queue*, kMost> queues_;  // null: for an import
-  std::array<VkSemaphore, kMost> semaphores_;
-  std::array<uint64_t, kMost> values_;
+  std::array<Queue*, kMaxWaits> queues_;  // null: for an import
+  std::array<VkSemaphore, kMaxWaits> semaphores_;
+  std::array<uint64_t, kMaxWaits> values_;
 };
 
 // Lets a thread wait on the device for an import, because an import sends no notifications. A separate

@@ -65,8 +65,8 @@ Result<bool> start(Work& work, TaskList& ready) {
   if (work.transient) HALYARD_TRY(work.transient->commit());
 
   // The points on the device for which the work waits.
-  constexpr size_t kMostPoints = 64;
-  std::array<QueuePoint, kMostPoints> points;
+  constexpr size_t kMaxPoints = 64;
+  std::array<QueuePoint, kMaxPoints> points;
   size_t count = 0;
   work.device_waits.clear();
   for (const Work::Wait& wait : work.waits) {

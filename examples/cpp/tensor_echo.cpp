@@ -44,8 +44,8 @@ struct Header {
   uint64_t size;  // bytes of the elements
 };
 static_assert(sizeof(Header) == 32);
-constexpr uint32_t kMaximumRank = 16;
-constexpr uint64_t kMaximumSize = 64u << 20;
+constexpr uint32_t kMaxRank = 16;
+constexpr uint64_t kMaxSize = 64u << 20;
 
 // Waits for a fence, then gives its argument back and signals another fence.
 constexpr std::string_view kProgram = R"(
@@ -203,7 +203,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
       while (!is_closed_) {
         Header header = {};
         co_await asio::async_read(socket_, asio::buffer(&header, sizeof header), use_awaitable);
-        if (header.rank > kMaximumRank || header.size > kMaximumSize) break;  // the rest cannot be understood
+        if (header.rank > kMaxRank || header.size > kMaxSize) break;  // the rest cannot be understood
         std::vector<int64_t> shape(header.rank);
         co_await asio::async_read(socket_, asio::buffer(shape), use_awaitable);
         constexpr std::align_val_t kAlignment{64};  // that devices use in place

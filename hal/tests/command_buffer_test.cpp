@@ -172,8 +172,8 @@ TEST_F(CommandBufferTest, SlotsStayWithinTheCapacity) {
   EXPECT_FAILS(OUT_OF_RANGE, "beyond 64 bits", commands->fill({nullptr, 1, UINT64_MAX - 3, 4}, 0, 4));
   EXPECT_TRUE(commands->slots().empty());
   const Ref<CommandBuffer> wide = record(device, 0, kBoth, UINT32_MAX);
-  EXPECT_FAILS(OUT_OF_RANGE, "below 65536", wide->fill({nullptr, kMaximumSlots, 0, 4}, 0, 4));
-  EXPECT_OK(wide->fill({nullptr, kMaximumSlots - 1, 0, 4}, 0, 4));
+  EXPECT_FAILS(OUT_OF_RANGE, "below 65536", wide->fill({nullptr, kMaxSlots, 0, 4}, 0, 4));
+  EXPECT_OK(wide->fill({nullptr, kMaxSlots - 1, 0, 4}, 0, 4));
   // The slot number of a direct buffer does not matter.
   const Ref<Buffer> buffer = make_zeros(*device, 4);
   EXPECT_OK(commands->fill({buffer.get(), 77, 0, 4}, 0, 4));

@@ -128,7 +128,7 @@ constexpr Function kFunctions[] = {{"exp", -80, 80},      {"exp2", -100, 100},  
                                    {"pow", 0.1, 5, true}, {"atan2", -10, 10, true}};
 
 // The bound that the documents state.
-constexpr double kMostUlps = 4;
+constexpr double kMaxUlps = 4;
 
 template <typename T>
 void compare_functions() {
@@ -149,7 +149,7 @@ void compare_functions() {
           << function.name << ' ' << x[i];
       most = std::max(most, distance(fast[i], exact[i]));
     }
-    EXPECT_LE(most, kMostUlps) << function.name << ' ' << type;
+    EXPECT_LE(most, kMaxUlps) << function.name << ' ' << type;
     testing::Test::RecordProperty(std::string(function.name) + "_" + std::string(type), std::to_string(most));
   }
 }

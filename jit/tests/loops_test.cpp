@@ -461,16 +461,16 @@ TEST_P(CompiledLoops, GiveTheSame) {
   ASSERT_TRUE(compiler) << compiler.error().text();
   Loops interpreted(GetParam(), nullptr);
   Loops compiled(GetParam(), *compiler);
-  constexpr int64_t kLeast = INT64_MIN;
+  constexpr int64_t kMinimum = INT64_MIN;
   size_t failed = 0;
   size_t cases = 0;
   for (const Buffers& buffers : kBuffers)
     for (const int64_t n : {int64_t{-1}, int64_t{0}, int64_t{1}, int64_t{5}, int64_t{7}, int64_t{31},
                             int64_t{63}, int64_t{64}, int64_t{65}, int64_t{200}})
       for (const int64_t from : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{-1}, int64_t{-4}, int64_t{60},
-                                 int64_t{64}, int64_t{1} << 61, int64_t{1} << 62, kLeast})
+                                 int64_t{64}, int64_t{1} << 61, int64_t{1} << 62, kMinimum})
         for (const int64_t step : {int64_t{0}, int64_t{1}, int64_t{2}, int64_t{3}, int64_t{-1},
-                                   int64_t{1} << 60, int64_t{1} << 62, INT64_MAX, kLeast}) {
+                                   int64_t{1} << 60, int64_t{1} << 62, INT64_MAX, kMinimum}) {
           const std::string expected = interpreted.outcome(buffers, n, from, step);
           failed += expected[0] > '9';
           ++cases;

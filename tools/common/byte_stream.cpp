@@ -13,8 +13,8 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr size_t kLeastStep = 1 << 16;
-constexpr size_t kMostStep = 1 << 24;
+constexpr size_t kMinStep = 1 << 16;
+constexpr size_t kMaxStep = 1 << 24;
 
 bool is_regular(std::FILE* file) {
   struct stat status = {};
@@ -56,16 +56,16 @@ bool ByteStream::begins_with(std::string_view expected) {
 }
 
 Result<std::vector<uint8_t>> ByteStream::read(uint64_t size) {
-  if (size > kMostOfAStream && !is_regular(file_.get()))
+  if (size > kMaxStreamBytes && !is_regular(file_.get()))
     return fail(HALYARD_RESOURCE_EXHAUSTED,
                 "'{}' is no regular file, and more than {} bytes of it are asked for; save it as one first",
-                path_, kMostOfAStream);
+                path_, kMaxStreamBytes);
   const size_t before = std::min<uint64_t>(size, ahead_.size());
   std::vector<uint8_t> bytes(ahead_.begin(), ahead_.begin() + static_cast<ptrdiff_t>(before));
   ahead_.erase(0, before);
   while (bytes.size() < size) {
     const size_t at = bytes.size();
-    const size_t step = std::min<uint64_t>(size - at, std::clamp(at, kLeastStep, kMostStep));
+    const size_t step = std::min<uint64_t>(size - at, std::clamp(at, kMinStep, kMaxStep));
     bytes.resize(at + step);
     const size_t count = std::fread(bytes.data() + at, 1, step, file_.get());
     bytes.resize(at + count);

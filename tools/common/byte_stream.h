@@ -25,7 +25,7 @@ class ByteStream {
   // Whether the next bytes are `expected`. Looks no further than the first byte that differs.
   bool begins_with(std::string_view expected);
   // Reads `size` bytes, or fewer at the end of the file. A hostile size takes no more memory than the file
-  // has bytes. RESOURCE_EXHAUSTED: the size exceeds kMostOfAStream, and the file is not a regular file.
+  // has bytes. RESOURCE_EXHAUSTED: the size exceeds kMaxStreamBytes, and the file is not a regular file.
   // UNAVAILABLE: a read has failed.
   Result<std::vector<uint8_t>> read(uint64_t size);
 

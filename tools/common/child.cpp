@@ -126,9 +126,9 @@ class Reader {
   // Reads the bytes that are in the pipe now. Does not wait for the end of the pipe, because another process
   // may hold the other end.
   void finish() {
-    constexpr int kMostBlocks = 64;  // the capacity of the largest pipe
+    constexpr int kMaxBlocks = 64;  // the capacity of the largest pipe
     boost::system::error_code error;
-    for (int i = 0; i < kMostBlocks && !error; ++i) error = read();
+    for (int i = 0; i < kMaxBlocks && !error; ++i) error = read();
     (void)pipe_.close(error);
   }
   std::string text() {

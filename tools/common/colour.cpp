@@ -21,7 +21,7 @@ std::string coloured(Colour colour, std::string_view text, int descriptor) {
 
 size_t terminal_width(int descriptor) {
   constexpr size_t kDefault = 100;
-  constexpr size_t kLeast = 40;
+  constexpr size_t kMinColumns = 40;
   size_t width = 0;
   if (const char* const columns = std::getenv("COLUMNS")) {
     const std::string_view text = columns;
@@ -30,7 +30,7 @@ size_t terminal_width(int descriptor) {
   }
   winsize size = {};
   if (width == 0 && ::ioctl(descriptor, TIOCGWINSZ, &size) == 0) width = size.ws_col;
-  return width == 0 ? kDefault : std::max(width, kLeast);
+  return width == 0 ? kDefault : std::max(width, kMinColumns);
 }
 
 std::string wrapped(std::string_view text, size_t indent, size_t width) {

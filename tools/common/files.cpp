@@ -64,10 +64,10 @@ Result<FileContents> FileContents::open(const std::string& path, std::string_vie
     if (size == 0) return contents;
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return cannot("read", path, kind);
-    if (static_cast<size_t>(size) > kMostOfAStream - contents.read_.size())
+    if (static_cast<size_t>(size) > kMaxStreamBytes - contents.read_.size())
       return fail(HALYARD_RESOURCE_EXHAUSTED,
                   "{}'{}' gives more than {} bytes and is no regular file; save it as one first", kind, path,
-                  kMostOfAStream);
+                  kMaxStreamBytes);
     contents.read_.append(block, static_cast<size_t>(size));
   }
 }

@@ -15,7 +15,7 @@ namespace halyard::tools {
 inline constexpr std::string_view kStandard = "-";  // standard input or output
 
 // The maximum number of bytes that are read from a pipe, standard input or another file of unknown size.
-inline constexpr size_t kMostOfAStream = size_t{1} << 30;
+inline constexpr size_t kMaxStreamBytes = size_t{1} << 30;
 
 // The status code for a failed file operation with this errno.
 halyard_status_code_t code_of_errno(int error);
@@ -32,7 +32,7 @@ Result<OpenFile> open_file(const std::string& path);
 // meanwhile.
 class FileContents {
  public:
-  // Fails like open_file(). RESOURCE_EXHAUSTED: the file has more than kMostOfAStream bytes. `kind` precedes
+  // Fails like open_file(). RESOURCE_EXHAUSTED: the file has more than kMaxStreamBytes bytes. `kind` precedes
   // the path in messages: "flag file ".
   static Result<FileContents> open(const std::string& path, std::string_view kind = "");
 

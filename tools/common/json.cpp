@@ -38,10 +38,10 @@ void write(const Json& value, int depth, int indent, std::string& text) {
 
 template <typename T>
 Json number_of(T value) {
-  constexpr double kMostExact = 9007199254740992;  // 2^53
+  constexpr double kMaxExact = 9007199254740992;  // 2^53
   if (!std::isfinite(value)) return fmt::format("{}", value);
   const auto wide = static_cast<double>(value);
-  if (std::trunc(wide) == wide && std::fabs(wide) <= kMostExact && !(wide == 0 && std::signbit(wide)))
+  if (std::trunc(wide) == wide && std::fabs(wide) <= kMaxExact && !(wide == 0 && std::signbit(wide)))
     return static_cast<int64_t>(wide);
   return std::strtod(fmt::format("{}", value).c_str(), nullptr);
 }

@@ -12,7 +12,7 @@ namespace halyard::tools {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
-constexpr uint32_t kMaximumHeader = 1 << 20;  // bytes; headers written by numpy are below 64 KiB
+constexpr uint32_t kMaxHeader = 1 << 20;  // bytes; headers written by numpy are below 64 KiB
 
 struct Header {
   std::string descr;
@@ -149,8 +149,8 @@ Dtype dtype_of(std::string_view descr) {
     if (entry.is_extension() && descr == entry.long_name) return {std::string(entry.name), 0};
   const std::string_view code =
       kOrders.contains(descr.empty() ? ' ' : descr.front()) ? descr.substr(1) : descr;
-  constexpr uint32_t kMostBytes = 31;  // largest opaque element
-  if (const std::optional<uint32_t> bytes = width(code, 'V'); bytes && *bytes >= 1 && *bytes <= kMostBytes)
+  constexpr uint32_t kMaxBytes = 31;  // largest opaque element
+  if (const std::optional<uint32_t> bytes = width(code, 'V'); bytes && *bytes >= 1 && *bytes <= kMaxBytes)
     return {fmt::format("*{}", 8 * *bytes), 0};
   for (const Entry& entry : kEntries) {
     if (entry.code.empty() || entry.is_extension()) continue;
@@ -274,9 +274,9 @@ Result<Array> NpyFile::next() {
                 version, minor);
   const size_t size_bytes = version == 1 ? 2 : 4;
   const uint32_t header_size = little_endian(TOOL_TRY(read(size_bytes, kHeader)).data(), size_bytes);
-  if (header_size > kMaximumHeader)
+  if (header_size > kMaxHeader)
     return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; at most {} are expected",
-                path(), header_size, kMaximumHeader);
+                path(), header_size, kMaxHeader);
   const std::vector<uint8_t> bytes = TOOL_TRY(read(header_size, kHeader));
   const std::string text(bytes.begin(), bytes.end());
   const std::optional<Header> header = HeaderParser(text).parse();

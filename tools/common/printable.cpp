@@ -24,9 +24,9 @@ size_t printable_size(std::string_view text) {
     if ((byte(i) & 0xC0) != 0x80) return 0;
     code = code << 6 | (byte(i) & 0x3F);
   }
-  constexpr uint32_t kSmallest[] = {0, 0, 0xA0, 0x800, 0x10000};  // 0x80 to 0x9F are control characters
+  constexpr uint32_t kMinCodePoint[] = {0, 0, 0xA0, 0x800, 0x10000};  // 0x80 to 0x9F are control characters
   const bool surrogate = code >= 0xD800 && code < 0xE000;
-  return code >= kSmallest[size] && code < 0x110000 && !surrogate ? size : 0;
+  return code >= kMinCodePoint[size] && code < 0x110000 && !surrogate ? size : 0;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ namespace halyard::tools {
 namespace {
 
 constexpr int kReportFd = 3;          // in the child
-constexpr size_t kMostWritten = 400;  // kept bytes of a driver's standard error
+constexpr size_t kMaxWritten = 400;   // kept bytes of a driver's standard error
 constexpr char kLastStep[] = "exit";  // after the steps of halyard_driver_probe, when the process exits
 
 void report(char kind, std::string_view text) {
@@ -39,7 +39,7 @@ void report(char kind, std::string_view text) {
 ChildProgram probe_of(const std::string& path) {
   return {.path = "/proc/self/exe",
           .arguments = {program_invocation_short_name, kProbeArgument, path},
-          .outputs = {{kReportFd, SIZE_MAX}, {STDERR_FILENO, kMostWritten}}};
+          .outputs = {{kReportFd, SIZE_MAX}, {STDERR_FILENO, kMaxWritten}}};
 }
 
 std::string last_words(const ChildExit& child) {
@@ -99,7 +99,7 @@ Result<> probe_driver(const std::string& path, std::chrono::nanoseconds limit) {
 
 std::vector<std::optional<Failure>> probe_drivers(std::span<const std::string> paths,
                                                   std::chrono::nanoseconds limit) {
-  constexpr size_t kMostAtOnce = 8;  // processes spend most of the time waiting for drivers that hang
+  constexpr size_t kMaxAtOnce = 8;  // processes spend most of the time waiting for drivers that hang
   std::vector<std::optional<Failure>> failures(paths.size());
   Children children;
   size_t next = 0;
@@ -117,7 +117,7 @@ std::vector<std::optional<Failure>> probe_drivers(std::span<const std::string> p
                                                            paths[index], started.error().text)};
     }
   };
-  for (size_t i = 0; i < kMostAtOnce; ++i) start_next();
+  for (size_t i = 0; i < kMaxAtOnce; ++i) start_next();
   children.run();
   return failures;
 }

@@ -20,14 +20,14 @@ constexpr Unit kSizes[] = {
     {"", 1},     {"B", 1},    {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
     {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
 constexpr Unit kDurations[] = {{"", 1e9}, {"s", 1e9}, {"ms", 1e6}, {"us", 1e3}, {"ns", 1}, {"min", 60e9}};
-constexpr double kMost = 9e18;
-constexpr uint64_t kMostWhole = 9'000'000'000'000'000'000;
+constexpr double kMaxQuantity = 9e18;
+constexpr uint64_t kMaxWhole = 9'000'000'000'000'000'000;
 
 std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units) {
   // Whole numbers of bytes and nanoseconds are exact, even if a double is not.
   uint64_t whole = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (read.ec == std::errc() && whole > 0 && whole <= kMostWhole)
+  if (read.ec == std::errc() && whole > 0 && whole <= kMaxWhole)
     for (const Unit& unit : units)
       if (unit.factor == 1 && unit.name == std::string_view(read.ptr, text.data() + text.size()))
         return whole;
@@ -37,7 +37,7 @@ std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units
   const std::string_view name(end, text.data() + text.size());
   for (const Unit& unit : units) {
     const double value = std::ceil(number * unit.factor);
-    if (unit.name == name && value <= kMost) return static_cast<uint64_t>(value);
+    if (unit.name == name && value <= kMaxQuantity) return static_cast<uint64_t>(value);
   }
   return std::nullopt;
 }

@@ -97,7 +97,7 @@ void dispatch_arguments_of_each(Session& s) {
 }
 
 void dispatch_arguments_of_each_thread(Session& s) {
-  constexpr uint32_t kWords = 4, kMostRounds = 3000;
+  constexpr uint32_t kWords = 4, kMaxRounds = 3000;
   const int64_t end = now_ns() + s.patience_ns() / 16;
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
     // Stops one thread within queue_submit of the first dispatch while another thread submits the second.
@@ -118,7 +118,7 @@ void dispatch_arguments_of_each_thread(Session& s) {
       if (thread == 1) return serve_interruptions([&] { submit(1); }, [&] { return over.load(); });
       until_stopped([&] {
         Interruption interruption;
-        for (uint32_t round = 0; round < kMostRounds && (round == 0 || now_ns() < end) && !s.failed();
+        for (uint32_t round = 0; round < kMaxRounds && (round == 0 || now_ns() < end) && !s.failed();
              ++round) {
           for (const Memory& memory : outputs) s.write(memory, 0, std::vector<uint8_t>(kWords * 4, 0));
           interruption.during([&] { submit(0); });

@@ -52,8 +52,8 @@ class Blocks {
   }
 
   void fill() {
-    blocks_.reserve(kMostSize / 16 * kOfEach);
-    for (size_t size = 16; size <= kMostSize; size += 16)
+    blocks_.reserve(kMaxSize / 16 * kOfEach);
+    for (size_t size = 16; size <= kMaxSize; size += 16)
       for (size_t i = 0; i < kOfEach; ++i) {
         auto* const bytes = static_cast<uint8_t*>(std::malloc(size));
         if (!bytes) return;
@@ -70,7 +70,7 @@ class Blocks {
   }
 
  private:
-  static constexpr size_t kMostSize = 2048, kOfEach = 4;
+  static constexpr size_t kMaxSize = 2048, kOfEach = 4;
   static constexpr uint8_t kByte = 0xDD;
   struct Block {
     uint8_t* bytes;

@@ -12,7 +12,7 @@ namespace halyard::cts {
 namespace {
 
 constexpr std::string_view kNoFormat = "no-device-has-this-format";
-constexpr uint64_t kMostDamaged = 1000;  // number of tried places, if there is enough time
+constexpr uint64_t kMaxDamaged = 1000;  // number of tried places, if there is enough time
 
 std::vector<std::string> functions_of(Session& s, Executable executable) {
   std::vector<std::string> functions;
@@ -154,7 +154,7 @@ void executable_data_at_any_alignment(Session& s) {
 
 void executable_truncated_data(Session& s) {
   for (const Program* program : s.programs())
-    try_sample(s, program->data.size(), kMostDamaged, [&](uint64_t size) {
+    try_sample(s, program->data.size(), kMaxDamaged, [&](uint64_t size) {
       const std::vector<uint8_t> cut(
           program->data.begin(),
           program->data.begin() + static_cast<ptrdiff_t>(size));  // the bytes after it are not readable
@@ -165,7 +165,7 @@ void executable_truncated_data(Session& s) {
 void executable_altered_data(Session& s) {
   constexpr std::array<uint8_t, 3> kFlips = {0x01, 0x80, 0xFF};
   for (const Program* program : s.programs())
-    try_sample(s, program->data.size() * kFlips.size(), kMostDamaged * kFlips.size(), [&](uint64_t number) {
+    try_sample(s, program->data.size() * kFlips.size(), kMaxDamaged * kFlips.size(), [&](uint64_t number) {
       const uint64_t at = number / kFlips.size();
       const uint8_t flip = kFlips[number % kFlips.size()];
       std::vector<uint8_t> altered = program->data;

@@ -31,7 +31,7 @@ Outcome wait_helping(Session& s, Semaphore semaphore, uint64_t value) {
 }  // namespace
 
 void semaphore_subscribe_races(Session& s) {
-  constexpr int kMost = 30000, kWays = 3;
+  constexpr int kMaxRounds = 30000, kWays = 3;
   constexpr const char* kNames[kWays] = {"a host's signal", "a queue's signal", "a failure"};
   const int64_t end = now_ns() + s.patience_ns() / 16;
   Semaphore semaphore = nullptr;
@@ -58,7 +58,7 @@ void semaphore_subscribe_races(Session& s) {
     }
     until_stopped([&] {
       Interruption interruption;
-      for (; round < kMost && (round < kWays || now_ns() < end) && !s.failed(); ++round) {
+      for (; round < kMaxRounds && (round < kWays || now_ns() < end) && !s.failed(); ++round) {
         semaphore = s.semaphore();
         Subscription subscription(s);
         Outcome outcome;

@@ -6,7 +6,7 @@
 namespace halyard::cts {
 
 namespace {
-constexpr size_t kMostProblems = 8;  // per case: later problems repeat earlier ones
+constexpr size_t kMaxProblems = 8;  // per case: later problems repeat earlier ones
 }
 
 std::string Outcome::text() const {
@@ -20,7 +20,7 @@ void Checks::problem(std::string_view rule, std::string what, std::string expect
   Problem problem{std::string(rule), std::move(what), std::move(expected), std::move(found)};
   const std::lock_guard lock(mutex_);
   if (problems_ > 0 && problem == last_) return;  // a loop repeats the problem
-  if (++problems_ <= kMostProblems) sink_(problem);
+  if (++problems_ <= kMaxProblems) sink_(problem);
   last_ = std::move(problem);
 }
 

@@ -19,7 +19,7 @@ namespace halyard::cts {
 namespace {
 
 constexpr int64_t kLongest = 100'000;  // ns; maximum time for which a call is stopped
-constexpr long kMostDelay = 100'000;   // ns
+constexpr long kMaxDelay = 100'000;    // ns
 constexpr long kStep = 20;             // ns
 
 enum Stage : int { idle, stopped, served };
@@ -67,7 +67,7 @@ void Interruption::during(const std::function<void()>& call) {
   phase = before;
   stage = idle;
   const long jitter = static_cast<long>(rounds_++ * 2654435761u >> 24);  // ns, below 256
-  const itimerspec when = {{0, 0}, {0, std::clamp(delay_ns_ + jitter, 1L, kMostDelay)}};
+  const itimerspec when = {{0, 0}, {0, std::clamp(delay_ns_ + jitter, 1L, kMaxDelay)}};
   timer_settime(timer, 0, &when, nullptr);
   phase = inside;
   call();
@@ -76,7 +76,7 @@ void Interruption::during(const std::function<void()>& call) {
   delay_ns_ = std::clamp(delay_ns_ + (phase_when_stopped == before  ? kStep
                                       : phase_when_stopped == after ? -kStep
                                                                     : 0),
-                         1L, kMostDelay);
+                         1L, kMaxDelay);
 }
 
 void serve_interruptions(const std::function<void()>& action, const std::function<bool()>& over) {

@@ -22,7 +22,7 @@ void Trail::destroy(Trail& trail) { munmap(&trail, sizeof(Trail)); }
 
 std::atomic<const char*>& Trail::place() {
   static std::atomic<size_t> threads = 0;
-  thread_local const size_t mine = threads++ % kMostThreads;
+  thread_local const size_t mine = threads++ % kMaxThreads;
   return inside_[mine];
 }
 

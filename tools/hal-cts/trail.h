@@ -33,8 +33,8 @@ class Trail {
   std::string text() const;
 
  private:
-  static constexpr size_t kMostThreads = 64;  // more threads share entries
-  static constexpr size_t kLongest = 240;     // bytes of a step
+  static constexpr size_t kMaxThreads = 64;  // more threads share entries
+  static constexpr size_t kLongest = 240;    // bytes of a step
   Trail() = default;
   ~Trail() = default;
   void write(std::string_view before, std::string_view text);
@@ -43,7 +43,7 @@ class Trail {
   std::atomic<uint64_t> calls_ = 0;
   std::atomic<const char*> last_ = nullptr;
   std::atomic<uint64_t> returned_ = 0;  // the number of the last call, once it has returned
-  std::array<std::atomic<const char*>, kMostThreads> inside_ = {};
+  std::array<std::atomic<const char*>, kMaxThreads> inside_ = {};
   std::atomic<bool> writing_ = false;
   std::array<char, kLongest + 1> step_ = {};
 };

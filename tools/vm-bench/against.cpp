@@ -85,8 +85,8 @@ std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench,
 
 // The end of a failed command's output, on one line.
 std::string last_lines(std::string_view text) {
-  constexpr size_t kMost = 400;
-  if (text.size() > kMost) text.remove_prefix(text.size() - kMost);
+  constexpr size_t kMaxText = 400;
+  if (text.size() > kMaxText) text.remove_prefix(text.size() - kMaxText);
   std::string line;
   for (const char character : text) line += character == '\n' ? ' ' : character;
   while (line.ends_with(' ')) line.pop_back();
@@ -143,10 +143,10 @@ Result<Times> times_in(std::string_view text, const std::string& row_name) {
 // it. UNAVAILABLE: it cannot be started.
 Result<ChildExit> run_command(const std::string& command, const std::vector<std::string>& arguments,
                               Stop& stop) {
-  constexpr size_t kMostOutput = size_t{64} << 20;
+  constexpr size_t kMaxOutput = size_t{64} << 20;
   ChildProgram shell{.path = "/bin/sh",
                      .arguments = {"sh", "-c", "exec " + command + " \"$@\"", "sh"},
-                     .outputs = {{STDOUT_FILENO, kMostOutput}, {STDERR_FILENO, kMostOutput}}};
+                     .outputs = {{STDOUT_FILENO, kMaxOutput}, {STDERR_FILENO, kMaxOutput}}};
   shell.arguments.insert(shell.arguments.end(), arguments.begin(), arguments.end());
   Children children;
   ChildExit output;

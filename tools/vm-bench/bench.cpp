@@ -114,13 +114,13 @@ class Unstoppable {
 
 Result<> set_up(const Flags& flags, Bench& bench) {
   bench.flags = &flags;
-  constexpr uint64_t kMostThreads = 1024;
-  constexpr uint64_t kMostInFlight = 4096;
-  constexpr uint64_t kMostBatch = std::numeric_limits<int32_t>::max();  // some functions take it as an i32
+  constexpr uint64_t kMaxThreads = 1024;
+  constexpr uint64_t kMaxInFlight = 4096;
+  constexpr uint64_t kMaxBatch = std::numeric_limits<int32_t>::max();  // some functions take it as an i32
   const Number& batch = flags.has(flag::batch) ? flag::batch : flag::batch_size;
-  bench.batch = TOOL_TRY(count_of(flags, batch, kMostBatch));
-  bench.in_flight = TOOL_TRY(count_of(flags, flag::batch_concurrency, kMostInFlight));
-  bench.threads = static_cast<int>(TOOL_TRY(count_of(flags, flag::threads, kMostThreads)));
+  bench.batch = TOOL_TRY(count_of(flags, batch, kMaxBatch));
+  bench.in_flight = TOOL_TRY(count_of(flags, flag::batch_concurrency, kMaxInFlight));
+  bench.threads = static_cast<int>(TOOL_TRY(count_of(flags, flag::threads, kMaxThreads)));
   bench.clock_cost = clock_cost();
 
   Program& program = bench.program;

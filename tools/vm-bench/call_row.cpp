@@ -47,7 +47,7 @@ class CallRow final : public Row {
 };
 
 Result<> CallRow::warm_up() {
-  constexpr uint64_t kMostCalls = 100;
+  constexpr uint64_t kMaxCalls = 100;
   constexpr double kSeconds = 0.1;
   constexpr double kClockShare = 0.0025;  // maximum share of a sample
   for (int i = 0; i < bench_.threads; ++i) {
@@ -65,7 +65,7 @@ Result<> CallRow::warm_up() {
       TOOL_TRY(worker->caller->call_batch(bench_.batch, bench_.in_flight));
       ++calls;
       seconds = TOOL_TRY(bench_.slowest(seconds_between(begin, Clock::now())));
-    } while (calls < kMostCalls && seconds < kSeconds);
+    } while (calls < kMaxCalls && seconds < kSeconds);
   }
   // Runs the same number of calls again, to count allocations and to estimate the time.
   const Clock::time_point begin = Clock::now();

@@ -31,7 +31,7 @@ class StepRow final : public Row {
 };
 
 bool StepRow::prepare() {
-  constexpr double kMostSamples = 1e6;
+  constexpr double kMaxSamples = 1e6;
   double seconds = 0;  // including untimed preparation
   for (int i = 0; i < 2; ++i) {
     const Clock::time_point begin = Clock::now();
@@ -46,7 +46,7 @@ bool StepRow::prepare() {
     if (seconds > bench_.options.min_time) break;
   }
   const double wanted = bench_.options.min_time / std::max(seconds, 1e-9);
-  samples_ = static_cast<uint64_t>(std::clamp(wanted, 1.0, kMostSamples));
+  samples_ = static_cast<uint64_t>(std::clamp(wanted, 1.0, kMaxSamples));
   if (bench_.options.iterations > 0) samples_ = bench_.options.iterations;
   return true;
 }

@@ -40,7 +40,7 @@ Summary summary_of(std::vector<double>& values) {
 }
 
 Samples::Samples() {
-  values_.reserve(kMost);
+  values_.reserve(kMaxKept);
   clear();
 }
 
@@ -52,8 +52,8 @@ void Samples::clear() {
 }
 
 void Samples::thin_out() {
-  for (size_t i = 0; i < kMost / 2; ++i) values_[i] = values_[2 * i + 1];
-  values_.resize(kMost / 2);
+  for (size_t i = 0; i < kMaxKept / 2; ++i) values_[i] = values_[2 * i + 1];
+  values_.resize(kMaxKept / 2);
   stride_ *= 2;
 }
 

@@ -40,13 +40,13 @@ class Samples {
     if (++skipped_ < stride_) return;
     skipped_ = 0;
     values_.push_back(seconds);
-    if (values_.size() == kMost) thin_out();
+    if (values_.size() == kMaxKept) thin_out();
   }
   const std::vector<double>& values() const { return values_; }
   double min() const { return min_; }  // including dropped times
 
  private:
-  static constexpr size_t kMost = size_t{1} << 16;
+  static constexpr size_t kMaxKept = size_t{1} << 16;
   void thin_out();
 
   std::vector<double> values_;

@@ -17,7 +17,7 @@ Result<halyard_trace_totals_t> totals_of(const Program& program) {
 
 Result<> call_for_a_while(Caller& caller, const Bench& bench) {
   double seconds = 0;
-  constexpr uint64_t kMostCalls = 100;
+  constexpr uint64_t kMaxCalls = 100;
   constexpr double kSeconds = 0.05;
   uint64_t calls = 0;
   const Clock::time_point begin = Clock::now();
@@ -25,7 +25,7 @@ Result<> call_for_a_while(Caller& caller, const Bench& bench) {
     TOOL_TRY(caller.call_batch(bench.batch, bench.in_flight));
     ++calls;
     seconds = TOOL_TRY(bench.slowest(seconds_between(begin, Clock::now())));
-  } while (calls < kMostCalls && seconds < kSeconds);
+  } while (calls < kMaxCalls && seconds < kSeconds);
   return {};
 }
 

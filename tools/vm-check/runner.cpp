@@ -100,7 +100,7 @@ class Runner {
  private:
   static void keep(void* user, const halyard_failed_expectation_t* failed) {
     auto* const finding = static_cast<Finding*>(user);
-    if (finding->expectations.size() < kMostExpectations) {
+    if (finding->expectations.size() < kMaxExpectations) {
       finding->expectations.emplace_back(*failed);
     } else {
       ++finding->more_expectations;

@@ -24,7 +24,7 @@ enum class Verdict {
 };
 
 // The maximum number of failed expectations that are kept for a test, because a program can have any number.
-inline constexpr size_t kMostExpectations = 100;
+inline constexpr size_t kMaxExpectations = 100;
 
 // The outcome of a test.
 struct Finding {

@@ -109,10 +109,10 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
 // Waits for the device work of a call that has returned, until the time limit (0: none) has passed.
 Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time_point begin,
                        uint64_t limit_ns) {
-  constexpr auto kMostMs = uint64_t{UINT32_MAX} - 1;
+  constexpr auto kMaxMs = uint64_t{UINT32_MAX} - 1;
   if (limit_ns == 0) return check(halyard_fence_wait(signal, UINT32_MAX));
   const auto used = static_cast<uint64_t>((Clock::now() - begin) / std::chrono::nanoseconds(1));
-  const uint64_t left_ms = std::min(limit_ns > used ? (limit_ns - used) / 1'000'000 + 1 : 0, kMostMs);
+  const uint64_t left_ms = std::min(limit_ns > used ? (limit_ns - used) / 1'000'000 + 1 : 0, kMaxMs);
   Result<> reached = check(halyard_fence_wait(signal, static_cast<uint32_t>(left_ms)));
   if (reached || reached.error().code != HALYARD_DEADLINE_EXCEEDED) return reached;
   halyard_call_cancel(call);

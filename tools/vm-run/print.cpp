@@ -7,12 +7,12 @@ namespace {
 
 // Limits for a printed list. A list may contain itself, even several times, and one tensor many times.
 constexpr int kDeepestList = 64;
-constexpr uint64_t kMostListElements = 1 << 16;
-constexpr size_t kMostListText = 16 << 20;  // bytes, after which no further element begins
+constexpr uint64_t kMaxListElements = 1 << 16;
+constexpr size_t kMaxListText = 16 << 20;  // bytes, after which no further element begins
 
 struct Bounds {
   uint64_t tensor_elements;
-  uint64_t list_elements = kMostListElements;
+  uint64_t list_elements = kMaxListElements;
   int depth = 0;
 };
 
@@ -37,7 +37,7 @@ Result<> append_object(halyard_object_t object, Bounds& bounds, std::string& tex
     TOOL_TRY(check(halyard_list_size(object, &size)));
     ++bounds.depth;
     for (size_t i = 0; i < size; ++i) {
-      if (bounds.list_elements == 0 || text.size() >= kMostListText) {
+      if (bounds.list_elements == 0 || text.size() >= kMaxListText) {
         text += "...\n";
         break;
       }

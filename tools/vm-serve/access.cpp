@@ -44,9 +44,9 @@ std::optional<Authority> parsed(std::string_view text) {
   }
   authority.host = text.substr(0, end);
   if (end == text.size()) return authority;
-  constexpr size_t kMostDigits = 5;
+  constexpr size_t kMaxDigits = 5;
   authority.port = text.substr(end + 1);
-  if (text[end] != ':' || authority.port.empty() || authority.port.size() > kMostDigits ||
+  if (text[end] != ':' || authority.port.empty() || authority.port.size() > kMaxDigits ||
       !std::ranges::all_of(authority.port, is_digit))
     return std::nullopt;
   return authority;
@@ -121,25 +121,25 @@ bool is_loopback_name(std::string_view text) {
 
 std::optional<Refusal> refusal_of(const Access& access, bool is_loopback, const RequestHead& head,
                                   std::string_view authority) {
-  constexpr size_t kMostShown = 128;
+  constexpr size_t kMaxShown = 128;
   for (const std::string_view host : {head.host, authority}) {
     if (host.empty()) continue;  // HTTP/1.0, or a client that knows no name; pages always send it
     const auto parts = parsed(host);
     if (!parts)
       return Refusal{.status = 400,
                      .text = fmt::format("Host is '{}'; expected a name or an address, and maybe a port",
-                                         host.substr(0, kMostShown)),
+                                         host.substr(0, kMaxShown)),
                      .headers = ""};
     if (is_loopback && !is_loopback_name(host) && !is_allowed(access.hosts, parts->host))
       return Refusal{.status = 421,
                      .text = fmt::format("this server listens on a loopback address, and takes requests for "
                                          "localhost, not for '{}'; --allow_host={} lets it",
-                                         host.substr(0, kMostShown), parts->host.substr(0, kMostShown)),
+                                         host.substr(0, kMaxShown), parts->host.substr(0, kMaxShown)),
                      .headers = "",
                      .closes = false};
   }
   if (head.origin && !is_own(head) && !is_allowed(access.origins, *head.origin)) {
-    const std::string_view shown = head.origin->substr(0, kMostShown);
+    const std::string_view shown = head.origin->substr(0, kMaxShown);
     return Refusal{.status = 403,
                    .text = fmt::format("pages of '{}' may not use this server; --allow_origin={} lets them",
                                        shown, shown),

@@ -1,5 +1,5 @@
 // The body of a request, read from the connection: with a length or chunked, decoded if it is compressed. The
-// client must send kLeastRate bytes a second on average, after kGrace.
+// client must send kMinRate bytes a second on average, after kGrace.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -25,13 +25,13 @@ using Task = boost::asio::awaitable<T, SessionExecutor>;
 
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
 
-inline constexpr uint64_t kLeastRate = 64 << 10;   // bytes a second, for bodies and responses
+inline constexpr uint64_t kMinRate = 64 << 10;     // bytes a second, for bodies and responses
 inline constexpr std::chrono::seconds kGrace(10);  // before the rate applies
 inline constexpr size_t kPiece = 64 << 10;         // bytes read at a time if the length is unknown
 
 // The time limit, from the start, for the next byte after `bytes` bytes have been sent or received.
 inline Clock::duration time_for(uint64_t bytes) {
-  return kGrace + std::chrono::milliseconds(bytes * 1000 / kLeastRate);
+  return kGrace + std::chrono::milliseconds(bytes * 1000 / kMinRate);
 }
 
 // The body of one request. Used on the connection's strand.

@@ -38,7 +38,7 @@ Decoder::~Decoder() {
 Decoder::State Decoder::step(std::span<const char>& given, std::span<char>& room) {
   z_stream& state = stream_->state;
   if (!stream_->is_open) return State::malformed;
-  constexpr size_t kMost = std::numeric_limits<uInt>::max();
+  constexpr size_t kMaxPiece = std::numeric_limits<uInt>::max();
   while (!room.empty()) {
     if (is_at_end_) {
       if (given.empty()) return State::at_end;
@@ -47,9 +47,9 @@ Decoder::State Decoder::step(std::span<const char>& given, std::span<char>& room
       is_at_end_ = false;
     }
     state.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(given.data()));
-    state.avail_in = static_cast<uInt>(std::min(given.size(), kMost));
+    state.avail_in = static_cast<uInt>(std::min(given.size(), kMaxPiece));
     state.next_out = reinterpret_cast<Bytef*>(room.data());
-    state.avail_out = static_cast<uInt>(std::min(room.size(), kMost));
+    state.avail_out = static_cast<uInt>(std::min(room.size(), kMaxPiece));
     const uInt in = state.avail_in, out = state.avail_out;
     // Called even without input, because earlier input may have left output that did not fit.
     const int result = ::inflate(&state, Z_NO_FLUSH);

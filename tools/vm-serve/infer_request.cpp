@@ -20,7 +20,7 @@ namespace halyard::tools::serve {
 
 namespace {
 
-constexpr int kMostDepth = 64;
+constexpr int kMaxDepth = 64;
 
 // A JSON value of "data" or of another member.
 struct Scalar {
@@ -103,10 +103,10 @@ bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
       // A value that is nearer to the largest float than to the next power of two becomes the largest float,
       // because the largest float's own text (3.4028235e+38) exceeds it. The conversion of larger values is
       // undefined.
-      constexpr double kLargest = std::numeric_limits<float>::max();
+      constexpr double kMaxFloat = std::numeric_limits<float>::max();
       constexpr double kTooLarge = 0x1.ffffffp127;
       if (is_finite && std::fabs(number) >= kTooLarge) return false;
-      store(target, static_cast<float>(is_finite ? std::clamp(number, -kLargest, kLargest) : number));
+      store(target, static_cast<float>(is_finite ? std::clamp(number, -kMaxFloat, kMaxFloat) : number));
       return true;
     }
     default: {
@@ -408,8 +408,8 @@ class Reader {
   }
 
   bool deeper() {
-    if (++depth_ <= kMostDepth) return true;
-    return wrong("the request nests deeper than {}", kMostDepth);
+    if (++depth_ <= kMaxDepth) return true;
+    return wrong("the request nests deeper than {}", kMaxDepth);
   }
   bool skips() const { return skip_depth_ > 0; }
   bool skip_deeper() { return ++skip_depth_, true; }
@@ -480,8 +480,8 @@ class Reader {
         int64_t size = 0;
         if (!to_integer(value, &size) || size < 0)
           return wrong("'shape' of an input has a dimension that is no whole number from 0 on");
-        if (input_.shape.size() == kMostDimensions)
-          return wrong("'shape' of an input has more than {} dimensions", kMostDimensions);
+        if (input_.shape.size() == kMaxDimensions)
+          return wrong("'shape' of an input has more than {} dimensions", kMaxDimensions);
         input_.shape.push_back(size);
         return true;
       }

@@ -61,12 +61,12 @@ class JsonReader {
  private:
   using Error = boost::json::error_code;
   using Text = boost::json::string_view;
-  static constexpr size_t kMostText = 1 << 20;  // bytes of a string or key
+  static constexpr size_t kMaxText = 1 << 20;  // bytes of a string or key
   static constexpr auto kEnded = boost::system::errc::operation_canceled;
 
   static boost::json::parse_options options() {
     boost::json::parse_options options;
-    options.max_depth = kMostDepth;
+    options.max_depth = kMaxDepth;
     return options;
   }
 
@@ -131,8 +131,8 @@ class JsonReader {
    public:
     static constexpr size_t max_object_size = SIZE_MAX;
     static constexpr size_t max_array_size = SIZE_MAX;
-    static constexpr size_t max_key_size = kMostText;
-    static constexpr size_t max_string_size = kMostText;
+    static constexpr size_t max_key_size = kMaxText;
+    static constexpr size_t max_string_size = kMaxText;
 
     explicit Handler(Events& events) : events_(events) {}
     // Sets the value that the next string represents.
@@ -201,7 +201,7 @@ class JsonReader {
   };
 
   // The parser recurses for each level. Events may allow fewer levels, in start_object() and start_array().
-  static constexpr size_t kMostDepth = 256;
+  static constexpr size_t kMaxDepth = 256;
 
   const std::string_view text_;
   Events& events_;

@@ -13,7 +13,7 @@ namespace halyard::tools::serve {
 
 namespace {
 
-constexpr size_t kMostBytes = 1 << 20;
+constexpr size_t kMaxBytes = 1 << 20;
 
 std::string timestamp() {
   const auto now = std::chrono::system_clock::now();
@@ -95,7 +95,7 @@ void Log::add(std::string_view level, std::string_view event, std::initializer_l
   for (const auto& [name, value] : fields) line[std::string(name)] = value;
   const std::string text = line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
   const std::lock_guard lock(state_->mutex);
-  if (state_->buffer.size() + text.size() > kMostBytes) {
+  if (state_->buffer.size() + text.size() > kMaxBytes) {
     metrics_.dropped_log_lines.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 // Counts the values up to each bound. They are accumulated, as Prometheus requires, when they are printed.
 class Histogram {
  public:
-  static constexpr size_t kMostBounds = 16;
+  static constexpr size_t kMaxBounds = 16;
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds) {}
 
   void add(double value);
@@ -30,7 +30,7 @@ class Histogram {
 
  private:
   const std::span<const double> bounds_;
-  std::array<std::atomic<uint64_t>, kMostBounds + 1> counts_ = {};
+  std::array<std::atomic<uint64_t>, kMaxBounds + 1> counts_ = {};
   std::atomic<double> sum_ = 0;
 };
 

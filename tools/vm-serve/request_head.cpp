@@ -13,7 +13,7 @@ namespace http = boost::beast::http;
 
 namespace {
 
-constexpr size_t kMostShown = 64;  // bytes of an invalid value in a message
+constexpr size_t kMaxShown = 64;  // bytes of an invalid value in a message
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
@@ -48,7 +48,7 @@ std::unexpected<Refusal> wrong_transfer_encoding(std::string_view value) {
   const std::string_view first = trimmed(value.substr(0, value.find(',')));
   const bool has_end = equals(last, "chunked") && !equals(first, "chunked");
   return refuse(has_end ? 501 : 400, "the header has 'Transfer-Encoding: {}'; expected 'chunked' alone{}",
-                value.substr(0, kMostShown),
+                value.substr(0, kMaxShown),
                 has_end ? ", and a compressed body as 'Content-Encoding: gzip' or 'deflate'" : "");
 }
 
@@ -71,7 +71,7 @@ std::expected<RequestHead, Refusal> read_head(const RequestHeader& header) {
     const auto length = as_size(value);
     if (lengths > 1) return refuse(400, "the header has Content-Length {} times", lengths);
     if (!length)
-      return refuse(400, "Content-Length is '{}'; expected a number of bytes", value.substr(0, kMostShown));
+      return refuse(400, "Content-Length is '{}'; expected a number of bytes", value.substr(0, kMaxShown));
     head.length = *length;
   }
 
@@ -84,7 +84,7 @@ std::expected<RequestHead, Refusal> read_head(const RequestHeader& header) {
   if (count(http::field::expect) > 0 && header.version() >= 11) {
     const std::string_view value = view_of(header[http::field::expect]);
     if (count(http::field::expect) > 1 || !equals(value, "100-continue"))
-      return refuse(417, "the header has 'Expect: {}'; expected '100-continue'", value.substr(0, kMostShown));
+      return refuse(417, "the header has 'Expect: {}'; expected '100-continue'", value.substr(0, kMaxShown));
     head.awaits_continue = true;
   }
   return head;
@@ -103,7 +103,7 @@ std::expected<BodyForm, Refusal> body_form(const RequestHeader& header, const Re
                               ? "the header has several Content-Encodings; expected gzip or deflate once"
                               : fmt::format("the body has the Content-Encoding '{}'; expected gzip, deflate "
                                             "or none",
-                                            value.substr(0, kMostShown)),
+                                            value.substr(0, kMaxShown)),
                   .headers = "Accept-Encoding: gzip, deflate\r\n",
                   .closes = false});
     form.coding = *coding;
@@ -118,7 +118,7 @@ std::expected<BodyForm, Refusal> body_form(const RequestHeader& header, const Re
           .status = 400,
           .text =
               fmt::format("{} is '{}'{}; expected the bytes of the JSON object, at most those of the body",
-                          kHeaderSize, value.substr(0, kMostShown), sizes > 1 ? " and stands twice" : ""),
+                          kHeaderSize, value.substr(0, kMaxShown), sizes > 1 ? " and stands twice" : ""),
           .headers = "",
           .closes = false});
   }

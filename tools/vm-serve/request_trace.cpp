@@ -48,7 +48,7 @@ uint64_t RequestTraces::lane_of(const RequestTimes& times) {
   auto lane = std::ranges::find_if(lanes_, [&](const Lane& each) { return each.end <= times.begin; });
   if (lane == lanes_.end()) {
     // If more requests are in flight than there are tracks, slices overlap in the last track.
-    if (lanes_.size() < kMostLanes)
+    if (lanes_.size() < kMaxLanes)
       lanes_.push_back({.track = halyard_trace_track(trace_, "requests"), .end = {}});
     lane = lanes_.end() - 1;
   }

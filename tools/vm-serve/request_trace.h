@@ -51,7 +51,7 @@ class RequestTraces {
     uint64_t track;
     Clock::time_point end;  // of the last slice
   };
-  static constexpr size_t kMostLanes = 64;
+  static constexpr size_t kMaxLanes = 64;
   uint64_t lane_of(const RequestTimes& times);
 
   const halyard_trace_t trace_;

@@ -121,14 +121,14 @@ Route route_of(std::string_view method, std::string_view target) {
   path.remove_prefix(1);
   if (path.ends_with('/')) path.remove_suffix(1);
 
-  constexpr size_t kMostSegments = 8;
+  constexpr size_t kMaxSegments = 8;
   std::vector<std::string> segments;
-  segments.reserve(kMostSegments);
+  segments.reserve(kMaxSegments);
   while (!path.empty()) {
     const size_t end = std::min(path.find('/'), path.size());
     auto segment = decoded(path.substr(0, end));
     if (!segment) return {.status = 400};
-    if (segments.size() == kMostSegments) return {.status = 404};
+    if (segments.size() == kMaxSegments) return {.status = 404};
     segments.push_back(std::move(*segment));
     path.remove_prefix(std::min(end + 1, path.size()));
   }

@@ -38,14 +38,14 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr uint32_t kMostHeader = 16 << 10;    // bytes
+constexpr uint32_t kMaxHeader = 16 << 10;     // bytes
 constexpr size_t kFirstRead = 8 << 10;        // Beast reads into the existing capacity
 constexpr size_t kPieceOfTensor = 256 << 10;  // bytes of a body, reserved when they have arrived
-constexpr size_t kMostSkipped = 256 << 10;    // bytes of a refused body that are read to keep the connection
+constexpr size_t kMaxSkipped = 256 << 10;     // bytes of a refused body that are read to keep the connection
 // How long, and for how many dropped bytes, the server waits for the client to read a response before it
 // closes the connection.
 constexpr std::chrono::seconds kLinger(2);
-constexpr size_t kMostLingered = 16 << 20;
+constexpr size_t kMaxLingered = 16 << 20;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr size_t kFreeAnswer = 64 << 10;  // bytes of metadata and metrics that need no reservation
 
@@ -102,7 +102,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     for (;;) {
       body_.reset();
       parser_.emplace();
-      parser_->header_limit(kMostHeader);
+      parser_->header_limit(kMaxHeader);
       parser_->body_limit(server_.limits.body);
       is_idle_ = true;
       if (server_.is_draining()) close_if_idle();
@@ -270,11 +270,11 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     }
     if (!server_.logs_requests && response.status < 500) return;
     const Clock::duration time = Clock::now() - begin_;
-    constexpr size_t kMostTarget = 256;
+    constexpr size_t kMaxTarget = 256;
     Json error;
     if (response.status >= 400) error = response.body.substr(0, 512);
     server_.log.info("request", {{"method", method.substr(0, 16)},
-                                 {"target", target.substr(0, kMostTarget)},
+                                 {"target", target.substr(0, kMaxTarget)},
                                  {"status", response.status},
                                  {"bytes", response.content_length()},
                                  {"milliseconds", std::chrono::duration<double, std::milli>(time).count()},
@@ -582,12 +582,12 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   Task<bool> skip_body() {
     body_->forget_error();
     if (awaits_continue_) co_return false;
-    if (!body_->is_chunked() && body_->remaining() > kMostSkipped) co_return false;
+    if (!body_->is_chunked() && body_->remaining() > kMaxSkipped) co_return false;
     body_->begin();
     std::vector<char> piece(kPiece);
     size_t skipped = 0;
     while (!body_->is_at_end()) {
-      if (skipped >= kMostSkipped) co_return false;
+      if (skipped >= kMaxSkipped) co_return false;
       skipped += co_await body_->read_sent(piece.data(), piece.size());
       if (body_->is_too_large()) {
         body_->forget_error();
@@ -625,7 +625,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     (void)socket_.shutdown(asio::socket_base::shutdown_send, error);
     expire_after(kLinger);
     std::vector<char> piece(kPiece);
-    for (size_t skipped = 0; !error && skipped < kMostLingered;)
+    for (size_t skipped = 0; !error && skipped < kMaxLingered;)
       skipped += co_await socket_.async_read_some(asio::buffer(piece), asio::redirect_error(use_task, error));
   }
 

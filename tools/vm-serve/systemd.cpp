@@ -17,7 +17,7 @@ namespace halyard::tools::serve {
 namespace {
 
 constexpr int kFirstDescriptor = 3;
-constexpr int kMostSockets = 64;
+constexpr int kMaxSockets = 64;
 
 std::string take_variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -49,9 +49,9 @@ Result<std::vector<int>> inherited_sockets() {
   std::vector<int> sockets;
   if (process.empty() || count.empty() || as_number(process) != static_cast<long>(::getpid())) return sockets;
   const auto number = as_number(count);
-  if (!number || *number < 0 || *number > kMostSockets)
+  if (!number || *number < 0 || *number > kMaxSockets)
     return fail(HALYARD_INVALID_ARGUMENT, "$LISTEN_FDS is '{}'; expected a number of sockets, at most {}",
-                count, kMostSockets);
+                count, kMaxSockets);
   for (int descriptor = kFirstDescriptor; descriptor < kFirstDescriptor + *number; ++descriptor) {
     if (!is_listening(descriptor))
       return fail(HALYARD_INVALID_ARGUMENT,

@@ -17,8 +17,8 @@ bool TensorSpec::matches(std::span<const int64_t> given) const {
 }
 
 std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t element_size) {
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  if (shape.size() > kMostDimensions) return std::nullopt;
+  constexpr uint64_t kMaxCount = std::numeric_limits<int64_t>::max();
+  if (shape.size() > kMaxDimensions) return std::nullopt;
   // A dimension of 0 makes the others irrelevant only if their product can be counted, too.
   uint64_t product = element_size;
   bool is_empty = false;
@@ -28,7 +28,7 @@ std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t e
       is_empty = true;
       continue;
     }
-    if (product > kMost / static_cast<uint64_t>(size)) return std::nullopt;
+    if (product > kMaxCount / static_cast<uint64_t>(size)) return std::nullopt;
     product *= static_cast<uint64_t>(size);
   }
   return is_empty ? 0 : product / element_size;

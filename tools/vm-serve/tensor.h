@@ -16,7 +16,7 @@
 namespace halyard::tools::serve {
 
 inline constexpr int64_t kAnySize = -1;
-inline constexpr size_t kMostDimensions = 32;
+inline constexpr size_t kMaxDimensions = 32;
 
 // An argument or a result of a model.
 struct TensorSpec {

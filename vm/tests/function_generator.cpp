@@ -9,7 +9,7 @@ namespace halyard::vm::test {
 
 namespace {
 
-constexpr uint32_t kMostCalls = 40;  // within one module, for each call from outside
+constexpr uint32_t kMaxCalls = 40;  // within one module, for each call from outside
 
 struct Writer : InstructionWriter {
   Fuel fuel;
@@ -107,7 +107,7 @@ struct Writer : InstructionWriter {
 
   void plan_blocks() {
     block_count = 3 + choices.below(7);  // the entry, some others, and the last one, which returns
-    back_edges = choices.below(kMostLoops + 1);
+    back_edges = choices.below(kMaxLoops + 1);
     block_pc.resize(block_count);
     layout.resize(block_count);
     std::iota(layout.begin(), layout.end(), 0);
@@ -191,7 +191,7 @@ struct Writer : InstructionWriter {
     const_i32(one, 1);
     code.op(Op::add_i32, {count, one, count});
     code.op(Op::global_store_i32).u32(0).u16(count);
-    const_i32(limit, kMostCalls);
+    const_i32(limit, kMaxCalls);
     code.op(Op::cmp_lt_i32_s, {count, limit, one});
     code.op(Op::cond_br).u16(one);
     edge(1);

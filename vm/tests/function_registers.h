@@ -66,18 +66,18 @@ struct RegisterPlan {
   // Reserved pairs, written only for their purpose: the counter and limit of each loop, the number 1 as a
   // constant and as a computed value, 0, constants of the entry block, one pair that is written and read at
   // once, and one for conditions.
-  static constexpr uint16_t kMostLoops = 3;
+  static constexpr uint16_t kMaxLoops = 3;
   static constexpr uint16_t kConstants = 3;
-  static constexpr uint16_t kReservedSlots = 2 * (2 * kMostLoops + 3 + kConstants + 2);
+  static constexpr uint16_t kReservedSlots = 2 * (2 * kMaxLoops + 3 + kConstants + 2);
   uint16_t reserved_pair(uint32_t index) const { return static_cast<uint16_t>(reserved + 2 * index); }
   uint16_t loop_counter(uint32_t loop) const { return reserved_pair(loop); }
-  uint16_t loop_limit(uint32_t loop) const { return reserved_pair(kMostLoops + loop); }
-  uint16_t constant_one() const { return reserved_pair(2 * kMostLoops); }
-  uint16_t computed_one() const { return reserved_pair(2 * kMostLoops + 1); }
-  uint16_t constant_zero() const { return reserved_pair(2 * kMostLoops + 2); }
-  uint16_t constant(uint32_t index) const { return reserved_pair(2 * kMostLoops + 3 + index); }
-  uint16_t scratch() const { return reserved_pair(2 * kMostLoops + 3 + kConstants); }
-  uint16_t condition() const { return reserved_pair(2 * kMostLoops + 4 + kConstants); }
+  uint16_t loop_limit(uint32_t loop) const { return reserved_pair(kMaxLoops + loop); }
+  uint16_t constant_one() const { return reserved_pair(2 * kMaxLoops); }
+  uint16_t computed_one() const { return reserved_pair(2 * kMaxLoops + 1); }
+  uint16_t constant_zero() const { return reserved_pair(2 * kMaxLoops + 2); }
+  uint16_t constant(uint32_t index) const { return reserved_pair(2 * kMaxLoops + 3 + index); }
+  uint16_t scratch() const { return reserved_pair(2 * kMaxLoops + 3 + kConstants); }
+  uint16_t condition() const { return reserved_pair(2 * kMaxLoops + 4 + kConstants); }
 
   std::vector<uint16_t>& refs_of(Kind kind) { return by_kind[static_cast<size_t>(kind)]; }
   uint16_t narrow() { return choices.pick(narrow_pool); }
@@ -87,9 +87,9 @@ struct RegisterPlan {
   uint16_t narrow_source() {
     switch (choices.below(16)) {
       case 0:
-        return loop_counter(choices.below(kMostLoops));
+        return loop_counter(choices.below(kMaxLoops));
       case 1:
-        return loop_limit(choices.below(kMostLoops));
+        return loop_limit(choices.below(kMaxLoops));
       case 2:
       case 3:
         return static_cast<uint16_t>(constant(choices.below(kConstants)) + choices.below(2));
@@ -102,7 +102,7 @@ struct RegisterPlan {
   uint16_t wide_source() {
     switch (choices.below(16)) {
       case 0:
-        return loop_counter(choices.below(kMostLoops));
+        return loop_counter(choices.below(kMaxLoops));
       case 1:
       case 2:
         return constant(choices.below(kConstants));

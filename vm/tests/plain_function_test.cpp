@@ -231,10 +231,10 @@ auto fill_all(std::index_sequence<kIndex...>) {
 
 TEST(PlainFunctions, AsManyAsThereMayBe) {
   Machine machine;
-  const auto sum = sum_of(std::make_index_sequence<kMostNativeArguments>());
-  const auto fill = fill_all(std::make_index_sequence<kMostNativeResults>());
-  const std::string many_arguments = "0" + std::string(kMostNativeArguments, 'i') + "_i";
-  const std::string many_results = "0v_" + std::string(kMostNativeResults, 'I');
+  const auto sum = sum_of(std::make_index_sequence<kMaxNativeArguments>());
+  const auto fill = fill_all(std::make_index_sequence<kMaxNativeResults>());
+  const std::string many_arguments = "0" + std::string(kMaxNativeArguments, 'i') + "_i";
+  const std::string many_results = "0v_" + std::string(kMaxNativeResults, 'I');
   const Definition definition(
       {plain("sum", many_arguments.c_str(), sum), plain("fill", many_results.c_str(), fill)});
   add_module(machine, definition);

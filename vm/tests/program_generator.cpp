@@ -7,7 +7,7 @@ namespace halyard::vm::test {
 
 namespace {
 
-constexpr uint32_t kMostArguments = 5;
+constexpr uint32_t kMaxArguments = 5;
 
 Kind any_kind(Choices& choices, bool narrow_only = false) {
   if (narrow_only)
@@ -18,9 +18,9 @@ Kind any_kind(Choices& choices, bool narrow_only = false) {
 Signature any_signature(Choices& choices, bool has_convention) {
   Signature signature;
   signature.has_convention = has_convention;
-  for (uint32_t n = choices.below(kMostArguments); n > 0; --n)
+  for (uint32_t n = choices.below(kMaxArguments); n > 0; --n)
     signature.arguments.push_back(any_kind(choices, !has_convention));
-  for (uint32_t n = choices.below(kMostArguments); n > 0; --n)
+  for (uint32_t n = choices.below(kMaxArguments); n > 0; --n)
     signature.results.push_back(any_kind(choices, !has_convention));
   return signature;
 }

@@ -82,7 +82,7 @@ void BlockCache::give(uint8_t* block, uint64_t size, uint64_t owner) {
   const auto [index, bytes] = size_class(size);
   if (bytes <= kSmall) {
     fetch_add(kept_small_, bytes, std::memory_order_relaxed);
-  } else if (fetch_add(kept_bytes_, bytes, std::memory_order_relaxed) + bytes > kMostKept) {
+  } else if (fetch_add(kept_bytes_, bytes, std::memory_order_relaxed) + bytes > kMaxKept) {
     fetch_sub(kept_bytes_, bytes, std::memory_order_relaxed);
     free_block(block);
     return;

@@ -15,10 +15,10 @@ namespace halyard {
 
 class BlockCache {
  public:
-  static constexpr uint64_t kAlignment = 64;                    // of every block, in bytes
-  static constexpr uint64_t kLargestBlock = uint64_t{1} << 47;  // bytes
-  static constexpr uint64_t kSmall = uint64_t{1} << 12;  // blocks up to this size do not count in kMostKept
-  static constexpr uint64_t kMostKept = uint64_t{256} << 20;  // bytes in all cached larger blocks
+  static constexpr uint64_t kAlignment = 64;                // of every block, in bytes
+  static constexpr uint64_t kMaxBlock = uint64_t{1} << 47;  // bytes
+  static constexpr uint64_t kSmall = uint64_t{1} << 12;     // blocks up to this size do not count in kMaxKept
+  static constexpr uint64_t kMaxKept = uint64_t{256} << 20;  // bytes in all cached larger blocks
 
   // Special owners.
   static constexpr uint64_t kNobody = 0;              // shares with nobody, not even with another kNobody
@@ -34,7 +34,7 @@ class BlockCache {
     uint8_t* block = take_kept(size, owner);
     return block ? block : allocate(size);
   }
-  // Returns a cached block of at least `size` bytes (up to kLargestBlock); null if there is none. Its
+  // Returns a cached block of at least `size` bytes (up to kMaxBlock); null if there is none. Its
   // contents are zero, or bytes that the same owner left in it; undefined for kWritesAll.
   uint8_t* take_kept(uint64_t size, uint64_t owner);
   // Returns a new, zero-filled block; null if out of memory.

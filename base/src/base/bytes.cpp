@@ -35,7 +35,7 @@ uint8_t* aligned_memory(size_t size) {
 // Reads in pieces, so that the data is moved only once.
 Result<Ref<Bytes>> read_all(int file, const std::string& path) {
   constexpr size_t kPiece = size_t{1} << 20;
-  constexpr size_t kMostOfAStream = size_t{1} << 30;  // /dev/zero never ends
+  constexpr size_t kMaxStreamBytes = size_t{1} << 30;  // /dev/zero never ends
   std::vector<std::vector<uint8_t>> pieces;
   size_t size = 0;
   while (true) {
@@ -46,10 +46,10 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
     if (count < 0) return file_error(path, "read");
     if (count == 0) break;
     size += static_cast<size_t>(count);
-    if (size > kMostOfAStream)
+    if (size > kMaxStreamBytes)
       return fail(Code::RESOURCE_EXHAUSTED,
                   "'{}' gives more than {} bytes and is no regular file; save it as one first", path,
-                  kMostOfAStream);
+                  kMaxStreamBytes);
   }
   uint8_t* const memory = aligned_memory(size);
   Ref<Bytes> bytes = Bytes::borrow({memory, size}, [memory] { std::free(memory); });

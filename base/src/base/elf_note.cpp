@@ -140,7 +140,7 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
   const Elf64_Ehdr header = HALYARD_TRY(read_header(candidate));
   if (header.e_phnum != 0 && header.e_phentsize < sizeof(Elf64_Phdr))
     return candidate.damaged("its program headers are too short");
-  constexpr uint64_t kMostNoteBytes = 1 << 20;  // bounds the time that a forged file takes
+  constexpr uint64_t kMaxNoteBytes = 1 << 20;  // bounds the time that a forged file takes
   uint64_t note_bytes = 0;
   Search search;
   for (uint64_t i = 0; i < header.e_phnum; ++i) {
@@ -156,7 +156,7 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
     const auto notes = slice(file, segment->p_offset, segment->p_filesz);
     if (!notes) return candidate.damaged("its notes lie outside of the file");
     note_bytes += notes->size();
-    if (note_bytes > kMostNoteBytes)
+    if (note_bytes > kMaxNoteBytes)
       return candidate.damaged(fmt::format("its notes are longer than any {}'s", kind.what));
     HALYARD_TRY(search_notes(candidate, *notes, segment->p_align == 8 ? 8 : 4, search));
   }

@@ -19,14 +19,14 @@ namespace halyard {
 
 class NodePool {
  public:
-  static constexpr size_t kAlignment = 64;      // of every node, in bytes
-  static constexpr size_t kLargestKept = 4096;  // bytes
+  static constexpr size_t kAlignment = 64;  // of every node, in bytes
+  static constexpr size_t kMaxKept = 4096;  // bytes
   // The memory that a node takes from the process. To align a block, the C library allocates a larger one (by
   // the alignment and its smallest block), and can seldom use the remainder.
   static constexpr uint64_t footprint(size_t size) {
-    constexpr uint64_t kSmallest = 32;
+    constexpr uint64_t kMinBlock = 32;
     const uint64_t node = (size + kAlignment - 1) / kAlignment * kAlignment;
-    return (node + 8 + 15) / 16 * 16 + kAlignment + kSmallest;
+    return (node + 8 + 15) / 16 * 16 + kAlignment + kMinBlock;
   }
 
   NodePool() = default;
@@ -36,7 +36,7 @@ class NodePool {
 
   // Returns at least `size` bytes. Throws std::bad_alloc.
   void* take(size_t size) {
-    if (size > kLargestKept) return ::operator new(size, kAligned);
+    if (size > kMaxKept) return ::operator new(size, kAligned);
     const size_t index = size_class(size);
     for (std::atomic<void*>& place : places_[index]) {
       // Loads first, because an exchange takes much longer.
@@ -50,7 +50,7 @@ class NodePool {
   }
   // Takes back a node of take(size).
   void give(void* node, size_t size) noexcept {
-    if (size <= kLargestKept) {
+    if (size <= kMaxKept) {
       const size_t index = size_class(size);
       forbid(node, index);
       for (std::atomic<void*>& place : places_[index]) {
@@ -77,7 +77,7 @@ class NodePool {
 
  private:
   static constexpr std::align_val_t kAligned{kAlignment};
-  static constexpr size_t kClasses = kLargestKept / kAlignment + 1;
+  static constexpr size_t kClasses = kMaxKept / kAlignment + 1;
   static constexpr size_t kPlaces = 16;  // slots of each size
 
   static constexpr size_t size_class(size_t size) { return (size + kAlignment - 1) / kAlignment; }

@@ -152,7 +152,7 @@ void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, s
                                  std::string_view name, std::span<const uint64_t> flows) {
   start_event(type, track);
   put_number(event_, kCategory, number(categories_, kCategoryNames, category));
-  if (names_.size() < kMostNames || names_.contains(name)) {
+  if (names_.size() < kMaxNames || names_.contains(name)) {
     put_number(event_, kName, number(names_, kEventNames, name));
   } else {
     put_bytes(event_, kNameText, name);

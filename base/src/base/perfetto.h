@@ -1,6 +1,6 @@
 // Writes trace packets for the Perfetto UI and trace_processor (trace.proto: TracePacket, TrackEvent,
 // TrackDescriptor). There is one packet sequence, and every event names its track, so events of different
-// tracks may be in any order. The first kMostNames names are written once and then referred to by number;
+// tracks may be in any order. The first kMaxNames names are written once and then referred to by number;
 // later names are written in full, because a server that traces for days names its requests. One thread at a
 // time.
 #pragma once
@@ -16,7 +16,7 @@ namespace halyard {
 
 class PerfettoWriter {
  public:
-  static constexpr size_t kMostNames = 4096;  // names kept in memory
+  static constexpr size_t kMaxNames = 4096;  // names kept in memory
 
   PerfettoWriter();
   void process_track(uint64_t track, uint32_t process, std::string_view name);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
 constexpr size_t kLongestName = 255;
-constexpr size_t kMostFlows = 255;
+constexpr size_t kMaxFlows = 255;
 
 constexpr std::array<std::string_view, kTraceCategories> kCategoryNames = {
     "phase", "machine", "import", "queue", "device", "wait", "memory"};
@@ -189,7 +189,7 @@ void Tracer::add(Record record, std::string_view name, std::span<const uint64_t>
     return;
   }
   record.name_size = static_cast<uint8_t>(std::min(name.size(), kLongestName));
-  record.flows = static_cast<uint8_t>(std::min(flows.size(), kMostFlows));
+  record.flows = static_cast<uint8_t>(std::min(flows.size(), kMaxFlows));
   const size_t size = record.bytes();
   const std::lock_guard lock(buffer->lock);
   if (kBufferBytes - buffer->used < size) [[unlikely]]

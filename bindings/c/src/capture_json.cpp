@@ -30,7 +30,7 @@ class Writer {
     if (json_.full())
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the description of the capture has more than {} bytes; ask for one execution of its {}",
-                  Json::kMostBytes, file_.executions.size());
+                  Json::kMaxBytes, file_.executions.size());
     return json_.take() + "\n";
   }
 

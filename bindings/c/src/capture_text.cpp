@@ -8,7 +8,7 @@ namespace {
 
 using hal::CapturedExecution;
 
-constexpr size_t kMostBytes = size_t{256} << 20;
+constexpr size_t kMaxBytes = size_t{256} << 20;
 
 class Text {
  public:
@@ -22,12 +22,12 @@ class Text {
     if (full())
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the text of the capture has more than {} bytes; ask for one execution of its {}",
-                  kMostBytes, file_.executions.size());
+                  kMaxBytes, file_.executions.size());
     return std::move(text_);
   }
 
  private:
-  bool full() const { return text_.size() > kMostBytes; }
+  bool full() const { return text_.size() > kMaxBytes; }
 
   template <typename... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {

@@ -51,12 +51,12 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
 }
 
 halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_t* out) {
-  constexpr uint32_t kMostRanks = 65535;  // threads of one process
+  constexpr uint32_t kMaxRanks = 65535;  // threads of one process
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    if (count == 0 || count > kMostRanks)
-      return fail(Code::INVALID_ARGUMENT, "expected a world of 1 to {} ranks, found a count of {}",
-                  kMostRanks, count);
+    if (count == 0 || count > kMaxRanks)
+      return fail(Code::INVALID_ARGUMENT, "expected a world of 1 to {} ranks, found a count of {}", kMaxRanks,
+                  count);
     const Ref<hal::LocalWorld> world = hal::LocalWorld::create(count);
     std::vector<Ref<hal::ChannelProvider>> providers;
     for (uint32_t rank = 0; rank < count; ++rank) {

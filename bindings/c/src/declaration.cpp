@@ -125,7 +125,7 @@ std::optional<DeclaredTensor> declared_tensor(std::string_view type) {
     tensor.shape.push_back(size);
     inside.remove_prefix(at + 1);
   }
-  if (tensor.shape.size() > hal::kMaximumRank) return std::nullopt;
+  if (tensor.shape.size() > hal::kMaxRank) return std::nullopt;
   tensor.element_type = declared_element(trimmed(inside));
   return tensor;
 }

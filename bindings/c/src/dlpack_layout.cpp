@@ -48,10 +48,10 @@ Result<> check_place(const Tensor& tensor) {
         Code::UNIMPLEMENTED,
         "a DLPack tensor of device type {}; expected one in memory of the CPU (1): copy it there first",
         tensor.device_type);
-  if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) > hal::kMaximumRank ||
+  if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) > hal::kMaxRank ||
       (tensor.rank > 0 && !tensor.shape))
     return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of rank {}{}; expected 0 to {}", tensor.rank,
-                tensor.rank > 0 && !tensor.shape ? " without a shape" : "", hal::kMaximumRank);
+                tensor.rank > 0 && !tensor.shape ? " without a shape" : "", hal::kMaxRank);
   return {};
 }
 

@@ -51,9 +51,9 @@ halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms)
 
 halyard_status_t halyard_fences_wait(const halyard_object_t* fences, size_t count, uint32_t timeout_ms) {
   return guarded([&]() -> Result<> {
-    if (count > hal::kMaximumAwaitedFences)
+    if (count > hal::kMaxAwaitedFences)
       return fail(Code::INVALID_ARGUMENT, "{} fences are waited for at once, more than {}; join them first",
-                  count, hal::kMaximumAwaitedFences);
+                  count, hal::kMaxAwaitedFences);
     return wait_for(HALYARD_TRY(fences_of(fences, count)), timeout_ms);
   });
 }

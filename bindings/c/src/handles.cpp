@@ -46,14 +46,14 @@ std::unexpected<Status> wrong_array(const void* elements, size_t count, const ch
 }
 
 Result<> check_dimensions(const int64_t* shape, size_t rank) {
-  if (rank > hal::kMaximumRank)
+  if (rank > hal::kMaxRank)
     return fail(Code::INVALID_ARGUMENT, "rank {} of a shape; expected at most {} dimensions", rank,
-                hal::kMaximumRank);
+                hal::kMaxRank);
   return check_array(shape, rank, "dimensions", "shape");
 }
 
 Result<> check_struct_size(uint32_t struct_size) {
-  if (struct_size >= sizeof struct_size && struct_size <= kLargestStruct) [[likely]]
+  if (struct_size >= sizeof struct_size && struct_size <= kMaxStruct) [[likely]]
     return {};
   return fail(Code::INVALID_ARGUMENT, "struct_size is {}; set it to sizeof(the struct)", struct_size);
 }

@@ -63,7 +63,7 @@ Result<T*> checked(Handle handle) {
 Result<vm::Module*> module_of(halyard_module_t handle);
 
 // More than any address space has.
-inline constexpr uint64_t kLargestArray = uint64_t{1} << 56;
+inline constexpr uint64_t kMaxArray = uint64_t{1} << 56;
 // INVALID_ARGUMENT: `count` elements at a null pointer, or more than fit in memory. `name` is the name of the
 // parameter or field.
 [[gnu::cold]] std::unexpected<Status> wrong_array(const void* elements, size_t count, const char* what,
@@ -72,7 +72,7 @@ template <typename T>
 Result<> check_array(const T* elements, size_t count, const char* what, const char* name) {
   size_t size = 1;
   if constexpr (!std::is_void_v<T>) size = sizeof(T);
-  if (count == 0 || (elements && count <= kLargestArray / size)) [[likely]]
+  if (count == 0 || (elements && count <= kMaxArray / size)) [[likely]]
     return {};
   return wrong_array(elements, count, what, name);
 }
@@ -140,7 +140,7 @@ inline Result<> check_output(const void* output, const char* name) {
 }
 
 // A larger struct_size has certainly not been set.
-inline constexpr uint32_t kLargestStruct = 4096;
+inline constexpr uint32_t kMaxStruct = 4096;
 // INVALID_ARGUMENT: struct_size has not been set.
 Result<> check_struct_size(uint32_t struct_size);
 // UNIMPLEMENTED: a byte from `known` on is not 0, so the caller uses a field that this library does not have.

@@ -51,9 +51,9 @@ constexpr HalModule kHalModules[] = {
     {"hal", modules::hal_signatures, kAllHal},
     {"hal_inline", modules::hal_inline_signatures, {0, modules::kHalInlineVersion}},
     {"hal_loader", modules::hal_loader_signatures, {0, modules::kHalLoaderVersion}}};
-constexpr size_t kMostReason = 1000;
-constexpr size_t kLongestSignature = 1000;              // longer ones are not printed
-constexpr size_t kMostNestedBytes = size_t{256} << 20;  // in opened ones: constants may share their bytes
+constexpr size_t kMaxReason = 1000;
+constexpr size_t kLongestSignature = 1000;             // longer ones are not printed
+constexpr size_t kMaxNestedBytes = size_t{256} << 20;  // in opened ones: constants may share their bytes
 
 struct FirstBytes {
   std::string_view bytes;
@@ -169,7 +169,7 @@ class ExecutableFinder {
 void find_executables(Inspection& inspection) {
   const vm::BytecodeModule& module = inspection.view.module();
   const std::map<uint32_t, uint32_t> created = ExecutableFinder(module).find();
-  size_t budget = kMostNestedBytes;
+  size_t budget = kMaxNestedBytes;
   for (uint32_t i = 0; i < module.rodata().size(); ++i) {
     const std::span<const uint8_t> bytes = inspection.view.segment(i);
     Executable executable;
@@ -256,9 +256,9 @@ Result<Inspection> inspect(Ref<Bytes> bytes) {
   find_executables(inspection);
   inspection.warnings = warnings_about(inspection.view.module());
   const size_t count = inspection.view.module().functions().size();
-  for (uint32_t i = 0; i < count && inspection.broken.size() < kMostBroken; ++i)
+  for (uint32_t i = 0; i < count && inspection.broken.size() < kMaxBroken; ++i)
     if (const Result<> verified = inspection.view.verify(i); !verified)
-      inspection.broken.push_back({i, verified.error().text().substr(0, kMostReason)});
+      inspection.broken.push_back({i, verified.error().text().substr(0, kMaxReason)});
   return inspection;
 }
 

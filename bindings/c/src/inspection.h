@@ -46,7 +46,7 @@ struct Executable {
   std::shared_ptr<const vm::ModuleView> module;
 };
 
-inline constexpr size_t kMostBroken = 1000;
+inline constexpr size_t kMaxBroken = 1000;
 struct BrokenFunction {
   uint32_t function = 0;
   std::string reason;  // shortened if it is very long
@@ -65,7 +65,7 @@ struct Inspection {
   Range hal_releases;                  // that emit programs for these versions of hal
   std::vector<Executable> executables;
   std::vector<std::string> warnings;   // code that is likely to give wrong results, module_warnings.h
-  std::vector<BrokenFunction> broken;  // the first kMostBroken; functions after them are not checked
+  std::vector<BrokenFunction> broken;  // the first kMaxBroken; functions after them are not checked
 
   bool is_from_hal(uint32_t import) const;
 };

@@ -55,7 +55,7 @@ class Writer {
     json_.end('}');
     if (json_.full())
       return fail(Code::RESOURCE_EXHAUSTED, "the description of module '{}' has more than {} bytes",
-                  module_.name().substr(0, 100), Json::kMostBytes);
+                  module_.name().substr(0, 100), Json::kMaxBytes);
     return json_.take() + "\n";
   }
 

@@ -13,9 +13,9 @@ namespace halyard::c {
 namespace {
 
 constexpr size_t kWidth = 96;
-constexpr size_t kMostEntries = 500;  // of a list
-constexpr size_t kMostText = 1000;    // of a value
-constexpr size_t kMostName = 200;
+constexpr size_t kMaxEntries = 500;  // of a list
+constexpr size_t kMaxText = 1000;    // of a value
+constexpr size_t kMaxName = 200;
 
 // Made printable, on one line; states the number of omitted characters.
 std::string shown(std::string_view text, size_t most) {
@@ -30,7 +30,7 @@ std::string shown(std::string_view text, size_t most) {
   if (text.size() > most) safe += fmt::format("... ({} bytes)", text.size());
   return safe;
 }
-std::string shown_name(std::string_view name) { return shown(name, kMostName); }
+std::string shown_name(std::string_view name) { return shown(name, kMaxName); }
 
 std::string plural(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -83,8 +83,8 @@ class Report {
   void field(std::string_view name, std::string_view value) { wrapped(name, 14, value); }
   void section(std::string_view name, size_t count) { text_ += fmt::format("\n{} ({})\n", name, count); }
   void left_out(size_t count) {
-    if (count > kMostEntries)
-      text_ += fmt::format("  ... and {} more; --json has them all\n", count - kMostEntries);
+    if (count > kMaxEntries)
+      text_ += fmt::format("  ... and {} more; --json has them all\n", count - kMaxEntries);
   }
 
   void overview() {
@@ -151,7 +151,7 @@ class Report {
 
   std::string dependencies() const {
     std::string text;
-    for (size_t i = 0; i < std::min(module_.dependencies().size(), kMostEntries); ++i) {
+    for (size_t i = 0; i < std::min(module_.dependencies().size(), kMaxEntries); ++i) {
       const vm::Dependency& dependency = module_.dependencies()[i];
       const bool any = !dependency.required || dependency.minimum_version == 0;
       text +=
@@ -185,12 +185,12 @@ class Report {
 
   void exports() {
     section("exports", module_.exports().size());
-    for (size_t i = 0; i < std::min(module_.exports().size(), kMostEntries); ++i) {
+    for (size_t i = 0; i < std::min(module_.exports().size(), kMaxEntries); ++i) {
       const vm::Export& item = module_.exports()[i];
-      wrapped("  " + shown_name(item.name) + shown(signature_text(item.convention), kMostText), 8, "");
-      for (size_t k = 0; k < std::min(item.attributes.size(), kMostEntries); ++k)
+      wrapped("  " + shown_name(item.name) + shown(signature_text(item.convention), kMaxText), 8, "");
+      for (size_t k = 0; k < std::min(item.attributes.size(), kMaxEntries); ++k)
         wrapped("      " + shown_name(item.attributes[k].key) + " =", 8,
-                shown(item.attributes[k].value, kMostText));
+                shown(item.attributes[k].value, kMaxText));
       left_out(item.attributes.size());
     }
     left_out(module_.exports().size());
@@ -199,14 +199,14 @@ class Report {
   void executables() {
     if (inspection_.executables.empty()) return;
     section("executables", inspection_.executables.size());
-    for (size_t i = 0; i < std::min(inspection_.executables.size(), kMostEntries); ++i) {
+    for (size_t i = 0; i < std::min(inspection_.executables.size(), kMaxEntries); ++i) {
       const Executable& executable = inspection_.executables[i];
       const std::string_view format = format_of(inspection_, executable);
       text_ += fmt::format("  rodata[{}]  {}, {}{}\n", executable.constant,
                            executable.format_constant ? shown_name(format) : "format not seen",
                            size_text(view_.segment(executable.constant).size()),
                            executable.kind.empty() ? "" : "; " + executable.kind);
-      for (size_t k = 0; k < std::min(executable.entries.size(), kMostEntries); ++k)
+      for (size_t k = 0; k < std::min(executable.entries.size(), kMaxEntries); ++k)
         wrapped("    " + shown_name(executable.entries[k].name), 8, entry_attributes(executable.entries[k]));
       left_out(executable.entries.size());
     }
@@ -215,7 +215,7 @@ class Report {
 
   static std::string entry_attributes(const vm::Export& entry) {
     std::string text;
-    for (size_t i = 0; i < std::min(entry.attributes.size(), kMostEntries); ++i)
+    for (size_t i = 0; i < std::min(entry.attributes.size(), kMaxEntries); ++i)
       text += fmt::format("{}{} = {}", i ? ", " : "", shown_name(entry.attributes[i].key),
                           shown_name(entry.attributes[i].value));
     return text;
@@ -224,17 +224,17 @@ class Report {
   void warnings() {
     if (inspection_.warnings.empty()) return;
     section("warnings", inspection_.warnings.size());
-    for (const std::string& warning : inspection_.warnings) wrapped("", 2, shown(warning, kMostText));
+    for (const std::string& warning : inspection_.warnings) wrapped("", 2, shown(warning, kMaxText));
   }
 
   void imports() {
     if (module_.imports().empty()) return;
     section("imports", module_.imports().size());
     size_t width = 0;
-    for (size_t i = 0; i < std::min(module_.imports().size(), kMostEntries); ++i)
+    for (size_t i = 0; i < std::min(module_.imports().size(), kMaxEntries); ++i)
       width = std::max(width, module_.imports()[i].name.size());
     width = std::min<size_t>(width, 40);
-    for (uint32_t i = 0; i < std::min(module_.imports().size(), kMostEntries); ++i) {
+    for (uint32_t i = 0; i < std::min(module_.imports().size(), kMaxEntries); ++i) {
       const vm::Import& import = module_.imports()[i];
       std::string line = fmt::format("  {:{}}  {}", shown_name(import.name), width,
                                      import.convention.empty() ? "any" : shown_name(import.convention));
@@ -258,9 +258,9 @@ class Report {
   void attributes() {
     if (module_.attributes().empty()) return;
     section("attributes of the module", module_.attributes().size());
-    for (size_t i = 0; i < std::min(module_.attributes().size(), kMostEntries); ++i)
+    for (size_t i = 0; i < std::min(module_.attributes().size(), kMaxEntries); ++i)
       wrapped("  " + shown_name(module_.attributes()[i].key) + " =", 8,
-              shown(module_.attributes()[i].value, kMostText));
+              shown(module_.attributes()[i].value, kMaxText));
     left_out(module_.attributes().size());
   }
 
@@ -268,7 +268,7 @@ class Report {
     if (module_.type_names().empty()) return;
     section("types", module_.type_names().size());
     std::string names;
-    for (size_t i = 0; i < std::min(module_.type_names().size(), kMostEntries); ++i)
+    for (size_t i = 0; i < std::min(module_.type_names().size(), kMaxEntries); ++i)
       names += (i ? " " : "") + shown_name(module_.type_names()[i]);
     wrapped("", 2, names);
     left_out(module_.type_names().size());
@@ -277,10 +277,10 @@ class Report {
   void broken() {
     if (inspection_.broken.empty()) return;
     section("functions that cannot run", inspection_.broken.size());
-    for (size_t i = 0; i < std::min(inspection_.broken.size(), kMostEntries); ++i) {
+    for (size_t i = 0; i < std::min(inspection_.broken.size(), kMaxEntries); ++i) {
       const BrokenFunction& function = inspection_.broken[i];
       wrapped(fmt::format("  {} {}", function.function, shown_name(module_.function_name(function.function))),
-              6, shown(function.reason, kMostText));
+              6, shown(function.reason, kMaxText));
     }
     left_out(inspection_.broken.size());
   }

@@ -14,7 +14,7 @@ namespace halyard::c {
 
 class Json {
  public:
-  static constexpr size_t kMostBytes = size_t{256} << 20;
+  static constexpr size_t kMaxBytes = size_t{256} << 20;
 
   void begin(char bracket) {
     separate();
@@ -65,7 +65,7 @@ class Json {
     end(']');
   }
 
-  bool full() const { return text_.size() > kMostBytes; }
+  bool full() const { return text_.size() > kMaxBytes; }
   std::string take() { return std::move(text_); }
 
  private:

@@ -5,7 +5,7 @@
 
 // ---- Nested lists
 
-enum { kMaximumRank = 32 };
+enum { kMaxRank = 32 };
 
 // The shape of the list, determined from its first elements.
 static int literal_shape(PyObject* value, int64_t* shape, int* rank) {
@@ -13,7 +13,7 @@ static int literal_shape(PyObject* value, int64_t* shape, int* rank) {
   PyObject* at = Py_NewRef(value);
   while (PyList_Check(at) || PyTuple_Check(at)) {
     const Py_ssize_t size = PySequence_Size(at);
-    if (*rank == kMaximumRank) {
+    if (*rank == kMaxRank) {
       Py_DECREF(at);
       PyErr_SetString(PyExc_ValueError, "lists are nested more than 32 deep");
       return -1;
@@ -120,7 +120,7 @@ int view_of_literal(const view_request_t* given, PyObject* value, halyard_object
   view_request_t meant = *given;
   meant.is_signed |= !given->element_type;
   const view_request_t* request = &meant;
-  int64_t shape[kMaximumRank];
+  int64_t shape[kMaxRank];
   int rank = 0;
   if (literal_shape(value, shape, &rank) < 0 || check_shape(request, shape, rank) < 0) return -1;
   PyObject* flat = PyList_New(0);
@@ -161,10 +161,9 @@ static int is_number(PyObject* value) {
 // Creates a view of a buffer with elements of this type. Takes ownership of the buffer.
 static int view_of_elements(const view_request_t* request, const element_name_t* element, int unit,
                             Py_buffer* buffer, halyard_object_t* out) {
-  int64_t shape[kMaximumRank];
-  if (buffer->ndim > kMaximumRank) {
-    refuse(request,
-           PyUnicode_FromFormat("has %d dimensions; expected at most %d", buffer->ndim, kMaximumRank));
+  int64_t shape[kMaxRank];
+  if (buffer->ndim > kMaxRank) {
+    refuse(request, PyUnicode_FromFormat("has %d dimensions; expected at most %d", buffer->ndim, kMaxRank));
     PyBuffer_Release(buffer);
     return -1;
   }

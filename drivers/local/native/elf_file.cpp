@@ -14,8 +14,8 @@ namespace halyard::local {
 namespace {
 
 // Much larger than the images of compilers; a larger image is damaged.
-constexpr uint64_t kLargestImage = uint64_t{1} << 31;  // bytes
-constexpr uint64_t kLargestAlignment = uint64_t{1} << 21;
+constexpr uint64_t kMaxImage = uint64_t{1} << 31;  // bytes
+constexpr uint64_t kMaxAlignment = uint64_t{1} << 21;
 
 Result<Elf64_Ehdr> read_header(FileBytes file, const ElfArchitecture& architecture) {
   const auto header = read_at<Elf64_Ehdr>(file, 0);
@@ -65,7 +65,7 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
     return broken_elf("a segment of {} bytes has {} bytes at offset {} of a file of {} bytes",
                       segment.memory_size, segment.file_size, segment.file_offset, file.size());
   const uint64_t alignment = std::max<uint64_t>(header.p_align, 1);
-  if (!std::has_single_bit(alignment) || alignment > kLargestAlignment ||
+  if (!std::has_single_bit(alignment) || alignment > kMaxAlignment ||
       (segment.address - segment.file_offset) % alignment != 0)
     return broken_elf("a segment at address {:#x}, offset {:#x}, is aligned to {:#x}", segment.address,
                       segment.file_offset, alignment);
@@ -73,7 +73,7 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
   const uint64_t first = image.segments.empty() ? segment.address : image.segments.front().address;
   uint64_t end = 0;
   if (__builtin_add_overflow(segment.address, segment.memory_size, &end) || segment.address < first ||
-      end - first > kLargestImage || end > UINT64_MAX - kLargestImage)
+      end - first > kMaxImage || end > UINT64_MAX - kMaxImage)
     return broken_elf("a segment of {} bytes at address {:#x}, where the first one starts at {:#x}",
                       segment.memory_size, segment.address, first);
   if (!image.segments.empty() &&

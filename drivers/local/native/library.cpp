@@ -13,10 +13,10 @@ namespace halyard::local {
 namespace {
 
 constexpr uint64_t kPage = 4096;  // local memory is a multiple of this
-constexpr uint32_t kMostCounts = 64;
+constexpr uint32_t kMaxCounts = 64;
 // Much more than compilers produce.
-constexpr uint32_t kMostExports = 1u << 20;
-constexpr uint32_t kMostImports = 1u << 16;
+constexpr uint32_t kMaxExports = 1u << 20;
+constexpr uint32_t kMaxImports = 1u << 16;
 
 constexpr const char* kSanitizers[] = {"none", "address", "memory", "thread", "undefined behavior"};
 
@@ -55,10 +55,10 @@ bool may_lack_attributes(const abi::ExportTable6&) { return false; }
 template <typename ExportTable>
 Result<Library> read_library(const abi::Library<ExportTable>& from) {
   const ExportTable& exports = from.exports;
-  if (exports.count > kMostExports || from.imports.count > kMostImports)
+  if (exports.count > kMaxExports || from.imports.count > kMaxImports)
     return fail(Code::OUT_OF_RANGE,
                 "the library has {} functions and {} imports, expected at most {} and {}; it is damaged",
-                exports.count, from.imports.count, kMostExports, kMostImports);
+                exports.count, from.imports.count, kMaxExports, kMaxImports);
   if ((exports.count != 0 && !exports.functions) || (from.imports.count != 0 && !from.imports.symbols))
     return fail(Code::FAILED_PRECONDITION,
                 "the library has {} functions and {} imports, but no table of them; it is damaged",
@@ -76,11 +76,11 @@ Result<Library> read_library(const abi::Library<ExportTable>& from) {
     Kernel kernel = {.binding_count = HALYARD_COUNT_UNDECLARED, .constant_count = HALYARD_COUNT_UNDECLARED};
     if (exports.attributes) {
       kernel = kernel_of(exports.attributes[i]);
-      if (kernel.binding_count > kMostCounts || kernel.constant_count > kMostCounts)
+      if (kernel.binding_count > kMaxCounts || kernel.constant_count > kMaxCounts)
         return fail(
             Code::OUT_OF_RANGE,
             "function {} of the library has {} bindings and {} constants; expected at most {} of each", i,
-            kernel.binding_count, kernel.constant_count, kMostCounts);
+            kernel.binding_count, kernel.constant_count, kMaxCounts);
     }
     if (!exports.functions[i])
       return fail(Code::FAILED_PRECONDITION, "function {} of the library is null; it is damaged", i);

@@ -11,9 +11,9 @@ namespace halyard::local {
 
 namespace {
 
-constexpr uint32_t kMostConstants = std::numeric_limits<decltype(abi::DispatchState::constant_count)>::max();
-constexpr uint32_t kMostBindings = std::numeric_limits<decltype(abi::DispatchState::binding_count)>::max();
-constexpr uint32_t kMostZ = std::numeric_limits<decltype(abi::DispatchState::workgroup_count_z)>::max();
+constexpr uint32_t kMaxConstants = std::numeric_limits<decltype(abi::DispatchState::constant_count)>::max();
+constexpr uint32_t kMaxBindings = std::numeric_limits<decltype(abi::DispatchState::binding_count)>::max();
+constexpr uint32_t kMaxZ = std::numeric_limits<decltype(abi::DispatchState::workgroup_count_z)>::max();
 
 }  // namespace
 
@@ -23,10 +23,10 @@ std::string kernel_label(const Kernel& kernel, uint32_t function) {
 
 Result<> NativeKernelRunner::begin(const Kernel& kernel, std::span<const uint32_t> constants,
                                    uint32_t binding_count) {
-  if (constants.size() > kMostConstants || binding_count > kMostBindings)
+  if (constants.size() > kMaxConstants || binding_count > kMaxBindings)
     return fail(Code::INVALID_ARGUMENT,
                 "a dispatch with {} constants and {} bindings; native executables take at most {} and {}",
-                constants.size(), binding_count, kMostConstants, kMostBindings);
+                constants.size(), binding_count, kMaxConstants, kMaxBindings);
   HALYARD_TRY(local_memory_charge_.grow_to(kernel.local_memory, "local memory of a kernel"));
   if (!local_memory_.reserve(kernel.local_memory))
     return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of local memory", kernel.local_memory);
@@ -75,10 +75,10 @@ Result<> NativeKernelRunner::check_guarded(const Kernel& kernel, uint32_t functi
 Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
                                  const std::atomic<uint64_t>& end, const uint32_t* stop) {
   const Kernel& kernel = kernels_[function];
-  if (count[2] > kMostZ)
+  if (count[2] > kMaxZ)
     return fail(Code::OUT_OF_RANGE,
                 "a dispatch of kernel {} with {} workgroups in z; native executables count at most {}",
-                kernel_label(kernel, function), count[2], kMostZ);
+                kernel_label(kernel, function), count[2], kMaxZ);
   // Set to 1, because dispatches have no workgroup size, and compiled functions do not read it.
   dispatch_.workgroup_size_x = dispatch_.workgroup_size_y = dispatch_.workgroup_size_z = 1;
   dispatch_.workgroup_count_x = count[0];

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::string_view kEmbeddedPrefix = "embedded:";
 constexpr std::string_view kEmbeddedSuffix = ".sos";
-constexpr abi::PluginStatus kLargestCode = 31;
+constexpr abi::PluginStatus kMaxCode = 31;
 
 Code code_of(abi::PluginStatus status) {
-  return status <= kLargestCode ? failure_code(static_cast<uint32_t>(status)) : Code::UNKNOWN;
+  return status <= kMaxCode ? failure_code(static_cast<uint32_t>(status)) : Code::UNKNOWN;
 }
 
 // Streams of C, because streams of C++ link locales, which are most of a small static program.

@@ -241,7 +241,7 @@ class SmallWorkTest : public BatchTest {
   void SetUp() override {
     BatchTest::SetUp();
     executable_ = load(slow_kernel(kCount));
-    memory_ = allocate(std::vector<uint32_t>(kMostWorkgroups, 0));
+    memory_ = allocate(std::vector<uint32_t>(kMaxWorkgroups, 0));
     constexpr uint32_t kMeasured = 1000;
     std::atomic<uint64_t> taken = 0;  // nanoseconds, sum over all threads
     host_.trace([&](const halyard_trace_span_t& span) {
@@ -254,7 +254,7 @@ class SmallWorkTest : public BatchTest {
       least = std::min<uint64_t>(least, taken);
     }
     host_.trace([](const halyard_trace_span_t&) {});
-    workgroups_ = static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMostWorkgroups));
+    workgroups_ = static_cast<uint32_t>(std::clamp<uint64_t>(45'000 * kMeasured / least, 2, kMaxWorkgroups));
   }
 
   // The number of threads that take part in each round.
@@ -273,7 +273,7 @@ class SmallWorkTest : public BatchTest {
   }
 
  private:
-  static constexpr uint32_t kMostWorkgroups = 1 << 16;
+  static constexpr uint32_t kMaxWorkgroups = 1 << 16;
   Executable executable_;
   Memory memory_;
   uint32_t workgroups_ = 0;

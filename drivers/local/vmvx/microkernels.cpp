@@ -19,8 +19,8 @@ using vm::Buffer;
 
 // ---- Operands
 
-constexpr uint64_t kMostSize = UINT32_MAX;
-constexpr uint64_t kMostStride = UINT32_MAX - 1;
+constexpr uint64_t kMaxSize = UINT32_MAX;
+constexpr uint64_t kMaxStride = UINT32_MAX - 1;
 
 // An unchecked operand. Offset and strides are in elements.
 struct Place {
@@ -31,16 +31,16 @@ struct Place {
 };
 
 Result<> check_sizes(const char* name, uint64_t size0, uint64_t size1) {
-  if (size0 <= kMostSize && size1 <= kMostSize) return {};
+  if (size0 <= kMaxSize && size1 <= kMaxSize) return {};
   return fail(Code::INVALID_ARGUMENT, "sizes of '{}' are {} and {}; expected 0 to {} elements", name,
-              static_cast<int64_t>(size0), static_cast<int64_t>(size1), kMostSize);
+              static_cast<int64_t>(size0), static_cast<int64_t>(size1), kMaxSize);
 }
 
 // A stride of -1 is refused too, because it would lead to addresses before the buffer.
 Result<> check_stride(const char* name, uint64_t stride) {
-  if (stride <= kMostStride) return {};
+  if (stride <= kMaxStride) return {};
   return fail(Code::INVALID_ARGUMENT, "a stride of '{}' is {}; expected 0 to {} elements", name,
-              static_cast<int64_t>(stride), kMostStride);
+              static_cast<int64_t>(stride), kMaxStride);
 }
 
 // The bytes from `place` to its last element, which is `last` elements after the first.
@@ -177,8 +177,8 @@ Result<> fill(const State& state, uint32_t value, Buffer& out, uint64_t out_offs
 constexpr uint32_t kTypeMask = 0xFF;
 constexpr uint32_t kAccumulate = 0x100;
 constexpr uint32_t kSkipRounding = 0x400;
-constexpr uint64_t kMostTiles = INT32_MAX;
-constexpr uint32_t kMostTileSize = UINT16_MAX;
+constexpr uint64_t kMaxTiles = INT32_MAX;
+constexpr uint32_t kMaxTileSize = UINT16_MAX;
 
 struct ProductType {
   uint32_t flag;
@@ -199,12 +199,12 @@ Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lh
         "a matrix product of type {:#x}; expected 0x1 (f32 x f32 to f32) or 0x2 (s8 x s8 to s32) in the "
         "low bits of flags {:#x}",
         flags & kTypeMask, flags);
-  if (m > kMostTiles || n > kMostTiles || k > kMostTiles)
+  if (m > kMaxTiles || n > kMaxTiles || k > kMaxTiles)
     return fail(Code::INVALID_ARGUMENT, "M, N, K are {}, {}, {}; expected 0 to {}", static_cast<int64_t>(m),
-                static_cast<int64_t>(n), static_cast<int64_t>(k), kMostTiles);
-  if (m0 > kMostTileSize || n0 > kMostTileSize || k0 > kMostTileSize)
+                static_cast<int64_t>(n), static_cast<int64_t>(k), kMaxTiles);
+  if (m0 > kMaxTileSize || n0 > kMaxTileSize || k0 > kMaxTileSize)
     return fail(Code::INVALID_ARGUMENT, "m0, n0, k0 are {}, {}, {}; expected 0 to {}",
-                static_cast<int32_t>(m0), static_cast<int32_t>(n0), static_cast<int32_t>(k0), kMostTileSize);
+                static_cast<int32_t>(m0), static_cast<int32_t>(n0), static_cast<int32_t>(k0), kMaxTileSize);
   const uint64_t lhs_row = k * m0 * k0;  // at most 2^63
   const uint64_t rhs_row = k * n0 * k0;
   Mmt4d operands = {.lhs_stride = lhs_stride,

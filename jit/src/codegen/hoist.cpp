@@ -28,9 +28,9 @@ using llvm::Value;
 
 // The maximum number of iterations between two checks of the stop word: iterations of the two innermost
 // loops, or of more loops if the number is a compile-time constant.
-constexpr uint64_t kMostTurns = uint64_t{1} << 18;
-constexpr size_t kMostChecks = 64;
-constexpr size_t kMostBuffers = 6;
+constexpr uint64_t kMaxTurns = uint64_t{1} << 18;
+constexpr size_t kMaxChecks = 64;
+constexpr size_t kMaxBuffers = 6;
 
 // Marks the copy of a nest that keeps all checks.
 constexpr char kChecked[] = "halyard.checked";
@@ -121,7 +121,7 @@ class Nest {
   // The iterations of this loop and all loops in it, if they are compile-time constants and few; else 0.
   uint64_t known_turns(const Loop* loop) {
     const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(turns(loop));
-    if (!last || last->getAPInt().uge(kMostTurns)) return 0;
+    if (!last || last->getAPInt().uge(kMaxTurns)) return 0;
     uint64_t inside = loop->isInnermost() ? 1 : 0;
     for (const Loop* inner : *loop) {
       const uint64_t known = known_turns(inner);
@@ -129,7 +129,7 @@ class Nest {
       inside += known;
     }
     const uint64_t all = (last->getAPInt().getZExtValue() + 1) * inside;
-    return all <= kMostTurns ? all : 0;
+    return all <= kMaxTurns ? all : 0;
   }
   bool is_known_before(const SCEV* value, const Loop* root) {
     return jit::is_known_before(value, root, evolution_, expander_);
@@ -190,7 +190,7 @@ std::optional<Plan> Nest::plan(Loop* root) {
     auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
     if (!branch || !branch->hasMetadata(kCheck)) continue;
     std::optional<Check> check = branch->isConditional() ? check_of(branch, root) : std::nullopt;
-    if (check && plan.checks.size() < kMostChecks) {
+    if (check && plan.checks.size() < kMaxChecks) {
       plan.checks.push_back(*std::move(check));
     } else {
       ++plan.kept;
@@ -229,7 +229,7 @@ std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
       buffer->written |= llvm::isa<llvm::StoreInst>(instruction);
     }
   }
-  if (buffers.size() > kMostBuffers) buffers.clear();
+  if (buffers.size() > kMaxBuffers) buffers.clear();
   return buffers;
 }
 
@@ -345,13 +345,13 @@ void Nest::transform(const Plan& plan) {
     const bool is_known = known_turns(loop) != 0;
     if (!innermost && !around && !is_known) continue;
     // Each count is limited too, because count + 1 is 0 for 2^64 iterations.
-    if (!is_known) guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMostTurns)));
+    if (!is_known) guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMaxTurns)));
     if (around && !is_known) {
       Value* const outer = b.CreateAdd(guard.expand(count(loop)), b.getInt64(1));
       for (const Loop* inner : loop->getSubLoops()) {
         Value* const turns_inside = b.CreateAdd(guard.expand(count(inner)), b.getInt64(1));
         Value* const both = guard.checked(llvm::Intrinsic::umul_with_overflow, outer, turns_inside);
-        guard.require(b.CreateICmpULE(both, b.getInt64(kMostTurns)));
+        guard.require(b.CreateICmpULE(both, b.getInt64(kMaxTurns)));
       }
     }
     for (BasicBlock* block : loop->blocks()) {

@@ -32,11 +32,11 @@ using llvm::Value;
 // Vectors of outputs that are summed at a time: enough to hide the latency of an addition, few enough for
 // registers.
 constexpr uint64_t kVectors = 8;
-constexpr uint64_t kFewestOutputs = 4;
+constexpr uint64_t kMinOutputs = 4;
 // Independent scalar sums, for terms that are not contiguous: they cannot be vectorized, but do not wait for
 // each other. More sums would evict each other's rows from the cache if the row length is a power of two.
 constexpr uint64_t kStreams = 4;
-constexpr size_t kMostInstructions = 512;  // in a nest
+constexpr size_t kMaxInstructions = 512;  // in a nest
 
 struct Contraction {
   std::vector<Loop*> loops;       // the loop over outputs, then the loops over terms from outside in
@@ -131,7 +131,7 @@ bool Finder::is_perfect(Contraction& nest) {
   size_t instructions = 0;
   for (BasicBlock* const block : outermost->blocks()) {
     instructions += block->size();
-    if (instructions > kMostInstructions) return false;
+    if (instructions > kMaxInstructions) return false;
     if (block == nest.body) continue;
     for (const Instruction& instruction : *block)
       if (!instruction.isTerminator() && !touches_nothing(instruction)) return false;
@@ -259,7 +259,7 @@ bool Finder::counts_outputs(Contraction& nest) {
   }
   const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(nest.last.front());
   if (nest.is_strided) return last && (last->getAPInt() + 1).urem(kStreams) == 0;
-  return !last || last->getAPInt().uge(kFewestOutputs - 1);
+  return !last || last->getAPInt().uge(kMinOutputs - 1);
 }
 
 // Writes the nest with the loop over outputs innermost.

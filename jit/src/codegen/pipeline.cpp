@@ -41,12 +41,12 @@ struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
 };
 
 // With N exits of different counts, IndVarSimplify takes O(N^3) time.
-constexpr size_t kMostCountedExits = 16;
+constexpr size_t kMaxCountedExits = 16;
 
 bool has_many_exits(const llvm::Loop& loop) {
-  llvm::SmallVector<llvm::BasicBlock*, 2 * kMostCountedExits> exits;
+  llvm::SmallVector<llvm::BasicBlock*, 2 * kMaxCountedExits> exits;
   loop.getExitingBlocks(exits);
-  return exits.size() > kMostCountedExits;
+  return exits.size() > kMaxCountedExits;
 }
 
 // Simplifies induction variables, with two exceptions. Loop copies that keep all checks rarely run, and
@@ -121,8 +121,8 @@ llvm::FunctionPassManager other_passes() {
 // Each exit of compiled code stores the registers that are live there, so a function can become far larger
 // than its bytecode. Kernels of compiled programs have at most 10000 instructions and 241 branches at this
 // point.
-constexpr size_t kMostInstructions = 16384;
-constexpr size_t kMostLoopExits = 256;
+constexpr size_t kMaxInstructions = 16384;
+constexpr size_t kMaxLoopExits = 256;
 
 template <typename... Arguments>
 llvm::Error takes_too_long(const char* format, Arguments... arguments) {
@@ -131,17 +131,17 @@ llvm::Error takes_too_long(const char* format, Arguments... arguments) {
 
 llvm::Error check_size(const llvm::Function& function) {
   const size_t count = function.getInstructionCount();
-  if (count <= kMostInstructions) return llvm::Error::success();
+  if (count <= kMaxInstructions) return llvm::Error::success();
   return takes_too_long(
       "it would take too long to compile: it becomes %zu instructions, most of them where compiled code can "
       "be "
       "left; at most %zu are compiled",
-      count, kMostInstructions);
+      count, kMaxInstructions);
 }
 
 // Counts duplicate checks once, because a later pass removes the duplicates.
 size_t count_exits(const llvm::Loop& loop) {
-  llvm::SmallVector<llvm::BasicBlock*, kMostLoopExits> blocks;
+  llvm::SmallVector<llvm::BasicBlock*, kMaxLoopExits> blocks;
   loop.getExitingBlocks(blocks);
   llvm::SmallPtrSet<const llvm::Value*, 32> conditions;
   size_t others = 0;
@@ -157,12 +157,12 @@ size_t count_exits(const llvm::Loop& loop) {
 
 llvm::Error check_exits(const llvm::LoopInfo& loops) {
   for (const llvm::Loop* loop : loops.getLoopsInPreorder())
-    if (const size_t count = count_exits(*loop); count > kMostLoopExits)
+    if (const size_t count = count_exits(*loop); count > kMaxLoopExits)
       return takes_too_long(
           "it would take too long to compile: a loop can be left in %zu ways, as by checks of bounds; at "
           "most "
           "%zu are compiled",
-          count, kMostLoopExits);
+          count, kMaxLoopExits);
   return llvm::Error::success();
 }
 

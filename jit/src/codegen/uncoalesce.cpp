@@ -32,7 +32,7 @@ using llvm::PHINode;
 using llvm::Value;
 
 // Maximum iterations of a whole nest, because its outer loops do not check the stop word.
-constexpr uint64_t kMostTurns = uint64_t{1} << 22;
+constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
 
 // Marks the copy of a loop that stays coalesced.
 constexpr char kCoalesced[] = "halyard.coalesced";
@@ -206,14 +206,14 @@ void Splitter::split(const Coalesced& found) {
   Value* const turns = b.CreateFreeze(found.turns);
   Value* const inner = b.CreateFreeze(found.inner);
   Value* condition =
-      b.CreateAnd(b.CreateICmpSGT(inner, b.getInt64(0)), b.CreateICmpULT(turns, b.getInt64(kMostTurns)));
-  condition = b.CreateAnd(condition, b.CreateICmpULT(inner, b.getInt64(kMostTurns)));
+      b.CreateAnd(b.CreateICmpSGT(inner, b.getInt64(0)), b.CreateICmpULT(turns, b.getInt64(kMaxTurns)));
+  condition = b.CreateAnd(condition, b.CreateICmpULT(inner, b.getInt64(kMaxTurns)));
   Value* product = inner;
   Value* middle = nullptr;
   if (found.middle) {
     middle = b.CreateFreeze(found.middle);
     condition = b.CreateAnd(condition, b.CreateICmpSGT(middle, b.getInt64(0)));
-    condition = b.CreateAnd(condition, b.CreateICmpULT(middle, b.getInt64(kMostTurns)));
+    condition = b.CreateAnd(condition, b.CreateICmpULT(middle, b.getInt64(kMaxTurns)));
     product = b.CreateMul(inner, middle);
   }
   Value* const divisor = b.CreateSelect(condition, product, b.getInt64(1));

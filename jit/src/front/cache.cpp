@@ -20,7 +20,7 @@ constexpr char kMagic[8] = {'H', 'A', 'L', 'J', 'I', 'T', '0', '2'};
 constexpr std::string_view kSuffix = ".object";
 constexpr std::string_view kUnfinished = PrivateFolder::kUnfinished;
 constexpr time_t kForgotten = 3600;  // seconds after which an unfinished entry is considered abandoned
-constexpr uint64_t kMostImage = uint64_t{16} << 20;
+constexpr uint64_t kMaxImage = uint64_t{16} << 20;
 
 struct Header {
   char magic[sizeof kMagic];
@@ -57,7 +57,7 @@ Cache::Cache(const std::string& folder, uint64_t most_bytes) : folder_(folder), 
 
 std::optional<std::string> Cache::find(const Digest& key) const {
   const std::string name = name_of(key);
-  const std::optional<std::string> entry = folder_.read(name, sizeof(Header) + kMostImage);
+  const std::optional<std::string> entry = folder_.read(name, sizeof(Header) + kMaxImage);
   std::optional<std::string> image = entry ? image_in(*entry, key) : std::nullopt;
   if (image) {
     folder_.touch(name);
@@ -68,7 +68,7 @@ std::optional<std::string> Cache::find(const Digest& key) const {
 }
 
 void Cache::store(const Digest& key, std::string_view image) const {
-  if (!refusal_.empty() || image.size() > std::min(kMostImage, most_bytes_)) return;
+  if (!refusal_.empty() || image.size() > std::min(kMaxImage, most_bytes_)) return;
   Header header = {};
   std::copy(std::begin(kMagic), std::end(kMagic), header.magic);
   header.size = image.size();

@@ -14,11 +14,11 @@ namespace halyard::jit {
 class Cache {
  public:
   // Size limit of the folder. When it is exceeded, the least recently used entries are deleted.
-  static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
+  static constexpr uint64_t kMaxBytes = uint64_t{64} << 20;
 
   // Creates the folder if it is missing. The cache is not usable if another user owns the folder or may write
   // to it; refusal() then has the reason.
-  explicit Cache(const std::string& folder, uint64_t most_bytes = kMostBytes);
+  explicit Cache(const std::string& folder, uint64_t most_bytes = kMaxBytes);
   Cache(const Cache&) = delete;
   Cache& operator=(const Cache&) = delete;
 

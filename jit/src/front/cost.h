@@ -16,11 +16,11 @@ struct Cost {
   size_t instructions = 0;  // compiled instructions
   size_t loops = 0;
   size_t own_calls = 0;  // recursive calls that may be compiled
-  // A function above kMostCost takes longer than about half a second (docs/jit.md).
+  // A function above kMaxCost takes longer than about half a second (docs/jit.md).
   uint64_t total = 0;
 };
 
-inline constexpr uint64_t kMostCost = uint64_t{1} << 23;
+inline constexpr uint64_t kMaxCost = uint64_t{1} << 23;
 
 // `words` are those of the function; the addresses in call instructions need not be valid.
 Cost estimate_cost(const halyard_jit_function_t& function, std::span<const vm::Word> words);

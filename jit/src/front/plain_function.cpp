@@ -17,9 +17,9 @@ using vm::Op;
 using vm::Word;
 
 // A larger function costs more to compile than compiled code saves.
-constexpr size_t kMostWords = 8192;
-constexpr size_t kMostState = size_t{1} << 20;  // words times slots
-constexpr uint32_t kMostEntries = 256;
+constexpr size_t kMaxWords = 8192;
+constexpr size_t kMaxState = size_t{1} << 20;  // words times slots
+constexpr uint32_t kMaxEntries = 256;
 
 bool is_call(const Word& word) {
   return word.op == static_cast<uint16_t>(Op::call) ||
@@ -61,20 +61,20 @@ PlainFunction::PlainFunction(const halyard_jit_function_t& function) : function_
 }
 
 std::string PlainFunction::refusal() const {
-  if (words_.size() > kMostWords)
-    return "it has " + std::to_string(words_.size()) + " words; at most " + std::to_string(kMostWords) +
+  if (words_.size() > kMaxWords)
+    return "it has " + std::to_string(words_.size()) + " words; at most " + std::to_string(kMaxWords) +
            " are compiled";
-  if (words_.size() * std::max<size_t>(function_.value_slots, 1) > kMostState)
+  if (words_.size() * std::max<size_t>(function_.value_slots, 1) > kMaxState)
     return "it has too many registers for its length";
   if (function_.entry_count == 0) return "there is nothing in it that is compiled";
-  if (function_.entry_count > kMostEntries)
+  if (function_.entry_count > kMaxEntries)
     return "it is left in " + std::to_string(function_.entry_count) + " places; at most " +
-           std::to_string(kMostEntries) + " are worth it";
-  if (const Cost cost = estimate_cost(function_, words_); cost.total > kMostCost)
+           std::to_string(kMaxEntries) + " are worth it";
+  if (const Cost cost = estimate_cost(function_, words_); cost.total > kMaxCost)
     return "it would take too long to compile: it has " + std::to_string(cost.instructions) +
            " instructions that are compiled, " + std::to_string(cost.loops) + " loops and " +
            std::to_string(cost.own_calls) + " calls to itself, an estimated cost of " +
-           std::to_string(cost.total) + "; at most " + std::to_string(kMostCost) + " is compiled";
+           std::to_string(cost.total) + "; at most " + std::to_string(kMaxCost) + " is compiled";
   return {};
 }
 

@@ -10,7 +10,7 @@ namespace halyard::jit {
 namespace {
 
 // An image has few symbols with short names: helpers of the host and functions of the C library.
-constexpr uint32_t kMostSymbols = 4096;
+constexpr uint32_t kMaxSymbols = 4096;
 
 struct Header {
   uint32_t entry;
@@ -66,7 +66,7 @@ Result<Image> Image::from_bytes(std::span<const char> bytes) {
   Reader reader(bytes);
   Header header;
   if (!reader.take_into(&header, 1)) return damaged("it ends within its header");
-  if (header.symbol_count > kMostSymbols || header.fixup_count > bytes.size() / sizeof(Fixup))
+  if (header.symbol_count > kMaxSymbols || header.fixup_count > bytes.size() / sizeof(Fixup))
     return damaged("it has more fixups or symbols than bytes");
   Image image;
   image.entry = header.entry;

@@ -18,9 +18,9 @@
 namespace halyard::modules {
 namespace {
 
-constexpr uint64_t kMaximumElements = 1024;  // maximum number of printed elements of a view
-constexpr size_t kBlock = 1 << 16;           // number of elements compared at a time
-constexpr size_t kLargestElement = 32;       // bytes; a type has at most 255 bits
+constexpr uint64_t kMaxElements = 1024;  // maximum number of printed elements of a view
+constexpr size_t kBlock = 1 << 16;       // number of elements compared at a time
+constexpr size_t kMaxElement = 32;       // bytes; a type has at most 255 bits
 
 // If there is no memory for the other lines, only the first line of the message is used.
 Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view function,
@@ -40,8 +40,8 @@ struct Misses {
   uint64_t total = 0;
   uint64_t count = 0;
   uint64_t first = 0;
-  std::array<uint8_t, kLargestElement> left = {};  // the first failing element
-  std::array<uint8_t, kLargestElement> right = {};
+  std::array<uint8_t, kMaxElement> left = {};  // the first failing element
+  std::array<uint8_t, kMaxElement> right = {};
 };
 
 // Elements of other sizes are compared bytewise.
@@ -168,7 +168,7 @@ std::string difference_text(const Misses& misses, hal::ElementType type) {
 
 // The text that tools print; for elements without text, the type and the reason.
 std::string text_of(const hal::BufferView& view) {
-  Result<std::string> text = view.text(kMaximumElements);
+  Result<std::string> text = view.text(kMaxElements);
   return text ? *std::move(text) : fmt::format("{} ({})", view.type_text(), text.error().message());
 }
 

@@ -17,9 +17,9 @@ constexpr uint32_t kMagic = 0x46554747;  // "GGUF"
 constexpr uint32_t kOldestVersion = 2, kNewestVersion = 3;
 constexpr std::string_view kAlignmentKey = "general.alignment";
 constexpr uint32_t kDefaultAlignment = 32;
-constexpr uint32_t kMostDimensions = 16;
+constexpr uint32_t kMaxDimensions = 16;
 // The minimum size of an entry, which bounds the number of entries in a file.
-constexpr uint64_t kLeastPair = 8 + 4 + 1, kLeastTensor = 8 + 4 + 4 + 8;
+constexpr uint64_t kMinPair = 8 + 4 + 1, kMinTensor = 8 + 4 + 4 + 8;
 
 enum ValueKind : uint32_t { kUint32 = 4, kString = 8, kArray = 9 };
 // The size of a metadata value by its type; 0: the size is stored with the value.
@@ -138,9 +138,9 @@ Result<Tensor> read_tensor(FileFields& fields) {
   Tensor tensor;
   tensor.name = HALYARD_TRY(read_string(fields, "the name of a tensor"));
   const uint32_t rank = HALYARD_TRY(fields.next<uint32_t>("the rank of a tensor"));
-  if (rank > kMostDimensions)
+  if (rank > kMaxDimensions)
     return fields.error(Code::INVALID_ARGUMENT, "tensor '{}' has {} dimensions, expected at most {}",
-                        tensor.name, rank, kMostDimensions);
+                        tensor.name, rank, kMaxDimensions);
   std::vector<uint64_t> shape;
   for (uint32_t i = 0; i < rank; ++i)
     shape.push_back(HALYARD_TRY(fields.next<uint64_t>("a dimension of a tensor")));
@@ -175,11 +175,11 @@ Result<ParameterEntries> read_gguf(const Ref<Bytes>& file, std::string_view path
                         version, kOldestVersion, kNewestVersion);
   const uint64_t tensor_count = HALYARD_TRY(fields.next<uint64_t>("the number of tensors"));
   const uint64_t pair_count = HALYARD_TRY(fields.next<uint64_t>("the number of metadata pairs"));
-  HALYARD_TRY(check_count(fields, pair_count, kLeastPair, "metadata pairs"));
+  HALYARD_TRY(check_count(fields, pair_count, kMinPair, "metadata pairs"));
   std::optional<uint32_t> given;
   for (uint64_t i = 0; i < pair_count; ++i) HALYARD_TRY(read_pair(fields, given));
   const uint32_t alignment = given.value_or(kDefaultAlignment);
-  HALYARD_TRY(check_count(fields, tensor_count, kLeastTensor, "tensors"));
+  HALYARD_TRY(check_count(fields, tensor_count, kMinTensor, "tensors"));
   std::vector<Tensor> tensors;
   for (uint64_t i = 0; i < tensor_count; ++i) tensors.push_back(HALYARD_TRY(read_tensor(fields)));
 

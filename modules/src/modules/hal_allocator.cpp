@@ -7,7 +7,7 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr size_t kMaximumCandidates = 64;  // that a policy examines
+constexpr size_t kMaxCandidates = 64;  // that a policy examines
 
 Result<hal::Device*> candidate(Object* object, size_t index) {
   if (!object)
@@ -45,9 +45,9 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
     return fail(Code::INVALID_ARGUMENT, "allocator.select has no candidates; expected one or more devices");
   size_t chosen = 0;
   if (state.lead_allocator) {
-    if (candidates.size() > kMaximumCandidates)
+    if (candidates.size() > kMaxCandidates)
       return fail(Code::RESOURCE_EXHAUSTED, "allocator.select has {} candidates; expected at most {}",
-                  candidates.size(), kMaximumCandidates);
+                  candidates.size(), kMaxCandidates);
     for (size_t i = candidates.size(); i-- > 0;) {
       const hal::Device* device = HALYARD_TRY(candidate(std::get<0>(candidates[i]), i));
       if (*state.lead_allocator < state.devices.size() &&

@@ -4,7 +4,7 @@
 namespace halyard::modules::hal_functions {
 
 namespace {
-constexpr uint32_t kMaximumScalar = 4;  // bytes of one load or store
+constexpr uint32_t kMaxScalar = 4;  // bytes of one load or store
 }
 
 Result<> buffer_assert(hal::Buffer& buffer, vm::Buffer& message, Object* allocator, uint64_t minimum_length,
@@ -46,18 +46,16 @@ Result<Ref<hal::Buffer>> buffer_subspan(HalOptions& state, hal::Buffer& buffer, 
 Result<uint64_t> buffer_length(hal::Buffer& buffer) { return buffer.length(); }
 
 Result<uint32_t> buffer_load(hal::Buffer& buffer, uint64_t offset, uint32_t length) {
-  if (length > kMaximumScalar)
-    return fail(Code::INVALID_ARGUMENT, "buffer.load of {} bytes; expected at most {}", length,
-                kMaximumScalar);
+  if (length > kMaxScalar)
+    return fail(Code::INVALID_ARGUMENT, "buffer.load of {} bytes; expected at most {}", length, kMaxScalar);
   uint32_t value = 0;
   HALYARD_TRY(buffer.read(offset, &value, length));
   return value;
 }
 
 Result<> buffer_store(uint32_t value, hal::Buffer& buffer, uint64_t offset, uint32_t length) {
-  if (length > kMaximumScalar)
-    return fail(Code::INVALID_ARGUMENT, "buffer.store of {} bytes; expected at most {}", length,
-                kMaximumScalar);
+  if (length > kMaxScalar)
+    return fail(Code::INVALID_ARGUMENT, "buffer.store of {} bytes; expected at most {}", length, kMaxScalar);
   return buffer.write(offset, &value, length);
 }
 

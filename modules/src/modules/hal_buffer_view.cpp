@@ -4,7 +4,7 @@
 namespace halyard::modules::hal_functions {
 namespace {
 
-constexpr size_t kMaximumTracedViews = 128;
+constexpr size_t kMaxTracedViews = 128;
 
 using Shape = InlineVector<int64_t, 8>;
 
@@ -29,9 +29,9 @@ Result<Ref<hal::BufferView>> buffer_view_create(HalOptions& state, hal::Buffer& 
 Result<Ref<hal::BufferView>> create_view(hal::Buffer& buffer, uint64_t offset, uint64_t length,
                                          uint32_t element_type, uint32_t encoding, Span<int64_t> shape,
                                          Budget* memory) {
-  if (shape.size() > hal::kMaximumRank)
+  if (shape.size() > hal::kMaxRank)
     return fail(Code::OUT_OF_RANGE, "expected at most {} dimensions for a buffer view, found {}",
-                hal::kMaximumRank, shape.size());
+                hal::kMaxRank, shape.size());
   Shape dimensions;
   collect(shape, dimensions);
   Ref<hal::Buffer> range =
@@ -65,9 +65,9 @@ Result<> buffer_view_trace(HalOptions& state, Object* key, Span<Object*> operand
 
 Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands) {
   if (!sink) return {};
-  if (operands.size() > kMaximumTracedViews)
+  if (operands.size() > kMaxTracedViews)
     return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} buffer views in a trace, found {}",
-                kMaximumTracedViews, operands.size());
+                kMaxTracedViews, operands.size());
   const vm::Buffer* title = HALYARD_TRY(required<vm::Buffer>(key, "the key of a trace"));
   std::vector<hal::BufferView*> views(operands.size());
   for (size_t i = 0; i < views.size(); ++i)

@@ -17,10 +17,10 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
     return fail(Code::UNIMPLEMENTED,
                 "dispatch flags {:#x} ask for custom arguments; only constants and bindings are supported",
                 flags & kCustomArguments);
-  if (bindings.size() > hal::kMaximumBindings)
-    return fail(Code::OUT_OF_RANGE, "expected at most {} bindings, found {}", hal::kMaximumBindings,
+  if (bindings.size() > hal::kMaxBindings)
+    return fail(Code::OUT_OF_RANGE, "expected at most {} bindings, found {}", hal::kMaxBindings,
                 bindings.size());
-  hal::BufferRange ranges[hal::kMaximumBindings];
+  hal::BufferRange ranges[hal::kMaxBindings];
   for (size_t i = 0; i < bindings.size(); ++i) {
     const auto [reserved, slot, buffer, offset, length] = bindings[i];
     ranges[i] = {buffer, slot, offset, length};

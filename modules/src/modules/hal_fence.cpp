@@ -32,10 +32,10 @@ Result<> fence_fail(hal::Fence& fence, uint32_t code) {
 
 Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t timeout_milliseconds, uint64_t,
                             Span<hal::Fence*> fences) {
-  if (fences.size() > hal::kMaximumAwaitedFences)
+  if (fences.size() > hal::kMaxAwaitedFences)
     return fail(Code::OUT_OF_RANGE, "expected at most {} fences in one wait, found {}",
-                hal::kMaximumAwaitedFences, fences.size());
-  InlineVector<hal::Fence*, hal::kMaximumAwaitedFences> awaited;
+                hal::kMaxAwaitedFences, fences.size());
+  InlineVector<hal::Fence*, hal::kMaxAwaitedFences> awaited;
   collect(fences, awaited);
   if (HALYARD_TRY(hal::are_reached(awaited))) return 0;
   constexpr auto kTimedOut = static_cast<int32_t>(Code::DEADLINE_EXCEEDED);

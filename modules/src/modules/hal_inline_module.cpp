@@ -21,7 +21,7 @@ namespace {
 constexpr uint32_t kMemoryType = HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE;
 constexpr uint32_t kUsage = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
                             HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
-constexpr uint32_t kLargestAlignment = 1u << 16;  // bytes
+constexpr uint32_t kMaxAlignment = 1u << 16;  // bytes
 
 // The storage retains the memory, independently of the buffer.
 Result<Ref<vm::Buffer>> storage_of(HalInlineState& state, hal::Buffer& buffer, std::span<uint8_t> bytes) {
@@ -49,10 +49,10 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
     return fail(Code::INVALID_ARGUMENT,
                 "buffer.allocate with an alignment of {} bytes; expected 0 or a power of two",
                 minimum_alignment);
-  if (minimum_alignment > kLargestAlignment)
+  if (minimum_alignment > kMaxAlignment)
     return fail(Code::RESOURCE_EXHAUSTED,
                 "buffer.allocate with an alignment of {} bytes; buffers are aligned to at most {}",
-                minimum_alignment, kLargestAlignment);
+                minimum_alignment, kMaxAlignment);
   // If the alignment exceeds that of the memory, allocates a larger block and uses an offset.
   const uint64_t slack = minimum_alignment > given ? minimum_alignment - given : 0;
   if (size > UINT64_MAX - slack)

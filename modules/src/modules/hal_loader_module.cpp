@@ -45,8 +45,8 @@ Result<Ref<hal::Executable>> executable_load(vm::CallContext& call, HalLoaderSta
 Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::Executable& executable,
                              uint64_t function, uint32_t x, uint32_t y, uint32_t z, Span<uint32_t> constants,
                              Bindings bindings) {
-  if (bindings.size() > hal::kMaximumBindings)
-    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} bindings, found {}", hal::kMaximumBindings,
+  if (bindings.size() > hal::kMaxBindings)
+    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} bindings, found {}", hal::kMaxBindings,
                 bindings.size());
   if (!runs_loader_kernels(executable.device()))
     return fail(Code::INVALID_ARGUMENT,
@@ -55,7 +55,7 @@ Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::
                 executable.device().uri());
   InlineVector<uint32_t, 32> values;
   hal_functions::collect(constants, values);
-  hal::HostBinding ranges[hal::kMaximumBindings];
+  hal::HostBinding ranges[hal::kMaxBindings];
   for (size_t i = 0; i < bindings.size(); ++i) {
     const auto [buffer, offset, length] = bindings[i];
     Result<std::span<uint8_t>> range = hal_functions::host_range(buffer, offset, length);

@@ -6,7 +6,7 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kMostNesting = 64;
+constexpr int kMaxNesting = 64;
 
 // The callbacks of the parser; returning false ends the parsing.
 class Handler {
@@ -45,8 +45,8 @@ class Handler {
     return result.has_value();
   }
   bool begin(Kind kind) {
-    if (depth_ == kMostNesting) {
-      result = fail(Code::INVALID_ARGUMENT, "values are nested more than {} deep", kMostNesting);
+    if (depth_ == kMaxNesting) {
+      result = fail(Code::INVALID_ARGUMENT, "values are nested more than {} deep", kMaxNesting);
       return false;
     }
     return tell({kind, depth_++});

@@ -27,7 +27,7 @@ constexpr uint64_t kTypeAt = 8, kNameAt = 20, kEntryMetadataAt = 36, kBodyAt = 6
                    kPatternLengthAt = 84;
 constexpr uint32_t kSkip = 0, kSplat = 1, kData = 2, kExternal = 3;
 constexpr uint64_t kSkipSize = 60, kSplatSize = 85, kDataSize = 76;
-constexpr uint64_t kMaximumPattern = 16;
+constexpr uint64_t kMaxPattern = 16;
 
 // Bytes of the file, and their offset in it.
 struct Segment {
@@ -95,7 +95,7 @@ Result<> Archive::read_entry(const Segment& record, const Segment& metadata, con
       return {};
     case kSplat: {
       const auto length = field<uint8_t>(record, kPatternLengthAt);
-      if (!std::has_single_bit(length) || length > kMaximumPattern)
+      if (!std::has_single_bit(length) || length > kMaxPattern)
         return error(Code::INVALID_ARGUMENT, record.position + kPatternLengthAt,
                      "splat '{}' has a pattern of {} bytes, expected 1, 2, 4, 8 or 16", key, length);
       const auto pattern = record.bytes.subspan(kPatternAt, length);

@@ -15,8 +15,8 @@ namespace {
 using Kind = JsonEvent::Kind;
 
 constexpr std::string_view kMetadata = "__metadata__";
-constexpr uint64_t kMostHeader = 100'000'000;  // bytes; the limit of the format's own library
-constexpr size_t kMostDimensions = 64;
+constexpr uint64_t kMaxHeader = 100'000'000;  // bytes; the limit of the format's own library
+constexpr size_t kMaxDimensions = 64;
 
 struct ElementType {
   std::string_view name;
@@ -125,7 +125,7 @@ class Header {
     if (event.kind != Kind::whole)
       return error("has a {} with something else than whole numbers from 0 to 2^64 - 1",
                    member_ == Member::shape ? "shape" : "data_offsets");
-    if (numbers.size() == kMostDimensions) return error("has more than {} dimensions", kMostDimensions);
+    if (numbers.size() == kMaxDimensions) return error("has more than {} dimensions", kMaxDimensions);
     numbers.push_back(event.whole);
     return {};
   }
@@ -186,9 +186,9 @@ Result<ParameterEntries> read_safetensors(const Ref<Bytes>& file, std::string_vi
   FileFields fields(file->span(), path);
   const uint64_t size = HALYARD_TRY(fields.next<uint64_t>("the length of the header"));
   const auto bytes = HALYARD_TRY(fields.take(size, "the header"));
-  if (size > kMostHeader)
+  if (size > kMaxHeader)
     return fields.error(Code::INVALID_ARGUMENT, "the header has {} bytes, expected at most {}", size,
-                        kMostHeader);
+                        kMaxHeader);
   Header header(file, file->span().subspan(fields.position()));
   const Result<> read = read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()},
                                   [&](const JsonEvent& event) { return header.take(event); });

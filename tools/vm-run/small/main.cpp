@@ -28,7 +28,7 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr uint64_t kMostElements = 1024;  // maximum number of printed elements of a tensor
+constexpr uint64_t kMaxElements = 1024;  // maximum number of printed elements of a tensor
 
 constexpr char kHelp[] =
     "usage: vm-run --module=FILE [--module=FILE]... [--function=NAME] [--device=URI] [--input=VALUE]...\n"
@@ -202,7 +202,7 @@ Result<> run(const Options& options) {
   for (const halyard_value_t& value : values) results.add(value);
   if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
   for (size_t i = 0; i < values.size(); ++i)
-    fmt::print("result[{}]: {}", i, TOOL_TRY(value_text(values[i], kMostElements)));
+    fmt::print("result[{}]: {}", i, TOOL_TRY(value_text(values[i], kMaxElements)));
   if (std::fflush(stdout) != 0)
     return fail(HALYARD_UNAVAILABLE, "cannot write the results: {}", std::strerror(errno));
   return {};

@@ -103,9 +103,9 @@ class Reader {
 
   Result<> read_record(std::span<const uint8_t> bytes, size_t number) {
     flatbuffers::Verifier::Options options;
-    constexpr uint32_t kMostTables = 1000;  // more in large records: one for each few bytes
-    constexpr uint32_t kLeastTableBytes = 8;
-    options.max_tables = std::max(kMostTables, static_cast<uint32_t>(bytes.size() / kLeastTableBytes));
+    constexpr uint32_t kMaxTables = 1000;  // more in large records: one for each few bytes
+    constexpr uint32_t kMinTableBytes = 8;
+    options.max_tables = std::max(kMaxTables, static_cast<uint32_t>(bytes.size() / kMinTableBytes));
     flatbuffers::Verifier verifier(bytes.data(), bytes.size(), options);
     if (!schema::VerifySizePrefixedRecordBuffer(verifier))
       return damaged("an offset, a size or an alignment is wrong");

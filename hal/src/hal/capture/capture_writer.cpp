@@ -24,8 +24,8 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 constexpr size_t kRecordAlignment = 8;
-constexpr uint64_t kPiece = uint64_t{64} << 20;     // contents of ranges are split into blobs of this size
-constexpr uint64_t kMostBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
+constexpr uint64_t kPiece = uint64_t{64} << 20;    // contents of ranges are split into blobs of this size
+constexpr uint64_t kMaxBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
 constexpr const char* kMadeBy = HALYARD_VERSION;
 
 template <typename T>
@@ -36,9 +36,9 @@ auto vector(FlatBufferBuilder& builder, std::span<const T> elements) {
 schema::Range range(const CommandRange& from) { return {from.buffer, from.slot, from.offset, from.length}; }
 
 Result<> check_size(const char* what, uint64_t size) {
-  if (size <= kMostBytes) return {};
+  if (size <= kMaxBytes) return {};
   return fail(Code::UNIMPLEMENTED, "{} of {} bytes cannot be captured; at most {} can", what, size,
-              kMostBytes);
+              kMaxBytes);
 }
 
 // Adds up the sizes of variable-length fields.

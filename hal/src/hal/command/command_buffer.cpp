@@ -184,9 +184,9 @@ struct CommandBuffer::Recorder {
           "a command uses slot {} of the binding table, but the command buffer has a binding capacity of {}; "
           "create it with a larger one",
           range.slot, self.binding_capacity_);
-    if (range.slot >= kMaximumSlots)
+    if (range.slot >= kMaxSlots)
       return fail(Code::OUT_OF_RANGE, "a command uses slot {} of the binding table; expected one below {}",
-                  range.slot, kMaximumSlots);
+                  range.slot, kMaxSlots);
     if (range.length == kWholeLength)
       return fail(
           Code::INVALID_ARGUMENT,
@@ -359,8 +359,8 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
   const auto& [x, y, z] = dispatch.workgroups;
   if (!dispatch.indirect && (x == 0 || y == 0 || z == 0)) return {};
 
-  if (dispatch.bindings.size() > kMaximumBindings)
-    return halyard::fail(Code::OUT_OF_RANGE, "expected at most {} bindings, found {}", kMaximumBindings,
+  if (dispatch.bindings.size() > kMaxBindings)
+    return halyard::fail(Code::OUT_OF_RANGE, "expected at most {} bindings, found {}", kMaxBindings,
                          dispatch.bindings.size());
   if (dispatch.indirect && dispatch.indirect->offset % kCountNeeds.alignment != 0)
     return halyard::fail(Code::INVALID_ARGUMENT,
@@ -385,7 +385,7 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
     command.indirect =
         HALYARD_TRY(with_note(Recorder::resolve(*this, counts, kCountNeeds), "workgroup counts"));
   }
-  halyard_range_t bindings[kMaximumBindings];
+  halyard_range_t bindings[kMaxBindings];
   InlineVector<Recorder::Use, 8> uses;
   if (dispatch.indirect) uses.push_back({counts, command.indirect, kCountNeeds});
   for (size_t i = 0; i < dispatch.bindings.size(); ++i) {

@@ -41,8 +41,8 @@ struct SlotNeeds {
 
 struct CommandList;  // hal/command/command_list.h
 
-inline constexpr size_t kMaximumBindings = 32;
-inline constexpr uint32_t kMaximumSlots = 1u << 16;  // the maximum length of a program's binding table
+inline constexpr size_t kMaxBindings = 32;
+inline constexpr uint32_t kMaxSlots = 1u << 16;  // the maximum length of a program's binding table
 
 class CommandBuffer final : public ObjectOf<CommandBuffer> {
  public:

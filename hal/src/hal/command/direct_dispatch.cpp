@@ -64,7 +64,7 @@ class Imports {
 
   Device& device_;
   size_t count_ = 0;
-  halyard_driver_memory_t handles_[kMaximumBindings];
+  halyard_driver_memory_t handles_[kMaxBindings];
 };
 
 // The end of the work. Most devices that use this function complete the work within queue_submit; then no
@@ -114,7 +114,7 @@ Result<> dispatch_now(Executable& executable, uint64_t function, const std::arra
   if (std::ranges::find(workgroups, 0u) != workgroups.end()) return {};
 
   Imports imports(device);
-  halyard_range_t ranges[kMaximumBindings];
+  halyard_range_t ranges[kMaxBindings];
   for (size_t i = 0; i < bindings.size(); ++i) {
     Result<halyard_range_t> range = imports.add(bindings[i]);
     if (!range) return std::unexpected(std::move(range.error()).note(fmt::format("binding[{}]", i)));

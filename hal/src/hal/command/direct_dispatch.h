@@ -17,7 +17,7 @@ struct HostBinding {
   bool is_private = false;  // the binding is constant, but the work may still write to it (ruling 31)
 };
 
-// Runs the function of the executable on its device, with at most kMaximumBindings ranges of host memory,
+// Runs the function of the executable on its device, with at most kMaxBindings ranges of host memory,
 // borrowed for the call. Empty grids run nothing. `scope` (may be null) can stop the work. OUT_OF_RANGE and
 // INVALID_ARGUMENT as for recorded dispatches. UNIMPLEMENTED: the device cannot import host memory. Otherwise
 // the failure of the work. Any thread.

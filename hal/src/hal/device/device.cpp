@@ -254,9 +254,9 @@ Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type,
 }
 
 bool matches_pattern(std::string_view pattern, std::string_view id) {
-  constexpr long kMostWildcards = 16;
+  constexpr long kMaxWildcards = 16;
   if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
-      kMostWildcards)
+      kMaxWildcards)
     return false;
   // After a mismatch the last '*' matches one more character. Earlier ones never need to.
   size_t at = 0;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kLongestShownName = 128;
 // More than any compiler emits. Larger numbers are an error of the driver and must not exhaust memory.
-constexpr uint32_t kMostFunctions = 1u << 20;
+constexpr uint32_t kMaxFunctions = 1u << 20;
 constexpr size_t kLongestName = 1u << 20;  // bytes
 
 // A suggestion for `name`, or the names of the executable's functions.
@@ -85,11 +85,11 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
   executable->subgroup_sizes_.assign(subgroup_sizes.begin(), subgroup_sizes.end());
 
   const uint32_t count = table.executable_function_count(handle);
-  if (count > kMostFunctions)
+  if (count > kMaxFunctions)
     return fail(Code::INTERNAL,
                 "the driver of device '{}' says that an executable of format '{}' has {} functions "
                 "(executable_function_count); expected at most {}",
-                device->uri(), format, count, kMostFunctions);
+                device->uri(), format, count, kMaxFunctions);
   executable->functions_.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
     halyard_function_info_t info = {};

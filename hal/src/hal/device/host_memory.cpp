@@ -77,7 +77,7 @@ halyard_status_t device_properties(halyard_driver_device_t, halyard_device_prope
   properties->operations = uint64_t{1} << HALYARD_OPERATION_BARRIER | uint64_t{1}
                                                                           << HALYARD_OPERATION_EXECUTE;
   properties->memory_alignment = BlockCache::kAlignment;
-  properties->maximum_allocation = BlockCache::kLargestBlock - kHeader;
+  properties->maximum_allocation = BlockCache::kMaxBlock - kHeader;
   properties->import_alignment = 1;
   return nullptr;
 }

@@ -232,7 +232,7 @@ Result<> DriverLibrary::initialize(uint32_t abi_version) {
 }
 
 Result<std::vector<DriverLibrary::DeviceInfo>> DriverLibrary::enumerate() const {
-  constexpr uint32_t kMostDevices = 4096;
+  constexpr uint32_t kMaxDevices = 4096;
   std::vector<halyard_device_info_t> infos;
   uint32_t count = 0;
   // Devices may appear between counting and listing.
@@ -243,9 +243,9 @@ Result<std::vector<DriverLibrary::DeviceInfo>> DriverLibrary::enumerate() const 
     if (Status status = Status::adopt(table_.enumerate_devices(instance_, capacity, infos.data(), &count)))
       return std::unexpected(
           std::move(status).note(fmt::format("while listing the devices of driver '{}'", path_)));
-    if (count > kMostDevices)
+    if (count > kMaxDevices)
       return fail(Code::INTERNAL, "driver '{}' lists {} devices; expected at most {}", path_, count,
-                  kMostDevices);
+                  kMaxDevices);
   } while (count > infos.size());
   infos.resize(count);
   std::vector<DeviceInfo> devices;

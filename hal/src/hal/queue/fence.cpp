@@ -98,7 +98,7 @@ void Semaphore::fail(Status status) { device_->table().semaphore_fail(handle_, s
 
 namespace {
 
-constexpr size_t kMaximumTimepoints = 65534;
+constexpr size_t kMaxTimepoints = 65534;
 
 }  // namespace
 
@@ -126,7 +126,7 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences, Budget* memory) {
     uint64_t count = 0;
     for (const Fence* fence : fences) count += fence ? fence->timepoints_.size() : 0;
     HALYARD_TRY(
-        joining.start(memory, std::min<uint64_t>(count, 2 * kMaximumTimepoints) * kEach, "joining fences"));
+        joining.start(memory, std::min<uint64_t>(count, 2 * kMaxTimepoints) * kEach, "joining fences"));
   }
   Timepoints joined;
   std::unordered_map<Semaphore*, size_t> places;
@@ -140,10 +140,10 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences, Budget* memory) {
         joined[place->second].value = timepoint.value;
       }
     }
-    if (joined.size() > kMaximumTimepoints)
+    if (joined.size() > kMaxTimepoints)
       return halyard::fail(Code::OUT_OF_RANGE,
                            "joined fence has {} timepoints or more; expected at most {}; join fewer fences",
-                           joined.size(), kMaximumTimepoints);
+                           joined.size(), kMaxTimepoints);
   }
   if (joined.empty()) return Ref<Fence>();
   joining = {};

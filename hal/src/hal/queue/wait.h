@@ -17,7 +17,7 @@
 namespace halyard::hal {
 
 inline constexpr uint32_t kWaitForever = 0xFFFFFFFFu;
-inline constexpr size_t kMaximumAwaitedFences = 32;
+inline constexpr size_t kMaxAwaitedFences = 32;
 
 // Every wait for fences has the same steps: are_reached(); then, if a thread is about to block without a time
 // limit, run_pending_work(); then the wait itself. Programs (hal.fence.await) wait with watch(), because

@@ -25,9 +25,9 @@ bool accepts(ElementType expected, ElementType actual) {
 
 Result<Ref<BufferView>> BufferView::create(Ref<Buffer> buffer, std::span<const int64_t> shape,
                                            ElementType type, uint32_t encoding, Budget* memory) {
-  if (shape.size() > kMaximumRank)
-    return fail(Code::OUT_OF_RANGE, "expected at most {} dimensions for a buffer view, found {}",
-                kMaximumRank, shape.size());
+  if (shape.size() > kMaxRank)
+    return fail(Code::OUT_OF_RANGE, "expected at most {} dimensions for a buffer view, found {}", kMaxRank,
+                shape.size());
   Device& device = buffer->device();
   Ref<BufferView> view = make_pooled<BufferView>(device, std::move(buffer), shape, type, encoding);
   HALYARD_TRY(view->charge_.start(

@@ -321,12 +321,12 @@ class ContentsWriter {
 // A shape with elements has about as many lists as elements, which are in memory. A shape without elements
 // may describe any number of lists.
 bool has_too_many_empty_lists(std::span<const int64_t> shape) {
-  constexpr uint64_t kMost = uint64_t{1} << 20;
+  constexpr uint64_t kMaxLists = uint64_t{1} << 20;
   uint64_t lists = 1;
   uint64_t sum = 0;
   for (size_t i = 0; i + 1 < shape.size(); ++i) {
     if (__builtin_mul_overflow(lists, static_cast<uint64_t>(shape[i]), &lists)) return true;
-    if (__builtin_add_overflow(sum, lists, &sum) || sum > kMost) return true;
+    if (__builtin_add_overflow(sum, lists, &sum) || sum > kMaxLists) return true;
   }
   return false;
 }
@@ -429,9 +429,9 @@ Result<std::string> format_contents(std::span<const int64_t> shape, ElementType 
 
 Result<std::string> format_leading(std::span<const int64_t> shape, ElementType type,
                                    std::span<const uint8_t> bytes, uint64_t max_elements) {
-  if (shape.size() > kMaximumRank)
+  if (shape.size() > kMaxRank)
     return fail(Code::OUT_OF_RANGE, "cannot print {} dimensions; expected at most {}", shape.size(),
-                kMaximumRank);
+                kMaxRank);
   if (form_of(type) == Form::unwritable)
     return fail(Code::OUT_OF_RANGE, "elements of type {} cannot be printed; expected a type of whole bytes",
                 element_type_text(type));
@@ -483,9 +483,8 @@ Result<TensorType> parse_tensor_type(std::string_view text) {
                   "dimension {} in tensor type {} is not a size; expected decimal numbers with x between, as "
                   "in 2x3xf32",
                   quoted(digits), quoted(text));
-    if (result.shape.size() == kMaximumRank)
-      return fail(Code::OUT_OF_RANGE, "tensor type {} has more than {} dimensions", quoted(text),
-                  kMaximumRank);
+    if (result.shape.size() == kMaxRank)
+      return fail(Code::OUT_OF_RANGE, "tensor type {} has more than {} dimensions", quoted(text), kMaxRank);
     result.shape.push_back(static_cast<int64_t>(dimension));
     if (size == rest.size()) return result;
     rest.remove_prefix(size + 1);

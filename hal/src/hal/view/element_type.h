@@ -33,7 +33,7 @@ std::string element_type_text(ElementType type);
 // dimension.
 Result<uint64_t> dense_byte_count(std::span<const int64_t> shape, ElementType type);
 
-inline constexpr size_t kMaximumRank = 128;
+inline constexpr size_t kMaxRank = 128;
 
 // Parses one element and appends it to `out` in memory order. The whole text must be the element.
 // INVALID_ARGUMENT: not a value of the type. The output of format_element() gives the same bytes, except for

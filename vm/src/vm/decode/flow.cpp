@@ -11,8 +11,8 @@ namespace {
 
 // Limits of the analysis: words of bit sets, and iterations over the function. Beyond them every value counts
 // as live.
-constexpr size_t kMostWords = size_t{1} << 20;
-constexpr int kMostRounds = 32;
+constexpr size_t kMaxWords = size_t{1} << 20;
+constexpr int kMaxRounds = 32;
 
 // The slots that an opcode reads and writes, except in lists: first the reads, then the writes, in the order
 // of the operands.
@@ -88,7 +88,7 @@ class FlowBuilder {
     flow_.instructions_.reserve(likely_steps);
     flow_.accesses_.reserve(4 * likely_steps);
     flow_.stride_ = words();
-    flow_.all_live_ = blocks * words() > kMostWords;
+    flow_.all_live_ = blocks * words() > kMaxWords;
     HALYARD_TRY(walk());
     for (size_t block = 0; block < blocks; ++block) {
       const Flow::Block& from = flow_.blocks_[block];
@@ -258,7 +258,7 @@ class FlowBuilder {
     const size_t count = flow_.blocks_.size();
     bool changed = true;
     for (int round = 0; changed; ++round) {
-      if (round == kMostRounds) {
+      if (round == kMaxRounds) {
         flow_.all_live_ = true;
         return;
       }

@@ -22,7 +22,7 @@ constexpr uint32_t minor_of(uint32_t word) { return word & 0xFFFF; }
 // Field numbers of `bytecode_version` in the module's table.
 constexpr uint16_t kField = 13;
 constexpr uint16_t kOlderFields[] = {12, 8};  // before `requirements`, before versions and dependencies
-constexpr uint32_t kNewestOlder = 13, kMostMinor = 15;
+constexpr uint32_t kNewestOlder = 13, kMaxMinor = 15;
 
 // A 4-byte field of the root table, with every offset checked.
 std::optional<uint32_t> root_field(std::span<const uint8_t> flatbuffer, uint16_t field) {
@@ -68,7 +68,7 @@ uint32_t version_of_older_layout(std::span<const uint8_t> flatbuffer) {
   if (find_release(root_field(flatbuffer, kField).value_or(0))) return 0;
   for (const uint16_t field : kOlderFields) {
     const uint32_t word = root_field(flatbuffer, field).value_or(0);
-    if (major_of(word) >= 1 && major_of(word) <= kNewestOlder && minor_of(word) <= kMostMinor) return word;
+    if (major_of(word) >= 1 && major_of(word) <= kNewestOlder && minor_of(word) <= kMaxMinor) return word;
   }
   return 0;
 }

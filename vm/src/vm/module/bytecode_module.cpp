@@ -24,8 +24,8 @@ namespace {
 
 // Limits of the cost of a small file that refers to the same item many times. Compiled modules stay far below
 // them.
-constexpr uint64_t kMostAttributes = uint64_t{1} << 20;
-constexpr uint64_t kMostFunctionBytes = uint64_t{64} << 20;  // or eight times the bytecode, if that is more
+constexpr uint64_t kMaxAttributes = uint64_t{1} << 20;
+constexpr uint64_t kMaxFunctionBytes = uint64_t{64} << 20;  // or eight times the bytecode, if that is more
 
 constexpr size_t kListedTypes = 64;  // shown in a message
 
@@ -236,7 +236,7 @@ struct ModuleReader {
                     count(source.function_descriptors()));
       const schema::FunctionSignature& signature = *source.function_signatures()->Get(ordinal);
       attribute_count += count(signature.attributes());
-      if (attribute_count > std::max<uint64_t>(kMostAttributes, archive.metadata->size()))
+      if (attribute_count > std::max<uint64_t>(kMaxAttributes, archive.metadata->size()))
         return fail(Code::RESOURCE_EXHAUSTED, "the exports have more than {} attributes in all",
                     attribute_count - 1);
       module.exports_.push_back(
@@ -268,7 +268,7 @@ struct ModuleReader {
       if (descriptor.ref_register_count() < 0 || descriptor.ref_register_count() > kRefOrdinalMask)
         return refuse("ref register count", descriptor.ref_register_count(), "0 to 16383");
       function_bytes += static_cast<uint64_t>(length);
-      if (function_bytes > std::max(kMostFunctionBytes, 8 * bytecode_size))
+      if (function_bytes > std::max(kMaxFunctionBytes, 8 * bytecode_size))
         return fail(Code::RESOURCE_EXHAUSTED,
                     "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
                     bytecode_size, function_bytes);

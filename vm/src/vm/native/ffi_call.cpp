@@ -75,14 +75,14 @@ Result<std::unique_ptr<const PlainFunction>> PlainFunction::prepare(const Conven
 Status PlainFunction::call(NativeCall& call) {
   const auto& self = *static_cast<const PlainFunction*>(call.function_data);
   const void* host = &module_services();
-  void* parameters[2 + kMostNativeArguments + kMostNativeResults];
+  void* parameters[2 + kMaxNativeArguments + kMaxNativeResults];
   void** parameter = parameters;
   if (self.flags_ & HALYARD_PLAIN_HOST) *parameter++ = &host;
   if (self.flags_ & HALYARD_PLAIN_STATE) *parameter++ = &call.state;
   const uint16_t* argument = call.arguments;
   for (const char type : self.arguments_) *parameter++ = register_address(call, *argument++, type);
-  Room results[kMostNativeResults];
-  Room* addresses[kMostNativeResults];
+  Room results[kMaxNativeResults];
+  Room* addresses[kMaxNativeResults];
   if (self.results_by_pointer_) {
     for (size_t i = 0; i < self.results_.size(); ++i) {
       results[i].bits = 0;

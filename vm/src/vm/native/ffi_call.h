@@ -17,8 +17,8 @@
 namespace halyard::vm {
 
 // One C function. The values of a call are on the C stack.
-constexpr size_t kMostNativeArguments = 256;
-constexpr size_t kMostNativeResults = 256;
+constexpr size_t kMaxNativeArguments = 256;
+constexpr size_t kMaxNativeResults = 256;
 
 class PlainFunction {
  public:

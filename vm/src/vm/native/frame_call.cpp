@@ -112,7 +112,7 @@ Status FrameFunction::call(NativeCall& call) {
       return Status(Code::RESOURCE_EXHAUSTED, fmt::format("no memory for {} arguments", argument_count));
     values = many.get();
   }
-  uint32_t span_sizes[kMostNativeArguments];
+  uint32_t span_sizes[kMaxNativeArguments];
   uint32_t* span_size = span_sizes;
   halyard_value_t* value = values;
   const uint16_t* reg = call.arguments;

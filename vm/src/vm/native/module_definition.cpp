@@ -21,9 +21,9 @@ const PluginKind kModulePlugin = {.what = "native module",
 
 namespace {
 
-constexpr size_t kMostName = 255;
-constexpr uint64_t kMostExports = 1 << 16;
-constexpr uint32_t kMostTypes = 1 << 16;
+constexpr size_t kMaxName = 255;
+constexpr uint64_t kMaxExports = 1 << 16;
+constexpr uint32_t kMaxTypes = 1 << 16;
 
 bool is_name(std::string_view text, std::string_view punctuation) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
@@ -34,7 +34,7 @@ bool is_name(std::string_view text, std::string_view punctuation) {
 
 // Returns a zero-terminated text, truncated to one character more than the longest valid name.
 std::string_view bounded(const char* text) {
-  return text ? std::string_view(text, ::strnlen(text, kMostName + 1)) : std::string_view();
+  return text ? std::string_view(text, ::strnlen(text, kMaxName + 1)) : std::string_view();
 }
 
 // All data to which the VM module points; destroyed with the module.
@@ -123,17 +123,17 @@ T element(const T* first, size_t size, size_t index) {
 
 Result<Convention> parse_convention(std::string_view text) {
   if (text.empty()) return fail(Code::INVALID_ARGUMENT, "no calling convention; expected one like '0ii_i'");
-  if (text.size() > 2 * (kMostNativeArguments + kMostNativeResults) + 3)
+  if (text.size() > 2 * (kMaxNativeArguments + kMaxNativeResults) + 3)
     return fail(Code::INVALID_ARGUMENT, "a calling convention of more than {} characters",
-                2 * (kMostNativeArguments + kMostNativeResults) + 3);
+                2 * (kMaxNativeArguments + kMaxNativeResults) + 3);
   Convention convention = HALYARD_TRY(Convention::parse(text));
   size_t arguments = 0;
   for (const ConventionItem& item : convention.arguments)
     arguments += item.type == 'C' ? item.span.size() : 1;
-  if (arguments > kMostNativeArguments || convention.results.size() > kMostNativeResults)
+  if (arguments > kMaxNativeArguments || convention.results.size() > kMaxNativeResults)
     return fail(Code::INVALID_ARGUMENT,
                 "{} arguments and {} results; a native function has at most {} and {}", arguments,
-                convention.results.size(), kMostNativeArguments, kMostNativeResults);
+                convention.results.size(), kMaxNativeArguments, kMaxNativeResults);
   return convention;
 }
 
@@ -141,10 +141,10 @@ Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t
   const std::string_view name = bounded(source.name);
   // Truncated to one character more than the longest supported convention.
   const std::string_view text =
-      source.convention ? std::string_view(source.convention,
-                                           ::strnlen(source.convention,
-                                                     2 * (kMostNativeArguments + kMostNativeResults) + 4))
-                        : std::string_view();
+      source.convention
+          ? std::string_view(source.convention,
+                             ::strnlen(source.convention, 2 * (kMaxNativeArguments + kMaxNativeResults) + 4))
+          : std::string_view();
   const Convention convention = HALYARD_TRY(parse_convention(text));
   if ((source.plain != nullptr) == (source.frame != nullptr))
     return fail(Code::INVALID_ARGUMENT, "it has {}; expected exactly one of plain and frame",
@@ -164,7 +164,7 @@ Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t
 
 Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t& definition, Parts& parts) {
   HALYARD_TRY(check_elements(
-      parts.name, {"functions", "export_size", definition.exports, definition.export_count, kMostExports,
+      parts.name, {"functions", "export_size", definition.exports, definition.export_count, kMaxExports,
                    definition.export_size, HALYARD_FIELD_END(halyard_module_export_t, reserved)}));
   std::vector<NativeExport> exports;
   std::set<std::pair<std::string_view, std::string_view>> seen;
@@ -175,7 +175,7 @@ Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t
       return fail(Code::INVALID_ARGUMENT,
                   "native module '{}': function {} has the name '{}'; expected 1 to {} letters, digits, '_', "
                   "'$', '-' and '.'",
-                  parts.name, i, name, kMostName);
+                  parts.name, i, name, kMaxName);
     NativeExport made =
         HALYARD_TRY(with_note(make_export(source, static_cast<uint32_t>(i), parts),
                               fmt::format("in function '{}' of native module '{}'", name, parts.name)));
@@ -190,7 +190,7 @@ Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t
 
 Result<> make_types(const halyard_module_definition_t& definition, Parts& parts, TypeRegistry& registry) {
   HALYARD_TRY(
-      check_elements(parts.name, {"types", "type_size", definition.types, definition.type_count, kMostTypes,
+      check_elements(parts.name, {"types", "type_size", definition.types, definition.type_count, kMaxTypes,
                                   definition.type_size, HALYARD_FIELD_END(halyard_module_type_t, destroy)}));
   std::set<std::string_view> seen;
   std::vector<Ref<NativeType>> types;
@@ -233,8 +233,8 @@ Result<NativeState> make_state(const Parts& parts) {
 
 }  // namespace
 
-bool is_module_name(std::string_view text) { return text.size() <= kMostName && is_name(text, "_$-"); }
-bool is_function_name(std::string_view text) { return text.size() <= kMostName && is_name(text, "_$-."); }
+bool is_module_name(std::string_view text) { return text.size() <= kMaxName && is_name(text, "_$-"); }
+bool is_function_name(std::string_view text) { return text.size() <= kMaxName && is_name(text, "_$-."); }
 
 Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t* source,
                                                NativeModuleOptions options, TypeRegistry& types) {
@@ -243,7 +243,7 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   if (!is_module_name(name))
     return fail(Code::INVALID_ARGUMENT,
                 "a native module with the name '{}'; expected 1 to {} letters, digits, '_', '$' and '-'",
-                name, kMostName);
+                name, kMaxName);
   if (!options.name.empty() && options.name != name)
     return fail(Code::INCOMPATIBLE, "the definition is of '{}', the note of '{}'; expected the same name",
                 name, options.name);
@@ -251,7 +251,7 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   parts->name = name;
   parts->argument = std::move(options.argument);
   parts->definition = definition;
-  parts->type_handles.resize(std::min(definition.type_count, kMostTypes));
+  parts->type_handles.resize(std::min(definition.type_count, kMaxTypes));
   NativeModule::Definition made;
   made.name = parts->name;
   made.version = definition.version;

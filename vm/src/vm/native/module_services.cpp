@@ -83,16 +83,16 @@ halyard_status_t buffer_create(uint64_t length, uint32_t alignment, halyard_obje
 halyard_status_t buffer_wrap(void* data, uint64_t length, uint32_t is_mutable, void (*released)(void*),
                              void* user, halyard_object_t* out) noexcept {
   return guarded([&]() -> Result<> {
-    constexpr uint64_t kLargest = uint64_t{1} << 56;  // bytes of an address space
+    constexpr uint64_t kMaxBytes = uint64_t{1} << 56;  // bytes of an address space
     HALYARD_TRY(check_address(out, "out"));
     if (!data && length != 0)
       return fail(Code::INVALID_ARGUMENT,
                   "expected the address of {} bytes as `data` of a buffer, found a null pointer", length);
-    if (length > kLargest)
+    if (length > kMaxBytes)
       return fail(Code::INVALID_ARGUMENT,
                   "a buffer over {} bytes; expected at most {}, as much as can be in "
                   "memory",
-                  length, kLargest);
+                  length, kMaxBytes);
     std::function<void()> end;
     if (released) end = [released, user] { released(user); };
     give(out, Buffer::wrap({static_cast<uint8_t*>(data), length}, is_mutable != 0, std::move(end)));

@@ -13,9 +13,9 @@ const ObjectType Buffer::kType = {"vm.buffer", &Buffer::destroy};
 
 namespace {
 
-constexpr uint32_t kMinimumAlignment = 16;
+constexpr uint32_t kMinAlignment = 16;
 constexpr uint64_t kModestAlignment = 65536;
-static_assert(alignof(std::max_align_t) >= kMinimumAlignment);
+static_assert(alignof(std::max_align_t) >= kMinAlignment);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   if (alignment != 0 && !std::has_single_bit(alignment)) {
     return fail(Code::INVALID_ARGUMENT, "an alignment of {} bytes; expected 0 or a power of two", alignment);
   }
-  alignment = std::max(alignment, kMinimumAlignment);
+  alignment = std::max(alignment, kMinAlignment);
   if (length > limit) {
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
   }
@@ -43,7 +43,7 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   }
   // calloc returns untouched zero pages for large sizes. For a larger alignment, allocate more and move the
   // start up.
-  const uint64_t slack = alignment - kMinimumAlignment;
+  const uint64_t slack = alignment - kMinAlignment;
   const uint64_t wanted = std::max<uint64_t>(saturating_add(length, slack), 1);
   Charge charge;
   HALYARD_TRY(

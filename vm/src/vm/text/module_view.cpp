@@ -13,7 +13,7 @@ namespace {
 // Longer names are not compared: strings of a FlatBuffer may overlap, so all names together can be far longer
 // than the file.
 constexpr size_t kLongestName = 1024;
-constexpr size_t kMostTypeBytes = size_t{16} << 20;  // of copied names
+constexpr size_t kMaxTypeBytes = size_t{16} << 20;  // of copied names
 
 template <typename Vector>
 uint32_t count(const Vector* vector) {
@@ -34,9 +34,9 @@ Result<ModuleView> ModuleView::open(Ref<Bytes> bytes) {
   for (uint32_t i = 0; i < count(source.types()); ++i) {
     const std::string_view name = view(source.types()->Get(i)->full_name());
     type_bytes += name.size();
-    if (type_bytes > kMostTypeBytes)
+    if (type_bytes > kMaxTypeBytes)
       return fail(Code::RESOURCE_EXHAUSTED, "the names of types have more than {} bytes in all",
-                  kMostTypeBytes);
+                  kMaxTypeBytes);
     if (!name.starts_with('!') || name.find('\0') != std::string_view::npos) continue;
     if (result.types_.find(name.substr(1))) continue;
     const std::string& kept = result.type_names_.emplace_back(name.substr(1));
