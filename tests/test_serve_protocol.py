@@ -178,7 +178,7 @@ class Protocol(Folder):
                 connection.sendall(post(body, "/v2/models/UINT8/infer", "Inference-Header-Content-Length: "
                                         f"{headers['Inference-Header-Content-Length']}\r\n")[:size])
         wait_until(lambda: self.server.metric("halyard_connections") == 1, "the connections to end")
-        self.assertEqual(self.server.metric("halyard_request_memory_bytes"), 0)
+        wait_until(lambda: self.server.metric("halyard_request_memory_bytes") == 0, "the memory to be given back")
 
     def test_empty_tensors(self):
         status, document = self.server.infer("FP32", [tensor("x", "FP32", [])])
@@ -308,7 +308,7 @@ class Protocol(Folder):
                         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.assertEqual(self.server.infer("mul", **mul([3], [4]))[1]["outputs"][0]["data"], [12])
         wait_until(lambda: self.server.metric("halyard_connections") == 1, "the connections to end")
-        self.assertEqual(self.server.metric("halyard_request_memory_bytes"), 0)
+        wait_until(lambda: self.server.metric("halyard_request_memory_bytes") == 0, "the memory to be given back")
 
     def test_many_connections_each_with_its_own_data(self):
         errors = []
