@@ -336,8 +336,8 @@ class Choice(Files):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_the_list_as_json(self):
-        told = json.loads(self.check("mixed.vmfb", "state.vmfb", "--list", "--json", "--filter=*.f*").stdout)
-        self.assertEqual(told, {"modules": [{"name": "mixed", "file": "mixed.vmfb", "tests": ["fails", "fails_twice"]},
+        report = json.loads(self.check("mixed.vmfb", "state.vmfb", "--list", "--json", "--filter=*.f*").stdout)
+        self.assertEqual(report, {"modules": [{"name": "mixed", "file": "mixed.vmfb", "tests": ["fails", "fails_twice"]},
                                             {"name": "state", "file": "state.vmfb", "tests": ["first"]}]})
 
 
@@ -367,9 +367,9 @@ class Reports(Files):
     def test_json(self):
         done = self.check("mixed.vmfb", "state.vmfb", "--json")
         self.assertEqual(done.returncode, 1)
-        told = json.loads(done.stdout)
-        self.assertEqual([told[key] for key in ("passed", "failed", "stopped", "interrupted")], [3, 3, 0, False])
-        tests = {test["name"]: test for module in told["modules"] for test in module["tests"]}
+        report = json.loads(done.stdout)
+        self.assertEqual([report[key] for key in ("passed", "failed", "stopped", "interrupted")], [3, 3, 0, False])
+        tests = {test["name"]: test for module in report["modules"] for test in module["tests"]}
         self.assertEqual({name: test["result"] for name, test in tests.items()},
                          {"passes": "passed", "fails": "failed", "fails_twice": "failed", "errs": "failed", "first": "passed",
                           "second": "passed"})
@@ -531,8 +531,8 @@ class Interrupted(Files):
             text = self.read_until(process, "[ RUN      ] greedy.endless")
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            rest, told = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertEqual((process.returncode, told), (INTERRUPTED, ""), text + rest)
+            rest, errors = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertEqual((process.returncode, errors), (INTERRUPTED, ""), text + rest)
             self.assertIn("stopped by Ctrl-C\n[  SKIPPED ] greedy.endless (", rest)
             self.assertIn("[  SKIPPED ] 1 test, listed below:", rest)
             with open(report, encoding="utf-8") as file:
@@ -593,11 +593,11 @@ class Fixtures(unittest.TestCase):
             for jobs in ("1", "4"):
                 done = vmrun.run("vm-check", os.path.join(folder, entry["module"]), f"--device={device}", "--json", f"--jobs={jobs}")
                 self.assertTrue(done.stdout, done.stderr)
-                told = json.loads(done.stdout)["modules"][0]["tests"]
-                self.assertEqual({test["name"]: test["result"][:4] for test in told}, entry["tests"], f"{entry['module']} {done.stderr}")
+                tests = json.loads(done.stdout)["modules"][0]["tests"]
+                self.assertEqual({test["name"]: test["result"][:4] for test in tests}, entry["tests"], f"{entry['module']} {done.stderr}")
                 all_pass = set(entry["tests"].values()) == {"pass"}
                 self.assertEqual(done.returncode, 0 if all_pass else 1)
-                for test in told:
+                for test in tests:
                     self.assertEqual(len(test.get("expectations", [])) > 0, test["result"] == "failed")
                     self.assertNotIn("error", test)
                 turned = vmrun.run("vm-check", os.path.join(folder, entry["module"]), f"--device={device}", "--expect_failure")
