@@ -1,10 +1,8 @@
 // VMVX executables: accepted files, the arguments and failures of kernels, and objects that kernels keep.
 #include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "fixtures.h"
 #include "kernels.h"
 
 namespace halyard::local_tests {
@@ -537,14 +535,8 @@ TEST_P(ExecutableTest, ThreadsDispatchAtTheSameTime) {
 // ---- Kernels of a compiled module
 
 TEST_P(ExecutableTest, ProbeOfTheFixtures) {
-  const char* folder = std::getenv("HALYARD_FIXTURES");
-  const std::filesystem::path fixtures =
-      folder ? std::filesystem::path(folder)
-             : std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
-  std::ifstream file(fixtures / "exec" / "vmvx" / "probe_kernel.vmfb", std::ios::binary);
-  if (!file) GTEST_SKIP() << "no fixtures at " << fixtures;
-  const std::vector<char> content_of_file{std::istreambuf_iterator<char>(file),
-                                          std::istreambuf_iterator<char>()};
+  const std::string content_of_file = file_text(fixtures() / "exec/vmvx/probe_kernel.vmfb");
+  if (content_of_file.empty()) GTEST_SKIP() << "no fixtures at " << fixtures();
   Executable executable = nullptr;
   EXPECT_OK(create({content_of_file.begin(), content_of_file.end()}, &executable));
   ASSERT_NE(executable, nullptr);
