@@ -39,7 +39,7 @@ BUGS = {
                                  ["[R63] a fill of an alloca before its turn: completed: expected a failure, found success"],
                                  ["--filter=failure.*", "--filter=queue.s*"]),
     "subscription-lost": (["semaphore.subscribe_races"], "$", ["[R86] calls of a subscriber that comes at the same moment"],
-                          ["--filter=semaphore.sub*"]),
+                          ["--timeout=6s", "--filter=semaphore.sub*"]),
     "callbacks-on-the-queue": (["semaphore.subscribers_wait_for_later_work"], "$", ["[R88]", "DEADLINE_EXCEEDED"],
                                ["--timeout=12s", "--filter=semaphore.s*", "--filter=queue.*"]),
     "barrier-forgotten": (["list.order_of_large_and_small"], r"list\.", ["[R103]"], ["--filter=list.*"]),

@@ -16,8 +16,8 @@ static int is_over(halyard_driver_semaphore_t semaphore, uint64_t value) {
 static halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
                                             halyard_subscriber_fn subscriber, void* user) {
   if (is_over(semaphore, value)) return good.semaphore_subscribe(semaphore, value, subscriber, user);
-  for (int i = 0; i < 20; ++i) {
-    usleep(1000);
+  for (int i = 0; i < 4; ++i) {
+    usleep(500);
     /* It is added for the next signal, and there is no other. */
     if (is_over(semaphore, value)) return NULL;
   }
