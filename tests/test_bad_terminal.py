@@ -14,15 +14,7 @@ import vmrun
 SPIN = """
 vm.module @spin
 vm.export @forever
-vm.func @forever() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-"""
+""" + vmrun.endless("forever")
 # The same before any function can be called.
 SPIN_AT_START = SPIN.replace("@forever", "@__init").replace("@spin", "@late") + """
 vm.export @main

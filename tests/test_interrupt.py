@@ -25,15 +25,7 @@ CTRL_C = b"\x03"
 SPIN = """
 vm.module @spin
 vm.export @forever
-vm.func @forever() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-"""
+""" + vmrun.endless("forever")
 
 
 # An async function that never signals its fence.

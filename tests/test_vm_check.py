@@ -93,15 +93,7 @@ vm.export @last
 vm.func @quick() -> () {
   vm.return
 }
-vm.func @endless() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-vm.func @large() -> () {
+""" + vmrun.endless("endless") + """vm.func @large() -> () {
   %i0:1 = vm.const.i64 67108864
   %i2 = vm.const.i32 16
   %r0 = vm.buffer.alloc %i0:1, %i2

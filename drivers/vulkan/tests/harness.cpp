@@ -129,6 +129,21 @@ void VulkanTest::TearDown() {
   EXPECT_EQ(instance_, nullptr);
 }
 
+vulkan::DeviceFunctions& VulkanTest::replace_vulkan() {
+  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+  static uint64_t last = 0;
+  last = 0;
+  vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo* info, VkFence) {
+    last = *static_cast<const VkTimelineSemaphoreSubmitInfo*>(info->pNext)->pSignalSemaphoreValues;
+    return VK_SUCCESS;
+  };
+  vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
+    *value = last;
+    return VK_SUCCESS;
+  };
+  return vk;
+}
+
 Outcome VulkanTest::try_open(std::string_view path, const Options& options, halyard_driver_device_t* device) {
   std::vector<halyard_option_t> list;
   for (const auto& [key, value] : options) list.push_back({text(key), text(value)});

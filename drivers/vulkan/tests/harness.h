@@ -103,6 +103,8 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
   void TearDown() override;
   void reopen(const Options& options);
   Outcome try_open(std::string_view path, const Options& options, halyard_driver_device_t* device);
+  // Submissions complete at once without doing anything. Returns the device's functions, for further changes.
+  vulkan::DeviceFunctions& replace_vulkan();
 
   // ---- Handles, destroyed with the fixture
 

@@ -161,18 +161,7 @@ TEST_F(TraceTest, WarmSubmissionsAllocateNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "allocations are not counted under a sanitizer";
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>(16, 0));
-  // A Vulkan implementation that completes at once without doing anything.
-  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
-  static uint64_t last = 0;
-  last = 0;
-  vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo* info, VkFence) {
-    last = *static_cast<const VkTimelineSemaphoreSubmitInfo*>(info->pNext)->pSignalSemaphoreValues;
-    return VK_SUCCESS;
-  };
-  vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
-    *value = last;
-    return VK_SUCCESS;
-  };
+  vulkan::DeviceFunctions& vk = replace_vulkan();
   vk.GetQueryPoolResults = [](VkDevice, VkQueryPool, uint32_t, uint32_t, size_t size, void* data,
                               VkDeviceSize, VkQueryResultFlags) {
     std::memset(data, 0, size);
