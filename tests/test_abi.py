@@ -24,7 +24,7 @@ DRIVER = "hal/include/halyard/driver.h"
 EMBED = "bindings/c/include/halyard/halyard.h"
 MODULE = "vm/include/halyard/module.h"
 
-# A name, whether old binaries survive it, the header, what is replaced, by what.
+# A name, whether old binaries survive the change, the header, the text that is replaced, the new text.
 CHANGES = [
     ("a field at the end of a growing struct", True, DRIVER,
      "} halyard_device_properties_t;", "  uint64_t later;\n} halyard_device_properties_t;"),

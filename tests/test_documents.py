@@ -68,7 +68,7 @@ def types_of(names):
     letters = ""
     for repeated, name in re.findall(r"\(([^()]*)\)…|([^,()]+)", names):
         if not repeated and not name.strip():
-            continue  # between a repeated group and what follows
+            continue  # between a repeated group and the next type
         inner = types_of(repeated) if repeated else {"i32": "i", "i64": "I"}.get(name.split()[1], "r")
         letters += f"C{inner}D" if repeated or name.endswith("…") else inner
     return letters

@@ -106,7 +106,7 @@ def included(root: str, unit) -> Graph:
     for file in files:
         own = unit(file.relative_to(top))
         for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', file.read_text(), re.MULTILINE):
-            # As the compiler looks for it: beside the file, then from the folder, or from where the folder is.
+            # The places where the compiler looks: beside the file, in the folder, and in its parent.
             places = (place / header for place in (file.parent, top, top.parent))
             other = next((unit(place.relative_to(top)) for place in places if place in files), own)
             if other != own:
@@ -206,7 +206,7 @@ def flags_of_layers() -> dict[str, list[str]]:
 
 
 def compile_line(flags: list[str], line: str) -> subprocess.CompletedProcess:
-    # -E: whether the file is found is all that matters, whether a C compiler likes C++ inside it does not.
+    # -E only looks for the file: a C compiler need not accept C++ in it.
     return subprocess.run(flags + ["-E", "-o", os.devnull, "-"], input=line + "\n", text=True, capture_output=True)
 
 

@@ -61,7 +61,7 @@ class Memory(Folder):
             self.assertEqual(server.get("/v2/models/mul/infer", "POST", body, headers)[0], 200)
             self.assertLess(server.metric(MEMORY), 1 << 19)
             self.assertGreater(head, 0)
-            # What has come does take it.
+            # Received bytes do take memory.
             connections[0].sendall(b" " * 300_000)
             wait_until(lambda: server.metric(MEMORY) >= 1 << 18, "the bytes")
             connections[0].sendall(b" " * (1 << 20))
@@ -85,7 +85,7 @@ class Memory(Folder):
                 try:
                     connection.sendall(request)
                 except OSError:
-                    pass  # refused before all of it had come
+                    pass  # refused before the whole body had come
                 wait_until(lambda: sum(server.metric(f'halyard_responses_total{{status="{status}"}}') for status in (503,))
                            + server.metric('halyard_model_requests_total{model="echo",version="1",outcome="success"}') > i, "an answer")
             self.assertGreaterEqual(server.metric(MEMORY), 8 << 20)
@@ -215,7 +215,7 @@ class Browsers(Folder):
             self.assertEqual((self.ask(server, "models.example.com:80")[0], self.ask(server, "evil.example")[0]), (200, 421))
         with start(f"--model=mul={MUL}", "--allow_host=*") as server:
             self.assertEqual(self.ask(server, "evil.example")[0], 200)
-        with start(f"--model=mul={MUL}", "--host=0.0.0.0") as server:  # for others, who have their own names for it
+        with start(f"--model=mul={MUL}", "--host=0.0.0.0") as server:  # for other machines, which know this one by other names
             self.assertEqual(self.ask(server, "models.example.com")[0], 200)
 
     def test_pages_of_other_origins(self):
@@ -279,7 +279,7 @@ class Life(Folder):
                 if signals == 1:
                     self.assertEqual(len(server.events("load_abandoned")), 1)
             os.remove(os.path.join(self.folder, "a/1/model.vmasm"))
-        # With a limit it is a model that could not be loaded, and the others are served.
+        # With a limit, the server reports that this model could not be loaded, and serves the others.
         self.write("a/1/model.vmasm", self.LOOP_AT_START)
         with start(*flags, "--load_timeout=200ms") as server:
             wait_until(lambda: server.events("model_failed"), "the log")

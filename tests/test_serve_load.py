@@ -38,7 +38,7 @@ class Limits(Folder):
                 for _ in range(200):
                     self.assertEqual(infer(0), 200)
                 self.assertEqual(infer(1), 504)
-            # Others are answered meanwhile, and it can be cancelled.
+            # Other requests are answered meanwhile, and the long one can be cancelled.
             gone = server.socket()
             for _ in range(200):
                 self.assertEqual(infer(0), 200)

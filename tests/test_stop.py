@@ -43,7 +43,7 @@ BIG = """
     %r3 = vm.buffer.alloc %i10:11, %i12
     vm.buffer.fill.i8 %r3, %i14:15, %i10:11, %i13
 """
-# A microkernel in a loop: its table must outlive it.
+# A microkernel in a loop: the table of the microkernel must outlive the loop.
 FILL = """
     %i9 = vm.const.i32.zero
     %i10 = vm.const.i32 2

@@ -65,7 +65,7 @@ vm.func @gives() -> (i32) {
 }
 """.replace("\\x27", "'")
 
-# A global that each test counts up: one context for both would show it.
+# A global that each test increments: with one context for both tests, the second would fail.
 STATE = """
 vm.module @state
 vm.import @check.expect_true cconv "0i_v"
