@@ -272,6 +272,9 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     return taken;
   }
   // Waits for the effects of ready work: immediate if it runs in the caller, otherwise without another call.
+  // A condition that tries work again is for an outcome that the system's scheduler can prevent in a single
+  // run, such as a second thread that takes part: a driver that never brings it about fails when the time is
+  // over.
   template <typename Condition>
   bool comes_true(Condition condition) const {
     using Clock = std::chrono::steady_clock;
