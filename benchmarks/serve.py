@@ -27,7 +27,8 @@ SOURCE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SOURCE / "tests"))
 import serve_client  # noqa: E402
 
-SIMPLE_MUL = SOURCE / ".." / "shared" / "fixtures" / "compiled" / "simple_mul.llvm-cpu.vmfb"
+FIXTURES = pathlib.Path(os.environ.get("HALYARD_FIXTURES", SOURCE / ".." / "shared" / "fixtures"))
+SIMPLE_MUL = FIXTURES / "compiled" / "simple_mul.llvm-cpu.vmfb"
 ELEMENTWISE = SOURCE / "examples" / "elementwise_mul.vmasm"
 
 
@@ -116,7 +117,7 @@ def batches(program, options):
 
 def transformer(program, options):
     """berttiny on two threads, beside vm-bench on as many processors."""
-    large = SOURCE / ".." / "shared" / "large"
+    large = FIXTURES / ".." / "large"
     weights = options.build / "large" / "berttiny.irpa"
     module = large / "berttiny.llvm-cpu-v3.vmfb"
     if not module.exists():

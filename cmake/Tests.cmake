@@ -27,6 +27,7 @@ function(halyard_add_tests name)
   endif()
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_LINKS} GTest::gtest_main)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/base/tests")
   target_compile_definitions(${name} PRIVATE HALYARD_BUILD_DIR="${PROJECT_BINARY_DIR}"
                                              HALYARD_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   # Half the time of the compiler. What is tested is in libraries, which are optimized.

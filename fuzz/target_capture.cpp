@@ -71,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (whole && !file) fuzz::finding("it can be read only where cuts are refused");
   if (!file) return 0;
   if (file->is_complete != whole.has_value()) fuzz::finding("a cut makes the difference, and there is none");
-  if (!whole && whole.error().code() != Code::DATA_LOSS) fuzz::finding("a cut is not told as a loss of data");
+  if (!whole && whole.error().code() != Code::DATA_LOSS)
+    fuzz::finding("a cut is not reported as a loss of data");
 
   check_text(c::capture_text(*file, {0, file->executions.size()}));
   check_text(c::capture_json(*file, {0, file->executions.size()}));

@@ -3,7 +3,7 @@
 Checks and makes a release of this tree, as it is committed: `./dev release`.
 
 Checked: nothing is uncommitted; CHANGELOG.md has a heading for the version in halyard.h, with a date; the public
-headers keep what tests/abi/baseline.xml holds; every test passes, those of the packages among them. Made, in FOLDER
+headers keep what tests/abi/baseline.txt holds; every test passes, those of the packages among them. Made, in FOLDER
 (build/release-VERSION unless said otherwise): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and
 the checksums of all. Every date in them is the last commit's.
 

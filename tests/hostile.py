@@ -22,8 +22,8 @@ def _request(body):
     return HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body
 
 
-# What a connection sends at first, the byte that it sends now and then ("": none), what it does then, and whether the server
-# keeps it for now.
+# The first bytes of a connection, the byte that it repeats at intervals ("": none), its last action, and whether the server
+# keeps the connection open for now.
 KINDS = {
     "silent": (b"", b"", None, True),
     "silent head": (b"POST /v2/models/mul/in", b"", None, True),

@@ -1,5 +1,9 @@
-"""Counts the tests in ctest's JUnit report: prints `N passed, N failed, N skipped`; exits 1 where any failed or none ran."""
+"""Counts the tests in ctest's JUnit report: prints `N passed, N failed, N skipped`; exits 1 where any failed or none ran.
+For each failure, prints the command that repeats the test."""
 
+import os
+import re
+import shlex
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -23,6 +27,9 @@ def main() -> int:
             counts["skipped"] += 1
         else:
             counts["failed"] += 1
+            name = case.get("name").split("  # GetParam() = ")[0]  # which may be an address
+            print(f"again: ctest --test-dir {shlex.quote(os.path.dirname(sys.argv[1]))} --output-on-failure "
+                  f"-R '^{re.escape(name)}( |$)'")
     print("{passed} passed, {failed} failed, {skipped} skipped".format(**counts))
     return 1 if counts["failed"] or not counts["passed"] else 0
 

@@ -14,15 +14,7 @@ import vmrun
 SPIN = """
 vm.module @spin
 vm.export @forever
-vm.func @forever() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-"""
+""" + vmrun.endless("forever")
 # The same before any function can be called.
 SPIN_AT_START = SPIN.replace("@forever", "@__init").replace("@spin", "@late") + """
 vm.export @main
@@ -150,17 +142,17 @@ class Signals(unittest.TestCase):
             self.assertIn(wait_for, process.stdout.readline())
         time.sleep(0.3)
         process.send_signal(number)
-        _, told = process.communicate(timeout=vmrun.TIMEOUT)
-        return told, process.returncode
+        _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+        return errors, process.returncode
 
     def test_a_call_is_stopped_and_its_records_are_closed(self):
         with vmrun.temporary_folder() as folder:
             for number, (code, name) in self.CODES.items():
                 with self.subTest(name):
                     trace, capture = os.path.join(folder, "trace"), os.path.join(folder, "capture")
-                    told, status = self.stopped(folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
-                    self.assertEqual(status, code, told)
-                    self.assertRegex(told, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
+                    errors, status = self.stopped(folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
+                    self.assertEqual(status, code, errors)
+                    self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
                     with open(trace, "rb") as file:
                         self.assertIn(b"forever", file.read())
                     self.assertEqual(vmrun.run("hal-info", "print", capture).returncode, 0)
@@ -170,9 +162,9 @@ class Signals(unittest.TestCase):
             for number, (code, name) in self.CODES.items():
                 with self.subTest(name):
                     trace = os.path.join(folder, "trace")
-                    told, status = self.stopped(folder, SPIN_AT_START, number, f"--trace={trace}", "--function=main", wait_for=None)
-                    self.assertEqual(status, code, told)
-                    self.assertRegex(told, rf"\Avm-run: CANCELLED; stopped by {name}: before the call")
+                    errors, status = self.stopped(folder, SPIN_AT_START, number, f"--trace={trace}", "--function=main", wait_for=None)
+                    self.assertEqual(status, code, errors)
+                    self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: before the call")
                     with open(trace, "rb") as file:
                         self.assertIn(b"make context", file.read())
 
@@ -198,8 +190,8 @@ class Signals(unittest.TestCase):
                                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
             process.stdout.readline()
             process.send_signal(signal.SIGHUP)
-            _, told = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertIn("DEADLINE_EXCEEDED", told)
+            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertIn("DEADLINE_EXCEEDED", errors)
 
     def test_vm_bench_and_hal_cts(self):
         with vmrun.temporary_folder() as folder:
@@ -214,9 +206,9 @@ class Signals(unittest.TestCase):
                                                stderr=subprocess.PIPE, text=True)
                     time.sleep(0.7)
                     process.send_signal(signal.SIGTERM)
-                    _, told = process.communicate(timeout=vmrun.TIMEOUT)
-                    self.assertEqual(process.returncode, 143, told)
-                    self.assertIn("stopped by SIGTERM", told)
+                    _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+                    self.assertEqual(process.returncode, 143, errors)
+                    self.assertIn("stopped by SIGTERM", errors)
             with open(trace, "rb") as file:
                 self.assertIn(b"__init", file.read())
             report = os.path.join(folder, "report.json")

@@ -87,7 +87,8 @@ def launch(mpi, *programs, timeout=LONGEST, **environment):
                 wait_for(process, timeout)
             except LauncherHangs:
                 # On a loaded machine mpirun of Open MPI 4.1.4 sometimes waits for itself at its end (PMIx_server_finalize of
-                # PMIx 4.2.2 uses a mutex that it has freed).
+                # PMIx 4.2.2 uses a mutex that it has freed). Nothing of this project runs at that
+                # time: all ranks have ended. Their results are lost, so they run again.
                 process.wait()
                 print(f"{LAUNCHERS[mpi][0]} has not ended after its ranks; once more: {' '.join(command)}")
                 continue

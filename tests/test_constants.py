@@ -27,7 +27,7 @@ vm.func @store() -> () {
   vm.buffer.store.i32 %i0, %r0, %i2:3
   vm.return
 }
-// Likewise, through the buffer that stands for it.
+// Likewise, through a buffer of the constant.
 vm.export @fill
 vm.func @fill() -> () {
   %r0 = vm.global.load.ref .refs[0] : !hal.device

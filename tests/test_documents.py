@@ -31,9 +31,9 @@ def switching(checks):
     checks.check("the table is there", None if len(rows) > 40 else f"it has {len(rows)} rows")
     help_text = vmrun.run("vm-run", "--help").stdout
     for name, status in rows:
-        told = name in flags
-        checks.check(f"--{name} is {status}", None if told == (status != "left out") else f"it is {'' if told else 'not '}a flag")
-        if told:
+        is_flag = name in flags
+        checks.check(f"--{name} is {status}", None if is_flag == (status != "left out") else f"it is {'' if is_flag else 'not '}a flag")
+        if is_flag:
             section = re.search(rf"^  --{name}\b.*\n((?:      .*\n)*)", help_text, re.MULTILINE)[1]
             checks.check(f"--{name} has an effect or none",
                          None if ("without effect" in section) == (status == "without effect") else f"it is said to be {status}")
@@ -68,7 +68,7 @@ def types_of(names):
     letters = ""
     for repeated, name in re.findall(r"\(([^()]*)\)…|([^,()]+)", names):
         if not repeated and not name.strip():
-            continue  # between a repeated group and what follows
+            continue  # between a repeated group and the next type
         inner = types_of(repeated) if repeated else {"i32": "i", "i64": "I"}.get(name.split()[1], "r")
         letters += f"C{inner}D" if repeated or name.endswith("…") else inner
     return letters
@@ -86,8 +86,8 @@ def hal_imports(checks):
         for first, last, convention, arguments, results in re.findall(
                 r"^- 0\.(\d)(?: to 0\.(\d))?: `(\w+)` \((.*)\)(?: → (.+))?$", body, re.MULTILINE):
             found.add((name, convention, first, last or first))
-            told = f"0{types_of(arguments) or 'v'}_{types_of(results) or 'v'}"
-            checks.check(f"{name} {convention}: arguments", None if told == convention else f"they are those of {told}")
+            documented = f"0{types_of(arguments) or 'v'}_{types_of(results) or 'v'}"
+            checks.check(f"{name} {convention}: arguments", None if documented == convention else f"they are those of {documented}")
     checks.check("docs/hal-imports.md is complete", None if found == expected else f"they differ in {sorted(found ^ expected)}")
 
 

@@ -32,7 +32,7 @@ class Listings(unittest.TestCase):
         environment = {**os.environ, "HALYARD_DRIVER_PATH": self.folder, "HOME": self.folder}
         return vmrun.run(tool, *arguments, env=environment, timeout=timeout)
 
-    def check_told(self, done):
+    def check_listed(self, done):
         aborts, loops = (os.path.join(self.folder, library(name)) for name in ("aborts-in-constructor", "loops-in-constructor"))
         self.assertIn(f"INTERNAL; driver '{aborts}' crashed with signal 6 (SIGABRT) in load (a constructor of the library)", done.stderr)
         self.assertIn(f"DEADLINE_EXCEEDED; driver '{loops}': no answer within {LIMIT} s in load (a constructor of the library)",
@@ -60,14 +60,14 @@ class Listings(unittest.TestCase):
             self.assertRegex(done.stdout, rf"(?m)^ *{name}: \S")
         for name in ("aborts", "loops"):
             self.assertNotIn(name, done.stdout)
-        self.check_told(done)
+        self.check_listed(done)
 
     def test_list_devices(self):
         done = self.run_tool("vm-run", "--list_devices", TIMEOUT)
         self.assertEqual(done.returncode, 0, done.stderr)
         for uri in ("local-sync://", "local-task://", "null://"):
             self.assertIn(uri + "\n", done.stdout)
-        self.check_told(done)
+        self.check_listed(done)
 
     def test_dump_devices(self):
         done = self.run_tool("vm-run", "--dump_devices", TIMEOUT)
@@ -75,7 +75,7 @@ class Listings(unittest.TestCase):
         for name in ("local-sync", "local-task", "null"):
             self.assertIn(f"# Enumerated devices for driver '{name}'\n", done.stdout)
             self.assertIn(f"# --device={name}://", done.stdout)
-        self.check_told(done)
+        self.check_listed(done)
 
     def test_asked_for_by_name_it_is_a_failure(self):
         for flag in ("--list_devices", "--dump_devices"):

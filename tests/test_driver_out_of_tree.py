@@ -15,7 +15,7 @@ from installed import BUILD, SOURCE, exported, run
 class Template(typing.NamedTuple):
     name: str
     compiler: tuple[str, ...]
-    most_lines: int  # so that it is read
+    most_lines: int  # of the example: a longer one is not read
 
     @property
     def library(self) -> str:
@@ -47,7 +47,7 @@ def build_with_cmake(template: Template, driver: pathlib.Path, prefix: pathlib.P
 def build_by_hand(template: Template, driver: pathlib.Path, prefix: pathlib.Path, folder: pathlib.Path,
                   *flags: str) -> pathlib.Path:
     folder.mkdir()
-    # The map hides what the C++ library would export in a driver's place.
+    # The map hides symbols of the C++ library.
     maps = [f"-Wl,--version-script={file}" for file in prefix.rglob("halyard-driver.map")]
     expect(len(maps) == 1, f"expected one halyard-driver.map below {prefix}, found {maps}")
     run(*template.compiler, "-shared", "-fPIC", *(maps if template.compiler[0] == "c++" else []), *flags,
@@ -93,7 +93,7 @@ def check(template: Template, prefix: pathlib.Path, folder: pathlib.Path) -> boo
     vm_run = prefix / "bin" / "vm-run"
     if not vm_run.exists():
         return False
-    # The template is also one of the installed drivers. Without that one, only what was built here can be found.
+    # The template is also one of the installed drivers. Without that one, only the driver built here can be found.
     for installed in prefix.rglob(template.library):
         installed.unlink()
     expect(template.name not in listed(vm_run, None),

@@ -101,7 +101,7 @@ def places(rows):
 def main():
     rows = rows_of_the_table()
     failures = incomplete(rows) + places(rows)
-    # The checks find what they are there for: a row that lacks something, and one that is in no other place.
+    # The checks notice a row that lacks a name, and a row that no other place has.
     for column in MAY_LACK:
         planted = [dict(row) for row in rows]
         row = next(row for row in planted if row[column] != ABSENT.get(column, ""))

@@ -33,7 +33,7 @@ def main():
         done = vmrun.run("vm-run", *ARGUMENTS, env=environment)
         checks.check("the same on the driver of today", None if done.stdout == EXPECTED else f"expected {EXPECTED!r}", done)
 
-        # As a user has it: in the folder of drivers, beside those of today.
+        # In the folder of drivers, beside the drivers of this build, as users have them.
         drivers = pathlib.Path(folder, ".local/lib/halyard/drivers")
         drivers.mkdir(parents=True)
         shutil.copy(DRIVER, drivers)

@@ -8,7 +8,7 @@ import sys
 import installed
 import vmrun
 
-# Programs, and which of them run on processors that are not x86-64.
+# Folders of programs, with the flags that select the programs for other processors than x86-64.
 PROGRAMS = [("compiled", ["--only", ".vmvx"]), ("constants", ["--only", ".vmvx"]), ("vmasm", []), ("vmasm/legacy", []),
             ("inline", ["--only", ".inline-static."])]
 PROGRAMS_FOR_ARM = [("compiled-arm64", [])]
@@ -48,7 +48,7 @@ def run_all(fixtures, folders, **how):
         failed += bool(wrong) or passed == 0
     for folder in CHECKS + (CHECKS_FOR_X86_64 if is_x86_64 else []):
         passed, wrong = run(fixtures, "exec/check.py", os.path.join(fixtures, "exec", folder), **how)
-        if installed.cache("HALYARD_SANITIZE"):  # which has what this one shall find missing
+        if installed.cache("HALYARD_SANITIZE"):  # a sanitized host has the symbols whose absence these expect
             wrong = [line for line in wrong if not line.startswith("FAILED cpu/asan.")]
         wrong = [line for line in wrong if not NOT_FOUND_HERE.match(line) and not READ_WHOLE.match(line)]
         if not vmrun.starts_itself():

@@ -17,7 +17,7 @@ SAMPLES = pathlib.Path(vmrun.BUILD, "tests", "drivers")
 PATIENCE = "12 s" if installed.cache("HALYARD_SANITIZE") else "4 s"  # for drivers that hang, and too long for those that do not
 TIMEOUT = "--timeout=" + PATIENCE.replace(" ", "")
 
-# A sample driver, its outcome, and what its line says.
+# A sample driver, its outcome, and the text of its line.
 DRIVERS = [
     ("sample", "taken", ""),
     ("partial", "taken", ""),

@@ -63,8 +63,8 @@ class Help(unittest.TestCase):
         for tool in TOOLS:
             for columns in ("60", "80", "200"):
                 text = vmrun.run(tool, "--help", env={**os.environ, "COLUMNS": columns}).stdout
-                told = text.split("\nexamples:")[0]
-                long = [line for line in told.splitlines() if len(line) > min(int(columns), 100) and " " in line.strip()
+                usage = text.split("\nexamples:")[0]
+                long = [line for line in usage.splitlines() if len(line) > min(int(columns), 100) and " " in line.strip()
                         and "example: " not in line]
                 self.assertEqual(long, [], tool)
 
@@ -117,8 +117,8 @@ class ManualPages(unittest.TestCase):
         for tool in TOOLS:
             path = os.path.join(SHARE, "man", "man1", tool + ".1")
             done = subprocess.run(["mandoc", "-man", "-Tlint", "-Wwarning", path], capture_output=True, text=True, check=False)
-            told = [line for line in done.stdout.splitlines() if "missing date" not in line]
-            self.assertEqual(told, [], tool)
+            complaints = [line for line in done.stdout.splitlines() if "missing date" not in line]
+            self.assertEqual(complaints, [], tool)
 
 
 class BashCompletion(unittest.TestCase):

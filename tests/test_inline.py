@@ -109,7 +109,7 @@ def machine_code(checks, folder):
         write(kind, code[:100], *VERSIONS[0])
         checks.fails(f"{kind}, cut off", [module, *inputs], "FAILED_PRECONDITION", f"{kind}-elf-{ARCHITECTURE}")
     checks.prints("VMVX is no machine code", [*SCALE, "--allow-native=no"], SCALED)
-    # A program that asks first is told no.
+    # A program that asks whether the format is supported gets the answer no.
     asking = os.path.join(folder, "asking.vmasm")
     with open(asking, "w") as file:
         file.write(text_of("inline_dispatch.vmasm").replace("vmvx-bytecode-fb", f"embedded-elf-{ARCHITECTURE}"))

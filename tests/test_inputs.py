@@ -209,7 +209,7 @@ class Arrays(WithModule):
                 done = self.run_function("view", "--input=" + given, f"--expected_output=@{file}")
                 self.assertEqual(done.returncode, 1)
                 self.assertIn(f"metadata is {metadata}; expected that the view matches 2xsi32;", done.stdout)
-        # What a text declares is what it says.
+        # The type that a text declares is compared, too.
         done = self.run_function("view", "--input=2xi32=1,-2", "--expected_output=2xsi32=1,-2")
         self.assertIn("metadata is 2xi32; expected that the view matches 2xsi32", done.stdout)
         done = self.run_function("view", "--input=2xi32=1,-3", f"--expected_output=@{file}")

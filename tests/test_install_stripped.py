@@ -50,8 +50,8 @@ def main():
         checks.check("the component debug", f"it has {others}" if others else None)
         checks.check("the build folder stays whole",
                      None if ".symtab" in sections(BUILD / "lib" / "libhalyard.so") else "libhalyard.so was stripped there")
-        told = run(prefix / "bin/hal-info")
-        checks.check("drivers are found", None if "local-sync" in told else told)
+        listing = run(prefix / "bin/hal-info")
+        checks.check("drivers are found", None if "local-sync" in listing else listing)
 
         def size(paths):
             return sum(path.stat().st_size for path in paths) / 1e6

@@ -109,8 +109,8 @@ def main():
         printed = run(prefix / "bin/vm-run", "--device=local-sync", f"--module={program}", "--function=mul",
                       "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
         checks.check("the program runs", None if "8xf32=2 4 6 8 10 12 14 16" in printed else printed)
-        told = "put your own format here" in program.read_text(encoding="utf-8")
-        checks.check("the program says where the format stands", None if told else "it does not")
+        says_so = "put your own format here" in program.read_text(encoding="utf-8")
+        checks.check("the program says where the format stands", None if says_so else "it does not")
         kernels = prefix / "share/halyard/examples/hal-cts-kernels"
         run(prefix / "bin/vm-as", kernels / "device_code.vmasm", f"--output={folder}/kernels.vmfb")
         cts = run(prefix / "bin/hal-cts", f"--driver={prefix / cache('CMAKE_INSTALL_LIBDIR')}/halyard/drivers/halyard-driver-local.so",

@@ -25,15 +25,7 @@ CTRL_C = b"\x03"
 SPIN = """
 vm.module @spin
 vm.export @forever
-vm.func @forever() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-"""
+""" + vmrun.endless("forever")
 
 
 # An async function that never signals its fence.
@@ -137,10 +129,10 @@ class HalCts(unittest.TestCase):
             self.assertRegex(terminal.text, r"interrupted: \d+ cases were not run")
             counts = tuple(map(int, LAST_LINE.search(terminal.text).groups()))
             with open(report, encoding="utf-8") as file:
-                told = json.load(file)
-            self.assertTrue(told["interrupted"])
-            self.assertEqual((told["passed"], told["failed"], told["skipped"]), counts)
-            self.assertEqual(len(told["cases"]), sum(counts))
+                report = json.load(file)
+            self.assertTrue(report["interrupted"])
+            self.assertEqual((report["passed"], report["failed"], report["skipped"]), counts)
+            self.assertEqual(len(report["cases"]), sum(counts))
             self.assertEqual(len(ElementTree.parse(junit).getroot()), sum(counts))
 
     def test_a_run_that_was_not_interrupted_says_so(self):
@@ -182,9 +174,9 @@ class VmRun(unittest.TestCase):
             self.assertEqual(process.stdout.readline(), "EXEC @forever\n")
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=vmrun.TIMEOUT)
+            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
             self.assertEqual(process.returncode, INTERRUPTED)
-            self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*'forever'")
+            self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*'forever'")
 
     def test_sigint_ends_the_wait_for_a_device(self):
         with vmrun.temporary_folder() as folder:
@@ -192,9 +184,9 @@ class VmRun(unittest.TestCase):
             self.assertEqual(process.stdout.readline(), "EXEC @never\n")
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=vmrun.TIMEOUT)
+            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
             self.assertEqual(process.returncode, INTERRUPTED)
-            self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .* device")
+            self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .* device")
 
     def test_ctrl_c_on_a_terminal(self):
         with vmrun.temporary_folder() as folder:
@@ -208,14 +200,14 @@ class VmRun(unittest.TestCase):
 
     def test_what_takes_long_is_shown_until_it_is_over(self):
         with vmrun.temporary_folder() as folder:
-            for text, told in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call had")):
+            for text, message in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call had")):
                 vmrun.assemble(text, folder, "long")
                 terminal = Terminal("vm-run", f"--module={folder}/long.vmfb", "--device=local-sync")
                 terminal.read_until(r"\r\x1b\[Kwaiting: call, 2 s")
                 terminal.press(CTRL_C)
                 self.assertEqual(terminal.end(), INTERRUPTED)
                 self.assertIn("\r\x1b[Kwaiting: call, 1 s", terminal.text)
-                self.assertRegex(terminal.text, r"\r\x1b\[K(\x1b\[[\d;]*m)?vm-run:(\x1b\[0m)? " + told)
+                self.assertRegex(terminal.text, r"\r\x1b\[K(\x1b\[[\d;]*m)?vm-run:(\x1b\[0m)? " + message)
 
     def test_what_is_over_soon_is_not_shown(self):
         terminal = Terminal("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=5")

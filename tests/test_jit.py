@@ -2,6 +2,7 @@
 where this build has no compiler. The same results are wanted as of interpreted ones."""
 import json
 import os
+import shlex
 import sys
 import tempfile
 
@@ -12,9 +13,8 @@ from test_fixtures import run_all
 # What a processor without x86-64's instructions can run of each folder.
 PROGRAMS = [*FIXTURES, ("../bench/kernels", ["--only", ".vmvx"])]
 # vm-run that compiles everything: kernels, and functions of modules.
-RUNNER = """#!{python}
-import os, sys
-os.execv({program!r}, [{program!r}, "--jit=always", "--jit_cache={cache}", *sys.argv[1:]])
+RUNNER = """#!/bin/sh
+exec {program} --jit=always --jit_cache={cache} "$@"
 """
 
 
@@ -30,8 +30,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         runner = os.path.join(folder, "vm-run")
         with open(runner, "w", encoding="utf-8") as file:
-            file.write(RUNNER.format(python=sys.executable, program=os.path.join(vmrun.BIN, "vm-run"),
-                                     cache=os.path.join(folder, "cache")))
+            file.write(RUNNER.format(program=shlex.quote(os.path.join(vmrun.BIN, "vm-run")),
+                                     cache=shlex.quote(os.path.join(folder, "cache"))))
         os.chmod(runner, 0o755)
         failed += run_all(fixtures, PROGRAMS, runner=runner)
     failed += test_programs(os.path.join(fixtures, "check"), is_x86_64)
@@ -49,9 +49,9 @@ def test_programs(folder, is_x86_64):
                 continue
             done = vmrun.run("vm-check", os.path.join(folder, entry["module"]), f"--device={device}", "--jit=always", "--jit_cache=",
                              "--json")
-            told = json.loads(done.stdout)["modules"][0]["tests"] if done.stdout else []
+            tests = json.loads(done.stdout)["modules"][0]["tests"] if done.stdout else []
             ran += 1
-            if {test["name"]: test["result"][:4] for test in told} != entry["tests"]:
+            if {test["name"]: test["result"][:4] for test in tests} != entry["tests"]:
                 print(f"FAILED {entry['module']} on {device}: {done.stdout} {done.stderr}")
                 failed += 1
     return failed + (ran == 0)

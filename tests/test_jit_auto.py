@@ -8,7 +8,7 @@ import vmrun
 
 LIBRARY = os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")
 LOADER = dict(os.environ, LD_DEBUG="files")
-LOOPS = 45  # behind the loop that gets hot: it takes almost as long to compile as a function may
+LOOPS = 45  # after the hot loop: compiling the function takes almost as long as is allowed
 SIDE = """
 ^bb{first}:
   %i8:9 = vm.const.i64.zero

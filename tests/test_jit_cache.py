@@ -109,7 +109,7 @@ def main():
         for name, bad in [("a changed byte", good[:100] + bytes([good[100] ^ 1]) + good[101:]), ("cut off", good[:-1]),
                           ("longer", good + b"x"), ("empty", b""), ("a header alone", good[:48]),
                           ("of another key", None)]:
-            if bad is None:  # valid, but not what the name says: the digest is of the key, too
+            if bad is None:  # a valid file under the name of another key: the digest covers the key
                 other = PROGRAM.replace("i64 1\n", "i64 2\n")
                 with open(runner.module, "w", encoding="utf-8") as file:
                     file.write(other)

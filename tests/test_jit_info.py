@@ -154,10 +154,10 @@ def named(checks, module):
         process = subprocess.Popen(command, env={**os.environ, "HALYARD_JIT_NAMES": names}, stdout=subprocess.DEVNULL)
         process.wait(timeout=vmrun.TIMEOUT)
         path = f"/tmp/perf-{process.pid}.map"
-        told = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
-        found = re.fullmatch(r"[0-9a-f]+ [0-9a-f]+ m\.f\n", told)
-        checks.check(f"HALYARD_JIT_NAMES={names}: perf", None if bool(found) == bool(wanted) else f"found {told!r}")
-        if told:
+        names_of_code = open(path, encoding="utf-8").read() if os.path.exists(path) else ""
+        found = re.fullmatch(r"[0-9a-f]+ [0-9a-f]+ m\.f\n", names_of_code)
+        checks.check(f"HALYARD_JIT_NAMES={names}: perf", None if bool(found) == bool(wanted) else f"found {names_of_code!r}")
+        if names_of_code:
             os.remove(path)
     if not shutil.which("gdb"):
         return

@@ -42,9 +42,9 @@ class LargePrograms(unittest.TestCase):
             options += ("--only", ".vmvx")
         done = subprocess.run([sys.executable, runner, os.path.join(vmrun.BIN, "vm-run"), self.folder, *skipped,
                                f"--timeout={TIMEOUT}", *options], capture_output=True, text=True)
-        told = done.stdout[-4000:] + done.stderr[-2000:]
-        self.assertEqual(done.returncode, 0, told)
-        self.assertRegex(done.stdout, r"(?m)^[1-9]\d* passed, 0 failed", told)
+        output = done.stdout[-4000:] + done.stderr[-2000:]
+        self.assertEqual(done.returncode, 0, output)
+        self.assertRegex(done.stdout, r"(?m)^[1-9]\d* passed, 0 failed", output)
 
     def test_on_one_thread(self):
         self.run_cases("local-sync")

@@ -69,53 +69,75 @@ FOLDERS = {
     "hal/src/hal": ["trace", "driver", "device", "registry", "channel", "command", "queue", "view", "capture"],
 }
 
-# Folders from which files are included by their path below it.
-WITHOUT_CIRCLES = ["drivers/local", "drivers/vulkan", "bindings/python/src"]
+# Folders in which files do not include each other in a circle; one a line.
+WITHOUT_CIRCLES = [
+    "bindings/python/src",
+    "drivers/local",
+    "drivers/vulkan",
+]
 
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
+
+
+def sources(folder: str) -> list[pathlib.Path]:
+    return [file for file in sorted((SOURCE / folder).rglob("*")) if file.suffix in SUFFIXES and file.is_file()]
 
 
 def reaching_out() -> list[str]:
     found = []
     for folder in ("base", "vm", "jit", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
                    "examples"):
-        for file in sorted((SOURCE / folder).rglob("*")):
-            if file.suffix in SUFFIXES and file.is_file():
-                for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
-                    if re.match(r'\s*#\s*include\s*["<]\.\./', line):
-                        found.append(f"{file.relative_to(SOURCE)}:{number}: {line.strip()}")
+        for file in sources(folder):
+            for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
+                if re.match(r'\s*#\s*include\s*["<]\.\./', line):
+                    found.append(f"{file.relative_to(SOURCE)}:{number}: {line.strip()}")
     return found
 
 
-def included_folders(root: str) -> dict[str, dict[str, list[str]]]:
-    """For each folder of a layer: the folders that it includes, with the files that do."""
+Graph = dict[str, dict[str, list[str]]]
+
+
+def included(root: str, unit) -> Graph:
+    """For each unit of a folder, its parts or its folders: the units that it includes, with the files that do. `unit` names
+    the unit of a file."""
     top = SOURCE / root
-    found: dict[str, dict[str, list[str]]] = {}
-    for file in sorted(top.rglob("*")):
-        if file.suffix in SUFFIXES and file.is_file():
-            folder = file.relative_to(top).parent.as_posix()
-            found.setdefault(folder, {})
-            for included in re.findall(rf'^\s*#\s*include\s*"{top.name}/([^"]+)/[^"/]+"', file.read_text(), re.MULTILINE):
-                if included != folder:
-                    found[folder].setdefault(included, []).append(file.name)
+    files = dict.fromkeys(sources(root))
+    found: Graph = {unit(file.relative_to(top)): {} for file in files}
+    for file in files:
+        own = unit(file.relative_to(top))
+        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', file.read_text(), re.MULTILINE):
+            # The places where the compiler looks: beside the file, in the folder, and in its parent.
+            places = (place / header for place in (file.parent, top, top.parent))
+            other = next((unit(place.relative_to(top)) for place in places if place in files), own)
+            if other != own:
+                found[own].setdefault(other, []).append(file.relative_to(top).as_posix())
     return found
 
 
-def climbing(graph: dict[str, dict[str, list[str]]], order: list[str]) -> list[str]:
+def folder_of(file: pathlib.Path) -> str:
+    return file.parent.as_posix()
+
+
+def part_of(file: pathlib.Path) -> str:
+    """x.h and x.cpp are one."""
+    return file.with_suffix("").as_posix()
+
+
+def climbing(graph: Graph, order: list[str]) -> list[str]:
     """The includes that the order of folders does not allow, and folders without a place in it."""
     failures = [f"{folder} has no place in the order of folders" for folder in graph if folder not in order]
     failures += [f"{folder} is in the order of folders but does not exist" for folder in order if folder not in graph]
     for folder in filter(order.__contains__, graph):
-        for included, files in graph[folder].items():
-            if included not in order[:order.index(folder)]:
-                failures.append(f"{folder} includes {included}, which comes after it: {', '.join(sorted(set(files)))}")
+        for other, files in graph[folder].items():
+            if other not in order[:order.index(folder)]:
+                failures.append(f"{folder} includes {other}, which comes after it: {', '.join(sorted(set(files)))}")
     return failures
 
 
 def wrong_folders() -> list[str]:
     failures = []
     for root, order in FOLDERS.items():
-        graph = included_folders(root)
+        graph = included(root, folder_of)
         failures += [f"{root}: {each}" for each in climbing(graph, order)]
         # The check itself: an include of the highest folder by the lowest is found, and so is a folder that is new.
         for planted in ({**graph, order[0]: {order[-1]: ["planted.h"]}}, {**graph, "new": {}}):
@@ -124,23 +146,7 @@ def wrong_folders() -> list[str]:
     return failures
 
 
-def included_parts(root: str) -> dict[str, dict[str, str]]:
-    """For each part of a folder, which is x.h with x.cpp: the parts that it includes, with a file that does."""
-    top = SOURCE / root
-    files = [file.relative_to(top) for file in sorted(top.rglob("*")) if file.suffix in SUFFIXES and file.is_file()]
-    found: dict[str, dict[str, str]] = {file.with_suffix("").as_posix(): {} for file in files}
-    for file in files:
-        part = file.with_suffix("").as_posix()
-        for header in re.findall(r'^\s*#\s*include\s*"([^"]+)"', (top / file).read_text(), re.MULTILINE):
-            # As the compiler looks for it: beside the file, then from the top.
-            places = [(folder / header).with_suffix("").as_posix() for folder in (file.parent, pathlib.PurePath())]
-            included = next(filter(found.__contains__, places), part)
-            if included != part:
-                found[part].setdefault(included, file.as_posix())
-    return found
-
-
-def circle_in(graph: dict[str, dict[str, str]]) -> list[str]:
+def circle_in(graph: Graph) -> list[str]:
     """Parts of which each includes the next and the last is the first again; none if there is no circle."""
     left = set(graph)
     while lowest := {part for part in left if left.isdisjoint(graph[part])}:
@@ -155,15 +161,15 @@ def circle_in(graph: dict[str, dict[str, str]]) -> list[str]:
 def circles() -> list[str]:
     failures = []
     for root in WITHOUT_CIRCLES:
-        whole = graph = included_parts(root)
+        whole = graph = included(root, part_of)
         while circle := circle_in(graph):
-            steps = [f"{graph[part][included]} includes {included}" for part, included in zip(circle, circle[1:])]
+            steps = [f"{graph[part][other][0]} includes {other}" for part, other in zip(circle, circle[1:])]
             failures.append(f"{root}: a circle of includes, {' -> '.join(circle)}: {', '.join(steps)}")
-            graph = {part: {each: file for each, file in included.items() if each not in circle}
-                     for part, included in graph.items() if part not in circle}
+            graph = {part: {each: files for each, files in others.items() if each not in circle}
+                     for part, others in graph.items() if part not in circle}
         # The check itself: if one include also went the other way, the circle would be found.
-        some = next(((part, included) for part, parts in whole.items() for included in parts), None)
-        if not some or not circle_in({**whole, some[1]: {**whole[some[1]], some[0]: "planted.h"}}):
+        some = next(((part, other) for part, others in whole.items() for other in others), None)
+        if not some or not circle_in({**whole, some[1]: {**whole[some[1]], some[0]: ["planted.h"]}}):
             failures.append(f"{root}: a circle of includes was not found")
     return failures
 
@@ -200,15 +206,15 @@ def flags_of_layers() -> dict[str, list[str]]:
 
 
 def compile_line(flags: list[str], line: str) -> subprocess.CompletedProcess:
-    # -E: whether the file is found is all that matters, whether a C compiler likes C++ inside it does not.
+    # -E only looks for the file: a C compiler need not accept C++ in it.
     return subprocess.run(flags + ["-E", "-o", os.devnull, "-"], input=line + "\n", text=True, capture_output=True)
 
 
 def main() -> int:
     if "--graph" in sys.argv:
         for root in FOLDERS:
-            for folder, included in sorted(included_folders(root).items(), key=lambda each: FOLDERS[root].index(each[0])):
-                print(f"{root}/{folder}: {' '.join(sorted(included, key=FOLDERS[root].index)) or '-'}")
+            for folder, others in sorted(included(root, folder_of).items(), key=lambda each: FOLDERS[root].index(each[0])):
+                print(f"{root}/{folder}: {' '.join(sorted(others, key=FOLDERS[root].index)) or '-'}")
         return 0
     failures = [f"reaches out of its folder: {where}" for where in reaching_out()]
     failures += wrong_folders()

@@ -77,7 +77,7 @@ IMPORTS = {
 }
 
 # What every program has: %i0 turns left, %i1 the place of the next object, %i30 = 1, %i31 = 0, %i32:33 = 0,
-# %i34:35 = -1, %i36:37 = 64, %i38 = host and device memory, %i39 = usage, %r0 the list of what is kept, %r31 null.
+# %i34:35 = -1, %i36:37 = 64, %i38 = host and device memory, %i39 = usage, %r0 the list of kept objects, %r31 null.
 # The body makes %r1, which is kept.
 SETUP = """
 vm.export @{name}
@@ -113,7 +113,7 @@ vm.func @{name}(%i0: i32) -> (i32) {{
 DEVICE = "  %r2 = vm.call @hal.devices.get(%i31)\n"
 ALLOCATOR = DEVICE + "  %r3 = vm.call @hal.device.allocator(%r2)\n"
 BUFFER = ALLOCATOR + "  %r4 = vm.call @hal.allocator.allocate(%r3, %i34:35, %i38, %i39, %i36:37)\n"
-# %r5 is never signalled: what waits for it is held.
+# %r5 is never signalled: work that waits for %r5 is held.
 HELD = BUFFER + "  %r5 = vm.call @hal.fence.create(%r2, %i32:33)\n"
 COMMANDS = BUFFER + """  %i5 = vm.const.i32 3
   %r6 = vm.call @hal.command_buffer.create(%r2, %i31, %i5, %i34:35, %i31)
@@ -128,7 +128,7 @@ EXECUTABLE = """  %r8 = vm.const.ref.rodata 0
   %r9 = vm.const.ref.rodata 2
 """
 LARGE_EXECUTABLE = EXECUTABLE.replace("rodata 2", "rodata 3")
-# Code is decoded, and threads are made ready for it, when it first runs.
+# The first run decodes the code and prepares the threads.
 RUN_EXECUTABLE = """  %r1 = vm.call @hal.executable.create(%r2, %i34:35, %r8, %r9, %r31)
   %r10 = vm.call @hal.command_buffer.create(%r2, %i30, %i5, %i34:35, %i31)
 """ + DISPATCH.format(commands="%r10", executable="%r1") + """
@@ -136,7 +136,7 @@ RUN_EXECUTABLE = """  %r1 = vm.call @hal.executable.create(%r2, %i34:35, %r8, %r
   vm.call @hal.device.queue.execute(%r2, %i34:35, %r31, %r31, %r10, %i32:33)"""
 KEEP_NOTHING = "  %r1 = vm.const.ref.zero"
 
-# name: (what stands before the loop, the body)
+# name: (the text before the loop, the body)
 HOST = {
     "empty_buffers": ("", "  %r1 = vm.buffer.alloc %i32:33, %i30"),
     "small_buffers": ("", "  %r1 = vm.buffer.alloc %i36:37, %i30"),
@@ -216,7 +216,7 @@ DEVICES = {
 """, "  vm.call @hal.device.queue.execute(%r2, %i34:35, %r5, %r31, %r6, %i32:33)\n" + KEEP_NOTHING),
     "held_allocations": (HELD, "  %r1 = vm.call @hal.device.queue.alloca(%r2, %i34:35, %r5, %r31, %i32:33, %i38, %i39, %i36:37, %i32:33)"),
     "allocations": (HELD, "  %r1 = vm.call @hal.device.queue.alloca(%r2, %i34:35, %r31, %r31, %i32:33, %i38, %i39, %i36:37, %i32:33)"),
-    # Buffers of one size after another, all given back between: what a device keeps for reuse is memory, too.
+    # Buffers of one size after another, all given back in between: memory that a device keeps for reuse counts, too.
     "sizes_in_turn": (ALLOCATOR + """  %i10:11 = vm.const.i64 512
   %i12:13 = vm.const.i64 256
   %i14 = vm.const.i32 16383

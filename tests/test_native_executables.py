@@ -53,7 +53,7 @@ def main():
                     expect("allowed", vmrun.run(*run, "--allow-native=yes"))
                     # A program that searches for a device with its format finds none.
                     expect("refused", vmrun.run(*run, "--allow-native=no"), "no device runs")
-            # Cut off, the header wrong, for another processor: an error, and none of it runs.
+            # Truncated, with a damaged header, for another processor: an error, and no code of the module runs.
             for name, bad in {"cut": code[:200], "magic": b"\x7fELG" + code[4:],
                               "machine": code[:18] + b"\x02\x00" + code[20:], "empty": b""}.items():
                 expect(f"{kind} {name}", vmrun.run("vm-run", module(kind, bad, name), "--device=local-sync", *INPUTS),
@@ -71,7 +71,7 @@ def main():
                 expect("for a processor with " + feature, done, "INCOMPATIBLE", feature)
             else:
                 expect("for a processor with " + feature, done)
-        # A compiled program whose code is for another processor: the device says for which, and which it is.
+        # A compiled program with code for another processor: the device names that processor and its own.
         fixtures = vmrun.fixtures()
         if fixtures:
             other, name = (("arm_64", "compiled-arm64/simple_mul.llvm-cpu-arm64") if architecture != "arm_64" else

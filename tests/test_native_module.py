@@ -95,7 +95,7 @@ def files(checks: vmrun.Checks, folder: pathlib.Path) -> None:
            "INVALID_ARGUMENT", "'sum'", "only modules can call it")
     refuse("a misspelt function", [f"--module={toolbox}", "--function=hypott"], "did you mean 'hypot'")
 
-    oddly_named = folder / "a.so@b"  # a file that is there is what is meant
+    oddly_named = folder / "a.so@b"  # the name of an existing file wins
     oddly_named.write_bytes(vmrun.assemble(
         "vm.module @odd\nvm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n", folder))
     done = vmrun.run("vm-run", f"--module={oddly_named}")

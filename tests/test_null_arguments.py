@@ -29,7 +29,7 @@ vm.func @add(%i0: i32, %i1: i32) -> (i32) {
 }
 """
 
-# Where the headers allow null: what follows is no error.
+# Where the headers allow null.
 MAY_BE_NULL = set("""
 halyard_compiler_find.name halyard_compiler_find.path halyard_retain.handle halyard_release.handle halyard_free.memory
 halyard_status_create.message halyard_status_retain.status halyard_status_release.status halyard_status_code.status
@@ -320,7 +320,7 @@ def is_pointer(kind):
 
 COUNTS = {"count", "rank", "size", "argument_count", "result_count", "index", "number", "offset", "length", "max_elements",
           "max_depth", "alignment"}
-# Where a huge number is one like any other: it says how much at most.
+# Where a huge number is valid: it is an upper bound.
 MAY_BE_HUGE = {"halyard_view_text.max_elements", "halyard_list_check.max_elements", "halyard_list_check.max_depth",
                "halyard_capture_describe.number"}
 

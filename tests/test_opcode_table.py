@@ -49,7 +49,7 @@ def rows_of_the_table() -> list[dict]:
         found = re.fullmatch(r'OP\((\w+), 0x(\w\w), (\w+), "([^"]+)", (\d+), ([\w |]+),\s*(.*?)\)  // (\S.*)', line)
         assert found, f"a row in an unknown form, or that does not say what the instruction does: {line}"
         operand_set, byte, identifier, mnemonic, since, flags, operands, does = found.groups()
-        # The identifier is the mnemonic as C++ takes it.
+        # The identifier is the mnemonic with underscores for dots, and one at the end of a word of C++.
         assert identifier.rstrip("_") == mnemonic.replace(".", "_"), line
         row = {
             "set": SETS[operand_set],
@@ -87,7 +87,7 @@ KINDS = {
     "cases": "cases",
     "u16list": "u16s",
 }
-# A part of section 4: its number, the operand set, and what stands behind its name.
+# A part of section 4: its number, the operand set, and the text after its name.
 PARTS = (
     ("4.1", "core", ""),
     ("4.2", "ext_f32", " (prefix E0; function requirement EXT_F32)"),
@@ -146,7 +146,7 @@ def main() -> int:
     differences = differing_encodings(rows, frozen)
     if written != page:
         differences.append(f"{PAGE.relative_to(SOURCE)} is not what opcodes.inc says; run tests/test_opcode_table.py --write")
-    # The comparison finds what it is there for.
+    # The comparison notices a difference.
     moved = [dict(row) for row in rows]
     moved[1] = dict(moved[1], opcode=0xDF)
     if len(differing_encodings(moved, frozen)) != len(differing_encodings(rows, frozen)) + 2:

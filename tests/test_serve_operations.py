@@ -132,7 +132,7 @@ class Operations(Folder):
             self.assertEqual(server.get("/v2/models/a/ready")[0], 200)
             self.assertEqual(len(server.events("model_failed")), 2)
 
-            # While it serves, no request is lost.
+            # A server that is busy loses no request.
             stop, failures = threading.Event(), []
 
             def client():
@@ -153,7 +153,7 @@ class Operations(Folder):
             thread.join()
             self.assertEqual(failures, [])
 
-            # What no longer loads goes on as it was; what is gone is gone; what is mended is ready.
+            # A model whose new file does not load keeps its version, a removed model is gone, a repaired one is ready.
             reloads = server.metric("halyard_reloads_total")
             self.write("a/10/model.vmasm", "broken")
             self.write("c/1/model.vmasm", self.text_of("b/old/model.vmasm"))
@@ -216,7 +216,7 @@ class Operations(Folder):
                                           {"traceparent": header} if header else {})
                 self.assertEqual((status, document["outputs"][0]["data"][7]), (200, 21))
             connection.close()
-            if flags:  # it can be read while the server runs
+            if flags:  # the file can be read while the server runs
                 wait_until(lambda: os.path.getsize(path) > 0 and [s for s in Trace(path).slices() if s.name.startswith(name + "/1")], "the file")
             self.assertEqual(server.stop(), 0)
         return Trace(path)
@@ -284,7 +284,7 @@ class Operations(Folder):
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notified:
             notified.bind(path)
             notified.settimeout(60)
-            # The descriptor must be number 3, and the process number that of the program: a shell becomes it.
+            # The descriptor must be number 3, and the process number the program's: the shell is replaced by the program.
             process = subprocess.Popen(["bash", "-c", f'exec env LISTEN_PID=$$ LISTEN_FDS=1 "$@" 3<&{listener.fileno()}', "bash", PROGRAM,
                                         f"--model=mul={MUL}"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                                        pass_fds=[listener.fileno()], env={**os.environ, "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "100000"})

@@ -125,7 +125,7 @@ def main():
             wanted = [event["params"]["request"]["url"] for event in browser.events if event.get("method") == "Network.requestWillBeSent"]
             check("requests to others", [url for url in wanted if not url.startswith((address, "about:", "data:"))], [])
             checks.check("requests", None if len(wanted) > 6 else f"only {wanted}")
-            # The one line that a browser writes about the answer 400 that was asked for, and about the icon that it looks for.
+            # The lines that a browser writes about the expected answer 400 and about the missing icon.
             said = [event["params"]["entry"]["text"] for event in browser.events if event.get("method") == "Log.entryAdded"]
             check("complaints", [text for text in said if "400" not in text and "404" not in text], [])
             check("exceptions", [event for event in browser.events if event.get("method") == "Runtime.exceptionThrown"], [])

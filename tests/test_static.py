@@ -98,8 +98,8 @@ def check_refusals(checks):
             ("a driver in a file", ["--module=x.vmfb", "--device=vulkan"], ["NOT_FOUND", "vulkan"])):
         done = small(*flags)
         checks.check(f"refusal of {name}", vmrun.why_bad_failure(done, *parts), done)
-    told = small("--help").stdout
-    missing = [part for part in ("leaves out", ".vmasm", "traces", "io_parameters", "vector instructions") if part not in told]
+    usage = small("--help").stdout
+    missing = [part for part in ("leaves out", ".vmasm", "traces", "io_parameters", "vector instructions") if part not in usage]
     checks.check("--help says what is left out", f"it does not tell of {missing}" if missing else None)
 
 

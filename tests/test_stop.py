@@ -43,7 +43,7 @@ BIG = """
     %r3 = vm.buffer.alloc %i10:11, %i12
     vm.buffer.fill.i8 %r3, %i14:15, %i10:11, %i13
 """
-# A microkernel in a loop: its table must outlive it.
+# A microkernel in a loop: the table of the microkernel must outlive the loop.
 FILL = """
     %i9 = vm.const.i32.zero
     %i10 = vm.const.i32 2
@@ -111,9 +111,9 @@ class Stop(unittest.TestCase):
                 self.assertEqual(process.stdout.readline(), "EXEC @mul\n")
                 time.sleep(0.2)
                 process.send_signal(signal.SIGINT)
-                _, told = process.communicate(timeout=vmrun.TIMEOUT)
-                self.assertEqual(process.returncode, 130, told)
-                self.assertRegex(told, r"\Avm-run: CANCELLED; stopped by Ctrl-C")
+                _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, 130, errors)
+                self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C")
 
     def test_ctrl_c_in_native_code(self):
         """What a call cannot be stopped in, does not keep the process: here a native function, as well LLVM."""
@@ -128,9 +128,9 @@ class Stop(unittest.TestCase):
                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                 self.assertEqual(process.stderr.readline(), "stuck\n")
                 process.send_signal(number)
-                _, told = process.communicate(timeout=vmrun.TIMEOUT)
-                self.assertEqual(process.returncode, code, told)
-                self.assertRegex(told, rf"\Avm-run: CANCELLED; stopped by {cause}: the call did not stop")
+                _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, code, errors)
+                self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {cause}: the call did not stop")
 
     def test_memory_limits(self):
         for name, body in (("big", BIG), ("hoard", HOARD)):
@@ -158,8 +158,8 @@ class Stop(unittest.TestCase):
             process.send_signal(signal.SIGINT)
             time.sleep(pause)
             process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertIn(process.returncode, (130, -signal.SIGINT), told)
+            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertIn(process.returncode, (130, -signal.SIGINT), errors)
 
 
 class Attacks(unittest.TestCase):

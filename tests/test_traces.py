@@ -127,7 +127,7 @@ class Traces(unittest.TestCase):
         trace, done = self.run_traced(f"--module={calls}", f"--module={caller}", "--function=across_and_fail", "--input=3",
                                       fails=True)
         self.assertIn("as it should", done.stderr)
-        self.assertEqual([s.name for s in trace.children(self.one(trace, "calls.fails"))], ["calls.@2"])  # without an export it has no name
+        self.assertEqual([s.name for s in trace.children(self.one(trace, "calls.fails"))], ["calls.@2"])  # a function without an export has no name
 
     def test_what_is_suspended_goes_on_along_a_flow(self):
         trace, _ = self.run_traced("--module=" + self.write("calls.vmasm", CALLS), "--function=pauses", "--input=5")
@@ -219,7 +219,7 @@ class Traces(unittest.TestCase):
                 for name in os.listdir(folder):
                     with open(os.path.join(folder, name), "rb") as file:
                         (array,) = read_npy(file.read())
-                    self.assertEqual(array[:2], ("|u1", (32,)), name)  # the name does not say what it is of
+                    self.assertEqual(array[:2], ("|u1", (32,)), name)  # the name does not give the element type
                     arrays[name] = struct.unpack("<8f", array[2])
                 self.assertEqual(arrays.pop("00000_mul.binding2.after.npy"), (6,) * 8)
                 self.assertEqual(arrays.pop("00000_mul.binding0.before.npy"), (3,) * 8)

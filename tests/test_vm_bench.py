@@ -30,7 +30,7 @@ def is_running(process):
         return False
 
 
-# @limited works 300 times in one context: more often than the warm-up calls it.
+# @limited works 300 times in one context: the warm-up makes fewer calls.
 MODULE = """
 vm.module @bench
 vm.global.i32 mutable @calls
@@ -399,7 +399,7 @@ class VmBench(unittest.TestCase):
             try:
                 while piece := os.read(terminal, 4096):
                     shown += piece
-            except OSError:  # how the terminal's end is told
+            except OSError:  # the other end of the terminal is closed
                 pass
         os.close(terminal)
         self.assertEqual(process.returncode, 0, shown)
@@ -551,7 +551,7 @@ vm.func @b(%i0: i32) -> () {
             self.assertTrue(line, f"ended before {after!r} was printed")
             printed[of] += line
         process.send_signal(signal.SIGINT)
-        # Not communicate(): it passes over what has been read ahead.
+        # Not communicate(), which would ignore bytes that are already in the buffer.
         for stream in printed:
             printed[stream] += getattr(process, stream).read()
         return process.wait(vmrun.TIMEOUT), printed["stdout"], printed["stderr"]

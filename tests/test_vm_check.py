@@ -65,7 +65,7 @@ vm.func @gives() -> (i32) {
 }
 """.replace("\\x27", "'")
 
-# A global that each test counts up: one context for both would show it.
+# A global that each test increments: with one context for both tests, the second would fail.
 STATE = """
 vm.module @state
 vm.import @check.expect_true cconv "0i_v"
@@ -93,15 +93,7 @@ vm.export @last
 vm.func @quick() -> () {
   vm.return
 }
-vm.func @endless() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-vm.func @large() -> () {
+""" + vmrun.endless("endless") + """vm.func @large() -> () {
   %i0:1 = vm.const.i64 67108864
   %i2 = vm.const.i32 16
   %r0 = vm.buffer.alloc %i0:1, %i2
@@ -336,8 +328,8 @@ class Choice(Files):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_the_list_as_json(self):
-        told = json.loads(self.check("mixed.vmfb", "state.vmfb", "--list", "--json", "--filter=*.f*").stdout)
-        self.assertEqual(told, {"modules": [{"name": "mixed", "file": "mixed.vmfb", "tests": ["fails", "fails_twice"]},
+        report = json.loads(self.check("mixed.vmfb", "state.vmfb", "--list", "--json", "--filter=*.f*").stdout)
+        self.assertEqual(report, {"modules": [{"name": "mixed", "file": "mixed.vmfb", "tests": ["fails", "fails_twice"]},
                                             {"name": "state", "file": "state.vmfb", "tests": ["first"]}]})
 
 
@@ -367,9 +359,9 @@ class Reports(Files):
     def test_json(self):
         done = self.check("mixed.vmfb", "state.vmfb", "--json")
         self.assertEqual(done.returncode, 1)
-        told = json.loads(done.stdout)
-        self.assertEqual([told[key] for key in ("passed", "failed", "stopped", "interrupted")], [3, 3, 0, False])
-        tests = {test["name"]: test for module in told["modules"] for test in module["tests"]}
+        report = json.loads(done.stdout)
+        self.assertEqual([report[key] for key in ("passed", "failed", "stopped", "interrupted")], [3, 3, 0, False])
+        tests = {test["name"]: test for module in report["modules"] for test in module["tests"]}
         self.assertEqual({name: test["result"] for name, test in tests.items()},
                          {"passes": "passed", "fails": "failed", "fails_twice": "failed", "errs": "failed", "first": "passed",
                           "second": "passed"})
@@ -531,8 +523,8 @@ class Interrupted(Files):
             text = self.read_until(process, "[ RUN      ] greedy.endless")
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            rest, told = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertEqual((process.returncode, told), (INTERRUPTED, ""), text + rest)
+            rest, errors = process.communicate(timeout=vmrun.TIMEOUT)
+            self.assertEqual((process.returncode, errors), (INTERRUPTED, ""), text + rest)
             self.assertIn("stopped by Ctrl-C\n[  SKIPPED ] greedy.endless (", rest)
             self.assertIn("[  SKIPPED ] 1 test, listed below:", rest)
             with open(report, encoding="utf-8") as file:
@@ -593,11 +585,11 @@ class Fixtures(unittest.TestCase):
             for jobs in ("1", "4"):
                 done = vmrun.run("vm-check", os.path.join(folder, entry["module"]), f"--device={device}", "--json", f"--jobs={jobs}")
                 self.assertTrue(done.stdout, done.stderr)
-                told = json.loads(done.stdout)["modules"][0]["tests"]
-                self.assertEqual({test["name"]: test["result"][:4] for test in told}, entry["tests"], f"{entry['module']} {done.stderr}")
+                tests = json.loads(done.stdout)["modules"][0]["tests"]
+                self.assertEqual({test["name"]: test["result"][:4] for test in tests}, entry["tests"], f"{entry['module']} {done.stderr}")
                 all_pass = set(entry["tests"].values()) == {"pass"}
                 self.assertEqual(done.returncode, 0 if all_pass else 1)
-                for test in told:
+                for test in tests:
                     self.assertEqual(len(test.get("expectations", [])) > 0, test["result"] == "failed")
                     self.assertNotIn("error", test)
                 turned = vmrun.run("vm-check", os.path.join(folder, entry["module"]), f"--device={device}", "--expect_failure")

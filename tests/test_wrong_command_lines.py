@@ -34,15 +34,7 @@ vm.func @pick(%i0: i32) -> (i32) {
   %i1 = vm.const.i32 7
   vm.fail %i1, "zero is refused"
 }
-vm.func @spin() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-vm.func @hungry() -> () {
+""" + vmrun.endless("spin") + """vm.func @hungry() -> () {
   %i0:1 = vm.const.i64 67108864
   %i2 = vm.const.i32 16
   %r0 = vm.buffer.alloc %i0:1, %i2

@@ -74,6 +74,19 @@ def run(tool, *arguments, timeout=TIMEOUT, **options):
                           text=True, timeout=timeout, **options)
 
 
+def endless(name):
+    """The text of a function that does not return."""
+    return f"""vm.func @{name}() -> () {{
+  %i0 = vm.const.i32 1
+  vm.br ^bb1
+^bb1:
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb2:
+  vm.return
+}}
+"""
+
+
 def assemble(text, folder, name="module"):
     """The bytes of a module given as text."""
     source = os.path.join(folder, name + ".vmasm")

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -99,16 +100,20 @@ TEST(Wait, BlocksUntilTheDeadlineOrTheEnd) {
   EXPECT_TRUE(wait.block(soon)) << "it had ended, whatever the time";
 }
 
-// A blocked thread may free the wait at once, while the thread that ended it is still in arrive().
+// A blocked thread may free the wait at once, while the thread that ended it is still in arrive(). A thread
+// that touched the wait afterwards would hang on its lock or be reported by a sanitizer.
 TEST(Wait, MayGoAsSoonAsItHasEnded) {
   for (int i = 0; i < 200; ++i) {
     auto wait = std::make_unique<Wait>();
     wait->begin(2);
     std::vector<std::thread> enders;
-    for (int part = 0; part < 2; ++part) enders.emplace_back([raw = wait.get()] { raw->arrive(); });
-    wait->block({});
+    std::atomic<int> ended = 0;
+    for (int part = 0; part < 2; ++part)
+      enders.emplace_back([&ended, raw = wait.get()] { ended += raw->arrive(); });
+    EXPECT_TRUE(wait->block({}));
     wait.reset();
     for (std::thread& ender : enders) ender.join();
+    EXPECT_EQ(ended, 1);
   }
 }
 

@@ -17,6 +17,7 @@
 #include "hal/queue/wait.h"
 #include "hal/registry/driver_registry.h"
 #include "halyard/channel.hpp"
+#include "status_testing.h"
 
 namespace halyard::hal {
 namespace {
@@ -24,7 +25,7 @@ namespace {
 // ---- Arithmetic ----
 
 // Values are those of halyard/small_floats.hpp, but NaN loses its sign.
-TEST(Reductions, small_floats_have_one_nan) {
+TEST(Reductions, SmallFloatsHaveOneNan) {
   const float nan = -std::numeric_limits<float>::quiet_NaN();
   EXPECT_EQ(channel::round_to<channel::kFloat16>(nan), 0x7E00u);
   EXPECT_EQ(channel::round_to<channel::kBfloat16>(nan), 0x7FC0u);
@@ -37,7 +38,7 @@ TEST(Reductions, small_floats_have_one_nan) {
 
 // Every element type of tensors that has a number in halyard/channel.h has a name, a size and reductions in
 // the kit, and the kit has no other types.
-TEST(Reductions, element_types_are_those_of_tensors) {
+TEST(Reductions, ElementTypesAreThoseOfTensors) {
   constexpr uint32_t HALYARD_COLLECTIVE_NONE = UINT32_MAX;
   size_t count = 0;
   const auto check = [&](uint32_t number, std::string_view text, uint32_t bits) {
@@ -65,7 +66,7 @@ std::vector<T> reduced(uint32_t element, uint32_t reduction, const std::vector<s
   return output;
 }
 
-TEST(Reductions, integers_wrap_around_and_averages_do_not) {
+TEST(Reductions, IntegersWrapAroundAndAveragesDoNot) {
   using Bytes = std::vector<int8_t>;
   EXPECT_EQ(reduced<int8_t>(HALYARD_COLLECTIVE_SINT_8, HALYARD_REDUCTION_SUM, {{100, -3}, {100, 1}}),
             (Bytes{-56, -2}));
@@ -79,7 +80,7 @@ TEST(Reductions, integers_wrap_around_and_averages_do_not) {
             (std::vector<uint16_t>{1}));
 }
 
-TEST(Reductions, small_floats_are_rounded_once) {
+TEST(Reductions, SmallFloatsAreRoundedOnce) {
   // 2048 + 1 + 1 in f16 would stay 2048 if every step were rounded.
   const auto f16 = [](float value) {
     return static_cast<uint16_t>(channel::round_to<channel::kFloat16>(value));
@@ -89,7 +90,7 @@ TEST(Reductions, small_floats_are_rounded_once) {
             (std::vector<uint16_t>{f16(2050)}));
 }
 
-TEST(Reductions, minimum_and_maximum_keep_nan_and_order_zeros) {
+TEST(Reductions, MinimumAndMaximumKeepNanAndOrderZeros) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const uint32_t reduction : {HALYARD_REDUCTION_MINIMUM, HALYARD_REDUCTION_MAXIMUM}) {
     EXPECT_TRUE(std::isnan(reduced<float>(HALYARD_COLLECTIVE_FLOAT_32, reduction, {{1.0f}, {nan}})[0]));
@@ -110,36 +111,28 @@ constexpr uint32_t op(uint32_t kind, uint32_t reduction, uint32_t element) {
 constexpr uint32_t kSumF32 =
     op(HALYARD_COLLECTIVE_ALL_REDUCE, HALYARD_REDUCTION_SUM, HALYARD_COLLECTIVE_FLOAT_32);
 
-template <typename T>
-void expect_failure(const Result<T>& result, Code code, const char* text) {
-  ASSERT_FALSE(result) << "expected " << text;
-  EXPECT_EQ(result.error().code(), code) << result.error().text();
-  EXPECT_NE(result.error().text().find(text), std::string::npos) << result.error().text();
-}
-
-TEST(Operations, are_checked) {
+TEST(Operations, AreChecked) {
   const Place place = {1, 3};
   EXPECT_TRUE(unpack(kSumF32, 0, 8, place));
-  expect_failure(unpack(kSumF32 | 1u << 24, 0, 8, place), Code::INVALID_ARGUMENT, "operation");
-  expect_failure(unpack(9, 0, 8, place), Code::INVALID_ARGUMENT, "kind below 9");
-  expect_failure(unpack(16u << 16, 0, 8, place), Code::INVALID_ARGUMENT, "element type below 16");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_ALL_GATHER, HALYARD_REDUCTION_SUM, 9), 0, 8, place),
-                 Code::INVALID_ARGUMENT, "expected no reduction for all_gather");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_REDUCE, 0, 9), 0, 8, place), Code::INVALID_ARGUMENT,
-                 "expected a reduction for reduce");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_BROADCAST, 0, 9), 3, 8, place), Code::INVALID_ARGUMENT,
-                 "root rank below 3");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_ALL_TO_ALL, 0, 9), 0, 8, place), Code::INVALID_ARGUMENT,
-                 "3 ranks");
-  expect_failure(unpack(op(HALYARD_COLLECTIVE_SEND_RECV, 0, 9), 2 | 3u << 16, 8, place),
-                 Code::INVALID_ARGUMENT, "source rank below 3");
+  EXPECT_FAILS(INVALID_ARGUMENT, "operation", unpack(kSumF32 | 1u << 24, 0, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "kind below 9", unpack(9, 0, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "element type below 16", unpack(16u << 16, 0, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected no reduction for all_gather",
+               unpack(op(HALYARD_COLLECTIVE_ALL_GATHER, HALYARD_REDUCTION_SUM, 9), 0, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a reduction for reduce",
+               unpack(op(HALYARD_COLLECTIVE_REDUCE, 0, 9), 0, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "root rank below 3",
+               unpack(op(HALYARD_COLLECTIVE_BROADCAST, 0, 9), 3, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "3 ranks", unpack(op(HALYARD_COLLECTIVE_ALL_TO_ALL, 0, 9), 0, 8, place));
+  EXPECT_FAILS(INVALID_ARGUMENT, "source rank below 3",
+               unpack(op(HALYARD_COLLECTIVE_SEND_RECV, 0, 9), 2 | 3u << 16, 8, place));
   const auto none = unpack(op(HALYARD_COLLECTIVE_SEND_RECV, 0, 9), 0xFFFFFFFF, 8, place);
   ASSERT_TRUE(none);
   EXPECT_EQ(none->target, HALYARD_NO_RANK);
   EXPECT_EQ(none->source, HALYARD_NO_RANK);
 }
 
-TEST(Operations, all_gather_counts_what_is_sent_or_what_is_received) {
+TEST(Operations, AllGatherCountsWhatIsSentOrWhatIsReceived) {
   const Place place = {0, 2};
   for (const uint64_t count : {4, 8}) {
     auto gather = unpack(op(HALYARD_COLLECTIVE_ALL_GATHER, 0, HALYARD_COLLECTIVE_FLOAT_32), 0, count, place);
@@ -206,7 +199,7 @@ class Recordings : public testing::TestWithParam<const char*> {
 };
 
 // Two ranks in one thread: only waiting for a fence blocks.
-TEST_P(Recordings, reusable_with_slots_between_other_commands) {
+TEST_P(Recordings, ReusableWithSlotsBetweenOtherCommands) {
   const Ref<LocalWorld> world = LocalWorld::create(2);
   Ref<Channel> channels[2];
   Ref<CommandBuffer> recorded[2];
@@ -248,7 +241,7 @@ TEST_P(Recordings, reusable_with_slots_between_other_commands) {
   }
 }
 
-TEST_P(Recordings, sends_and_receives_of_one_region_begin_together) {
+TEST_P(Recordings, SendsAndReceivesOfOneRegionBeginTogether) {
   const Ref<LocalWorld> world = LocalWorld::create(2);
   Ref<Channel> channels[2] = {open(world, 0), open(world, 1)};
   Ref<Buffer> sends[2] = {buffer({1, 2}), buffer({3, 4})};
@@ -273,7 +266,7 @@ TEST_P(Recordings, sends_and_receives_of_one_region_begin_together) {
 }
 
 // The order is that of submission, not that in which work becomes ready.
-TEST_P(Recordings, collectives_of_one_channel_keep_their_order) {
+TEST_P(Recordings, CollectivesOfOneChannelKeepTheirOrder) {
   const Ref<LocalWorld> world = LocalWorld::create(2);
   Ref<Channel> channels[2] = {open(world, 0), open(world, 1)};
   Ref<Fence> gate = *Fence::create(device);
@@ -309,7 +302,7 @@ TEST_P(Recordings, collectives_of_one_channel_keep_their_order) {
   }
 }
 
-TEST_P(Recordings, failures_reach_every_rank) {
+TEST_P(Recordings, FailuresReachEveryRank) {
   const Ref<LocalWorld> world = LocalWorld::create(2);
   Ref<Channel> channels[2] = {open(world, 0), open(world, 1)};
   Ref<Buffer> bytes[2] = {buffer({1, 2}), buffer({3, 4})};
@@ -330,10 +323,11 @@ TEST_P(Recordings, failures_reach_every_rank) {
   const Ref<Fence> second = submit(1, kSumF32, 2, nullptr);
   gate->fail({Code::DATA_LOSS, "the input is gone"});
   EXPECT_EQ(wait(*first).code(), Code::DATA_LOSS);
-  const Status told = wait(*second);
-  EXPECT_EQ(told.code(), Code::DATA_LOSS);
-  EXPECT_NE(told.text().find("rank 0 of channel 'default' has failed: the input is gone"), std::string::npos)
-      << told.text();
+  const Status failure = wait(*second);
+  EXPECT_EQ(failure.code(), Code::DATA_LOSS);
+  EXPECT_NE(failure.text().find("rank 0 of channel 'default' has failed: the input is gone"),
+            std::string::npos)
+      << failure.text();
   EXPECT_EQ(wait(*submit(1, kSumF32, 2, nullptr)).code(), Code::DATA_LOSS);
 
   // Ranks that disagree.
@@ -367,38 +361,38 @@ TEST_P(Recordings, failures_reach_every_rank) {
       << status.text();
 }
 
-TEST_P(Recordings, errors_of_recording) {
+TEST_P(Recordings, ErrorsOfRecording) {
   const Ref<LocalWorld> world = LocalWorld::create(1);
   const Ref<Channel> channel = open(world, 0);
   const Ref<Buffer> bytes = buffer({1, 2, 3, 4});
   const Ref<CommandBuffer> commands = recording();
-  expect_failure(commands->collective({channel.get(), kSumF32, 0, {}, {bytes.get(), 0, 0, 16}, 4}),
-                 Code::INVALID_ARGUMENT, "expected a buffer of 16 bytes to send, found none");
-  expect_failure(
-      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 12}, 4}),
-      Code::INVALID_ARGUMENT, "expected at least 16 bytes to receive, found a range of 12");
-  expect_failure(
-      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 8}, {bytes.get(), 0, 4, 8}, 2}),
-      Code::INVALID_ARGUMENT, "without common bytes");
-  expect_failure(
-      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 2, 4}, {bytes.get(), 0, 8, 4}, 1}),
-      Code::INVALID_ARGUMENT, "multiples of 4 bytes");
-  expect_failure(
-      commands->collective({channel.get(), kSumF32, 0, {nullptr, 3, 0, 16}, {bytes.get(), 0, 0, 16}, 4}),
-      Code::INVALID_ARGUMENT, "found none");
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a buffer of 16 bytes to send, found none",
+               commands->collective({channel.get(), kSumF32, 0, {}, {bytes.get(), 0, 0, 16}, 4}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "expected at least 16 bytes to receive, found a range of 12",
+      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 12}, 4}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "without common bytes",
+      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 8}, {bytes.get(), 0, 4, 8}, 2}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "multiples of 4 bytes",
+      commands->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 2, 4}, {bytes.get(), 0, 8, 4}, 1}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "found none",
+      commands->collective({channel.get(), kSumF32, 0, {nullptr, 3, 0, 16}, {bytes.get(), 0, 0, 16}, 4}));
   auto transfers = CommandBuffer::create(device, 0, kTransfer, kAnyQueue, 0);
   ASSERT_TRUE(transfers);
-  expect_failure(
+  EXPECT_FAILS(
+      FAILED_PRECONDITION, "categories DISPATCH",
       (*transfers)
-          ->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 16}, 4}),
-      Code::FAILED_PRECONDITION, "categories DISPATCH");
+          ->collective({channel.get(), kSumF32, 0, {bytes.get(), 0, 0, 16}, {bytes.get(), 0, 0, 16}, 4}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Recordings, testing::Values("local-sync", "local-task"),
                          [](const auto& given) { return std::string(given.param).replace(5, 1, "_"); });
 
 // Memory that the host cannot map: bytes are copied through mappable memory of the device.
-TEST(Staging, copies_to_memory_that_the_host_sees) {
+TEST(Staging, CopiesToMemoryThatTheHostSees) {
   auto library = DriverLibrary::open(HALYARD_BUILD_DIR "/tests/drivers/halyard-driver-fake.so");
   ASSERT_TRUE(library) << library.error().text();
   auto opened = Device::open(*library, "fake", "opaque", {});
@@ -439,14 +433,14 @@ TEST(Staging, copies_to_memory_that_the_host_sees) {
 
 // ---- Worlds ----
 
-TEST(LocalWorlds, ids_need_a_rank_and_a_count) {
+TEST(LocalWorlds, IdsNeedARankAndACount) {
   const Ref<ChannelProvider> provider = LocalWorld::create(1)->provider(0);
   Channel::Options options;
   options.id = "mine";
-  expect_failure(Channel::open(provider, options), Code::NOT_FOUND, "channel id 'mine' is unknown");
+  EXPECT_FAILS(NOT_FOUND, "channel id 'mine' is unknown", Channel::open(provider, options));
   options.rank = 2;
   options.count = 2;
-  expect_failure(Channel::open(provider, options), Code::INVALID_ARGUMENT, "rank below the count of 2");
+  EXPECT_FAILS(INVALID_ARGUMENT, "rank below the count of 2", Channel::open(provider, options));
   options.rank = 1;
   const auto opened = Channel::open(provider, options);
   ASSERT_TRUE(opened);
@@ -456,7 +450,7 @@ TEST(LocalWorlds, ids_need_a_rank_and_a_count) {
   EXPECT_EQ(place->count, 2u);
 }
 
-TEST(LocalWorlds, a_program_opens_each_channel_once) {
+TEST(LocalWorlds, AProgramOpensEachChannelOnce) {
   OpenChannels channels(LocalWorld::create(1)->provider(0));
   const auto first = channels.open({});
   const auto second = channels.open({});
@@ -469,7 +463,7 @@ TEST(LocalWorlds, a_program_opens_each_channel_once) {
   EXPECT_EQ((*third)->name(), "channel 'default/g'");
 }
 
-TEST(LocalWorlds, split_does_not_wait) {
+TEST(LocalWorlds, SplitDoesNotWait) {
   const Ref<LocalWorld> world = LocalWorld::create(3);
   Ref<Channel> all[3];
   Ref<Channel> parts[3];
@@ -487,10 +481,10 @@ TEST(LocalWorlds, split_does_not_wait) {
   uint32_t stop = static_cast<uint32_t>(Code::CANCELLED);
   const auto lonely = all[0]->split(1, 0);
   ASSERT_TRUE(lonely);
-  expect_failure((*lonely)->place(&stop), Code::CANCELLED, "stopped");
+  EXPECT_FAILS(CANCELLED, "stopped", (*lonely)->place(&stop));
 }
 
-TEST(Launches, are_read_from_the_environment) {
+TEST(Launches, AreReadFromTheEnvironment) {
   ::unsetenv("OMPI_COMM_WORLD_RANK");
   ::unsetenv("PMI_RANK");
   EXPECT_FALSE(detect_launch().is_launched());

@@ -227,7 +227,9 @@ TEST(DriverNote, SanitizersMustBeTheHosts) {
     const bool fits = kind == HALYARD_SANITIZER_NONE || kind == HALYARD_SANITIZER_KIND;
     const Result<> result = check_driver_note(note, "/x/halyard-driver-a.so");
     EXPECT_EQ(result.has_value(), fits) << kind;
-    if (!fits) EXPECT_FAILS(INCOMPATIBLE, "was built with", result);
+    if (!fits) {
+      EXPECT_FAILS(INCOMPATIBLE, "was built with", result);
+    }
   }
 }
 

@@ -14,7 +14,7 @@ namespace {
 ElementType type_of(std::string_view name) { return parse_element_type(name).value(); }
 std::vector<uint8_t> bytes_of(std::string_view text) { return parse_tensor(text)->bytes; }
 
-TEST(ElementValue, types_that_are_numbers) {
+TEST(ElementValue, TypesThatAreNumbers) {
   for (const char* name :
        {"i8", "si8", "ui8", "i16", "si16", "ui16", "i32", "si32", "ui32", "i64", "si64", "ui64"}) {
     EXPECT_TRUE(is_integer(type_of(name))) << name;
@@ -33,7 +33,7 @@ TEST(ElementValue, types_that_are_numbers) {
 }
 
 // Types added to element_types.inc are numbers, unless the file states otherwise.
-TEST(ElementValue, whole_bytes_of_the_table_are_numbers) {
+TEST(ElementValue, WholeBytesOfTheTableAreNumbers) {
   const auto check = [](NumericalType type, uint32_t bits, std::string_view text) {
     const bool is_other = type == kOpaque || type == kBoolean || type == kFloatComplex || bits < 8;
     const ElementType each = element_type(type, bits);
@@ -43,7 +43,7 @@ TEST(ElementValue, whole_bytes_of_the_table_are_numbers) {
 #include "halyard/element_types.inc"
 }
 
-TEST(ElementValue, integers) {
+TEST(ElementValue, Integers) {
   const auto value = [](std::string_view type, std::string_view text) {
     return integer_value(bytes_of(std::string(type) + "=" + std::string(text)).data(), type_of(type));
   };
@@ -58,7 +58,7 @@ TEST(ElementValue, integers) {
   EXPECT_TRUE(value("ui64", "18446744073709551615") == std::numeric_limits<uint64_t>::max());
 }
 
-TEST(ElementValue, floats) {
+TEST(ElementValue, Floats) {
   const auto value = [](std::string_view type, std::string_view text) {
     return float_value(bytes_of(std::string(type) + "=" + std::string(text)).data(), type_of(type));
   };

@@ -1,5 +1,4 @@
-// Shared by the tests of the HAL's host side: devices of the fake driver, buffers, and expectations about
-// statuses.
+// Shared by the tests of the HAL's host side: devices of the fake driver, and buffers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,6 +14,7 @@
 #include "hal/device/buffer.h"
 #include "hal/device/device.h"
 #include "hal/driver/driver_library.h"
+#include "status_testing.h"
 
 namespace halyard::hal {
 
@@ -48,28 +48,4 @@ constexpr uint32_t kPlainUsage =
 Ref<Buffer> make_buffer(Device& device, const std::vector<uint8_t>& bytes, uint32_t usage = kPlainUsage);
 std::vector<uint8_t> bytes_of(const Buffer& buffer);
 
-inline Status status_of(const Status& status) { return status; }
-template <typename T>
-Status status_of(const Result<T>& result) {
-  return result ? Status() : result.error();
-}
-
-template <typename T>
-void expect_failure(const T& result, Code code, const std::string& text, const char* file, int line) {
-  const testing::ScopedTrace trace(file, line, "status");
-  const Status status = status_of(result);
-  EXPECT_STREQ(name(status.code()), name(code)) << status.text();
-  EXPECT_NE(status.text().find(text), std::string::npos) << "expected '" << text << "' in: " << status.text();
-}
-template <typename T>
-void expect_ok(const T& result, const char* file, int line) {
-  const testing::ScopedTrace trace(file, line, "status");
-  EXPECT_EQ(status_of(result).text(), "OK");
-}
-
 }  // namespace halyard::hal
-
-// Expects this code and this part of the text.
-#define EXPECT_FAILS(code, text, ...) \
-  ::halyard::hal::expect_failure((__VA_ARGS__), ::halyard::Code::code, text, __FILE__, __LINE__)
-#define EXPECT_OK(...) ::halyard::hal::expect_ok((__VA_ARGS__), __FILE__, __LINE__)

@@ -41,7 +41,7 @@ class HostMemory : public ::testing::Test {
   Ref<Device> device;
 };
 
-TEST_F(HostMemory, is_where_the_host_and_devices_see_it) {
+TEST_F(HostMemory, IsWhereTheHostAndDevicesSeeIt) {
   const Ref<Buffer> buffer = allocate(13);
   EXPECT_EQ(buffer->length(), 13u);
   EXPECT_TRUE(buffer->check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
@@ -49,7 +49,7 @@ TEST_F(HostMemory, is_where_the_host_and_devices_see_it) {
   EXPECT_TRUE(buffer->is_mappable());
 }
 
-TEST_F(HostMemory, keeps_what_is_written) {
+TEST_F(HostMemory, KeepsWhatIsWritten) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{64}, uint64_t{4096}, uint64_t{1} << 20}) {
     const Ref<Buffer> buffer = allocate(size);
     std::vector<uint8_t> bytes(size);
@@ -67,7 +67,7 @@ TEST_F(HostMemory, keeps_what_is_written) {
   }
 }
 
-TEST_F(HostMemory, may_be_empty) {
+TEST_F(HostMemory, MayBeEmpty) {
   const Ref<Buffer> buffer = allocate(0);
   EXPECT_EQ(buffer->length(), 0u);
   auto mapped = buffer->map();
@@ -77,13 +77,13 @@ TEST_F(HostMemory, may_be_empty) {
   buffer->allocation().unmap();
 }
 
-TEST_F(HostMemory, is_used_again) {
+TEST_F(HostMemory, IsUsedAgain) {
   uint8_t* const first = allocate(100000)->map()->data();
   EXPECT_EQ(allocate(100000)->map()->data(), first);
   EXPECT_TRUE(device->trim());
 }
 
-TEST_F(HostMemory, ends_where_memory_does) {
+TEST_F(HostMemory, EndsWhereMemoryDoes) {
   auto made = device->allocate(kAnyQueue, kType, kUsage, UINT64_MAX);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::RESOURCE_EXHAUSTED) << made.error().text();
@@ -92,7 +92,7 @@ TEST_F(HostMemory, ends_where_memory_does) {
   EXPECT_EQ(made.error().code(), Code::RESOURCE_EXHAUSTED) << made.error().text();
 }
 
-TEST_F(HostMemory, of_somebody_else_is_not_copied) {
+TEST_F(HostMemory, OfSomebodyElseIsNotCopied) {
   alignas(64) std::array<uint8_t, 8> bytes = {1, 2, 3, 4, 5, 6, 7, 8};
   for (const uint32_t access : {uint32_t{kRead}, uint32_t{kAccessAll}}) {
     auto imported = device->import_host(kAnyQueue, kType, kUsage, access, bytes.data() + 1, 7, nullptr);
@@ -108,7 +108,7 @@ TEST_F(HostMemory, of_somebody_else_is_not_copied) {
   EXPECT_EQ(bytes[1], 9);
 }
 
-TEST_F(HostMemory, runs_nothing) {
+TEST_F(HostMemory, RunsNothing) {
   auto fence = Fence::create(device);
   ASSERT_FALSE(fence);
   expect_refused(fence.error(), "semaphores");

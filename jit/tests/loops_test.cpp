@@ -1,6 +1,7 @@
 // Loops over buffers, compiled and interpreted: the same results, the same bytes written before a failure,
 // the same failure at the same place. Lengths, offsets and strides reach the ends of buffers and of 64 bits;
 // buffers overlap.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -22,179 +23,105 @@
 namespace halyard::vm::test {
 namespace {
 
-// r1[i] = 2 * r0[from + i * step] for i below n; gives i.
-constexpr std::string_view kStrided = R"(
+// A function of two buffers and three numbers with this body, which may use floats of the type `floats`. i8:9
+// is 1.
+std::string program(std::string_view floats, std::string_view result, std::string_view body) {
+  return fmt::format(R"(
 vm.module @m
 vm.type !vm.buffer
+{}
 vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  %i6:7 = vm.const.i64.zero
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {{
+  {}
   %i8:9 = vm.const.i64 1
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb3
-^bb2:
+  {}
+  vm.return {}
+}}
+)",
+                     floats.empty() ? "" : fmt::format("vm.type {}", floats),
+                     floats.empty() ? "" : fmt::format(".requires ext_{}", floats), body, result);
+}
+
+// A loop from 0 below `limit`, in blocks from ^bb`block` on; the next free block is 3 later.
+std::string loop(int block, std::string_view counter, std::string_view limit, std::string_view body,
+                 std::string_view step = "%i8:9") {
+  return fmt::format(R"(
+  {1} = vm.const.i64.zero
+  vm.br ^bb{4}
+^bb{4}:
+  %i10 = vm.cmp.lt.i64.s {1}, {2}
+  vm.cond_br %i10, ^bb{5}, ^bb{6}
+^bb{5}:
+  {0}
+  {1} = vm.add.i64 {1}, {3}
+  vm.br ^bb{4}
+^bb{6}:
+)",
+                     body, counter, limit, step, block, block + 1, block + 2);
+}
+
+// r1[i] = 2 * r0[from + i * step] for i below n; gives i.
+const std::string kStrided = program("", "%i6:7", loop(1, "%i6:7", "%i0:1", R"(
   %i12:13 = vm.fma.i64 %i6:7, %i4:5, %i2:3
   %i11 = vm.buffer.load.i32 %r0, %i12:13
   %i11 = vm.add.i32 %i11, %i11
   vm.buffer.store.i32 %i11, %r1, %i6:7
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb3:
-  vm.return %i6:7
-}
-)";
+)"));
 
 // r1[i * step] += r0[i * from + k] * r0[k] for i below n and k below 5: floats, added in their order.
-constexpr std::string_view kContraction = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.type f32
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  .requires ext_f32
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  %i14:15 = vm.const.i64 5
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb6
-^bb2:
+const std::string kContraction =
+    program("f32", "%i6:7", "%i14:15 = vm.const.i64 5" + loop(1, "%i6:7", "%i0:1", R"(
   %i16:17 = vm.mul.i64 %i6:7, %i4:5
   %i18:19 = vm.mul.i64 %i6:7, %i2:3
-  %i20:21 = vm.const.i64.zero
-  vm.br ^bb3
-^bb3:
-  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
-  vm.cond_br %i10, ^bb4, ^bb5
-^bb4:
+)" + loop(4, "%i20:21", "%i14:15", R"(
   %i22:23 = vm.add.i64 %i18:19, %i20:21
   %i24 = vm.buffer.load.f32 %r0, %i22:23
   %i25 = vm.buffer.load.f32 %r0, %i20:21
   %i26 = vm.buffer.load.f32 %r1, %i16:17
   %i26 = vm.fma.f32 %i24, %i25, %i26
   vm.buffer.store.f32 %i26, %r1, %i16:17
-  %i20:21 = vm.add.i64 %i20:21, %i8:9
-  vm.br ^bb3
-^bb5:
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb6:
-  vm.return %i6:7
-}
-)";
+)")));
 
 // The inner loop is as long as the outer one has come, in steps of 2; bytes, with a branch inside.
-constexpr std::string_view kTriangle = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  %i14:15 = vm.const.i64 2
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb7
-^bb2:
-  %i20:21 = vm.const.i64.zero
-  vm.br ^bb3
-^bb3:
-  %i10 = vm.cmp.lt.i64.s %i20:21, %i6:7
-  vm.cond_br %i10, ^bb4, ^bb6
-^bb4:
+const std::string kTriangleRow = R"(
   %i22:23 = vm.add.i64 %i20:21, %i2:3
   %i24 = vm.buffer.load.i8.s %r0, %i22:23
   %i25 = vm.buffer.load.i16.u %r1, %i20:21
   %i25 = vm.add.i32 %i24, %i25
-  vm.cond_br %i24, ^bb5, ^bb8
-^bb5:
+  vm.cond_br %i24, ^bb7, ^bb8
+^bb7:
   vm.buffer.store.i16 %i25, %r1, %i20:21
   vm.br ^bb8
 ^bb8:
-  %i20:21 = vm.add.i64 %i20:21, %i14:15
-  vm.br ^bb3
-^bb6:
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb7:
-  vm.return %i6:7
-}
 )";
+const std::string kTriangle =
+    program("", "%i6:7",
+            "%i14:15 = vm.const.i64 2" +
+                loop(1, "%i6:7", "%i0:1", loop(4, "%i20:21", "%i6:7", kTriangleRow, "%i14:15")));
 
 // r1[from + n] += r0[k] * r0[k * step + n] for n below i0 and k below 5: vectors across n where r0 and r1 lie
 // apart.
-constexpr std::string_view kOutputs = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.type f32
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  .requires ext_f32
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  %i14:15 = vm.const.i64 5
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb6
-^bb2:
+const std::string kOutputs =
+    program("f32", "%i2:3", "%i14:15 = vm.const.i64 5" + loop(1, "%i6:7", "%i0:1", R"(
   %i16:17 = vm.add.i64 %i6:7, %i2:3
-  %i20:21 = vm.const.i64.zero
-  vm.br ^bb3
-^bb3:
-  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
-  vm.cond_br %i10, ^bb4, ^bb5
-^bb4:
+)" + loop(4, "%i20:21", "%i14:15", R"(
   %i22:23 = vm.fma.i64 %i20:21, %i4:5, %i6:7
   %i24 = vm.buffer.load.f32 %r0, %i22:23
   %i25 = vm.buffer.load.f32 %r0, %i20:21
   %i26 = vm.buffer.load.f32 %r1, %i16:17
   %i26 = vm.fma.f32 %i24, %i25, %i26
   vm.buffer.store.f32 %i26, %r1, %i16:17
-  %i20:21 = vm.add.i64 %i20:21, %i8:9
-  vm.br ^bb3
-^bb5:
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb6:
-  vm.return %i2:3
-}
-)";
+)")));
 
 // As in pooling: r1[n] = max(r1[n], r0[(k + l) * step + n + from] * r0[l]) for n below 37, k below 3 and l
 // below 2: 16-bit integers, two loops over terms.
-constexpr std::string_view kPooling = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
+const std::string kPooling = program("", "%i2:3", R"(
   %i12:13 = vm.const.i64 37
   %i14:15 = vm.const.i64 3
   %i0:1 = vm.const.i64 2
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i12:13
-  vm.cond_br %i10, ^bb2, ^bb9
-^bb2:
+)" + loop(1, "%i6:7", "%i12:13", R"(
   %i16:17 = vm.add.i64 %i6:7, %i2:3
-  %i20:21 = vm.const.i64.zero
-  vm.br ^bb3
-^bb3:
-  %i10 = vm.cmp.lt.i64.s %i20:21, %i14:15
-  vm.cond_br %i10, ^bb4, ^bb8
-^bb4:
-  %i30:31 = vm.const.i64.zero
-  vm.br ^bb5
-^bb5:
-  %i10 = vm.cmp.lt.i64.s %i30:31, %i0:1
-  vm.cond_br %i10, ^bb6, ^bb7
-^bb6:
+)" + loop(4, "%i20:21", "%i14:15", loop(7, "%i30:31", "%i0:1", R"(
   %i22:23 = vm.add.i64 %i20:21, %i30:31
   %i22:23 = vm.fma.i64 %i22:23, %i4:5, %i16:17
   %i24 = vm.buffer.load.i16.s %r0, %i22:23
@@ -203,122 +130,36 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
   %i26 = vm.buffer.load.i16.s %r1, %i6:7
   %i26 = vm.max.i32.s %i24, %i26
   vm.buffer.store.i16 %i26, %r1, %i6:7
-  %i30:31 = vm.add.i64 %i30:31, %i8:9
-  vm.br ^bb5
-^bb7:
-  %i20:21 = vm.add.i64 %i20:21, %i8:9
-  vm.br ^bb3
-^bb8:
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb9:
-  vm.return %i2:3
-}
-)";
+)"))));
 
-// r1[n] += r0[k * step + n + from] for n below 96 and k below i0, of which there may be none: a sum over the
-// leading dimension.
-constexpr std::string_view kColumns = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.type f64
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  .requires ext_f64
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  %i12:13 = vm.const.i64 96
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i12:13
-  vm.cond_br %i10, ^bb2, ^bb6
-^bb2:
-  %i20:21 = vm.const.i64.zero
+// r1[n] += r0[`index`] for n below 96 and k below i0, of which there may be none; i16:17 is n + from.
+std::string sum_of_columns(std::string_view index, std::string_view right) {
+  return program("f64", "%i2:3",
+                 "%i12:13 = vm.const.i64 96" + loop(1, "%i6:7", "%i12:13",
+                                                    R"(
   %i16:17 = vm.add.i64 %i6:7, %i2:3
-  vm.br ^bb3
-^bb3:
-  %i10 = vm.cmp.lt.i64.s %i20:21, %i0:1
-  vm.cond_br %i10, ^bb4, ^bb5
-^bb4:
-  %i22:23 = vm.fma.i64 %i20:21, %i4:5, %i16:17
+)" + loop(4, "%i20:21", "%i0:1",
+          fmt::format(R"(
+  %i22:23 = vm.fma.i64 {}
   %i24:25 = vm.buffer.load.f64 %r0, %i22:23
-  %i26:27 = vm.buffer.load.f64 %r1, %i6:7
+  %i26:27 = vm.buffer.load.f64 %r1, {}
   %i26:27 = vm.add.f64 %i24:25, %i26:27
   vm.buffer.store.f64 %i26:27, %r1, %i6:7
-  %i20:21 = vm.add.i64 %i20:21, %i8:9
-  vm.br ^bb3
-^bb5:
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb6:
-  vm.return %i2:3
+)",
+                      index, right))));
 }
-)";
-
-// The same with r1[n + from] in place of r1[n] on the right: an output depends on others, and their order
-// counts.
-constexpr std::string_view kDependent = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.type f64
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  .requires ext_f64
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  %i12:13 = vm.const.i64 96
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i12:13
-  vm.cond_br %i10, ^bb2, ^bb6
-^bb2:
-  %i20:21 = vm.const.i64.zero
-  %i16:17 = vm.add.i64 %i6:7, %i2:3
-  vm.br ^bb3
-^bb3:
-  %i10 = vm.cmp.lt.i64.s %i20:21, %i0:1
-  vm.cond_br %i10, ^bb4, ^bb5
-^bb4:
-  %i22:23 = vm.fma.i64 %i20:21, %i4:5, %i6:7
-  %i24:25 = vm.buffer.load.f64 %r0, %i22:23
-  %i26:27 = vm.buffer.load.f64 %r1, %i16:17
-  %i26:27 = vm.add.f64 %i24:25, %i26:27
-  vm.buffer.store.f64 %i26:27, %r1, %i6:7
-  %i20:21 = vm.add.i64 %i20:21, %i8:9
-  vm.br ^bb3
-^bb5:
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb6:
-  vm.return %i2:3
-}
-)";
-
+// A sum over the leading dimension: r1[n] += r0[k * step + n + from].
+const std::string kColumns = sum_of_columns("%i20:21, %i4:5, %i16:17", "%i6:7");
+// r1[n] = r1[n + from] + r0[k * step + n]: an output depends on others, and their order counts.
+const std::string kDependent = sum_of_columns("%i20:21, %i4:5, %i6:7", "%i16:17");
 // A sum over the other dimension, whose terms lie next to each other: r1[n] += r0[n * step + k].
-const std::string kRows = [] {
-  std::string text(kColumns);
-  constexpr std::string_view kIndex = "vm.fma.i64 %i20:21, %i4:5, %i16:17";
-  return text.replace(text.find(kIndex), kIndex.size(), "vm.fma.i64 %i6:7, %i4:5, %i20:21");
-}();
+const std::string kRows = sum_of_columns("%i6:7, %i4:5, %i20:21", "%i6:7");
 
 // A nest that was coalesced into one loop over i0 turns, its divisors K = i2 and M = i4:
 // r1[c / (M * K) + c % (M * K) / K] += r0[c % K], with the corrections for negative numbers that compilers
 // write. Gives c.
-constexpr std::string_view kCoalesced = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.type f32
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  .requires ext_f32
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  %i14:15 = vm.const.i64.zero
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb3
-^bb2:
+const std::string kCoalesced =
+    program("f32", "%i6:7", "%i14:15 = vm.const.i64.zero" + loop(1, "%i6:7", "%i0:1", R"(
   %i16:17 = vm.mul.i64 %i2:3, %i4:5
   %i18:19 = vm.div.i64.s %i6:7, %i16:17
   %i20:21 = vm.rem.i64.s %i6:7, %i16:17
@@ -335,71 +176,35 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
   %i27 = vm.buffer.load.f32 %r1, %i18:19
   %i27 = vm.add.f32 %i27, %i26
   vm.buffer.store.f32 %i27, %r1, %i18:19
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb3:
-  vm.return %i6:7
-}
-)";
+)"));
 
 // With one divisor: r1[c % K * M + c / K] = r0[c].
-constexpr std::string_view kCoalescedOnce = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb3
-^bb2:
+const std::string kCoalescedOnce = program("", "%i6:7", loop(1, "%i6:7", "%i0:1", R"(
   %i18:19 = vm.div.i64.s %i6:7, %i2:3
   %i20:21 = vm.rem.i64.s %i6:7, %i2:3
   %i18:19 = vm.fma.i64 %i20:21, %i4:5, %i18:19
   %i26 = vm.buffer.load.i16.s %r0, %i6:7
   vm.buffer.store.i16 %i26, %r1, %i18:19
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
-^bb3:
-  vm.return %i6:7
-}
-)";
+)"));
 
 // The same remainder in two blocks, of which neither comes before the other.
-constexpr std::string_view kCoalescedApart = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
-  %i6:7 = vm.const.i64.zero
-  %i8:9 = vm.const.i64 1
+const std::string kCoalescedApart = program("", "%i6:7", R"(
   %i14:15 = vm.const.i64.zero
   %i16:17 = vm.mul.i64 %i2:3, %i4:5
-  vm.br ^bb1
-^bb1:
-  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
-  vm.cond_br %i10, ^bb2, ^bb6
-^bb2:
+)" + loop(1, "%i6:7", "%i0:1", R"(
   %i22:23 = vm.rem.i64.s %i6:7, %i2:3
   %i10 = vm.cmp.lt.i64.s %i22:23, %i8:9
-  vm.cond_br %i10, ^bb3, ^bb4
-^bb3:
-  %i20:21 = vm.rem.i64.s %i6:7, %i16:17
-  vm.br ^bb5
+  vm.cond_br %i10, ^bb4, ^bb5
 ^bb4:
   %i20:21 = vm.rem.i64.s %i6:7, %i16:17
-  %i20:21 = vm.add.i64 %i20:21, %i8:9
-  vm.br ^bb5
+  vm.br ^bb6
 ^bb5:
-  vm.buffer.store.i8 %i20, %r1, %i20:21
-  %i6:7 = vm.add.i64 %i6:7, %i8:9
-  vm.br ^bb1
+  %i20:21 = vm.rem.i64.s %i6:7, %i16:17
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb6
 ^bb6:
-  vm.return %i6:7
-}
-)";
+  vm.buffer.store.i8 %i20, %r1, %i20:21
+)"));
 
 constexpr size_t kBytes = 4096;
 
@@ -416,8 +221,8 @@ constexpr Buffers kBuffers[] = {
 
 class Loops {
  public:
-  Loops(std::string_view text, const Compiler* compiler) {
-    auto bytes = assemble(std::string(text), {17, "loops.vmasm"});
+  Loops(const std::string& text, const Compiler* compiler) {
+    auto bytes = assemble(text, {17, "loops.vmasm"});
     EXPECT_TRUE(bytes) << bytes.error().text();
     auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(), {.compiler = compiler});
     EXPECT_TRUE(module) << module.error().text();
@@ -454,7 +259,7 @@ class Loops {
   Callable callable_;
 };
 
-class CompiledLoops : public testing::TestWithParam<std::string_view> {};
+class CompiledLoops : public testing::TestWithParam<std::string> {};
 
 TEST_P(CompiledLoops, GiveTheSame) {
   const Result<const Compiler*> compiler = Compiler::find();
@@ -485,14 +290,9 @@ TEST_P(CompiledLoops, GiveTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
-                                         kDependent, std::string_view(kRows), kCoalesced, kCoalescedOnce,
-                                         kCoalescedApart));
+                                         kDependent, kRows, kCoalesced, kCoalescedOnce, kCoalescedApart));
 
-constexpr std::string_view kEndless = R"(
-vm.module @m
-vm.type !vm.buffer
-vm.export @f
-vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero
   vm.br ^bb1
 ^bb1:
@@ -502,9 +302,7 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
   %i11 = vm.cmp.lt.i64.u %i6:7, %i0:1
   vm.cond_br %i11, ^bb1, ^bb2
 ^bb2:
-  vm.return %i6:7
-}
-)";
+)");
 
 TEST(CompiledLoop, IsStopped) {
   const Result<const Compiler*> compiler = Compiler::find();

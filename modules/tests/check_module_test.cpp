@@ -28,7 +28,7 @@ constexpr const char* kAllTrue = "0rr_v";
 constexpr const char* kEq = "0rrr_v";
 constexpr const char* kAlmostEq = "0rrrff_v";
 
-struct Told {
+struct Report {
   std::string function;
   std::string message;
 };
@@ -47,7 +47,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
     check = std::make_unique<ModuleCaller>(create_check_module(
         {.failed =
              [this](const FailedExpectation& failed) {
-               told.push_back({std::string(failed.function), std::string(failed.message)});
+               reports.push_back({std::string(failed.function), std::string(failed.message)});
              },
          .memory = budget}));
   }
@@ -99,34 +99,34 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
 
   void expect_holds(const Status& status, std::string_view what) {
     EXPECT_TRUE(status.ok()) << what << ": " << status.text();
-    for (const Told& it : told) ADD_FAILURE() << what << ": " << it.function << ": " << it.message;
-    told.clear();
+    for (const Report& it : reports) ADD_FAILURE() << what << ": " << it.function << ": " << it.message;
+    reports.clear();
   }
   // One expectation failed, with all of `parts` in its message.
-  void expect_told(const Status& status, std::string_view function,
-                   const std::vector<std::string_view>& parts) {
+  void expect_reported(const Status& status, std::string_view function,
+                       const std::vector<std::string_view>& parts) {
     EXPECT_TRUE(status.ok()) << status.text();
-    ASSERT_EQ(told.size(), 1u) << function;
-    EXPECT_EQ(told[0].function, function);
+    ASSERT_EQ(reports.size(), 1u) << function;
+    EXPECT_EQ(reports[0].function, function);
     for (std::string_view part : parts)
-      EXPECT_NE(told[0].message.find(part), std::string::npos)
-          << "expected '" << part << "' in: " << told[0].message;
-    told.clear();
+      EXPECT_NE(reports[0].message.find(part), std::string::npos)
+          << "expected '" << part << "' in: " << reports[0].message;
+    reports.clear();
   }
   void expect_refused(const Status& status, std::string_view part) {
-    expect_failure(status, Code::INVALID_ARGUMENT, part);
-    EXPECT_TRUE(told.empty()) << told[0].message;
+    EXPECT_FAILS(INVALID_ARGUMENT, part, status);
+    EXPECT_TRUE(reports.empty()) << reports[0].message;
   }
 
   Ref<Budget> budget = make<Budget>(Budget::kNoLimit);
   Ref<hal::Device> device;
-  std::vector<Told> told;
+  std::vector<Report> reports;
   std::unique_ptr<ModuleCaller> check;
 };
 
 // ---- Table
 
-TEST_P(Check, the_module_has_every_signature_that_compilers_use) {
+TEST_P(Check, TheModuleHasEverySignatureThatCompilersUse) {
   EXPECT_EQ(check->module().name(), "check");
   EXPECT_EQ(check->module().version(), 0u);
   for (const auto& [name, convention] : {std::pair("expect_true", "0i_v"),
@@ -141,38 +141,38 @@ TEST_P(Check, the_module_has_every_signature_that_compilers_use) {
 
 // ---- Scalars
 
-TEST_P(Check, scalars) {
+TEST_P(Check, Scalars) {
   for (int value : {1, -1, 256, std::numeric_limits<int>::min()}) {
     expect_holds(check->status("expect_true", "0i_v", {value}), "expect_true");
-    expect_told(check->status("expect_false", "0i_v", {value}), "expect_false",
-                {"expected 0", std::to_string(value)});
+    expect_reported(check->status("expect_false", "0i_v", {value}), "expect_false",
+                    {"expected 0", std::to_string(value)});
   }
   expect_holds(check->status("expect_false", "0i_v", {0}), "expect_false");
-  expect_told(check->status("expect_true", "0i_v", {0}), "expect_true", {"other than 0, found 0"});
+  expect_reported(check->status("expect_true", "0i_v", {0}), "expect_true", {"other than 0, found 0"});
 }
 
 // ---- expect_all_true
 
-TEST_P(Check, all_true_takes_integers_f32_and_f64) {
+TEST_P(Check, AllTrueTakesIntegersF32AndF64) {
   for (const char* type : {"i8", "si8", "ui8", "i16", "si16", "ui16", "i32", "si32", "ui32", "i64", "si64",
                            "ui64", "f32", "f64"}) {
     expect_holds(all_true(fmt::format("3x{}=1,2,3", type)), type);
-    expect_told(all_true(fmt::format("2x2x{}=1,2,0,0", type)), "expect_all_true",
-                {"found 0 at [1][0]; 2 of 4 elements are 0", fmt::format("2x2x{}=[1 2][0 0]", type)});
+    expect_reported(all_true(fmt::format("2x2x{}=1,2,0,0", type)), "expect_all_true",
+                    {"found 0 at [1][0]; 2 of 4 elements are 0", fmt::format("2x2x{}=[1 2][0 0]", type)});
   }
 }
 
-TEST_P(Check, all_true_looks_at_whole_elements) {
+TEST_P(Check, AllTrueLooksAtWholeElements) {
   expect_holds(all_true("2xi16=256,1"), "the low byte is 0");
   expect_holds(all_true("i64=-9223372036854775808"), "the highest bit alone");
   expect_holds(all_true("3xf32=nan,inf,1e-45"), "not a number is not 0");
   expect_holds(all_true("2xf64=5e-324,-inf"), "the smallest number");
-  expect_told(all_true("2xf32=1,-0"), "expect_all_true", {"-0 at [1]"});
-  expect_told(all_true("f64=-0"), "expect_all_true", {"found -0; 1 of 1"});
+  expect_reported(all_true("2xf32=1,-0"), "expect_all_true", {"-0 at [1]"});
+  expect_reported(all_true("f64=-0"), "expect_all_true", {"found -0; 1 of 1"});
   expect_holds(all_true("0xi32="), "no element");
 }
 
-TEST_P(Check, all_true_refuses_other_types_by_name) {
+TEST_P(Check, AllTrueRefusesOtherTypesByName) {
   for (const char* type : {"i1", "f16", "bf16", "i24", "cf64", "*8", "*32", "f8E5M2", "f8E4M3FN",
                            "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU"})
     expect_refused(all_true(fmt::format("2x{}=", type)), fmt::format("of type {}", type));
@@ -183,7 +183,7 @@ TEST_P(Check, all_true_refuses_other_types_by_name) {
 
 // ---- expect_eq
 
-TEST_P(Check, eq_compares_the_bytes_of_every_type) {
+TEST_P(Check, EqComparesTheBytesOfEveryType) {
   const int64_t shape[] = {2, 3};
   for (const char* name :
        {"i1",    "i8",     "si8",      "ui8",        "i16",        "si16",      "ui16", "i32", "si32",
@@ -195,50 +195,51 @@ TEST_P(Check, eq_compares_the_bytes_of_every_type) {
     const auto left = view(shape, type, bytes);
     expect_holds(check->status("expect_eq", kEq, {device, left, view(shape, type, bytes)}), name);
     bytes.back() ^= 1;
-    expect_told(check->status("expect_eq", kEq, {device, left, view(shape, type, bytes)}), "expect_eq",
-                {"at [1][2]", "1 of 6 elements differ", fmt::format("left:  2x3x{}=[", name), "right: "});
+    expect_reported(check->status("expect_eq", kEq, {device, left, view(shape, type, bytes)}), "expect_eq",
+                    {"at [1][2]", "1 of 6 elements differ", fmt::format("left:  2x3x{}=[", name), "right: "});
   }
 }
 
-TEST_P(Check, eq_compares_elements_of_less_than_a_byte) {
+TEST_P(Check, EqComparesElementsOfLessThanAByte) {
   const int64_t shape[] = {5};
   const hal::ElementType type = hal::element_type(hal::kInteger, 4);
   const auto left = view(shape, type, {0x21, 0x43, 0x05});
   expect_holds(check->status("expect_eq", kEq, {device, left, view(shape, type, {0x21, 0x43, 0x05})}), "i4");
-  expect_told(check->status("expect_eq", kEq, {device, left, view(shape, type, {0x21, 0x53, 0x05})}),
-              "expect_eq", {"found 43 and 53 at byte 1; 1 of 3 bytes differ", "left:  5xi4 ("});
+  expect_reported(check->status("expect_eq", kEq, {device, left, view(shape, type, {0x21, 0x53, 0x05})}),
+                  "expect_eq", {"found 43 and 53 at byte 1; 1 of 3 bytes differ", "left:  5xi4 ("});
 }
 
-TEST_P(Check, eq_is_about_bytes_not_about_values) {
+TEST_P(Check, EqIsAboutBytesNotAboutValues) {
   expect_holds(eq("2xf32=nan,inf", "2xf32=nan,inf"), "not a number is itself");
-  expect_told(eq("f32=0", "f32=-0"), "expect_eq", {"found 0 and -0, a difference of 0"});
+  expect_reported(eq("f32=0", "f32=-0"), "expect_eq", {"found 0 and -0, a difference of 0"});
   const auto quiet = view({}, *hal::parse_element_type("f32"), {0, 0, 0xC0, 0x7F});
   const auto other = view({}, *hal::parse_element_type("f32"), {1, 0, 0xC0, 0x7F});
-  expect_told(check->status("expect_eq", kEq, {device, quiet, other}), "expect_eq",
-              {"nan (bytes 0000C07F) and nan (bytes 0100C07F)"});
+  expect_reported(check->status("expect_eq", kEq, {device, quiet, other}), "expect_eq",
+                  {"nan (bytes 0000C07F) and nan (bytes 0100C07F)"});
   expect_holds(eq("0x3xf32=", "0x3xf32="), "no element");
 }
 
-TEST_P(Check, eq_tells_values_exactly_with_their_difference) {
-  expect_told(eq("3xi32=1,2,3", "3xi32=1,5,4"), "expect_eq",
-              {"found 2 and 5 at [1], a difference of -3; 2 of 3 elements differ"});
-  expect_told(eq("f32=1", "f32=1.0000001"), "expect_eq", {"found 1 and 1.0000001,"});
-  expect_told(eq("ui64=18446744073709551615", "ui64=0"), "expect_eq",
-              {"a difference of 18446744073709551615;"});
-  expect_told(eq("i64=-9223372036854775808", "i64=9223372036854775807"), "expect_eq",
-              {"a difference of -18446744073709551615;"});
-  expect_told(eq("2x2x2xi8=1,2,3,4,5,6,7,8", "2x2x2xi8=1,2,3,4,5,9,7,8"), "expect_eq", {"at [1][0][1],"});
+TEST_P(Check, EqTellsValuesExactlyWithTheirDifference) {
+  expect_reported(eq("3xi32=1,2,3", "3xi32=1,5,4"), "expect_eq",
+                  {"found 2 and 5 at [1], a difference of -3; 2 of 3 elements differ"});
+  expect_reported(eq("f32=1", "f32=1.0000001"), "expect_eq", {"found 1 and 1.0000001,"});
+  expect_reported(eq("ui64=18446744073709551615", "ui64=0"), "expect_eq",
+                  {"a difference of 18446744073709551615;"});
+  expect_reported(eq("i64=-9223372036854775808", "i64=9223372036854775807"), "expect_eq",
+                  {"a difference of -18446744073709551615;"});
+  expect_reported(eq("2x2x2xi8=1,2,3,4,5,6,7,8", "2x2x2xi8=1,2,3,4,5,9,7,8"), "expect_eq", {"at [1][0][1],"});
 }
 
-TEST_P(Check, types_and_shapes_are_compared_first) {
-  expect_told(eq("4xi32=1", "4xsi32=1"), "expect_eq", {"4xi32 and 4xsi32: the element types differ"});
-  expect_told(eq("2x3xi32=1", "3x2xi32=1"), "expect_eq", {"2x3xi32 and 3x2xi32: the shapes differ"});
-  expect_told(eq("6xi32=1", "2x3xi32=1"), "expect_eq", {"the shapes differ"});
-  expect_told(eq("i32=1", "1xi32=1"), "expect_eq", {"i32 and 1xi32: the shapes differ"});
-  expect_told(eq("4xi32=1", "2xf32=1"), "expect_eq", {"both differ", "left:  4xi32=1 1 1 1", "2xf32=1 1"});
-  expect_told(almost_eq("4xf32=1", "4xf64=1", 1, 1), "expect_almost_eq", {"the element types differ"});
-  expect_told(almost_eq("4xf32=1", "2x2xf32=1", 1, 1), "expect_almost_eq", {"the shapes differ"});
-  expect_told(almost_eq("4xf32=1", "4xi32=1", 1, 1), "expect_almost_eq", {"the element types differ"});
+TEST_P(Check, TypesAndShapesAreComparedFirst) {
+  expect_reported(eq("4xi32=1", "4xsi32=1"), "expect_eq", {"4xi32 and 4xsi32: the element types differ"});
+  expect_reported(eq("2x3xi32=1", "3x2xi32=1"), "expect_eq", {"2x3xi32 and 3x2xi32: the shapes differ"});
+  expect_reported(eq("6xi32=1", "2x3xi32=1"), "expect_eq", {"the shapes differ"});
+  expect_reported(eq("i32=1", "1xi32=1"), "expect_eq", {"i32 and 1xi32: the shapes differ"});
+  expect_reported(eq("4xi32=1", "2xf32=1"), "expect_eq",
+                  {"both differ", "left:  4xi32=1 1 1 1", "2xf32=1 1"});
+  expect_reported(almost_eq("4xf32=1", "4xf64=1", 1, 1), "expect_almost_eq", {"the element types differ"});
+  expect_reported(almost_eq("4xf32=1", "2x2xf32=1", 1, 1), "expect_almost_eq", {"the shapes differ"});
+  expect_reported(almost_eq("4xf32=1", "4xi32=1", 1, 1), "expect_almost_eq", {"the element types differ"});
 }
 
 // ---- expect_almost_eq
@@ -246,75 +247,79 @@ TEST_P(Check, types_and_shapes_are_compared_first) {
 constexpr const char* kFloats[] = {"f64",      "f32",        "f16",        "bf16",     "f8E5M2",
                                    "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU"};
 
-TEST_P(Check, almost_eq_takes_every_float) {
+TEST_P(Check, AlmostEqTakesEveryFloat) {
   for (const char* type : kFloats) {
     const auto of = [&](std::string_view values) { return fmt::format("2x{}={}", type, values); };
     expect_holds(almost_eq(of("1,2"), of("1,2"), 0, 0), type);
     expect_holds(almost_eq(of("1,2"), of("1,4"), 2, 0), type);
     expect_holds(almost_eq(of("1,2"), of("1,4"), 0, 0.5F), type);
     expect_holds(almost_eq(of("1,2"), of("1,4"), 1, 0.25F), type);
-    expect_told(
+    expect_reported(
         almost_eq(of("1,2"), of("1,4"), 1.875F, 0), "expect_almost_eq",
         {"within 1.875 + 0 * |right|, found 2 and 4 at [1], a difference of -2 where 1.875 is allowed",
          "1 of 2 elements differ", of("1,2").substr(0, of("").size()) + "1 2"});
     expect_holds(almost_eq(of("nan,1"), of("nan,1"), 0, 0), type);
-    expect_told(almost_eq(of("nan,1"), of("1,1"), INFINITY, 0), "expect_almost_eq", {"nan and 1 at [0];"});
-    expect_told(almost_eq(of("1,1"), of("1,nan"), INFINITY, 0), "expect_almost_eq", {"1 and nan at [1];"});
+    expect_reported(almost_eq(of("nan,1"), of("1,1"), INFINITY, 0), "expect_almost_eq",
+                    {"nan and 1 at [0];"});
+    expect_reported(almost_eq(of("1,1"), of("1,nan"), INFINITY, 0), "expect_almost_eq",
+                    {"1 and nan at [1];"});
   }
 }
 
-TEST_P(Check, almost_eq_takes_infinity_as_itself_only) {
+TEST_P(Check, AlmostEqTakesInfinityAsItselfOnly) {
   for (const char* type : {"f64", "f32", "f16", "bf16", "f8E5M2"}) {
     const auto of = [&](std::string_view value) { return fmt::format("{}={}", type, value); };
     expect_holds(almost_eq(of("inf"), of("inf"), 0, 0), type);
     expect_holds(almost_eq(of("-inf"), of("-inf"), 0, 0), type);
-    expect_told(almost_eq(of("inf"), of("-inf"), 1e30F, 1), "expect_almost_eq", {"inf and -inf"});
-    expect_told(almost_eq(of("1"), of("inf"), INFINITY, 1), "expect_almost_eq", {"1 and inf"});
-    expect_told(almost_eq(of("inf"), of("1"), 1e30F, 1), "expect_almost_eq", {"found inf and 1;"});
+    expect_reported(almost_eq(of("inf"), of("-inf"), 1e30F, 1), "expect_almost_eq", {"inf and -inf"});
+    expect_reported(almost_eq(of("1"), of("inf"), INFINITY, 1), "expect_almost_eq", {"1 and inf"});
+    expect_reported(almost_eq(of("inf"), of("1"), 1e30F, 1), "expect_almost_eq", {"found inf and 1;"});
   }
 }
 
-TEST_P(Check, almost_eq_takes_what_is_on_the_edge_of_the_tolerance) {
+TEST_P(Check, AlmostEqTakesWhatIsOnTheEdgeOfTheTolerance) {
   expect_holds(almost_eq("f32=1.5", "f32=1", 0.5F, 0), "on the edge");
-  expect_told(almost_eq("f32=1.5000001", "f32=1", 0.5F, 0), "expect_almost_eq", {"1.5000001 and 1"});
+  expect_reported(almost_eq("f32=1.5000001", "f32=1", 0.5F, 0), "expect_almost_eq", {"1.5000001 and 1"});
   expect_holds(almost_eq("f32=0.5", "f32=1", 0.5F, 0), "on the other edge");
   expect_holds(almost_eq("f32=-5", "f32=-4", 0, 0.25F), "a share of a negative number");
-  expect_told(almost_eq("f32=-5.0000005", "f32=-4", 0, 0.25F), "expect_almost_eq", {"where 1 is allowed"});
+  expect_reported(almost_eq("f32=-5.0000005", "f32=-4", 0, 0.25F), "expect_almost_eq",
+                  {"where 1 is allowed"});
   expect_holds(almost_eq("f32=3", "f32=4", 0, 0.25F), "a share of the right one");
-  expect_told(almost_eq("f32=4", "f32=3", 0, 0.25F), "expect_almost_eq", {"where 0.75 is allowed"});
+  expect_reported(almost_eq("f32=4", "f32=3", 0, 0.25F), "expect_almost_eq", {"where 0.75 is allowed"});
   expect_holds(almost_eq("f64=1.5", "f64=1", 0.5F, 0), "f64 on the edge");
-  expect_told(almost_eq("f64=1.5000000000000002", "f64=1", 0.5F, 0), "expect_almost_eq",
-              {"1.5000000000000002 and 1"});
+  expect_reported(almost_eq("f64=1.5000000000000002", "f64=1", 0.5F, 0), "expect_almost_eq",
+                  {"1.5000000000000002 and 1"});
   expect_holds(almost_eq("2xf32=0,-0", "2xf32=-0,0", 0, 0), "zeros of both signs");
-  expect_told(almost_eq("f32=1e-45", "f32=0", 0, 1), "expect_almost_eq", {"1e-45 and 0"});
-  expect_told(almost_eq("f32=1", "f32=2", NAN, 0), "expect_almost_eq", {"1 and 2"});
-  expect_told(almost_eq("f32=1", "f32=2", -1, 0), "expect_almost_eq", {"1 and 2"});
+  expect_reported(almost_eq("f32=1e-45", "f32=0", 0, 1), "expect_almost_eq", {"1e-45 and 0"});
+  expect_reported(almost_eq("f32=1", "f32=2", NAN, 0), "expect_almost_eq", {"1 and 2"});
+  expect_reported(almost_eq("f32=1", "f32=2", -1, 0), "expect_almost_eq", {"1 and 2"});
   expect_holds(almost_eq("f32=1", "f32=2", INFINITY, 0), "any tolerance");
   expect_holds(almost_eq("0xf32=", "0xf32=", 0, 0), "no element");
 }
 
-TEST_P(Check, almost_eq_compares_f64_as_f64_and_smaller_ones_as_f32) {
-  expect_told(almost_eq("f64=1", "f64=1.000000000001", 0, 0), "expect_almost_eq", {"1 and 1.000000000001"});
+TEST_P(Check, AlmostEqComparesF64AsF64AndSmallerOnesAsF32) {
+  expect_reported(almost_eq("f64=1", "f64=1.000000000001", 0, 0), "expect_almost_eq",
+                  {"1 and 1.000000000001"});
   expect_holds(almost_eq("f64=1", "f64=1.000000000001", 1e-9F, 0), "f64");
   // f32 cannot represent 2^24 + 1: the difference becomes 2^24.
   expect_holds(almost_eq("f32=16777216", "f32=-1", 16777216, 0), "f32");
-  expect_told(almost_eq("f64=16777216", "f64=-1", 16777216, 0), "expect_almost_eq",
-              {"a difference of 16777217 where 16777216 is allowed"});
+  expect_reported(almost_eq("f64=16777216", "f64=-1", 16777216, 0), "expect_almost_eq",
+                  {"a difference of 16777217 where 16777216 is allowed"});
   expect_holds(almost_eq("bf16=16777216", "bf16=-1", 16777216, 0), "bf16");
 }
 
-TEST_P(Check, almost_eq_of_old_compilers_has_tolerances_of_its_own) {
+TEST_P(Check, AlmostEqOfOldCompilersHasTolerancesOfItsOwn) {
   const auto old = [&](std::string_view left, std::string_view right) {
     return check->status("expect_almost_eq", "0rrr_v", {device, view(left), view(right)});
   };
   expect_holds(old("f32=1.00009", "f32=1"), "f32");
-  expect_told(old("f32=1.0002", "f32=1"), "expect_almost_eq", {"within 0.0001 + 0 * |right|"});
+  expect_reported(old("f32=1.0002", "f32=1"), "expect_almost_eq", {"within 0.0001 + 0 * |right|"});
   expect_holds(old("f64=1.00009", "f64=1"), "f64");
   expect_holds(old("f16=1.0009765625", "f16=1"), "f16");
-  expect_told(old("bf16=1.0078125", "bf16=1"), "expect_almost_eq", {"within 0.001 + 0 * |right|"});
+  expect_reported(old("bf16=1.0078125", "bf16=1"), "expect_almost_eq", {"within 0.001 + 0 * |right|"});
 }
 
-TEST_P(Check, almost_eq_refuses_other_types_by_name) {
+TEST_P(Check, AlmostEqRefusesOtherTypesByName) {
   for (const char* type : {"i1", "i8", "i32", "ui64", "cf64", "*32", "f24"})
     expect_refused(almost_eq(fmt::format("2x{}=", type), fmt::format("2x{}=", type), 1, 1),
                    fmt::format("of type {}", type));
@@ -322,7 +327,7 @@ TEST_P(Check, almost_eq_refuses_other_types_by_name) {
 
 // ---- Arguments
 
-TEST_P(Check, null_and_other_objects_are_refused) {
+TEST_P(Check, NullAndOtherObjectsAreRefused) {
   const auto some = view("i32=1");
   expect_refused(check->status("expect_all_true", kAllTrue, {nullptr, some}), "null");
   expect_refused(check->status("expect_all_true", kAllTrue, {device, nullptr}), "null");
@@ -338,7 +343,7 @@ TEST_P(Check, null_and_other_objects_are_refused) {
   expect_refused(check->status("expect_eq", kEq, {device, text_of("x"), some}), "expected a hal.buffer_view");
 }
 
-TEST_P(Check, views_that_their_buffers_cannot_hold_are_refused) {
+TEST_P(Check, ViewsThatTheirBuffersCannotHoldAreRefused) {
   const int64_t large[] = {64};
   const int64_t negative[] = {-1};
   const hal::ElementType type = *hal::parse_element_type("i32");
@@ -347,16 +352,16 @@ TEST_P(Check, views_that_their_buffers_cannot_hold_are_refused) {
       hal::BufferView::create(Ref<hal::Buffer>::share(&some->buffer()), large, type, 1).value();
   const auto nowhere =
       hal::BufferView::create(Ref<hal::Buffer>::share(&some->buffer()), negative, type, 1).value();
-  expect_failure(check->status("expect_eq", kEq, {device, beyond, beyond}), Code::OUT_OF_RANGE,
-                 "64xi32 needs 256 bytes, but its buffer has 8");
-  expect_failure(check->status("expect_all_true", kAllTrue, {device, nowhere}), Code::INVALID_ARGUMENT,
-                 "-1 has no size");
-  EXPECT_TRUE(told.empty());
+  EXPECT_FAILS(OUT_OF_RANGE, "64xi32 needs 256 bytes, but its buffer has 8",
+               check->status("expect_eq", kEq, {device, beyond, beyond}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "-1 has no size",
+               check->status("expect_all_true", kAllTrue, {device, nowhere}));
+  EXPECT_TRUE(reports.empty());
 }
 
 // ---- Size and memory
 
-TEST_P(Check, large_tensors_are_compared_to_the_end_and_shown_in_part) {
+TEST_P(Check, LargeTensorsAreComparedToTheEndAndShownInPart) {
   constexpr size_t kCount = 200'000;
   const int64_t shape[] = {kCount};
   std::vector<float> values(kCount, 1);
@@ -369,20 +374,20 @@ TEST_P(Check, large_tensors_are_compared_to_the_end_and_shown_in_part) {
   values[70'000] = values[kCount - 1] = 2;
   const auto right = of();
   expect_holds(check->status("expect_eq", kEq, {device, left, left}), "itself");
-  expect_told(check->status("expect_eq", kEq, {device, left, right}), "expect_eq",
-              {"at [70000]", "2 of 200000 elements differ"});
-  expect_told(check->status("expect_almost_eq", kAlmostEq, {device, left, right, number(0), number(0)}),
-              "expect_almost_eq", {"at [70000]", "2 of 200000 elements differ"});
+  expect_reported(check->status("expect_eq", kEq, {device, left, right}), "expect_eq",
+                  {"at [70000]", "2 of 200000 elements differ"});
+  expect_reported(check->status("expect_almost_eq", kAlmostEq, {device, left, right, number(0), number(0)}),
+                  "expect_almost_eq", {"at [70000]", "2 of 200000 elements differ"});
   EXPECT_TRUE(check->status("expect_eq", kEq, {device, left, right}).ok());
-  ASSERT_EQ(told.size(), 1u);
-  const std::string& message = told[0].message;
+  ASSERT_EQ(reports.size(), 1u);
+  const std::string& message = reports[0].message;
   const size_t begin = message.find("left:  ") + 7;
   std::string expected = "200000xf32=1";
   for (size_t i = 1; i < 1024; ++i) expected += " 1";
   EXPECT_EQ(message.substr(begin, message.find('\n', begin) - begin), expected + "...");
 }
 
-TEST_P(Check, copies_are_charged_and_given_back) {
+TEST_P(Check, CopiesAreChargedAndGivenBack) {
   const bool mapped = std::get<1>(GetParam());
   const auto some = view("1024xi32=1");
   budget = make<Budget>(uint64_t{8000});
@@ -394,15 +399,15 @@ TEST_P(Check, copies_are_charged_and_given_back) {
   if (mapped) {
     EXPECT_TRUE(two.ok()) << two.text();
   } else {
-    expect_failure(two, Code::RESOURCE_EXHAUSTED, "a device buffer");
+    EXPECT_FAILS(RESOURCE_EXHAUSTED, "a device buffer", two);
   }
   expect_all_given_back();
 }
 
-TEST_P(Check, without_a_sink_the_call_fails_with_one_line) {
+TEST_P(Check, WithoutASinkTheCallFailsWithOneLine) {
   ModuleCaller strict(create_check_module({}));
   const Status status = strict.status("expect_eq", kEq, {device, view("2xi32=1,2"), view("2xi32=1,3")});
-  expect_failure(status, Code::FAILED_PRECONDITION, "'expect_eq' does not hold: expected the same contents");
+  EXPECT_FAILS(FAILED_PRECONDITION, "'expect_eq' does not hold: expected the same contents", status);
   EXPECT_EQ(status.text().find('\n'), std::string::npos) << status.text();
   expect_holds(strict.status("expect_eq", kEq, {device, view("2xi32=1,2"), view("2xi32=1,2")}), "the same");
 }
@@ -419,7 +424,7 @@ INSTANTIATE_TEST_SUITE_P(Devices, Check,
 
 // ---- Views of two devices
 
-TEST(CheckOfTwoDevices, views_are_copied_by_the_device_that_is_given) {
+TEST(CheckOfTwoDevices, ViewsAreCopiedByTheDeviceThatIsGiven) {
   auto local = open_device("local-sync");
   auto null = open_device("null");
   ASSERT_TRUE(local && null);

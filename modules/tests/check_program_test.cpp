@@ -53,7 +53,7 @@ class CheckProgram : public ::testing::TestWithParam<const char*> {
   }
   void load_telling() {
     load([this](const FailedExpectation& failed) {
-      told.push_back(std::string(failed.function) + " " + std::string(failed.place));
+      reports.push_back(std::string(failed.function) + " " + std::string(failed.place));
     });
   }
 
@@ -77,38 +77,38 @@ class CheckProgram : public ::testing::TestWithParam<const char*> {
   Ref<hal::Device> device;
   Ref<vm::Context> context;
   vm::Callable both;
-  std::vector<std::string> told;
+  std::vector<std::string> reports;
 };
 
-TEST_P(CheckProgram, goes_on_after_an_expectation_that_fails) {
+TEST_P(CheckProgram, GoesOnAfterAnExpectationThatFails) {
   load_telling();
   vm::Invocation invocation(context);
   std::vector<vm::Variant> results(1);
   auto done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results);
   ASSERT_TRUE(done) << done.error().text();
   EXPECT_EQ(results[0].as_i32(), 7);
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_TRUE(told[0].starts_with("expect_eq at program.both+")) << told[0];
-  EXPECT_TRUE(told[1].starts_with("expect_true at program.both+")) << told[1];
-  EXPECT_NE(told[0].substr(told[0].find('+')), told[1].substr(told[1].find('+')));
-  told.clear();
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_TRUE(reports[0].starts_with("expect_eq at program.both+")) << reports[0];
+  EXPECT_TRUE(reports[1].starts_with("expect_true at program.both+")) << reports[1];
+  EXPECT_NE(reports[0].substr(reports[0].find('+')), reports[1].substr(reports[1].find('+')));
+  reports.clear();
   done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 1), 1), results);
   ASSERT_TRUE(done) << done.error().text();
-  EXPECT_TRUE(told.empty());
+  EXPECT_TRUE(reports.empty());
 }
 
-TEST_P(CheckProgram, without_a_sink_the_first_one_fails_the_call_at_its_place) {
+TEST_P(CheckProgram, WithoutASinkTheFirstOneFailsTheCallAtItsPlace) {
   load({});
   vm::Invocation invocation(context);
   std::vector<vm::Variant> results(1);
   const auto done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results);
   ASSERT_FALSE(done);
-  expect_failure(done.error(), Code::FAILED_PRECONDITION, "'expect_eq' does not hold");
-  expect_failure(done.error(), Code::FAILED_PRECONDITION, "at program.both+");
+  EXPECT_FAILS(FAILED_PRECONDITION, "'expect_eq' does not hold", done.error());
+  EXPECT_FAILS(FAILED_PRECONDITION, "at program.both+", done.error());
 }
 
 // A step ends at a wait for a copy; whether a wait is needed depends on timing.
-TEST_P(CheckProgram, waits_for_copies_in_steps) {
+TEST_P(CheckProgram, WaitsForCopiesInSteps) {
   load_telling();
   std::binary_semaphore ready(0);
   vm::Invocation invocation(context);
@@ -128,8 +128,8 @@ TEST_P(CheckProgram, waits_for_copies_in_steps) {
     std::vector<vm::Variant> results(1);
     invocation.take_results(results);
     EXPECT_EQ(results[0].as_i32(), 7);
-    EXPECT_EQ(told.size(), same ? 0u : 1u);
-    told.clear();
+    EXPECT_EQ(reports.size(), same ? 0u : 1u);
+    reports.clear();
   }
   invocation.set_ready_hook({});
 }

@@ -57,26 +57,26 @@ class HalDispatch : public ::testing::Test {
   Ref<hal::Executable> executable;
 };
 
-TEST_F(HalDispatch, executables_are_new_objects_in_both_forms) {
+TEST_F(HalDispatch, ExecutablesAreNewObjectsInBothForms) {
   const auto other = hal->object<hal::Executable>("executable.create", "0rrrr_r",
                                                   {device, text_of("vmvx-bytecode-fb"), kernels, device});
   ASSERT_NE(other, nullptr) << "constants of another type count as null";
   EXPECT_NE(other, executable);
-  expect_failure(hal->status("executable.create", "0rrrr_r",
-                             {device, text_of("vmvx-bytecode-fb"), kernels, bytes_of({1, 0, 0, 0})}),
-                 Code::INVALID_ARGUMENT, "no constants");
+  EXPECT_FAILS(INVALID_ARGUMENT, "no constants",
+               hal->status("executable.create", "0rrrr_r",
+                           {device, text_of("vmvx-bytecode-fb"), kernels, bytes_of({1, 0, 0, 0})}));
 }
 
-TEST_F(HalDispatch, functions_are_found_by_name) {
+TEST_F(HalDispatch, FunctionsAreFoundByName) {
   EXPECT_EQ(hal->number("executable.lookup.function", "0rr_I", {executable, text_of("nothing")}), 0);
   EXPECT_EQ(hal->number("executable.lookup.function", "0rr_I", {executable, text_of("scale")}), 1);
-  expect_failure(hal->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}),
-                 Code::NOT_FOUND, "scala");
-  expect_failure(hal->status("executable.lookup.function", "0rr_I", {executable, nullptr}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(NOT_FOUND, "scala",
+               hal->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("executable.lookup.function", "0rr_I", {executable, nullptr}));
 }
 
-TEST_F(HalDispatch, direct_counts_in_both_forms) {
+TEST_F(HalDispatch, DirectCountsInBothForms) {
   for (const char* convention : {"0rriiiiICiDCiirIID_v", "0rrIiiiICiDCiirIID_v"}) {
     const auto target = words({-1, -1, -1, -1, -1}, kStorage);
     const auto commands = begin();
@@ -89,7 +89,7 @@ TEST_F(HalDispatch, direct_counts_in_both_forms) {
   }
 }
 
-TEST_F(HalDispatch, counts_from_a_buffer_in_both_forms) {
+TEST_F(HalDispatch, CountsFromABufferInBothForms) {
   for (const char* convention : {"0rriirIICiDCiirIID_v", "0rrIirIICiDCiirIID_v"}) {
     for (const int flags : {0, 1, 2}) {
       const auto target = words({-1, -1, -1}, kStorage);
@@ -105,21 +105,20 @@ TEST_F(HalDispatch, counts_from_a_buffer_in_both_forms) {
   }
 }
 
-TEST_F(HalDispatch, errors_of_counts_from_a_buffer) {
+TEST_F(HalDispatch, ErrorsOfCountsFromABuffer) {
   const auto target = words({-1, -1, -1}, kStorage);
   const auto indirect = [&](const Ref<hal::Buffer>& counts, int64_t offset) {
     return hal->status(
         "command_buffer.dispatch.indirect", "0rrIirIICiDCiirIID_v",
         {begin(), executable, 1, 0, counts, offset, 0, Entries{10, 7}, Entries{0, 0, target, 0, 12}});
   };
-  expect_failure(indirect(words({1, 1, 1, 1}, kWithCounts), 2), Code::INVALID_ARGUMENT,
-                 "multiples of 4 bytes, found offset 2");
-  expect_failure(indirect(words({1, 1, 1, 1}, kWithCounts), 8), Code::OUT_OF_RANGE, "workgroup counts");
-  expect_failure(indirect(words({1, 1, 1, 1}, kStorage), 0), Code::PERMISSION_DENIED,
-                 "DISPATCH_INDIRECT_PARAMETERS");
+  EXPECT_FAILS(INVALID_ARGUMENT, "multiples of 4 bytes, found offset 2",
+               indirect(words({1, 1, 1, 1}, kWithCounts), 2));
+  EXPECT_FAILS(OUT_OF_RANGE, "workgroup counts", indirect(words({1, 1, 1, 1}, kWithCounts), 8));
+  EXPECT_FAILS(PERMISSION_DENIED, "DISPATCH_INDIRECT_PARAMETERS", indirect(words({1, 1, 1, 1}, kStorage), 0));
 }
 
-TEST_F(HalDispatch, a_count_of_zero_runs_nothing) {
+TEST_F(HalDispatch, ACountOfZeroRunsNothing) {
   const auto target = words({-1}, kStorage);
   const auto commands = begin();
   EXPECT_TRUE(dispatch(commands, {0, 1, 1}, 0, {10, 7}, {0, 0, target, 0, 4}).ok());
@@ -128,40 +127,38 @@ TEST_F(HalDispatch, a_count_of_zero_runs_nothing) {
   EXPECT_EQ(contents(target), (std::vector<int32_t>{-1}));
 }
 
-TEST_F(HalDispatch, errors) {
+TEST_F(HalDispatch, Errors) {
   const auto target = words({-1}, kStorage);
   const Entries binding{0, 0, target, 0, 4};
-  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10}, binding), Code::INVALID_ARGUMENT,
-                 "takes 2 constants, but 1 were given");
-  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {}), Code::INVALID_ARGUMENT,
-                 "takes 1 bindings, but 0 were given");
-  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {0, 0, target, 0, 5}), Code::OUT_OF_RANGE,
-                 "binding[0]");
-  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {0, 0, nullptr, 0, 4}), Code::OUT_OF_RANGE,
-                 "binding capacity");
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 2 constants, but 1 were given",
+               dispatch(begin(), {1, 1, 1}, 0, {10}, binding));
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 bindings, but 0 were given",
+               dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {}));
+  EXPECT_FAILS(OUT_OF_RANGE, "binding[0]", dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {0, 0, target, 0, 5}));
+  EXPECT_FAILS(OUT_OF_RANGE, "binding capacity",
+               dispatch(begin(), {1, 1, 1}, 0, {10, 7}, {0, 0, nullptr, 0, 4}));
   Entries many{};
   for (int i = 0; i < 33; ++i)
     many.values.insert(many.values.end(), binding.values.begin(), binding.values.end());
-  expect_failure(dispatch(begin(), {1, 1, 1}, 0, {10, 7}, many), Code::OUT_OF_RANGE,
-                 "at most 32 bindings, found 33");
-  expect_failure(hal->status("command_buffer.dispatch", "0rriiiiICiDCiirIID_v",
-                             {begin(), executable, -1, 1, 1, 1, 0, Entries{10, 7}, binding}),
-                 Code::OUT_OF_RANGE, "below 2, found 4294967295");
-  expect_failure(hal->status("command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
-                             {begin(), executable, -1, 1, 1, 1, 0, Entries{10, 7}, binding}),
-                 Code::OUT_OF_RANGE, "below 2, found 18446744073709551615");
-  expect_failure(hal->status("command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
-                             {begin(), nullptr, 1, 1, 1, 1, 0, Entries{10, 7}, binding}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(OUT_OF_RANGE, "at most 32 bindings, found 33", dispatch(begin(), {1, 1, 1}, 0, {10, 7}, many));
+  EXPECT_FAILS(OUT_OF_RANGE, "below 2, found 4294967295",
+               hal->status("command_buffer.dispatch", "0rriiiiICiDCiirIID_v",
+                           {begin(), executable, -1, 1, 1, 1, 0, Entries{10, 7}, binding}));
+  EXPECT_FAILS(OUT_OF_RANGE, "below 2, found 18446744073709551615",
+               hal->status("command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
+                           {begin(), executable, -1, 1, 1, 1, 0, Entries{10, 7}, binding}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("command_buffer.dispatch", "0rrIiiiICiDCiirIID_v",
+                           {begin(), nullptr, 1, 1, 1, 1, 0, Entries{10, 7}, binding}));
 }
 
-TEST_F(HalDispatch, hints_are_ignored_and_other_arguments_are_refused) {
+TEST_F(HalDispatch, HintsAreIgnoredAndOtherArgumentsAreRefused) {
   const auto target = words({-1}, kStorage);
   const auto commands = begin();
   EXPECT_TRUE(dispatch(commands, {1, 1, 1}, 0x20 | 0x40, {10, 7}, {0, 0, target, 0, 4}).ok());
   for (const int flag : {0x4, 0x8, 0x10})
-    expect_failure(dispatch(commands, {1, 1, 1}, flag, {10, 7}, {0, 0, target, 0, 4}), Code::UNIMPLEMENTED,
-                   "custom arguments");
+    EXPECT_FAILS(UNIMPLEMENTED, "custom arguments",
+                 dispatch(commands, {1, 1, 1}, flag, {10, 7}, {0, 0, target, 0, 4}));
 }
 
 }  // namespace

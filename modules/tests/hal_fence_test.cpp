@@ -34,35 +34,35 @@ class HalFence : public ::testing::Test {
   std::unique_ptr<ModuleCaller> hal;
 };
 
-TEST_F(HalFence, both_forms_of_create_give_an_unreached_fence) {
+TEST_F(HalFence, BothFormsOfCreateGiveAnUnreachedFence) {
   for (const char* convention : {"0ri_r", "0rI_r"}) {
     const auto made = hal->object<hal::Fence>("fence.create", convention, {device, 0});
     ASSERT_NE(made, nullptr);
     EXPECT_EQ(query(made), kNotReached);
-    expect_failure(hal->status("fence.create", convention, {nullptr, 0}), Code::INVALID_ARGUMENT, "null");
+    EXPECT_FAILS(INVALID_ARGUMENT, "null", hal->status("fence.create", convention, {nullptr, 0}));
   }
 }
 
-TEST_F(HalFence, signal_reaches_it_once) {
+TEST_F(HalFence, SignalReachesItOnce) {
   const auto made = fence();
   EXPECT_TRUE(signal(made).ok());
   EXPECT_EQ(query(made), kReached);
-  expect_failure(signal(made), Code::INVALID_ARGUMENT, "larger than the semaphore's");
+  EXPECT_FAILS(INVALID_ARGUMENT, "larger than the semaphore's", signal(made));
   EXPECT_EQ(query(made), kReached);
-  expect_failure(signal(nullptr), Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", signal(nullptr));
 }
 
-TEST_F(HalFence, fail_gives_the_code_to_query_and_await) {
+TEST_F(HalFence, FailGivesTheCodeToQueryAndAwait) {
   const auto made = fence();
   EXPECT_TRUE(fail(made, 10).ok());
   EXPECT_EQ(query(made), 10);
   EXPECT_EQ(query(made), 10) << "asking changes nothing";
-  expect_failure(hal->status("fence.await", "0iICrD_i", {-1, 0, Entries{made}}), Code::ABORTED, "");
+  EXPECT_FAILS(ABORTED, "", hal->status("fence.await", "0iICrD_i", {-1, 0, Entries{made}}));
   EXPECT_TRUE(signal(made).ok()) << "no error and no effect on a failed fence";
   EXPECT_EQ(query(made), 10);
 }
 
-TEST_F(HalFence, the_first_failure_stays_also_on_a_reached_fence) {
+TEST_F(HalFence, TheFirstFailureStaysAlsoOnAReachedFence) {
   const auto made = fence();
   EXPECT_TRUE(signal(made).ok());
   EXPECT_TRUE(fail(made, 9).ok());
@@ -71,7 +71,7 @@ TEST_F(HalFence, the_first_failure_stays_also_on_a_reached_fence) {
 }
 
 // Ruling 11: a code that is not a failure becomes UNKNOWN, so that failed differs from not reached.
-TEST_F(HalFence, five_bits_of_a_code_count_and_all_are_failures) {
+TEST_F(HalFence, FiveBitsOfACodeCountAndAllAreFailures) {
   const std::pair<int, int> kCases[] = {{1, 1},  {18, 18},    {0, 2},       {17, 2},      {19, 2}, {31, 2},
                                         {32, 2}, {32 + 5, 5}, {64 + 17, 2}, {-32 + 5, 5}, {-1, 2}};
   for (const auto& [code, expected] : kCases) {
@@ -81,7 +81,7 @@ TEST_F(HalFence, five_bits_of_a_code_count_and_all_are_failures) {
   }
 }
 
-TEST_F(HalFence, join_is_reached_when_all_are) {
+TEST_F(HalFence, JoinIsReachedWhenAllAre) {
   const auto a = fence();
   const auto b = fence();
   const auto both = join({a, nullptr, b, a});
@@ -92,26 +92,25 @@ TEST_F(HalFence, join_is_reached_when_all_are) {
   EXPECT_EQ(query(both), kReached);
 }
 
-TEST_F(HalFence, join_without_timepoints_is_null) {
+TEST_F(HalFence, JoinWithoutTimepointsIsNull) {
   EXPECT_EQ(join({}), nullptr);
   EXPECT_EQ(join({nullptr, nullptr}), nullptr);
   EXPECT_EQ(hal->object<hal::Fence>("fence.join", "0CrD_r", {Entries{nullptr}}), nullptr);
-  expect_failure(hal->status("fence.join", "0CrD_r", {Entries{device}}), Code::INVALID_ARGUMENT,
-                 "expected a ");
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ", hal->status("fence.join", "0CrD_r", {Entries{device}}));
 }
 
 // Ruling 10.
-TEST_F(HalFence, a_failure_counts_before_what_is_not_reached) {
+TEST_F(HalFence, AFailureCountsBeforeWhatIsNotReached) {
   const auto a = fence();
   const auto b = fence();
   const auto both = join({a, b});
   EXPECT_TRUE(fail(b, 14).ok());
   EXPECT_EQ(query(both), 14);
-  expect_failure(hal->status("fence.await", "0iICrD_i", {-1, 0, Entries{a, b}}), Code::UNAVAILABLE, "");
-  expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{a, b}}), Code::UNAVAILABLE, "");
+  EXPECT_FAILS(UNAVAILABLE, "", hal->status("fence.await", "0iICrD_i", {-1, 0, Entries{a, b}}));
+  EXPECT_FAILS(UNAVAILABLE, "", hal->status("fence.await", "0iICrD_i", {0, 0, Entries{a, b}}));
 }
 
-TEST_F(HalFence, await_in_both_forms) {
+TEST_F(HalFence, AwaitInBothForms) {
   const auto made = fence();
   EXPECT_EQ(hal->number("fence.await", "0iCrD_i", {0, Entries{made}}), kTimeout);
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {0, 0, Entries{made}}), kTimeout);
@@ -120,34 +119,31 @@ TEST_F(HalFence, await_in_both_forms) {
   EXPECT_EQ(hal->number("fence.await", "0iCrD_i", {-1, Entries{made}}), kReached);
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries{nullptr, made}}), kReached);
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries{}}), kReached);
-  expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{device}}), Code::INVALID_ARGUMENT,
-                 "expected a ");
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
+               hal->status("fence.await", "0iICrD_i", {0, 0, Entries{device}}));
 }
 
-TEST_F(HalFence, a_failure_with_the_code_of_a_timeout_is_a_failure) {
+TEST_F(HalFence, AFailureWithTheCodeOfATimeoutIsAFailure) {
   const auto made = fence();
   EXPECT_TRUE(fail(made, kTimeout).ok());
-  expect_failure(hal->status("fence.await", "0iICrD_i", {0, 0, Entries{made}}), Code::DEADLINE_EXCEEDED,
-                 "code 4");
-  expect_failure(hal->status("fence.await", "0iICrD_i", {5, 0, Entries{made}}), Code::DEADLINE_EXCEEDED,
-                 "code 4");
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "code 4", hal->status("fence.await", "0iICrD_i", {0, 0, Entries{made}}));
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "code 4", hal->status("fence.await", "0iICrD_i", {5, 0, Entries{made}}));
 }
 
-TEST_F(HalFence, await_takes_32_fences) {
+TEST_F(HalFence, AwaitTakes32Fences) {
   const auto made = fence();
   EXPECT_TRUE(signal(made).ok());
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {-1, 0, Entries(32, made)}), kReached);
   for (const Argument& entry : {Argument(made), Argument(nullptr)})
-    expect_failure(hal->status("fence.await", "0iICrD_i", {-1, 0, Entries(33, entry)}), Code::OUT_OF_RANGE,
-                   "33");
+    EXPECT_FAILS(OUT_OF_RANGE, "33", hal->status("fence.await", "0iICrD_i", {-1, 0, Entries(33, entry)}));
 }
 
 // Ruling 12. This process may have other threads, so only the timeout can be tested reliably.
-TEST_F(HalFence, await_of_what_nobody_reaches_ends_at_the_deadline) {
+TEST_F(HalFence, AwaitOfWhatNobodyReachesEndsAtTheDeadline) {
   EXPECT_EQ(hal->number("fence.await", "0iICrD_i", {10, 0, Entries{fence()}}), kTimeout);
 }
 
-TEST_F(HalFence, queue_work_passes_failures_on) {
+TEST_F(HalFence, QueueWorkPassesFailuresOn) {
   const auto failed = fence();
   const auto middle = fence();
   const auto last = fence();
@@ -155,17 +151,17 @@ TEST_F(HalFence, queue_work_passes_failures_on) {
   const auto barrier = [&](const Argument& wait, const Argument& signal) {
     return hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, wait, signal, 0});
   };
-  expect_failure(barrier(failed, middle), Code::DATA_LOSS, "");
-  expect_failure(barrier(middle, last), Code::DATA_LOSS, "");
+  EXPECT_FAILS(DATA_LOSS, "", barrier(failed, middle));
+  EXPECT_FAILS(DATA_LOSS, "", barrier(middle, last));
   EXPECT_EQ(query(last), 15);
 }
 
-TEST_F(HalFence, wait_and_signal_fences_of_another_type_count_as_null) {
+TEST_F(HalFence, WaitAndSignalFencesOfAnotherTypeCountAsNull) {
   EXPECT_TRUE(hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, device, device, 0}).ok());
 }
 
 // Ruling 9.
-TEST_F(HalFence, a_queue_signal_of_a_reached_fence_is_no_error) {
+TEST_F(HalFence, AQueueSignalOfAReachedFenceIsNoError) {
   const auto made = fence();
   EXPECT_TRUE(signal(made).ok());
   EXPECT_TRUE(hal->status("device.queue.barrier", "0rIrrI_v", {device, kAny, nullptr, made, 0}).ok());

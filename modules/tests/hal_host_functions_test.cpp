@@ -48,7 +48,7 @@ class HalHostFunctions : public ::testing::Test {
 
 // ---- Devices ----
 
-TEST_F(HalHostFunctions, devices_are_counted_in_the_order_of_the_host) {
+TEST_F(HalHostFunctions, DevicesAreCountedInTheOrderOfTheHost) {
   EXPECT_EQ(hal->number("devices.count", "0v_i", {}), 2);
   EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {0}), devices[0]);
   EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {1}), devices[1]);
@@ -56,13 +56,13 @@ TEST_F(HalHostFunctions, devices_are_counted_in_the_order_of_the_host) {
   EXPECT_EQ(hal->object<hal::Device>("devices.get", "0i_r", {-1}), nullptr);
 }
 
-TEST_F(HalHostFunctions, the_allocator_of_a_device_is_one_object) {
+TEST_F(HalHostFunctions, TheAllocatorOfADeviceIsOneObject) {
   ASSERT_NE(allocator, nullptr);
   EXPECT_EQ(hal->object<hal::Allocator>("device.allocator", "0r_r", {devices[0]}), allocator);
   EXPECT_NE(hal->object<hal::Allocator>("device.allocator", "0r_r", {devices[1]}), allocator);
 }
 
-TEST_F(HalHostFunctions, queries_answer_known_and_value) {
+TEST_F(HalHostFunctions, QueriesAnswerKnownAndValue) {
   auto known =
       hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("local-*")});
   ASSERT_TRUE(known) << known.error().text();
@@ -77,37 +77,37 @@ TEST_F(HalHostFunctions, queries_answer_known_and_value) {
   ASSERT_TRUE(unknown) << unknown.error().text();
   EXPECT_EQ((*unknown)[0].as_i32(), 0);
   EXPECT_EQ((*unknown)[1].as_i64(), 0);
-  expect_failure(hal->status("device.query.i64", "0rrr_iI", {devices[0], nullptr, text_of("key")}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("device.query.i64", "0rrr_iI", {devices[0], nullptr, text_of("key")}));
 }
 
-TEST_F(HalHostFunctions, references_are_checked) {
-  expect_failure(hal->status("device.allocator", "0r_r", {nullptr}), Code::INVALID_ARGUMENT, "null");
-  expect_failure(hal->status("device.allocator", "0r_r", {allocator}), Code::INVALID_ARGUMENT, "expected a ");
+TEST_F(HalHostFunctions, ReferencesAreChecked) {
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", hal->status("device.allocator", "0r_r", {nullptr}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ", hal->status("device.allocator", "0r_r", {allocator}));
 }
 
 // ---- Allocator ----
 
-TEST_F(HalHostFunctions, allocate_gives_the_length_asked_for) {
+TEST_F(HalHostFunctions, AllocateGivesTheLengthAskedFor) {
   const Ref<hal::Buffer> buffer = allocate(13);
   EXPECT_EQ(hal->number("buffer.length", "0r_I", {buffer}), 13);
   EXPECT_EQ(hal->number("buffer.length", "0r_I", {allocate(0)}), 0);
 }
 
-TEST_F(HalHostFunctions, allocate_past_memory_names_the_length) {
-  expect_failure(
-      hal->status("allocator.allocate", "0rIiiI_r", {allocator, kAny, kDeviceLocal, kDefault, int64_t{-1}}),
-      Code::RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes");
+TEST_F(HalHostFunctions, AllocatePastMemoryNamesTheLength) {
+  EXPECT_FAILS(
+      RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
+      hal->status("allocator.allocate", "0rIiiI_r", {allocator, kAny, kDeviceLocal, kDefault, int64_t{-1}}));
 }
 
-TEST_F(HalHostFunctions, allocate_puts_defaults_for_zero) {
+TEST_F(HalHostFunctions, AllocatePutsDefaultsForZero) {
   const auto buffer = hal->object<hal::Buffer>("allocator.allocate", "0rIiiI_r", {allocator, 0, 0, 0, 8});
   ASSERT_NE(buffer, nullptr);
   EXPECT_EQ(buffer->usage() & 0xC03, 0xC03u);
   EXPECT_EQ(buffer->access(), 7u);
 }
 
-TEST_F(HalHostFunctions, select_without_policy_takes_the_first) {
+TEST_F(HalHostFunctions, SelectWithoutPolicyTakesTheFirst) {
   auto chosen = hal->call("allocator.select", "0iiICrID_rI",
                           {0x32, kDefault, 0, Entries{devices[1], 4, devices[0], 2}});
   ASSERT_TRUE(chosen) << chosen.error().text();
@@ -115,23 +115,23 @@ TEST_F(HalHostFunctions, select_without_policy_takes_the_first) {
   EXPECT_EQ((*chosen)[1].as_i64(), 4);
 }
 
-TEST_F(HalHostFunctions, select_without_policy_does_not_look_at_the_others) {
+TEST_F(HalHostFunctions, SelectWithoutPolicyDoesNotLookAtTheOthers) {
   EXPECT_TRUE(
       hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[1], 4, nullptr, 2}}));
-  expect_failure(
-      hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{nullptr, 4, devices[1], 2}}),
-      Code::INVALID_ARGUMENT, "null");
-  expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{allocator, 4}}),
-                 Code::INVALID_ARGUMENT, "expected a ");
-  expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{}}),
-                 Code::INVALID_ARGUMENT, "allocator.select");
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("allocator.select", "0iiICrID_rI",
+                           {0x32, kDefault, 0, Entries{nullptr, 4, devices[1], 2}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
+               hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{allocator, 4}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "allocator.select",
+               hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{}}));
 }
 
 class HalLeadAllocator : public HalHostFunctions {
   std::optional<size_t> lead_allocator() override { return 1; }
 };
 
-TEST_F(HalLeadAllocator, select_takes_the_lead_where_it_is_a_candidate) {
+TEST_F(HalLeadAllocator, SelectTakesTheLeadWhereItIsACandidate) {
   auto chosen = hal->call("allocator.select", "0iiICrID_rI",
                           {0x32, kDefault, 0, Entries{devices[0], 4, devices[1], 2}});
   ASSERT_TRUE(chosen) << chosen.error().text();
@@ -143,23 +143,22 @@ TEST_F(HalLeadAllocator, select_takes_the_lead_where_it_is_a_candidate) {
   EXPECT_EQ((*chosen)[1].as_i64(), 4);
 }
 
-TEST_F(HalLeadAllocator, select_takes_the_first_of_equal_candidates) {
+TEST_F(HalLeadAllocator, SelectTakesTheFirstOfEqualCandidates) {
   auto chosen =
       hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, devices[1], 8}});
   ASSERT_TRUE(chosen) << chosen.error().text();
   EXPECT_EQ((*chosen)[1].as_i64(), 7);
 }
 
-TEST_F(HalLeadAllocator, select_looks_at_64_candidates) {
+TEST_F(HalLeadAllocator, SelectLooksAt64Candidates) {
   Entries many{};
   for (int i = 0; i < 64; ++i) many.values.insert(many.values.end(), {Argument(devices[0]), Argument(i)});
   EXPECT_TRUE(hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, many}));
   many.values.insert(many.values.end(), {Argument(devices[1]), Argument(64)});
-  expect_failure(hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, many}), Code::RESOURCE_EXHAUSTED,
-                 "allocator.select has 65 candidates");
-  expect_failure(
-      hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, nullptr, 8}}),
-      Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "allocator.select has 65 candidates",
+               hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, many}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, nullptr, 8}}));
 }
 
 // ---- allocator.import ----
@@ -178,7 +177,7 @@ class HalImport : public HalHostFunctions {
   }
 };
 
-TEST_F(HalImport, constant_bytes_are_aliased_and_kept) {
+TEST_F(HalImport, ConstantBytesAreAliasedAndKept) {
   Ref<vm::Buffer> bytes = source(false);
   const auto buffer = hal->object<hal::Buffer>("allocator.import", kImport,
                                                {allocator, 0, kAny, kDeviceLocal, kImmutable, bytes, 64, 64});
@@ -187,77 +186,77 @@ TEST_F(HalImport, constant_bytes_are_aliased_and_kept) {
   EXPECT_EQ(buffer->access(), uint32_t{hal::kRead});
   bytes = nullptr;
   EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {buffer, 0, 4}), 0x43424140);
-  expect_failure(hal->status("buffer.store", "0irIi_v", {1, buffer, 0, 4}), Code::PERMISSION_DENIED, "");
+  EXPECT_FAILS(PERMISSION_DENIED, "", hal->status("buffer.store", "0irIi_v", {1, buffer, 0, 4}));
 }
 
-TEST_F(HalImport, minus_one_is_the_whole_source) {
+TEST_F(HalImport, MinusOneIsTheWholeSource) {
   const auto buffer = hal->object<hal::Buffer>("allocator.import", kImport,
                                                {allocator, 0, kAny, 0x30, kImmutable, source(false), 0, -1});
   ASSERT_NE(buffer, nullptr);
   EXPECT_EQ(buffer->length(), 128u);
-  expect_failure(
-      hal->status("allocator.import", kImport, {allocator, 1, kAny, 0x30, kImmutable, source(false), 64, -1}),
-      Code::INVALID_ARGUMENT, "128 bytes of the source, found 128 bytes at offset 64");
+  EXPECT_FAILS(INVALID_ARGUMENT, "128 bytes of the source, found 128 bytes at offset 64",
+               hal->status("allocator.import", kImport,
+                           {allocator, 1, kAny, 0x30, kImmutable, source(false), 64, -1}));
 }
 
-TEST_F(HalImport, ranges_and_access_are_checked_even_when_only_trying) {
+TEST_F(HalImport, RangesAndAccessAreCheckedEvenWhenOnlyTrying) {
   for (int only_try : {0, 1}) {
-    expect_failure(hal->status("allocator.import", kImport,
-                               {allocator, only_try, kAny, 0x30, kImmutable, source(false), 64, 65}),
-                   Code::INVALID_ARGUMENT, "128 bytes of the source, found 65 bytes at offset 64");
-    expect_failure(
+    EXPECT_FAILS(INVALID_ARGUMENT, "128 bytes of the source, found 65 bytes at offset 64",
+                 hal->status("allocator.import", kImport,
+                             {allocator, only_try, kAny, 0x30, kImmutable, source(false), 64, 65}));
+    EXPECT_FAILS(
+        INVALID_ARGUMENT, "128 bytes of the source",
         hal->status("allocator.import", kImport,
-                    {allocator, only_try, kAny, 0x30, kImmutable, source(false), int64_t{-64}, 128}),
-        Code::INVALID_ARGUMENT, "128 bytes of the source");
-    expect_failure(hal->status("allocator.import", kImport,
-                               {allocator, only_try, kAny, 0x30, kDefault, source(false), 0, 64}),
-                   Code::PERMISSION_DENIED, "SHARING_IMMUTABLE");
+                    {allocator, only_try, kAny, 0x30, kImmutable, source(false), int64_t{-64}, 128}));
+    EXPECT_FAILS(PERMISSION_DENIED, "SHARING_IMMUTABLE",
+                 hal->status("allocator.import", kImport,
+                             {allocator, only_try, kAny, 0x30, kDefault, source(false), 0, 64}));
   }
 }
 
-TEST_F(HalImport, mutable_bytes_can_be_written_by_devices_but_not_discarded_by_the_host) {
+TEST_F(HalImport, MutableBytesCanBeWrittenByDevicesButNotDiscardedByTheHost) {
   const auto writable = hal->object<hal::Buffer>("allocator.import", kImport,
                                                  {allocator, 0, kAny, 0x30, kDefault, source(true), 0, 64});
   ASSERT_NE(writable, nullptr);
   EXPECT_EQ(writable->access(), uint32_t{hal::kRead | hal::kWrite});
-  expect_failure(hal->status("buffer.store", "0irIi_v", {1, writable, 0, 4}), Code::PERMISSION_DENIED, "");
+  EXPECT_FAILS(PERMISSION_DENIED, "", hal->status("buffer.store", "0irIi_v", {1, writable, 0, 4}));
   const auto constant = hal->object<hal::Buffer>("allocator.import", kImport,
                                                  {allocator, 0, kAny, 0x30, kImmutable, source(true), 0, 64});
   ASSERT_NE(constant, nullptr);
   EXPECT_EQ(constant->access(), uint32_t{hal::kRead});
 }
 
-TEST_F(HalImport, what_the_device_cannot_import_is_null_when_only_trying) {
+TEST_F(HalImport, WhatTheDeviceCannotImportIsNullWhenOnlyTrying) {
   EXPECT_EQ(hal->object<hal::Buffer>("allocator.import", kImport,
                                      {allocator, 1, kAny, 0x30, kImmutable, source(false, 4), 0, 64}),
             nullptr);
-  expect_failure(hal->status("allocator.import", kImport,
-                             {allocator, 0, kAny, 0x30, kImmutable, source(false, 4), 0, 64}),
-                 Code::OUT_OF_RANGE, "64");
+  EXPECT_FAILS(OUT_OF_RANGE, "64",
+               hal->status("allocator.import", kImport,
+                           {allocator, 0, kAny, 0x30, kImmutable, source(false, 4), 0, 64}));
 }
 
 // ---- Buffers ----
 
-TEST_F(HalHostFunctions, assert_checks_length_then_type_then_usage_then_allocator) {
+TEST_F(HalHostFunctions, AssertChecksLengthThenTypeThenUsageThenAllocator) {
   const Ref<hal::Buffer> buffer = allocate(16);
   const Ref<vm::Buffer> message = text_of("tensor");
   EXPECT_TRUE(
       hal->status("buffer.assert", "0rrrIii_v", {buffer, message, allocator, 16, 0x10, kDefault}).ok());
-  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 17, 0x80, 0x1000}),
-                 Code::INVALID_ARGUMENT, "tensor: expected a buffer of at least 17 bytes, found 16");
-  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x80, 0x1000}),
-                 Code::PERMISSION_DENIED, "tensor: expected a buffer with memory of type ");
-  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, 0x1000}),
-                 Code::PERMISSION_DENIED, "tensor: expected a buffer with usage ");
-  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, kDefault}),
-                 Code::INVALID_ARGUMENT, "null");
-  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, message, buffer, 16, 0x10, kDefault}),
-                 Code::INVALID_ARGUMENT, "expected a ");
-  expect_failure(hal->status("buffer.assert", "0rrrIii_v", {buffer, nullptr, allocator, 16, 0x10, kDefault}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(INVALID_ARGUMENT, "tensor: expected a buffer of at least 17 bytes, found 16",
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 17, 0x80, 0x1000}));
+  EXPECT_FAILS(PERMISSION_DENIED, "tensor: expected a buffer with memory of type ",
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x80, 0x1000}));
+  EXPECT_FAILS(PERMISSION_DENIED, "tensor: expected a buffer with usage ",
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, 0x1000}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, kDefault}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, buffer, 16, 0x10, kDefault}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, nullptr, allocator, 16, 0x10, kDefault}));
 }
 
-TEST_F(HalHostFunctions, owners_are_counted_on_the_allocation) {
+TEST_F(HalHostFunctions, OwnersAreCountedOnTheAllocation) {
   const Ref<hal::Buffer> buffer = allocate(16);
   const auto part = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 4, 8});
   EXPECT_EQ(hal->number("buffer.allocation.is_terminal", "0r_i", {buffer}), 1);
@@ -270,7 +269,7 @@ TEST_F(HalHostFunctions, owners_are_counted_on_the_allocation) {
   EXPECT_EQ(hal->number("buffer.allocation.discard", "0r_i", {part}), 0) << "only from 1 to 0";
 }
 
-TEST_F(HalHostFunctions, subspans) {
+TEST_F(HalHostFunctions, Subspans) {
   const Ref<hal::Buffer> buffer = allocate(16);
   EXPECT_EQ(hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 0, 16}), buffer);
   EXPECT_EQ(hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {buffer, 0, -1}), buffer);
@@ -282,14 +281,13 @@ TEST_F(HalHostFunctions, subspans) {
   EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0x11223344, buffer, 8, 4}).ok());
   const auto inner = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {rest, 2, 4});
   EXPECT_EQ(hal->number("buffer.load", "0rIi_i", {inner, 0, 4}), 0x11223344);
-  expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, 8, 9}), Code::OUT_OF_RANGE,
-                 "found 9 bytes at offset 8");
-  expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, 17, 0}), Code::OUT_OF_RANGE,
-                 "at offset 17");
-  expect_failure(hal->status("buffer.subspan", "0rII_r", {buffer, int64_t{-1}, 2}), Code::OUT_OF_RANGE, "");
+  EXPECT_FAILS(OUT_OF_RANGE, "found 9 bytes at offset 8",
+               hal->status("buffer.subspan", "0rII_r", {buffer, 8, 9}));
+  EXPECT_FAILS(OUT_OF_RANGE, "at offset 17", hal->status("buffer.subspan", "0rII_r", {buffer, 17, 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "", hal->status("buffer.subspan", "0rII_r", {buffer, int64_t{-1}, 2}));
 }
 
-TEST_F(HalHostFunctions, loads_and_stores_of_up_to_four_bytes) {
+TEST_F(HalHostFunctions, LoadsAndStoresOfUpToFourBytes) {
   const Ref<hal::Buffer> buffer = allocate(8);
   EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {int64_t{0xFFEEDDCC}, buffer, 0, 4}).ok());
   EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0x01020304, buffer, 4, 4}).ok());
@@ -303,25 +301,25 @@ TEST_F(HalHostFunctions, loads_and_stores_of_up_to_four_bytes) {
   EXPECT_TRUE(hal->status("buffer.store", "0irIi_v", {0x77777777, buffer, 8, 0}).ok());
 }
 
-TEST_F(HalHostFunctions, load_and_store_errors) {
+TEST_F(HalHostFunctions, LoadAndStoreErrors) {
   const Ref<hal::Buffer> buffer = allocate(8);
-  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 0, 5}), Code::INVALID_ARGUMENT,
-                 "buffer.load of 5 bytes");
-  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 0, -1}), Code::INVALID_ARGUMENT,
-                 "buffer.load of 4294967295 bytes");
-  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, 6, 4}), Code::OUT_OF_RANGE, "");
-  expect_failure(hal->status("buffer.load", "0rIi_i", {buffer, -2, 4}), Code::OUT_OF_RANGE, "");
-  expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, 0, 5}), Code::INVALID_ARGUMENT,
-                 "buffer.store of 5 bytes");
-  expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, 5, 4}), Code::OUT_OF_RANGE,
-                 "within the 8 bytes of the buffer, found 4 bytes at offset 5");
-  expect_failure(hal->status("buffer.store", "0irIi_v", {0, buffer, -1, 1}), Code::OUT_OF_RANGE,
-                 "within the 8 bytes");
+  EXPECT_FAILS(INVALID_ARGUMENT, "buffer.load of 5 bytes",
+               hal->status("buffer.load", "0rIi_i", {buffer, 0, 5}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "buffer.load of 4294967295 bytes",
+               hal->status("buffer.load", "0rIi_i", {buffer, 0, -1}));
+  EXPECT_FAILS(OUT_OF_RANGE, "", hal->status("buffer.load", "0rIi_i", {buffer, 6, 4}));
+  EXPECT_FAILS(OUT_OF_RANGE, "", hal->status("buffer.load", "0rIi_i", {buffer, -2, 4}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "buffer.store of 5 bytes",
+               hal->status("buffer.store", "0irIi_v", {0, buffer, 0, 5}));
+  EXPECT_FAILS(OUT_OF_RANGE, "within the 8 bytes of the buffer, found 4 bytes at offset 5",
+               hal->status("buffer.store", "0irIi_v", {0, buffer, 5, 4}));
+  EXPECT_FAILS(OUT_OF_RANGE, "within the 8 bytes",
+               hal->status("buffer.store", "0irIi_v", {0, buffer, -1, 1}));
 }
 
 // ---- Buffer views ----
 
-TEST_F(HalHostFunctions, views_have_what_they_were_given) {
+TEST_F(HalHostFunctions, ViewsHaveWhatTheyWereGiven) {
   const Ref<hal::Buffer> buffer = allocate(16);
   const Ref<hal::BufferView> made = view(buffer, kFloat32, {2, 3});
   EXPECT_EQ(hal->object<hal::Buffer>("buffer_view.buffer", "0r_r", {made}), buffer);
@@ -335,45 +333,44 @@ TEST_F(HalHostFunctions, views_have_what_they_were_given) {
   EXPECT_EQ(hal->number("buffer_view.rank", "0r_i", {view(buffer, kFloat32, {})}), 0);
 }
 
-TEST_F(HalHostFunctions, a_view_of_a_part_takes_a_subspan) {
+TEST_F(HalHostFunctions, AViewOfAPartTakesASubspan) {
   const Ref<hal::Buffer> buffer = allocate(16);
   const auto part = hal->object<hal::BufferView>("buffer_view.create", "0rIIiiCID_r",
                                                  {buffer, 4, 8, kFloat32, 1, Entries{2}});
   ASSERT_NE(part, nullptr);
   EXPECT_NE(&part->buffer(), buffer.get());
   EXPECT_EQ(part->buffer().length(), 8u);
-  expect_failure(hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 8, 9, kFloat32, 1, Entries{2}}),
-                 Code::OUT_OF_RANGE, "found 9 bytes at offset 8");
+  EXPECT_FAILS(OUT_OF_RANGE, "found 9 bytes at offset 8",
+               hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 8, 9, kFloat32, 1, Entries{2}}));
 }
 
-TEST_F(HalHostFunctions, a_view_has_at_most_128_dimensions) {
+TEST_F(HalHostFunctions, AViewHasAtMost128Dimensions) {
   const Ref<hal::Buffer> buffer = allocate(4);
   EXPECT_NE(view(buffer, kFloat32, Entries(128, 1)), nullptr);
-  expect_failure(
-      hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 0, 4, kFloat32, 1, Entries(129, 1)}),
-      Code::OUT_OF_RANGE, "at most 128 dimensions for a buffer view, found 129");
+  EXPECT_FAILS(
+      OUT_OF_RANGE, "at most 128 dimensions for a buffer view, found 129",
+      hal->status("buffer_view.create", "0rIIiiCID_r", {buffer, 0, 4, kFloat32, 1, Entries(129, 1)}));
 }
 
-TEST_F(HalHostFunctions, view_assert) {
+TEST_F(HalHostFunctions, ViewAssert) {
   const Ref<vm::Buffer> message = text_of("input0");
   const Ref<hal::BufferView> made = view(allocate(24), kInt32, {2, 3});
   const char* kAssert = "0rriiCID_v";
   EXPECT_TRUE(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 3}}).ok());
   EXPECT_TRUE(hal->status("buffer_view.assert", kAssert, {made, message, kSint32, 1, Entries{2, 3}}).ok());
-  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 2, Entries{2}}),
-                 Code::INVALID_ARGUMENT, "input0: expected encoding 00000002, found 00000001");
-  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 1, Entries{2}}),
-                 Code::INVALID_ARGUMENT,
-                 "input0: expected element type f32 (21000020), found i32 (10000020)");
-  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2}}),
-                 Code::INVALID_ARGUMENT, "rank 2 instead of 1");
-  expect_failure(hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 4}}),
-                 Code::INVALID_ARGUMENT, "dimension 1 is 3 instead of 4");
-  expect_failure(hal->status("buffer_view.assert", kAssert, {nullptr, message, kInt32, 1, Entries{}}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(INVALID_ARGUMENT, "input0: expected encoding 00000002, found 00000001",
+               hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 2, Entries{2}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "input0: expected element type f32 (21000020), found i32 (10000020)",
+               hal->status("buffer_view.assert", kAssert, {made, message, kFloat32, 1, Entries{2}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "rank 2 instead of 1",
+               hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "dimension 1 is 3 instead of 4",
+               hal->status("buffer_view.assert", kAssert, {made, message, kInt32, 1, Entries{2, 4}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("buffer_view.assert", kAssert, {nullptr, message, kInt32, 1, Entries{}}));
 }
 
-TEST_F(HalHostFunctions, trace_without_a_sink_checks_nothing) {
+TEST_F(HalHostFunctions, TraceWithoutASinkChecksNothing) {
   EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries(200, nullptr)}).ok());
 }
 
@@ -387,7 +384,7 @@ class HalTrace : public HalHostFunctions {
   std::vector<std::pair<std::string, std::vector<hal::BufferView*>>> traced;
 };
 
-TEST_F(HalTrace, the_sink_gets_title_and_views) {
+TEST_F(HalTrace, TheSinkGetsTitleAndViews) {
   const Ref<hal::BufferView> a = view(allocate(4), kInt32, {});
   const Ref<hal::BufferView> b = view(allocate(4), kInt32, {1});
   EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of("key"), Entries{a, b}}).ok());
@@ -399,22 +396,21 @@ TEST_F(HalTrace, the_sink_gets_title_and_views) {
   EXPECT_TRUE(traced[1].second.empty());
 }
 
-TEST_F(HalTrace, errors) {
+TEST_F(HalTrace, Errors) {
   const Ref<hal::BufferView> a = view(allocate(4), kInt32, {});
   EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(128, a)}).ok());
-  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(129, a)}),
-                 Code::RESOURCE_EXHAUSTED, "at most 128 buffer views");
-  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries{a}}), Code::INVALID_ARGUMENT,
-                 "null");
-  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{a, nullptr}}),
-                 Code::INVALID_ARGUMENT, "operand 1");
-  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{devices[0]}}),
-                 Code::INVALID_ARGUMENT, "expected a ");
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "at most 128 buffer views",
+               hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries(129, a)}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", hal->status("buffer_view.trace", "0rCrD_v", {nullptr, Entries{a}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "operand 1",
+               hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{a, nullptr}}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
+               hal->status("buffer_view.trace", "0rCrD_v", {text_of("k"), Entries{devices[0]}}));
 }
 
 // ---- Channels ----
 
-TEST_F(HalHostFunctions, channels) {
+TEST_F(HalHostFunctions, Channels) {
   const auto place = [&](const Ref<hal::Channel>& channel) {
     auto values = hal->call("channel.rank_and_count", "0r_ii", {channel});
     EXPECT_TRUE(values) << values.error().text();
@@ -436,20 +432,20 @@ TEST_F(HalHostFunctions, channels) {
   EXPECT_EQ(place(part), std::pair(0, 1));
   EXPECT_EQ(hal->object<hal::Channel>("channel.split", "0riii_r", {first, -1, 0, 0}), nullptr);
 
-  expect_failure(
-      hal->status("channel.create", "0rIIrrii_r", {devices[0], kAny, 0, text_of("unknown"), nullptr, -1, -1}),
-      Code::NOT_FOUND, "channel id 'unknown' is unknown");
-  expect_failure(hal->status("channel.create", "0rIIrrii_r", {nullptr, kAny, 0, nullptr, nullptr, -1, -1}),
-                 Code::INVALID_ARGUMENT, "null");
-  expect_failure(hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}), Code::INVALID_ARGUMENT, "null");
-  expect_failure(hal->status("channel.split", "0riiI_r", {devices[0], 0, 0, 0}), Code::INVALID_ARGUMENT,
-                 "expected a ");
-  expect_failure(hal->status("channel.rank_and_count", "0r_ii", {nullptr}), Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(NOT_FOUND, "channel id 'unknown' is unknown",
+               hal->status("channel.create", "0rIIrrii_r",
+                           {devices[0], kAny, 0, text_of("unknown"), nullptr, -1, -1}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("channel.create", "0rIIrrii_r", {nullptr, kAny, 0, nullptr, nullptr, -1, -1}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", hal->status("channel.split", "0riii_r", {nullptr, 0, 0, 0}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
+               hal->status("channel.split", "0riiI_r", {devices[0], 0, 0, 0}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", hal->status("channel.rank_and_count", "0r_ii", {nullptr}));
 }
 
 // ---- Files and executables ----
 
-TEST_F(HalHostFunctions, files_over_host_bytes) {
+TEST_F(HalHostFunctions, FilesOverHostBytes) {
   const Ref<vm::Buffer> bytes = bytes_of(std::vector<uint8_t>(16));
   const char* kFile = "0rIirIIi_r";
   const auto file =
@@ -458,28 +454,28 @@ TEST_F(HalHostFunctions, files_over_host_bytes) {
   EXPECT_EQ(file->length(), 12u);
   EXPECT_EQ(file->access(), uint32_t{hal::kRead});
   EXPECT_EQ(file->bytes().data(), bytes->data() + 4);
-  expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 3, bytes, 0, 16, 0}),
-                 Code::PERMISSION_DENIED, "expected access READ");
-  expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, 8, 9, 0}),
-                 Code::OUT_OF_RANGE, "within the 16 bytes of the vm.buffer, found 9 bytes at offset 8");
-  expect_failure(hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, -8, 16, 0}),
-                 Code::OUT_OF_RANGE, "bytes of the vm.buffer");
-  expect_failure(hal->status("ex.file.from_memory", kFile, {nullptr, kAny, 1, bytes, 0, 1, 0}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(PERMISSION_DENIED, "expected access READ",
+               hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 3, bytes, 0, 16, 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "within the 16 bytes of the vm.buffer, found 9 bytes at offset 8",
+               hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, 8, 9, 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "bytes of the vm.buffer",
+               hal->status("ex.file.from_memory", kFile, {devices[0], kAny, 1, bytes, -8, 16, 0}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal->status("ex.file.from_memory", kFile, {nullptr, kAny, 1, bytes, 0, 1, 0}));
 }
 
-TEST_F(HalHostFunctions, executables_are_made_for_devices_of_the_module) {
+TEST_F(HalHostFunctions, ExecutablesAreMadeForDevicesOfTheModule) {
   auto stranger = open_device("local-sync");
   ASSERT_TRUE(stranger) << stranger.error().text();
   const Ref<vm::Buffer> format = text_of("no-such-format");
   const Ref<vm::Buffer> data = bytes_of({1, 2, 3, 4});
-  expect_failure(hal->status("executable.create", "0rIrrr_r", {*stranger, kAny, format, data, nullptr}),
-                 Code::NOT_FOUND, "not one of the 2 devices");
-  expect_failure(hal->status("executable.create", "0rrrr_r", {*stranger, format, data, nullptr}),
-                 Code::NOT_FOUND, "not one of the 2 devices");
+  EXPECT_FAILS(NOT_FOUND, "not one of the 2 devices",
+               hal->status("executable.create", "0rIrrr_r", {*stranger, kAny, format, data, nullptr}));
+  EXPECT_FAILS(NOT_FOUND, "not one of the 2 devices",
+               hal->status("executable.create", "0rrrr_r", {*stranger, format, data, nullptr}));
 }
 
-TEST_F(HalHostFunctions, executable_errors) {
+TEST_F(HalHostFunctions, ExecutableErrors) {
   const Ref<vm::Buffer> format = text_of("no-such-format");
   const Ref<vm::Buffer> data = bytes_of({1, 2, 3, 4});
   for (const char* convention : {"0rrrr_r", "0rIrrr_r"}) {
@@ -488,14 +484,12 @@ TEST_F(HalHostFunctions, executable_errors) {
       if (std::string_view(convention) == "0rIrrr_r") arguments.insert(arguments.begin() + 1, kAny);
       return hal->status("executable.create", convention, arguments);
     };
-    expect_failure(status(format, data, nullptr), Code::NOT_FOUND, "no-such-format");
-    expect_failure(status(format, data, bytes_of({1, 2, 3})), Code::INVALID_ARGUMENT,
-                   "4 bytes each, found 3 bytes");
-    expect_failure(status(format, data, devices[1]), Code::NOT_FOUND,
-                   "no-such-format");  // another type: as null
-    expect_failure(status(nullptr, data, nullptr), Code::INVALID_ARGUMENT, "null");
-    expect_failure(status(format, nullptr, nullptr), Code::INVALID_ARGUMENT, "null");
-    expect_failure(status(text_of("vmvx-bytecode-fb"), data, nullptr), Code::INVALID_ARGUMENT, "");
+    EXPECT_FAILS(NOT_FOUND, "no-such-format", status(format, data, nullptr));
+    EXPECT_FAILS(INVALID_ARGUMENT, "4 bytes each, found 3 bytes", status(format, data, bytes_of({1, 2, 3})));
+    EXPECT_FAILS(NOT_FOUND, "no-such-format", status(format, data, devices[1]));  // another type: as null
+    EXPECT_FAILS(INVALID_ARGUMENT, "null", status(nullptr, data, nullptr));
+    EXPECT_FAILS(INVALID_ARGUMENT, "null", status(format, nullptr, nullptr));
+    EXPECT_FAILS(INVALID_ARGUMENT, "", status(text_of("vmvx-bytecode-fb"), data, nullptr));
   }
 }
 

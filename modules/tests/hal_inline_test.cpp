@@ -48,7 +48,7 @@ class HalInline : public ::testing::Test {
 
 // ---- The table
 
-TEST_F(HalInline, has_the_functions_of_version_0) {
+TEST_F(HalInline, HasTheFunctionsOfVersion0) {
   EXPECT_EQ(hal->module().name(), "hal_inline");
   EXPECT_EQ(hal->module().version(), 0u);
   std::set<std::string_view> names;
@@ -59,13 +59,13 @@ TEST_F(HalInline, has_the_functions_of_version_0) {
     EXPECT_TRUE(hal->module().resolve(signature.name, "")) << signature.name;
     const auto other = hal->module().resolve(signature.name, "0iiiiiiii_I");
     ASSERT_FALSE(other);
-    expect_failure(other.error(), Code::INCOMPATIBLE, signature.convention);
+    EXPECT_FAILS(INCOMPATIBLE, signature.convention, other.error());
   }
   EXPECT_EQ(names.size(), 15u);
   EXPECT_EQ(hal->module().exports().size(), 15u);
 }
 
-TEST_F(HalInline, refs_are_checked_by_every_function) {
+TEST_F(HalInline, RefsAreCheckedByEveryFunction) {
   const Ref<Object> other = vm::List::create({});
   struct Call {
     const char* name;
@@ -100,9 +100,9 @@ TEST_F(HalInline, refs_are_checked_by_every_function) {
     EXPECT_TRUE(hal->status(call.name, call.convention, call.arguments).ok()) << call.name;
     std::vector<Argument> arguments = call.arguments;
     arguments[call.ref] = nullptr;
-    expect_failure(hal->status(call.name, call.convention, arguments), Code::INVALID_ARGUMENT, "null");
+    EXPECT_FAILS(INVALID_ARGUMENT, "null", hal->status(call.name, call.convention, arguments));
     arguments[call.ref] = other;
-    expect_failure(hal->status(call.name, call.convention, arguments), Code::INVALID_ARGUMENT, "expected a ");
+    EXPECT_FAILS(INVALID_ARGUMENT, "expected a ", hal->status(call.name, call.convention, arguments));
   }
   for (const HalSignature& signature : hal_inline_signatures())
     EXPECT_TRUE(called.contains(signature.name)) << signature.name << " is not called here";
@@ -110,7 +110,7 @@ TEST_F(HalInline, refs_are_checked_by_every_function) {
 
 // ---- Buffers
 
-TEST_F(HalInline, allocate_gives_a_buffer_and_its_bytes) {
+TEST_F(HalInline, AllocateGivesABufferAndItsBytes) {
   const BufferPair made = allocate(64, 12);
   EXPECT_EQ(hal->number("buffer.length", "0r_I", {made.buffer}), 12);
   EXPECT_EQ(made.storage->length(), 12u);
@@ -123,7 +123,7 @@ TEST_F(HalInline, allocate_gives_a_buffer_and_its_bytes) {
   EXPECT_EQ(storage(made.buffer)->data(), made.storage->data());
 }
 
-TEST_F(HalInline, allocate_takes_any_alignment_that_is_one) {
+TEST_F(HalInline, AllocateTakesAnyAlignmentThatIsOne) {
   for (const int alignment : {0, 1, 2, 16, 64, 128, 4096, 65536}) {
     const BufferPair made = allocate(alignment, 100);
     EXPECT_EQ(made.buffer->length(), 100u);
@@ -132,34 +132,32 @@ TEST_F(HalInline, allocate_takes_any_alignment_that_is_one) {
     EXPECT_EQ(storage(made.buffer)->data(), made.storage->data());
     EXPECT_EQ(storage(made.buffer)->length(), 100u);
   }
-  expect_failure(hal->status("buffer.allocate", "0iI_rr", {24, 8}), Code::INVALID_ARGUMENT, "24");
-  expect_failure(hal->status("buffer.allocate", "0iI_rr", {1 << 17, 8}), Code::RESOURCE_EXHAUSTED, "131072");
+  EXPECT_FAILS(INVALID_ARGUMENT, "24", hal->status("buffer.allocate", "0iI_rr", {24, 8}));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "131072", hal->status("buffer.allocate", "0iI_rr", {1 << 17, 8}));
 }
 
-TEST_F(HalInline, allocate_takes_any_size_that_there_is) {
+TEST_F(HalInline, AllocateTakesAnySizeThatThereIs) {
   EXPECT_EQ(allocate(64, 0).buffer->length(), 0u);
   EXPECT_EQ(allocate(64, 0).storage->length(), 0u);
   for (const int alignment : {0, 4096})
     for (const uint64_t size : {UINT64_MAX, uint64_t{1} << 46})
-      expect_failure(hal->status("buffer.allocate", "0iI_rr", {alignment, size}), Code::RESOURCE_EXHAUSTED,
-                     "bytes");
+      EXPECT_FAILS(RESOURCE_EXHAUSTED, "bytes", hal->status("buffer.allocate", "0iI_rr", {alignment, size}));
 }
 
-TEST_F(HalInline, memory_is_charged_until_nothing_names_it) {
+TEST_F(HalInline, MemoryIsChargedUntilNothingNamesIt) {
   const Ref<Budget> budget = make<Budget>(10000);
   create({.memory = budget});
   BufferPair made = allocate(64, 4000);
   EXPECT_GE(budget->used(), 4000u);
-  expect_failure(hal->status("buffer.allocate", "0iI_rr", {64, 8000}), Code::RESOURCE_EXHAUSTED, "10000");
-  expect_failure(hal->status("buffer.allocate", "0iI_rr", {65536, 1}), Code::RESOURCE_EXHAUSTED,
-                 "a device buffer");
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "10000", hal->status("buffer.allocate", "0iI_rr", {64, 8000}));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "a device buffer", hal->status("buffer.allocate", "0iI_rr", {65536, 1}));
   made.buffer = nullptr;
   EXPECT_GE(budget->used(), 4000u) << "the storage has it";
   made.storage = nullptr;
   EXPECT_EQ(budget->used(), 0u);
 }
 
-TEST_F(HalInline, storage_keeps_the_memory) {
+TEST_F(HalInline, StorageKeepsTheMemory) {
   BufferPair made = allocate(64, 1000);
   Ref<vm::Buffer> again = storage(made.buffer);
   std::memset(made.storage->data(), 7, 1000);
@@ -169,7 +167,7 @@ TEST_F(HalInline, storage_keeps_the_memory) {
   std::memset(again->data(), 8, 1000);
 }
 
-TEST_F(HalInline, a_buffer_keeps_the_memory) {
+TEST_F(HalInline, ABufferKeepsTheMemory) {
   BufferPair made = allocate(4096, 1000);
   std::memset(made.storage->data(), 7, 1000);
   made.storage = nullptr;
@@ -178,7 +176,7 @@ TEST_F(HalInline, a_buffer_keeps_the_memory) {
   EXPECT_EQ(last, 7);
 }
 
-TEST_F(HalInline, allocate_initialized_copies_the_range) {
+TEST_F(HalInline, AllocateInitializedCopiesTheRange) {
   const Ref<vm::Buffer> source = bytes_of({1, 2, 3, 4, 5}, true);
   const BufferPair made = pair_of(hal->call("buffer.allocate.initialized", "0irII_rr", {128, source, 1, 3}));
   EXPECT_EQ(made.buffer->length(), 3u);
@@ -190,13 +188,13 @@ TEST_F(HalInline, allocate_initialized_copies_the_range) {
   const BufferPair empty = pair_of(hal->call("buffer.allocate.initialized", "0irII_rr", {0, source, 5, 0}));
   EXPECT_EQ(empty.buffer->length(), 0u);
   for (const auto& [offset, length] : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
-    expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr", {0, source, offset, length}),
-                   Code::OUT_OF_RANGE, "within the 5 bytes");
-  expect_failure(hal->status("buffer.allocate.initialized", "0irII_rr", {3, source, 0, 1}),
-                 Code::INVALID_ARGUMENT, "power of two");
+    EXPECT_FAILS(OUT_OF_RANGE, "within the 5 bytes",
+                 hal->status("buffer.allocate.initialized", "0irII_rr", {0, source, offset, length}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "power of two",
+               hal->status("buffer.allocate.initialized", "0irII_rr", {3, source, 0, 1}));
 }
 
-TEST_F(HalInline, wrap_makes_a_buffer_of_the_same_bytes) {
+TEST_F(HalInline, WrapMakesABufferOfTheSameBytes) {
   Ref<vm::Buffer> source = bytes_of({1, 2, 3, 4, 5}, true);
   const auto buffer = hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {source, 1, 3});
   EXPECT_EQ(buffer->length(), 3u);
@@ -210,25 +208,25 @@ TEST_F(HalInline, wrap_makes_a_buffer_of_the_same_bytes) {
   EXPECT_EQ(first, 42);
 }
 
-TEST_F(HalInline, wrap_of_constants_is_read_only) {
+TEST_F(HalInline, WrapOfConstantsIsReadOnly) {
   const auto buffer = hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {bytes_of({1, 2, 3}), 0, 3});
   EXPECT_FALSE(storage(buffer)->is_mutable());
   const uint8_t zero = 0;
-  expect_failure(buffer->write(0, &zero, 1).error(), Code::PERMISSION_DENIED, "READ");
+  EXPECT_FAILS(PERMISSION_DENIED, "READ", buffer->write(0, &zero, 1).error());
 }
 
-TEST_F(HalInline, wrap_checks_its_range) {
+TEST_F(HalInline, WrapChecksItsRange) {
   const Ref<vm::Buffer> source = bytes_of({1, 2, 3, 4, 5});
   EXPECT_EQ(hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {source, 5, 0})->length(), 0u);
   EXPECT_EQ(
       hal->object<hal::Buffer>("buffer.wrap", "0rII_r", {vm::Buffer::wrap({}, true, {}), 0, 0})->length(),
       0u);
   for (const auto& [offset, length] : {std::pair<int64_t, int64_t>{3, 3}, {6, 0}, {-1, 1}, {0, -1}})
-    expect_failure(hal->status("buffer.wrap", "0rII_r", {source, offset, length}), Code::OUT_OF_RANGE,
-                   "within the 5 bytes");
+    EXPECT_FAILS(OUT_OF_RANGE, "within the 5 bytes",
+                 hal->status("buffer.wrap", "0rII_r", {source, offset, length}));
 }
 
-TEST_F(HalInline, subspans_are_ranges_of_the_same_bytes) {
+TEST_F(HalInline, SubspansAreRangesOfTheSameBytes) {
   const BufferPair made = allocate(64, 16);
   const auto part = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {made.buffer, 5, 7});
   EXPECT_EQ(hal->number("buffer.length", "0r_I", {part}), 7);
@@ -238,13 +236,12 @@ TEST_F(HalInline, subspans_are_ranges_of_the_same_bytes) {
   const auto rest = hal->object<hal::Buffer>("buffer.subspan", "0rII_r", {part, 3, -1});
   EXPECT_EQ(storage(rest)->data(), made.storage->data() + 8);
   EXPECT_EQ(rest->length(), 4u);
-  expect_failure(hal->status("buffer.subspan", "0rII_r", {made.buffer, 10, 7}), Code::OUT_OF_RANGE,
-                 "found 7 bytes at offset 10");
-  expect_failure(hal->status("buffer.subspan", "0rII_r", {made.buffer, 17, 0}), Code::OUT_OF_RANGE,
-                 "at offset 17");
+  EXPECT_FAILS(OUT_OF_RANGE, "found 7 bytes at offset 10",
+               hal->status("buffer.subspan", "0rII_r", {made.buffer, 10, 7}));
+  EXPECT_FAILS(OUT_OF_RANGE, "at offset 17", hal->status("buffer.subspan", "0rII_r", {made.buffer, 17, 0}));
 }
 
-TEST_F(HalInline, storage_of_a_device_that_shares_memory) {
+TEST_F(HalInline, StorageOfADeviceThatSharesMemory) {
   auto device = open_device("local-sync");
   ASSERT_TRUE(device) << device.error().text();
   auto buffer = (*device)->allocate(hal::kAnyQueue, 0x32, 0x3000C03, 8);
@@ -255,14 +252,14 @@ TEST_F(HalInline, storage_of_a_device_that_shares_memory) {
   ASSERT_TRUE((*buffer)->read(0, &value, 8));
   EXPECT_EQ(value, 0x0303030303030303u);
   (*buffer)->allocation().usage = HALYARD_USAGE_DEFAULT;
-  expect_failure(hal->status("buffer.storage", "0r_r", {*buffer}), Code::PERMISSION_DENIED, "MAPPING_SCOPED");
+  EXPECT_FAILS(PERMISSION_DENIED, "MAPPING_SCOPED", hal->status("buffer.storage", "0r_r", {*buffer}));
   (*buffer)->allocation().memory_type = HALYARD_MEMORY_DEVICE_LOCAL;
-  expect_failure(hal->status("buffer.storage", "0r_r", {*buffer}), Code::PERMISSION_DENIED, "HOST_VISIBLE");
+  EXPECT_FAILS(PERMISSION_DENIED, "HOST_VISIBLE", hal->status("buffer.storage", "0r_r", {*buffer}));
 }
 
 // ---- Views
 
-TEST_F(HalInline, views_are_as_in_hal) {
+TEST_F(HalInline, ViewsAreAsInHal) {
   const BufferPair made = allocate(64, 32);
   const auto view = hal->object<hal::BufferView>("buffer_view.create", "0rIIiiCID_r",
                                                  {made.buffer, 8, 24, kFloat32, 1, Entries{2, 3}});
@@ -276,15 +273,15 @@ TEST_F(HalInline, views_are_as_in_hal) {
   EXPECT_EQ(storage(part)->data(), made.storage->data() + 8);
   const Ref<vm::Buffer> name = text_of("tensor");
   EXPECT_TRUE(hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 3}}).ok());
-  expect_failure(hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 4}}),
-                 Code::INVALID_ARGUMENT, "tensor: expected shape");
-  expect_failure(
-      hal->status("buffer_view.create", "0rIIiiCID_r", {made.buffer, 8, 25, kFloat32, 1, Entries{}}),
-      Code::OUT_OF_RANGE, "found 25 bytes at offset 8");
+  EXPECT_FAILS(INVALID_ARGUMENT, "tensor: expected shape",
+               hal->status("buffer_view.assert", "0rriiCID_v", {view, name, kFloat32, 1, Entries{2, 4}}));
+  EXPECT_FAILS(
+      OUT_OF_RANGE, "found 25 bytes at offset 8",
+      hal->status("buffer_view.create", "0rIIiiCID_r", {made.buffer, 8, 25, kFloat32, 1, Entries{}}));
   EXPECT_EQ(*view->text(10), "2x3xf32=" + (*view->text(10)).substr(8));
 }
 
-TEST_F(HalInline, trace_reaches_the_sink) {
+TEST_F(HalInline, TraceReachesTheSink) {
   const BufferPair made = allocate(64, 4);
   const auto view = hal->object<hal::BufferView>("buffer_view.create", "0rIIiiCID_r",
                                                  {made.buffer, 0, 4, kInt32, 1, Entries{1}});
@@ -296,15 +293,15 @@ TEST_F(HalInline, trace_reaches_the_sink) {
   }});
   EXPECT_TRUE(hal->status("buffer_view.trace", "0rCrD_v", {text_of("title"), Entries{view, view}}).ok());
   EXPECT_EQ(seen, "title2");
-  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("title"), Entries{view, nullptr}}),
-                 Code::INVALID_ARGUMENT, "operand 1");
-  expect_failure(hal->status("buffer_view.trace", "0rCrD_v", {text_of("title"), Entries(129, view)}),
-                 Code::RESOURCE_EXHAUSTED, "129");
+  EXPECT_FAILS(INVALID_ARGUMENT, "operand 1",
+               hal->status("buffer_view.trace", "0rCrD_v", {text_of("title"), Entries{view, nullptr}}));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "129",
+               hal->status("buffer_view.trace", "0rCrD_v", {text_of("title"), Entries(129, view)}));
 }
 
 // ---- Queries
 
-TEST_F(HalInline, only_the_processor_is_known) {
+TEST_F(HalInline, OnlyTheProcessorIsKnown) {
   const auto ask = [&](std::string_view category, std::string_view key) {
     auto answer = hal->call("device.query.i64", "0rr_iI", {text_of(category), text_of(key)});
     EXPECT_TRUE(answer);

@@ -56,7 +56,7 @@ class HalLoader : public ::testing::Test {
 
 // ---- The table
 
-TEST_F(HalLoader, has_the_functions_of_both_versions) {
+TEST_F(HalLoader, HasTheFunctionsOfBothVersions) {
   EXPECT_EQ(loader->module().name(), "hal_loader");
   EXPECT_EQ(loader->module().version(), 1u);
   std::set<std::string_view> names[2];
@@ -72,23 +72,23 @@ TEST_F(HalLoader, has_the_functions_of_both_versions) {
   EXPECT_EQ((*newest)->convention, kDispatch1);
   const auto other = loader->module().resolve("executable.dispatch", "0rrIiiiCiDCrIID_v");
   ASSERT_FALSE(other);
-  expect_failure(other.error(), Code::INCOMPATIBLE, kDispatch0);
-  expect_failure(other.error(), Code::INCOMPATIBLE, kDispatch1);
+  EXPECT_FAILS(INCOMPATIBLE, kDispatch0, other.error());
+  EXPECT_FAILS(INCOMPATIBLE, kDispatch1, other.error());
 }
 
-TEST_F(HalLoader, refs_are_checked_by_every_function) {
+TEST_F(HalLoader, RefsAreCheckedByEveryFunction) {
   const Ref<Object> other = vm::List::create({});
   const Ref<vm::Buffer> format = text_of(kFormat);
   const auto expect_checked = [&](const char* name, const char* convention, std::vector<Argument> arguments,
                                   size_t ref, bool may_be_null = false) {
     EXPECT_TRUE(loader->status(name, convention, arguments).ok()) << name;
     arguments[ref] = other;
-    expect_failure(loader->status(name, convention, arguments), Code::INVALID_ARGUMENT, "expected a ");
+    EXPECT_FAILS(INVALID_ARGUMENT, "expected a ", loader->status(name, convention, arguments));
     arguments[ref] = nullptr;
     if (may_be_null) {
       EXPECT_TRUE(loader->status(name, convention, arguments).ok()) << name;
     } else {
-      expect_failure(loader->status(name, convention, arguments), Code::INVALID_ARGUMENT, "null");
+      EXPECT_FAILS(INVALID_ARGUMENT, "null", loader->status(name, convention, arguments));
     }
   };
   expect_checked("executable.query_support", "0r_i", {format}, 0);
@@ -101,13 +101,13 @@ TEST_F(HalLoader, refs_are_checked_by_every_function) {
   const Entries bindings = {target, 0, 12};
   for (const char* dispatch : {kDispatch0, kDispatch1})
     expect_checked("executable.dispatch", dispatch, {executable, 1, 3, 1, 1, Entries{3, 1}, bindings}, 0);
-  expect_failure(scale({nullptr, 0, 0}), Code::INVALID_ARGUMENT, "null");
-  expect_failure(scale({other, 0, 0}), Code::INVALID_ARGUMENT, "expected a ");
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", scale({nullptr, 0, 0}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ", scale({other, 0, 0}));
 }
 
 // ---- Devices
 
-TEST_F(HalLoader, opens_a_device_when_it_is_needed) {
+TEST_F(HalLoader, OpensADeviceWhenItIsNeeded) {
   auto state = loader->module().create_state();
   ASSERT_TRUE(state);
   EXPECT_EQ(static_cast<HalLoaderState*>(state->pointer)->device, nullptr);
@@ -115,7 +115,7 @@ TEST_F(HalLoader, opens_a_device_when_it_is_needed) {
   EXPECT_EQ(executable->device().id(), "local-sync");
 }
 
-TEST_F(HalLoader, takes_the_device_that_it_is_given) {
+TEST_F(HalLoader, TakesTheDeviceThatItIsGiven) {
   for (const char* uri : {"local-sync", "local-task?workers=2"}) {
     auto device = open_device(uri);
     ASSERT_TRUE(device) << device.error().text();
@@ -135,51 +135,50 @@ TEST_F(HalLoader, takes_the_device_that_it_is_given) {
   EXPECT_FALSE(runs_loader_kernels(**null));
 }
 
-TEST_F(HalLoader, settings_are_those_of_the_device_that_it_opens) {
+TEST_F(HalLoader, SettingsAreThoseOfTheDeviceThatItOpens) {
   create({.drivers = open_registry(), .settings = {{"native", "0"}}});
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("embedded-elf-x86_64")}), 0);
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of(kFormat)}), 1);
   create({.drivers = open_registry(), .settings = {{"no-such", "0"}}});
-  expect_failure(loader->status("executable.query_support", "0r_i", {text_of(kFormat)}),
-                 Code::INVALID_ARGUMENT, "no-such");
+  EXPECT_FAILS(INVALID_ARGUMENT, "no-such",
+               loader->status("executable.query_support", "0r_i", {text_of(kFormat)}));
 }
 
-TEST_F(HalLoader, without_a_driver_it_says_what_it_looked_for) {
+TEST_F(HalLoader, WithoutADriverItSaysWhatItLookedFor) {
   create({});
-  expect_failure(loader->status("executable.query_support", "0r_i", {text_of(kFormat)}),
-                 Code::FAILED_PRECONDITION, "local-sync");
+  EXPECT_FAILS(FAILED_PRECONDITION, "local-sync",
+               loader->status("executable.query_support", "0r_i", {text_of(kFormat)}));
   hal::RegistryOptions nowhere;
   nowhere.use_environment = false;
   nowhere.use_default_folders = false;
   create({.drivers = hal::DriverRegistry::create(nowhere)});
   for (int repeat = 0; repeat < 2; ++repeat)
-    expect_failure(loader->status("executable.load", "0rrr_r", {text_of(kFormat), kernels, nullptr}),
-                   Code::NOT_FOUND, "hal_loader");
+    EXPECT_FAILS(NOT_FOUND, "hal_loader",
+                 loader->status("executable.load", "0rrr_r", {text_of(kFormat), kernels, nullptr}));
 }
 
 // ---- Executables
 
-TEST_F(HalLoader, support_is_that_of_the_device) {
+TEST_F(HalLoader, SupportIsThatOfTheDevice) {
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of(kFormat)}), 1);
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("vulkan-spirv-fb")}), 0);
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("")}), 0);
   EXPECT_EQ(loader->number("executable.query_support", "0r_i", {text_of("embedded-elf-wasm_32")}), 0);
 }
 
-TEST_F(HalLoader, load_refuses_what_the_device_does) {
+TEST_F(HalLoader, LoadRefusesWhatTheDeviceDoes) {
   EXPECT_NE(load(bytes_of({})), nullptr) << "no constants";
   const auto status = [&](std::string_view format, const Ref<vm::Buffer>& data,
                           const Ref<vm::Buffer>& constants) {
     return loader->status("executable.load", "0rrr_r", {text_of(format), data, constants});
   };
-  expect_failure(status("vulkan-spirv-fb", kernels, nullptr), Code::NOT_FOUND, "vulkan-spirv-fb");
-  expect_failure(status(kFormat, bytes_of({1, 2, 3, 4}), nullptr), Code::INVALID_ARGUMENT, kFormat);
-  expect_failure(status(kFormat, kernels, bytes_of({1, 2, 3})), Code::INVALID_ARGUMENT,
-                 "found 3 bytes in all");
-  expect_failure(status(kFormat, kernels, bytes_of({1, 2, 3, 4})), Code::INVALID_ARGUMENT, "constants");
+  EXPECT_FAILS(NOT_FOUND, "vulkan-spirv-fb", status("vulkan-spirv-fb", kernels, nullptr));
+  EXPECT_FAILS(INVALID_ARGUMENT, kFormat, status(kFormat, bytes_of({1, 2, 3, 4}), nullptr));
+  EXPECT_FAILS(INVALID_ARGUMENT, "found 3 bytes in all", status(kFormat, kernels, bytes_of({1, 2, 3})));
+  EXPECT_FAILS(INVALID_ARGUMENT, "constants", status(kFormat, kernels, bytes_of({1, 2, 3, 4})));
 }
 
-TEST_F(HalLoader, data_may_change_once_it_is_loaded) {
+TEST_F(HalLoader, DataMayChangeOnceItIsLoaded) {
   Ref<vm::Buffer> copy = bytes_of({kernels->data(), kernels->data() + kernels->length()}, true);
   std::swap(kernels, copy);
   executable = load(nullptr);
@@ -191,7 +190,7 @@ TEST_F(HalLoader, data_may_change_once_it_is_loaded) {
 
 // Constants that nothing changes are used where they lie. A buffer that only the program cannot write to may
 // be a view of memory that kernels write to, such as the storage of a buffer over a constant.
-TEST_F(HalLoader, data_that_may_change_is_copied) {
+TEST_F(HalLoader, DataThatMayChangeIsCopied) {
   const std::span<uint8_t> bytes = kernels->span();
   const Ref<vm::Buffer> owner = kernels;
   const auto in_place = [&] { return load(nullptr)->data().data() == bytes.data(); };
@@ -207,15 +206,15 @@ TEST_F(HalLoader, data_that_may_change_is_copied) {
   EXPECT_FALSE(in_place()) << "the program may write to it";
 }
 
-TEST_F(HalLoader, functions_are_found_by_name) {
+TEST_F(HalLoader, FunctionsAreFoundByName) {
   EXPECT_EQ(loader->number("executable.lookup.function", "0rr_I", {executable, text_of("scale")}), 1);
-  expect_failure(loader->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}),
-                 Code::NOT_FOUND, "scala");
+  EXPECT_FAILS(NOT_FOUND, "scala",
+               loader->status("executable.lookup.function", "0rr_I", {executable, text_of("scala")}));
 }
 
 // ---- Dispatches
 
-TEST_F(HalLoader, dispatches_in_both_versions) {
+TEST_F(HalLoader, DispatchesInBothVersions) {
   for (const char* convention : {kDispatch0, kDispatch1}) {
     const Ref<vm::Buffer> target = words({-1, -1, -1, -1, -1});
     const Status status = loader->status("executable.dispatch", convention,
@@ -225,7 +224,7 @@ TEST_F(HalLoader, dispatches_in_both_versions) {
   }
 }
 
-TEST_F(HalLoader, bindings_begin_at_any_byte) {
+TEST_F(HalLoader, BindingsBeginAtAnyByte) {
   for (size_t at = 0; at < 70; ++at) {
     const Ref<vm::Buffer> target = bytes_of(std::vector<uint8_t>(90, 0xEE), true);
     const Status status = scale({target, static_cast<int64_t>(at), 12});
@@ -237,7 +236,7 @@ TEST_F(HalLoader, bindings_begin_at_any_byte) {
   }
 }
 
-TEST_F(HalLoader, empty_grids_run_nothing) {
+TEST_F(HalLoader, EmptyGridsRunNothing) {
   const Ref<vm::Buffer> target = words({5, 5, 5});
   for (const Entries& grid : {Entries{0, 1, 1}, Entries{1, 0, 1}, Entries{1, 1, 0}}) {
     const Status status = loader->status("executable.dispatch", kDispatch1,
@@ -248,65 +247,64 @@ TEST_F(HalLoader, empty_grids_run_nothing) {
   EXPECT_EQ(contents(target), (std::vector<int32_t>{5, 5, 5}));
 }
 
-TEST_F(HalLoader, ranges_are_checked) {
+TEST_F(HalLoader, RangesAreChecked) {
   const Ref<vm::Buffer> target = words({5, 5, 5});
-  expect_failure(scale({target, 4, 12}), Code::OUT_OF_RANGE, "binding[0]");
-  expect_failure(scale({target, 13, 0}), Code::OUT_OF_RANGE, "within the 12 bytes");
-  expect_failure(scale({target, -4, 8}), Code::OUT_OF_RANGE, "binding[0]");
-  expect_failure(scale({target, 0, -1}), Code::OUT_OF_RANGE, "binding[0]");
-  expect_failure(scale({target, 0, 8}), Code::OUT_OF_RANGE, "scale");  // the kernel sees only its range
+  EXPECT_FAILS(OUT_OF_RANGE, "binding[0]", scale({target, 4, 12}));
+  EXPECT_FAILS(OUT_OF_RANGE, "within the 12 bytes", scale({target, 13, 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "binding[0]", scale({target, -4, 8}));
+  EXPECT_FAILS(OUT_OF_RANGE, "binding[0]", scale({target, 0, -1}));
+  EXPECT_FAILS(OUT_OF_RANGE, "scale", scale({target, 0, 8}));  // the kernel sees only its range
   EXPECT_EQ(contents(target)[2], 5);
 }
 
-TEST_F(HalLoader, an_empty_binding_is_one) {
+TEST_F(HalLoader, AnEmptyBindingIsOne) {
   const Ref<vm::Buffer> nowhere = vm::Buffer::wrap({}, true, {});
   for (const Ref<vm::Buffer>& empty : {nowhere, words({}), words({1})})
-    expect_failure(scale({empty, 0, 0}, 1), Code::OUT_OF_RANGE, "scale");
+    EXPECT_FAILS(OUT_OF_RANGE, "scale", scale({empty, 0, 0}, 1));
 }
 
-TEST_F(HalLoader, functions_and_counts_are_those_of_the_executable) {
+TEST_F(HalLoader, FunctionsAndCountsAreThoseOfTheExecutable) {
   const Ref<vm::Buffer> target = words({0, 0, 0});
   const Entries binding = {target, 0, 12};
   for (const int64_t function : {int64_t{2}, int64_t{-1}, int64_t{1} << 32})
-    expect_failure(loader->status("executable.dispatch", kDispatch1,
-                                  {executable, function, 3, 1, 1, Entries{3, 1}, binding}),
-                   Code::OUT_OF_RANGE, "function number");
-  expect_failure(
-      loader->status("executable.dispatch", kDispatch0, {executable, -1, 3, 1, 1, Entries{3, 1}, binding}),
-      Code::OUT_OF_RANGE, "4294967295");
-  expect_failure(scale(binding, 3, {3}), Code::INVALID_ARGUMENT, "constants, but 1 were given");
-  expect_failure(scale(binding, 3, Entries(300, 3)), Code::INVALID_ARGUMENT, "constants, but 300 were given");
-  expect_failure(scale({}), Code::INVALID_ARGUMENT, "takes 1 bindings, but 0 were given");
-  expect_failure(scale({target, 0, 12, target, 0, 12}), Code::INVALID_ARGUMENT,
-                 "takes 1 bindings, but 2 were given");
+    EXPECT_FAILS(OUT_OF_RANGE, "function number",
+                 loader->status("executable.dispatch", kDispatch1,
+                                {executable, function, 3, 1, 1, Entries{3, 1}, binding}));
+  EXPECT_FAILS(
+      OUT_OF_RANGE, "4294967295",
+      loader->status("executable.dispatch", kDispatch0, {executable, -1, 3, 1, 1, Entries{3, 1}, binding}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "constants, but 1 were given", scale(binding, 3, {3}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "constants, but 300 were given", scale(binding, 3, Entries(300, 3)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 bindings, but 0 were given", scale({}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 bindings, but 2 were given", scale({target, 0, 12, target, 0, 12}));
 }
 
-TEST_F(HalLoader, bindings_are_at_most_32) {
+TEST_F(HalLoader, BindingsAreAtMost32) {
   const Ref<vm::Buffer> target = words({0, 0, 0});
   Entries bindings = {};
   for (int i = 0; i < 32; ++i)
     for (const Argument& part : Entries{target, 0, 12}.values) bindings.values.push_back(part);
-  expect_failure(scale(bindings), Code::INVALID_ARGUMENT, "takes 1 bindings, but 32 were given");
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 bindings, but 32 were given", scale(bindings));
   for (const Argument& part : Entries{target, 0, 12}.values) bindings.values.push_back(part);
-  expect_failure(scale(bindings), Code::RESOURCE_EXHAUSTED, "at most 32 bindings, found 33");
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "at most 32 bindings, found 33", scale(bindings));
 }
 
-TEST_F(HalLoader, executables_of_other_devices_are_refused) {
+TEST_F(HalLoader, ExecutablesOfOtherDevicesAreRefused) {
   auto null = open_device("null");
   ASSERT_TRUE(null) << null.error().text();
   const Ref<hal::Executable> foreign = halyard::make<hal::Executable>(*null, nullptr, nullptr);
-  expect_failure(
-      loader->status("executable.dispatch", kDispatch1, {foreign, 0, 1, 1, 1, Entries{}, Entries{}}),
-      Code::INVALID_ARGUMENT, "null://");
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "null://",
+      loader->status("executable.dispatch", kDispatch1, {foreign, 0, 1, 1, 1, Entries{}, Entries{}}));
 }
 
-TEST_F(HalLoader, a_kernel_that_fails_fails_the_call) {
+TEST_F(HalLoader, AKernelThatFailsFailsTheCall) {
   const Status status = scale({words({0}), 0, 4}, 2);
-  expect_failure(status, Code::OUT_OF_RANGE, "workgroup 1,0,0 of 2,1,1");
+  EXPECT_FAILS(OUT_OF_RANGE, "workgroup 1,0,0 of 2,1,1", status);
   EXPECT_TRUE(scale({words({0}), 0, 4}, 1).ok()) << "and no other";
 }
 
-TEST_F(HalLoader, executables_outlive_the_module) {
+TEST_F(HalLoader, ExecutablesOutliveTheModule) {
   loader.reset();
   const Ref<vm::Buffer> target = words({0, 0, 0});
   const hal::HostBinding binding = {target->span(), true};

@@ -42,7 +42,7 @@ class HalProgram : public ::testing::Test {
   Ref<vm::Context> context;
 };
 
-TEST_F(HalProgram, newest_signatures) {
+TEST_F(HalProgram, NewestSignatures) {
   auto loaded = load(R"(
 vm.module @program version 0
 vm.import @hal.devices.count cconv "0v_i"
@@ -88,7 +88,7 @@ vm.func @main() -> (i32, i64, i32, i32) {
 }
 
 // Imports of hal 0.5 and 0.7 in one process, even in one module: each has the behaviour of its own signature.
-TEST_F(HalProgram, signatures_of_several_versions_side_by_side) {
+TEST_F(HalProgram, SignaturesOfSeveralVersionsSideBySide) {
   auto loaded = load(R"(
 vm.module @program version 0
 vm.import @hal.devices.get cconv "0i_r"
@@ -124,7 +124,7 @@ vm.func @main() -> (i32, i32, i32) {
   EXPECT_EQ(*results, (std::vector<int64_t>{17, 0, 0}));
 }
 
-TEST_F(HalProgram, a_failure_says_which_function_and_ends_the_program) {
+TEST_F(HalProgram, AFailureSaysWhichFunctionAndEndsTheProgram) {
   auto loaded = load(R"(
 vm.module @program version 0
 vm.import @hal.fence.signal cconv "0r_v"
@@ -138,28 +138,28 @@ vm.func @main() -> () {
   ASSERT_TRUE(loaded) << loaded.error().text();
   auto results = run("main");
   ASSERT_FALSE(results);
-  expect_failure(results.error(), Code::INVALID_ARGUMENT, "null");
-  expect_failure(results.error(), Code::INVALID_ARGUMENT, "hal.fence.signal");
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", results.error());
+  EXPECT_FAILS(INVALID_ARGUMENT, "hal.fence.signal", results.error());
 }
 
-TEST_F(HalProgram, what_does_not_link) {
+TEST_F(HalProgram, WhatDoesNotLink) {
   const auto with_import = [&](std::string_view import) {
     return load(std::string("vm.module @program version 0\n") + std::string(import) +
                 "\nvm.export @main\nvm.func @main() -> () {\n  vm.return\n}\n");
   };
   auto missing = with_import("vm.import @hal.fence.signals cconv \"0r_v\"");
   ASSERT_FALSE(missing);
-  expect_failure(missing.error(), Code::NOT_FOUND, "fence.signal");
+  EXPECT_FAILS(NOT_FOUND, "fence.signal", missing.error());
   auto mismatch = with_import("vm.import @hal.fence.create cconv \"0rii_r\"");
   ASSERT_FALSE(mismatch);
-  expect_failure(mismatch.error(), Code::INCOMPATIBLE, "0rii_r");
-  expect_failure(mismatch.error(), Code::INCOMPATIBLE, "0ri_r");
-  expect_failure(mismatch.error(), Code::INCOMPATIBLE, "0rI_r");
+  EXPECT_FAILS(INCOMPATIBLE, "0rii_r", mismatch.error());
+  EXPECT_FAILS(INCOMPATIBLE, "0ri_r", mismatch.error());
+  EXPECT_FAILS(INCOMPATIBLE, "0rI_r", mismatch.error());
   EXPECT_TRUE(with_import("vm.import optional @hal.no.such cconv \"0r_v\""));
 }
 
 // A program that awaits a fence releases its thread; signalling the fence resumes it.
-TEST_F(HalProgram, awaits_without_a_thread) {
+TEST_F(HalProgram, AwaitsWithoutAThread) {
   auto loaded = load(R"(
 vm.module @program
 vm.import @hal.fence.await cconv "0iICrD_i"

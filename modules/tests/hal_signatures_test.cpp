@@ -250,7 +250,7 @@ class HalSignatures : public ::testing::TestWithParam<Case> {
   }
 };
 
-TEST_P(HalSignatures, does_it) {
+TEST_P(HalSignatures, DoesIt) {
   const Call* call = find();
   ASSERT_TRUE(call) << "no call for this signature; add one to kCalls";
   World world(GetParam().device);
@@ -263,7 +263,7 @@ TEST_P(HalSignatures, does_it) {
   }
 }
 
-TEST_P(HalSignatures, refuses_null_and_other_types) {
+TEST_P(HalSignatures, RefusesNullAndOtherTypes) {
   const Call* call = find();
   ASSERT_TRUE(call);
   const size_t count = call->arguments(*std::make_unique<World>(GetParam().device)).size();
@@ -275,8 +275,7 @@ TEST_P(HalSignatures, refuses_null_and_other_types) {
         continue;
       SCOPED_TRACE(fmt::format("argument {} is {}", i, null ? "null" : "a vm.list"));
       const Argument instead = null ? Argument(nullptr) : Argument(world.other);
-      expect_failure(run(world, values(given, i, instead)), Code::INVALID_ARGUMENT,
-                     null ? "null" : "expected a ");
+      EXPECT_FAILS(INVALID_ARGUMENT, null ? "null" : "expected a ", run(world, values(given, i, instead)));
       EXPECT_EQ(static_cast<int>(world.done->query().code()), kNotReached)
           << "a refused call signals nothing";
       EXPECT_TRUE(world.other->unique()) << "a refused call keeps nothing";
@@ -285,7 +284,7 @@ TEST_P(HalSignatures, refuses_null_and_other_types) {
 }
 
 // Each entry of a span is checked.
-TEST_P(HalSignatures, refuses_other_types_in_spans) {
+TEST_P(HalSignatures, RefusesOtherTypesInSpans) {
   const Call* call = find();
   ASSERT_TRUE(call);
   const vm::Convention types = *vm::Convention::parse(GetParam().signature.convention);
@@ -298,7 +297,7 @@ TEST_P(HalSignatures, refuses_other_types_in_spans) {
     const Status status = run(world, arguments);
     // Without a sink a trace is not checked.
     if (GetParam().signature.name == "buffer_view.trace") continue;
-    expect_failure(status, Code::INVALID_ARGUMENT, "expected a ");
+    EXPECT_FAILS(INVALID_ARGUMENT, "expected a ", status);
     EXPECT_EQ(static_cast<int>(world.done->query().code()), kNotReached);
   }
 }

@@ -10,7 +10,7 @@
 namespace halyard::modules {
 namespace {
 
-TEST(HalTable, has_the_functions_of_each_version) {
+TEST(HalTable, HasTheFunctionsOfEachVersion) {
   std::map<uint32_t, std::set<std::string_view>> names;
   for (const HalSignature& signature : hal_signatures()) {
     EXPECT_LE(signature.since, signature.until) << signature.name;
@@ -26,14 +26,14 @@ TEST(HalTable, has_the_functions_of_each_version) {
   EXPECT_EQ(hal_signatures().size(), 76u);
 }
 
-TEST(HalTable, functions_stay_until_the_last_version) {
+TEST(HalTable, FunctionsStayUntilTheLastVersion) {
   std::map<std::string_view, uint32_t> last;
   for (const HalSignature& signature : hal_signatures())
     last[signature.name] = std::max(last[signature.name], signature.until);
   for (const auto& [name, until] : last) EXPECT_EQ(until, kHalVersion) << name;
 }
 
-TEST(HalTable, signatures_of_a_name_stand_together_oldest_first_and_differ) {
+TEST(HalTable, SignaturesOfANameStandTogetherOldestFirstAndDiffer) {
   std::set<std::string_view> finished;
   std::set<std::pair<std::string_view, std::string_view>> seen;
   const HalSignature* before = nullptr;
@@ -49,7 +49,7 @@ TEST(HalTable, signatures_of_a_name_stand_together_oldest_first_and_differ) {
   }
 }
 
-TEST(HalTable, every_signature_links_by_name_and_string) {
+TEST(HalTable, EverySignatureLinksByNameAndString) {
   const Ref<vm::NativeModule> module = create_hal_module({});
   EXPECT_EQ(module->name(), "hal");
   EXPECT_EQ(module->version(), 7u);
@@ -64,7 +64,7 @@ TEST(HalTable, every_signature_links_by_name_and_string) {
   }
 }
 
-TEST(HalTable, another_string_is_refused_with_the_strings_there_are) {
+TEST(HalTable, AnotherStringIsRefusedWithTheStringsThereAre) {
   const Ref<vm::NativeModule> module = create_hal_module({});
   for (const HalSignature& signature : hal_signatures()) {
     auto found = module->resolve(signature.name, "0iiiiiiii_I");
@@ -77,7 +77,7 @@ TEST(HalTable, another_string_is_refused_with_the_strings_there_are) {
   }
 }
 
-TEST(HalTable, equivalent_strings_are_not_equal_strings) {
+TEST(HalTable, EquivalentStringsAreNotEqualStrings) {
   const Ref<vm::NativeModule> module = create_hal_module({});
   EXPECT_TRUE(module->resolve("devices.count", "0v_i"));
   EXPECT_FALSE(module->resolve("devices.count", "0_i"));
@@ -85,7 +85,7 @@ TEST(HalTable, equivalent_strings_are_not_equal_strings) {
   EXPECT_FALSE(module->resolve("fence.signal", "0r_"));
 }
 
-TEST(HalTable, without_a_string_the_newest_signature_is_meant) {
+TEST(HalTable, WithoutAStringTheNewestSignatureIsMeant) {
   const Ref<vm::NativeModule> module = create_hal_module({});
   std::map<std::string_view, std::string_view> newest;
   for (const HalSignature& signature : hal_signatures()) newest[signature.name] = signature.convention;
@@ -96,13 +96,13 @@ TEST(HalTable, without_a_string_the_newest_signature_is_meant) {
   }
 }
 
-TEST(HalTable, a_missing_function_is_named) {
+TEST(HalTable, AMissingFunctionIsNamed) {
   auto found = create_hal_module({})->resolve("fence.creat", "0rI_r");
   ASSERT_FALSE(found);
-  expect_failure(found.error(), Code::NOT_FOUND, "fence.create");
+  EXPECT_FAILS(NOT_FOUND, "fence.create", found.error());
 }
 
-TEST(HalTypes, eleven_names) {
+TEST(HalTypes, ElevenNames) {
   vm::TypeRegistry types;
   EXPECT_EQ(types.find("hal.buffer"), nullptr);
   add_hal_types(types);

@@ -133,7 +133,7 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
 };
 
 // A program that expects another type or shape reads as many bytes as these have.
-TEST_P(IoParameters, the_first_part_alone_gives_one_warning) {
+TEST_P(IoParameters, TheFirstPartAloneGivesOneWarning) {
   const auto loaded = load({{"a", 0, 0, 4}});
   ASSERT_TRUE(loaded) << loaded.error().text();
   ASSERT_TRUE(await(done).ok());
@@ -154,7 +154,7 @@ TEST_P(IoParameters, the_first_part_alone_gives_one_warning) {
   EXPECT_NE(warnings[2].find("'s4' has 64 bytes"), std::string::npos);
 }
 
-TEST_P(IoParameters, parts_that_are_meant_give_no_warning) {
+TEST_P(IoParameters, PartsThatAreMeantGiveNoWarning) {
   ASSERT_TRUE(load({{"a", 0, 0, 8}, {"b", 2, 0, 2}}));
   ASSERT_TRUE(await(done).ok());
   done = fence();
@@ -166,7 +166,7 @@ TEST_P(IoParameters, parts_that_are_meant_give_no_warning) {
   EXPECT_EQ(warnings, std::vector<std::string>());
 }
 
-TEST_P(IoParameters, a_name_that_is_there_twice_gives_a_warning) {
+TEST_P(IoParameters, ANameThatIsThereTwiceGivesAWarning) {
   const auto loaded = load({{"twice", 0, 0, 2}});
   ASSERT_TRUE(loaded) << loaded.error().text();
   ASSERT_TRUE(await(done).ok());
@@ -175,7 +175,7 @@ TEST_P(IoParameters, a_name_that_is_there_twice_gives_a_warning) {
   EXPECT_NE(warnings[0].find("'twice'"), std::string::npos) << warnings[0];
 }
 
-TEST_P(IoParameters, what_cannot_be_read_is_refused_when_it_is_loaded) {
+TEST_P(IoParameters, WhatCannotBeReadIsRefusedWhenItIsLoaded) {
   auto scope = make<ParameterScope>();
   Parameter strange;
   strange.trouble = "its type 99 is not known";
@@ -185,10 +185,10 @@ TEST_P(IoParameters, what_cannot_be_read_is_refused_when_it_is_loaded) {
   io = std::make_unique<ModuleCaller>(create_io_parameters_module(scopes));
   const auto loaded = load({{"strange", 0, 0, 0}});
   ASSERT_FALSE(loaded);
-  expect_failure(loaded.error(), Code::UNIMPLEMENTED, "'strange' cannot be read: its type 99");
+  EXPECT_FAILS(UNIMPLEMENTED, "'strange' cannot be read: its type 99", loaded.error());
 }
 
-TEST_P(IoParameters, the_module_has_three_functions) {
+TEST_P(IoParameters, TheModuleHasThreeFunctions) {
   EXPECT_EQ(io->module().name(), "io_parameters");
   EXPECT_EQ(io->module().version(), 0u);
   EXPECT_TRUE(io->module().resolve("load", kLoad));
@@ -197,7 +197,7 @@ TEST_P(IoParameters, the_module_has_three_functions) {
   EXPECT_EQ(io->module().exports().size(), 3u);
 }
 
-TEST_P(IoParameters, gather_puts_each_piece_in_its_place) {
+TEST_P(IoParameters, GatherPutsEachPieceInItsPlace) {
   const auto target = buffer(16);
   const Status status =
       gather(target, {{"a", 2, 1, 3}, {"b", 0, 8, 4}, {"s2", 2, 4, 4}, {"s1", 0, 15, 1}, {"a", 8, 16, 0}});
@@ -206,7 +206,7 @@ TEST_P(IoParameters, gather_puts_each_piece_in_its_place) {
   EXPECT_EQ(contents(target), (Contents{0, 3, 4, 5, 1, 2, 1, 2, 11, 12, 13, 14, 0, 0, 0, 7}));
 }
 
-TEST_P(IoParameters, gather_of_many_pieces) {
+TEST_P(IoParameters, GatherOfManyPieces) {
   const auto target = buffer(100);
   std::vector<Piece> pieces;
   for (uint64_t i = 0; i < 100; ++i) pieces.push_back({"a", i % 8, i, 1});
@@ -216,7 +216,7 @@ TEST_P(IoParameters, gather_of_many_pieces) {
   for (size_t i = 0; i < 100; ++i) EXPECT_EQ(bytes[i], i % 8 + 1) << i;
 }
 
-TEST_P(IoParameters, gather_starts_after_its_wait_fence) {
+TEST_P(IoParameters, GatherStartsAfterItsWaitFence) {
   const auto target = buffer(8);
   const auto first = fence();
   ASSERT_TRUE(gather(target, {{"a", 0, 0, 4}, {"b", 0, 4, 4}}, "model", first).ok());
@@ -227,7 +227,7 @@ TEST_P(IoParameters, gather_starts_after_its_wait_fence) {
   EXPECT_EQ(contents(target), (Contents{1, 2, 3, 4, 11, 12, 13, 14}));
 }
 
-TEST_P(IoParameters, a_failed_wait_fence_fails_the_signal_fence) {
+TEST_P(IoParameters, AFailedWaitFenceFailsTheSignalFence) {
   const auto target = buffer(8);
   const auto first = fence();
   first->fail(Status(Code::DATA_LOSS, "lost"));
@@ -236,7 +236,7 @@ TEST_P(IoParameters, a_failed_wait_fence_fails_the_signal_fence) {
   EXPECT_EQ(contents(target), Contents(8));
 }
 
-TEST_P(IoParameters, without_spans_only_the_fences_are_chained) {
+TEST_P(IoParameters, WithoutSpansOnlyTheFencesAreChained) {
   ASSERT_TRUE(gather(buffer(4), {}).ok());
   EXPECT_TRUE(await(done).ok());
   done = fence();
@@ -253,7 +253,7 @@ TEST_P(IoParameters, without_spans_only_the_fences_are_chained) {
   EXPECT_TRUE(await(done).ok());
 }
 
-TEST_P(IoParameters, splats_of_every_size_from_any_offset) {
+TEST_P(IoParameters, SplatsOfEverySizeFromAnyOffset) {
   for (const uint64_t size : {1, 2, 4, 8, 16}) {
     const std::string key = "s" + std::to_string(size);
     for (const uint64_t offset : {0, 1, 3, 16}) {
@@ -277,7 +277,7 @@ TEST_P(IoParameters, splats_of_every_size_from_any_offset) {
   }
 }
 
-TEST_P(IoParameters, large_data_and_large_splats) {
+TEST_P(IoParameters, LargeDataAndLargeSplats) {
   const uint64_t size = (3 << 20) - 5;
   const auto target = buffer(size);
   ASSERT_TRUE(gather(target, {{"large", 5, 0, size}}).ok());
@@ -294,7 +294,7 @@ TEST_P(IoParameters, large_data_and_large_splats) {
 }
 
 // Ruling 19.
-TEST_P(IoParameters, load_gives_buffers_of_exactly_the_length) {
+TEST_P(IoParameters, LoadGivesBuffersOfExactlyTheLength) {
   auto loaded = load({{"a", 1, 0, 6}, {"s4", 4, 0, 8}, {"same", 0, 0, 3}, {"b", 4, 0, 0}});
   ASSERT_TRUE(loaded) << loaded.error().text();
   EXPECT_TRUE(await(done).ok());
@@ -305,7 +305,7 @@ TEST_P(IoParameters, load_gives_buffers_of_exactly_the_length) {
   EXPECT_EQ((*loaded)[3]->length(), 0u);
 }
 
-TEST_P(IoParameters, constants_may_lie_in_the_file) {
+TEST_P(IoParameters, ConstantsMayLieInTheFile) {
   auto loaded = load({{"a", 0, 0, 8}, {"b", 1, 0, 3}, {"s1", 0, 0, 4}}, 0x3080C03);
   ASSERT_TRUE(loaded) << loaded.error().text();
   EXPECT_TRUE(await(done).ok());
@@ -315,44 +315,43 @@ TEST_P(IoParameters, constants_may_lie_in_the_file) {
   EXPECT_EQ((*loaded)[0]->access(), uint32_t{hal::kRead}) << "the file itself";
 }
 
-TEST_P(IoParameters, load_takes_no_buffer_offset) {
+TEST_P(IoParameters, LoadTakesNoBufferOffset) {
   auto loaded = load({{"a", 0, 0, 4}, {"a", 0, 4, 4}});
   ASSERT_FALSE(loaded);
-  expect_failure(loaded.error(), Code::OUT_OF_RANGE, "buffer offset 4");
+  EXPECT_FAILS(OUT_OF_RANGE, "buffer offset 4", loaded.error());
   EXPECT_EQ(done->query().code(), Code::OUT_OF_RANGE) << "an error fails the signal fence";
 }
 
-TEST_P(IoParameters, what_is_missing_is_named) {
-  expect_failure(gather(buffer(8), {{"largo", 0, 0, 4}}), Code::NOT_FOUND, "no parameter 'largo'");
+TEST_P(IoParameters, WhatIsMissingIsNamed) {
+  EXPECT_FAILS(NOT_FOUND, "no parameter 'largo'", gather(buffer(8), {{"largo", 0, 0, 4}}));
   EXPECT_EQ(done->query().code(), Code::NOT_FOUND);
   done = fence();
-  expect_failure(gather(buffer(8), {{"largo", 0, 0, 4}}), Code::NOT_FOUND, "did you mean 'large'?");
-  expect_failure(gather(buffer(8), {{"a", 0, 0, 4}}, "other"), Code::NOT_FOUND, "scope 'other'");
-  expect_failure(gather(buffer(8), {{"a", 0, 0, 4}}, "other"), Code::NOT_FOUND, "'model'");
+  EXPECT_FAILS(NOT_FOUND, "did you mean 'large'?", gather(buffer(8), {{"largo", 0, 0, 4}}));
+  EXPECT_FAILS(NOT_FOUND, "scope 'other'", gather(buffer(8), {{"a", 0, 0, 4}}, "other"));
+  EXPECT_FAILS(NOT_FOUND, "'model'", gather(buffer(8), {{"a", 0, 0, 4}}, "other"));
 }
 
-TEST_P(IoParameters, a_null_scope_is_the_empty_one) {
+TEST_P(IoParameters, ANullScopeIsTheEmptyOne) {
   const Tables tables({{"a", 0, 0, 4}});
   const auto call = [&](ModuleCaller& module) {
     return module.status("gather", kGather,
                          {device, kAny, nullptr, nullptr, nullptr, buffer(8), tables.key_table,
                           tables.key_data, tables.spans});
   };
-  expect_failure(call(*io), Code::NOT_FOUND, "no parameters for scope ''");
+  EXPECT_FAILS(NOT_FOUND, "no parameters for scope ''", call(*io));
   ModuleCaller none(create_io_parameters_module({}));
-  expect_failure(call(none), Code::NOT_FOUND, "no parameters for scope");
+  EXPECT_FAILS(NOT_FOUND, "no parameters for scope", call(none));
 }
 
-TEST_P(IoParameters, ranges_are_checked_before_anything_is_written) {
+TEST_P(IoParameters, RangesAreCheckedBeforeAnythingIsWritten) {
   const auto target = buffer(8);
-  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", 6, 4, 3}}), Code::OUT_OF_RANGE,
-                 "8 bytes of parameter 'a', found 3 bytes at offset 6");
-  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", UINT64_MAX, 4, 3}}), Code::OUT_OF_RANGE,
-                 "bytes of parameter '");
-  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", 0, 6, 4}}), Code::OUT_OF_RANGE,
-                 "gathering parameter 'a'");
-  expect_failure(gather(target, {{"b", 0, 0, 4}, {"a", 0, UINT64_MAX, 4}}), Code::OUT_OF_RANGE,
-                 "gathering parameter 'a'");
+  EXPECT_FAILS(OUT_OF_RANGE, "8 bytes of parameter 'a', found 3 bytes at offset 6",
+               gather(target, {{"b", 0, 0, 4}, {"a", 6, 4, 3}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "bytes of parameter '",
+               gather(target, {{"b", 0, 0, 4}, {"a", UINT64_MAX, 4, 3}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "gathering parameter 'a'", gather(target, {{"b", 0, 0, 4}, {"a", 0, 6, 4}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "gathering parameter 'a'",
+               gather(target, {{"b", 0, 0, 4}, {"a", 0, UINT64_MAX, 4}}));
   EXPECT_EQ(contents(target), Contents(8));
 }
 
@@ -369,7 +368,7 @@ std::vector<uint8_t> safetensors(const Contents& last) {
 }
 std::vector<uint8_t> irpa(const Contents& last) { return IrpaBuilder().data("last", last).bytes(); }
 
-TEST_P(IoParameters, reads_up_to_the_end_of_a_file_and_no_further) {
+TEST_P(IoParameters, ReadsUpToTheEndOfAFileAndNoFurther) {
   constexpr uint64_t kPage = 4096;
   const auto file_of = [](bool is_irpa, const Contents& last) {
     return is_irpa ? irpa(last) : safetensors(last);
@@ -412,15 +411,15 @@ TEST_P(IoParameters, reads_up_to_the_end_of_a_file_and_no_further) {
           ASSERT_TRUE(await(done).ok());
           EXPECT_EQ(contents((*loaded)[0]), expected);
           done = fence();
-          expect_failure(gather(target, {{"last", size - length + 1, 0, length}}), Code::OUT_OF_RANGE,
-                         "bytes of parameter '");
+          EXPECT_FAILS(OUT_OF_RANGE, "bytes of parameter '",
+                       gather(target, {{"last", size - length + 1, 0, length}}));
         }
       }
     }
   }
 }
 
-TEST_P(IoParameters, tables_are_checked) {
+TEST_P(IoParameters, TablesAreChecked) {
   const Tables tables({{"a", 0, 0, 4}, {"b", 0, 4, 4}});
   const auto call = [&](const Ref<vm::Buffer>& key_table, const Ref<vm::Buffer>& key_data,
                         const Ref<vm::Buffer>& spans) {
@@ -429,30 +428,30 @@ TEST_P(IoParameters, tables_are_checked) {
         {device, kAny, nullptr, nullptr, text_of("model"), buffer(8), key_table, key_data, spans});
   };
   EXPECT_TRUE(call(tables.key_table, tables.key_data, tables.spans).ok());
-  expect_failure(call(tables.key_table, tables.key_data, bytes_of(Contents(25))), Code::INVALID_ARGUMENT,
-                 "spans of 24 bytes each");
-  expect_failure(call(bytes_of(Contents(15)), tables.key_data, tables.spans), Code::INVALID_ARGUMENT,
-                 "a key of 8 bytes for each of");
-  expect_failure(call(tables.key_table, bytes_of({'a'}), tables.spans), Code::OUT_OF_RANGE, "key 1");
-  expect_failure(call(bytes_of({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}),
-                      tables.key_data, tables.spans),
-                 Code::OUT_OF_RANGE, "key 0");
-  expect_failure(call(nullptr, tables.key_data, tables.spans), Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(INVALID_ARGUMENT, "spans of 24 bytes each",
+               call(tables.key_table, tables.key_data, bytes_of(Contents(25))));
+  EXPECT_FAILS(INVALID_ARGUMENT, "a key of 8 bytes for each of",
+               call(bytes_of(Contents(15)), tables.key_data, tables.spans));
+  EXPECT_FAILS(OUT_OF_RANGE, "key 1", call(tables.key_table, bytes_of({'a'}), tables.spans));
+  EXPECT_FAILS(OUT_OF_RANGE, "key 0",
+               call(bytes_of({0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 0, 0, 0}),
+                    tables.key_data, tables.spans));
+  EXPECT_FAILS(INVALID_ARGUMENT, "null", call(nullptr, tables.key_data, tables.spans));
 }
 
-TEST_P(IoParameters, scatter_finds_no_parameter_that_can_be_written) {
+TEST_P(IoParameters, ScatterFindsNoParameterThatCanBeWritten) {
   const auto scatter = [&](const std::vector<Piece>& pieces) {
     const Tables tables(pieces);
     return io->status("scatter", kGather,
                       {device, kAny, nullptr, done, buffer(8), text_of("model"), tables.key_table,
                        tables.key_data, tables.spans});
   };
-  expect_failure(scatter({{"a", 0, 0, 4}}), Code::PERMISSION_DENIED, "reading only");
+  EXPECT_FAILS(PERMISSION_DENIED, "reading only", scatter({{"a", 0, 0, 4}}));
   EXPECT_EQ(done->query().code(), Code::PERMISSION_DENIED);
-  expect_failure(scatter({{"s1", 0, 0, 4}}), Code::PERMISSION_DENIED, "splat");
-  expect_failure(scatter({{"a", 0, 0, 9}}), Code::OUT_OF_RANGE, "bytes of parameter '");
-  expect_failure(scatter({{"a", 0, 6, 4}}), Code::OUT_OF_RANGE, "scattering parameter 'a'");
-  expect_failure(scatter({{"none", 0, 0, 4}}), Code::NOT_FOUND, "none");
+  EXPECT_FAILS(PERMISSION_DENIED, "splat", scatter({{"s1", 0, 0, 4}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "bytes of parameter '", scatter({{"a", 0, 0, 9}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "scattering parameter 'a'", scatter({{"a", 0, 6, 4}}));
+  EXPECT_FAILS(NOT_FOUND, "none", scatter({{"none", 0, 0, 4}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Local, IoParameters, ::testing::Values("local-sync"));

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <map>
 
+#include "fixtures.h"
 #include "irpa_builder.h"
 #include "testing.h"
 
@@ -35,7 +36,7 @@ IrpaBuilder example() {
 }
 constexpr size_t kFirstEntry = 96;
 
-TEST(Irpa, data_and_splats_in_the_order_of_the_file) {
+TEST(Irpa, DataAndSplatsInTheOrderOfTheFile) {
   auto entries = read(example().bytes());
   ASSERT_TRUE(entries) << entries.error().text();
   ASSERT_EQ(entries->size(), 3u);
@@ -53,7 +54,7 @@ TEST(Irpa, data_and_splats_in_the_order_of_the_file) {
 
 // Kernels may write to parameters in memory: an entry that lies over the archive's own tables changes nothing
 // that was read from them.
-TEST(Irpa, what_was_read_does_not_change_with_the_bytes) {
+TEST(Irpa, WhatWasReadDoesNotChangeWithTheBytes) {
   std::vector<uint8_t> archive = example().bytes();
   constexpr size_t kStorageOffset = 72, kStorageSize = 80;
   set_u64(archive, kStorageOffset, 0);
@@ -75,7 +76,7 @@ TEST(Irpa, what_was_read_does_not_change_with_the_bytes) {
   EXPECT_EQ((*entries)[2].second.pattern, (std::vector<uint8_t>{0xAB, 0xCD}));
 }
 
-TEST(Irpa, bytes_stay_with_the_entries) {
+TEST(Irpa, BytesStayWithTheEntries) {
   Result<ParameterEntries> entries = read(example().bytes());
   ASSERT_TRUE(entries);
   const Parameter parameter = std::move((*entries)[0].second);
@@ -83,19 +84,19 @@ TEST(Irpa, bytes_stay_with_the_entries) {
   EXPECT_EQ(bytes_of(parameter), (std::vector<uint8_t>{1, 2, 3, 4, 5, 6, 7, 8}));
 }
 
-TEST(Irpa, no_entries) {
+TEST(Irpa, NoEntries) {
   auto entries = read(IrpaBuilder().bytes());
   ASSERT_TRUE(entries) << entries.error().text();
   EXPECT_TRUE(entries->empty());
 }
 
-TEST(Irpa, entries_need_no_alignment_of_their_data) {
+TEST(Irpa, EntriesNeedNoAlignmentOfTheirData) {
   auto entries = read(IrpaBuilder().data("a", {1, 2, 3}, 1).data("b", {4, 5}, 1).bytes());
   ASSERT_TRUE(entries) << entries.error().text();
   EXPECT_EQ(bytes_of((*entries)[1].second), (std::vector<uint8_t>{4, 5}));
 }
 
-TEST(Irpa, names_are_bytes) {
+TEST(Irpa, NamesAreBytes) {
   const std::string name("\0\xFF/.", 4);
   auto entries = read(IrpaBuilder().data(name, {1}).data("", {2}).bytes());
   ASSERT_TRUE(entries) << entries.error().text();
@@ -104,7 +105,7 @@ TEST(Irpa, names_are_bytes) {
 }
 
 // Ruling 17.
-TEST(Irpa, patterns_of_a_power_of_two) {
+TEST(Irpa, PatternsOfAPowerOfTwo) {
   for (size_t size = 0; size <= 16; ++size) {
     auto entries = read(IrpaBuilder().splat("s", 32, std::vector<uint8_t>(size, 7)).bytes());
     if (size == 1 || size == 2 || size == 4 || size == 8 || size == 16) {
@@ -112,13 +113,13 @@ TEST(Irpa, patterns_of_a_power_of_two) {
       EXPECT_EQ((*entries)[0].second.pattern.size(), size);
     } else {
       ASSERT_FALSE(entries) << size;
-      expect_failure(entries.error(), Code::INVALID_ARGUMENT, fmt::format("pattern of {} bytes", size));
+      EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("pattern of {} bytes", size), entries.error());
     }
   }
 }
 
 // Ruling 18: segments of a linked header are relative to it.
-TEST(Irpa, linked_headers) {
+TEST(Irpa, LinkedHeaders) {
   std::vector<uint8_t> first = IrpaBuilder().data("head", {1}).bytes();
   first.resize(first.size() + 24);
   std::vector<uint8_t> archive = IrpaBuilder().data("head", {1}).bytes(first.size());
@@ -133,36 +134,35 @@ TEST(Irpa, linked_headers) {
   EXPECT_EQ((*entries)[2].second.pattern, (std::vector<uint8_t>{5}));
 }
 
-TEST(Irpa, a_link_leads_to_a_header_within_the_file) {
+TEST(Irpa, ALinkLeadsToAHeaderWithinTheFile) {
   const uint64_t size = example().bytes().size();
   auto outside = read(example().bytes(size));
   ASSERT_FALSE(outside);
-  expect_failure(outside.error(), Code::OUT_OF_RANGE, fmt::format("the next header is {} bytes on", size));
+  EXPECT_FAILS(OUT_OF_RANGE, fmt::format("the next header is {} bytes on", size), outside.error());
   auto wraps = read(example().bytes(UINT64_MAX));
   ASSERT_FALSE(wraps);
-  expect_failure(wraps.error(), Code::OUT_OF_RANGE, "byte 16");
+  EXPECT_FAILS(OUT_OF_RANGE, "byte 16", wraps.error());
   auto elsewhere = read(example().bytes(8));
   ASSERT_FALSE(elsewhere);
-  expect_failure(elsewhere.error(), Code::INVALID_ARGUMENT, "byte 8: expected an .irpa archive");
+  EXPECT_FAILS(INVALID_ARGUMENT, "byte 8: expected an .irpa archive", elsewhere.error());
 }
 
-TEST(Irpa, magic_and_version) {
+TEST(Irpa, MagicAndVersion) {
   auto bytes = example().bytes();
   bytes[3] = 'X';
-  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT,
-                 "'file.irpa', byte 0: expected an .irpa archive");
+  EXPECT_FAILS(INVALID_ARGUMENT, "'file.irpa', byte 0: expected an .irpa archive", read(bytes).error());
   bytes = example().bytes();
   bytes[6] = 1;
-  expect_failure(read(bytes).error(), Code::UNIMPLEMENTED, "version 0.1, expected 0.0");
+  EXPECT_FAILS(UNIMPLEMENTED, "version 0.1, expected 0.0", read(bytes).error());
   bytes = example().bytes();
   bytes[4] = 1;
-  expect_failure(read(bytes).error(), Code::UNIMPLEMENTED, "version 1.0, expected 0.0");
+  EXPECT_FAILS(UNIMPLEMENTED, "version 1.0, expected 0.0", read(bytes).error());
   bytes = example().bytes();
   set_u64(bytes, 8, 87);
-  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "87");
+  EXPECT_FAILS(INVALID_ARGUMENT, "87", read(bytes).error());
 }
 
-TEST(Irpa, segments_lie_within_the_file) {
+TEST(Irpa, SegmentsLieWithinTheFile) {
   for (const auto& [offset, what] : {std::pair{40, "entry segment"}, std::pair{56, "metadata segment"},
                                      std::pair{72, "storage segment"}}) {
     for (const uint64_t value : {uint64_t{1} << 20, UINT64_MAX, UINT64_MAX - 7}) {
@@ -171,48 +171,47 @@ TEST(Irpa, segments_lie_within_the_file) {
         set_u64(bytes, static_cast<size_t>(field), value);
         auto entries = read(bytes);
         ASSERT_FALSE(entries) << what;
-        expect_failure(entries.error(), Code::OUT_OF_RANGE, what);
-        expect_failure(entries.error(), Code::OUT_OF_RANGE, fmt::format("byte {}", offset));
+        EXPECT_FAILS(OUT_OF_RANGE, what, entries.error());
+        EXPECT_FAILS(OUT_OF_RANGE, fmt::format("byte {}", offset), entries.error());
       }
     }
   }
 }
 
-TEST(Irpa, entries_lie_within_their_segments) {
+TEST(Irpa, EntriesLieWithinTheirSegments) {
   const auto changed = [](size_t offset, uint64_t value) {
     auto bytes = example().bytes();
     set_u64(bytes, kFirstEntry + offset, value);
     return read(bytes).error();
   };
-  expect_failure(changed(0, 59), Code::OUT_OF_RANGE, "byte 96: entry 0 of 4 says that it has 59 bytes");
-  expect_failure(changed(0, 60), Code::INVALID_ARGUMENT,
-                 "entry 'a' of type 2 has 60 bytes, expected at least 76");
-  expect_failure(changed(0, UINT64_MAX), Code::OUT_OF_RANGE, "entry 0");
-  expect_failure(changed(20, 1000), Code::OUT_OF_RANGE, "name of an entry");
-  expect_failure(changed(28, 1000), Code::OUT_OF_RANGE, "name of an entry");
-  expect_failure(changed(36, UINT64_MAX), Code::OUT_OF_RANGE, "metadata of an entry");
-  expect_failure(changed(60, UINT64_MAX), Code::OUT_OF_RANGE, "data of an entry");
-  expect_failure(changed(68, 1000), Code::OUT_OF_RANGE, "data of an entry");
+  EXPECT_FAILS(OUT_OF_RANGE, "byte 96: entry 0 of 4 says that it has 59 bytes", changed(0, 59));
+  EXPECT_FAILS(INVALID_ARGUMENT, "entry 'a' of type 2 has 60 bytes, expected at least 76", changed(0, 60));
+  EXPECT_FAILS(OUT_OF_RANGE, "entry 0", changed(0, UINT64_MAX));
+  EXPECT_FAILS(OUT_OF_RANGE, "name of an entry", changed(20, 1000));
+  EXPECT_FAILS(OUT_OF_RANGE, "name of an entry", changed(28, 1000));
+  EXPECT_FAILS(OUT_OF_RANGE, "metadata of an entry", changed(36, UINT64_MAX));
+  EXPECT_FAILS(OUT_OF_RANGE, "data of an entry", changed(60, UINT64_MAX));
+  EXPECT_FAILS(OUT_OF_RANGE, "data of an entry", changed(68, 1000));
 }
 
-TEST(Irpa, more_entries_than_there_is_room_for) {
+TEST(Irpa, MoreEntriesThanThereIsRoomFor) {
   auto bytes = example().bytes();
   set_u64(bytes, 32, 5);
-  expect_failure(read(bytes).error(), Code::OUT_OF_RANGE, "entry 4 of 5");
+  EXPECT_FAILS(OUT_OF_RANGE, "entry 4 of 5", read(bytes).error());
   set_u64(bytes, 32, UINT64_MAX);
-  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "18446744073709551615 entries");
+  EXPECT_FAILS(INVALID_ARGUMENT, "18446744073709551615 entries", read(bytes).error());
 }
 
-TEST(Irpa, kinds_of_entries) {
-  expect_failure(read(IrpaBuilder().external("e").bytes()).error(), Code::UNIMPLEMENTED,
-                 "entry 'e' refers to another file");
+TEST(Irpa, KindsOfEntries) {
+  EXPECT_FAILS(UNIMPLEMENTED, "entry 'e' refers to another file",
+               read(IrpaBuilder().external("e").bytes()).error());
   auto bytes = example().bytes();
   bytes[kFirstEntry + 8] = 4;
-  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "entry 'a' has type 4");
+  EXPECT_FAILS(INVALID_ARGUMENT, "entry 'a' has type 4", read(bytes).error());
 }
 
 // Overlapping headers that share one table of entries, or one long name, must not cost more than linear time.
-TEST(Irpa, shared_tables_end) {
+TEST(Irpa, SharedTablesEnd) {
   std::vector<uint8_t> archive;
   for (int i = 0; i < 2000; ++i) {
     auto header = IrpaBuilder().bytes(i < 1999 ? 96 : 0);
@@ -230,7 +229,7 @@ TEST(Irpa, shared_tables_end) {
             true);
 }
 
-TEST(Irpa, shared_names_end) {
+TEST(Irpa, SharedNamesEnd) {
   IrpaBuilder builder;
   const std::string name(400, 'n');
   for (int i = 0; i < 10; ++i) builder.skip(i == 0 ? name : "");
@@ -239,10 +238,10 @@ TEST(Irpa, shared_names_end) {
     set_u64(bytes, kFirstEntry + 64 * i + 20, 0);
     set_u64(bytes, kFirstEntry + 64 * i + 28, name.size());
   }
-  expect_failure(read(bytes).error(), Code::INVALID_ARGUMENT, "names of all entries");
+  EXPECT_FAILS(INVALID_ARGUMENT, "names of all entries", read(bytes).error());
 }
 
-TEST(Irpa, cut_off_anywhere) {
+TEST(Irpa, CutOffAnywhere) {
   const std::vector<uint8_t> whole =
       IrpaBuilder().data("a", {1, 2, 3, 4}).splat("s", 8, {1}).data("b", {5, 6}).bytes();
   ASSERT_TRUE(read(whole));
@@ -255,7 +254,7 @@ TEST(Irpa, cut_off_anywhere) {
 }
 
 // All ranges read from a modified file lie within it.
-TEST(Irpa, every_bit_flipped) {
+TEST(Irpa, EveryBitFlipped) {
   const std::vector<uint8_t> whole = example().bytes();
   for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
     std::vector<uint8_t> changed = whole;
@@ -290,7 +289,7 @@ class ParameterFiles : public ::testing::Test {
   }
 };
 
-TEST_F(ParameterFiles, scopes_keep_their_files_apart) {
+TEST_F(ParameterFiles, ScopesKeepTheirFilesApart) {
   const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).bytes());
   const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).bytes());
   auto scopes = load_parameters(std::vector<ParameterFile>{{"x", a}, {"", b}});
@@ -301,7 +300,7 @@ TEST_F(ParameterFiles, scopes_keep_their_files_apart) {
   EXPECT_EQ(scopes->find("x")->second->find("K"), nullptr) << "names are compared exactly";
 }
 
-TEST_F(ParameterFiles, the_first_of_a_name_counts) {
+TEST_F(ParameterFiles, TheFirstOfANameCounts) {
   const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).data("k", {1, 1}).bytes());
   const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).data("other", {4}).bytes());
   auto scopes = load_parameters(std::vector<ParameterFile>{{"x", a}, {"x", b}});
@@ -313,7 +312,7 @@ TEST_F(ParameterFiles, the_first_of_a_name_counts) {
   EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"k", "other"}));
 }
 
-TEST_F(ParameterFiles, a_name_in_two_files) {
+TEST_F(ParameterFiles, ANameInTwoFiles) {
   const std::string a = write("a.irpa", IrpaBuilder().data("k", {1}).bytes());
   const std::string b = write("b.irpa", IrpaBuilder().data("k", {2, 3}).bytes());
   auto scopes = load_parameters(std::vector<ParameterFile>{{"x", a}, {"x", b}});
@@ -335,14 +334,14 @@ std::vector<uint8_t> safetensors(std::string_view name) {
   return bytes;
 }
 
-TEST_F(ParameterFiles, files_that_are_something_else) {
+TEST_F(ParameterFiles, FilesThatAreSomethingElse) {
   const auto expect = [&](const char* name, std::string_view contents, std::string_view is,
                           std::string_view advice) {
     const std::string path = write(name, bytes_of_text(contents));
     auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
     ASSERT_FALSE(scopes) << contents;
     for (const std::string_view part : {is, advice, std::string_view(path)})
-      expect_failure(scopes.error(), Code::INVALID_ARGUMENT, part);
+      EXPECT_FAILS(INVALID_ARGUMENT, part, scopes.error());
   };
   constexpr std::string_view kPointer =
       "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12345\n";
@@ -367,7 +366,7 @@ TEST_F(ParameterFiles, files_that_are_something_else) {
   EXPECT_TRUE(load_parameters(std::vector<ParameterFile>{{"", write("r.safetensors", right)}}));
 }
 
-TEST_F(ParameterFiles, an_index_stands_for_its_shards) {
+TEST_F(ParameterFiles, AnIndexStandsForItsShards) {
   const std::string one = write("one.safetensors", safetensors("w")),
                     two = write("two.safetensors", safetensors("v"));
   const auto name = [](const std::string& path) { return path.substr(path.find_last_of('/') + 1); };
@@ -387,8 +386,8 @@ TEST_F(ParameterFiles, an_index_stands_for_its_shards) {
     const std::string path = write("bad.safetensors.index.json", bytes_of_text(text));
     auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
     ASSERT_FALSE(scopes) << text;
-    expect_failure(scopes.error(), code, part);
-    expect_failure(scopes.error(), code, path);
+    EXPECT_TRUE(fails_with(scopes.error(), code, part));
+    EXPECT_TRUE(fails_with(scopes.error(), code, path));
   };
   const auto map = [](std::string_view members) {
     return fmt::format(R"({{"weight_map": {{{}}}}})", members);
@@ -412,7 +411,7 @@ TEST_F(ParameterFiles, an_index_stands_for_its_shards) {
   expect(R"({"weight_map": {)", Code::INVALID_ARGUMENT, "no JSON");
 }
 
-TEST_F(ParameterFiles, the_extension_says_the_format) {
+TEST_F(ParameterFiles, TheExtensionSaysTheFormat) {
   const std::string upper = write("A.IRPA", IrpaBuilder().data("k", {1}).bytes());
   EXPECT_TRUE(load_parameters(std::vector<ParameterFile>{{"", upper}}));
   for (const char* name : {"a.gguf", "a.SafeTensors"}) {
@@ -424,29 +423,26 @@ TEST_F(ParameterFiles, the_extension_says_the_format) {
     const std::string path = write(name, IrpaBuilder().data("k", {1}).bytes());
     auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
     ASSERT_FALSE(scopes) << name;
-    expect_failure(scopes.error(), Code::UNIMPLEMENTED, ".irpa, .gguf or .safetensors");
-    expect_failure(scopes.error(), Code::UNIMPLEMENTED, path);
+    EXPECT_FAILS(UNIMPLEMENTED, ".irpa, .gguf or .safetensors", scopes.error());
+    EXPECT_FAILS(UNIMPLEMENTED, path, scopes.error());
   }
 }
 
-TEST_F(ParameterFiles, a_missing_file) {
+TEST_F(ParameterFiles, AMissingFile) {
   auto scopes = load_parameters(std::vector<ParameterFile>{{"", "/no/such/file.irpa"}});
   ASSERT_FALSE(scopes);
-  expect_failure(scopes.error(), Code::NOT_FOUND, "/no/such/file.irpa");
+  EXPECT_FAILS(NOT_FOUND, "/no/such/file.irpa", scopes.error());
 }
 
-TEST_F(ParameterFiles, a_bad_file_is_named) {
+TEST_F(ParameterFiles, ABadFileIsNamed) {
   const std::string path = write("bad.irpa", {'I', 'R', 'P', 'X'});
   auto scopes = load_parameters(std::vector<ParameterFile>{{"", path}});
   ASSERT_FALSE(scopes);
-  expect_failure(scopes.error(), Code::INVALID_ARGUMENT, path);
+  EXPECT_FAILS(INVALID_ARGUMENT, path, scopes.error());
 }
 
-TEST_F(ParameterFiles, archives_of_the_fixtures) {
-  const char* folder = std::getenv("HALYARD_FIXTURES");
-  const std::string params =
-      (folder ? std::string(folder) : std::string(HALYARD_SOURCE_DIR "/../shared/fixtures")) +
-      "/exec/params/";
+TEST_F(ParameterFiles, ArchivesOfTheFixtures) {
+  const std::string params = fixtures() / "exec/params/";
   if (!std::ifstream(params + "main.irpa")) GTEST_SKIP() << "no fixtures at " << params;
   const auto load = [&](const char* name) {
     return load_parameters(std::vector<ParameterFile>{{"", params + name}});
@@ -461,8 +457,8 @@ TEST_F(ParameterFiles, archives_of_the_fixtures) {
   auto linked = load("linked.irpa");
   ASSERT_TRUE(linked) << linked.error().text();
   EXPECT_EQ(linked->find("")->second->keys(), (std::vector<std::string_view>{"head", "linked"}));
-  expect_failure(load("bad_magic.irpa").error(), Code::INVALID_ARGUMENT, "");
-  expect_failure(load("minor.irpa").error(), Code::UNIMPLEMENTED, "version 0.1");
+  EXPECT_FAILS(INVALID_ARGUMENT, "", load("bad_magic.irpa").error());
+  EXPECT_FAILS(UNIMPLEMENTED, "version 0.1", load("minor.irpa").error());
 }
 
 }  // namespace

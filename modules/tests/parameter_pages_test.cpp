@@ -6,9 +6,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -34,8 +36,11 @@ class ParameterPagesTest : public testing::Test {
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
     ::close(file);
     ASSERT_NE(address, MAP_FAILED);
-    bytes_ = Bytes::borrow({static_cast<const uint8_t*>(address), size},
-                           [address, size] { ::munmap(address, size); });
+    bytes_ =
+        Bytes::borrow({static_cast<const uint8_t*>(address), size}, [address, size, unmapped = unmapped_] {
+          ::munmap(address, size);
+          *unmapped = true;
+        });
   }
 
   ParameterPages::Range range(size_t offset, size_t size) const {
@@ -69,6 +74,7 @@ class ParameterPagesTest : public testing::Test {
   static bool has_processors() { return std::thread::hardware_concurrency() >= 2; }
 
   Ref<Bytes> bytes_;
+  std::shared_ptr<std::atomic<bool>> unmapped_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 TEST_F(ParameterPagesTest, WhatIsInMemoryIsThereWithoutBeingTouched) {
@@ -112,7 +118,8 @@ TEST_F(ParameterPagesTest, SeveralCallsCountTogether) {
   all.prepare({range(0, half)});  // once more, after completion
 }
 
-// The mapping and its owner are released while the loop works.
+// The mapping and its owner are released while the loop works: a loop that went on would read unmapped memory
+// and end the process.
 TEST_F(ParameterPagesTest, EndsAtAnyTime) {
   make_file(ParameterPages::kWorthIt, ParameterPages::kWorthIt);
   const Ref<Loop> loop = Loop::create();
@@ -121,9 +128,13 @@ TEST_F(ParameterPagesTest, EndsAtAnyTime) {
     ended.prepare({range(0, ParameterPages::kWorthIt)});
     std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
   }
-  ParameterPages last(loop);
-  last.prepare({range(0, ParameterPages::kWorthIt)});
-  bytes_ = nullptr;
+  {
+    ParameterPages last(loop);
+    last.prepare({range(0, ParameterPages::kWorthIt)});
+    bytes_ = nullptr;
+  }
+  loop->drain();
+  EXPECT_TRUE(*unmapped_);
 }
 
 // Anonymous memory: no page exists before it is touched, so there is no effect.

@@ -12,6 +12,7 @@
 
 #include "hal/registry/driver_registry.h"
 #include "modules/hal_module.h"
+#include "status_testing.h"
 #include "vm/format/opcodes.h"
 #include "vm/module/calling_convention.h"
 #include "vm/module/native_module.h"
@@ -183,11 +184,5 @@ inline Ref<vm::Buffer> bytes_of(std::vector<uint8_t> contents, bool is_mutable =
   return vm::Buffer::wrap({owned->data(), owned->size()}, is_mutable, [owned] {});
 }
 inline Ref<vm::Buffer> text_of(std::string_view text) { return bytes_of({text.begin(), text.end()}); }
-
-// Expects `status` to have failed with `code` and `part` in its message.
-inline void expect_failure(const Status& status, Code code, std::string_view part) {
-  EXPECT_EQ(name(status.code()), std::string(name(code))) << status.text();
-  EXPECT_NE(status.text().find(part), std::string::npos) << "expected '" << part << "' in: " << status.text();
-}
 
 }  // namespace halyard::modules

@@ -154,7 +154,7 @@ TEST_P(TwoDrivers, FailureOfTheOtherReachesWorkThatIsHeld) {
       hal::queue_execute({*local, hal::kAnyQueue, given.get(), done.get()}, *record(target.get(), 0), {}));
   start->fail(Status(Code::DATA_LOSS, "the disk is gone"));
   hal::Fence* const fences[] = {done.get()};
-  expect_failure(hal::await(fences, hal::kWaitForever), Code::DATA_LOSS, "the disk is gone");
+  EXPECT_FAILS(DATA_LOSS, "the disk is gone", hal::await(fences, hal::kWaitForever));
 }
 
 // Memory that the other driver still uses is not freed; later uses are refused.
@@ -174,7 +174,7 @@ TEST_P(TwoDrivers, DeallocaOfSharedMemory) {
   ASSERT_TRUE(hal::queue_dealloca({*null}, *gone, 0));
   const Result<> used = hal::queue_execute({*local}, *record(gone.get(), 0), {});
   ASSERT_FALSE(used);
-  expect_failure(used.error(), Code::FAILED_PRECONDITION, "after its dealloca");
+  EXPECT_FAILS(FAILED_PRECONDITION, "after its dealloca", used.error());
 }
 
 // The dealloca is queued while earlier work is held and has no handle yet.
@@ -217,8 +217,8 @@ TEST_P(TwoDrivers, TheFirstDeviceWhoseMemoryAllCanUseIsChosen) {
   auto chosen = hal.call("allocator.select", "0iiICrID_rI", {0x32, 3, 0, Entries{null, 4, local, 2}});
   ASSERT_TRUE(chosen) << chosen.error().text();
   EXPECT_EQ((*chosen)[0].object(), null.get());
-  expect_failure(hal.status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{null, 4, nullptr, 2}}),
-                 Code::INVALID_ARGUMENT, "null");
+  EXPECT_FAILS(INVALID_ARGUMENT, "null",
+               hal.status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{null, 4, nullptr, 2}}));
 }
 
 INSTANTIATE_TEST_SUITE_P(Local, TwoDrivers, ::testing::Values("local-sync", "local-task"),

@@ -1,8 +1,6 @@
-"""Describes the public headers for abidiff: a small library with one variable that contains every public type, and an
-enumeration of every public number. Structs that grow (they begin with struct_size) are described field by field,
-because abidiff cannot distinguish an appended field from a change: each offset is a number with the field's type in its
-name, or, for other types than numbers, also a member of the variable; the struct itself has no members. All other
-structs never change.
+"""Describes the public headers in lines of text, one fact a line: numbers, functions, types, and the fields of structs with
+their offsets. A struct that begins with struct_size may grow, so its description has no size. What was compiled against the
+headers still works with later ones if each line of the description (baseline.txt) is also in theirs.
 
     python3 tests/abi/surface.py FILE      writes the description of the headers as they are (./dev abi does)
 """
@@ -12,14 +10,13 @@ import re
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree
 
 SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent.parent)).resolve()
-BASELINE = SOURCE / "tests" / "abi" / "baseline.xml"
+BASELINE = SOURCE / "tests" / "abi" / "baseline.txt"
 LAYERS = ("base", "vm", "hal", "bindings/c")
 PROGRAM = "".join(f"#include <halyard/{name}.h>\n" for name in ("status", "abi", "value", "driver", "module", "halyard",
                                                                 "memory", "fence", "signature"))
-# What says which release this is, or how it was compiled, and may change.
+# The version, the compiler's options and include guards may change.
 FREE = re.compile(r"HALYARD_(VERSION_\w+|SANITIZER_KIND|API|\w+_H_)$")
 
 
@@ -41,120 +38,126 @@ def constants(code, macros):
     return sorted(name for name in names if not FREE.match(name))
 
 
-def describe(code, headers, folder, name):
-    """What abidw says of a library made of this code."""
-    source, library, description = (folder / (name + suffix) for suffix in (".c", ".so", ".xml"))
-    source.write_text(code)
-    cc(headers, "-g", "-shared", "-fPIC", source, "-o", library)
-    subprocess.run(["abidw", "--no-show-locs", "--no-corpus-path", "--no-comp-dir-path", "--no-elf-needed",
-                    "--type-id-style", "hash", library, "--out-file", description], check=True)
-    return description
+def number(value):
+    return str(value) if abs(value) < 1 << 16 else hex(value)
 
 
 class Types:
-    """The types of a description by their ids."""
+    """The types in the debug information of C code, with their texts as C writes them."""
 
-    def __init__(self, description):
-        self.root = xml.etree.ElementTree.parse(description).getroot()
-        self.by_id = {element.get("id"): element for element in self.root.iter() if element.get("id")}
+    def __init__(self, code, headers, folder):
+        compiled = folder / "surface.o"
+        cc(headers, "-g", "-c", "-x", "c", "-", "-o", compiled, text=code)
+        listing = subprocess.run(["readelf", "--debug-dump=info", compiled], text=True, check=True, stdout=subprocess.PIPE).stdout
+        self.entries = {}  # by their place in the listing: tag, attributes, entries inside
+        path = []
+        for line in listing.splitlines():
+            if entry := re.match(r" <(\w+)><(\w+)>: Abbrev Number: \w+ \(DW_TAG_(\w+)\)", line):
+                depth, place, tag = int(entry[1], 16), int(entry[2], 16), entry[3]
+                self.entries[place] = {"tag": tag, "inside": []}
+                path[depth:] = [self.entries[place]]
+                if depth:
+                    path[depth - 1]["inside"].append(self.entries[place])
+            elif attribute := re.match(r" +<\w+> +DW_AT_(\w+) *: (?:\(.*?\):? )?(.*?)\s*$", line):
+                path[-1][attribute[1]] = attribute[2]
 
-    def number(self, type_id):
-        """"uint32_t"; None for what is no number."""
-        element = self.by_id[type_id]
-        name = element.get("name")
-        while element.tag == "typedef-decl":
-            element = self.by_id[element.get("type-id")]
-        return name.replace(" ", "_") if element.tag == "type-decl" else None
+    def tagged(self, tag):
+        return [entry for entry in self.entries.values() if entry["tag"] == tag]
 
-    def fields(self, struct):
-        """Names and numbers of fields, those of members without a name included."""
-        for variable in (member.find("var-decl") for member in struct.findall("data-member")):
-            if variable.get("name"):
-                yield variable.get("name"), self.number(variable.get("type-id"))
+    def target(self, entry):
+        """The type of a variable, of what a pointer points to and the like; None for void."""
+        return self.entries[int(entry["type"].strip("<>"), 16)] if "type" in entry else None
+
+    def spell(self, entry, declarator=""):
+        """A type around a declarator such as "*": "void (*)(int32_t)"."""
+        if entry is None:
+            return "void" + declarator
+        tag, target = entry["tag"], self.target(entry)
+        if tag == "pointer_type":
+            return self.spell(target, "*" + declarator)
+        if tag in ("const_type", "volatile_type", "restrict_type"):
+            qualifier = tag.removesuffix("_type")
+            if target and target["tag"] == "pointer_type":
+                return self.spell(target, f" {qualifier}{declarator}")
+            return f"{qualifier} {self.spell(target, declarator)}"
+        if declarator.startswith("*") and tag in ("array_type", "subroutine_type"):  # [] and () bind tighter than *
+            declarator = f"({declarator})"
+        if tag == "array_type":
+            counts = (int(bound["upper_bound"], 0) + 1 if "upper_bound" in bound else "" for bound in entry["inside"])
+            return self.spell(target, declarator + "".join(f"[{count}]" for count in counts))
+        if tag == "subroutine_type":
+            return self.spell(target, f" {declarator}".rstrip() + self.parameters(entry))
+        kind = {"structure_type": "struct ", "union_type": "union ", "enumeration_type": "enum "}.get(tag, "")
+        return kind + entry["name"] + declarator
+
+    def parameters(self, function):
+        texts = ["..." if each["tag"] == "unspecified_parameters" else self.spell(self.target(each)) for each in function["inside"]]
+        return f"({', '.join(texts) or ('void' if 'prototyped' in function else '')})"
+
+    def fields(self, struct, offset=0):
+        """Name, type and offset of each field, those of members without a name or of a type without a name included."""
+        for member in struct["inside"]:
+            if member["tag"] != "member":
+                continue
+            of, name, start = self.target(member), member.get("name", ""), offset + int(member.get("data_member_location", "0"), 0)
+            if "bit_size" in member:
+                raise ValueError(f"{struct['name']}.{name} is a bit-field, whose place this description would not show")
+            if of["tag"] in ("structure_type", "union_type") and "name" not in of:
+                yield from ((f"{name}.{field}".lstrip("."), *rest) for field, *rest in self.fields(of, start))
             else:
-                yield from self.fields(self.by_id[variable.get("type-id")])
+                yield name, self.spell(of), start
 
-    def growing(self):
-        """Structs that begin with struct_size, with their fields."""
-        for struct in self.root.iter("class-decl"):
-            found = list(self.fields(struct))
-            if struct.get("name", "").startswith("halyard_") and found and found[0][0] == "struct_size":
-                yield struct.get("name"), found
-
-    def numbers(self):
-        """The enumeration of numbers: values by names. (abidiff compares enumerations by value alone.)"""
-        return {item.get("name"): int(item.get("value")) for enumeration in self.root.iter("enum-decl")
-                if enumeration.get("name") == "abi_numbers" for item in enumeration.iter("enumerator")}
-
-    def members(self, name):
-        """Names of the members of a struct, in order; none where there is no such struct."""
-        for struct in self.root.iter("class-decl"):
-            if struct.get("name") == name:
-                return [field for field, _ in self.fields(struct)]
-        return []
+    def typedef(self, entry):
+        """A line about a typedef. One of the C library is what it is in the end, not what is between."""
+        target = self.target(entry)
+        while not entry["name"].startswith("halyard_") and target["tag"] == "typedef":
+            target = self.target(target)
+        return f"type {entry['name']} = {self.spell(target)}"
 
 
-def make_small(description, structs):
-    """Takes out what growing structs hold, and what every description says alike."""
-    tree = xml.etree.ElementTree.parse(description)
-    for element in tree.getroot().iter():
-        element.attrib.pop("path", None)  # of the folder that it was made in
-        element.text = element.tail = "\n"
-        for attribute, common in (("visibility", "default"), ("access", "public")):
-            if element.get(attribute) == common:
-                del element.attrib[attribute]
-        if element.tag == "class-decl" and element.get("name") in structs:
-            for member in list(element):
-                element.remove(member)
-            element.attrib.pop("size-in-bits", None)
-            element.set("is-declaration-only", "yes")
-    text = xml.etree.ElementTree.tostring(tree.getroot(), encoding="unicode")
-    description.write_text(re.sub(r"\n+", "\n", text))
-
-
-def write(folder, baseline, headers=None, renew=False):
-    """Writes the description of the public headers (this tree's, or those of a copy) to the folder. It has the members
-    that the baseline has, in their order, and what is new behind them only to renew it. Gives the file, the names of the functions, and what the
-    baseline has and the headers have not, or have with another number."""
-    headers = headers or SOURCE
+def describe(folder, headers=SOURCE):
+    """The lines that describe the public headers of this tree, or of a copy. Uses the folder for its files."""
     code = cc(headers, "-E", "-P", "-x", "c", "-", text=PROGRAM)
     macros = cc(headers, "-E", "-dM", "-x", "c", "-", text=PROGRAM)
-    called = functions(code)
-    members = {f"type_{name}": name for name in sorted(set(re.findall(r"\bhalyard_\w+_(?:t|fn)\b", code)))}
-    members |= {f"function_{name}": f"__typeof__({name})" for name in called}
-    pointers = "".join(f"{what}* {name};\n" for name, what in members.items())
-    structs = dict(Types(describe(PROGRAM + pointers, headers, folder, "types")).growing())
-    numbers = [f"abi_{name} = {name}" for name in constants(code, macros)]
-    for struct, found in sorted(structs.items()):
-        for field, number in found:
-            if not number:
-                members[f"field_{struct}__{field}"] = f"__typeof__(((struct {struct}*)0)->{field})"
-            numbers.append(f"abi_{struct}__{field}__{number or 'type'} = (int)__builtin_offsetof(struct {struct}, {field})")
-    wanted = Types(baseline).members("abi_surface")
-    if renew:
-        wanted += [name for name in members if name not in wanted]
-    gone = [name for name in wanted if name not in members]
-    surface = "".join(f"  {members[name]}* {name};\n" for name in wanted if name in members)
-    enumeration = ",\n".join("  " + number for number in numbers)
-    description = describe(f"{PROGRAM}struct abi_surface {{\n{surface}}} abi_surface;\n"
-                           f"enum abi_numbers {{\n{enumeration}\n}} abi_numbers;\n", headers, folder, "surface")
-    now = Types(description).numbers()
-    for name, value in Types(baseline).numbers().items():
-        if now.get(name) != value:
-            gone.append(f"{name.removeprefix('abi_')} = {value} (now {now.get(name, 'nothing')})")
-    make_small(description, structs)
-    return description, called, gone
+    pointers = {name: name for name in sorted(set(re.findall(r"\bhalyard_\w+_(?:t|fn)\b", code)))}
+    pointers |= {name: f"__typeof__({name})" for name in functions(code)}
+    # Debug information does not say how types are aligned.
+    numbers = {f"align_{name}": f"_Alignof({name}_t)" for name in sorted(set(re.findall(r"\}\s*(halyard_\w+)_t;", code)))}
+    numbers |= {f"value_{name}": name for name in constants(code, macros)}
+    types = Types(PROGRAM + "".join(f"{what}* pointer_{name};\n" for name, what in pointers.items()) +
+                  "enum {" + ",\n".join(f"{name} = {value}" for name, value in numbers.items()) + "} numbers;\n", headers, folder)
+    values = {entry["name"]: int(entry["const_value"], 0) for entry in types.tagged("enumerator")}
+    lines = [f"constant {name} = {number(values['value_' + name])}" for name in constants(code, macros)]
+    lines += sorted(f"macro {name} {text}" for name, text in re.findall(
+        r'#define (HALYARD_\w+) ("[^"]*"|U?INT\d+_MAX|\(-?\d+\)|HALYARD_\w+)\n', macros) if not FREE.match(name))
+    for variable in types.tagged("variable"):
+        function = types.target(types.target(variable)) if variable["name"].startswith("pointer_") else None
+        if function and function["tag"] == "subroutine_type":
+            name = variable["name"].removeprefix("pointer_")
+            lines.append(f"function {name}{types.parameters(function)} -> {types.spell(types.target(function))}")
+    lines += sorted(types.typedef(each) for each in types.tagged("typedef") if not each["name"].startswith("__"))
+    lines += sorted(f"enum {each['name']} = {types.spell(types.target(each))}" for each in types.tagged("enumeration_type")
+                    if "name" in each)
+    for struct in sorted(types.tagged("structure_type") + types.tagged("union_type"), key=lambda each: each.get("name", "")):
+        if "name" in struct and "declaration" not in struct:
+            name, fields = struct["name"], [*types.fields(struct)]
+            size = "grows" if fields[0][0] == "struct_size" else f"size {struct['byte_size']}"
+            lines.append(f"{struct['tag'].removesuffix('ure_type').removesuffix('_type')} {name} {size} align {values['align_' + name]}")
+            lines += [f"field {name}.{field} {of} @{offset}" for field, of, offset in fields]
+    return lines
 
 
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     with tempfile.TemporaryDirectory() as folder:
-        description, called, gone = write(pathlib.Path(folder), BASELINE, renew=True)
-        for what in gone:
-            print("no longer there:", what)
-        pathlib.Path(sys.argv[1]).write_bytes(description.read_bytes())
-    print(f"{sys.argv[1]}: {len(called)} functions, {pathlib.Path(sys.argv[1]).stat().st_size} bytes")
+        lines = describe(pathlib.Path(folder))
+    file = pathlib.Path(sys.argv[1])
+    for line in file.read_text().splitlines() if file.exists() else []:
+        if line not in lines:
+            print("no longer there:", line)
+    file.write_text("".join(line + "\n" for line in lines))
+    print(f"{file}: {len(lines)} lines")
     return 0
 
 

@@ -1,11 +1,15 @@
 /* A kernel object stores its constants; a submitting thread sets them and then launches it. Two threads use
- * the same storage concurrently. */
+ * the same storage concurrently: a thread launches only after another one has set its constants, where there
+ * is one. */
+#include <unistd.h>
+
 #define BASE_DRIVER LOCAL_DRIVER
 #include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("shared-arguments", "1.0", "local-sync,local-task");
 
 enum { MOST = 16 };
+static uint32_t launches;
 static uint32_t places[MOST]; /* of any kernel: the cases that check use two constants */
 
 typedef struct {
@@ -64,6 +68,8 @@ static halyard_status_t queue_submit(halyard_driver_device_t device, const halya
   /* Set the arguments ... */
   for (uint32_t i = 0; i < dispatch->constant_count; ++i)
     __atomic_store_n(&places[i], dispatch->constants[i], __ATOMIC_RELAXED);
+  const uint32_t own = __atomic_add_fetch(&launches, 1, __ATOMIC_RELAXED);
+  for (int i = 0; i < 20 && __atomic_load_n(&launches, __ATOMIC_RELAXED) == own; ++i) usleep(1000);
   /* ... and launch the kernel with the stored arguments. */
   launch_t* launch = calloc(1, sizeof *launch);
   launch->dispatch = *dispatch;

@@ -1,12 +1,12 @@
 // Warm calls: counts their allocations and locks.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
 #include "allocation_count.h"
+#include "fixtures.h"
 #include "halyard/halyard.h"
 #include "lock_count.h"
 
@@ -76,8 +76,7 @@ class WarmCall : public testing::TestWithParam<Case> {
     const Program& program = *GetParam().program;
     std::string path = std::string(HALYARD_SOURCE_DIR "/") + program.file;
     if (program.file.starts_with("compiled")) {
-      const char* folder = std::getenv("HALYARD_FIXTURES");
-      path = std::string(folder ? folder : HALYARD_SOURCE_DIR "/../shared/fixtures") + "/" + program.file;
+      path = halyard::fixtures() / program.file;
       if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
     }
     check(halyard_instance_create(nullptr, &instance_));

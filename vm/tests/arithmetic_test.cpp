@@ -85,8 +85,7 @@ void run(const std::vector<Case>& cases, Code failure = Code::OK) {
     if (added) text += function_around(*op, order->second);
   }
   for (const uint32_t version : {15u, 17u}) {
-    Machine machine;
-    machine.add(text, version);
+    Machine machine(text, version);
     if (testing::Test::HasFatalFailure()) return;
     for (const Case& each : cases) {
       Values arguments;
@@ -398,8 +397,7 @@ TEST(Arithmetic, Select) {
              : fmt::format("%i0: {0}, %i1: {0}, %i2: i32", type),
         type, wide ? "%i6:7" : "%i6", each.mnemonic, wide ? "%i4 ? %i0:1 : %i2:3" : "%i2 ? %i0 : %i1",
         wide ? "%i6:7" : "%i6");
-    Machine machine;
-    machine.add(text);
+    Machine machine(text);
     machine.expect("f", {each.operands[1], each.operands[2], each.operands[0]}, {each.result});
   }
 }

@@ -1,12 +1,10 @@
 // The modules that the assembler writes, extensions of the language, and equality with modules made by the
 // reference assembler. Instructions and errors are tested in other files.
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
 #include "assembler_testing.h"
+#include "fixtures.h"
 
 namespace halyard::vm {
 namespace {
@@ -366,18 +364,6 @@ TEST(Assembler, NestingIsLimited) {
 
 // ---- Programs
 // ---------------------------------------------------------------------------------------------------
-
-std::string file_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-std::filesystem::path fixtures() {
-  if (const char* folder = std::getenv("HALYARD_FIXTURES")) return folder;
-  return std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
-}
 
 // The properties that two modules made from the same text share. In that text, attributes are comments.
 std::vector<std::string> facts(const schema::BytecodeModule& module) {

@@ -152,8 +152,7 @@ vm.func @fill(%i0:1: i64, %i2:3: i64, {4}: {1}, %r0: !vm.buffer) -> () {{
 TEST(BufferInstructions, LoadStoreFillOfEveryWidth) {
   for (const Access& access : kAccesses) {
     SCOPED_TRACE(access.suffix);
-    Machine machine;
-    machine.add(access_module(access));
+    Machine machine(access_module(access));
     const int64_t count = static_cast<int64_t>(16 / access.width);
     const Variant original = sixteen();
     machine.expect("load", {i64(1), original}, {access.second});
@@ -201,8 +200,7 @@ TEST(BufferInstructions, LoadStoreFillOfEveryWidth) {
 
 // A buffer of 7 bytes has three elements of two bytes.
 TEST(BufferInstructions, APartialElementIsNone) {
-  Machine machine;
-  machine.add(access_module(kAccesses[2]));
+  Machine machine(access_module(kAccesses[2]));
   const Variant seven = buffer_of({1, 0, 2, 0, 3, 0, 4});
   machine.expect("load", {i64(2), seven}, {i32(3)});
   machine.expect_failure("load", {i64(3), seven}, Code::OUT_OF_RANGE);
@@ -275,8 +273,7 @@ TEST(BufferInstructions, AllocAndClone) {
 }
 
 TEST(BufferInstructions, CopyAlsoWithinOneBuffer) {
-  Machine machine;
-  machine.add(kBytes);
+  Machine machine(kBytes);
   const Variant target = buffer_of({1, 2, 3, 4, 5, 6});
   machine.expect("copy", {i64(0), i64(1), i64(4), target, target}, {});
   EXPECT_EQ(bytes_of(target), (std::vector<uint8_t>{1, 1, 2, 3, 4, 6}));
@@ -300,8 +297,7 @@ TEST(BufferInstructions, CopyAlsoWithinOneBuffer) {
 }
 
 TEST(BufferInstructions, Compare) {
-  Machine machine;
-  machine.add(kBytes);
+  Machine machine(kBytes);
   const Variant lhs = buffer_of({1, 2, 3, 4});
   const Variant rhs = buffer_of({9, 2, 3, 5});
   machine.expect("compare", {i64(1), i64(1), i64(2), lhs, rhs}, {i32(1)});
@@ -314,8 +310,7 @@ TEST(BufferInstructions, Compare) {
 }
 
 TEST(BufferInstructions, Hash) {
-  Machine machine;
-  machine.add(kBytes);
+  Machine machine(kBytes);
   const Variant bytes = buffer_of({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
   machine.expect("hash", {i64(0), i64(16), bytes}, {i64(4551675220716592091)});
   machine.expect("hash", {i64(16), i64(0), bytes}, {i64(8246050544436514353)});
@@ -326,8 +321,7 @@ TEST(BufferInstructions, Hash) {
 }
 
 TEST(BufferInstructions, ConstantsAreOneReadOnlyObject) {
-  Machine machine;
-  machine.add(R"(
+  Machine machine(R"(
 vm.module @m
 vm.rodata[0] = 4142
 vm.rodata[1] = 4142

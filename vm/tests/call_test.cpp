@@ -11,8 +11,7 @@ namespace {
 // Whole 64-bit values, in the registers of the callee's signature (rulings.md, 1). The reference gives 2 and
 // 0.
 TEST(InternalCall, PassesWholeValues) {
-  Machine machine;
-  machine.add(R"(
+  Machine machine(R"(
 vm.module @m
 vm.export @one
 vm.export @two
@@ -100,8 +99,7 @@ TEST(InternalCall, WithoutASignatureGoesByTheLists) {
 
 TEST(InternalCall, CopiesOrMovesRefs) {
   for (const uint32_t version : {15u, 16u, 17u}) {
-    Machine machine;
-    machine.add(R"(
+    Machine machine(R"(
 vm.module @m
 vm.export @f
 vm.func @f(%r0: !test.thing, %r1: !test.thing) -> (i32, i32, !test.thing) {
@@ -114,7 +112,7 @@ vm.func @second(%r0: !test.thing, %r1: !test.thing) -> (!test.thing) {
   vm.return %R1
 }
 )",
-                version);
+                    version);
     const Variant second = machine.thing();
     machine.expect("f", {machine.thing(), second}, {i32(1), i32(1), second});
     EXPECT_TRUE(second.object()->unique());
@@ -139,8 +137,7 @@ vm.func @down(%i0: i32) -> (i32) {
 )";
 
 TEST(InternalCall, NestsDeepButNotForEver) {
-  Machine machine;
-  machine.add(kRecursion);
+  Machine machine(kRecursion);
   machine.expect("down", {i32(5000)}, {i32(5000)});
   const std::string text = machine.expect_failure("down", {i32(-1)}, Code::RESOURCE_EXHAUSTED);
   EXPECT_NE(text.find("more"), std::string::npos);
@@ -191,8 +188,7 @@ TEST(InternalCall, MovesWithoutASignatureToo) {
 
 TEST(ImportedCall, PassesByTheProvidersSignature) {
   for (const uint32_t version : {15u, 16u, 17u}) {
-    Machine machine;
-    machine.add(R"(
+    Machine machine(R"(
 vm.module @lib
 vm.global.i32 mutable @count
 vm.export @mix
@@ -203,7 +199,7 @@ vm.func @mix(%i0:1: i64, %i2: i32, %r0: !test.thing, %i4:5: f64) -> (f64, !test.
   vm.return %i4:5, %R0, %i0:1, %i6
 }
 )",
-                version);
+                    version);
     for (const char* convention : {"0IirF_FrIi", ""}) {
       machine.add(fmt::format(R"(
 vm.module @user{}
@@ -230,8 +226,7 @@ vm.func @f(%i0:1: i64, %i2:3: f64, %i4: i32, %r0: !test.thing) -> (f64, !test.th
 }
 
 TEST(ImportedCall, OptionalImports) {
-  Machine machine;
-  machine.add("vm.module @lib\nvm.export @there\nvm.func @there() -> () {\n vm.return\n}\n");
+  Machine machine("vm.module @lib\nvm.export @there\nvm.func @there() -> () {\n vm.return\n}\n");
   machine.add(R"(
 vm.module @m
 vm.import optional @lib.there cconv "0v_v"
@@ -264,8 +259,7 @@ vm.func @call_missing() -> () {
 // ---- from outside
 
 TEST(OutsideCall, ArgumentsAreCheckedAndCoerced) {
-  Machine machine;
-  machine.add(R"(
+  Machine machine(R"(
 vm.module @m
 vm.export @f
 vm.func @f(%i0:1: i64, %i2:3: f64, %i4: i32, %i5: f32, %r0: !vm.buffer) -> (i64, f64, i32, f32) {
@@ -291,8 +285,7 @@ vm.func @f(%i0:1: i64, %i2:3: f64, %i4: i32, %i5: f32, %r0: !vm.buffer) -> (i64,
 }
 
 TEST(OutsideCall, ResultsAreUntouchedOnFailure) {
-  Machine machine;
-  machine.add(
+  Machine machine(
       "vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n vm.fail %i0, \"no\"\n^bb1:\n vm.return "
       "%i0\n}\n");
   const Callable callee = *machine.find("f");
@@ -307,8 +300,7 @@ TEST(OutsideCall, ResultsAreUntouchedOnFailure) {
 // ---- errors
 
 TEST(Trace, ShowsWhoCalled) {
-  Machine machine;
-  machine.add(R"(
+  Machine machine(R"(
 vm.module @demo
 vm.export @outer
 vm.func @outer(%i0: i32) -> () {
@@ -332,8 +324,7 @@ vm.func @inner(%i0: i32) -> () {
 }
 
 TEST(Trace, OfAnImportedFunction) {
-  Machine machine;
-  machine.add(
+  Machine machine(
       "vm.module @lib\nvm.export @f\nvm.func @f(%i0: i32) -> () {\n vm.fail %i0, \"lib says no\"\n}\n");
   machine.add(R"(
 vm.module @demo
@@ -439,8 +430,7 @@ vm.func @hop(%i0: i32, %r0: !test.thing) -> (i32, !test.thing) {
 )";
 
 TEST(Suspension, StepByStepAndInOneGo) {
-  Machine machine;
-  machine.add(kYield);
+  Machine machine(kYield);
   for (const char* name : {"f", "outer", "hop"}) {
     const Callable callee = *machine.find(name);
     Invocation invocation(machine.context);
@@ -466,8 +456,7 @@ TEST(Suspension, StepByStepAndInOneGo) {
 }
 
 TEST(Suspension, CancelReleasesTheFrames) {
-  Machine machine;
-  machine.add(kYield);
+  Machine machine(kYield);
   const Callable callee = *machine.find("hop");
   Invocation invocation(machine.context);
   for (int i = 0; i < 2; ++i) {
@@ -484,8 +473,7 @@ TEST(Suspension, CancelReleasesTheFrames) {
 }
 
 TEST(Suspension, AcrossModules) {
-  Machine machine;
-  machine.add(kYield);
+  Machine machine(kYield);
   machine.add(R"(
 vm.module @user
 vm.import @m.f cconv "0ir_ir"

@@ -36,8 +36,7 @@ vm.func @f() -> () {{
 }
 
 TEST(Imports, NamesSplitAtTheFirstDot) {
-  Machine machine;
-  machine.add("vm.module @a\nvm.export @b.c\nvm.func @b.c() -> () {\n vm.return\n}\n");
+  Machine machine("vm.module @a\nvm.export @b.c\nvm.func @b.c() -> () {\n vm.return\n}\n");
   EXPECT_TRUE(machine.try_add(importer("m", "@a.b.c cconv \"0v_v\"")));
   for (const char* name : {"@plain", "@.f", "@a."}) {
     for (const char* optional : {"", "optional "}) {
@@ -50,8 +49,7 @@ TEST(Imports, NamesSplitAtTheFirstDot) {
 }
 
 TEST(Imports, FailuresNameWhatIsThere) {
-  Machine machine;
-  machine.add(library("1"));
+  Machine machine(library("1"));
   const auto failure = [&](const std::string& import) {
     const Result<> added = machine.try_add(importer("m", import));
     EXPECT_FALSE(added) << import;
@@ -74,8 +72,7 @@ TEST(Imports, FailuresNameWhatIsThere) {
 }
 
 TEST(Imports, TheNewestModuleOfANameProvides) {
-  Machine machine;
-  machine.add(library("1"));
+  Machine machine(library("1"));
   machine.add(library("2"));
   machine.add(R"(
 vm.module @m
@@ -92,8 +89,7 @@ vm.func @f() -> (i32) {
 
 // Calls of an import that states no signature are checked against the provider's.
 TEST(Imports, UnstatedSignaturesAreCheckedWhenLinked) {
-  Machine machine;
-  machine.add("vm.module @lib\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n vm.return %i0\n}\n");
+  Machine machine("vm.module @lib\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n vm.return %i0\n}\n");
   const auto caller = [](const char* call) {
     return fmt::format(R"(
 vm.module @m
@@ -150,8 +146,7 @@ TEST(Dependencies, VersionsAndFlags) {
       {"other", 0, kNone, "module 'other', which this module depends on, is not loaded"},
       {"other", 0, kOptional, nullptr},
   };
-  Machine machine;
-  machine.add(library("1"));
+  Machine machine(library("1"));
   for (const Case& each : cases) {
     ModuleParts parts;
     parts.dependencies = {{each.name, each.version, each.flags}};
@@ -168,8 +163,7 @@ TEST(Dependencies, VersionsAndFlags) {
 
 // If modules share a name, dependencies refer to the oldest.
 TEST(Dependencies, TheOldestModuleCounts) {
-  Machine machine;
-  machine.add("vm.module @lib version 1\nvm.func @f() -> () {\n vm.return\n}\n");
+  Machine machine("vm.module @lib version 1\nvm.func @f() -> () {\n vm.return\n}\n");
   machine.add(library("1"));
   ModuleParts parts;
   parts.dependencies = {{"lib", 2, 1}};
@@ -369,8 +363,7 @@ vm.func @constant() -> (!vm.buffer) {
 }
 
 TEST(Find, NamesNearOnes) {
-  Machine machine;
-  machine.add(library("1"));
+  Machine machine(library("1"));
   EXPECT_TRUE(machine.context->find("lib", "value"));
   const Status no_function = machine.context->find("lib", "valeu").error();
   EXPECT_EQ(no_function.code(), Code::NOT_FOUND);

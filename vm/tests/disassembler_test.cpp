@@ -2,11 +2,10 @@
 #include "vm/text/disassembler.h"
 
 #include <filesystem>
-#include <fstream>
 #include <random>
-#include <sstream>
 
 #include "disassembler_testing.h"
+#include "fixtures.h"
 #include "module_builder.h"
 
 namespace halyard::vm::test {
@@ -401,7 +400,7 @@ TEST(Disassembler, TypesThatNobodyHas) {
   parts.types = {"!some.device.thing", "!hal.buffer"};
   EXPECT_TRUE(contains(round_trip(parts.build()), "vm.type !some.device.thing\n"));
   parts.types = {"nothing"};
-  EXPECT_TRUE(fails_with(disassemble(Bytes::copy(parts.build()), {}), Code::NOT_FOUND, "'nothing'"));
+  EXPECT_FAILS(NOT_FOUND, "'nothing'", disassemble(Bytes::copy(parts.build()), {}));
 }
 
 // ---- Functions that cannot run
@@ -491,28 +490,16 @@ TEST(Disassembler, LongTextIsRefused) {
   module.add_bytecode_version(17 << 16);
   schema::FinishSizePrefixedBytecodeModuleBuffer(builder, module.Finish());
   const std::vector<uint8_t> file(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
-  EXPECT_TRUE(fails_with(disassemble(Bytes::copy(file), {}), Code::RESOURCE_EXHAUSTED, "268435456"));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "268435456", disassemble(Bytes::copy(file), {}));
 }
 
 TEST(Disassembler, WhatIsNoModuleIsAnError) {
-  EXPECT_TRUE(fails_with(disassemble(Bytes::copy({}), {}), Code::INVALID_ARGUMENT, "empty"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "empty", disassemble(Bytes::copy({}), {}));
   const auto file = one_function({}).build();
   for (size_t size = 0; size < file.size(); ++size) {
     const auto result = disassemble(Bytes::copy(std::span(file).first(size)), {});
     EXPECT_FALSE(result) << size;
   }
-}
-
-std::filesystem::path fixtures() {
-  if (const char* folder = std::getenv("HALYARD_FIXTURES")) return folder;
-  return std::filesystem::path(HALYARD_SOURCE_DIR) / ".." / "shared" / "fixtures";
-}
-
-std::string file_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
 }
 
 std::vector<std::filesystem::path> files(const std::filesystem::path& folder, std::string_view extension) {

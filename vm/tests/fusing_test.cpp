@@ -1,10 +1,8 @@
 // Compares fused instructions with the same programs without fusing (LoadOptions::fuse).
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string_view>
 
+#include "fixtures.h"
 #include "machine_testing.h"
 
 namespace halyard::vm::test {
@@ -23,17 +21,8 @@ std::string outcome(const std::string& text, bool fuse, const std::string& funct
   return outcome;
 }
 
-std::string benchmark_programs() {
-  const char* given = std::getenv("HALYARD_FIXTURES");
-  const std::filesystem::path fixtures = given ? given : HALYARD_SOURCE_DIR "/../shared/fixtures";
-  std::ifstream file(fixtures / "../bench/core.vmasm");
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 TEST(Fusing, BenchmarkProgramsGiveTheSame) {
-  const std::string text = benchmark_programs();
+  const std::string text = file_text(fixtures() / "../bench/core.vmasm");
   if (text.empty()) GTEST_SKIP() << "the benchmark programs are not here";
   const std::pair<const char*, std::vector<int>> programs[] = {
       {"loop_sum", {1, 1000, 70000}}, {"fib", {0, 1, 15}},      {"sieve", {3, 10, 1000, 4099}},

@@ -38,8 +38,7 @@ std::string module_with(int64_t words) {
 
 TEST(GlobalRanges, EveryWidthAtEveryOffset) {
   for (const int64_t words : {1, 2, 3, 5}) {
-    Machine machine;
-    machine.add(module_with(words));
+    Machine machine(module_with(words));
     const int64_t size = 4 * words;
     std::vector<int64_t> offsets = {std::numeric_limits<int32_t>::min(),
                                     std::numeric_limits<int32_t>::max() - 3,

@@ -14,8 +14,7 @@ std::string function(const std::string& signature, const std::string& body, cons
 }
 
 TEST(Branches, MovesOfAnEdgeAreSequential) {
-  Machine machine;
-  machine.add(function("(%i0: i32, %i1: i32) -> (i32, i32)", R"(
+  Machine machine(function("(%i0: i32, %i1: i32) -> (i32, i32)", R"(
     vm.br ^bb1(%i0 -> %i1, %i1 -> %i0)
   ^bb1:
     vm.return %i0, %i1
@@ -25,8 +24,7 @@ TEST(Branches, MovesOfAnEdgeAreSequential) {
 
 // Pairs that move as one keep the order of the other moves, even if they overlap with earlier or later ones.
 TEST(Branches, PairsMoveAsTheirHalvesWould) {
-  Machine machine;
-  machine.add(function("(%i0:1: i64, %i2:3: i64) -> (i64, i64, i64, i32)", R"(
+  Machine machine(function("(%i0:1: i64, %i2:3: i64) -> (i64, i64, i64, i32)", R"(
     vm.br ^bb1(%i0 -> %i2, %i1 -> %i3, %i3 -> %i5, %i2 -> %i4, %i4 -> %i9, %i5 -> %i6, %i6 -> %i8, %i7 -> %i9)
   ^bb1:
     vm.return %i2:3, %i4:5, %i8:9, %i6
@@ -36,8 +34,7 @@ TEST(Branches, PairsMoveAsTheirHalvesWould) {
 
 // (1, 2) -> (2, 3) is adjacent like a pair, but starts at an odd register.
 TEST(Branches, OddNeighboursDoNotMoveTogether) {
-  Machine machine;
-  machine.add(function("(%i0: i32, %i1: i32, %i2: i32) -> (i32, i32, i32)", R"(
+  Machine machine(function("(%i0: i32, %i1: i32, %i2: i32) -> (i32, i32, i32)", R"(
     vm.br ^bb1(%i0 -> %i1, %i1 -> %i2)
   ^bb1:
     vm.return %i0, %i1, %i2
@@ -46,8 +43,7 @@ TEST(Branches, OddNeighboursDoNotMoveTogether) {
 }
 
 TEST(Branches, RegistersThatAnEdgeDoesNotNameKeepTheirValues) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> (i32)", R"(
+  Machine machine(function("(%i0: i32) -> (i32)", R"(
     %i1 = vm.const.i32 10
     vm.cond_br %i0, ^bb1(%i1 -> %i2), ^bb2(%i0 -> %i0)
   ^bb1:
@@ -62,8 +58,7 @@ TEST(Branches, RegistersThatAnEdgeDoesNotNameKeepTheirValues) {
 }
 
 TEST(Branches, Loop) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> (i32)", R"(
+  Machine machine(function("(%i0: i32) -> (i32)", R"(
     %i1 = vm.const.i32.zero
     %i2 = vm.const.i32 1
     vm.br ^bb1
@@ -82,8 +77,7 @@ TEST(Branches, Loop) {
 }
 
 TEST(Branches, TableTakesSignedIndexAndItsEdges) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> (i32)", R"(
+  Machine machine(function("(%i0: i32) -> (i32)", R"(
     %i1 = vm.const.i32 10
     %i2 = vm.const.i32 20
     vm.br_table %i0 { default: ^bb1(%i1 -> %i3), 0: ^bb1(%i2 -> %i3), 1: ^bb2, 2: ^bb1 }
@@ -100,8 +94,7 @@ TEST(Branches, TableTakesSignedIndexAndItsEdges) {
 }
 
 TEST(Branches, BreakIsABranchWhateverTheCondition) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> (i32)", R"(
+  Machine machine(function("(%i0: i32) -> (i32)", R"(
     vm.cond_break %i0, ^bb1(%i0 -> %i1)
   ^bb1:
     vm.break ^bb3(%i1 -> %i2)
@@ -115,8 +108,7 @@ TEST(Branches, BreakIsABranchWhateverTheCondition) {
 }
 
 TEST(Switch, ValuesAndDefault) {
-  Machine machine;
-  machine.add(module_text(R"(
+  Machine machine(module_text(R"(
 vm.export @s32
 vm.export @s64
 vm.export @f64
@@ -161,8 +153,7 @@ vm.func @empty(%i0: i32) -> (f32) {
 // The values of a switch count as read, both halves.
 TEST(Switch, AMoveMayBringOneHalfOfAValue) {
   for (const char* type : {"i64", "f64"}) {
-    Machine machine;
-    machine.add(fmt::format(R"(
+    Machine machine(fmt::format(R"(
 vm.module @m
 vm.global.i64 mutable @g
 vm.export @f
@@ -179,15 +170,14 @@ vm.func @g() -> (i64) {{
   vm.return %i0:1
 }}
 )",
-                            type));
+                                type));
     machine.expect("f", {i32(0), i32(7)}, {});
     machine.expect("g", {}, {i64(int64_t{7} << 32)});
   }
 }
 
 TEST(Constants, BitsAsTheyStand) {
-  Machine machine;
-  machine.add(function("() -> (i32, i64, f32, f64, i32, i64, f32, f64)", R"(
+  Machine machine(function("() -> (i32, i64, f32, f64, i32, i64, f32, f64)", R"(
     %i0 = vm.const.i32 -2
     %i2:3 = vm.const.i64 -4294967299
     %i4 = vm.const.f32 0x1.8p1
@@ -206,14 +196,12 @@ TEST(Constants, BitsAsTheyStand) {
 }
 
 TEST(Registers, HalvesOfAPairAreSlots) {
-  Machine machine;
-  machine.add(function("(%i0: i32, %i1: i32) -> (i64)", "vm.return %i0:1\n"));
+  Machine machine(function("(%i0: i32, %i1: i32) -> (i64)", "vm.return %i0:1\n"));
   machine.expect("f", {i32(1), i32(2)}, {i64(0x200000001)});
 }
 
 TEST(Globals, StoreLoadAndOffsets) {
-  Machine machine;
-  machine.add(module_text(R"(
+  Machine machine(module_text(R"(
 vm.global.i32 mutable @a
 vm.global.f32 mutable @b
 vm.global.i64 mutable @c
@@ -554,8 +542,7 @@ vm.func @f(%r0: !test.thing, %r1: !test.thing) -> (i32, i32) {
 
 TEST(RefsFromSixteen, DiscardReleasesMarkedOrNotAndAssignCopiesOrMoves) {
   for (const uint32_t version : {16u, 17u}) {
-    Machine machine;
-    machine.add(things(R"(
+    Machine machine(things(R"(
 vm.export @discard
 vm.export @assign
 vm.func @discard(%r0: !test.thing, %r1: !test.thing) -> (i32, i32) {
@@ -574,7 +561,7 @@ vm.func @assign(%r0: !test.thing) -> (i32, i32, i32) {
   vm.return %i0, %i1, %i2
 }
 )"),
-                version);
+                    version);
     machine.expect("discard", {machine.thing(), machine.thing()}, {i32(0), i32(0)});
     machine.expect("assign", {machine.thing()}, {i32(1), i32(0), i32(1)});
     EXPECT_EQ(machine.alive, 0);
@@ -600,8 +587,7 @@ vm.func @g(%r0: !test.thing) -> () {
 // ---- fail
 
 TEST(Fail, CodesAndFallThrough) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> (i32)", R"(
+  Machine machine(function("(%i0: i32) -> (i32)", R"(
     vm.fail %i0, "reason"
   ^bb1:
     %i1 = vm.const.i32 1
@@ -621,16 +607,14 @@ TEST(Fail, CodesAndFallThrough) {
 }
 
 TEST(Fail, NothingAfterwardsIsAnErrorToo) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> ()", "vm.fail %i0, \"reason\"\n"));
+  Machine machine(function("(%i0: i32) -> ()", "vm.fail %i0, \"reason\"\n"));
   machine.expect_failure("f", {i32(0)}, Code::INVALID_ARGUMENT);
   machine.expect_failure("f", {i32(13)}, Code::INTERNAL);
 }
 
 TEST(Fail, InstructionsSayWhere) {
-  Machine machine;
-  machine.add(function("(%i0: i32) -> (i32)",
-                       "%i1 = vm.const.i32.zero\n%i0 = vm.div.i32.s %i0, %i1\nvm.return %i0\n"));
+  Machine machine(function("(%i0: i32) -> (i32)",
+                           "%i1 = vm.const.i32.zero\n%i0 = vm.div.i32.s %i0, %i1\nvm.return %i0\n"));
   const std::string text = machine.expect_failure("f", {i32(1)}, Code::INVALID_ARGUMENT);
   EXPECT_NE(text.find("at m.f+00000004"), std::string::npos) << text;
 }

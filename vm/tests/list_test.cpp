@@ -174,8 +174,7 @@ TEST(List, SharedInnerListsStay) {
 // ---- instructions
 
 TEST(ListInstructions, GetSetSizeResize) {
-  Machine machine;
-  machine.add(R"(
+  Machine machine(R"(
 vm.module @m
 vm.export @f
 vm.export @bytes
@@ -243,8 +242,7 @@ vm.func @f(%i0:1: f64) -> (f32, f64) {
 }
 )";
   for (const uint32_t version : {15u, 16u, 17u}) {
-    Machine machine;
-    machine.add(text, version);
+    Machine machine(text, version);
     machine.expect("f", {f64(2.5)}, {f32(version == 15 ? 0 : 2.5f), f64(2.5)});
   }
 }
@@ -307,8 +305,7 @@ vm.func @wrong_type(%r0: !vm.list) -> (!vm.buffer, i32) {
 }
 
 TEST(ListInstructions, WrongOperands) {
-  Machine machine;
-  machine.add(R"(
+  Machine machine(R"(
 vm.module @m
 vm.type !vm.buffer
 vm.type i32

@@ -59,6 +59,7 @@ class Machine {
   explicit Machine(Limits limits = {}) : context(Context::create(std::move(limits))) {
     types.add(&Thing::kType);
   }
+  explicit Machine(const std::string& text, uint32_t version = 17) : Machine() { add(text, version); }
 
   Result<Ref<LoadedModule>> load(const std::string& text, uint32_t version = 17) {
     auto bytes = HALYARD_TRY(assemble(text, {version, "test.vmasm"}));

@@ -1,4 +1,4 @@
-// Loads modules made from parts (module_parts.h), and matchers for results.
+// Loads modules made from parts (module_parts.h).
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "module_parts.h"
+#include "status_testing.h"
 #include "vm/compile/loaded_module.h"
 
 namespace halyard::vm::test {
@@ -17,23 +18,6 @@ namespace halyard::vm::test {
 // Loads the file. Tests may pass their own types.
 inline Result<Ref<LoadedModule>> load(const std::vector<uint8_t>& file, const TypeRegistry& types = {}) {
   return LoadedModule::load(Bytes::copy(file), types);
-}
-
-template <typename T>
-testing::AssertionResult fails_with(const Result<T>& result, Code code, std::string_view part_of_message) {
-  if (result) return testing::AssertionFailure() << "succeeded; expected " << name(code);
-  const std::string text = result.error().text();
-  if (result.error().code() != code)
-    return testing::AssertionFailure() << text << "; expected " << name(code);
-  if (text.find(part_of_message) == std::string::npos)
-    return testing::AssertionFailure() << text << "; expected it to say \"" << part_of_message << '"';
-  return testing::AssertionSuccess();
-}
-
-template <typename T>
-testing::AssertionResult succeeds(const Result<T>& result) {
-  if (result) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << result.error().text();
 }
 
 // A module with one function, exported as "main".

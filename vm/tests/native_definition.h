@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "machine_testing.h"
+#include "status_testing.h"
 #include "vm/native/module_definition.h"
 
 namespace halyard::vm::test {
@@ -48,20 +49,4 @@ inline void add_module(Machine& machine, const Definition& definition, const std
   ASSERT_TRUE(added) << added.error().text();
 }
 
-template <typename T>
-void expect_status(const T& result, Code code, const std::string& part, const char* file, int line) {
-  const testing::ScopedTrace trace(file, line, "status");
-  if (result) {
-    ADD_FAILURE() << "succeeds; expected " << name(code) << " with '" << part << "'";
-    return;
-  }
-  EXPECT_STREQ(name(result.error().code()), name(code)) << result.error().text();
-  EXPECT_NE(result.error().text().find(part), std::string::npos)
-      << "expected '" << part << "' in: " << result.error().text();
-}
-
 }  // namespace halyard::vm::test
-
-// Expects the code and a part of the message.
-#define EXPECT_FAILS(code, text, ...) \
-  ::halyard::vm::test::expect_status((__VA_ARGS__), ::halyard::Code::code, text, __FILE__, __LINE__)

@@ -312,10 +312,10 @@ TEST(OpcodeLoads, FromItsVersionOn) {
     for (const uint32_t version : {15u, 16u, 17u}) {
       parts.bytecode_version = version << 16;
       if (version >= info(op).since) {
-        EXPECT_TRUE(succeeds(load_eagerly(parts)));
+        EXPECT_OK(load_eagerly(parts));
       } else {
-        EXPECT_TRUE(fails_with(load_eagerly(parts), Code::INVALID_ARGUMENT,
-                               fmt::format("exists since bytecode {}", info(op).since)));
+        EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("exists since bytecode {}", info(op).since),
+                     load_eagerly(parts));
       }
     }
   });
@@ -330,9 +330,9 @@ TEST(OpcodeLoads, WithTheFeatureOfItsSet) {
       if (info(op).set == OpSet::F32) needed = kFeatureF32;
       if (info(op).set == OpSet::F64) needed = kFeatureF64;
       if ((features & needed) == needed) {
-        EXPECT_TRUE(succeeds(load_eagerly(parts)));
+        EXPECT_OK(load_eagerly(parts));
       } else {
-        EXPECT_TRUE(fails_with(load_eagerly(parts), Code::INVALID_ARGUMENT, "requirements lack"));
+        EXPECT_FAILS(INVALID_ARGUMENT, "requirements lack", load_eagerly(parts));
       }
     }
   });
@@ -345,8 +345,7 @@ TEST(OpcodeLoads, NotCutAnywhere) {
     const std::vector<uint8_t> whole = parts.functions[0].code;
     for (uint32_t end = edge.start + 2; end < edge.end; ++end) {
       parts.functions[0].code.assign(whole.begin(), whole.begin() + end);
-      EXPECT_TRUE(
-          fails_with(load_eagerly(parts), Code::OUT_OF_RANGE, info(op).mnemonic.size() ? "past the end" : ""))
+      EXPECT_FAILS(OUT_OF_RANGE, info(op).mnemonic.size() ? "past the end" : "", load_eagerly(parts))
           << end - edge.start << " of " << edge.end - edge.start;
     }
   });
@@ -465,7 +464,7 @@ TEST(OpcodeLoads, WithTheMoveBitAnywhere) {
       for (uint32_t ordinal = 0; ordinal < ordinal_count(op); ++ordinal) {
         const auto edge = edge_program(op, version, {.moves = 0xFFFFFFFF, .ordinal = ordinal});
         if (!edge) continue;
-        EXPECT_TRUE(succeeds(load_eagerly(edge->program.modules[0]))) << info(op).mnemonic;
+        EXPECT_OK(load_eagerly(edge->program.modules[0])) << info(op).mnemonic;
       }
     }
   }

@@ -182,8 +182,7 @@ TEST(ReadInstruction, EveryOpcodeOfEveryVersion) {
     for (uint32_t version = 15; version <= 17; ++version) {
       const auto instruction = read_instruction(code, 0, version, kAllFeatures);
       if (version < op.since) {
-        EXPECT_TRUE(fails_with(instruction, Code::INVALID_ARGUMENT,
-                               fmt::format("exists since bytecode {}", op.since)));
+        EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("exists since bytecode {}", op.since), instruction);
         continue;
       }
       ASSERT_TRUE(succeeds(instruction)) << op.mnemonic;
@@ -191,8 +190,8 @@ TEST(ReadInstruction, EveryOpcodeOfEveryVersion) {
       EXPECT_EQ(instruction->pc, 0u);
       EXPECT_EQ(instruction->next_pc, code.size()) << op.mnemonic;
       for (size_t size = 0; size < code.size(); ++size)
-        EXPECT_TRUE(fails_with(read_instruction(std::span(code).first(size), 0, version, kAllFeatures),
-                               Code::OUT_OF_RANGE, ""))
+        EXPECT_FAILS(OUT_OF_RANGE, "",
+                     read_instruction(std::span(code).first(size), 0, version, kAllFeatures))
             << op.mnemonic << ' ' << size;
     }
   }
@@ -206,8 +205,7 @@ TEST(ReadInstruction, UnknownOpcodes) {
       std::vector<uint8_t> code(64, 0);
       if (prefix >= 0) code[0] = static_cast<uint8_t>(prefix);
       code[prefix >= 0] = static_cast<uint8_t>(byte);
-      EXPECT_TRUE(
-          fails_with(read_instruction(code, 0, 17, kAllFeatures), Code::INVALID_ARGUMENT, "an opcode"));
+      EXPECT_FAILS(INVALID_ARGUMENT, "an opcode", read_instruction(code, 0, 17, kAllFeatures));
     }
   }
 }
@@ -215,12 +213,10 @@ TEST(ReadInstruction, UnknownOpcodes) {
 TEST(ReadInstruction, ExtensionSetsNeedTheirFeature) {
   const std::vector<uint8_t> f32 = CodeBuilder().op(Op::add_f32, {0, 1, 2}).bytes();
   const std::vector<uint8_t> f64 = CodeBuilder().op(Op::add_f64, {0, 2, 4}).bytes();
-  EXPECT_TRUE(succeeds(read_instruction(f32, 0, 15, kFeatureF32)));
-  EXPECT_TRUE(succeeds(read_instruction(f64, 0, 15, kFeatureF64)));
-  EXPECT_TRUE(
-      fails_with(read_instruction(f32, 0, 17, ~uint32_t{kFeatureF32}), Code::INVALID_ARGUMENT, "EXT_F32"));
-  EXPECT_TRUE(
-      fails_with(read_instruction(f64, 0, 17, ~uint32_t{kFeatureF64}), Code::INVALID_ARGUMENT, "EXT_F64"));
+  EXPECT_OK(read_instruction(f32, 0, 15, kFeatureF32));
+  EXPECT_OK(read_instruction(f64, 0, 15, kFeatureF64));
+  EXPECT_FAILS(INVALID_ARGUMENT, "EXT_F32", read_instruction(f32, 0, 17, ~uint32_t{kFeatureF32}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "EXT_F64", read_instruction(f64, 0, 17, ~uint32_t{kFeatureF64}));
 }
 
 TEST(ReadInstruction, ListsStartAtEvenPcs) {
@@ -314,9 +310,8 @@ TEST(ReadInstruction, Cases) {
 TEST(ReadInstruction, PcPastTheEnd) {
   const std::vector<uint8_t> code = {0x79};
   for (const uint32_t pc : {1u, 2u, 0xFFFFFFFFu})
-    EXPECT_TRUE(
-        fails_with(read_instruction(code, pc, 17, 0), Code::OUT_OF_RANGE, "the function has 1 bytes"));
-  EXPECT_TRUE(fails_with(read_instruction({}, 0, 17, 0), Code::OUT_OF_RANGE, "has 0 bytes"));
+    EXPECT_FAILS(OUT_OF_RANGE, "the function has 1 bytes", read_instruction(code, pc, 17, 0));
+  EXPECT_FAILS(OUT_OF_RANGE, "has 0 bytes", read_instruction({}, 0, 17, 0));
 }
 
 TEST(ReadInstruction, ALastByteIsNotLookedAt) {

@@ -73,10 +73,9 @@ TEST(VerifyFrame, FeaturesOfTheVersion) {
       ModuleParts parts = one_function(function);
       parts.bytecode_version = version << 16;
       if (bit < 2 || (bit < 4 && version == 17)) {
-        EXPECT_TRUE(succeeds(verify(parts)));
+        EXPECT_OK(verify(parts));
       } else {
-        EXPECT_TRUE(fails_with(verify(parts), Code::INVALID_ARGUMENT,
-                               fmt::format("requires features 0x{:X}", 1u << bit)));
+        EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("requires features 0x{:X}", 1u << bit), verify(parts));
       }
     }
   }
@@ -89,9 +88,9 @@ TEST(VerifyFrame, RegisterCounts) {
     function.refs = refs;
     return verify(one_function(function));
   };
-  EXPECT_TRUE(succeeds(with(0x4000, 0x2000)));
-  EXPECT_TRUE(fails_with(with(0x4001, 0), Code::RESOURCE_EXHAUSTED, "32768 value and 1 ref registers"));
-  EXPECT_TRUE(fails_with(with(0, 0x2001), Code::RESOURCE_EXHAUSTED, "1 value and 16384 ref registers"));
+  EXPECT_OK(with(0x4000, 0x2000));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "32768 value and 1 ref registers", with(0x4001, 0));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "1 value and 16384 ref registers", with(0, 0x2001));
 }
 
 TEST(VerifyFrame, OwnConvention) {
@@ -102,16 +101,16 @@ TEST(VerifyFrame, OwnConvention) {
     function.refs = 8;
     return verify(one_function(function));
   };
-  EXPECT_TRUE(succeeds(with(std::nullopt)));
-  EXPECT_TRUE(succeeds(with("")));
-  EXPECT_TRUE(succeeds(with("0")));
-  EXPECT_TRUE(succeeds(with("0iIr")));
-  EXPECT_TRUE(fails_with(with("1v_v"), Code::UNIMPLEMENTED, "version '1'"));
-  EXPECT_TRUE(fails_with(with("0q"), Code::INVALID_ARGUMENT, "unknown character 'q'"));
-  EXPECT_TRUE(fails_with(with("0v_q"), Code::INVALID_ARGUMENT, "unknown character 'q'"));
-  EXPECT_TRUE(fails_with(with("0CiD"), Code::INVALID_ARGUMENT, "only imports may take spans"));
-  EXPECT_TRUE(fails_with(with("0v_CiD"), Code::INVALID_ARGUMENT, "only allowed in arguments"));
-  EXPECT_TRUE(fails_with(with("0CCiDD"), Code::INVALID_ARGUMENT, "a span inside a span"));
+  EXPECT_OK(with(std::nullopt));
+  EXPECT_OK(with(""));
+  EXPECT_OK(with("0"));
+  EXPECT_OK(with("0iIr"));
+  EXPECT_FAILS(UNIMPLEMENTED, "version '1'", with("1v_v"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "unknown character 'q'", with("0q"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "unknown character 'q'", with("0v_q"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "only imports may take spans", with("0CiD"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "only allowed in arguments", with("0v_CiD"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "a span inside a span", with("0CCiDD"));
 }
 
 TEST(VerifyFrame, ArgumentsFitTheRegisters) {
@@ -122,20 +121,19 @@ TEST(VerifyFrame, ArgumentsFitTheRegisters) {
     function.refs = refs;
     return verify(one_function(function));
   };
-  EXPECT_TRUE(succeeds(with("0i", 0, 0)));  // rounded up to one
-  EXPECT_TRUE(succeeds(with("0r", 0, 0)));
-  EXPECT_TRUE(succeeds(with("0iii", 3, 0)));
-  EXPECT_TRUE(succeeds(with("0iiii", 3, 0)));  // rounded up to four
-  EXPECT_TRUE(succeeds(with("0iI", 4, 0)));
-  EXPECT_TRUE(succeeds(with("0rIfrF", 8, 2)));
+  EXPECT_OK(with("0i", 0, 0));  // rounded up to one
+  EXPECT_OK(with("0r", 0, 0));
+  EXPECT_OK(with("0iii", 3, 0));
+  EXPECT_OK(with("0iiii", 3, 0));  // rounded up to four
+  EXPECT_OK(with("0iI", 4, 0));
+  EXPECT_OK(with("0rIfrF", 8, 2));
   constexpr std::string_view kMessage = "the arguments of";
-  EXPECT_TRUE(fails_with(with("0ii", 1, 0), Code::INVALID_ARGUMENT, kMessage));
-  EXPECT_TRUE(fails_with(with("0I", 1, 0), Code::INVALID_ARGUMENT, kMessage));
-  EXPECT_TRUE(
-      fails_with(with("0iI", 2, 0), Code::INVALID_ARGUMENT, "take 4 value and 0 ref registers"));  // i0, i2:3
-  EXPECT_TRUE(fails_with(with("0iIiF", 4, 0), Code::INVALID_ARGUMENT, "take 8 value"));
-  EXPECT_TRUE(fails_with(with("0rr", 0, 1), Code::INVALID_ARGUMENT,
-                         "0 value and 2 ref registers, but the function has 1 and 1"));
+  EXPECT_FAILS(INVALID_ARGUMENT, kMessage, with("0ii", 1, 0));
+  EXPECT_FAILS(INVALID_ARGUMENT, kMessage, with("0I", 1, 0));
+  EXPECT_FAILS(INVALID_ARGUMENT, "take 4 value and 0 ref registers", with("0iI", 2, 0));  // i0, i2:3
+  EXPECT_FAILS(INVALID_ARGUMENT, "take 8 value", with("0iIiF", 4, 0));
+  EXPECT_FAILS(INVALID_ARGUMENT, "0 value and 2 ref registers, but the function has 1 and 1",
+               with("0rr", 0, 1));
 }
 
 // The rules of the walk, 3.2.
@@ -146,7 +144,7 @@ TEST(VerifyBody, TheExampleOfTheSpecification) {  // isa.md, 2.2
   for (const uint32_t version : {15u, 16u, 17u}) {
     ModuleParts parts = one_function({code, "0iirr_ir", 3, 2, 2, 0, {}, {}, {}});
     parts.bytecode_version = version << 16;
-    EXPECT_TRUE(succeeds(verify(parts)));
+    EXPECT_OK(verify(parts));
   }
 }
 
@@ -155,7 +153,7 @@ TEST(VerifyBody, StaysInsideTheFunction) {
   function.code = block().op(Op::add_i32, {0, 0, 0}).ret().bytes();
   function.values = 1;
   const auto size = static_cast<int>(function.code.size());
-  EXPECT_TRUE(succeeds(verify(one_function(function))));
+  EXPECT_OK(verify(one_function(function)));
   for (int length = 1; length < size; ++length) {
     function.length = length;
     const Result<> result = verify(one_function(function));
@@ -172,36 +170,31 @@ TEST(VerifyBody, ALastByteIsNotLookedAt) {
   FunctionParts function;
   function.code = CodeBuilder().block().ret().bytes();
   function.code.push_back(0xFF);
-  EXPECT_TRUE(succeeds(verify(one_function(function))));
+  EXPECT_OK(verify(one_function(function)));
   function.code.push_back(0xFF);
-  EXPECT_TRUE(fails_with(verify(one_function(function)), Code::INVALID_ARGUMENT,
-                         "expected a block marker (0x79), found byte 0xFF"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a block marker (0x79), found byte 0xFF",
+               verify(one_function(function)));
 }
 
 TEST(VerifyBody, BlockMarkers) {
-  EXPECT_TRUE(fails_with(verify(one_function({CodeBuilder().ret().bytes()})), Code::INVALID_ARGUMENT,
-                         "expected a block marker (0x79), found byte 0x5A"));
-  EXPECT_TRUE(fails_with(verify(one_function({block().ret().ret().bytes()})), Code::INVALID_ARGUMENT,
-                         "found byte 0x5A"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a block marker (0x79), found byte 0x5A",
+               verify(one_function({CodeBuilder().ret().bytes()})));
+  EXPECT_FAILS(INVALID_ARGUMENT, "found byte 0x5A", verify(one_function({block().ret().ret().bytes()})));
   FunctionParts twice{block().block().ret().bytes()};
   twice.blocks = 2;
-  EXPECT_TRUE(
-      fails_with(verify(one_function(twice)), Code::INVALID_ARGUMENT, "a block marker inside a block"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "a block marker inside a block", verify(one_function(twice)));
   FunctionParts open{block().op(Op::const_i32_zero, {0}).bytes()};
-  EXPECT_TRUE(
-      fails_with(verify(one_function(open)), Code::INVALID_ARGUMENT, "the last block has no terminator"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "the last block has no terminator", verify(one_function(open)));
 }
 
 TEST(VerifyBody, OpcodesOfTheVersion) {
   const CodeBuilder discard = block().op(Op::discard_refs).list({ref(0)});
   const CodeBuilder assign = block().op(Op::assign_ref, {ref(0), ref(1)});
-  EXPECT_TRUE(fails_with(verify_one(discard, 15), Code::INVALID_ARGUMENT,
-                         "'discard.refs' (0x85) exists since bytecode 16"));
-  EXPECT_TRUE(fails_with(verify_one(assign, 15), Code::INVALID_ARGUMENT,
-                         "'assign.ref' (0x86) exists since bytecode 16"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "'discard.refs' (0x85) exists since bytecode 16", verify_one(discard, 15));
+  EXPECT_FAILS(INVALID_ARGUMENT, "'assign.ref' (0x86) exists since bytecode 16", verify_one(assign, 15));
   for (const uint32_t version : {16u, 17u}) {
-    EXPECT_TRUE(succeeds(verify_one(discard, version)));
-    EXPECT_TRUE(succeeds(verify_one(assign, version)));
+    EXPECT_OK(verify_one(discard, version));
+    EXPECT_OK(verify_one(assign, version));
   }
   const auto yieldable = [](bool variadic, uint32_t version) {
     CodeBuilder code = block();
@@ -211,9 +204,9 @@ TEST(VerifyBody, OpcodesOfTheVersion) {
     return verify(room(code.block().ret(), 2, version));
   };
   for (const bool variadic : {false, true}) {
-    EXPECT_TRUE(fails_with(yieldable(variadic, 15), Code::INVALID_ARGUMENT, "exists since bytecode 17"));
-    EXPECT_TRUE(fails_with(yieldable(variadic, 16), Code::INVALID_ARGUMENT, "exists since bytecode 17"));
-    EXPECT_TRUE(succeeds(yieldable(variadic, 17)));
+    EXPECT_FAILS(INVALID_ARGUMENT, "exists since bytecode 17", yieldable(variadic, 15));
+    EXPECT_FAILS(INVALID_ARGUMENT, "exists since bytecode 17", yieldable(variadic, 16));
+    EXPECT_OK(yieldable(variadic, 17));
   }
   EXPECT_TRUE(refused(block().u8(0x89), Code::INVALID_ARGUMENT, "byte 0x89 is not an opcode"));
   EXPECT_TRUE(
@@ -229,10 +222,10 @@ TEST(VerifyBody, ExtensionSetsNeedTheFunctionsFeature) {
     function.values = 2;
     function.features = needed;
     ModuleParts parts = one_function(function);
-    EXPECT_TRUE(succeeds(verify(parts)));
+    EXPECT_OK(verify(parts));
     parts.features = 3;  // the module's features are not used
     parts.functions[0].features = needed ^ 3;
-    EXPECT_TRUE(fails_with(verify(parts), Code::INVALID_ARGUMENT, "whose requirements lack"));
+    EXPECT_FAILS(INVALID_ARGUMENT, "whose requirements lack", verify(parts));
   }
 }
 
@@ -240,34 +233,33 @@ TEST(VerifyBody, SuspensionNeedsNoFeature) {
   const CodeBuilder code = block().op(Op::yield).u32(8).remap({}).block().ret();
   FunctionParts function{code.bytes()};
   function.blocks = 2;
-  EXPECT_TRUE(succeeds(verify(one_function(function))));
+  EXPECT_OK(verify(one_function(function)));
 }
 
 TEST(VerifyBody, BranchTargets) {
   const auto branch = [](uint32_t target, int blocks = 2) {
     return verify(room(block().op(Op::br).u32(target).remap({}).block().ret(), blocks));
   };
-  EXPECT_TRUE(succeeds(branch(8)));
-  EXPECT_TRUE(fails_with(branch(9, 3), Code::INVALID_ARGUMENT, "a branch to pc 0x9, where no block starts"));
-  EXPECT_TRUE(fails_with(branch(1, 3), Code::INVALID_ARGUMENT, "a branch to pc 0x1, where no block starts"));
-  EXPECT_TRUE(fails_with(branch(8, 1), Code::INVALID_ARGUMENT, "more blocks than the 1 it states"));
-  EXPECT_TRUE(fails_with(branch(9, 2), Code::INVALID_ARGUMENT, "more blocks than the 2 it states"));
-  EXPECT_TRUE(fails_with(branch(8, 3), Code::INVALID_ARGUMENT, "states 3 blocks, but 2 were found"));
-  EXPECT_TRUE(fails_with(branch(1000), Code::INVALID_ARGUMENT, "where no block can be"));
-  EXPECT_TRUE(fails_with(branch(0x00FFFFFE), Code::INVALID_ARGUMENT, "where no block can be"));
-  EXPECT_TRUE(fails_with(branch(0x00FFFFFF), Code::OUT_OF_RANGE, "expected it below 0xFFFFFF"));
-  EXPECT_TRUE(fails_with(branch(0xFFFFFFFF), Code::OUT_OF_RANGE, "expected it below 0xFFFFFF"));
+  EXPECT_OK(branch(8));
+  EXPECT_FAILS(INVALID_ARGUMENT, "a branch to pc 0x9, where no block starts", branch(9, 3));
+  EXPECT_FAILS(INVALID_ARGUMENT, "a branch to pc 0x1, where no block starts", branch(1, 3));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the 1 it states", branch(8, 1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the 2 it states", branch(9, 2));
+  EXPECT_FAILS(INVALID_ARGUMENT, "states 3 blocks, but 2 were found", branch(8, 3));
+  EXPECT_FAILS(INVALID_ARGUMENT, "where no block can be", branch(1000));
+  EXPECT_FAILS(INVALID_ARGUMENT, "where no block can be", branch(0x00FFFFFE));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected it below 0xFFFFFF", branch(0x00FFFFFF));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected it below 0xFFFFFF", branch(0xFFFFFFFF));
 }
 
 TEST(VerifyBody, ABlockHasMoreThanItsMarker) {
   CodeBuilder code = block().op(Op::br).u32(8).remap({}).u8(0x79);  // the last byte
-  EXPECT_TRUE(fails_with(verify(room(code, 2)), Code::INVALID_ARGUMENT, "where no block can be"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "where no block can be", verify(room(code, 2)));
 }
 
 TEST(VerifyBody, DeadBlocksCount) {
-  EXPECT_TRUE(succeeds(verify(room(block().ret().block().ret(), 2))));
-  EXPECT_TRUE(fails_with(verify(room(block().ret().block().ret(), 1)), Code::INVALID_ARGUMENT,
-                         "more blocks than the 1"));
+  EXPECT_OK(verify(room(block().ret().block().ret(), 2)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the 1", verify(room(block().ret().block().ret(), 1)));
 }
 
 TEST(VerifyBody, EveryBranchIsChecked) {
@@ -275,31 +267,29 @@ TEST(VerifyBody, EveryBranchIsChecked) {
     return verify(
         room(block().op(Op::cond_br, {0}).u32(first).remap({}).u32(second).remap({}).block().ret(), 2));
   };
-  EXPECT_TRUE(succeeds(cond_br(16, 0)));
-  EXPECT_TRUE(fails_with(cond_br(0xFFFFFF, 0), Code::OUT_OF_RANGE, "operand 'true_target' of 'cond_br'"));
-  EXPECT_TRUE(fails_with(cond_br(16, 0xFFFFFF), Code::OUT_OF_RANGE, "operand 'false_target' of 'cond_br'"));
+  EXPECT_OK(cond_br(16, 0));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'true_target' of 'cond_br'", cond_br(0xFFFFFF, 0));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'false_target' of 'cond_br'", cond_br(16, 0xFFFFFF));
   const auto table = [](uint32_t fallback, uint32_t first, uint32_t second, uint16_t moved_from) {
     CodeBuilder code = block().op(Op::br_table, {0}).u32(fallback).remap({}).u16(2);
     code.u32(first).remap({}).u32(second).remap({{moved_from, 0}});
     return verify(room(code.block().ret(), 2));
   };
-  EXPECT_TRUE(succeeds(table(28, 28, 28, 1)));
-  EXPECT_TRUE(
-      fails_with(table(0xFFFFFF, 28, 28, 1), Code::OUT_OF_RANGE, "operand 'default_target' of 'br_table'"));
-  EXPECT_TRUE(fails_with(table(28, 0xFFFFFF, 28, 1), Code::OUT_OF_RANGE, "operand 'cases' of 'br_table'"));
-  EXPECT_TRUE(fails_with(table(28, 28, 0xFFFFFF, 1), Code::OUT_OF_RANGE, "operand 'cases' of 'br_table'"));
-  EXPECT_TRUE(fails_with(table(28, 28, 28, 8), Code::OUT_OF_RANGE, "names i8"));
+  EXPECT_OK(table(28, 28, 28, 1));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'default_target' of 'br_table'", table(0xFFFFFF, 28, 28, 1));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'cases' of 'br_table'", table(28, 0xFFFFFF, 28, 1));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'cases' of 'br_table'", table(28, 28, 0xFFFFFF, 1));
+  EXPECT_FAILS(OUT_OF_RANGE, "names i8", table(28, 28, 28, 8));
   const auto resume = [](uint32_t target) {
     return verify(room(
         block().op(Op::call_yieldable).u32(kImportBit | 2).list({}).u32(target).list({}).block().ret(), 2));
   };
-  EXPECT_TRUE(succeeds(resume(14)));
-  EXPECT_TRUE(fails_with(resume(0xFFFFFF), Code::OUT_OF_RANGE, "operand 'resume' of 'call.yieldable'"));
+  EXPECT_OK(resume(14));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'resume' of 'call.yieldable'", resume(0xFFFFFF));
   for (const Op op : {Op::br, Op::yield, Op::break_})
-    EXPECT_TRUE(fails_with(verify(room(block().op(op).u32(0xFFFFFF).remap({}))), Code::OUT_OF_RANGE,
-                           "operand 'target'"));
-  EXPECT_TRUE(fails_with(verify(room(block().op(Op::cond_break, {0}).u32(0xFFFFFF).remap({}))),
-                         Code::OUT_OF_RANGE, "operand 'target'"));
+    EXPECT_FAILS(OUT_OF_RANGE, "operand 'target'", verify(room(block().op(op).u32(0xFFFFFF).remap({}))));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'target'",
+               verify(room(block().op(Op::cond_break, {0}).u32(0xFFFFFF).remap({}))));
 }
 
 // Operands, 3.3.
@@ -400,40 +390,38 @@ TEST(VerifyOperands, RegistersAreRoundedUp) {
   FunctionParts function{block().op(Op::const_i32_zero, {3}).op(Op::const_ref_zero, {ref(7)}).ret().bytes()};
   function.values = 3;
   function.refs = 5;
-  EXPECT_TRUE(succeeds(verify(one_function(function))));
+  EXPECT_OK(verify(one_function(function)));
   function.values = 2;
-  EXPECT_TRUE(fails_with(verify(one_function(function)), Code::OUT_OF_RANGE,
-                         "names i3, but the function has 2 value registers"));
+  EXPECT_FAILS(OUT_OF_RANGE, "names i3, but the function has 2 value registers",
+               verify(one_function(function)));
   function.values = 3;
   function.refs = 4;
-  EXPECT_TRUE(fails_with(verify(one_function(function)), Code::OUT_OF_RANGE,
-                         "names r7, but the function has 4 ref registers"));
+  EXPECT_FAILS(OUT_OF_RANGE, "names r7, but the function has 4 ref registers",
+               verify(one_function(function)));
 }
 
 TEST(VerifyOperands, APairNeedsTwoRegisters) {
   FunctionParts function{block().op(Op::const_i64_zero, {0}).ret().bytes()};
   function.values = 1;
-  EXPECT_TRUE(fails_with(verify(one_function(function)), Code::OUT_OF_RANGE, "names the pair i0:1"));
+  EXPECT_FAILS(OUT_OF_RANGE, "names the pair i0:1", verify(one_function(function)));
   function.values = 2;
-  EXPECT_TRUE(succeeds(verify(one_function(function))));
+  EXPECT_OK(verify(one_function(function)));
 }
 
 TEST(VerifyOperands, Remaps) {
   const auto remap = [](uint16_t source, uint16_t destination) {
     return verify(room(block().op(Op::br).u32(12).remap({{source, destination}}).block().ret(), 2));
   };
-  EXPECT_TRUE(succeeds(remap(7, 0)));
-  EXPECT_TRUE(succeeds(remap(1, 2)));  // halves of pairs: any alignment
-  EXPECT_TRUE(succeeds(remap(ref(3), ref(0))));
-  EXPECT_TRUE(succeeds(remap(moved(3), moved(0))));
-  EXPECT_TRUE(fails_with(remap(8, 0), Code::OUT_OF_RANGE, "operand 'remap' of 'br': names i8"));
-  EXPECT_TRUE(fails_with(remap(0, kNoRegister), Code::OUT_OF_RANGE, "names i32767"));
-  EXPECT_TRUE(fails_with(remap(ref(4), ref(0)), Code::OUT_OF_RANGE, "names r4"));
-  EXPECT_TRUE(fails_with(remap(ref(0), moved(4)), Code::OUT_OF_RANGE, "names r4"));
-  EXPECT_TRUE(
-      fails_with(remap(0, ref(0)), Code::INVALID_ARGUMENT, "move 0 is between a value and a ref register"));
-  EXPECT_TRUE(
-      fails_with(remap(ref(0), 0), Code::INVALID_ARGUMENT, "move 0 is between a value and a ref register"));
+  EXPECT_OK(remap(7, 0));
+  EXPECT_OK(remap(1, 2));  // halves of pairs: any alignment
+  EXPECT_OK(remap(ref(3), ref(0)));
+  EXPECT_OK(remap(moved(3), moved(0)));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'remap' of 'br': names i8", remap(8, 0));
+  EXPECT_FAILS(OUT_OF_RANGE, "names i32767", remap(0, kNoRegister));
+  EXPECT_FAILS(OUT_OF_RANGE, "names r4", remap(ref(4), ref(0)));
+  EXPECT_FAILS(OUT_OF_RANGE, "names r4", remap(ref(0), moved(4)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "move 0 is between a value and a ref register", remap(0, ref(0)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "move 0 is between a value and a ref register", remap(ref(0), 0));
 }
 
 TEST(VerifyOperands, Globals) {
@@ -525,11 +513,11 @@ TEST(VerifyCalls, ListsFollowTheConvention) {
 TEST(VerifyCalls, FloatsAreValues) {
   ModuleParts parts = room(call(kImportBit, {1, 2}, {3, 4}).ret());
   parts.imports[0].convention = "0fF_fF";
-  EXPECT_TRUE(succeeds(verify(parts)));
+  EXPECT_OK(verify(parts));
   parts.functions[0].code = call(kImportBit, {1, 3}, {3, 4}).ret().bytes();
-  EXPECT_TRUE(fails_with(verify(parts), Code::INVALID_ARGUMENT, "names i3; expected an even register"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "names i3; expected an even register", verify(parts));
   parts.functions[0].code = call(kImportBit, {ref(1), 2}, {3, 4}).ret().bytes();
-  EXPECT_TRUE(fails_with(verify(parts), Code::INVALID_ARGUMENT, "expected a register of kind f32"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a register of kind f32", verify(parts));
 }
 
 TEST(VerifyCalls, ImportsWithoutConventionTakeAnything) {
@@ -543,7 +531,7 @@ TEST(VerifyCalls, ConventionsOfCalleesMustParse) {
   EXPECT_TRUE(refused(call(kImportBit | 4, {}, {}), Code::UNIMPLEMENTED,
                       "call to import 'm.new': calling convention '1i'"));
   ModuleParts parts = room(block().ret());  // functions that are not called are not checked
-  EXPECT_TRUE(succeeds(verify(parts)));
+  EXPECT_OK(verify(parts));
 }
 
 CodeBuilder variadic(uint32_t callee, std::initializer_list<uint16_t> segments,
@@ -583,16 +571,16 @@ TEST(VerifyCalls, Spans) {
 TEST(VerifyCalls, AStrayVoidHasASegment) {
   ModuleParts parts = room(variadic(kImportBit, {0, 0, 1}, {1, ref(0)}, {}).ret());
   parts.imports[0].convention = "0ivCrD";
-  EXPECT_TRUE(succeeds(verify(parts)));
+  EXPECT_OK(verify(parts));
   parts.functions[0].code = variadic(kImportBit, {0, 1}, {1, ref(0)}, {}).ret().bytes();
-  EXPECT_TRUE(fails_with(verify(parts), Code::OUT_OF_RANGE, "expected at least 3 segment sizes, found 2"));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected at least 3 segment sizes, found 2", verify(parts));
 }
 
 TEST(VerifyCalls, AnInternalCalleeWithASpan) {
   ModuleParts parts = room(call(1, {}, {}).ret());
   parts.functions[1].convention = "0CiD";
-  EXPECT_TRUE(fails_with(verify(parts), Code::INVALID_ARGUMENT, "the callee takes a span"));
-  EXPECT_TRUE(fails_with(verify(parts, 1), Code::INVALID_ARGUMENT, "only imports may take spans"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "the callee takes a span", verify(parts));
+  EXPECT_FAILS(INVALID_ARGUMENT, "only imports may take spans", verify(parts, 1));
 }
 
 TEST(VerifyCalls, YieldableForms) {
@@ -602,14 +590,12 @@ TEST(VerifyCalls, YieldableForms) {
     const uint32_t resume = results_at + 2 + 4;
     return verify(room(code.u32(resume).list({ref(0), 6}).block().ret(), 2));
   };
-  EXPECT_TRUE(succeeds(yieldable(1, {1, 2, ref(0)})));
-  EXPECT_TRUE(succeeds(yieldable(kImportBit, {1, 2, ref(0)})));
-  EXPECT_TRUE(fails_with(yieldable(kImportBit, {1, 2}), Code::OUT_OF_RANGE,
-                         "yieldable call to import 'm.f': expected at least 3"));
-  EXPECT_TRUE(
-      fails_with(yieldable(1, {1, 2}), Code::OUT_OF_RANGE, "yieldable call to internal function 1: "));
-  EXPECT_TRUE(
-      fails_with(yieldable(kImportBit | 1, {1}), Code::INVALID_ARGUMENT, "expected the variadic form"));
+  EXPECT_OK(yieldable(1, {1, 2, ref(0)}));
+  EXPECT_OK(yieldable(kImportBit, {1, 2, ref(0)}));
+  EXPECT_FAILS(OUT_OF_RANGE, "yieldable call to import 'm.f': expected at least 3",
+               yieldable(kImportBit, {1, 2}));
+  EXPECT_FAILS(OUT_OF_RANGE, "yieldable call to internal function 1: ", yieldable(1, {1, 2}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected the variadic form", yieldable(kImportBit | 1, {1}));
 
   const auto both = [](uint32_t callee, uint16_t tuples) {
     CodeBuilder code =
@@ -617,11 +603,9 @@ TEST(VerifyCalls, YieldableForms) {
     const uint32_t resume = code.pc() + 4 + 2 + 2;
     return verify(room(code.u32(resume).list({0}).block().ret(), 2));
   };
-  EXPECT_TRUE(succeeds(both(kImportBit | 1, 1)));
-  EXPECT_TRUE(fails_with(both(kImportBit | 1, 2), Code::OUT_OF_RANGE,
-                         "yieldable variadic call to import 'm.span': "));
-  EXPECT_TRUE(
-      fails_with(both(1, 1), Code::FAILED_PRECONDITION, "yieldable variadic call to internal function 1: "));
+  EXPECT_OK(both(kImportBit | 1, 1));
+  EXPECT_FAILS(OUT_OF_RANGE, "yieldable variadic call to import 'm.span': ", both(kImportBit | 1, 2));
+  EXPECT_FAILS(FAILED_PRECONDITION, "yieldable variadic call to internal function 1: ", both(1, 1));
 }
 
 TEST(VerifyReturns, ListsFollowTheConvention) {
@@ -629,18 +613,14 @@ TEST(VerifyReturns, ListsFollowTheConvention) {
     FunctionParts function{block().ret(values).bytes(), "0v_iIr", 4, 2, 1, 0, {}, {}, {}};
     return verify(one_function(function));
   };
-  EXPECT_TRUE(succeeds(returning({1, 2, ref(1)})));
-  EXPECT_TRUE(succeeds(returning({1, 2, moved(1), 0})));
-  EXPECT_TRUE(fails_with(returning({}), Code::OUT_OF_RANGE, "expected at least 1 returned values, found 0"));
-  EXPECT_TRUE(
-      fails_with(returning({1, 2}), Code::OUT_OF_RANGE, "expected at least 3 returned values, found 2"));
-  EXPECT_TRUE(fails_with(returning({ref(0), 2, ref(1)}), Code::INVALID_ARGUMENT,
-                         "entry 0 of the returned values: names r0"));
-  EXPECT_TRUE(
-      fails_with(returning({1, 1, ref(1)}), Code::INVALID_ARGUMENT, "names i1; expected an even register"));
-  EXPECT_TRUE(fails_with(returning({1, 2, 0}), Code::INVALID_ARGUMENT, "expected a register of kind ref"));
-  EXPECT_TRUE(
-      fails_with(returning({4, 2, ref(1)}), Code::OUT_OF_RANGE, "operand 'values' of 'return': names i4"));
+  EXPECT_OK(returning({1, 2, ref(1)}));
+  EXPECT_OK(returning({1, 2, moved(1), 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected at least 1 returned values, found 0", returning({}));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected at least 3 returned values, found 2", returning({1, 2}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "entry 0 of the returned values: names r0", returning({ref(0), 2, ref(1)}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "names i1; expected an even register", returning({1, 1, ref(1)}));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected a register of kind ref", returning({1, 2, 0}));
+  EXPECT_FAILS(OUT_OF_RANGE, "operand 'values' of 'return': names i4", returning({4, 2, ref(1)}));
 }
 
 TEST(VerifyErrors, SayWhere) {
@@ -652,9 +632,9 @@ TEST(VerifyErrors, SayWhere) {
             "OUT_OF_RANGE; operand 'result' of 'add.i32': names i8, but the function has 8 value registers; "
             "at test.main+00000004");
   parts.exports.clear();
-  EXPECT_TRUE(fails_with(verify(parts), Code::OUT_OF_RANGE, "; at test@0+00000004"));
+  EXPECT_FAILS(OUT_OF_RANGE, "; at test@0+00000004", verify(parts));
   parts.debug_names = {"inner"};
-  EXPECT_TRUE(fails_with(verify(parts), Code::OUT_OF_RANGE, "; at test.inner+00000004"));
+  EXPECT_FAILS(OUT_OF_RANGE, "; at test.inner+00000004", verify(parts));
   EXPECT_EQ(code_location(**load(parts.build()), 1, 0xABCDEF), "at test@1+00ABCDEF");
 }
 
@@ -663,28 +643,24 @@ TEST(VerifyErrors, SayWhere) {
 TEST(CheckImportCalls, AgainstTheProvider) {
   const auto check = [](const CodeBuilder& instruction, std::string_view provider) {
     const auto module = load(room(CodeBuilder(instruction).ret()).build());
-    EXPECT_TRUE(succeeds(module));
-    EXPECT_TRUE(succeeds(verify_function(**module, 0)));
+    EXPECT_OK(module);
+    EXPECT_OK(verify_function(**module, 0));
     const Convention convention = Convention::parse(provider).value();
     const Convention* providers[] = {nullptr, nullptr, &convention, nullptr, nullptr};
     return check_import_calls(**module, providers);
   };
   constexpr uint32_t kBare = kImportBit | 2;
-  EXPECT_TRUE(succeeds(check(call(kBare, {1, 2, ref(0)}, {3}), "0iIr_i")));
-  EXPECT_TRUE(succeeds(check(call(kBare, {1, 2, ref(0)}, {3}), "0v_v")));
-  EXPECT_TRUE(succeeds(check(block(), "0iIr_i")));  // it is not called
-  EXPECT_TRUE(
-      fails_with(check(call(kBare, {1, 2}, {3}), "0iIr_i"), Code::OUT_OF_RANGE,
-                 "call to import 'm.bare': expected at least 3 arguments, found 2; at test.main+00000001"));
-  EXPECT_TRUE(
-      fails_with(check(call(kBare, {1, 2, ref(0)}, {}), "0iIr_i"), Code::OUT_OF_RANGE, "at least 1 results"));
-  EXPECT_TRUE(fails_with(check(call(kBare, {1, 3, ref(0)}, {3}), "0iIr_i"), Code::INVALID_ARGUMENT,
-                         "an even register"));
-  EXPECT_TRUE(
-      fails_with(check(call(kBare, {1}, {}), "0CiD"), Code::INVALID_ARGUMENT, "expected the variadic form"));
-  EXPECT_TRUE(succeeds(check(variadic(kBare, {2}, {1, 2}, {}), "0CiD")));
-  EXPECT_TRUE(fails_with(check(variadic(kBare, {3}, {1, 2}, {}), "0CiD"), Code::OUT_OF_RANGE,
-                         "at least 3 arguments"));
+  EXPECT_OK(check(call(kBare, {1, 2, ref(0)}, {3}), "0iIr_i"));
+  EXPECT_OK(check(call(kBare, {1, 2, ref(0)}, {3}), "0v_v"));
+  EXPECT_OK(check(block(), "0iIr_i"));  // it is not called
+  EXPECT_FAILS(OUT_OF_RANGE,
+               "call to import 'm.bare': expected at least 3 arguments, found 2; at test.main+00000001",
+               check(call(kBare, {1, 2}, {3}), "0iIr_i"));
+  EXPECT_FAILS(OUT_OF_RANGE, "at least 1 results", check(call(kBare, {1, 2, ref(0)}, {}), "0iIr_i"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "an even register", check(call(kBare, {1, 3, ref(0)}, {3}), "0iIr_i"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "expected the variadic form", check(call(kBare, {1}, {}), "0CiD"));
+  EXPECT_OK(check(variadic(kBare, {2}, {1, 2}, {}), "0CiD"));
+  EXPECT_FAILS(OUT_OF_RANGE, "at least 3 arguments", check(variadic(kBare, {3}, {1, 2}, {}), "0CiD"));
 }
 
 TEST(CheckImportCalls, PassesOverWhatIsNotChecked) {
@@ -693,9 +669,9 @@ TEST(CheckImportCalls, PassesOverWhatIsNotChecked) {
   ASSERT_TRUE(succeeds(module));
   const Convention convention = Convention::parse("0i_i").value();
   const Convention* others[] = {&convention, &convention, nullptr, &convention, &convention};
-  EXPECT_TRUE(succeeds(check_import_calls(**module, others)));
+  EXPECT_OK(check_import_calls(**module, others));
   const std::vector<const Convention*> none(5, nullptr);
-  EXPECT_TRUE(succeeds(check_import_calls(**module, none)));
+  EXPECT_OK(check_import_calls(**module, none));
 }
 
 TEST(CheckImportCalls, FunctionsThatCannotBeRead) {
@@ -706,7 +682,7 @@ TEST(CheckImportCalls, FunctionsThatCannotBeRead) {
   ASSERT_TRUE(succeeds(module));
   const Convention convention = Convention::parse("0i_i").value();
   const Convention* providers[] = {&convention};
-  EXPECT_TRUE(succeeds(check_import_calls(**module, providers)));
+  EXPECT_OK(check_import_calls(**module, providers));
 }
 
 }  // namespace

@@ -81,8 +81,7 @@ TEST(WideCalls, EveryOrderKeepsAllBits) {
         function(fmt::format("inner{}", i), order, fmt::format("  vm.return {}\n", fmt::join(turned, ", ")));
   }
   for (const uint32_t version : {15u, 16u, 17u}) {
-    Machine machine;
-    machine.add(text, version);
+    Machine machine(text, version);
     for (size_t i = 0; i < orders.size(); ++i) {
       Values arguments;
       for (size_t k = 0; k < orders[i].size(); ++k)

@@ -31,21 +31,21 @@ typedef struct {
   char functions[2][32];
   char messages[2][128];
   char places[2][128];
-} told_t;
+} reports_t;
 
 static void copy(char* to, size_t size, halyard_text_t text) {
   snprintf(to, size, "%.*s", (int)text.size, text.data);
 }
 
 static void tell(void* user, const halyard_failed_expectation_t* failed) {
-  told_t* told = user;
+  reports_t* reports = user;
   EXPECT(failed->struct_size >= sizeof *failed);
-  if (told->count < 2) {
-    copy(told->functions[told->count], sizeof told->functions[0], failed->function);
-    copy(told->messages[told->count], sizeof told->messages[0], failed->message);
-    copy(told->places[told->count], sizeof told->places[0], failed->place);
+  if (reports->count < 2) {
+    copy(reports->functions[reports->count], sizeof reports->functions[0], failed->function);
+    copy(reports->messages[reports->count], sizeof reports->messages[0], failed->message);
+    copy(reports->places[reports->count], sizeof reports->places[0], failed->place);
   }
-  ++told->count;
+  ++reports->count;
 }
 
 static halyard_status_t invoke(halyard_instance_t instance, halyard_context_options_t options,
@@ -79,22 +79,23 @@ int main(void) {
     return 1;
   halyard_free(bytes);
 
-  told_t told = {0};
+  reports_t reports = {0};
   halyard_context_options_t options = {.struct_size = sizeof options};
   options.modules = &module;
   options.module_count = 1;
   options.expectation = tell;
-  options.expectation_user = &told;
+  options.expectation_user = &reports;
   int32_t number = 0;
   OK(invoke(instance, options, "fails", &number));
-  EXPECT(number == 5 && told.count == 2);
-  EXPECT(strcmp(told.functions[0], "expect_true") == 0 && strcmp(told.functions[1], "expect_false") == 0);
-  EXPECT(strcmp(told.messages[0], "expected a value other than 0, found 0") == 0);
-  EXPECT(strcmp(told.messages[1], "expected 0, found 5") == 0);
-  EXPECT(strstr(told.places[0], "at tests.fails+") == told.places[0]);
-  EXPECT(strcmp(told.places[0], told.places[1]) != 0);
+  EXPECT(number == 5 && reports.count == 2);
+  EXPECT(strcmp(reports.functions[0], "expect_true") == 0 &&
+         strcmp(reports.functions[1], "expect_false") == 0);
+  EXPECT(strcmp(reports.messages[0], "expected a value other than 0, found 0") == 0);
+  EXPECT(strcmp(reports.messages[1], "expected 0, found 5") == 0);
+  EXPECT(strstr(reports.places[0], "at tests.fails+") == reports.places[0]);
+  EXPECT(strcmp(reports.places[0], reports.places[1]) != 0);
   OK(invoke(instance, options, "passes", NULL));
-  EXPECT(told.count == 2);
+  EXPECT(reports.count == 2);
 
   /* Without the function; and from a program that was compiled when the struct had no such field. */
   options.expectation = NULL;
@@ -104,7 +105,7 @@ int main(void) {
   options.expectation = tell;
   options.struct_size = offsetof(halyard_context_options_t, expectation);
   FAILS(invoke(instance, options, "fails", &number), HALYARD_FAILED_PRECONDITION, "'expect_true'");
-  EXPECT(told.count == 2);
+  EXPECT(reports.count == 2);
 
   halyard_release(module);
   halyard_release(instance);

@@ -220,20 +220,20 @@ TEST(Fences, AreWaitedFor) {
   const Fence fence = Fence::create(program.device);
   EXPECT_FALSE(fence.is_reached());
   EXPECT_EQ(code_of([&] { fence.wait(milliseconds(1)); }), StatusCode::DEADLINE_EXCEEDED);
-  int told = 0;
-  fence.on_reached([&told](halyard_status_t status) { told += status ? 100 : 1; });
+  int calls = 0;
+  fence.on_reached([&calls](halyard_status_t status) { calls += status ? 100 : 1; });
   const Fence both = Fence::join(std::vector<Fence>{fence, Fence()});
   fence.signal();
   EXPECT_TRUE(fence.is_reached() && both.is_reached());
-  EXPECT_EQ(told, 1);
+  EXPECT_EQ(calls, 1);
   const Fence failed = Fence::create(program.device);
   failed.fail(Error(StatusCode::DATA_LOSS, "the disk is gone"));
   EXPECT_EQ(code_of([&] { failed.is_reached(); }), StatusCode::DATA_LOSS);
   EXPECT_EQ(code_of([&] { Fence::wait(std::vector<Fence>{fence, failed}); }), StatusCode::DATA_LOSS);
   EXPECT_TRUE(Fence().is_reached());
   Fence().wait();
-  Fence().on_reached([&told](halyard_status_t) { ++told; });
-  EXPECT_EQ(told, 2);
+  Fence().on_reached([&calls](halyard_status_t) { ++calls; });
+  EXPECT_EQ(calls, 2);
 }
 
 TEST(Modules, AreLookedInto) {
@@ -335,7 +335,7 @@ TEST(Instances, TellWhatTheyFound) {
 // Functions of the program's options live as long as anything that may call them.
 TEST(Contexts, KeepTheirCallbacks) {
   const Instance instance = Instance::create();
-  auto told = std::make_shared<std::string>();
+  auto failed_functions = std::make_shared<std::string>();
   Function check;
   {
     const Module module = Module::from_text(instance, R"(
@@ -348,19 +348,19 @@ vm.func @check(%i0: i32) -> () {
 }
 )");
     ContextOptions options = {.modules = {module}};
-    options.expectation = [told](const halyard_failed_expectation_t& failed) {
-      *told += view(failed.function);
+    options.expectation = [failed_functions](const halyard_failed_expectation_t& failed) {
+      *failed_functions += view(failed.function);
     };
     const Context context = Context::create(instance, options);
     check = context.find("check");
   }
   check.call<>(1);
-  EXPECT_EQ(*told, "");
+  EXPECT_EQ(*failed_functions, "");
   check.call<>(0);
-  EXPECT_EQ(*told, "expect_true");
-  EXPECT_EQ(told.use_count(), 2);
+  EXPECT_EQ(*failed_functions, "expect_true");
+  EXPECT_EQ(failed_functions.use_count(), 2);
   check = Function();
-  EXPECT_EQ(told.use_count(), 1);
+  EXPECT_EQ(failed_functions.use_count(), 1);
 }
 
 // A program that reads the first 4 of the 8 bytes of a parameter.
@@ -397,20 +397,20 @@ vm.func @read() -> () {
 )");
   ContextOptions options = {
       .modules = {module}, .devices = {instance.open("local-sync")}, .parameters = {{"", path}}};
-  std::vector<std::string> told;
+  std::vector<std::string> warnings;
   Context::create(instance, options).find("read").call<>();  // nobody is told
   options.warning = [&](const halyard_warning_t& warning) {
     EXPECT_EQ(warning.struct_size, sizeof warning);
     EXPECT_EQ(view(warning.path), path);
-    told.emplace_back(view(warning.text));
+    warnings.emplace_back(view(warning.text));
   };
   const Function read = Context::create(instance, options).find("read");
   read.call<>();
   read.call<>();
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_NE(told[0].find("'w' has 8 bytes of type F16 [4], but the program reads only the first 4"),
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_NE(warnings[0].find("'w' has 8 bytes of type F16 [4], but the program reads only the first 4"),
             std::string::npos)
-      << told[0];
+      << warnings[0];
   std::remove(path.c_str());
 }
 

@@ -141,15 +141,15 @@ def write(path, tensors, **how):
 def test_a_file_of_another_type_gives_one_warning(tmp_path):
     file = write(tmp_path / "d.safetensors", {"w": ("F64", [4], W.astype(np.float64))})
     model = load({"model": file})
-    with pytest.warns(RuntimeWarning, match=r"'w' has 32 bytes of type F64 \[4\].*only the first 16") as told:
+    with pytest.warns(RuntimeWarning, match=r"'w' has 32 bytes of type F64 \[4\].*only the first 16") as caught:
         model.main()
-    assert len(told) == 1 and told[0].filename == __file__
+    assert len(caught) == 1 and caught[0].filename == __file__
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.main()  # told once
-    with pytest.warns(RuntimeWarning, match="'w' has 32 bytes") as told:
+    with pytest.warns(RuntimeWarning, match="'w' has 32 bytes") as caught:
         load({"model": file}, at_init=True)
-    assert told[0].filename == __file__
+    assert caught[0].filename == __file__
     for at_init in (True, False):
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -280,7 +280,8 @@ class SmallWorkTest : public BatchTest {
 };
 
 TEST_F(SmallWorkTest, StaysOnOneThread) {
-  // A run that another program interrupts appears long once; on a busy machine, many runs do.
+  // A run that another program interrupts appears long, so a few of the 400 may be shared, and on a busy
+  // machine many; a driver that shares each of them fails.
   EXPECT_TRUE(comes_true([&] { return std::ranges::count(threads_of(2, 400), 1u) >= 320; }));
 }
 
@@ -417,7 +418,8 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   }
 }
 
-// After all workers have taken part once. Some rounds still allocate, because this depends on timing.
+// After all workers have taken part once. Repeated, because a worker may take part for the first time in any
+// round; a driver that allocates in each round fails.
 TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
   Executable executable = load(slow_kernel(kCount));

@@ -67,11 +67,11 @@ class Host {
   Host(const Host&) = delete;
 
   const halyard_host_services_t& services() const { return services_; }
-  // Records a trace from now on. `told` is called at the end of each span, on the thread that executed it.
-  void trace(std::function<void(const halyard_trace_span_t& span)> told) {
-    told_ = std::move(told);
+  // Records a trace from now on. `on_span` is called at the end of each span, on the thread that executed it.
+  void trace(std::function<void(const halyard_trace_span_t& span)> on_span) {
+    on_span_ = std::move(on_span);
     services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
-      static_cast<Host*>(host)->told_(*span);
+      static_cast<Host*>(host)->on_span_(*span);
     };
   }
   // Takes ownership of a reference that the driver returned.
@@ -87,7 +87,7 @@ class Host {
 
  private:
   halyard_host_services_t services_ = {};
-  std::function<void(const halyard_trace_span_t&)> told_;
+  std::function<void(const halyard_trace_span_t&)> on_span_;
   std::atomic<int> live_ = 0;
 };
 
@@ -272,6 +272,9 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     return taken;
   }
   // Waits for the effects of ready work: immediate if it runs in the caller, otherwise without another call.
+  // A condition that tries work again is for an outcome that the system's scheduler can prevent in a single
+  // run, such as a second thread that takes part: a driver that never brings it about fails when the time is
+  // over.
   template <typename Condition>
   bool comes_true(Condition condition) const {
     using Clock = std::chrono::steady_clock;

@@ -38,12 +38,15 @@ class KernelTest : public LocalTest {
     if (*executable) executables_.push_back(*executable);
     return outcome;
   }
-  Outcome create(std::string_view source) {
+  // Tries whether an executable can be created.
+  Outcome create(const std::vector<uint8_t>& data, std::string_view format = "vmvx-bytecode-fb",
+                 const std::vector<uint32_t>& constants = {}) {
     Executable executable = nullptr;
-    Outcome outcome = create(assemble(source), &executable);
+    Outcome outcome = create(data, &executable, format, constants);
     EXPECT_EQ(executable != nullptr, outcome.ok());
     return outcome;
   }
+  Outcome create(std::string_view source) { return create(assemble(source)); }
   Executable load(std::string_view source, uint32_t version = 17) {
     Executable executable = nullptr;
     EXPECT_OK(create(assemble(source, version), &executable));

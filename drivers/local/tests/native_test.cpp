@@ -27,8 +27,7 @@ TEST_P(NativeTest, Formats) {
     const halyard_executable_grade_t judged = grade(other, nullptr);
     EXPECT_EQ(judged.grade, unsigned{HALYARD_GRADE_RECOMPILE}) << other;
     EXPECT_NE(std::string_view(judged.reason).find(architecture), std::string_view::npos);
-    Executable executable = nullptr;
-    const Outcome outcome = create(library("embedded", "rev6"), &executable, other);
+    const Outcome outcome = create(library("embedded", "rev6"), other);
     EXPECT_CODE(NOT_FOUND, outcome);
     EXPECT_NE(outcome.message().find(host_name()), std::string::npos) << outcome.text();
   }
@@ -36,8 +35,7 @@ TEST_P(NativeTest, Formats) {
        {std::string("embedded-elf-"), std::string("embedded-elf-z80"), "x" + embedded,
         "system-dll-" + host_name(), "system-dylib-" + host_name(), std::string("static")}) {
     EXPECT_EQ(grade(unknown, nullptr).grade, unsigned{HALYARD_GRADE_NO}) << unknown;
-    Executable executable = nullptr;
-    const Outcome outcome = create(library("embedded", "rev6"), &executable, unknown);
+    const Outcome outcome = create(library("embedded", "rev6"), unknown);
     EXPECT_CODE(NOT_FOUND, outcome);
     EXPECT_NE(outcome.message().find("'" + embedded + "'"), std::string::npos) << "names those there are";
   }
@@ -80,8 +78,7 @@ TEST_P(NativeTest, ALibraryForAnotherProcessorIsRefusedBeforeItRuns) {
   elf.add_levels(1u << 9);
   for (const char* kind : kLibraryKinds) {
     const std::vector<uint8_t> data = elf.build();
-    Executable executable = nullptr;
-    EXPECT_CODE(INCOMPATIBLE, create(data, &executable, format(kind)));
+    EXPECT_CODE(INCOMPATIBLE, create(data, format(kind)));
     EXPECT_EQ(grade(format(kind), &data).grade, unsigned{HALYARD_GRADE_RECOMPILE});
   }
   EXPECT_TRUE(local::check_processor_levels(0));
@@ -94,8 +91,7 @@ TEST_P(NativeTest, ALibraryForAnotherProcessorIsRefusedBeforeItRuns) {
 TEST_P(NativeTest, ADeviceCanRefuseNativeCode) {
   reopen({{text("native"), text("0")}});
   for (const char* kind : kLibraryKinds) {
-    Executable executable = nullptr;
-    const Outcome outcome = create(library(kind, "rev6"), &executable, format(kind));
+    const Outcome outcome = create(library(kind, "rev6"), format(kind));
     EXPECT_CODE(PERMISSION_DENIED, outcome);
     EXPECT_NE(outcome.message().find("native=0"), std::string::npos) << outcome.text();
     EXPECT_EQ(grade(format(kind), nullptr).grade, unsigned{HALYARD_GRADE_NO});
@@ -528,41 +524,33 @@ TEST_P(NativeTest, DamagedLibrariesFailCleanly) {
   // Only libraries that are rejected before any of their code runs.
   for (const char* kind : kLibraryKinds) {
     const std::vector<uint8_t> data = library(kind, "rev6");
-    for (const size_t size : {0, 1, 15, 16, 63, 64, 100, 400}) {
-      Executable executable = nullptr;
-      EXPECT_CODE(FAILED_PRECONDITION, create({data.begin(), data.begin() + static_cast<ptrdiff_t>(size)},
-                                              &executable, format(kind)));
-    }
-    EXPECT_CODE(FAILED_PRECONDITION, [&] {
-      Executable executable = nullptr;
-      return create(std::vector<uint8_t>(5000, 0x7F), &executable, format(kind));
-    }());
+    for (const ptrdiff_t size : {0, 1, 15, 16, 63, 64, 100, 400})
+      EXPECT_CODE(FAILED_PRECONDITION, create(std::vector(data.begin(), data.begin() + size), format(kind)));
+    EXPECT_CODE(FAILED_PRECONDITION, create(std::vector<uint8_t>(5000, 0x7F), format(kind)));
   }
   ElfWriter elf(local::host_architecture()->machine, "another_function");
-  Executable executable = nullptr;
-  const Outcome none = create(elf.build(), &executable, format("embedded"));
+  const Outcome none = create(elf.build(), format("embedded"));
   EXPECT_CODE(FAILED_PRECONDITION, none);
   EXPECT_NE(none.message().find("iree_hal_executable_library_query"), std::string::npos);
   // The name of data instead of code.
   elf.add_symbol("iree_hal_executable_library_query", ElfWriter::kDataAddress);
-  EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));
+  EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), format("embedded")));
   // An initializer whose relocation refers to no function.
   elf[DT_INIT_ARRAY] = ElfWriter::kDataAddress;
   elf[DT_INIT_ARRAYSZ] = 8;
-  EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));
+  EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), format("embedded")));
 }
 
 #if defined(__x86_64__)
 TEST_P(NativeTest, ALibraryThatAnswersNull) {
   ElfWriter elf(EM_X86_64, "iree_hal_executable_library_query");  // its code returns null
-  Executable executable = nullptr;
-  const Outcome outcome = create(elf.build(), &executable, format("embedded"));
+  const Outcome outcome = create(elf.build(), format("embedded"));
   EXPECT_CODE(FAILED_PRECONDITION, outcome);
   EXPECT_NE(outcome.message().find("revision 6 nor 5"), std::string::npos) << outcome.text();
   // An alignment larger than a page, and addresses far from 0.
   for (Elf64_Phdr& program : elf.programs) program.p_align = std::max<uint64_t>(program.p_align, 0x1000);
   elf.programs[ElfWriter::kReadOnly].p_align = 0x40000;
-  EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), &executable, format("embedded")));
+  EXPECT_CODE(FAILED_PRECONDITION, create(elf.build(), format("embedded")));
 }
 #endif
 

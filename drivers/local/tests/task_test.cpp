@@ -1,4 +1,7 @@
 // Tests for devices with workers: the threads that run work, parallel work, and closing.
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <latch>
 #include <mutex>
 #include <set>
@@ -275,9 +278,18 @@ TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
   }
 }
 
-// A device that has run no work, or holds no more work, closes.
+// A device that has run no work closes, and leaves none of its threads behind.
 TEST_F(TaskTest, OpensAndClosesIdle) {
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  const auto before = threads();
   for (int round = 0; round < 50; ++round) table_.device_close(open());
+  // The system forgets a thread some time after it was joined.
+  for (int i = 0; i < 10000 && threads() != before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(threads(), before);
 }
 
 // Threads submit small pieces that signal, chain, fail and allocate; each runs once.

@@ -70,26 +70,27 @@ std::vector<std::string> Host::log() const {
 }
 
 void Host::record_trace() {
-  told_.reserve(1024);
+  spans_.reserve(1024);
   services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
-    Told told = {.kind = span->kind,
-                 .begin = span->begin_ns,
-                 .end = span->end_ns,
-                 .submission = static_cast<Completion*>(span->submission),
-                 .queue = span->queue};
-    if (span->name) std::copy_n(span->name, std::min(span->name_size, sizeof told.name - 1), told.name);
-    told.was_completed = told.submission && told.submission->calls > 0;
+    RecordedSpan recorded = {.kind = span->kind,
+                             .begin = span->begin_ns,
+                             .end = span->end_ns,
+                             .submission = static_cast<Completion*>(span->submission),
+                             .queue = span->queue};
+    if (span->name)
+      std::copy_n(span->name, std::min(span->name_size, sizeof recorded.name - 1), recorded.name);
+    recorded.was_completed = recorded.submission && recorded.submission->calls > 0;
     auto* self = static_cast<Host*>(host);
     const std::lock_guard lock(self->mutex_);
-    self->told_.push_back(told);
+    self->spans_.push_back(recorded);
   };
 }
 
-std::vector<Told> Host::take_told() {
+std::vector<RecordedSpan> Host::take_spans() {
   const std::lock_guard lock(mutex_);
-  std::vector<Told> told = told_;
-  told_.clear();
-  return told;
+  std::vector<RecordedSpan> spans = spans_;
+  spans_.clear();
+  return spans;
 }
 
 std::vector<uint8_t> kernel_file(const std::string& name) {
@@ -126,6 +127,21 @@ void VulkanTest::TearDown() {
   close();
   if (instance_) table_.shutdown(&instance_);
   EXPECT_EQ(instance_, nullptr);
+}
+
+vulkan::DeviceFunctions& VulkanTest::replace_vulkan() {
+  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
+  static uint64_t last = 0;
+  last = 0;
+  vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo* info, VkFence) {
+    last = *static_cast<const VkTimelineSemaphoreSubmitInfo*>(info->pNext)->pSignalSemaphoreValues;
+    return VK_SUCCESS;
+  };
+  vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
+    *value = last;
+    return VK_SUCCESS;
+  };
+  return vk;
 }
 
 Outcome VulkanTest::try_open(std::string_view path, const Options& options, halyard_driver_device_t* device) {
