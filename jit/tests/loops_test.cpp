@@ -367,6 +367,47 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
+// With a loop inside: r1[c] += r0[t * K + c % K] * r0[c / K], for t below M = i4 % 8.
+constexpr std::string_view kCoalescedAround = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f32
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f32
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i12:13 = vm.const.i64 7
+  %i4:5 = vm.and.i64 %i4:5, %i12:13
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb6
+^bb2:
+  %i18:19 = vm.div.i64.s %i6:7, %i2:3
+  %i20:21 = vm.rem.i64.s %i6:7, %i2:3
+  %i14:15 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i14:15, %i4:5
+  vm.cond_br %i10, ^bb4, ^bb5
+^bb4:
+  %i22:23 = vm.fma.i64 %i14:15, %i2:3, %i20:21
+  %i26 = vm.buffer.load.f32 %r0, %i22:23
+  %i27 = vm.buffer.load.f32 %r0, %i18:19
+  %i28 = vm.buffer.load.f32 %r1, %i6:7
+  %i28 = vm.fma.f32 %i26, %i27, %i28
+  vm.buffer.store.f32 %i28, %r1, %i6:7
+  %i14:15 = vm.add.i64 %i14:15, %i8:9
+  vm.br ^bb3
+^bb5:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb6:
+  vm.return %i6:7
+}
+)";
+
 // The same remainder in two blocks, of which neither comes before the other.
 constexpr std::string_view kCoalescedApart = R"(
 vm.module @m
@@ -486,7 +527,7 @@ TEST_P(CompiledLoops, GiveTheSame) {
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
                                          kDependent, std::string_view(kRows), kCoalesced, kCoalescedOnce,
-                                         kCoalescedApart));
+                                         kCoalescedAround, kCoalescedApart));
 
 constexpr std::string_view kEndless = R"(
 vm.module @m
@@ -506,6 +547,21 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
+// Calls the function until it is cancelled.
+void expect_cancelled(Loops& loops, std::span<const Variant> arguments) {
+  std::array<Variant, 1> results;
+  Invocation invocation(loops.context_);
+  std::jthread stopper([&](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      invocation.interrupt(Code::CANCELLED);
+    }
+  });
+  const Result<> called = invocation.call(loops.callable_, arguments, results);
+  ASSERT_FALSE(called);
+  EXPECT_EQ(called.error().code(), Code::CANCELLED);
+}
+
 TEST(CompiledLoop, IsStopped) {
   const Result<const Compiler*> compiler = Compiler::find();
   ASSERT_TRUE(compiler) << compiler.error().text();
@@ -516,17 +572,7 @@ TEST(CompiledLoop, IsStopped) {
   for (const int64_t step : {int64_t{1}, int64_t{0}}) {
     const std::array<Variant, 5> arguments = {buffer, buffer, Variant::i64(-1), Variant::i64(0),
                                               Variant::i64(step)};
-    std::array<Variant, 1> results;
-    Invocation invocation(compiled.context_);
-    std::jthread stopper([&](const std::stop_token& done) {
-      while (!done.stop_requested()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        invocation.interrupt(Code::CANCELLED);
-      }
-    });
-    const Result<> called = invocation.call(compiled.callable_, arguments, results);
-    ASSERT_FALSE(called);
-    EXPECT_EQ(called.error().code(), Code::CANCELLED);
+    expect_cancelled(compiled, arguments);
   }
   std::atomic<uint32_t> stop = static_cast<uint32_t>(Code::ABORTED);
   Invocation kernel(compiled.context_);
@@ -537,6 +583,20 @@ TEST(CompiledLoop, IsStopped) {
   const Result<> called = kernel.call(compiled.callable_, arguments, results);
   ASSERT_FALSE(called);
   EXPECT_EQ(called.error().code(), Code::ABORTED);
+}
+
+// Between the rows of a coalesced loop with a loop inside: 2^21 iterations of 2^13 each take many seconds.
+TEST(CompiledLoop, WithALoopInsideIsStoppedBetweenRows) {
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  std::string text(kCoalescedAround);
+  text.replace(text.find("vm.const.i64 7"), 14, "vm.const.i64 8192");
+  Loops compiled(text, *compiler);
+  std::vector<uint8_t> from(size_t{4} << 20), to(size_t{4} << 21);
+  const std::array<Variant, 5> arguments = {
+      Variant::ref(Buffer::wrap(from, true, {})), Variant::ref(Buffer::wrap(to, true, {})),
+      Variant::i64(int64_t{1} << 21), Variant::i64(64), Variant::i64(8192)};
+  expect_cancelled(compiled, arguments);
 }
 
 }  // namespace

@@ -228,7 +228,8 @@ struct Writer {
     }
   }
 
-  // Writes one loop instead of two or three. Divisions of its counter replace their counters.
+  // Writes one loop instead of two or three, perhaps with a loop inside. Divisions of its counter replace
+  // their counters.
   void coalesced() {
     const uint32_t body = new_block();
     const uint32_t head = new_block();
@@ -259,7 +260,13 @@ struct Writer {
       line("{} = vm.div.i64.s {}, {}", pair(counter(2)), pair(counter(2)), pair(inner));
     }
     line("{} = vm.rem.i64.s {}, {}", pair(counter(1)), pair(counter(0)), pair(inner));
-    contraction(2);
+    if (choices.one_in(2)) {
+      contraction(2);
+    } else {
+      is_contraction = true;
+      outputs = 1;
+      loop(3, 4);
+    }
     line("{} = vm.add.i64 {}, {}", pair(counter(0)), pair(counter(0)), pair(stride(0)));
     line("vm.br ^bb{}", head);
     begin_block(after);

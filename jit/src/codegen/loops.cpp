@@ -22,8 +22,8 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
          expander.isSafeToExpandAt(value, loop->getLoopPreheader()->getTerminator());
 }
 
-llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
-                            llvm::DominatorTree& dominators) {
+Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
+               llvm::DominatorTree& dominators) {
   llvm::BasicBlock* const before = loop.getLoopPreheader();
   llvm::BasicBlock* const start = llvm::SplitBlock(before, before->getTerminator(), &dominators, &loops);
   llvm::ValueToValueMapTy copies;
@@ -55,7 +55,7 @@ llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char
   llvm::BranchInst::Create(start, copy->getLoopPreheader(), condition, before)
       ->setMetadata(llvm::LLVMContext::MD_prof,
                     llvm::MDBuilder(before->getContext()).createBranchWeights(1u << 20, 1));
-  return start;
+  return {start, copy};
 }
 
 bool is_left_as_it_is(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }
