@@ -31,11 +31,8 @@ Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm:
   llvm::Loop* const copy =
       llvm::cloneLoopWithPreheader(start, before, &loop, copies, ".copy", &loops, &dominators, copied);
   llvm::remapInstructionsInBlocks(copied, copies);
-  for (llvm::Loop* inner : copy->getLoopsInPreorder()) {
-    llvm::addStringMetadataToLoop(inner, mark, 1);
-    llvm::addStringMetadataToLoop(inner, kIsVectorized, 1);
-    llvm::addStringMetadataToLoop(inner, "llvm.loop.unroll.disable", 1);
-  }
+  for (llvm::Loop* inner : copy->getLoopsInPreorder()) llvm::addStringMetadataToLoop(inner, mark, 1);
+  leave_as_it_is(*copy);
   llvm::SmallVector<llvm::BasicBlock*, 16> exits;
   loop.getUniqueExitBlocks(exits);
   for (llvm::BasicBlock* exit : exits) {
@@ -56,6 +53,13 @@ Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm:
       ->setMetadata(llvm::LLVMContext::MD_prof,
                     llvm::MDBuilder(before->getContext()).createBranchWeights(1u << 20, 1));
   return {start, copy};
+}
+
+void leave_as_it_is(llvm::Loop& loop) {
+  for (llvm::Loop* inner : loop.getLoopsInPreorder()) {
+    llvm::addStringMetadataToLoop(inner, kIsVectorized, 1);
+    llvm::addStringMetadataToLoop(inner, "llvm.loop.unroll.disable", 1);
+  }
 }
 
 bool is_left_as_it_is(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }

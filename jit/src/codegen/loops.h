@@ -22,8 +22,9 @@ struct Fork {
 Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
                llvm::DominatorTree& dominators);
 
-// Whether the loop is such a copy, which is neither unrolled nor vectorized, because that takes long to
-// compile. Valid until LLVM vectorizes loops.
+// Marks the loop and those in it as rarely run: they are neither unrolled nor vectorized, because that takes
+// long to compile. Valid until LLVM vectorizes loops.
+void leave_as_it_is(llvm::Loop& loop);
 bool is_left_as_it_is(const llvm::Loop& loop);
 
 }  // namespace halyard::jit

@@ -6,11 +6,9 @@
 namespace halyard::jit {
 
 // Whether the work may continue: the stop word is 0. `b` inserts into the compiled function.
-inline llvm::Value* may_continue(llvm::IRBuilderBase& b) {
-  llvm::Function* const function = b.GetInsertBlock()->getParent();
-  llvm::LoadInst* const stop = b.CreateAlignedLoad(b.getInt32Ty(), function->getArg(2), llvm::Align(4));
-  stop->setAtomic(llvm::AtomicOrdering::Monotonic);
-  return b.CreateIsNull(stop);
-}
+llvm::Value* may_continue(llvm::IRBuilderBase& b);
+
+// Ends the block with a check of the stop word.
+void branch_unless_stopped(llvm::IRBuilderBase& b, llvm::BasicBlock* next, llvm::BasicBlock* stopped);
 
 }  // namespace halyard::jit

@@ -12,7 +12,6 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
-#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
@@ -20,7 +19,6 @@
 
 #include "codegen/loops.h"
 #include "codegen/stop_word.h"
-#include "codegen/translate.h"
 
 namespace halyard::jit {
 
@@ -203,15 +201,18 @@ void Splitter::replace_divisions(const Coalesced& found, Value* whole, Value* ou
 // stop, the coalesced loop goes on with the next row: it leaves compiled code after its first iteration.
 void Splitter::check_stop_word(BasicBlock* end, const Loop& coalesced, Value* base, Value* inner) {
   BasicBlock* const head = end->getSingleSuccessor();
+  // The latch is a block of its own, without an exit, so that the loop can be rotated.
+  BasicBlock* const latch = BasicBlock::Create(end->getContext(), "uncoalesced.latch", &function_, head);
   BasicBlock* const stopped = BasicBlock::Create(end->getContext(), "uncoalesced.stop", &function_, head);
   llvm::IRBuilder<> b(stopped);
   coalesced.getHeader()->phis().begin()->addIncoming(b.CreateNSWAdd(base, inner), stopped);
   b.CreateBr(coalesced.getHeader());
   end->getTerminator()->eraseFromParent();
+  b.SetInsertPoint(latch);
+  b.CreateBr(head);
+  head->replacePhiUsesWith(end, latch);
   b.SetInsertPoint(end);
-  b.CreateCondBr(may_continue(b), head, stopped,
-                 llvm::MDBuilder(b.getContext()).createBranchWeights(1u << 20, 1))
-      ->setMetadata(kStop, llvm::MDNode::get(b.getContext(), {}));
+  branch_unless_stopped(b, latch, stopped);
 }
 
 void Splitter::split(const Coalesced& found) {
