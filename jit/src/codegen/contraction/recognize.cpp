@@ -66,11 +66,15 @@ std::optional<Nest> Recognizer::find(Loop* innermost) {
   return {};
 }
 
+// Moves the computation of the value out of the loop, if possible.
+bool Recognizer::make_invariant(Value* value, Loop& loop) {
+  return loop.makeLoopInvariant(value, changed_, loop.getLoopPreheader()->getTerminator(), nullptr,
+                                &evolution_);
+}
+
 // Whether the branch skips the next inner loop, on a condition that is known before the nest.
 bool Recognizer::is_guard(const llvm::BranchInst& branch, Nest& nest) {
-  if (!nest.outermost()->makeLoopInvariant(branch.getCondition(), changed_, nest.before()->getTerminator(),
-                                           nullptr, &evolution_))
-    return false;
+  if (!make_invariant(branch.getCondition(), *nest.outermost())) return false;
   for (const unsigned side : {0u, 1u}) {
     if (!dominators_.dominates(llvm::BasicBlockEdge(branch.getParent(), branch.getSuccessor(side)),
                                nest.body))
@@ -111,7 +115,7 @@ bool Recognizer::is_perfect(Nest& nest) {
     if (branch->isConditional() && !is_latch && !is_guard(*branch, nest)) return false;
   }
   for (const llvm::PHINode& phi : outermost->getExitBlock()->phis())
-    if (!outermost->isLoopInvariant(phi.getIncomingValue(0))) return false;
+    if (!make_invariant(phi.getIncomingValue(0), *outermost)) return false;
   return true;
 }
 
@@ -245,7 +249,7 @@ void Recognizer::add_rows(Nest& nest) {
   nest = std::move(with_rows);
 }
 
-bool Recognizer::is_loop_of_rows(const Loop* rows, Nest& nest) {
+bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
   if (!rows->isLoopSimplifyForm() || rows->getSubLoops().size() != 1) return false;
   BasicBlock* const latch = rows->getLoopLatch();
   if (!rows->isLoopExiting(latch)) return false;
@@ -258,7 +262,7 @@ bool Recognizer::is_loop_of_rows(const Loop* rows, Nest& nest) {
   const auto is_known = [&](const SCEV* value) { return is_known_before(value, rows); };
   if (!std::all_of(nest.last.begin(), nest.last.end(), is_known)) return false;
   for (const auto& [condition, wanted] : nest.entered)
-    if (!rows->isLoopInvariant(condition)) return false;
+    if (!make_invariant(condition, *rows)) return false;
   // Around the outputs there are computations, and at most the check of the stop word.
   const auto is_stop = [](const llvm::BranchInst& branch) {
     return branch.isConditional() && branch.hasMetadata(kStop);
@@ -282,7 +286,7 @@ bool Recognizer::is_loop_of_rows(const Loop* rows, Nest& nest) {
   for (llvm::PHINode& phi : rows->getHeader()->phis())
     if (!is_recomputable(&phi, nest)) return false;
   for (const llvm::PHINode& phi : nest.after()->phis())
-    if (!rows->isLoopInvariant(phi.getIncomingValueForBlock(latch))) return false;
+    if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows)) return false;
   if (!are_accesses_known(nest)) return false;
   nest.row_bytes = UINT64_MAX;
   for (llvm::StoreInst* const store : nest.stores) {

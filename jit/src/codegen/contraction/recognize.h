@@ -29,7 +29,8 @@ class Recognizer {
   bool are_accesses_known(Nest& nest);
   bool are_outputs_apart(const Nest& nest);
   void add_rows(Nest& nest);
-  bool is_loop_of_rows(const llvm::Loop* rows, Nest& nest);
+  bool is_loop_of_rows(llvm::Loop* rows, Nest& nest);
+  bool make_invariant(llvm::Value* value, llvm::Loop& loop);
   bool is_recomputable(llvm::Value* value, const Nest& nest);
   bool compute_recomputable(llvm::Instruction* instruction, const Nest& nest);
   std::optional<std::vector<const llvm::SCEV*>> strides(llvm::Value* pointer, const Nest& nest);

@@ -34,8 +34,11 @@ uint64_t rows_of_tile(const Size& size, uint64_t most) {
 Tiling choose_tiling(const Size& size, const Registers& registers) {
   Tiling tiling;
   const bool has_rows = size.rows != 1;
-  const uint64_t lanes = size.is_strided ? 1 : registers.lanes;
-  uint64_t vectors = size.is_strided ? kStreams : has_rows ? kVectorsOfRows : kMinSums;
+  const bool is_scalar = size.is_strided && !size.is_transposed;
+  const uint64_t lanes = is_scalar ? 1 : registers.lanes;
+  uint64_t vectors = is_scalar ? kStreams : has_rows ? kVectorsOfRows : kMinSums;
+  // Of a transposed square, all vectors are in registers.
+  if (size.is_transposed) vectors = 1;
   if (size.outputs != 0) vectors = std::clamp<uint64_t>(size.outputs / lanes, 1, vectors);
   // Without a rest, if there is such a number of vectors.
   for (uint64_t fewer = vectors; fewer > 1 && fewer * 2 > vectors; --fewer) {
@@ -44,8 +47,9 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
     break;
   }
   if (has_rows) {
-    const uint64_t sums = registers.count - vectors - 2;
-    const uint64_t most = size.is_strided ? kStreams : std::clamp<uint64_t>(sums / vectors, 1, kMinSums);
+    const uint64_t others = vectors * (size.is_transposed ? lanes : 1) + 2;
+    const uint64_t sums = std::max(registers.count, others + 1) - others;
+    const uint64_t most = is_scalar ? kStreams : std::clamp<uint64_t>(sums / vectors, 1, kMinSums);
     tiling.rows.push_back(rows_of_tile(size, most));
     if (size.rows == 0 || size.rows % tiling.rows[0] > 1) tiling.rows.push_back(2);
   }

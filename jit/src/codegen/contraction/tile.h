@@ -11,7 +11,10 @@ struct Size {
   uint64_t rows = 1;             // 0: not known
   uint64_t outputs = 0;          // of a row; 0: not known
   uint64_t output_multiple = 1;  // the number of outputs is a multiple of this
+  // Elements of B for consecutive outputs are not contiguous: one vector after the other is loaded along the
+  // terms, and transposed; or, if they cannot be, outputs are scalars.
   bool is_strided = false;
+  bool is_transposed = false;
 };
 struct Registers {
   uint64_t count = 16;

@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "codegen/contraction/tile.h"
+#include "codegen/contraction/transpose.h"
 #include "codegen/loops.h"
 #include "codegen/stop_word.h"
 
@@ -124,17 +126,24 @@ class Writer {
 
   void expand_steps();
   void find_outputs();
-  Tiling tiling() const;
+  Tiling tiling();
   void write_tiles(Value* row);
   void write_tile(Value* row, Value* output);
   void add_terms(size_t level);
+  void add_squares(size_t level);
   void add_term();
+  Value* load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector);
+  bool find_row_steps();
+  std::vector<Value*> sums() const;
+  std::vector<PHINode*> begin_sums(const std::vector<Value*>& values, BasicBlock* from);
+  static void end_sums(const std::vector<PHINode*>& phis, const std::vector<Value*>& values,
+                       BasicBlock* from);
   void check_stop_word(Value* next);
   void keep_old_nest(Value* is_new, BasicBlock* start);
   void delete_old_nest(Value* entered, BasicBlock* start);
 
   template <typename Body>
-  Value* for_tiles(Value* begin, Value* end, uint64_t size, Body body);
+  Value* for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body);
   Value* scalar(Value* value, uint64_t row, uint64_t vector);
   Value* counter_value(PHINode* phi, uint64_t row, uint64_t vector);
   Value* value(Value* value, uint64_t row, uint64_t vector);
@@ -209,6 +218,11 @@ class Writer {
   // Copies of the nest's values in the current block: for addresses, and as vectors.
   std::map<Key, Value*> scalars_;
   std::map<Key, Value*> values_;
+  // For loads that are not contiguous: the bytes between elements for consecutive outputs.
+  std::map<llvm::LoadInst*, Value*> row_steps_;
+  // Of such loads, the vectors for consecutive terms; and the term in the square that is added.
+  std::map<Key, std::vector<Value*>> squares_;
+  std::optional<uint64_t> square_term_;
   // Where the old nest goes on at the given row.
   std::vector<std::pair<Value*, BasicBlock*>> stops_;
 };
@@ -255,6 +269,7 @@ Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   if (is_output(load->getPointerOperand()))
     return output_of(load->getPointerOperand()).sums[row * tile_vectors_ + vector];
+  if (lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
   llvm::LoadInst* const made =
       b_.CreateAlignedLoad(is_vector ? type_of(load->getType()) : load->getType(),
@@ -323,9 +338,10 @@ Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
   return values_[at] = made;
 }
 
-// Writes `body` for each whole tile of `size` from `begin` up to `end`. Returns where the rest begins.
+// Writes `body` for each whole tile of `size` from `begin` up to `end`. Returns where the rest begins. The
+// body changes the sums, if `adds` is true.
 template <typename Body>
-Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, Body body) {
+Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body) {
   Value* const count = b_.CreateSub(end, begin);
   Value* const rest = size == 1 ? b_.getInt64(0) : b_.CreateURem(count, b_.getInt64(size));
   Value* const tiles_end = size == 1 ? end : b_.CreateSub(end, rest);
@@ -343,11 +359,17 @@ Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, Body body) {
   b_.SetInsertPoint(head);
   PHINode* const counter = b_.CreatePHI(b_.getInt64Ty(), 2, "tile");
   counter->addIncoming(begin, from);
+  const std::vector<Value*> before = adds ? sums() : std::vector<Value*>();
+  const std::vector<PHINode*> phis = begin_sums(before, from);
   body(counter);
+  BasicBlock* const latch = b_.GetInsertBlock();
   Value* const next = b_.CreateNUWAdd(counter, b_.getInt64(size));
-  counter->addIncoming(next, b_.GetInsertBlock());
+  counter->addIncoming(next, latch);
   b_.CreateCondBr(b_.CreateICmpEQ(next, tiles_end), done, head);
+  const std::vector<Value*> after = adds ? sums() : std::vector<Value*>();
+  end_sums(phis, after, latch);
   b_.SetInsertPoint(done);
+  end_sums(begin_sums(before, from), after, latch);
   return tiles_end;
 }
 
@@ -366,11 +388,41 @@ void Writer::add_term() {
   }
 }
 
+std::vector<Value*> Writer::sums() const {
+  std::vector<Value*> all;
+  for (const Output& output : outputs_) all.insert(all.end(), output.sums.begin(), output.sums.end());
+  return all;
+}
+
+// Makes each sum a phi, of `values` where control comes from `from`.
+std::vector<PHINode*> Writer::begin_sums(const std::vector<Value*>& values, BasicBlock* from) {
+  std::vector<PHINode*> phis;
+  if (values.empty()) return phis;
+  for (Output& output : outputs_) {
+    for (Value*& sum : output.sums) {
+      PHINode* const phi = b_.CreatePHI(sum->getType(), 2, "sum");
+      phi->addIncoming(values[phis.size()], from);
+      phis.push_back(phi);
+      sum = phi;
+    }
+  }
+  return phis;
+}
+
+void Writer::end_sums(const std::vector<PHINode*>& phis, const std::vector<Value*>& values,
+                      BasicBlock* from) {
+  for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(values[i], from);
+}
+
 // Writes the loops over terms from this level inwards.
 void Writer::add_terms(size_t level) {
   const size_t loop = nest_.output_level() + 1 + level;
   if (loop == nest_.loops.size()) {
     add_term();
+    return;
+  }
+  if (loop + 1 == nest_.loops.size() && lanes_ > 1 && !row_steps_.empty()) {
+    add_squares(level);
     return;
   }
   BasicBlock* const from = b_.GetInsertBlock();
@@ -381,23 +433,56 @@ void Writer::add_terms(size_t level) {
   PHINode* const counter = b_.CreatePHI(b_.getInt64Ty(), 2, "term");
   counter->addIncoming(b_.getInt64(0), from);
   terms_[level] = counter;
-  std::vector<PHINode*> sums;
-  for (Output& output : outputs_) {
-    for (Value*& sum : output.sums) {
-      PHINode* const phi = b_.CreatePHI(sum->getType(), 2, "sum");
-      phi->addIncoming(sum, from);
-      sums.push_back(phi);
-      sum = phi;
-    }
-  }
+  const std::vector<PHINode*> phis = begin_sums(sums(), from);
   add_terms(level + 1);
   BasicBlock* const latch = b_.GetInsertBlock();
   counter->addIncoming(b_.CreateNUWAdd(counter, b_.getInt64(1)), latch);
   b_.CreateCondBr(b_.CreateICmpEQ(counter, last_[loop]), done, head);
-  auto sum = sums.begin();
-  for (const Output& output : outputs_)
-    for (Value* const added : output.sums) (*sum++)->addIncoming(added, latch);
+  end_sums(phis, sums(), latch);
   b_.SetInsertPoint(done);
+}
+
+// Adds the terms of the innermost loop, as many at a time as there are lanes: where elements for consecutive
+// outputs are not contiguous, those for consecutive terms are.
+void Writer::add_squares(size_t level) {
+  Value* const end = b_.CreateAdd(last_.back(), b_.getInt64(1));
+  Value* const rest = for_tiles(b_.getInt64(0), end, lanes_, true, [&](Value* first) {
+    squares_.clear();
+    for (square_term_ = 0; *square_term_ < lanes_; ++*square_term_) {
+      terms_[level] = b_.CreateNUWAdd(first, b_.getInt64(*square_term_));
+      add_term();
+    }
+    square_term_.reset();
+  });
+  for_tiles(rest, end, 1, true, [&](Value* term) {
+    terms_[level] = term;
+    add_term();
+  });
+}
+
+// The elements for the outputs of a vector, which are not contiguous.
+Value* Writer::load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
+  const auto load_lane = [&](llvm::Type* type, uint64_t lane) {
+    Value* const first = scalar(load->getPointerOperand(), row, vector);
+    Value* const distance = b_.CreateMul(row_steps_.at(load), b_.getInt64(lane));
+    llvm::LoadInst* const made =
+        b_.CreateAlignedLoad(type, b_.CreatePtrAdd(first, distance), load->getAlign());
+    made->setAAMetadata(load->getAAMetadata());
+    return made;
+  };
+  llvm::Type* const type = type_of(load->getType());
+  if (!square_term_) {
+    Value* all = llvm::PoisonValue::get(type);
+    for (uint64_t lane = 0; lane < lanes_; ++lane)
+      all = b_.CreateInsertElement(all, load_lane(load->getType(), lane), b_.getInt64(lane));
+    return all;
+  }
+  std::vector<Value*>& square = squares_[key(load, row, vector)];
+  if (square.empty()) {  // at the first term
+    for (uint64_t lane = 0; lane < lanes_; ++lane) square.push_back(load_lane(type, lane));
+    square = transpose(b_, std::move(square), load->getType()->getScalarSizeInBits() / 8);
+  }
+  return square[*square_term_];
 }
 
 void Writer::write_tile(Value* row, Value* output) {
@@ -435,7 +520,7 @@ void Writer::write_tiles(Value* row) {
   for (const Tiling::Outputs& tile : tiling_.outputs) {
     tile_vectors_ = tile.vectors;
     lanes_ = tile.lanes;
-    output = for_tiles(output, output_end_, tile.count(), [&](Value* at) { write_tile(row, at); });
+    output = for_tiles(output, output_end_, tile.count(), false, [&](Value* at) { write_tile(row, at); });
   }
 }
 
@@ -467,7 +552,37 @@ void Writer::find_outputs() {
       outputs_.push_back({store, evolution_.getSCEV(store->getPointerOperand()), {}});
 }
 
-Tiling Writer::tiling() const {
+// The step of the address in the loop; null if there is none.
+const SCEV* step_in(const Loop* loop, const SCEV* address, llvm::ScalarEvolution& evolution) {
+  while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
+    if (recurrence->getLoop() == loop) return recurrence->getStepRecurrence(evolution);
+    address = recurrence->getStart();
+  }
+  return nullptr;
+}
+
+// Finds the loads that are not contiguous. False: they are not contiguous along the terms either.
+bool Writer::find_row_steps() {
+  for (llvm::LoadInst* const load : nest_.loads) {
+    if (is_output(load->getPointerOperand())) continue;
+    const SCEV* const address = evolution_.getSCEV(load->getPointerOperand());
+    const auto is_size = [&](const SCEV* step) {
+      const auto* const known = llvm::dyn_cast<llvm::SCEVConstant>(step);
+      return known && known->getAPInt() == load->getType()->getScalarSizeInBits() / 8;
+    };
+    const SCEV* const step = step_in(nest_.outputs(), address, evolution_);
+    if (!step || is_size(step)) continue;
+    const SCEV* const along = step_in(nest_.loops.back(), address, evolution_);
+    if (!along || !is_size(along) || !is_known_before(step, nest_.outermost(), evolution_, expander_)) {
+      row_steps_.clear();
+      return false;
+    }
+    row_steps_[load] = expand(step);
+  }
+  return true;
+}
+
+Tiling Writer::tiling() {
   Size size;
   const auto constant = [](const SCEV* last) -> uint64_t {
     const auto* const known = llvm::dyn_cast<llvm::SCEVConstant>(last);
@@ -477,12 +592,19 @@ Tiling Writer::tiling() const {
   size.outputs = constant(nest_.last[nest_.output_level()]);
   size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(output_count()), 8u);
   size.is_strided = nest_.is_strided;
-  const uint64_t vector_bytes =
-      target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 8;
-  return choose_tiling(
-      size,
-      {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true)),
-       .lanes = nest_.is_strided ? 1 : std::max<uint64_t>(vector_bytes / Widest(nest_).of_stores(), 1)});
+  Registers registers = {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true))};
+  if (const uint64_t widest = Widest(nest_).of_stores(); widest != 0) {
+    const uint64_t vector_bytes =
+        target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 8;
+    registers.lanes = std::max<uint64_t>(vector_bytes / widest, 1);
+    size.is_transposed =
+        nest_.is_strided && find_row_steps() &&
+        std::all_of(row_steps_.begin(), row_steps_.end(), [&](const auto& strided) {
+          return can_transpose(registers.lanes, strided.first->getType()->getScalarSizeInBits() / 8);
+        });
+  }
+  if (!size.is_transposed) row_steps_.clear();
+  return choose_tiling(size, registers);
 }
 
 // The old nest runs if the new one may not, or must stop.
@@ -555,7 +677,7 @@ void Writer::write() {
   terms_.resize(nest_.loops.size() - nest_.output_level() - 1);
   Value* row = b_.getInt64(0);
   for (const uint64_t rows : tiling_.rows) {
-    row = for_tiles(row, row_end_, rows, [&](Value* at) {
+    row = for_tiles(row, row_end_, rows, false, [&](Value* at) {
       tile_rows_ = rows;
       write_tiles(at);
       if (nest_.stop) check_stop_word(b_.CreateNUWAdd(at, b_.getInt64(rows)));
