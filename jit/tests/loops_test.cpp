@@ -294,6 +294,59 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64)
 }
 )";
 
+// A product of matrices, of which the second is transposed: r1[m * 20 + n] += r0[m * K + k + from] * r0[n * K
+// + k], for m below step % 8, n below 20, k below K = i0.
+constexpr std::string_view kTransposed = R"(
+vm.module @m
+vm.type !vm.buffer
+vm.type f32
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {
+  .requires ext_f32
+  %i6:7 = vm.const.i64.zero
+  %i8:9 = vm.const.i64 1
+  %i12:13 = vm.const.i64 20
+  %i14:15 = vm.const.i64 7
+  %i4:5 = vm.and.i64 %i4:5, %i14:15
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i6:7, %i4:5
+  vm.cond_br %i10, ^bb2, ^bb9
+^bb2:
+  %i16:17 = vm.const.i64.zero
+  %i18:19 = vm.fma.i64 %i6:7, %i0:1, %i2:3
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i16:17, %i12:13
+  vm.cond_br %i10, ^bb4, ^bb8
+^bb4:
+  %i20:21 = vm.const.i64.zero
+  %i22:23 = vm.fma.i64 %i6:7, %i12:13, %i16:17
+  vm.br ^bb5
+^bb5:
+  %i10 = vm.cmp.lt.i64.s %i20:21, %i0:1
+  vm.cond_br %i10, ^bb6, ^bb7
+^bb6:
+  %i24:25 = vm.add.i64 %i18:19, %i20:21
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i24:25 = vm.fma.i64 %i16:17, %i0:1, %i20:21
+  %i27 = vm.buffer.load.f32 %r0, %i24:25
+  %i28 = vm.buffer.load.f32 %r1, %i22:23
+  %i28 = vm.fma.f32 %i26, %i27, %i28
+  vm.buffer.store.f32 %i28, %r1, %i22:23
+  %i20:21 = vm.add.i64 %i20:21, %i8:9
+  vm.br ^bb5
+^bb7:
+  %i16:17 = vm.add.i64 %i16:17, %i8:9
+  vm.br ^bb3
+^bb8:
+  %i6:7 = vm.add.i64 %i6:7, %i8:9
+  vm.br ^bb1
+^bb9:
+  vm.return %i6:7
+}
+)";
+
 // A sum over the other dimension, whose terms lie next to each other: r1[n] += r0[n * step + k].
 const std::string kRows = [] {
   std::string text(kColumns);
@@ -526,8 +579,8 @@ TEST_P(CompiledLoops, GiveTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
-                                         kDependent, std::string_view(kRows), kCoalesced, kCoalescedOnce,
-                                         kCoalescedAround, kCoalescedApart));
+                                         kDependent, std::string_view(kRows), kTransposed, kCoalesced,
+                                         kCoalescedOnce, kCoalescedAround, kCoalescedApart));
 
 constexpr std::string_view kEndless = R"(
 vm.module @m
