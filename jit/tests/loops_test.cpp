@@ -152,6 +152,27 @@ std::string sum_of_columns(std::string_view index, std::string_view right) {
 const std::string kColumns = sum_of_columns("%i20:21, %i4:5, %i16:17", "%i6:7");
 // r1[n] = r1[n + from] + r0[k * step + n]: an output depends on others, and their order counts.
 const std::string kDependent = sum_of_columns("%i20:21, %i4:5, %i6:7", "%i16:17");
+
+// A product of matrices, of which the second is transposed: r1[m * 20 + n] += r0[m * K + k + from] * r0[n * K
+// + k], for m below step % 8, n below 20, k below K = i0.
+const std::string kTransposed = program("f32", "%i6:7", R"(
+  %i12:13 = vm.const.i64 20
+  %i14:15 = vm.const.i64 7
+  %i4:5 = vm.and.i64 %i4:5, %i14:15
+)" + loop(1, "%i6:7", "%i4:5", R"(
+  %i18:19 = vm.fma.i64 %i6:7, %i0:1, %i2:3
+)" + loop(4, "%i16:17", "%i12:13", R"(
+  %i22:23 = vm.fma.i64 %i6:7, %i12:13, %i16:17
+)" + loop(7, "%i20:21", "%i0:1", R"(
+  %i24:25 = vm.add.i64 %i18:19, %i20:21
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i24:25 = vm.fma.i64 %i16:17, %i0:1, %i20:21
+  %i27 = vm.buffer.load.f32 %r0, %i24:25
+  %i28 = vm.buffer.load.f32 %r1, %i22:23
+  %i28 = vm.fma.f32 %i26, %i27, %i28
+  vm.buffer.store.f32 %i28, %r1, %i22:23
+)"))));
+
 // A sum over the other dimension, whose terms lie next to each other: r1[n] += r0[n * step + k].
 const std::string kRows = sum_of_columns("%i6:7, %i4:5, %i20:21", "%i6:7");
 
@@ -186,6 +207,29 @@ const std::string kCoalescedOnce = program("", "%i6:7", loop(1, "%i6:7", "%i0:1"
   %i26 = vm.buffer.load.i16.s %r0, %i6:7
   vm.buffer.store.i16 %i26, %r1, %i18:19
 )"));
+
+// With a loop inside: r1[c] += r0[t * K + c % K] * r0[c / K], for t below the number of terms, which is i4 as
+// far as `mask` has its bits.
+std::string coalesced_around(int64_t mask) {
+  return program("f32", "%i6:7",
+                 fmt::format(R"(
+  %i12:13 = vm.const.i64 {}
+  %i4:5 = vm.and.i64 %i4:5, %i12:13
+)",
+                             mask) +
+                     loop(1, "%i6:7", "%i0:1", R"(
+  %i18:19 = vm.div.i64.s %i6:7, %i2:3
+  %i20:21 = vm.rem.i64.s %i6:7, %i2:3
+)" + loop(4, "%i14:15", "%i4:5", R"(
+  %i22:23 = vm.fma.i64 %i14:15, %i2:3, %i20:21
+  %i26 = vm.buffer.load.f32 %r0, %i22:23
+  %i27 = vm.buffer.load.f32 %r0, %i18:19
+  %i28 = vm.buffer.load.f32 %r1, %i6:7
+  %i28 = vm.fma.f32 %i26, %i27, %i28
+  vm.buffer.store.f32 %i28, %r1, %i6:7
+)")));
+}
+const std::string kCoalescedAround = coalesced_around(7);
 
 // The same remainder in two blocks, of which neither comes before the other.
 const std::string kCoalescedApart = program("", "%i6:7", R"(
@@ -290,7 +334,8 @@ TEST_P(CompiledLoops, GiveTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
-                                         kDependent, kRows, kCoalesced, kCoalescedOnce, kCoalescedApart));
+                                         kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
+                                         kCoalescedAround, kCoalescedApart));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero
@@ -304,6 +349,21 @@ const std::string kEndless = program("", "%i6:7", R"(
 ^bb2:
 )");
 
+// Calls the function until it is cancelled.
+void expect_cancelled(Loops& loops, std::span<const Variant> arguments) {
+  std::array<Variant, 1> results;
+  Invocation invocation(loops.context_);
+  std::jthread stopper([&](const std::stop_token& done) {
+    while (!done.stop_requested()) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      invocation.interrupt(Code::CANCELLED);
+    }
+  });
+  const Result<> called = invocation.call(loops.callable_, arguments, results);
+  ASSERT_FALSE(called);
+  EXPECT_EQ(called.error().code(), Code::CANCELLED);
+}
+
 TEST(CompiledLoop, IsStopped) {
   const Result<const Compiler*> compiler = Compiler::find();
   ASSERT_TRUE(compiler) << compiler.error().text();
@@ -314,17 +374,7 @@ TEST(CompiledLoop, IsStopped) {
   for (const int64_t step : {int64_t{1}, int64_t{0}}) {
     const std::array<Variant, 5> arguments = {buffer, buffer, Variant::i64(-1), Variant::i64(0),
                                               Variant::i64(step)};
-    std::array<Variant, 1> results;
-    Invocation invocation(compiled.context_);
-    std::jthread stopper([&](const std::stop_token& done) {
-      while (!done.stop_requested()) {
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
-        invocation.interrupt(Code::CANCELLED);
-      }
-    });
-    const Result<> called = invocation.call(compiled.callable_, arguments, results);
-    ASSERT_FALSE(called);
-    EXPECT_EQ(called.error().code(), Code::CANCELLED);
+    expect_cancelled(compiled, arguments);
   }
   std::atomic<uint32_t> stop = static_cast<uint32_t>(Code::ABORTED);
   Invocation kernel(compiled.context_);
@@ -335,6 +385,18 @@ TEST(CompiledLoop, IsStopped) {
   const Result<> called = kernel.call(compiled.callable_, arguments, results);
   ASSERT_FALSE(called);
   EXPECT_EQ(called.error().code(), Code::ABORTED);
+}
+
+// Between the rows of a coalesced loop with a loop inside: 2^21 iterations of 2^13 each take many seconds.
+TEST(CompiledLoop, WithALoopInsideIsStoppedBetweenRows) {
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  Loops compiled(coalesced_around(8192), *compiler);
+  std::vector<uint8_t> from(size_t{4} << 20), to(size_t{4} << 21);
+  const std::array<Variant, 5> arguments = {
+      Variant::ref(Buffer::wrap(from, true, {})), Variant::ref(Buffer::wrap(to, true, {})),
+      Variant::i64(int64_t{1} << 21), Variant::i64(64), Variant::i64(8192)};
+  expect_cancelled(compiled, arguments);
 }
 
 }  // namespace

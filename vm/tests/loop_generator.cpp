@@ -66,7 +66,7 @@ struct Writer {
     uint32_t depth = 1 + choices.below(3);
     is_contraction = choices.one_in(3);
     if (is_contraction) {
-      depth = std::max(depth, 2u);
+      depth = 2 + choices.below(3);
       outputs = choices.below(depth - 1);
     }
     const bool is_coalesced = !is_contraction && choices.one_in(6);
@@ -228,7 +228,8 @@ struct Writer {
     }
   }
 
-  // Writes one loop instead of two or three. Divisions of its counter replace their counters.
+  // Writes one loop instead of two or three, perhaps with a loop inside. Divisions of its counter replace
+  // their counters.
   void coalesced() {
     const uint32_t body = new_block();
     const uint32_t head = new_block();
@@ -259,7 +260,13 @@ struct Writer {
       line("{} = vm.div.i64.s {}, {}", pair(counter(2)), pair(counter(2)), pair(inner));
     }
     line("{} = vm.rem.i64.s {}, {}", pair(counter(1)), pair(counter(0)), pair(inner));
-    contraction(2);
+    if (choices.one_in(2)) {
+      contraction(2);
+    } else {
+      is_contraction = true;
+      outputs = 1;
+      loop(3, 4);
+    }
     line("{} = vm.add.i64 {}, {}", pair(counter(0)), pair(counter(0)), pair(stride(0)));
     line("vm.br ^bb{}", head);
     begin_block(after);
@@ -270,14 +277,25 @@ struct Writer {
   // right.
   void contraction(uint32_t depth) {
     const uint32_t written = choices.below(3);
+    // Outputs of different iterations of the loop around them are the same, overlap, or are apart.
+    const int64_t row = outputs == 0 ? 0 : choices.one_of<int64_t>({0, 3, 16, 40, 64, -40});
     const auto output = [&] {
       line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(outputs)),
            pair(choices.one_in(2) ? kFrom : kSum));
+      if (row == 0) return;
+      constant(kScratch, row);
+      line("{} = vm.fma.i64 {}, {}, {}", pair(kIndex), pair(counter(outputs - 1)), pair(kScratch),
+           pair(kIndex));
     };
     for (const uint32_t reg : {kValue, kOther}) {
-      switch (choices.below(4)) {
+      switch (choices.below(5)) {
         case 0:
           index(depth);
+          break;
+        case 3:  // contiguous along the terms alone
+          constant(kScratch, choices.one_of<int64_t>({4, 8, 17}));
+          line("{} = vm.fma.i64 {}, {}, {}", pair(kIndex), pair(counter(outputs)), pair(kScratch),
+               pair(counter(depth)));
           break;
         case 1:
           line("{} = vm.add.i64 {}, {}", pair(kIndex), pair(counter(depth)), pair(counter(outputs)));
@@ -290,7 +308,9 @@ struct Writer {
                pair(counter(outputs)));
           break;
       }
-      line("{} = vm.buffer.load.{} %r{}, {}", value(reg), element.load, choices.below(3), pair(kIndex));
+      const uint32_t other = (written + 1 + choices.below(2)) % 3;
+      line("{} = vm.buffer.load.{} %r{}, {}", value(reg), element.load,
+           choices.one_in(8) ? written : other, pair(kIndex));
     }
     output();
     line("{} = vm.buffer.load.{} %r{}, {}", value(kAccumulator), element.load, written, pair(kIndex));

@@ -28,7 +28,7 @@ using llvm::Value;
 
 // The maximum number of iterations between two checks of the stop word: iterations of the two innermost
 // loops, or of more loops if the number is a compile-time constant.
-constexpr uint64_t kMaxTurns = uint64_t{1} << 18;
+constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
 constexpr size_t kMaxChecks = 64;
 constexpr size_t kMaxBuffers = 6;
 
@@ -54,10 +54,10 @@ struct Plan {
   size_t kept = 0;  // checks that remain in the nest
 };
 
-// An access to a buffer, with its offset in bytes from the start of the buffer.
+// An access to a buffer, with its index from the start of the buffer.
 struct Access {
   llvm::Instruction* instruction = nullptr;
-  Affine offset;
+  Affine index;  // in elements of `size` bytes
   uint64_t size = 0;
 };
 struct Buffer {
@@ -203,29 +203,28 @@ std::optional<Plan> Nest::plan(Loop* root) {
 // too many.
 std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
   std::vector<Buffer> buffers;
-  llvm::Type* const i64 = llvm::Type::getInt64Ty(function_.getContext());
   for (BasicBlock* block : plan.root->blocks()) {
     for (llvm::Instruction& instruction : *block) {
-      Value* const pointer = llvm::getLoadStorePointerOperand(&instruction);
-      if (!pointer || instruction.isAtomic()) continue;
-      const SCEV* const address = evolution_.getSCEV(pointer);
-      const SCEV* const base = evolution_.getPointerBase(address);
+      if (instruction.isAtomic()) continue;
+      const auto* const pointer =
+          llvm::dyn_cast_or_null<llvm::GEPOperator>(llvm::getLoadStorePointerOperand(&instruction));
+      if (!pointer || pointer->getNumIndices() != 1) continue;
+      const SCEV* const base = evolution_.getSCEV(const_cast<Value*>(pointer->getPointerOperand()));
       if (!is_known_before(base, plan.root)) continue;
-      const SCEV* const offset = evolution_.getMinusSCEV(address, base);
-      if (llvm::isa<llvm::SCEVCouldNotCompute>(offset) || offset->getType() != i64) continue;
-      const uint64_t size = function_.getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(&instruction));
-      const bool checked = std::any_of(plan.checks.begin(), plan.checks.end(), [&](const Check& check) {
-        return evolution_.getMulExpr(check.index, evolution_.getConstant(i64, size)) == offset;
-      });
-      std::optional<Affine> affine_offset = checked ? affine(offset, plan.root) : std::nullopt;
-      if (!affine_offset) continue;
+      const llvm::DataLayout& layout = function_.getDataLayout();
+      const uint64_t size = layout.getTypeStoreSize(llvm::getLoadStoreType(&instruction));
+      if (layout.getTypeAllocSize(pointer->getSourceElementType()) != size) continue;
+      const SCEV* const index = evolution_.getSCEV(pointer->getOperand(1));
+      const auto check = std::find_if(plan.checks.begin(), plan.checks.end(),
+                                      [&](const Check& c) { return c.index == index; });
+      if (check == plan.checks.end()) continue;
       auto buffer =
           std::find_if(buffers.begin(), buffers.end(), [&](const Buffer& b) { return b.base == base; });
       if (buffer == buffers.end()) {
         buffers.push_back({base, {}, false, nullptr, nullptr});
         buffer = std::prev(buffers.end());
       }
-      buffer->accesses.push_back({&instruction, *std::move(affine_offset), size});
+      buffer->accesses.push_back({&instruction, check->affine, size});
       buffer->written |= llvm::isa<llvm::StoreInst>(instruction);
     }
   }
@@ -319,11 +318,13 @@ void Nest::transform(const Plan& plan) {
   for (Buffer& buffer : buffers) {
     Value* const base = b.CreatePtrToInt(guard.expand(buffer.base), b.getInt64Ty());
     for (const Access& access : buffer.accesses) {
-      Value* const first = b.CreateAdd(base, guard.expand(access.offset.start));
-      Value* last = first;
-      for (const auto& [loop, stride] : access.offset.strides)
-        last = b.CreateAdd(last, b.CreateMul(guard.expand(stride), guard.expand(count(loop))));
-      Value* const end = b.CreateAdd(last, b.getInt64(access.size));
+      Value* const size = b.getInt64(access.size);
+      Value* const start = guard.expand(access.index.start);
+      Value* last_index = start;
+      for (const auto& [loop, stride] : access.index.strides)
+        last_index = b.CreateAdd(last_index, b.CreateMul(guard.expand(stride), guard.expand(count(loop))));
+      Value* const first = b.CreateAdd(base, b.CreateMul(start, size));
+      Value* const end = b.CreateAdd(base, b.CreateMul(b.CreateAdd(last_index, b.getInt64(1)), size));
       buffer.first =
           buffer.first ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, buffer.first, first) : first;
       buffer.end = buffer.end ? b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, buffer.end, end) : end;

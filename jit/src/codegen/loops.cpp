@@ -22,8 +22,8 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
          expander.isSafeToExpandAt(value, loop->getLoopPreheader()->getTerminator());
 }
 
-llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
-                            llvm::DominatorTree& dominators) {
+Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
+               llvm::DominatorTree& dominators) {
   llvm::BasicBlock* const before = loop.getLoopPreheader();
   llvm::BasicBlock* const start = llvm::SplitBlock(before, before->getTerminator(), &dominators, &loops);
   llvm::ValueToValueMapTy copies;
@@ -31,11 +31,8 @@ llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char
   llvm::Loop* const copy =
       llvm::cloneLoopWithPreheader(start, before, &loop, copies, ".copy", &loops, &dominators, copied);
   llvm::remapInstructionsInBlocks(copied, copies);
-  for (llvm::Loop* inner : copy->getLoopsInPreorder()) {
-    llvm::addStringMetadataToLoop(inner, mark, 1);
-    llvm::addStringMetadataToLoop(inner, kIsVectorized, 1);
-    llvm::addStringMetadataToLoop(inner, "llvm.loop.unroll.disable", 1);
-  }
+  for (llvm::Loop* inner : copy->getLoopsInPreorder()) llvm::addStringMetadataToLoop(inner, mark, 1);
+  leave_as_it_is(*copy);
   llvm::SmallVector<llvm::BasicBlock*, 16> exits;
   loop.getUniqueExitBlocks(exits);
   for (llvm::BasicBlock* exit : exits) {
@@ -55,7 +52,14 @@ llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char
   llvm::BranchInst::Create(start, copy->getLoopPreheader(), condition, before)
       ->setMetadata(llvm::LLVMContext::MD_prof,
                     llvm::MDBuilder(before->getContext()).createBranchWeights(1u << 20, 1));
-  return start;
+  return {start, copy};
+}
+
+void leave_as_it_is(llvm::Loop& loop) {
+  for (llvm::Loop* inner : loop.getLoopsInPreorder()) {
+    llvm::addStringMetadataToLoop(inner, kIsVectorized, 1);
+    llvm::addStringMetadataToLoop(inner, "llvm.loop.unroll.disable", 1);
+  }
 }
 
 bool is_left_as_it_is(const llvm::Loop& loop) { return llvm::getBooleanLoopAttribute(&loop, kIsVectorized); }

@@ -14,13 +14,17 @@ bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::Scal
 
 // Duplicates the loop. If `condition`, a value at the end of its preheader, is true, the loop itself runs,
 // which the caller may then change; otherwise a copy runs, whose loops have the attribute `mark`. The copy
-// rarely runs and is not optimized. Returns the new preheader of the loop itself. Updates `loops` and
-// `dominators`.
-llvm::BasicBlock* fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
-                            llvm::DominatorTree& dominators);
+// rarely runs and is not optimized. Updates `loops` and `dominators`.
+struct Fork {
+  llvm::BasicBlock* preheader;  // of the loop itself, a new one
+  llvm::Loop* copy;
+};
+Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
+               llvm::DominatorTree& dominators);
 
-// Whether the loop is such a copy, which is neither unrolled nor vectorized, because that takes long to
-// compile. Valid until LLVM vectorizes loops.
+// Marks the loop and those in it as rarely run: they are neither unrolled nor vectorized, because that takes
+// long to compile. Valid until LLVM vectorizes loops.
+void leave_as_it_is(llvm::Loop& loop);
 bool is_left_as_it_is(const llvm::Loop& loop);
 
 }  // namespace halyard::jit

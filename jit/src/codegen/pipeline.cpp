@@ -19,8 +19,8 @@
 #include <llvm/Transforms/Utils/Mem2Reg.h>
 #include <llvm/Transforms/Vectorize/LoopVectorize.h>
 
+#include "codegen/contraction/pass.h"
 #include "codegen/hoist.h"
-#include "codegen/interchange.h"
 #include "codegen/loops.h"
 #include "codegen/translate.h"
 #include "codegen/uncoalesce.h"
@@ -100,7 +100,7 @@ llvm::FunctionPassManager other_passes() {
   clean();
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
-  passes.addPass(InterchangeContractions());
+  passes.addPass(TileContractions());
   move_out();
   passes.addPass(llvm::GVNPass());
   clean();

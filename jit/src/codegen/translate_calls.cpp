@@ -19,9 +19,7 @@ void Translator::emit_own_call(const Word* word, uint32_t at) {
   const auto offset = [&](Value* base, int64_t bytes) {
     return b_.CreateGEP(byte, base, b_.getInt64(static_cast<uint64_t>(bytes)));
   };
-  llvm::LoadInst* const stop = b_.CreateAlignedLoad(b_.getInt32Ty(), function_->getArg(2), llvm::Align(4));
-  stop->setAtomic(llvm::AtomicOrdering::Monotonic);
-  require(b_.CreateIsNull(stop), at, nullptr);
+  require(may_continue(b_), at, nullptr);
   Value* const callee = offset(values(), source_.frame_bytes);
   Value* const end = offset(callee, int64_t{source_.frame_bytes} - layout.frame_bytes);
   require(b_.CreateICmpULE(end, b_.CreateLoad(b_.getPtrTy(), native_stack())), at, nullptr);

@@ -17,6 +17,7 @@
 
 #include "codegen/own_calls.h"
 #include "codegen/registers.h"
+#include "codegen/stop_word.h"
 #include "codegen/translate.h"
 #include "shared/symbols.h"
 
@@ -402,9 +403,7 @@ class Translator {
     BasicBlock* const block = BasicBlock::Create(context_, "", function_);
     const llvm::IRBuilder<>::InsertPointGuard guard(b_);
     b_.SetInsertPoint(block);
-    llvm::LoadInst* const stop = b_.CreateAlignedLoad(b_.getInt32Ty(), function_->getArg(2), llvm::Align(4));
-    stop->setAtomic(llvm::AtomicOrdering::Monotonic);
-    require(b_.CreateIsNull(stop), at, kStop);
+    require(may_continue(b_), at, kStop);
     b_.CreateBr(blocks_[target]);
     return block;
   }

@@ -1,5 +1,5 @@
 // Duplicates the loop. A condition before it selects the version: if the divisors are positive and divide the
-// number of iterations, the nest runs, otherwise the original loop.
+// number of iterations, the nest runs, otherwise the original loop. The loop may have loops inside.
 //
 //   for c below B:                    for m below B / (M * K): for n below M: for k below K:
 //     c / (M * K), c % (M * K)          m, n * K + k
@@ -18,6 +18,7 @@
 #include <optional>
 
 #include "codegen/loops.h"
+#include "codegen/stop_word.h"
 
 namespace halyard::jit {
 
@@ -31,7 +32,7 @@ using llvm::Loop;
 using llvm::PHINode;
 using llvm::Value;
 
-// Maximum iterations of a whole nest, because its outer loops do not check the stop word.
+// Maximum iterations of a nest without loops inside, because its outer loops do not check the stop word.
 constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
 
 // Marks the copy of a loop that stays coalesced.
@@ -79,6 +80,7 @@ class Splitter {
   void split(const Coalesced& found);
 
  private:
+  void check_stop_word(BasicBlock* end, const Loop& coalesced, Value* base, Value* inner);
   void replace_divisions(const Coalesced& found, Value* whole, Value* outer, Value* middle, Value* inner);
 
   llvm::Function& function_;
@@ -89,7 +91,7 @@ class Splitter {
 };
 
 std::optional<Coalesced> Splitter::find(Loop* loop) {
-  if (!loop->isInnermost() || !loop->isLoopSimplifyForm()) return {};
+  if (!loop->isLoopSimplifyForm()) return {};
   Coalesced found;
   found.loop = loop;
   BasicBlock* const header = loop->getHeader();
@@ -195,6 +197,24 @@ void Splitter::replace_divisions(const Coalesced& found, Value* whole, Value* ou
   }
 }
 
+// Checks the stop word at the end of a row of `inner` iterations which began at `base`. If the work must
+// stop, the coalesced loop goes on with the next row: it leaves compiled code after its first iteration.
+void Splitter::check_stop_word(BasicBlock* end, const Loop& coalesced, Value* base, Value* inner) {
+  BasicBlock* const head = end->getSingleSuccessor();
+  // The latch is a block of its own, without an exit, so that the loop can be rotated.
+  BasicBlock* const latch = BasicBlock::Create(end->getContext(), "uncoalesced.latch", &function_, head);
+  BasicBlock* const stopped = BasicBlock::Create(end->getContext(), "uncoalesced.stop", &function_, head);
+  llvm::IRBuilder<> b(stopped);
+  coalesced.getHeader()->phis().begin()->addIncoming(b.CreateNSWAdd(base, inner), stopped);
+  b.CreateBr(coalesced.getHeader());
+  end->getTerminator()->eraseFromParent();
+  b.SetInsertPoint(latch);
+  b.CreateBr(head);
+  head->replacePhiUsesWith(end, latch);
+  b.SetInsertPoint(end);
+  branch_unless_stopped(b, latch, stopped);
+}
+
 void Splitter::split(const Coalesced& found) {
   Loop* const loop = found.loop;
   BasicBlock* const before = loop->getLoopPreheader();
@@ -220,7 +240,7 @@ void Splitter::split(const Coalesced& found) {
   Value* const outer = b.CreateFreeze(b.CreateUDiv(turns, divisor));
   condition = b.CreateAnd(condition, b.CreateICmpEQ(b.CreateMul(outer, divisor), turns));
 
-  BasicBlock* const start = fork_loop(*loop, condition, kCoalesced, loops_, dominators_);
+  const Fork fork = fork_loop(*loop, condition, kCoalesced, loops_, dominators_);
 
   // The outer loops: their heads test, their ends count.
   struct Around {
@@ -242,9 +262,9 @@ void Splitter::split(const Coalesced& found) {
     b.SetInsertPoint(body);
     return around;
   };
-  start->getTerminator()->eraseFromParent();
-  const Around first = add_loop(start, after, outer);
-  llvm::IRBuilder<>(start).CreateBr(first.head);
+  fork.preheader->getTerminator()->eraseFromParent();
+  const Around first = add_loop(fork.preheader, after, outer);
+  llvm::IRBuilder<>(fork.preheader).CreateBr(first.head);
   BasicBlock* end = first.end;
   Value* row = first.counter;  // number of the innermost loop
   Value* column = nullptr;
@@ -279,6 +299,7 @@ void Splitter::split(const Coalesced& found) {
       phi.setIncomingValue(static_cast<unsigned>(from), turns);
     phi.setIncomingBlock(static_cast<unsigned>(from), first.head);
   }
+  if (!loop->isInnermost()) check_stop_word(end, *fork.copy, base, inner);
   replace_divisions(found, whole, first.counter, column, counter);
 }
 

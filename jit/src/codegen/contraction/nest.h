@@ -1,0 +1,45 @@
+// A contraction, as it was recognized: a nest of loops in which outputs next to each other each sum up terms.
+//
+//   for row: for output: for term...: C[row][output] = op(A[row][term], B[term][output], C[row][output])
+#pragma once
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/IR/Instructions.h>
+
+#include <utility>
+#include <vector>
+
+namespace halyard::jit::contraction {
+
+struct Nest {
+  // From outside in: the loop over rows, if there is one; the loop over outputs; the loops over terms.
+  std::vector<llvm::Loop*> loops;
+  bool has_rows = false;
+  // For each loop, the last value of a counter that begins at 0.
+  std::vector<const llvm::SCEV*> last;
+  llvm::BasicBlock* body = nullptr;  // the innermost loop
+  // Conditions that are known before the nest, with the values for which the body is entered.
+  std::vector<std::pair<llvm::Value*, bool>> entered;
+  // Loads and stores of the body. Those of an output are of the same address in every iteration of the terms.
+  llvm::SmallVector<llvm::LoadInst*, 8> loads;
+  llvm::SmallVector<llvm::StoreInst*, 2> stores;
+  bool is_strided = false;  // some loads for consecutive outputs are not contiguous
+  // The check of the stop word at the end of each row. Null if there is none.
+  llvm::BranchInst* stop = nullptr;
+  // The bytes between outputs of consecutive rows: the least of all stores.
+  uint64_t row_bytes = 0;
+  uint64_t output_bytes = 0;  // the largest element that is stored
+
+  llvm::Loop* outermost() const { return loops.front(); }
+  size_t output_level() const { return has_rows ? 1 : 0; }
+  llvm::Loop* outputs() const { return loops[output_level()]; }
+  // Where the nest is entered, and where it is left after its last iteration.
+  llvm::BasicBlock* before() const { return outermost()->getLoopPreheader(); }
+  llvm::BasicBlock* after() const {
+    const auto* const branch = llvm::cast<llvm::BranchInst>(outermost()->getLoopLatch()->getTerminator());
+    return branch->getSuccessor(outermost()->contains(branch->getSuccessor(0)) ? 1 : 0);
+  }
+};
+
+}  // namespace halyard::jit::contraction

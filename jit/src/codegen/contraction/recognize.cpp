@@ -1,0 +1,302 @@
+// Searches each nest from its innermost loop outwards for the loop that counts the outputs, then looks
+// whether the loop around it counts rows.
+#include "codegen/contraction/recognize.h"
+
+#include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/IR/Operator.h>
+
+#include <algorithm>
+
+#include "codegen/loops.h"
+#include "codegen/translate.h"
+
+namespace halyard::jit::contraction {
+
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Instruction;
+using llvm::Loop;
+using llvm::SCEV;
+using llvm::Value;
+
+constexpr uint64_t kMinOutputs = 4;
+constexpr size_t kMaxInstructions = 512;  // in a nest
+
+bool touches_nothing(const Instruction& instruction) {
+  return !instruction.mayReadOrWriteMemory() && !instruction.mayHaveSideEffects();
+}
+
+uint64_t size_of(Instruction* access) {
+  return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
+}
+
+std::optional<uint64_t> constant_of(const SCEV* value) {
+  const auto* const constant = llvm::dyn_cast_or_null<llvm::SCEVConstant>(value);
+  if (!constant || constant->getAPInt().getActiveBits() > 64) return {};
+  return constant->getAPInt().getZExtValue();
+}
+
+}  // namespace
+
+Recognizer::Recognizer(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+    : evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
+      dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
+      aliases_(analyses.getResult<llvm::AAManager>(function)),
+      expander_(evolution_, function.getDataLayout(), "contraction") {}
+
+bool Recognizer::is_known_before(const SCEV* value, const Loop* outermost) {
+  return jit::is_known_before(value, outermost, evolution_, expander_);
+}
+
+std::optional<Nest> Recognizer::find(Loop* innermost) {
+  if (innermost->getNumBlocks() != 1) return {};
+  Nest nest;
+  nest.body = innermost->getHeader();
+  nest.loops = {innermost};
+  while (Loop* const wider = nest.outermost()->getParentLoop()) {
+    recomputable_.clear();
+    nest.loops.insert(nest.loops.begin(), wider);
+    if (!is_perfect(nest)) return {};
+    if (!counts_outputs(nest)) continue;
+    add_rows(nest);
+    return nest;
+  }
+  return {};
+}
+
+// Moves the computation of the value out of the loop, if possible.
+bool Recognizer::make_invariant(Value* value, Loop& loop) {
+  return loop.makeLoopInvariant(value, changed_, loop.getLoopPreheader()->getTerminator(), nullptr,
+                                &evolution_);
+}
+
+// Whether the branch skips the next inner loop, on a condition that is known before the nest.
+bool Recognizer::is_guard(const llvm::BranchInst& branch, Nest& nest) {
+  if (!make_invariant(branch.getCondition(), *nest.outermost())) return false;
+  for (const unsigned side : {0u, 1u}) {
+    if (!dominators_.dominates(llvm::BasicBlockEdge(branch.getParent(), branch.getSuccessor(side)),
+                               nest.body))
+      continue;
+    nest.entered.emplace_back(branch.getCondition(), side == 0);
+    return true;
+  }
+  return false;
+}
+
+// Whether the loops are perfectly nested, with only side-effect-free computations between them, and all
+// iteration counts are known before the nest.
+bool Recognizer::is_perfect(Nest& nest) {
+  Loop* const outermost = nest.outermost();
+  if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() != 1) return false;
+  nest.last.clear();
+  nest.entered.clear();
+  for (Loop* const loop : nest.loops) {
+    if (!loop->isLoopSimplifyForm() || loop->getExitingBlock() != loop->getLoopLatch()) return false;
+    const SCEV* last = evolution_.getBackedgeTakenCount(loop);
+    if (llvm::isa<llvm::SCEVCouldNotCompute>(last) || !is_known_before(last, outermost) ||
+        last->getType()->getIntegerBitWidth() > 64)
+      return false;
+    nest.last.push_back(
+        evolution_.getNoopOrZeroExtend(last, llvm::Type::getInt64Ty(nest.body->getContext())));
+  }
+  size_t instructions = 0;
+  for (BasicBlock* const block : outermost->blocks()) {
+    instructions += block->size();
+    if (instructions > kMaxInstructions) return false;
+    if (block == nest.body) continue;
+    for (const Instruction& instruction : *block)
+      if (!instruction.isTerminator() && !touches_nothing(instruction)) return false;
+    const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    if (!branch) return false;
+    const bool is_latch = std::any_of(nest.loops.begin(), nest.loops.end(),
+                                      [&](const Loop* loop) { return loop->getLoopLatch() == block; });
+    if (branch->isConditional() && !is_latch && !is_guard(*branch, nest)) return false;
+  }
+  for (const llvm::PHINode& phi : outermost->getExitBlock()->phis())
+    if (!make_invariant(phi.getIncomingValue(0), *outermost)) return false;
+  return true;
+}
+
+// The stride of the address in each loop; no value if the address is not affine.
+std::optional<std::vector<const SCEV*>> Recognizer::strides(Value* pointer, const Nest& nest) {
+  std::vector<const SCEV*> found(nest.loops.size(), nullptr);
+  const SCEV* address = evolution_.getSCEV(pointer);
+  while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
+    const auto loop = std::find(nest.loops.begin(), nest.loops.end(), recurrence->getLoop());
+    if (loop == nest.loops.end()) break;
+    if (!recurrence->isAffine()) return {};
+    found[static_cast<size_t>(loop - nest.loops.begin())] = recurrence->getStepRecurrence(evolution_);
+    address = recurrence->getStart();
+  }
+  if (!evolution_.isLoopInvariant(address, nest.outermost())) return {};
+  return found;
+}
+
+// Whether the value can be computed from the counters alone.
+bool Recognizer::is_recomputable(Value* value, const Nest& nest) {
+  auto* const instruction = llvm::dyn_cast<Instruction>(value);
+  if (!instruction || !nest.outermost()->contains(instruction)) return true;
+  if (const auto found = recomputable_.find(value); found != recomputable_.end()) return found->second;
+  const bool result = compute_recomputable(instruction, nest);
+  recomputable_[value] = result;
+  return result;
+}
+
+bool Recognizer::compute_recomputable(Instruction* instruction, const Nest& nest) {
+  if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
+    const auto loop = std::find_if(nest.loops.begin(), nest.loops.end(),
+                                   [&](const Loop* l) { return l->getHeader() == phi->getParent(); });
+    if (loop == nest.loops.end() || !evolution_.isSCEVable(phi->getType())) return false;
+    const auto* const recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
+    return recurrence && recurrence->isAffine() && recurrence->getLoop() == *loop &&
+           is_known_before(recurrence->getStepRecurrence(evolution_), nest.outermost()) &&
+           is_recomputable(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()), nest);
+  }
+  if (instruction->getParent() == nest.body) return true;  // checked with the body
+  return dominators_.dominates(instruction, nest.body) && touches_nothing(*instruction) &&
+         std::all_of(instruction->op_begin(), instruction->op_end(),
+                     [&](Value* operand) { return is_recomputable(operand, nest); });
+}
+
+// Whether the body has only loads, stores and computations, of values that can be recomputed.
+bool Recognizer::are_accesses_known(Nest& nest) {
+  nest.loads.clear();
+  nest.stores.clear();
+  for (Instruction& instruction : *nest.body) {
+    if (instruction.isTerminator()) continue;
+    if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(&instruction); load && load->isSimple()) {
+      nest.loads.push_back(load);
+    } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+               store && store->isSimple()) {
+      nest.stores.push_back(store);
+    } else if (!touches_nothing(instruction)) {
+      return false;
+    }
+    const auto is_known = [&](Value* value) { return is_recomputable(value, nest); };
+    if (llvm::isa<llvm::PHINode>(instruction) ? !is_known(&instruction)
+                                              : !llvm::all_of(instruction.operands(), is_known))
+      return false;
+  }
+  return !nest.stores.empty();
+}
+
+// Whether each pair of accesses is to the same output, or does not alias.
+bool Recognizer::are_outputs_apart(const Nest& nest) {
+  const auto address_of = [&](Instruction* access) {
+    return evolution_.getSCEV(llvm::getLoadStorePointerOperand(access));
+  };
+  const auto is_apart = [&](Instruction* x, Instruction* y) {
+    // Locations of unknown size, because not aliasing in one iteration is not enough.
+    const auto everything = [](Instruction* access) {
+      return llvm::MemoryLocation::getBeforeOrAfter(llvm::getLoadStorePointerOperand(access),
+                                                    access->getAAMetadata());
+    };
+    return (address_of(x) == address_of(y) && llvm::getLoadStoreType(x) == llvm::getLoadStoreType(y)) ||
+           aliases_.isNoAlias(everything(x), everything(y));
+  };
+  for (Instruction* const store : nest.stores) {
+    for (Instruction* const load : nest.loads)
+      if (!is_apart(store, load)) return false;
+    for (Instruction* const other : nest.stores)
+      if (!is_apart(store, other)) return false;
+  }
+  return true;
+}
+
+// Whether the outermost loop counts outputs.
+bool Recognizer::counts_outputs(Nest& nest) {
+  if (!are_accesses_known(nest)) return false;
+  nest.output_bytes = 0;
+  nest.is_strided = false;
+  // Outputs must be distinct, contiguous elements.
+  for (llvm::StoreInst* const store : nest.stores) {
+    const auto steps = strides(store->getPointerOperand(), nest);
+    if (!steps || constant_of(steps->front()) != size_of(store) ||
+        std::any_of(steps->begin() + 1, steps->end(), [](const SCEV* step) { return step; }))
+      return false;
+    nest.output_bytes = std::max(nest.output_bytes, size_of(store));
+  }
+  // Loads for the next output are contiguous, or of the same address; otherwise the nest is strided.
+  for (llvm::LoadInst* const load : nest.loads) {
+    const auto steps = strides(load->getPointerOperand(), nest);
+    if (!steps) return false;
+    nest.is_strided |= steps->front() && constant_of(steps->front()) != size_of(load);
+  }
+  // A strided nest is transformed only if its outputs are floats whose sums LLVM must not reorder. Otherwise
+  // LLVM vectorizes over the terms.
+  if (nest.is_strided && !std::all_of(nest.stores.begin(), nest.stores.end(), [](llvm::StoreInst* store) {
+        const auto* const value = llvm::dyn_cast<Instruction>(store->getValueOperand());
+        return value && value->getType()->isFloatingPointTy() &&
+               !(llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc());
+      }))
+    return false;
+  if (!are_outputs_apart(nest)) return false;
+  const std::optional<uint64_t> last = constant_of(nest.last.front());
+  return !last || *last >= kMinOutputs - 1;
+}
+
+// Adds the loop around the outputs to the nest, if it counts rows.
+void Recognizer::add_rows(Nest& nest) {
+  Loop* const rows = nest.outermost()->getParentLoop();
+  if (!rows) return;
+  Nest with_rows = nest;
+  with_rows.loops.insert(with_rows.loops.begin(), rows);
+  with_rows.has_rows = true;
+  recomputable_.clear();
+  if (!is_loop_of_rows(rows, with_rows)) return;
+  nest = std::move(with_rows);
+}
+
+bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
+  if (!rows->isLoopSimplifyForm() || rows->getSubLoops().size() != 1) return false;
+  BasicBlock* const latch = rows->getLoopLatch();
+  if (!rows->isLoopExiting(latch)) return false;
+  const SCEV* last = evolution_.getExitCount(rows, latch);
+  if (llvm::isa<llvm::SCEVCouldNotCompute>(last) || !is_known_before(last, rows) ||
+      last->getType()->getIntegerBitWidth() > 64)
+    return false;
+  nest.last.insert(nest.last.begin(),
+                   evolution_.getNoopOrZeroExtend(last, llvm::Type::getInt64Ty(latch->getContext())));
+  const auto is_known = [&](const SCEV* value) { return is_known_before(value, rows); };
+  if (!std::all_of(nest.last.begin(), nest.last.end(), is_known)) return false;
+  for (const auto& [condition, wanted] : nest.entered)
+    if (!make_invariant(condition, *rows)) return false;
+  // Around the outputs there are computations, and at most the check of the stop word.
+  const auto is_stop = [](const llvm::BranchInst& branch) {
+    return branch.isConditional() && branch.hasMetadata(kStop);
+  };
+  for (BasicBlock* const block : rows->blocks()) {
+    if (nest.outputs()->contains(block)) continue;
+    auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
+    if (!branch) return false;
+    if (branch->isConditional() && block != latch && !is_stop(*branch) && !is_guard(*branch, nest))
+      return false;
+    if (is_stop(*branch)) {
+      if (nest.stop || rows->contains(branch->getSuccessor(1))) return false;
+      nest.stop = branch;
+    }
+    for (const Instruction& instruction : *block)
+      if (!instruction.isTerminator() && !touches_nothing(instruction) &&
+          !(is_stop(*branch) && instruction.isAtomic()))
+        return false;
+  }
+  // Each counter of rows can begin anywhere, and nothing but counters goes on from row to row.
+  for (llvm::PHINode& phi : rows->getHeader()->phis())
+    if (!is_recomputable(&phi, nest)) return false;
+  for (const llvm::PHINode& phi : nest.after()->phis())
+    if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows)) return false;
+  if (!are_accesses_known(nest)) return false;
+  nest.row_bytes = UINT64_MAX;
+  for (llvm::StoreInst* const store : nest.stores) {
+    const auto steps = strides(store->getPointerOperand(), nest);
+    const std::optional<uint64_t> stride = steps ? constant_of(steps->front()) : std::nullopt;
+    if (!stride || *stride == 0 || *stride > INT64_MAX) return false;
+    nest.row_bytes = std::min(nest.row_bytes, *stride);
+  }
+  return std::all_of(nest.loads.begin(), nest.loads.end(),
+                     [&](llvm::LoadInst* load) { return strides(load->getPointerOperand(), nest); });
+}
+
+}  // namespace halyard::jit::contraction

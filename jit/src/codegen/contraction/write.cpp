@@ -1,0 +1,707 @@
+// The new order of a contraction:
+//
+//   for rows, in tiles: for outputs, in tiles: load the tile; for term...: add; store the tile
+//
+// The terms of a tile are added in registers: a vector for each row and each `lanes` outputs.
+#include "codegen/contraction/write.h"
+
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/Analysis/VectorUtils.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "codegen/contraction/tile.h"
+#include "codegen/contraction/transpose.h"
+#include "codegen/loops.h"
+#include "codegen/stop_word.h"
+
+namespace halyard::jit::contraction {
+
+namespace {
+
+using llvm::BasicBlock;
+using llvm::Instruction;
+using llvm::Loop;
+using llvm::PHINode;
+using llvm::SCEV;
+using llvm::Value;
+
+// Which loops a value of the nest depends on.
+class Dependence {
+ public:
+  explicit Dependence(const Nest& nest) : nest_(nest) {}
+  static constexpr unsigned kRows = 1, kOutputs = 2;
+
+  unsigned of(Value* value) {
+    auto* const instruction = llvm::dyn_cast<Instruction>(value);
+    if (!instruction || !nest_.outermost()->contains(instruction)) return 0;
+    if (const auto found = known_.find(value); found != known_.end()) return found->second;
+    unsigned all = 0;
+    if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
+      const auto loop = std::find_if(nest_.loops.begin(), nest_.loops.end(),
+                                     [&](const Loop* l) { return l->getHeader() == phi->getParent(); });
+      if (*loop == nest_.outputs()) all = kOutputs;
+      if (nest_.has_rows && *loop == nest_.outermost()) all = kRows;
+      all |= of(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()));
+    } else {
+      for (Value* const operand : instruction->operands()) all |= of(operand);
+    }
+    return known_[value] = all;
+  }
+
+ private:
+  const Nest& nest_;
+  llvm::DenseMap<Value*, unsigned> known_;
+};
+
+// The size in bytes of the widest value that becomes a vector of outputs; 0 if one of them cannot.
+class Widest {
+ public:
+  explicit Widest(const Nest& nest) : nest_(nest), dependence_(nest) {}
+  uint64_t of_stores() {
+    for (llvm::StoreInst* const store : nest_.stores)
+      if (!visit(store->getValueOperand())) return 0;
+    return std::max(widest_, nest_.output_bytes);
+  }
+
+ private:
+  bool visit(Value* value) {
+    auto* const instruction = llvm::dyn_cast<Instruction>(value);
+    if (!instruction || !(dependence_.of(value) & Dependence::kOutputs)) return true;
+    if (!visited_.insert(value).second) return true;
+    llvm::Type* const type = value->getType();
+    if (!type->isIntegerTy() && !type->isFloatingPointTy()) return false;
+    widest_ = std::max<uint64_t>(widest_, (type->getScalarSizeInBits() + 7) / 8);
+    if (llvm::isa<llvm::LoadInst>(instruction)) return true;
+    if (llvm::isa<PHINode>(instruction))
+      return type->isIntegerTy() && instruction->getParent() == nest_.outputs()->getHeader();
+    if (const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(instruction)) {
+      if (!llvm::isTriviallyVectorizable(call->getIntrinsicID())) return false;
+      for (unsigned i = 0; i < call->arg_size(); ++i)
+        if (llvm::isVectorIntrinsicWithScalarOpAtArg(call->getIntrinsicID(), i)) return false;
+      return std::all_of(call->arg_begin(), call->arg_end(),
+                         [&](const llvm::Use& use) { return visit(use); });
+    }
+    return (llvm::isa<llvm::BinaryOperator, llvm::UnaryOperator, llvm::CastInst, llvm::CmpInst,
+                      llvm::SelectInst, llvm::FreezeInst>(instruction)) &&
+           llvm::all_of(instruction->operands(), [&](Value* operand) { return visit(operand); });
+  }
+
+  const Nest& nest_;
+  Dependence dependence_;
+  llvm::SmallPtrSet<Value*, 32> visited_;
+  uint64_t widest_ = 0;
+};
+
+class Writer {
+ public:
+  Writer(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
+      : nest_(nest),
+        function_(function),
+        evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
+        target_(analyses.getResult<llvm::TargetIRAnalysis>(function)),
+        before_(nest.before()),
+        after_(nest.after()),
+        b_(before_->getTerminator()),
+        expander_(evolution_, function.getDataLayout(), "contraction"),
+        dependence_(nest) {}
+
+  void write();
+
+ private:
+  // The sums of one output in each tile. Several stores may be to the same output.
+  struct Output {
+    llvm::StoreInst* store = nullptr;
+    const SCEV* address = nullptr;
+    std::vector<Value*> sums;  // of the current tile, row by row
+  };
+  using Key = std::pair<Value*, std::pair<uint64_t, uint64_t>>;  // a value, its row and vector in the tile
+
+  void expand_steps();
+  void find_outputs();
+  Tiling tiling();
+  void write_tiles(Value* row);
+  void write_tile(Value* row, Value* output);
+  void add_terms(size_t level);
+  void add_squares(size_t level);
+  void add_term();
+  Value* load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector);
+  bool find_row_steps();
+  std::vector<Value*> sums() const;
+  std::vector<PHINode*> begin_sums(const std::vector<Value*>& values, BasicBlock* from);
+  static void end_sums(const std::vector<PHINode*>& phis, const std::vector<Value*>& values,
+                       BasicBlock* from);
+  void check_stop_word(Value* next);
+  void keep_old_nest(Value* is_new, BasicBlock* start);
+  void delete_old_nest(Value* entered, BasicBlock* start);
+
+  template <typename Body>
+  Value* for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body);
+  Value* scalar(Value* value, uint64_t row, uint64_t vector);
+  Value* counter_value(PHINode* phi, uint64_t row, uint64_t vector);
+  Value* value(Value* value, uint64_t row, uint64_t vector);
+  Value* load(llvm::LoadInst* load, uint64_t row, uint64_t vector);
+  Value* widened(Instruction* instruction, uint64_t row, uint64_t vector);
+  Value* splat(Value* value) {
+    return lanes_ == 1 || value->getType()->isVectorTy()
+               ? value
+               : b_.CreateVectorSplat(static_cast<unsigned>(lanes_), value);
+  }
+  llvm::Type* type_of(llvm::Type* scalar) const {
+    return lanes_ == 1 ? scalar : llvm::FixedVectorType::get(scalar, static_cast<unsigned>(lanes_));
+  }
+  Key key(Value* value, uint64_t row, uint64_t vector) {
+    const unsigned on = dependence_.of(value);
+    return {value, {on & Dependence::kRows ? row : 0, on & Dependence::kOutputs ? vector : 0}};
+  }
+  Value* counter_of(const Loop* loop, uint64_t row, uint64_t vector);
+  Output& output_of(Value* pointer) {
+    const SCEV* const address = evolution_.getSCEV(pointer);
+    return *std::find_if(outputs_.begin(), outputs_.end(),
+                         [&](const Output& output) { return output.address == address; });
+  }
+  bool is_output(Value* pointer) {
+    const SCEV* const address = evolution_.getSCEV(pointer);
+    return std::any_of(outputs_.begin(), outputs_.end(),
+                       [&](const Output& output) { return output.address == address; });
+  }
+  BasicBlock* new_block(const char* name) {
+    return BasicBlock::Create(b_.getContext(), name, &function_, nest_.outermost()->getHeader());
+  }
+  Value* expand(const SCEV* value) {
+    return expander_.expandCodeFor(value, value->getType(), before_->getTerminator());
+  }
+  const SCEV* output_count() const {
+    const SCEV* const last = nest_.last[nest_.output_level()];
+    return evolution_.getAddExpr(last, evolution_.getOne(last->getType()));
+  }
+  template <typename Visit>
+  void for_each_sum(Visit visit) {
+    for (uint64_t row = 0; row < tile_rows_; ++row)
+      for (uint64_t vector = 0; vector < tile_vectors_; ++vector)
+        visit(row, vector, row * tile_vectors_ + vector);
+  }
+  void forget_values() {
+    scalars_.clear();
+    values_.clear();
+  }
+
+  const Nest& nest_;
+  llvm::Function& function_;
+  llvm::ScalarEvolution& evolution_;
+  const llvm::TargetTransformInfo& target_;
+  BasicBlock* before_;
+  BasicBlock* after_;
+  llvm::IRBuilder<> b_;
+  llvm::SCEVExpander expander_;
+  Dependence dependence_;
+  Tiling tiling_;
+  std::vector<Output> outputs_;
+  llvm::DenseMap<const SCEV*, Value*> steps_;  // of counters, computed before the nest
+  std::vector<Value*> last_;                   // for each loop
+  Value* output_end_ = nullptr;                // the number of outputs of a row
+  Value* row_end_ = nullptr;                   // the number of rows
+  // The current tile: its first row and output, its size, and the counters of the terms.
+  Value* row_ = nullptr;
+  Value* output_ = nullptr;
+  uint64_t tile_rows_ = 1;
+  uint64_t tile_vectors_ = 1;
+  uint64_t lanes_ = 1;
+  std::vector<Value*> terms_;
+  // Copies of the nest's values in the current block: for addresses, and as vectors.
+  std::map<Key, Value*> scalars_;
+  std::map<Key, Value*> values_;
+  // For loads that are not contiguous: the bytes between elements for consecutive outputs.
+  std::map<llvm::LoadInst*, Value*> row_steps_;
+  // Of such loads, the vectors for consecutive terms; and the term in the square that is added.
+  std::map<Key, std::vector<Value*>> squares_;
+  std::optional<uint64_t> square_term_;
+  // Where the old nest goes on at the given row.
+  std::vector<std::pair<Value*, BasicBlock*>> stops_;
+};
+
+Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
+  const auto level =
+      static_cast<size_t>(std::find(nest_.loops.begin(), nest_.loops.end(), loop) - nest_.loops.begin());
+  if (level < nest_.output_level()) return b_.CreateNUWAdd(row_, b_.getInt64(row));
+  if (level == nest_.output_level()) return b_.CreateNUWAdd(output_, b_.getInt64(vector * lanes_));
+  return terms_[level - nest_.output_level() - 1];
+}
+
+// The counter as it is for the first lane.
+Value* Writer::counter_value(PHINode* phi, uint64_t row, uint64_t vector) {
+  const auto loop = std::find_if(nest_.loops.begin(), nest_.loops.end(),
+                                 [&](const Loop* l) { return l->getHeader() == phi->getParent(); });
+  const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
+  Value* const start = scalar(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()), row, vector);
+  Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
+  Value* const counter = b_.CreateZExtOrTrunc(counter_of(*loop, row, vector), step->getType());
+  Value* const distance = b_.CreateMul(counter, step);
+  return phi->getType()->isPointerTy() ? b_.CreatePtrAdd(start, distance) : b_.CreateAdd(start, distance);
+}
+
+// The value as it is for the first lane. Not for loads.
+Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
+  auto* const instruction = llvm::dyn_cast<Instruction>(value);
+  if (!instruction || !nest_.outermost()->contains(instruction)) return value;
+  const Key at = key(value, row, vector);
+  if (const auto found = scalars_.find(at); found != scalars_.end()) return found->second;
+  Value* copy = nullptr;
+  if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
+    copy = counter_value(phi, row, vector);
+  } else {
+    llvm::SmallVector<Value*, 4> operands;
+    for (Value* const operand : instruction->operands()) operands.push_back(scalar(operand, row, vector));
+    Instruction* const made = instruction->clone();
+    for (unsigned i = 0; i < operands.size(); ++i) made->setOperand(i, operands[i]);
+    copy = b_.Insert(made, instruction->getName());
+  }
+  return scalars_[at] = copy;
+}
+
+Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
+  if (is_output(load->getPointerOperand()))
+    return output_of(load->getPointerOperand()).sums[row * tile_vectors_ + vector];
+  if (lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
+  const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
+  llvm::LoadInst* const made =
+      b_.CreateAlignedLoad(is_vector ? type_of(load->getType()) : load->getType(),
+                           scalar(load->getPointerOperand(), row, vector), load->getAlign());
+  made->setAAMetadata(load->getAAMetadata());
+  return made;
+}
+
+// The instruction with vectors for its operands.
+Value* Writer::widened(Instruction* instruction, uint64_t row, uint64_t vector) {
+  llvm::SmallVector<Value*, 4> operands;
+  const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(instruction);
+  const unsigned count = call ? call->arg_size() : instruction->getNumOperands();
+  for (unsigned i = 0; i < count; ++i)
+    operands.push_back(splat(value(instruction->getOperand(i), row, vector)));
+  llvm::Type* const type = type_of(instruction->getType());
+  Value* made = nullptr;
+  if (call) {
+    made = b_.CreateIntrinsic(type, call->getIntrinsicID(), operands);
+  } else if (const auto* const cast = llvm::dyn_cast<llvm::CastInst>(instruction)) {
+    made = b_.CreateCast(cast->getOpcode(), operands[0], type);
+  } else if (const auto* const compare = llvm::dyn_cast<llvm::CmpInst>(instruction)) {
+    made = b_.CreateCmp(compare->getPredicate(), operands[0], operands[1]);
+  } else if (llvm::isa<llvm::SelectInst>(instruction)) {
+    made = b_.CreateSelect(operands[0], operands[1], operands[2]);
+  } else if (llvm::isa<llvm::FreezeInst>(instruction)) {
+    made = b_.CreateFreeze(operands[0]);
+  } else if (llvm::isa<llvm::UnaryOperator>(instruction)) {
+    made = b_.CreateUnOp(static_cast<Instruction::UnaryOps>(instruction->getOpcode()), operands[0]);
+  } else {
+    made = b_.CreateBinOp(static_cast<Instruction::BinaryOps>(instruction->getOpcode()), operands[0],
+                          operands[1]);
+  }
+  if (auto* const copy = llvm::dyn_cast<Instruction>(made)) copy->copyIRFlags(instruction);
+  return made;
+}
+
+// The value for all lanes: a vector if it differs between outputs.
+Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
+  auto* const instruction = llvm::dyn_cast<Instruction>(value);
+  if (!instruction || !nest_.outermost()->contains(instruction)) return value;
+  const Key at = key(value, row, vector);
+  if (const auto found = values_.find(at); found != values_.end()) return found->second;
+  const bool is_vector = lanes_ > 1 && dependence_.of(value) & Dependence::kOutputs;
+  Value* made = nullptr;
+  if (auto* const read = llvm::dyn_cast<llvm::LoadInst>(instruction)) {
+    made = load(read, row, vector);
+  } else if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
+    made = scalar(phi, row, vector);
+    if (is_vector) {
+      const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
+      Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
+      made =
+          b_.CreateAdd(splat(made), b_.CreateMul(splat(step), b_.CreateStepVector(type_of(phi->getType()))));
+    }
+  } else if (is_vector) {
+    made = widened(instruction, row, vector);
+  } else {
+    llvm::SmallVector<Value*, 4> operands;
+    for (Value* const operand : instruction->operands())
+      operands.push_back(this->value(operand, row, vector));
+    Instruction* const copy = instruction->clone();
+    for (unsigned i = 0; i < operands.size(); ++i) copy->setOperand(i, operands[i]);
+    made = b_.Insert(copy, instruction->getName());
+  }
+  return values_[at] = made;
+}
+
+// Writes `body` for each whole tile of `size` from `begin` up to `end`. Returns where the rest begins. The
+// body changes the sums, if `adds` is true.
+template <typename Body>
+Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body) {
+  Value* const count = b_.CreateSub(end, begin);
+  Value* const rest = size == 1 ? b_.getInt64(0) : b_.CreateURem(count, b_.getInt64(size));
+  Value* const tiles_end = size == 1 ? end : b_.CreateSub(end, rest);
+  if (const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(count)) {
+    if (known->getZExtValue() < size) return begin;
+    if (known->getZExtValue() < 2 * size) {
+      body(begin);
+      return tiles_end;
+    }
+  }
+  BasicBlock* const from = b_.GetInsertBlock();
+  BasicBlock* const head = new_block("contraction");
+  BasicBlock* const done = new_block("contraction.done");
+  b_.CreateCondBr(b_.CreateICmpEQ(begin, tiles_end), done, head);
+  b_.SetInsertPoint(head);
+  PHINode* const counter = b_.CreatePHI(b_.getInt64Ty(), 2, "tile");
+  counter->addIncoming(begin, from);
+  const std::vector<Value*> before = adds ? sums() : std::vector<Value*>();
+  const std::vector<PHINode*> phis = begin_sums(before, from);
+  body(counter);
+  BasicBlock* const latch = b_.GetInsertBlock();
+  Value* const next = b_.CreateNUWAdd(counter, b_.getInt64(size));
+  counter->addIncoming(next, latch);
+  b_.CreateCondBr(b_.CreateICmpEQ(next, tiles_end), done, head);
+  const std::vector<Value*> after = adds ? sums() : std::vector<Value*>();
+  end_sums(phis, after, latch);
+  b_.SetInsertPoint(done);
+  end_sums(begin_sums(before, from), after, latch);
+  return tiles_end;
+}
+
+// Adds one term to each sum of the tile.
+void Writer::add_term() {
+  forget_values();
+  for (Instruction& instruction : *nest_.body) {
+    if (llvm::isa<llvm::LoadInst>(instruction)) {
+      for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
+    } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
+      Output& output = output_of(store->getPointerOperand());
+      for_each_sum([&](uint64_t row, uint64_t vector, uint64_t sum) {
+        output.sums[sum] = splat(value(store->getValueOperand(), row, vector));
+      });
+    }
+  }
+}
+
+std::vector<Value*> Writer::sums() const {
+  std::vector<Value*> all;
+  for (const Output& output : outputs_) all.insert(all.end(), output.sums.begin(), output.sums.end());
+  return all;
+}
+
+// Makes each sum a phi, of `values` where control comes from `from`.
+std::vector<PHINode*> Writer::begin_sums(const std::vector<Value*>& values, BasicBlock* from) {
+  std::vector<PHINode*> phis;
+  if (values.empty()) return phis;
+  for (Output& output : outputs_) {
+    for (Value*& sum : output.sums) {
+      PHINode* const phi = b_.CreatePHI(sum->getType(), 2, "sum");
+      phi->addIncoming(values[phis.size()], from);
+      phis.push_back(phi);
+      sum = phi;
+    }
+  }
+  return phis;
+}
+
+void Writer::end_sums(const std::vector<PHINode*>& phis, const std::vector<Value*>& values,
+                      BasicBlock* from) {
+  for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(values[i], from);
+}
+
+// Writes the loops over terms from this level inwards.
+void Writer::add_terms(size_t level) {
+  const size_t loop = nest_.output_level() + 1 + level;
+  if (loop == nest_.loops.size()) {
+    add_term();
+    return;
+  }
+  if (loop + 1 == nest_.loops.size() && lanes_ > 1 && !row_steps_.empty()) {
+    add_squares(level);
+    return;
+  }
+  BasicBlock* const from = b_.GetInsertBlock();
+  BasicBlock* const head = new_block("contraction.terms");
+  BasicBlock* const done = new_block("contraction.sum");
+  b_.CreateBr(head);
+  b_.SetInsertPoint(head);
+  PHINode* const counter = b_.CreatePHI(b_.getInt64Ty(), 2, "term");
+  counter->addIncoming(b_.getInt64(0), from);
+  terms_[level] = counter;
+  const std::vector<PHINode*> phis = begin_sums(sums(), from);
+  add_terms(level + 1);
+  BasicBlock* const latch = b_.GetInsertBlock();
+  counter->addIncoming(b_.CreateNUWAdd(counter, b_.getInt64(1)), latch);
+  b_.CreateCondBr(b_.CreateICmpEQ(counter, last_[loop]), done, head);
+  end_sums(phis, sums(), latch);
+  b_.SetInsertPoint(done);
+}
+
+// Adds the terms of the innermost loop, as many at a time as there are lanes: where elements for consecutive
+// outputs are not contiguous, those for consecutive terms are.
+void Writer::add_squares(size_t level) {
+  Value* const end = b_.CreateAdd(last_.back(), b_.getInt64(1));
+  Value* const rest = for_tiles(b_.getInt64(0), end, lanes_, true, [&](Value* first) {
+    squares_.clear();
+    for (square_term_ = 0; *square_term_ < lanes_; ++*square_term_) {
+      terms_[level] = b_.CreateNUWAdd(first, b_.getInt64(*square_term_));
+      add_term();
+    }
+    square_term_.reset();
+  });
+  for_tiles(rest, end, 1, true, [&](Value* term) {
+    terms_[level] = term;
+    add_term();
+  });
+}
+
+// The elements for the outputs of a vector, which are not contiguous.
+Value* Writer::load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
+  const auto load_lane = [&](llvm::Type* type, uint64_t lane) {
+    Value* const first = scalar(load->getPointerOperand(), row, vector);
+    Value* const distance = b_.CreateMul(row_steps_.at(load), b_.getInt64(lane));
+    llvm::LoadInst* const made =
+        b_.CreateAlignedLoad(type, b_.CreatePtrAdd(first, distance), load->getAlign());
+    made->setAAMetadata(load->getAAMetadata());
+    return made;
+  };
+  llvm::Type* const type = type_of(load->getType());
+  if (!square_term_) {
+    Value* all = llvm::PoisonValue::get(type);
+    for (uint64_t lane = 0; lane < lanes_; ++lane)
+      all = b_.CreateInsertElement(all, load_lane(load->getType(), lane), b_.getInt64(lane));
+    return all;
+  }
+  std::vector<Value*>& square = squares_[key(load, row, vector)];
+  if (square.empty()) {  // at the first term
+    for (uint64_t lane = 0; lane < lanes_; ++lane) square.push_back(load_lane(type, lane));
+    square = transpose(b_, std::move(square), load->getType()->getScalarSizeInBits() / 8);
+  }
+  return square[*square_term_];
+}
+
+void Writer::write_tile(Value* row, Value* output) {
+  row_ = row;
+  output_ = output;
+  const auto use_first_term = [&] {
+    forget_values();
+    std::fill(terms_.begin(), terms_.end(), b_.getInt64(0));
+  };
+  use_first_term();
+  for (Output& of : outputs_) {
+    of.sums.resize(tile_rows_ * tile_vectors_);
+    for_each_sum([&](uint64_t r, uint64_t vector, uint64_t sum) {
+      llvm::LoadInst* const load =
+          b_.CreateAlignedLoad(type_of(of.store->getValueOperand()->getType()),
+                               scalar(of.store->getPointerOperand(), r, vector), of.store->getAlign());
+      load->setAAMetadata(of.store->getAAMetadata());
+      of.sums[sum] = load;
+    });
+  }
+  add_terms(0);
+  use_first_term();
+  for (Output& of : outputs_) {
+    for_each_sum([&](uint64_t r, uint64_t vector, uint64_t sum) {
+      b_.CreateAlignedStore(of.sums[sum], scalar(of.store->getPointerOperand(), r, vector),
+                            of.store->getAlign())
+          ->setAAMetadata(of.store->getAAMetadata());
+    });
+  }
+}
+
+// Writes all outputs of the tile's rows.
+void Writer::write_tiles(Value* row) {
+  Value* output = b_.getInt64(0);
+  for (const Tiling::Outputs& tile : tiling_.outputs) {
+    tile_vectors_ = tile.vectors;
+    lanes_ = tile.lanes;
+    output = for_tiles(output, output_end_, tile.count(), false, [&](Value* at) { write_tile(row, at); });
+  }
+}
+
+// If the work must stop, the old nest goes on with the row `next`: it leaves compiled code after that row.
+void Writer::check_stop_word(Value* next) {
+  BasicBlock* const go_on = new_block("contraction.row");
+  BasicBlock* const stopped = new_block("contraction.stop");
+  branch_unless_stopped(b_, go_on, stopped);
+  stops_.emplace_back(next, stopped);
+  b_.SetInsertPoint(go_on);
+}
+
+void Writer::expand_steps() {
+  for (Loop* const loop : nest_.loops) {
+    for (PHINode& phi : loop->getHeader()->phis()) {
+      const auto* const recurrence = evolution_.isSCEVable(phi.getType())
+                                         ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi))
+                                         : nullptr;
+      if (!recurrence || !recurrence->isAffine()) continue;  // an unused phi
+      const SCEV* const step = recurrence->getStepRecurrence(evolution_);
+      if (is_known_before(step, nest_.outermost(), evolution_, expander_)) steps_[step] = expand(step);
+    }
+  }
+}
+
+void Writer::find_outputs() {
+  for (llvm::StoreInst* const store : nest_.stores)
+    if (!is_output(store->getPointerOperand()))
+      outputs_.push_back({store, evolution_.getSCEV(store->getPointerOperand()), {}});
+}
+
+// The step of the address in the loop; null if there is none.
+const SCEV* step_in(const Loop* loop, const SCEV* address, llvm::ScalarEvolution& evolution) {
+  while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
+    if (recurrence->getLoop() == loop) return recurrence->getStepRecurrence(evolution);
+    address = recurrence->getStart();
+  }
+  return nullptr;
+}
+
+// Finds the loads that are not contiguous. False: they are not contiguous along the terms either.
+bool Writer::find_row_steps() {
+  for (llvm::LoadInst* const load : nest_.loads) {
+    if (is_output(load->getPointerOperand())) continue;
+    const SCEV* const address = evolution_.getSCEV(load->getPointerOperand());
+    const auto is_size = [&](const SCEV* step) {
+      const auto* const known = llvm::dyn_cast<llvm::SCEVConstant>(step);
+      return known && known->getAPInt() == load->getType()->getScalarSizeInBits() / 8;
+    };
+    const SCEV* const step = step_in(nest_.outputs(), address, evolution_);
+    if (!step || is_size(step)) continue;
+    const SCEV* const along = step_in(nest_.loops.back(), address, evolution_);
+    if (!along || !is_size(along) || !is_known_before(step, nest_.outermost(), evolution_, expander_)) {
+      row_steps_.clear();
+      return false;
+    }
+    row_steps_[load] = expand(step);
+  }
+  return true;
+}
+
+Tiling Writer::tiling() {
+  Size size;
+  const auto constant = [](const SCEV* last) -> uint64_t {
+    const auto* const known = llvm::dyn_cast<llvm::SCEVConstant>(last);
+    return known ? known->getAPInt().getZExtValue() + 1 : 0;
+  };
+  if (nest_.has_rows) size.rows = constant(nest_.last.front());
+  size.outputs = constant(nest_.last[nest_.output_level()]);
+  size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(output_count()), 8u);
+  size.is_strided = nest_.is_strided;
+  Registers registers = {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true))};
+  if (const uint64_t widest = Widest(nest_).of_stores(); widest != 0) {
+    const uint64_t vector_bytes =
+        target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 8;
+    registers.lanes = std::max<uint64_t>(vector_bytes / widest, 1);
+    size.is_transposed =
+        nest_.is_strided && find_row_steps() &&
+        std::all_of(row_steps_.begin(), row_steps_.end(), [&](const auto& strided) {
+          return can_transpose(registers.lanes, strided.first->getType()->getScalarSizeInBits() / 8);
+        });
+  }
+  if (!size.is_transposed) row_steps_.clear();
+  return choose_tiling(size, registers);
+}
+
+// The old nest runs if the new one may not, or must stop.
+void Writer::keep_old_nest(Value* is_new, BasicBlock* start) {
+  Loop* const rows = nest_.outermost();
+  BasicBlock* const resume = new_block("contraction.old");
+  b_.SetInsertPoint(resume);
+  PHINode* const first = b_.CreatePHI(b_.getInt64Ty(), 2, "row");
+  first->addIncoming(b_.getInt64(0), before_);
+  for (PHINode& phi : rows->getHeader()->phis()) {
+    const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi));
+    Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
+    Value* const begin = phi.getIncomingValueForBlock(before_);
+    Value* const distance = b_.CreateMul(b_.CreateZExtOrTrunc(first, step->getType()), step);
+    phi.setIncomingValueForBlock(before_, phi.getType()->isPointerTy() ? b_.CreatePtrAdd(begin, distance)
+                                                                       : b_.CreateAdd(begin, distance));
+    phi.replaceIncomingBlockWith(before_, resume);
+  }
+  b_.CreateBr(rows->getHeader());
+  const auto to_after = [&](BasicBlock* from) {
+    for (PHINode& phi : after_->phis())
+      phi.addIncoming(phi.getIncomingValueForBlock(rows->getLoopLatch()), from);
+  };
+  for (const auto& [row, block] : stops_) {
+    b_.SetInsertPoint(block);
+    b_.CreateCondBr(b_.CreateICmpEQ(row, row_end_), after_, resume);
+    first->addIncoming(row, block);
+    to_after(block);
+  }
+  before_->getTerminator()->eraseFromParent();
+  b_.SetInsertPoint(before_);
+  b_.CreateCondBr(is_new, start, resume);
+  leave_as_it_is(*rows);
+}
+
+void Writer::delete_old_nest(Value* entered, BasicBlock* start) {
+  for (PHINode& phi : llvm::make_early_inc_range(after_->phis())) {
+    phi.replaceAllUsesWith(phi.getIncomingValue(0));
+    phi.eraseFromParent();
+  }
+  before_->getTerminator()->eraseFromParent();
+  b_.SetInsertPoint(before_);
+  b_.CreateCondBr(entered, start, after_);
+  llvm::SmallVector<BasicBlock*, 16> old(nest_.outermost()->blocks());
+  evolution_.forgetLoop(nest_.outermost());
+  llvm::DeleteDeadBlocks(old);
+}
+
+void Writer::write() {
+  find_outputs();
+  tiling_ = tiling();
+  // Computed before the nest: steps, iteration counts, and whether the body is entered.
+  Value* entered = b_.getTrue();
+  for (const auto& [condition, wanted] : nest_.entered)
+    // Frozen, because the original program may not evaluate this condition.
+    entered = b_.CreateAnd(entered, b_.CreateFreeze(wanted ? condition : b_.CreateNot(condition)));
+  expand_steps();
+  for (const SCEV* last : nest_.last) last_.push_back(expand(last));
+  output_end_ = expand(output_count());
+  Value* is_apart = b_.getTrue();
+  row_end_ = b_.getInt64(1);
+  if (nest_.has_rows) {
+    row_end_ = b_.CreateAdd(last_.front(), b_.getInt64(1));
+    is_apart =
+        b_.CreateICmpULT(last_[nest_.output_level()], b_.getInt64(nest_.row_bytes / nest_.output_bytes));
+  }
+
+  BasicBlock* const start = new_block("contraction");
+  b_.SetInsertPoint(start);
+  terms_.resize(nest_.loops.size() - nest_.output_level() - 1);
+  Value* row = b_.getInt64(0);
+  for (const uint64_t rows : tiling_.rows) {
+    row = for_tiles(row, row_end_, rows, false, [&](Value* at) {
+      tile_rows_ = rows;
+      write_tiles(at);
+      if (nest_.stop) check_stop_word(b_.CreateNUWAdd(at, b_.getInt64(rows)));
+    });
+  }
+  BasicBlock* const end = b_.GetInsertBlock();
+  b_.CreateBr(after_);
+  const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(is_apart);
+  if (!nest_.stop && known && known->isOne()) {
+    delete_old_nest(entered, start);
+    return;
+  }
+  for (PHINode& phi : after_->phis())
+    phi.addIncoming(phi.getIncomingValueForBlock(nest_.outermost()->getLoopLatch()), end);
+  b_.SetInsertPoint(before_->getTerminator());
+  keep_old_nest(b_.CreateAnd(entered, is_apart), start);
+}
+
+}  // namespace
+
+bool can_write(const Nest& nest) { return nest.is_strided || Widest(nest).of_stores() != 0; }
+
+void write(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  Writer(nest, function, analyses).write();
+}
+
+}  // namespace halyard::jit::contraction

@@ -1,0 +1,68 @@
+// The choice of a tile, for all small sizes.
+#include "codegen/contraction/tile.h"
+
+#include <gtest/gtest.h>
+
+namespace halyard::jit::contraction {
+namespace {
+
+constexpr Registers kRegisters[] = {{16, 4}, {16, 8}, {32, 16}, {32, 2}, {16, 32}};
+
+// Every output of every row is in one tile, by the rule of Writer: of what is left, each tile takes all it
+// can.
+uint64_t rest_after(uint64_t count, const std::vector<uint64_t>& tiles) {
+  for (const uint64_t tile : tiles) count %= tile;
+  return count;
+}
+std::vector<uint64_t> counts_of(const std::vector<Tiling::Outputs>& outputs) {
+  std::vector<uint64_t> counts;
+  for (const Tiling::Outputs& tile : outputs) counts.push_back(tile.count());
+  return counts;
+}
+
+TEST(ContractionTile, LeavesNoRest) {
+  for (const Registers& registers : kRegisters) {
+    for (uint64_t count = 1; count < 200; ++count) {
+      for (const bool is_strided : {false, true}) {
+        for (const bool is_transposed : {false, true}) {
+          const Size known = {count, count, 1, is_strided, is_strided && is_transposed};
+          const Tiling tiling = choose_tiling(known, registers);
+          EXPECT_EQ(rest_after(count, tiling.rows), 0u) << count;
+          EXPECT_EQ(rest_after(count, counts_of(tiling.outputs)), 0u) << count;
+          const uint64_t multiple = count & -count;
+          const Size unknown = {0, 0, multiple, is_strided, is_strided && is_transposed};
+          const Tiling any = choose_tiling(unknown, registers);
+          EXPECT_EQ(rest_after(count, any.rows), 0u) << count;
+          EXPECT_EQ(rest_after(count, counts_of(any.outputs)), 0u) << count;
+        }
+      }
+    }
+  }
+}
+
+TEST(ContractionTile, FitsInRegisters) {
+  for (const Registers& registers : kRegisters) {
+    for (uint64_t outputs = 0; outputs < 200; ++outputs) {
+      const Tiling tiling = choose_tiling({0, outputs, 1, false, false}, registers);
+      const Tiling::Outputs tile = tiling.outputs.front();
+      EXPECT_LE(tiling.rows.front() * tile.vectors + tile.vectors + 2, registers.count) << outputs;
+    }
+  }
+}
+
+TEST(ContractionTile, IsThatOfKnownKernels) {
+  // A convolution of 7 by 7 by 512, tiles of 64 outputs, with AVX-512 and with AVX2.
+  const Tiling wide = choose_tiling({7, 64, 1, false, false}, {32, 16});
+  EXPECT_EQ(wide.rows, std::vector<uint64_t>{7});
+  EXPECT_EQ(counts_of(wide.outputs), std::vector<uint64_t>{32});
+  const Tiling narrow = choose_tiling({7, 64, 1, false, false}, {16, 8});
+  EXPECT_EQ(narrow.rows, (std::vector<uint64_t>{6, 1}));
+  EXPECT_EQ(counts_of(narrow.outputs), std::vector<uint64_t>{16});
+  // 24 outputs are three vectors of 8, not one of 16 and 8 scalars.
+  const Tiling thirds = choose_tiling({0, 24, 1, false, false}, {32, 16});
+  EXPECT_EQ(thirds.outputs.front().lanes, 8u);
+  EXPECT_EQ(rest_after(24, counts_of(thirds.outputs)), 0u);
+}
+
+}  // namespace
+}  // namespace halyard::jit::contraction
