@@ -70,7 +70,7 @@ FOLDERS = {
 }
 
 # Folders from which files are included by their path below it.
-WITHOUT_CIRCLES = ["drivers/local", "drivers/vulkan", "bindings/python/src"]
+WITHOUT_CIRCLES = ["drivers/local", "drivers/vulkan", "bindings/python/src", "tools"]
 
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
 

@@ -4,10 +4,10 @@
 #include <cstdio>
 
 #include "captures.h"
-#include "common/flags.h"
 #include "common/probe.h"
 #include "common/suggest.h"
 #include "common/survey.h"
+#include "common/tool.h"
 #include "info_flags.h"
 #include "json.h"
 #include "text.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/files.h"
-#include "common/flags.h"
+#include "common/tool.h"
 
 namespace halyard::tools {
 

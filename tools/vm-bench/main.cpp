@@ -13,6 +13,7 @@
 #include "common/program_flags.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/tool.h"
 #include "report.h"
 #include "rows.h"
 

@@ -8,10 +8,10 @@
 
 #include "check_flags.h"
 #include "common/files.h"
-#include "common/flags.h"
 #include "common/interrupt.h"
 #include "common/program.h"
 #include "common/program_flags.h"
+#include "common/tool.h"
 #include "printer.h"
 #include "reports.h"
 #include "runner.h"

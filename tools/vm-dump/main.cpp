@@ -8,12 +8,10 @@
 
 #include "common/colour.h"
 #include "common/files.h"
-#include "common/flags.h"
 #include "common/printable.h"
+#include "common/tool.h"
 
 namespace halyard::tools {
-
-namespace {
 
 enum class Output { summary, disassembly, json, native };
 
@@ -36,6 +34,8 @@ constexpr Toggle jit = {
 constexpr Text function = {"function", "NAME", "With --jit: only functions and kernels of this name.",
                            "--function=main"};
 }  // namespace flag
+
+namespace {
 
 constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json,
                                   &flag::output,      &flag::jit,     &flag::function};

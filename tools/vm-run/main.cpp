@@ -9,7 +9,6 @@
 
 #include "common/convention.h"
 #include "common/drivers.h"
-#include "common/flags.h"
 #include "common/inputs.h"
 #include "common/printable.h"
 #include "common/probe.h"
@@ -17,6 +16,7 @@
 #include "common/program_flags.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/tool.h"
 #include "compare.h"
 #include "json.h"
 #include "listing.h"

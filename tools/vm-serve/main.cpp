@@ -23,6 +23,7 @@
 #include "common/interrupt.h"
 #include "common/program.h"
 #include "common/program_flags.h"
+#include "common/tool.h"
 #include "listener.h"
 #include "repository.h"
 #include "scheduler.h"

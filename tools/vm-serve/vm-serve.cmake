@@ -17,7 +17,7 @@ if(TARGET halyard_serve_tests)
 endif()
 
 # Tools are small code; what every request goes through is fast code.
-foreach(source IN ITEMS access body boost_json decoder documents endpoints infer_request job output request_head response route scheduler session tensor)
+foreach(source IN ITEMS access body boost_json connection decoder documents endpoints infer_request job output request_head response route scheduler tensor)
   set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 endforeach()
 
