@@ -7,7 +7,7 @@
 
 #include "common/files.h"
 #include "common/quantities.h"
-#include "common/suggest.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 

@@ -5,12 +5,12 @@
 
 #include "captures.h"
 #include "common/probe.h"
-#include "common/suggest.h"
 #include "common/survey.h"
 #include "common/tool.h"
 #include "info_flags.h"
 #include "json.h"
 #include "text.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 

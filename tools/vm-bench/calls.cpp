@@ -6,8 +6,8 @@
 
 #include "common/convention.h"
 #include "common/program_flags.h"
-#include "common/suggest.h"
 #include "samples.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 

@@ -6,8 +6,8 @@
 #include <map>
 
 #include "check_flags.h"
-#include "common/suggest.h"
 #include "filter.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 
