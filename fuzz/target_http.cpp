@@ -34,7 +34,7 @@ struct Host {
   Metrics metrics;
   Log log{metrics};
   boost::asio::io_context io{1};
-  RequestTraces traces{nullptr, std::nullopt};
+  RequestTraces traces{{}, std::nullopt};
   Runtime runtime{flags, program, metrics, traces, io, std::chrono::seconds(10)};
   Scheduler scheduler{runtime, log, {.calls = 1, .contexts = 1, .queue = 4, .batch_delay = {}}};
   Repository repository{runtime, scheduler, log, sources(), "", {}};

@@ -31,6 +31,7 @@ HEADERS = {
     "halyard/module.h": ("vm/include", "halyard/module.h"),
     "halyard/driver.h": ("hal/include", "halyard/driver.h"),
     "halyard/halyard.h": ("bindings/c/include", "halyard/halyard.h"),
+    "halyard/halyard.hpp": ("bindings/cpp/include", "halyard/halyard.hpp"),
     "text": ("base/text/src", "text/*.h"),
     "base": ("base/src", "base/*.h"),
     "vm": ("vm/src", "vm/*/*.h"),
@@ -60,9 +61,12 @@ LAYERS = {
     "drivers/null": ("drivers/null", [*C_BASE, "halyard/driver.h"]),
     "drivers/template": ("drivers/template", [*BASE, "halyard/driver.h"]),
     "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
-    "tools": ("tools", [*BASE, "halyard/module.h", "halyard/halyard.h", "text"]),
+    "tools": ("tools", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
     # The one exception among tools: it tests layers below the C ABI.
-    "tools/hal-cts": ("tools/hal-cts", [*BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h", "text"]),
+    "tools/hal-cts": (
+        "tools/hal-cts",
+        [*BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"],
+    ),
 }
 
 # The folders of a layer, from the lowest to the highest.

@@ -6,7 +6,6 @@
 
 #include "common/failure.h"
 #include "common/flags.h"
-#include "halyard/channels.h"
 
 namespace halyard::tools {
 
@@ -58,6 +57,6 @@ std::string_view rank_prefix();
 
 // The handle for the context's options, if the flags name a provider or a rank; else empty: the provider is
 // found when the program needs it.
-Result<Handle<halyard_channels_t>> channels_of(const Flags& flags);
+Result<Channels> channels_of(const Flags& flags);
 
 }  // namespace halyard::tools

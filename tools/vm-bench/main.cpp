@@ -148,7 +148,7 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
     std::fflush(stdout);
     TOOL_TRY(print_statistics(bench.program));
   }
-  if (bench.program.trace) TOOL_TRY(check(halyard_trace_finish(bench.program.trace.get())));
+  if (bench.program.trace) TOOL_TRY(bench.program.trace.finish());
   return 0;
 }
 

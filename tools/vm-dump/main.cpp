@@ -78,34 +78,21 @@ Result<Output> wanted_output(const Flags& flags) {
 // A file with the extension ".vmasm" is text, and is assembled first.
 Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
                          const Flags& flags) {
-  void* assembled = nullptr;
-  size_t assembled_size = 0;
+  std::span<const std::byte> module = std::as_bytes(file);
+  Bytes assembled;
   if (path.ends_with(".vmasm")) {
-    halyard_assemble_options_t options = {};
-    options.struct_size = sizeof options;
-    options.file = path.c_str();
-    TOOL_TRY(check(halyard_assemble(reinterpret_cast<const char*>(file.data()), file.size(), &options,
-                                    &assembled, &assembled_size)));
-    file = {static_cast<const uint8_t*>(assembled), assembled_size};
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    assembled = TOOL_TRY(halyard::assemble(text, path));
+    module = {assembled.data(), assembled.size()};
   }
-  const Block<void> owned(assembled);
-  char* text = nullptr;
-  size_t size = 0;
-  if (output == Output::disassembly) {
-    halyard_disassemble_options_t options = {};
-    options.struct_size = sizeof options;
-    options.flags = flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0;
-    TOOL_TRY(check(halyard_disassemble(file.data(), file.size(), &options, &text, &size)));
-  } else if (output == Output::native) {
-    const std::string name = flags.has(flag::function) ? std::string(flags[flag::function]) : "";
-    TOOL_TRY(check(halyard_compiler_explain(file.data(), file.size(), name.empty() ? nullptr : name.c_str(),
-                                            &text, &size)));
-  } else {
-    const uint32_t form = output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
-    TOOL_TRY(check(halyard_module_describe(file.data(), file.size(), form, &text, &size)));
+  if (output == Output::disassembly)
+    return check(disassemble(module, flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0));
+  if (output == Output::native) {
+    const std::string name = flags[flag::function];
+    return check(explain_compilation(module, name.empty() ? nullptr : name.c_str()));
   }
-  const Block<char> owned_text(text);
-  return std::string(text, size);
+  return check(
+      halyard::describe(module, output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT));
 }
 
 // Fits the summary to the width of the terminal: long lines continue below their second column. Titles are

@@ -389,7 +389,7 @@ Result<int> vm_serve(const Flags& flags) {
   asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
   Operations::Signals hangup(io.get_executor(),
                              SIGHUP);  // a SIGHUP while models are loaded is handled later
-  RequestTraces traces(program.trace.get(), settings.trace_rate);
+  RequestTraces traces(program.trace, settings.trace_rate);
   const Runtime runtime{flags,  program, metrics,
                         traces, io,      std::max(settings.load, settings.limits.request)};
   Scheduler scheduler(runtime, log, settings.schedule);
@@ -419,7 +419,7 @@ Result<int> vm_serve(const Flags& flags) {
 
   run_threads(io, settings.schedule.calls);
   const bool has_finished = operations.finish();
-  if (program.trace && has_finished) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  if (program.trace && has_finished) TOOL_TRY(program.trace.finish());
   if (flags.has(flag::unix_socket)) ::unlink(flags[flag::unix_socket].c_str());
   if (!has_finished) log.warning("load_abandoned");
   log.info("ended", {{"cancelled", operations.has_cancelled()}});

@@ -1,6 +1,3 @@
-# The C++ binding, in the form that returns `expected`: header only, and not a target of static builds.
-target_include_directories(vm-serve PRIVATE "${PROJECT_SOURCE_DIR}/bindings/cpp/include")
-target_compile_definitions(vm-serve PRIVATE HALYARD_CPP_EXCEPTIONS=0)
 target_link_libraries(vm-serve PRIVATE Threads::Threads ZLIB::ZLIB)
 
 # What needs no sockets and no models: the protocol.
