@@ -47,8 +47,8 @@ constexpr ToolDescription kTool = {
     "vm-check",
     "vm-check FILE... [--device=URI] [flags]",
     "Runs the tests of test programs: every export without arguments and results, except names that begin "
-    "with\n'__', is a test, and runs in a context of its own. It fails if the call fails, or an expectation "
-    "that it states\nthrough the module 'check'. More: docs/vm-check.md.",
+    "with '__', is a test, and runs in a context of its own. It fails if the call fails, or an expectation "
+    "that it states through the module 'check'. More: docs/vm-check.md.",
     kGroups,
     "  vm-check tests.vmfb --device=local-sync\n"
     "  vm-check one.vmfb two.vmfb --device=vulkan --filter='*.conv*-*f64*' --jobs=4\n"

@@ -29,7 +29,7 @@ constexpr Choice output = {"output", "metadata|disassembly|json",
 constexpr Toggle jit = {
     "jit",
     "Prints what the compiler (docs/jit.md) makes of each function and bytecode kernel: LLVM's "
-    "representation and\nthe assembly for this processor, or why it stays interpreted.",
+    "representation and the assembly for this processor, or why it stays interpreted.",
     "--jit"};
 constexpr Text function = {"function", "NAME", "With --jit: only functions and kernels of this name.",
                            "--function=main"};
@@ -45,9 +45,8 @@ constexpr ToolDescription kTool = {
     "vm-dump",
     "vm-dump FILE [--disassemble [--offsets] | --json | --jit [--function=NAME]]",
     "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
-    "it "
-    "exports,\nits executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing of "
-    "it runs.",
+    "it exports, its executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing "
+    "of it runs.",
     kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"

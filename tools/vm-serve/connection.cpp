@@ -376,7 +376,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   // The JSON text: in the connection's buffer if all of it has arrived with the header.
   struct JsonText {
     std::string_view view;
-    Bytes copy;
+    AlignedBuffer copy;
     uint64_t reserved = 0;  // reserved bytes for the copy
   };
 

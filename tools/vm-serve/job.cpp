@@ -9,13 +9,13 @@ namespace halyard::tools::serve {
 namespace {
 
 template <typename T>
-T load(const Bytes& bytes) {
+T load(const AlignedBuffer& bytes) {
   T value;
   std::memcpy(&value, bytes.data(), sizeof value);
   return value;
 }
 
-Value number_of(const TensorSpec& spec, const Bytes& bytes) {
+Value number_of(const TensorSpec& spec, const AlignedBuffer& bytes) {
   switch (spec.element_type) {
     case HALYARD_ELEMENT_I64:
       return load<int64_t>(bytes);
@@ -87,7 +87,7 @@ Result<std::vector<RequestInput>> joined(const ModelSpec& model, std::span<const
       return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for a batch of {} bytes", all[i].byte_size);
     std::byte* target = all[i].data.data();
     for (const auto& job : jobs) {
-      const Bytes& bytes = job->inputs[i].data;
+      const AlignedBuffer& bytes = job->inputs[i].data;
       if (bytes.size() > 0) std::memcpy(target, bytes.data(), bytes.size());
       target += bytes.size();
     }

@@ -77,10 +77,8 @@ constexpr ToolDescription kTool = {
     "vm-serve",
     "vm-serve --model=NAME=FILE [--model=...] | --models=FOLDER [flags]",
     "Serves models over HTTP, in the Open Inference Protocol (KServe V2) with binary tensors. GET / is a "
-    "page to try "
-    "them,\nGET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server when the "
-    "requests that "
-    "it has are\nanswered. More: docs/serving.md.",
+    "page to try them, GET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server "
+    "when the requests that it has are answered. More: docs/serving.md.",
     kGroups,
     "  vm-serve --model=mul=examples/inline_mul.vmasm\n"
     "  curl http://127.0.0.1:8080/v2/models/mul/infer -d '{\"inputs\": [\n"

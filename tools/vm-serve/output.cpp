@@ -7,8 +7,8 @@ namespace halyard::tools::serve {
 
 namespace {
 
-Result<Bytes> bytes_of_number(const halyard_value_t& value, const TensorSpec& spec) {
-  Bytes bytes;
+Result<AlignedBuffer> bytes_of_number(const halyard_value_t& value, const TensorSpec& spec) {
+  AlignedBuffer bytes;
   if (!bytes.resize(spec.type->size)) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for a number");
   // All members of the union begin at the same address.
   std::memcpy(bytes.data(), &value.i64, bytes.size());
