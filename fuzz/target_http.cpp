@@ -1,5 +1,6 @@
-// A stream of bytes that a client sends, in pieces, through real sessions of vm-serve on a socket. A second
-// HTTP reader determines where requests end. The pieces change no answer, and no memory stays reserved.
+// A stream of bytes that a client sends, in pieces, through real connections of vm-serve on a socket. A
+// second HTTP reader determines where requests end. The pieces change no answer, and no memory stays
+// reserved.
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,11 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "connection.h"
 #include "fuzzing.h"
 #include "repository.h"
 #include "scheduler.h"
 #include "server.h"
-#include "session.h"
 
 using namespace halyard::tools;
 using namespace halyard::tools::serve;
@@ -33,7 +34,7 @@ struct Host {
   Metrics metrics;
   Log log{metrics};
   boost::asio::io_context io{1};
-  RequestTraces traces{nullptr, std::nullopt};
+  RequestTraces traces{{}, std::nullopt};
   Runtime runtime{flags, program, metrics, traces, io, std::chrono::seconds(10)};
   Scheduler scheduler{runtime, log, {.calls = 1, .contexts = 1, .queue = 4, .batch_delay = {}}};
   Repository repository{runtime, scheduler, log, sources(), "", {}};
@@ -63,9 +64,9 @@ std::string answers(Host& host, std::string_view stream, size_t piece) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
     halyard::fuzz::finding("no sockets");
-  SessionSocket socket(SessionExecutor(host.io.get_executor()));
+  ClientSocket socket(SocketExecutor(host.io.get_executor()));
   socket.assign(boost::asio::generic::stream_protocol(AF_UNIX, 0), ends[1]);
-  Session::start(*host.server, std::move(socket), true);
+  start_connection(*host.server, std::move(socket), true);
   std::string got;
   bool is_closed = false;
   const auto take = [&] {
@@ -95,7 +96,7 @@ std::string answers(Host& host, std::string_view stream, size_t piece) {
     host.io.restart();
     host.io.run_one_for(std::chrono::milliseconds(1));
   }
-  if (host.metrics.connections.load() > 0) halyard::fuzz::finding("a session that stays");
+  if (host.metrics.connections.load() > 0) halyard::fuzz::finding("a connection that stays");
   if (host.metrics.request_bytes.load() != 0) halyard::fuzz::finding("memory that stays reserved");
   return got;
 }

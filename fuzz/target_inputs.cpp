@@ -11,11 +11,13 @@
 #include <string_view>
 #include <vector>
 
-#include "common/npy.h"
-#include "common/scalar.h"
 #include "fuzzing.h"
 #include "hal/view/element_type.h"
 #include "hal/view/element_value.h"
+
+// After the library's own headers, which have names that the C++ binding has, too.
+#include "common/npy.h"
+#include "common/scalar.h"
 
 using namespace halyard;
 
@@ -115,17 +117,17 @@ void check_scalar(std::string_view text, char type) {
   const auto value = tools::parse_scalar(text, type);
   if (!value) return;
   const std::string token(text);
-  if (type == 'i') check_whole_number(token, 32, static_cast<uint32_t>(value->i32));
-  if (type == 'I') check_whole_number(token, 64, static_cast<uint64_t>(value->i64));
+  if (type == 'i') check_whole_number(token, 32, static_cast<uint32_t>(value->raw().i32));
+  if (type == 'I') check_whole_number(token, 64, static_cast<uint64_t>(value->raw().i64));
   if ((type == 'f' || type == 'F') && !is_real(token)) fuzz::finding("no number: " + token);
   for (const std::string_view junk : kJunk)
     if (tools::parse_scalar(token + std::string(junk), type))
       fuzz::finding("accepted with text after it: " + token);
 }
 
-using Bytes = std::vector<uint8_t>;
+using FileBytes = std::vector<uint8_t>;
 
-tools::Result<tools::Array> first_array(Bytes file) {
+tools::Result<tools::Array> first_array(FileBytes file) {
   tools::OpenFile stream(::fmemopen(file.data(), file.size(), "rb"));
   return tools::NpyFile(tools::ByteStream("f.npy", std::move(stream))).next();
 }
@@ -142,7 +144,7 @@ size_t fortran_place(size_t place, const std::vector<int64_t>& shape) {
   return result;
 }
 
-void check_npy(const Bytes& file) {
+void check_npy(const FileBytes& file) {
   const auto array = first_array(file);
   if (!array) {
     if (array.error().text.empty()) fuzz::finding("a failure without a message");
@@ -160,7 +162,7 @@ void check_npy(const Bytes& file) {
   const auto read_with = [&](std::string_view from, std::string_view to) -> std::optional<tools::Array> {
     std::string text = written;
     text.replace(text.find(from), from.size(), to);
-    Bytes changed(text.begin(), text.end());
+    FileBytes changed(text.begin(), text.end());
     changed.insert(changed.end(), array->bytes.begin(), array->bytes.end());
     auto read = first_array(std::move(changed));
     return read ? std::optional(*std::move(read)) : std::nullopt;
@@ -202,7 +204,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (which < kScalars.size()) {
     check_scalar(text, kScalars[which]);
   } else if (which == kScalars.size()) {
-    check_npy(Bytes(text.begin(), text.end()));
+    check_npy(FileBytes(text.begin(), text.end()));
   } else {
     check_tensor(text);
   }

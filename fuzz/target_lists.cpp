@@ -18,6 +18,8 @@ using namespace halyard::tools;
 
 namespace {
 
+using tools::Result;
+
 constexpr size_t kMaxLists = 1 << 18;  // in one input
 constexpr uint64_t kMany = uint64_t{1} << 62;
 // Limits of vm-run for a list without --json: levels, elements, and bytes after which no further element
@@ -29,8 +31,6 @@ constexpr uint64_t kShown = 1000;        // printed elements of a tensor
 constexpr int64_t kTensor[] = {1 << 14, 1 << 5};  // the shape of the tensor in the lists
 constexpr uint64_t kMaxParsed = 1 << 12;          // elements; reading JSON takes longer than writing it
 constexpr std::string_view kLine = "child_list[";
-
-using Object = Handle<halyard_object_t>;
 
 void expect(halyard_status_t status) {
   if (const Result<> done = check(status); !done) fuzz::finding(done.error().line());
@@ -45,10 +45,10 @@ halyard_value_t value_of(const Object& object) {
 
 const Object& tensor() {
   static const Object made = [] {
-    Object view;
+    halyard_object_t view = nullptr;
     expect(halyard_view_create(nullptr, HALYARD_ELEMENT_I8, kTensor, std::size(kTensor), nullptr,
-                               kTensor[0] * kTensor[1], view.out()));
-    return view;
+                               kTensor[0] * kTensor[1], &view));
+    return Object(adopt, view);
   }();
   return made;
 }
@@ -144,9 +144,9 @@ class Lists {
   };
 
   static Object create(uint32_t kind) {
-    Object made;
-    expect(halyard_list_create(kind, made.out()));
-    return made;
+    halyard_object_t made = nullptr;
+    expect(halyard_list_create(kind, &made));
+    return Object(adopt, made);
   }
   size_t add(uint32_t kind) {
     named_.push_back({create(kind), static_cast<uint32_t>(known_.size()), kind == HALYARD_VALUE_NULL});
@@ -188,7 +188,7 @@ void check_limits(const Object& list, uint64_t depth, uint64_t elements, bool is
 }
 
 void check_text(const Object& list, const Lists::Extent& extent) {
-  const Result<std::string> text = value_text(value_of(list), kShown);
+  const Result<std::string> text = value_text(list, kShown);
   if (!text) fuzz::finding(text.error().line());
   if (text->size() > kPrintedText + kOneElement) fuzz::finding("a list is printed without bounds");
   uint64_t lines = 0;
@@ -211,7 +211,7 @@ void check_json(const Object& list, const Lists::Extent& extent) {
   const bool is_within =
       extent.depth <= HALYARD_LIST_MAX_DEPTH && extent.elements <= HALYARD_LIST_MAX_ELEMENTS;
   if (is_within && extent.elements > kPrintedElements) return;  // would take seconds
-  const halyard_value_t value = value_of(list);
+  const Value value = list;
   const Result<std::string> json = results_json("f", {&value, 1}, kShown);
   if (json.has_value() != is_within)
     fuzz::finding("a list is JSON that is too large, or the other way round");

@@ -1,5 +1,5 @@
 // Suggestions for misspelt names.
-#include "base/suggest.h"
+#include "text/suggest.h"
 
 #include <gtest/gtest.h>
 

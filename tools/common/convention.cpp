@@ -31,15 +31,10 @@ Result<std::string> input_types(const halyard_function_description_t& function) 
   return types;
 }
 
-Result<Handle<halyard_object_t>> add_fences(halyard_device_t device, Arguments& arguments) {
+Result<Fence> add_fences(const Device& device, Arguments& arguments) {
+  Fence signal = TOOL_TRY(Fence::create(device));
   arguments.add({});
-  Handle<halyard_object_t> signal;
-  TOOL_TRY(check(halyard_fence_create(device, signal.out())));
-  halyard_value_t fence = {};
-  fence.kind = HALYARD_VALUE_OBJECT;
-  fence.object = signal.get();
-  halyard_retain(fence.object);
-  arguments.add(fence);
+  arguments.add(signal);
   return signal;
 }
 

@@ -19,6 +19,6 @@ Result<std::string> input_types(const halyard_function_description_t& function);
 
 // Adds the two fences of an asynchronous function: a null wait fence and a new signal fence, which is
 // returned.
-Result<Handle<halyard_object_t>> add_fences(halyard_device_t device, Arguments& arguments);
+Result<Fence> add_fences(const Device& device, Arguments& arguments);
 
 }  // namespace halyard::tools

@@ -8,33 +8,18 @@
 
 namespace halyard::tools {
 
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace, uint32_t chosen,
-                                                 const char* jit_cache) {
-  const std::vector<std::string> libraries = flags[flag::driver];
-  std::vector<const char*> paths;
-  for (const std::string& library : libraries) paths.push_back(library.c_str());
-  halyard_instance_options_t options = {};
-  options.struct_size = sizeof options;
-  options.driver_libraries = paths.data();
-  options.driver_library_count = paths.size();
-  options.trace = trace;
-  options.flags = chosen;
-  options.jit_cache = jit_cache;
-  Handle<halyard_instance_t> instance;
-  TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
-  return instance;
+Result<Instance> make_instance(const Flags& flags, InstanceOptions options) {
+  options.driver_libraries = flags[flag::driver];
+  return check(Instance::create(options));
 }
 
-Result<DriverSearch> DriverSearch::of(halyard_instance_t instance) {
+Result<DriverSearch> DriverSearch::of(const Instance& instance) {
   DriverSearch search;
-  TOOL_TRY(check(halyard_instance_search(instance, search.search_.out())));
+  search.search_ = TOOL_TRY(instance.search());
   while (true) {
-    halyard_search_entry_t entry = {};
-    entry.struct_size = sizeof entry;
-    const Result<> found = check(halyard_search_entry(search.search_.get(), search.entries_.size(), &entry));
-    if (!found && found.error().code == HALYARD_OUT_OF_RANGE) return search;
-    TOOL_TRY(found);
-    search.entries_.push_back(entry);
+    const auto entry = search.search_.entry(search.entries_.size());
+    if (!entry && entry.error().code() == StatusCode::OUT_OF_RANGE) return search;
+    search.entries_.push_back(TOOL_TRY(entry));
   }
 }
 

@@ -19,22 +19,20 @@ inline constexpr List driver = {
     "--driver=./halyard-driver-mine.so"};
 }
 
-// Creates an instance that prefers the drivers of --driver; `trace` (may be null) records its events.
-// `options` are HALYARD_INSTANCE_*; `jit_cache` is a folder or null.
-Result<Handle<halyard_instance_t>> make_instance(const Flags& flags, halyard_trace_t trace = nullptr,
-                                                 uint32_t options = 0, const char* jit_cache = nullptr);
+// Creates an instance that prefers the drivers of --driver.
+Result<Instance> make_instance(const Flags& flags, InstanceOptions options = {});
 
 // The log of an instance's search for drivers, up to now.
 class DriverSearch {
  public:
-  static Result<DriverSearch> of(halyard_instance_t instance);
+  static Result<DriverSearch> of(const Instance& instance);
   // In search order. The texts live as long as this object.
   std::span<const halyard_search_entry_t> entries() const { return entries_; }
   // The driver whose note lists that kind of device; null if there is none.
   const halyard_search_entry_t* serving(std::string_view kind) const;
 
  private:
-  Handle<halyard_search_t> search_;
+  Search search_;
   std::vector<halyard_search_entry_t> entries_;
 };
 

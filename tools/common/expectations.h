@@ -19,10 +19,4 @@ struct FailedExpectation {
   std::string text() const;
 };
 
-// The function that contexts call for each failed expectation.
-struct ExpectationSink {
-  halyard_expectation_fn function = nullptr;  // null: the first failure fails the call
-  void* user = nullptr;
-};
-
 }  // namespace halyard::tools

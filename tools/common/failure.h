@@ -1,18 +1,16 @@
-// Wraps the values of the C ABI for tools: a status becomes a Failure, a handle a Handle<T>. Tools use only
-// the C ABI of Halyard.
+// Why a tool cannot continue. Tools use Halyard through its C++ binding, whose errors become failures here.
 #pragma once
 
 #include <fmt/core.h>
 
-#include <cstdlib>
 #include <expected>
-#include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "common/brief.h"
-#include "halyard/halyard.h"
+#include "halyard/halyard.hpp"
 
 namespace halyard::tools {
 
@@ -35,65 +33,55 @@ std::unexpected<Failure> fail(halyard_status_code_t code, fmt::format_string<Arg
   return std::unexpected(Failure{.code = code, .text = fmt::format(format, std::forward<Args>(args)...)});
 }
 
-struct FreeMemory {
-  void operator()(void* memory) const { halyard_free(memory); }
-};
-template <typename T>
-using Block = std::unique_ptr<T, FreeMemory>;  // memory allocated by the C ABI
-
-// Takes ownership of the status.
-inline Result<> check(halyard_status_t status) {
-  if (!status) return {};
-  const Block<char> whole(halyard_status_text(status));
-  const halyard_status_code_t code = halyard_status_code(status);
-  halyard_status_release(status);
-  std::string_view text = whole.get();
+// The failure that the binding reports: its code, and its message with all notes.
+[[gnu::cold, gnu::noinline]] inline Failure failure_of(const Error& error) {
+  const halyard_status_code_t code = halyard_status_code(error.status());
+  std::string_view text = error.what();
   const std::string_view prefix = halyard_status_code_name(code);
   if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
   if (text.starts_with("; ")) text.remove_prefix(2);
-  return std::unexpected(Failure{.code = code, .text = std::string(text)});
+  return {.code = code, .text = std::string(text)};
 }
 
-// A reference to a counted object of the C ABI.
+// How TOOL_TRY passes a failure on; not inlined, because it is in every function.
+[[gnu::cold, gnu::noinline]] inline std::unexpected<Failure> pass_on(Failure& failure) {
+  return std::unexpected(std::move(failure));
+}
+[[gnu::cold, gnu::noinline]] inline std::unexpected<Failure> pass_on(const Error& error) {
+  return std::unexpected(failure_of(error));
+}
+
+// Takes ownership of the status.
+inline Result<> check(halyard_status_t status) {
+  if (status) return pass_on(Error::adopt(status));
+  return {};
+}
 template <typename T>
-class Handle {
- public:
-  Handle() = default;
-  explicit Handle(T handle) : handle_(handle) {}
-  Handle(const Handle& other) : handle_(other.handle_) { halyard_retain(handle_); }
-  Handle(Handle&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
-  Handle& operator=(Handle other) noexcept {
-    std::swap(handle_, other.handle_);
-    return *this;
+Result<T> check(expected<T, Error> result) {
+  if (!result) return pass_on(result.error());
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else {
+    return *std::move(result);
   }
-  ~Handle() { halyard_release(handle_); }
-  T get() const { return handle_; }
-  T* out() { return &handle_; }  // for `out` arguments; precondition: empty
-  explicit operator bool() const { return handle_ != nullptr; }
-
- private:
-  T handle_ = nullptr;
-};
-
-inline std::string_view view(halyard_text_t text) { return {text.data, text.size}; }
-inline halyard_text_t to_text(std::string_view text) { return {text.data(), text.size()}; }
+}
 
 }  // namespace halyard::tools
 
-// TOOL_TRY(expression): the value of a Result. If it is a failure, returns the failure from the calling
-// function.
+// TOOL_TRY(expression): the value of a Result, or of an `expected` of the binding. If it is a failure,
+// returns the failure from the calling function.
 #define TOOL_TRY(...) TOOL_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define TOOL_TRY_COUNTED_(counter, ...) TOOL_TRY_NAMED_(counter, __VA_ARGS__)
-#define TOOL_TRY_NAMED_(counter, ...)                                                       \
-  ({                                                                                        \
-    auto tool_try_##counter = (__VA_ARGS__);                                                \
-    if (!tool_try_##counter) return std::unexpected(std::move(tool_try_##counter).error()); \
-    ::halyard::tools::unwrap(std::move(tool_try_##counter));                                \
+#define TOOL_TRY_NAMED_(counter, ...)                                                      \
+  ({                                                                                       \
+    auto tool_try_##counter = (__VA_ARGS__);                                               \
+    if (!tool_try_##counter) return ::halyard::tools::pass_on(tool_try_##counter.error()); \
+    ::halyard::tools::unwrap(std::move(tool_try_##counter));                               \
   })
 
 namespace halyard::tools {
-template <typename T>
-T unwrap(Result<T>&& result) {
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
+template <typename Outcome>
+auto unwrap(Outcome&& result) -> typename std::remove_cvref_t<Outcome>::value_type {
+  if constexpr (!std::is_void_v<typename std::remove_cvref_t<Outcome>::value_type>) return *std::move(result);
 }
 }  // namespace halyard::tools

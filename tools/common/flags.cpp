@@ -1,28 +1,13 @@
-// Parses flags; the common part of every tool's main function.
+// Parses flags.
 #include "common/flags.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <csignal>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 #include <system_error>
 
-#include "common/colour.h"
-#include "common/exit.h"
 #include "common/files.h"
-#include "common/help.h"
-#include "common/printable.h"
-#include "common/probe.h"
 #include "common/quantities.h"
-#include "common/ranks.h"
-#include "common/standard_streams.h"
-#include "common/suggest.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 
@@ -32,12 +17,8 @@ constexpr List kFlagFile = {
     "flagfile", "FILE",
     "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
     "--flagfile=flags.txt"};
-constexpr OptionalText kHelp = {
-    "help", "man|bash|zsh",
-    "Prints this and exits; with a value, the same as a manual page or as completions for a shell.",
-    "--help=bash"};
 
-constexpr const Flag* kCommonFlags[] = {&kFlagFile, &kHelp};
+constexpr const Flag* kCommonFlags[] = {&kFlagFile, &flag::help};
 
 std::string normalised(std::string_view name) {
   std::string text(name);
@@ -89,13 +70,6 @@ Result<bool> truth_of(std::string_view name, std::string_view value) {
   if (value == "true" || value == "1") return true;
   if (value == "false" || value == "0" || value.empty()) return false;
   return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected true, 1, false or 0", name, value);
-}
-
-// The failure for results that could not be written completely to standard output.
-Failure cannot_print(int error) {
-  return {HALYARD_UNAVAILABLE,
-          fmt::format("cannot write all of standard output: {}; what is there is incomplete",
-                      error ? std::strerror(error) : "an earlier write failed")};
 }
 
 }  // namespace
@@ -254,66 +228,6 @@ Result<std::optional<std::chrono::nanoseconds>> Flags::operator[](const Duration
 
 std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected) {
   return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected {}", flag, value, expected);
-}
-
-namespace {
-
-bool has_flag(const ToolDescription& tool, const Flag& flag) {
-  return std::ranges::any_of(tool.groups, [&](const FlagGroup& group) {
-    return std::ranges::find(group.flags, &flag) != group.flags.end();
-  });
-}
-
-// Whether the tool prints its results as lines, rather than as a document for a program.
-bool prints_lines(const ToolDescription& tool, const Flags& flags) {
-  return has_flag(tool, flag::json_results) && !flags[flag::json_results];
-}
-
-int run_body(const ToolDescription& tool, int argc, const char* const* argv,
-             Result<int> (*body)(const Flags& flags)) {
-  occupy_standard_descriptors();
-  if (argc == 3 && std::strcmp(argv[1], kProbeArgument) == 0) return probe_main(argv[2]);
-  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe then fails, which is reported below
-  const auto report = [&](const Failure& failure) {
-    std::fflush(stdout);
-    print_error("{} {}{}\n", coloured(Colour::error, fmt::format("{}:", tool.name), STDERR_FILENO),
-                rank_prefix(), printable(failure.line()));
-    return failure.exit_code;
-  };
-  int code = 0;
-  try {
-    Result<Flags> flags = Flags::parse(tool, argc, argv);
-    if (!flags) return report(flags.error());
-    if (const std::optional<std::string> form = (*flags)[kHelp]) {
-      const std::string text = help(tool, *form);
-      std::fwrite(text.data(), 1, text.size(), stdout);
-    } else {
-      if (has_flag(tool, flag::rank))
-        if (const Result<> taken = take_rank(*flags, prints_lines(tool, *flags)); !taken)
-          return report(taken.error());
-      const Result<int> done = body(*flags);
-      code = done ? *done : report(done.error());
-    }
-  } catch (const std::system_error& error) {
-    if (std::ferror(stdout)) return report(cannot_print(error.code().value()));
-    return report({code_of_errno(error.code().value()), error.what()});
-  } catch (const std::bad_alloc&) {
-    return report({HALYARD_RESOURCE_EXHAUSTED, "not enough memory for what was asked; are the sizes right?"});
-  } catch (const std::exception& exception) {
-    return report({HALYARD_INTERNAL, exception.what()});
-  }
-  errno = 0;
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return report(cannot_print(errno));
-  return code;
-}
-
-}  // namespace
-
-int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
-             Result<int> (*body)(const Flags& flags)) {
-  const int code = run_body(tool, argc, argv, body);
-  if (skips_exit_handlers()) std::_Exit(code);
-  return code;
 }
 
 }  // namespace halyard::tools

@@ -112,6 +112,13 @@ struct Choice : ValueFlag {
   T least;
 };
 
+namespace flag {
+inline constexpr OptionalText help = {
+    "help", "man|bash|zsh",
+    "Prints this and exits; with a value, the same as a manual page or as completions for a shell.",
+    "--help=bash"};
+}  // namespace flag
+
 // A group of flags with a title for --help. A tool with a single group has no title.
 struct FlagGroup {
   std::string_view title;
@@ -188,12 +195,6 @@ class Flags {
 
 // Creates the message that a value of this flag is wrong.
 std::unexpected<Failure> wrong_value(const Flag& flag, std::string_view value, std::string_view expected);
-
-// The main function of every tool. Reads the flags, prints --help or calls `body`, prints an error to
-// standard error as "tool: CODE; message", checks that standard output could be written, and returns the exit
-// code.
-int run_tool(const ToolDescription& tool, int argc, const char* const* argv,
-             Result<int> (*body)(const Flags& flags));
 
 }  // namespace halyard::tools
 

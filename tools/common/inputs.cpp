@@ -31,16 +31,9 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-halyard_value_t object_value(halyard_object_t object) {
-  halyard_value_t value = {};
-  value.kind = HALYARD_VALUE_OBJECT;
-  value.object = object;
-  return value;
-}
-
 class InputParser {
  public:
-  InputParser(std::string_view types, halyard_device_t device, const Flag& flag, Described described)
+  InputParser(std::string_view types, const Device& device, const Flag& flag, Described described)
       : types_(types),
         device_(device),
         flag_(flag),
@@ -93,23 +86,23 @@ class InputParser {
                   : type == 'f' ? HALYARD_VALUE_F32
                   : type == 'F' ? HALYARD_VALUE_F64
                                 : HALYARD_VALUE_NULL;
-      arguments.add(zero);
+      arguments.add(Value(adopt, zero));
       return {};
     }
     return type == 'r' ? add_reference(text) : add_number(text, type);
   }
 
   Result<> add_number(const std::string& text, char type) {
-    const Result<halyard_value_t> value = parse_scalar(text, type);
+    Result<Value> value = parse_scalar(text, type);
     if (!value) return fail(value.error().code, "expected {}, found '{}'", expectation(), text);
-    arguments.add(*value);
+    arguments.add(*std::move(value));
     return {};
   }
 
   Result<> add_reference(std::string_view text) {
     const bool as_buffer = text.starts_with('&');
     if (as_buffer) text.remove_prefix(1);
-    Handle<halyard_object_t> view;
+    Tensor view;
     const bool is_array = text.starts_with('@') || text.starts_with('+');
     if (is_array) {
       view = TOOL_TRY(upload(TOOL_TRY(read_array(text))));
@@ -119,34 +112,19 @@ class InputParser {
                        (text[equals + 1] == '@' || text[equals + 1] == '+');
       view = TOOL_TRY(raw ? upload_raw(text.substr(0, equals), text.substr(equals + 1)) : upload_text(text));
     }
-    if (as_buffer) {
-      Handle<halyard_object_t> buffer;
-      TOOL_TRY(check(halyard_view_buffer(view.get(), buffer.out())));
-      view = std::move(buffer);
-    }
-    halyard_retain(view.get());
-    arguments.add(object_value(view.get()), is_array);
+    arguments.add(as_buffer ? TOOL_TRY(view.buffer()) : Object(view), is_array);
     return {};
   }
 
-  Result<Handle<halyard_object_t>> create(uint32_t type, const int64_t* shape, size_t rank, const void* data,
-                                          size_t size) {
-    Handle<halyard_object_t> view;
-    TOOL_TRY(check(halyard_view_create(device_, type, shape, rank, data, size, view.out())));
-    return view;
+  Result<Tensor> create(uint32_t type, std::span<const int64_t> shape, const std::vector<uint8_t>& bytes) {
+    return check(Tensor::create(device_, static_cast<ElementType>(type), shape, bytes.data(), bytes.size()));
   }
 
-  Result<Handle<halyard_object_t>> upload_text(std::string_view text) {
-    halyard_tensor_t* parsed = nullptr;
-    TOOL_TRY(check(halyard_tensor_parse(to_text(text), &parsed)));
-    const Block<halyard_tensor_t> tensor(parsed);
-    return create(tensor->element_type, tensor->shape, tensor->rank, tensor->data, tensor->size);
+  Result<Tensor> upload_text(std::string_view text) {
+    return check(TOOL_TRY(TensorText::parse(text)).create(device_));
   }
 
-  Result<Handle<halyard_object_t>> upload(const Array& array) {
-    return create(array.element_type, array.shape.data(), array.shape.size(), array.bytes.data(),
-                  array.bytes.size());
-  }
+  Result<Tensor> upload(const Array& array) { return create(array.element_type, array.shape, array.bytes); }
 
   // "@file.npy": the first array. "+file.npy": the next array of the most recently opened file.
   Result<Array> read_array(std::string_view text) {
@@ -173,19 +151,15 @@ class InputParser {
       if (*next_type() != 'r')
         return fail(HALYARD_INVALID_ARGUMENT, "{}=*{}: {} {} of the function is {}, not a tensor", flag_,
                     path, what_, arguments.values().size(), expectation());
-      Handle<halyard_object_t> view = TOOL_TRY(upload(TOOL_TRY(arrays_->next())));
-      halyard_retain(view.get());
-      arguments.add(object_value(view.get()), true);
+      arguments.add(TOOL_TRY(upload(TOOL_TRY(arrays_->next()))), true);
     } while (!arrays_->at_end());
     return {};
   }
 
   // Bytes of a file with a declared type: "2x3xf32" and "@file.bin" (from the start) or "+file.bin" (from the
   // end of the last read of that file). An npy file has a type, which must be equal to the declared type.
-  Result<Handle<halyard_object_t>> upload_raw(std::string_view type, std::string_view source) {
-    halyard_tensor_t* parsed = nullptr;
-    TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
-    const Block<halyard_tensor_t> tensor(parsed);
+  Result<Tensor> upload_raw(std::string_view type, std::string_view source) {
+    const TensorText tensor = TOOL_TRY(TensorText::parse_type(type));
     const std::string path(source.substr(1));
     if (source.front() == '+' && arrays_ && arrays_->path() == path) return upload_declared(*tensor, type);
     auto stream = raw_.find(path);
@@ -210,27 +184,25 @@ class InputParser {
       return fail(HALYARD_OUT_OF_RANGE,
                   "'{}' has {} bytes from byte {} on; {} takes {}: give the shape that the file has", path,
                   bytes.size(), position, type, tensor->size);
-    return create(tensor->element_type, tensor->shape, tensor->rank, bytes.data(), bytes.size());
+    return create(tensor->element_type, std::span(tensor->shape, tensor->rank), bytes);
   }
 
   // Reads the next array of arrays_, whose type must be equal to the declared type before the file name.
-  Result<Handle<halyard_object_t>> upload_declared(const halyard_tensor_t& declared, std::string_view type) {
+  Result<Tensor> upload_declared(const halyard_tensor_t& declared, std::string_view type) {
     const Array array = TOOL_TRY(arrays_->next());
-    const Block<char> name(halyard_element_type_text(declared.element_type));
-    if (!name) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory");
-    if (!std::ranges::equal(array.shape, std::span(declared.shape, declared.rank)) ||
-        !npy_holds(array.type_name, name.get()))
+    const std::string name = TOOL_TRY(text_of(static_cast<ElementType>(declared.element_type)));
+    const std::span shape(declared.shape, declared.rank);
+    if (!std::ranges::equal(array.shape, shape) || !npy_holds(array.type_name, name))
       return fail(
           HALYARD_INVALID_ARGUMENT,
           "'{}' is an npy file of {}, but {} is written before it; write '@{}' alone for what the file "
           "says, or save the array with that shape and type",
           arrays_->path(), array.type_text(), type, arrays_->path());
-    return create(declared.element_type, declared.shape, declared.rank, array.bytes.data(),
-                  array.bytes.size());
+    return create(declared.element_type, shape, array.bytes);
   }
 
   std::string_view types_;
-  halyard_device_t device_;
+  const Device& device_;
   const Flag& flag_;
   const std::string_view what_;
   std::optional<NpyFile> arrays_;
@@ -240,7 +212,7 @@ class InputParser {
 }  // namespace
 
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
-                               halyard_device_t device, const Flag& flag, Described described) {
+                               const Device& device, const Flag& flag, Described described) {
   InputParser parser(types, device, flag, described);
   for (const std::string& text : texts) TOOL_TRY(parser.add(text));
   return std::move(parser.arguments);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/failure.h"
@@ -9,39 +10,30 @@
 
 namespace halyard::tools {
 
-// Arguments of a call; owns their objects.
+// Arguments of a call.
 class Arguments {
  public:
-  Arguments() = default;
-  Arguments(const Arguments&) = delete;
-  Arguments(Arguments&&) = default;
-  Arguments& operator=(Arguments&&) = default;
-  ~Arguments() {
-    for (const halyard_value_t& value : values_)
-      if (value.kind == HALYARD_VALUE_OBJECT) halyard_release(value.object);
-  }
-  // Takes ownership of the object. `is_array`: from an npy file, so that the type is described with numpy's
-  // types.
-  void add(halyard_value_t value, bool is_array = false) {
-    values_.push_back(value);
+  // `is_array`: from an npy file, so that the type is described with numpy's types.
+  void add(Value value, bool is_array = false) {
+    values_.push_back(std::move(value));
     is_array_.push_back(is_array);
   }
-  const std::vector<halyard_value_t>& values() const { return values_; }
+  const std::vector<Value>& values() const { return values_; }
   bool is_array(size_t place) const { return is_array_[place]; }
 
  private:
-  std::vector<halyard_value_t> values_;
+  std::vector<Value> values_;
   std::vector<bool> is_array_;
 };
 
 // Whether the texts are inputs or expected results, for messages.
 enum class Described { input, result };
 
-// `types`: one character of the calling convention per argument. `device` may be null if no argument is a
-// view. `flag` is the flag with the texts. INVALID_ARGUMENT: more texts than types. Fewer texts are accepted
-// here; the call then fails.
+// `types`: one character of the calling convention per argument. `device` may be empty if no argument is
+// a view. `flag` is the flag with the texts. INVALID_ARGUMENT: more texts than types. Fewer texts are
+// accepted here; the call then fails.
 Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::string_view types,
-                               halyard_device_t device, const Flag& flag,
+                               const Device& device, const Flag& flag,
                                Described described = Described::input);
 
 // INVALID_ARGUMENT: the number of arguments differs from the number of types; the message lists the types.

@@ -291,9 +291,7 @@ Result<Array> NpyFile::next() {
                 reason(header->descr));
   Array array{.type_name = dtype.name, .element_type = 0, .shape = *header->shape, .bytes = {}};
   const std::string type = array.type_text();
-  halyard_tensor_t* parsed = nullptr;
-  TOOL_TRY(check(halyard_tensor_type_parse(to_text(type), &parsed)));
-  const Block<halyard_tensor_t> tensor(parsed);
+  const TensorText tensor = TOOL_TRY(TensorText::parse_type(type));
   array.element_type = tensor->element_type;
   array.bytes = TOOL_TRY(read(tensor->size, fmt::format("an array of {} ({} bytes)", type, tensor->size)));
   if (dtype.reversed != 0)

@@ -1,9 +1,11 @@
-// Decodes UTF-8, one character at a time.
+// Checks one character at a time.
 #include "common/printable.h"
 
 #include <fmt/core.h>
 
 #include <cstdint>
+
+#include "text/utf8.h"
 
 namespace halyard::tools {
 
@@ -11,22 +13,11 @@ namespace {
 
 // The size of the printable character at the start of `text`, in bytes; 0 if there is none.
 size_t printable_size(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first == '\n' || (first >= 0x20 && first < 0x7F)) return 1;
-  const size_t size = first >= 0xC2 && first < 0xE0   ? 2
-                      : first >= 0xE0 && first < 0xF0 ? 3
-                      : first >= 0xF0 && first < 0xF5 ? 4
-                                                      : 0;
-  if (size == 0 || text.size() < size) return 0;
-  uint32_t code = first & (0x7Fu >> size);
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3F);
-  }
-  constexpr uint32_t kMinCodePoint[] = {0, 0, 0xA0, 0x800, 0x10000};  // 0x80 to 0x9F are control characters
-  const bool surrogate = code >= 0xD800 && code < 0xE000;
-  return code >= kMinCodePoint[size] && code < 0x110000 && !surrogate ? size : 0;
+  const size_t size = utf8_size(text);
+  const auto first = static_cast<uint8_t>(text[0]);
+  if (size == 1) return first == '\n' || (first >= 0x20 && first < 0x7F) ? 1 : 0;
+  const bool is_control = first == 0xC2 && static_cast<uint8_t>(text[1]) < 0xA0;  // U+0080 to U+009F
+  return is_control ? 0 : size;
 }
 
 }  // namespace

@@ -133,8 +133,7 @@ int probe_main(const char* path) {
   // A crash must terminate the process with its signal, without a handler such as a sanitizer's.
   for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) std::signal(signal, SIG_DFL);
   ::fcntl(kReportFd, F_SETFD, FD_CLOEXEC);
-  const Result<> done =
-      check(halyard_driver_probe(path, [](void*, const char* step) { report('s', step); }, nullptr));
+  const Result<> done = check(halyard::probe_driver(path, [](const char* step) { report('s', step); }));
   report('r', done ? "0" : fmt::format("{} {}", done.error().code, done.error().text));
   report('s', kLastStep);
   return 0;

@@ -17,19 +17,12 @@
 
 namespace halyard::tools {
 
-Result<halyard_module_info_t> info_of(halyard_module_t module) {
-  halyard_module_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_module_info(module, &info)));
-  return info;
-}
-
 namespace {
 
 // Off if there is no compiler: functions are then interpreted without counting calls.
 JitMode jit_mode(const Flags& flags) {
   const JitMode mode = flags[flag::jit];
-  return mode == JitMode::hot && !check(halyard_compiler_find(nullptr, nullptr)) ? JitMode::off : mode;
+  return mode == JitMode::hot && !find_compiler() ? JitMode::off : mode;
 }
 
 // The folder for compiled code; empty: no cache.
@@ -48,7 +41,7 @@ std::string jit_cache(const Flags& flags) {
 
 // local-task, as in the reference tools, if a driver serves it, else local-sync. Only the notes of drivers
 // are read, so only the chosen driver is loaded.
-Result<std::string> default_device(halyard_instance_t instance) {
+Result<std::string> default_device(const Instance& instance) {
   return TOOL_TRY(DriverSearch::of(instance)).serving("local-task") ? "local-task" : "local-sync";
 }
 
@@ -73,14 +66,6 @@ std::vector<std::pair<std::string, std::string>> local_options(const Flags& flag
   return options;
 }
 
-// The settings borrow their texts from `options`.
-std::vector<halyard_device_setting_t> settings_of(
-    const std::vector<std::pair<std::string, std::string>>& options) {
-  std::vector<halyard_device_setting_t> settings;
-  for (const auto& [key, value] : options) settings.push_back({key.c_str(), value.c_str()});
-  return settings;
-}
-
 // The number counts from 1, as in the C ABI; 0 if no device is named.
 Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   if (!flags.has(flag::device_lead_allocator)) return 0u;
@@ -93,14 +78,12 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
 }
 
 // hal.buffer_view.trace: prints a title, and each view on a separate line, to standard error.
-void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* views, size_t count) {
-  if (waiting) static_cast<Waiting*>(waiting)->clear();
-  print_error("=== {} ===\n", printable(view(key)));
-  for (size_t i = 0; i < count; ++i) {
-    char* text = nullptr;
-    const Result<> done = check(halyard_view_text(views[i], kDefaultMaxElements, &text));
-    const Block<char> owned(text);
-    print_error("{}\n", done ? text : done.error().line());
+void print_trace(Waiting* waiting, std::string_view key, std::span<const halyard_object_t> views) {
+  if (waiting) waiting->clear();
+  print_error("=== {} ===\n", printable(key));
+  for (halyard_object_t each : views) {
+    const Result<std::string> text = check(Tensor(share, each).text(kDefaultMaxElements));
+    print_error("{}\n", text ? *text : text.error().line());
   }
 }
 
@@ -109,20 +92,15 @@ void print_trace(void* waiting, halyard_text_t key, const halyard_object_t* view
 Program::~Program() {
   context = {};
   if (is_rank) return;
-  size_t functions = 0;
-  if (instance && check(halyard_instance_compiling(instance.get(), &functions)) && functions > 0)
-    keep_until_exit(instance.get());
-  for (const auto& device : devices) {
-    int32_t known = 0;
-    int64_t kernels = 0;
-    if (check(halyard_device_query(device.get(), "halyard.jit", "compiling", &known, &kernels)) &&
-        kernels > 0)
-      keep_until_exit(device.get());
+  if (instance && instance.compiling().value_or(0) > 0) keep_until_exit(instance.get());
+  for (const Device& device : devices) {
+    const auto kernels = device.query("halyard.jit", "compiling");
+    if (kernels && kernels->value_or(0) > 0) keep_until_exit(device.get());
   }
   if (!skips_exit_handlers()) return;
   devices.clear();
   modules.clear();
-  if (trace) static_cast<void>(check(halyard_trace_finish(trace.get())));
+  if (trace) static_cast<void>(trace.finish());
 }
 
 Phase::Phase(const Program& program, const char* name)
@@ -143,16 +121,16 @@ Result<> make_instance(const Flags& flags, Program& program) {
     if (path.empty())
       return fail(HALYARD_INVALID_ARGUMENT, "{} needs the name of a file, such as {}", flag::trace,
                   flag::trace.example);
-    TOOL_TRY(check(halyard_trace_create(path.c_str(), program.trace.out())));
+    program.trace = TOOL_TRY(Trace::create(path));
   }
   if (flags[flag::print_stats]) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
   const JitMode jit = jit_mode(flags);
-  uint32_t options = program.phases ? HALYARD_INSTANCE_COUNT_OBJECTS : 0;
-  if (jit == JitMode::hot) options |= HALYARD_INSTANCE_JIT_AUTO;
-  if (jit == JitMode::always) options |= HALYARD_INSTANCE_JIT_ALWAYS;
-  if (flags[flag::jit_math] == JitMath::fast) options |= HALYARD_INSTANCE_JIT_FAST_MATH;
-  const std::string cache = jit_cache(flags);
-  program.instance = TOOL_TRY(make_instance(flags, program.trace.get(), options, cache.c_str()));
+  InstanceOptions options{.trace = program.trace, .jit_cache = jit_cache(flags)};
+  if (program.phases) options.flags |= HALYARD_INSTANCE_COUNT_OBJECTS;
+  if (jit == JitMode::hot) options.flags |= HALYARD_INSTANCE_JIT_AUTO;
+  if (jit == JitMode::always) options.flags |= HALYARD_INSTANCE_JIT_ALWAYS;
+  if (flags[flag::jit_math] == JitMath::fast) options.flags |= HALYARD_INSTANCE_JIT_FAST_MATH;
+  program.instance = TOOL_TRY(make_instance(flags, std::move(options)));
   program.is_rank = TOOL_TRY(is_rank(flags));
   return {};
 }
@@ -178,11 +156,8 @@ Result<std::vector<std::string>> module_paths(const Flags& flags) {
 Result<> load_modules(const Flags& flags, Program& program) {
   const Phase phase(program, "load modules");
   const uint32_t options = TOOL_TRY(module_options(flags));
-  for (const std::string& path : TOOL_TRY(module_paths(flags))) {
-    Handle<halyard_module_t> module;
-    TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(), options, module.out())));
-    program.modules.push_back(std::move(module));
-  }
+  for (const std::string& path : TOOL_TRY(module_paths(flags)))
+    program.modules.push_back(TOOL_TRY(Module::load(program.instance, path, options)));
   return {};
 }
 
@@ -202,18 +177,17 @@ Result<> open_devices(const Flags& flags, Program& program) {
   std::vector<std::string> uris = flags[flag::device];
   if (uris.empty()) {
     bool needed = false;
-    for (const auto& module : program.modules)
-      needed = needed || TOOL_TRY(info_of(module.get())).needs_devices;
-    if (needed) uris.push_back(TOOL_TRY(default_device(program.instance.get())));
+    for (const Module& module : program.modules) needed = needed || TOOL_TRY(module.info()).needs_devices;
+    if (needed) uris.push_back(TOOL_TRY(default_device(program.instance)));
   }
   const auto local = local_options(flags);
-  std::vector<halyard_device_setting_t> settings = settings_of(local);
+  std::vector<halyard_device_setting_t> settings;
+  for (const auto& [key, value] : local) settings.push_back({key.c_str(), value.c_str()});
   const size_t local_settings = settings.size();
   const std::string workers = TOOL_TRY(worker_count(flags));
   if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // last: only for local-task
   for (const std::string& uri : uris) {
     const DeviceUri parts(uri);
-    Handle<halyard_device_t> device;
     // Only local devices run code in this process.
     size_t count = parts.is_local() ? local_settings : 0;
     if (parts.kind == "local-task" && !parts.has("workers")) count = settings.size();
@@ -226,24 +200,17 @@ Result<> open_devices(const Flags& flags, Program& program) {
       own.push_back({"validate", "1"});
     if (is_vulkan && !parts.has("robust") && flags.has(flag::vulkan_robust_buffer_access))
       own.push_back({"robust", flags[flag::vulkan_robust_buffer_access] ? "1" : "0"});
-    TOOL_TRY(check(
-        halyard_device_open_with(program.instance.get(), uri.c_str(), own.data(), own.size(), device.out())));
-    program.devices.push_back(std::move(device));
+    program.devices.push_back(TOOL_TRY(program.instance.open(uri, own)));
   }
   return {};
 }
 
 Result<> print_warnings(const Program& program, std::string_view tool) {
-  const auto is_vulkan = [](const Handle<halyard_device_t>& device) {
-    return DeviceUri(halyard_device_uri(device.get())).kind == "vulkan";
-  };
+  const auto is_vulkan = [](const Device& device) { return DeviceUri(device.uri()).kind == "vulkan"; };
   if (std::ranges::none_of(program.devices, is_vulkan)) return {};  // all warnings so far are about shaders
-  for (const auto& module : program.modules) {
-    char* text = nullptr;
-    size_t size = 0;
-    TOOL_TRY(check(halyard_module_warnings(module.get(), &text, &size)));
-    const Block<char> owned(text);
-    std::string_view lines(text, size);
+  for (const Module& module : program.modules) {
+    const std::string text = TOOL_TRY(module.warnings());
+    std::string_view lines = text;
     while (!lines.empty()) {
       const size_t end = std::min(lines.find('\n'), lines.size());
       print_error("{}: warning: {}\n", tool, printable(lines.substr(0, end)));
@@ -253,90 +220,68 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
   return {};
 }
 
-Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program) {
+Result<ContextOptions> context_options(const Flags& flags, const Program& program) {
   const auto limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
-  return of(flags, program, flags[flag::parameters], limit);
+  return context_options(flags, program, flags[flag::parameters], limit);
 }
 
-Result<std::unique_ptr<ContextOptions>> ContextOptions::of(const Flags& flags, const Program& program,
-                                                           const std::vector<std::string>& parameter_files,
-                                                           std::chrono::nanoseconds limit) {
-  auto made = std::unique_ptr<ContextOptions>(new ContextOptions);
-  for (const auto& device : program.devices) made->devices_.push_back(device.get());
-  for (const std::string& parameters : parameter_files) {
-    const size_t equals = parameters.find('=');
-    made->scopes_.push_back(equals == std::string::npos ? "" : parameters.substr(0, equals));
-    made->paths_.push_back(equals == std::string::npos ? parameters : parameters.substr(equals + 1));
+Result<ContextOptions> context_options(const Flags& flags, const Program& program,
+                                       const std::vector<std::string>& parameters,
+                                       std::chrono::nanoseconds limit) {
+  ContextOptions options;
+  options.devices = program.devices;
+  for (const std::string& text : parameters) {
+    const size_t equals = text.find('=');
+    options.parameters.push_back({equals == std::string::npos ? "" : text.substr(0, equals),
+                                  equals == std::string::npos ? text : text.substr(equals + 1)});
   }
-  for (size_t i = 0; i < made->paths_.size(); ++i)
-    made->files_.push_back({made->scopes_[i].c_str(), made->paths_[i].c_str()});
-  halyard_context_options_t& options = made->options_;
-  options.struct_size = sizeof options;
-  options.devices = made->devices_.data();
-  options.device_count = made->devices_.size();
-  options.parameters = made->files_.data();
-  options.parameter_count = made->files_.size();
-  made->local_options_ = local_options(flags);
-  made->local_settings_ = settings_of(made->local_options_);
-  options.loader_settings = made->local_settings_.data();
-  options.loader_setting_count = made->local_settings_.size();
+  options.loader_settings = local_options(flags);
   if (flags[flag::parameter_mode] == ParameterMode::preload)
     options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
-  if (program.tensor) {
-    made->tensor_pattern_ = program.tensor_pattern;
-    options.tensor_pattern = made->tensor_pattern_.c_str();
-    options.tensor = program.tensor;
-    options.tensor_user = program.tensor_user;
-  }
-  if (program.warnings) options.warning = &Warnings::take;
-  options.warning_user = program.warnings.get();
-  options.trace = print_trace;
-  options.trace_user = program.waiting.get();
+  options.tensor_pattern = program.tensor_pattern;
+  options.tensor = program.tensor;
+  options.expectation = program.expectation;
+  if (program.warnings)
+    options.warning = [warnings = program.warnings](const auto& warning) { warnings->take(warning); };
+  options.trace = [waiting = program.waiting.get()](std::string_view key,
+                                                    std::span<const halyard_object_t> views) {
+    print_trace(waiting, key, views);
+  };
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
   options.max_memory = TOOL_TRY(flags[flag::max_memory]).value_or(0);
-  options.max_time_ns = static_cast<uint64_t>(limit.count());
-  made->capture_ = flags[flag::capture];
-  if (flags.has(flag::capture)) options.capture_path = made->capture_.c_str();
-  made->channels_ = TOOL_TRY(channels_of(flags));
-  options.channels = made->channels_.get();
-  return made;
+  options.max_time = limit;
+  options.capture_path = flags[flag::capture];
+  options.channels = TOOL_TRY(channels_of(flags));
+  return options;
 }
 
-Result<> ContextOptions::create(halyard_instance_t instance,
-                                const std::vector<Handle<halyard_module_t>>& modules, halyard_context_t* out,
-                                ExpectationSink expectations) const {
-  std::vector<halyard_module_t> handles;
-  for (const auto& module : modules) handles.push_back(module.get());
-  halyard_context_options_t options = options_;
-  options.modules = handles.data();
-  options.module_count = handles.size();
-  Progress progress("reading parameters:");
-  options.progress = [](void* user, uint64_t done, uint64_t total) -> halyard_status_t {
-    static_cast<Progress*>(user)->show(0, 0, fmt::format("{} of {}", format_size(done), format_size(total)));
-    return nullptr;
+Result<Context> create_context(const Instance& instance, const std::vector<Module>& modules,
+                               ContextOptions options) {
+  options.modules = modules;
+  const auto progress = std::make_shared<Progress>("reading parameters:");
+  options.progress = [progress](uint64_t done, uint64_t total) {
+    progress->show(0, 0, fmt::format("{} of {}", format_size(done), format_size(total)));
+    return halyard::Result<void>();
   };
-  options.progress_user = &progress;
-  options.expectation = expectations.function;
-  options.expectation_user = expectations.user;
-  return check(halyard_context_create(instance, &options, out));
+  Result<Context> made = check(Context::create(instance, std::move(options)));
+  progress->clear();
+  return made;
 }
 
 Result<> make_context(const Flags& flags, Program& program) {
   const Phase phase(program, "make context");
-  const auto options = TOOL_TRY(ContextOptions::of(flags, program));
-  return options->create(program.instance.get(), program.modules, program.context.out(),
-                         program.expectations);
+  program.context =
+      TOOL_TRY(create_context(program.instance, program.modules, TOOL_TRY(context_options(flags, program))));
+  return {};
 }
 
-Result<std::string> chosen_function(const Flags& flags, halyard_module_t module) {
+Result<std::string> chosen_function(const Flags& flags, const Module& module) {
   // An empty name counts as none, because a script may pass "--function=$NAME".
   if (const std::string given = flags[flag::function]; !given.empty()) return given;
   std::vector<std::string> names;
-  const halyard_module_info_t info = TOOL_TRY(info_of(module));
+  const halyard_module_info_t info = TOOL_TRY(module.info());
   for (uint32_t i = 0; i < info.function_count; ++i) {
-    halyard_function_description_t function = {};
-    function.struct_size = sizeof function;
-    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const halyard_function_description_t function = TOOL_TRY(module.function(i));
     const std::string_view name = view(function.name);
     if (!name.starts_with("__") && name.find('$') == std::string_view::npos) names.emplace_back(name);
   }
@@ -354,12 +299,10 @@ Result<std::string> chosen_function(const Flags& flags, halyard_module_t module)
 }
 
 // NOT_FOUND has no suggestion, because the context has looked up the name before and has made one.
-Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name) {
-  const halyard_module_info_t info = TOOL_TRY(info_of(module));
-  halyard_function_description_t function = {};
+Result<halyard_function_description_t> describe(const Module& module, std::string_view name) {
+  const halyard_module_info_t info = TOOL_TRY(module.info());
   for (uint32_t i = 0; i < info.function_count; ++i) {
-    function.struct_size = sizeof function;
-    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const halyard_function_description_t function = TOOL_TRY(module.function(i));
     if (view(function.name) == name) return function;
   }
   return fail(HALYARD_NOT_FOUND, "no function '{}' in module '{}'", name, view(info.name));
@@ -367,10 +310,8 @@ Result<halyard_function_description_t> describe(halyard_module_t module, std::st
 
 Result<> print_statistics(const Program& program) {
   for (const auto& device : program.devices) {
-    halyard_memory_use_t use = {};
-    use.struct_size = sizeof use;
-    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
-    std::string_view uri = halyard_device_uri(device.get());
+    const halyard_memory_use_t use = TOOL_TRY(device.memory());
+    std::string_view uri = device.uri();
     if (uri.ends_with("://")) uri.remove_suffix(3);
     print_error(
         "Device: {}\n[[ iree_hal_allocator_t memory statistics ]]\n"

@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/expectations.h"
 #include "common/failure.h"
 #include "common/flags.h"
 #include "common/program_flags.h"
@@ -32,24 +31,27 @@ struct Program {
   // Finishes the trace. Contexts must have been destroyed.
   ~Program();
 
-  Handle<halyard_trace_t> trace;  // --trace; may be null
+  Trace trace;  // --trace; may be null
   struct PhaseTime {
     std::string_view name;
     std::chrono::nanoseconds time;
   };
   std::unique_ptr<std::vector<PhaseTime>> phases;  // --print_stats; else null
   std::unique_ptr<Waiting> waiting;                // shows phases that take long; may be null
-  // The dispatches whose tensors contexts report, as in halyard_context_options_t. Null function: none.
+  // Options of its contexts: the dispatches whose tensors are reported, and what is called for failed
+  // expectations of a test program (empty: the first failure fails the call).
   std::string tensor_pattern;
-  halyard_tensor_fn tensor = nullptr;
-  void* tensor_user = nullptr;
-  ExpectationSink expectations;
+  decltype(ContextOptions::tensor) tensor;
+  decltype(ContextOptions::expectation) expectation;
   std::shared_ptr<Warnings> warnings = std::make_shared<Warnings>();  // of its contexts; null: not reported
   bool is_rank = false;  // may be one of several ranks: MPI needs exit handlers
-  Handle<halyard_instance_t> instance;
-  std::vector<Handle<halyard_module_t>> modules;
-  std::vector<Handle<halyard_device_t>> devices;
-  Handle<halyard_context_t> context;
+  Instance instance;
+  std::vector<Module> modules;
+  std::vector<Device> devices;
+  Context context;
+
+  // The device of arguments and results; empty if there is none.
+  Device device() const { return devices.empty() ? Device() : devices.front(); }
 };
 
 // Reads --trace and --print_stats, and creates the instance. Call it first.
@@ -69,8 +71,6 @@ class Phase {
   const char* const name_;
   const std::chrono::steady_clock::time_point begin_;
 };
-
-Result<halyard_module_info_t> info_of(halyard_module_t module);
 
 // --module_mode and --verify, converted to HALYARD_MODULE_*.
 Result<uint32_t> module_options(const Flags& flags);
@@ -92,42 +92,24 @@ Result<> open_devices(const Flags& flags, Program& program);
 Result<> print_warnings(const Program& program, std::string_view tool);
 
 // The options of contexts from the flags, except the modules. Any thread.
-class ContextOptions {
- public:
-  // Uses the program's devices, which must outlive this object.
-  static Result<std::unique_ptr<ContextOptions>> of(const Flags& flags, const Program& program);
-  // Uses these parameters, in the form of --parameters, instead of those of the flags. Uses this time limit
-  // for each call, including initializers (0: none), instead of --timeout.
-  static Result<std::unique_ptr<ContextOptions>> of(const Flags& flags, const Program& program,
-                                                    const std::vector<std::string>& parameters,
-                                                    std::chrono::nanoseconds limit);
-  void separate_calls() { options_.flags |= HALYARD_CONTEXT_SEPARATE_CALLS; }
-  Result<> create(halyard_instance_t instance, const std::vector<Handle<halyard_module_t>>& modules,
-                  halyard_context_t* out, ExpectationSink expectations = {}) const;
-
- private:
-  ContextOptions() = default;
-
-  std::vector<halyard_device_t> devices_;
-  std::vector<std::string> scopes_;
-  std::vector<std::string> paths_;
-  std::vector<halyard_parameter_file_t> files_;
-  std::vector<std::pair<std::string, std::string>> local_options_;
-  std::vector<halyard_device_setting_t> local_settings_;
-  std::string capture_;
-  std::string tensor_pattern_;
-  Handle<halyard_channels_t> channels_;
-  halyard_context_options_t options_ = {};  // points to the members above
-};
+Result<ContextOptions> context_options(const Flags& flags, const Program& program);
+// Uses these parameters, in the form of --parameters, instead of those of the flags. Uses this time limit for
+// each call, including initializers (0: none), instead of --timeout.
+Result<ContextOptions> context_options(const Flags& flags, const Program& program,
+                                       const std::vector<std::string>& parameters,
+                                       std::chrono::nanoseconds limit);
+// Creates a context of these modules; shows how much of the parameters has been read. Any thread.
+Result<Context> create_context(const Instance& instance, const std::vector<Module>& modules,
+                               ContextOptions options);
 
 // Creates the context from modules, devices and parameters; this runs the modules' initializers.
 Result<> make_context(const Flags& flags, Program& program);
 
 // The name in --function, or the name of the only callable function.
-Result<std::string> chosen_function(const Flags& flags, halyard_module_t module);
+Result<std::string> chosen_function(const Flags& flags, const Module& module);
 
 // The description of an export. The texts live as long as the module.
-Result<halyard_function_description_t> describe(halyard_module_t module, std::string_view name);
+Result<halyard_function_description_t> describe(const Module& module, std::string_view name);
 
 // Prints the memory statistics of each device to standard error, in the format of the reference tools.
 Result<> print_statistics(const Program& program);

@@ -18,36 +18,33 @@ namespace flag {
 
 // ---- The program
 
-inline constexpr List module = {
-    "module", "FILE",
-    "A compiled module (.vmfb), its text (.vmasm), or a native module (.so, with an argument: "
-    "library.so@TEXT); '-' reads\n"
-    "standard input. Repeat it to load several in order: later ones may import from earlier ones, and the "
-    "last is the main module.",
-    "--module=simple_mul.vmfb"};
+inline constexpr List module = {"module", "FILE",
+                                "A compiled module (.vmfb), its text (.vmasm), or a native module (.so, with "
+                                "an argument: library.so@TEXT); '-' reads\n"
+                                "standard input. Repeat it to load several in order: later ones may import "
+                                "from earlier ones, and the last is the main module.",
+                                "--module=simple_mul.vmfb"};
 inline constexpr Text function = {
     "function", "NAME",
     "The exported function of the main module to call. It may be left out if there is only one.",
     "--function=simple_mul"};
-inline constexpr List input = {
-    "input", "VALUE",
-    "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills the shape), @file.npy, "
-    "+file.npy, *file.npy\n"
-    "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once for each argument, in "
-    "order.",
-    "--input=4xf32=1,2,3,4"};
-inline constexpr Text inputs_from = {
-    "inputs_from", "FOLDER",
-    "Takes the arguments from the .npy files of FOLDER, one array after another. The files are sorted by "
-    "name, and numbers in\nnames by value.",
-    "--inputs_from=inputs"};
+inline constexpr List input = {"input", "VALUE",
+                               "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills "
+                               "the shape), @file.npy, +file.npy, *file.npy\n"
+                               "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once "
+                               "for each argument, in order.",
+                               "--input=4xf32=1,2,3,4"};
+inline constexpr Text inputs_from = {"inputs_from", "FOLDER",
+                                     "Takes the arguments from the .npy files of FOLDER, one array after "
+                                     "another. The files are sorted by name, and numbers in names by value.",
+                                     "--inputs_from=inputs"};
 
 // ---- How it is loaded, its parameters and limits
 
 inline constexpr List parameters = {
     "parameters", "[SCOPE=]FILE",
     "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. May be repeated: if several files "
-    "of a scope have the\nsame name, the first file counts.",
+    "of a scope have the same name, the first file counts.",
     "--parameters=model=weights.irpa"};
 inline constexpr Choice parameter_mode = {
     "parameter_mode", "file|preload",
@@ -57,26 +54,23 @@ inline constexpr Choice module_mode = {
     "module_mode", "preload|mmap",
     "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
     "--module_mode=mmap", ModuleMode::preload};
-inline constexpr Choice verify = {
-    "verify", "eager|lazy",
-    "eager verifies every function when a module is loaded; lazy (the default) verifies a function when it "
-    "is first called.",
-    "--verify=eager", Verify::lazy};
-inline constexpr Size max_memory = {
-    "max_memory", "SIZE",
-    "The most memory that the program may use, on the host and on devices together. Without it there is no "
-    "limit.",
-    "--max_memory=512MiB"};
+inline constexpr Choice verify = {"verify", "eager|lazy",
+                                  "eager verifies every function when a module is loaded; lazy (the default) "
+                                  "verifies a function when it is first called.",
+                                  "--verify=eager", Verify::lazy};
+inline constexpr Size max_memory = {"max_memory", "SIZE",
+                                    "The most memory that the program may use, on the host and on devices "
+                                    "together. Without it there is no limit.",
+                                    "--max_memory=512MiB"};
 inline constexpr Duration timeout = {
     "timeout", "TIME",
     "The longest time that the call may take, such as 1.5s or 200ms. Its kernels are stopped too, if the "
-    "device can stop them.\nWithout it there is no limit.",
+    "device can stop them. Without it there is no limit.",
     "--timeout=10s"};
-inline constexpr Text trace = {
-    "trace", "FILE",
-    "Writes a timeline to FILE, for ui.perfetto.dev: functions, imports, queue work and its fences, "
-    "dispatches, memory.",
-    "--trace=run.perfetto"};
+inline constexpr Text trace = {"trace", "FILE",
+                               "Writes a timeline to FILE, for ui.perfetto.dev: functions, imports, queue "
+                               "work and its fences, dispatches, memory.",
+                               "--trace=run.perfetto"};
 
 // ---- Devices
 
@@ -89,32 +83,30 @@ inline constexpr List device = {
 inline constexpr Choice allow_native = {
     "allow_native", "yes|no",
     "Whether local devices may run machine code from a module (yes, the default). Such code can do whatever "
-    "this process\ncan: say no unless you trust the module's maker.",
+    "this process can: say no unless you trust the module's maker.",
     "--allow-native=no", YesNo::yes};
 inline constexpr List executable_plugin = {
     "executable_plugin", "FILE[&KEY=VALUE...]",
     "A library with functions that native executables import, for local devices. May be repeated: the first "
-    "that has a function\nprovides it.",
+    "that has a function provides it.",
     "--executable_plugin=./ukernels.so"};
 inline constexpr Choice jit = {
     "jit", "auto|always|off",
     "Compiles functions of modules and kernels of local devices to native code: hot ones while the program "
-    "runs (auto, the\ndefault where the compiler is installed), all of them before their first call "
-    "(always), "
-    "or none (off). A device's URI\noverrides it: local-sync?jit=off.",
+    "runs (auto, the default where the compiler is installed), all of them before their first call (always), "
+    "or none (off). A device's URI overrides it: local-sync?jit=off.",
     "--jit=off", JitMode::hot};
 inline constexpr Text jit_cache = {
     "jit_cache", "FOLDER",
     "Keeps compiled code in FOLDER for later runs; an empty value turns this off. Without it: halyard/jit in "
-    "the user's\ncache folder ($XDG_CACHE_HOME or ~/.cache).",
+    "the user's cache folder ($XDG_CACHE_HOME or ~/.cache).",
     "--jit_cache=/tmp/kernels"};
-inline constexpr Choice jit_math = {"jit_math", "exact|fast",
-                                    "Compiled code gives the bits that the interpreter gives (exact, the "
-                                    "default), or may add floats in another "
-                                    "order, fuse products\nwith sums, and use less exact vector functions "
-                                    "(fast). Which code is compiled when "
-                                    "decides over the results then.",
-                                    "--jit_math=fast", JitMath::exact};
+inline constexpr Choice jit_math = {
+    "jit_math", "exact|fast",
+    "Compiled code gives the bits that the interpreter gives (exact, the default), or may add floats in "
+    "another order, fuse products with sums, and use less exact vector functions (fast). Which code is "
+    "compiled when decides over the results then.",
+    "--jit_math=fast", JitMath::exact};
 inline constexpr Number device_lead_allocator = {
     "device_lead_allocator", "N",
     "The device (counted from 0, in the order of --device) that allocates memory for several devices, where "
@@ -162,7 +154,7 @@ inline constexpr Toggle task_abort_on_failure = {"task_abort_on_failure", kWorke
 inline constexpr List device_allocator = {
     "device_allocator", "NAME",
     "Accepted for other runtimes' command lines, without effect: each device has one allocator, which keeps "
-    "freed memory for\nlater requests.",
+    "freed memory for later requests.",
     "--device_allocator=caching"};
 inline constexpr Toggle vulkan_validation_layers = {
     "vulkan_validation_layers",
@@ -174,7 +166,7 @@ inline constexpr Text vulkan_debug_verbosity = {"vulkan_debug_verbosity", "N", k
 inline constexpr Toggle vulkan_robust_buffer_access = {
     "vulkan_robust_buffer_access",
     "Vulkan devices keep kernels from reading and writing outside of their bindings. On if the device can do "
-    "it;\n--vulkan_robust_buffer_access=false turns it off, as ?robust=0 in the URI does.",
+    "it; --vulkan_robust_buffer_access=false turns it off, as ?robust=0 in the URI does.",
     "--vulkan_robust_buffer_access=false"};
 inline constexpr Toggle vulkan_sparse_binding = {"vulkan_sparse_binding", kVulkanNoEffect,
                                                  "--vulkan_sparse_binding"};
@@ -195,7 +187,7 @@ inline constexpr Text capture = {
 inline constexpr Toggle print_stats = {
     "print_stats",
     "Prints statistics of the run to standard error after the results: time by phase, memory of each device, "
-    "and the objects\nthat were left when everything else had been released.",
+    "and the objects that were left when everything else had been released.",
     "--print_stats"};
 
 }  // namespace flag

@@ -100,9 +100,7 @@ std::string with_rank(std::string text, const halyard_launch_t& rank) {
 std::string_view rank_prefix() { return prefix(); }
 
 Result<halyard_launch_t> rank_of(const Flags& flags) {
-  halyard_launch_t launch = {};
-  launch.struct_size = sizeof launch;
-  TOOL_TRY(check(halyard_launch_detect(&launch)));
+  halyard_launch_t launch = TOOL_TRY(detect_launch());
   if (flags.has(flag::rank)) {
     launch.rank = TOOL_TRY(number_of(flags, flag::rank));
     if (!launch.is_launched) launch.local_rank = launch.rank;
@@ -123,10 +121,8 @@ bool has_rank_flag(const Flags& flags) {
 }  // namespace
 
 Result<bool> is_rank(const Flags& flags) {
-  halyard_launch_t launch = {};
-  launch.struct_size = sizeof launch;
-  TOOL_TRY(check(halyard_launch_detect(&launch)));
-  return launch.is_launched || has_rank_flag(flags) || std::getenv("HALYARD_CHANNEL_PROVIDER");
+  return TOOL_TRY(detect_launch()).is_launched || has_rank_flag(flags) ||
+         std::getenv("HALYARD_CHANNEL_PROVIDER");
 }
 
 Result<> take_rank(Flags& flags, bool marks_lines) {
@@ -140,20 +136,13 @@ Result<> take_rank(Flags& flags, bool marks_lines) {
   return {};
 }
 
-Result<Handle<halyard_channels_t>> channels_of(const Flags& flags) {
-  Handle<halyard_channels_t> channels;
-  if (!has_rank_flag(flags)) return channels;
+Result<Channels> channels_of(const Flags& flags) {
+  if (!has_rank_flag(flags)) return Channels();
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
-  const std::string library = flags[flag::channel_provider];
-  halyard_channels_options_t options = {};
-  options.struct_size = sizeof options;
-  options.library = library.c_str();
-  options.rank = flags.has(flag::rank) ? static_cast<int32_t>(rank.rank) : -1;
-  options.rank_count = flags.has(flag::rank_count) ? static_cast<int32_t>(rank.count) : -1;
-  if (const auto limit = TOOL_TRY(flags[flag::channel_timeout]))
-    options.timeout_ns = static_cast<uint64_t>(limit->count());
-  TOOL_TRY(check(halyard_channels_create(&options, channels.out())));
-  return channels;
+  const auto limit = TOOL_TRY(flags[flag::channel_timeout]).value_or(std::chrono::nanoseconds(0));
+  return check(Channels::create(flags[flag::channel_provider],
+                                flags.has(flag::rank) ? static_cast<int32_t>(rank.rank) : -1,
+                                flags.has(flag::rank_count) ? static_cast<int32_t>(rank.count) : -1, limit));
 }
 
 }  // namespace halyard::tools

@@ -6,7 +6,6 @@
 
 #include "common/failure.h"
 #include "common/flags.h"
-#include "halyard/channels.h"
 
 namespace halyard::tools {
 
@@ -15,22 +14,19 @@ namespace flag {
 inline constexpr Number rank = {
     "rank", "N",
     "The rank of this process in a program of several ranks. Without it: the launcher's (mpirun, srun), else "
-    "0. Where there is\na launcher or a flag of this group, in values of flags %r stands for the rank, %n "
-    "for the "
-    "number of ranks, "
-    "%l for the\nprocess's place among those of this machine, and %% for a percent sign.",
+    "0. Where there is a launcher or a flag of this group, in values of flags %r stands for the rank, %n for "
+    "the number of ranks, %l for the process's place among those of this machine, and %% for a percent sign.",
     "--rank=0"};
 inline constexpr Number rank_count = {
     "rank_count", "N", "The number of ranks. Without it: the launcher's, else 1.", "--rank_count=4"};
-inline constexpr Text channel_provider = {
-    "channel_provider", "FILE",
-    "The library that runs collectives between the ranks (halyard-channel-mpi.so). Without it: the one for "
-    "the launcher.",
-    "--channel_provider=/opt/lib/halyard-channel-mpi.so"};
+inline constexpr Text channel_provider = {"channel_provider", "FILE",
+                                          "The library that runs collectives between the ranks "
+                                          "(halyard-channel-mpi.so). Without it: the one for the launcher.",
+                                          "--channel_provider=/opt/lib/halyard-channel-mpi.so"};
 inline constexpr Duration channel_timeout = {
     "channel_timeout", "TIME",
     "The longest time that a collective, or the start of the job, may wait for other ranks. The failure "
-    "names those that have not arrived.\nWithout it there is no limit.",
+    "names those that have not arrived. Without it there is no limit.",
     "--channel_timeout=10s"};
 // A flag of vm-run. JSON lines are not marked with the rank.
 inline constexpr Toggle json_results = {
@@ -58,6 +54,6 @@ std::string_view rank_prefix();
 
 // The handle for the context's options, if the flags name a provider or a rank; else empty: the provider is
 // found when the program needs it.
-Result<Handle<halyard_channels_t>> channels_of(const Flags& flags);
+Result<Channels> channels_of(const Flags& flags);
 
 }  // namespace halyard::tools

@@ -5,7 +5,7 @@
 
 namespace halyard::tools {
 
-Result<halyard_value_t> parse_scalar(std::string_view text, char type) {
+Result<Value> parse_scalar(std::string_view text, char type) {
   struct Kind {
     char type;
     std::string_view name;
@@ -23,18 +23,16 @@ Result<halyard_value_t> parse_scalar(std::string_view text, char type) {
     return std::unexpected(failure);
   for (const Kind& kind : kKinds) {
     if (kind.type != type) continue;
-    halyard_tensor_t* parsed = nullptr;
-    const std::string tensor_text = fmt::format("{}={}", kind.name, text);
-    const Result<> done = check(halyard_tensor_parse(to_text(tensor_text), &parsed));
-    const Block<halyard_tensor_t> tensor(parsed);
-    if (!done) {
-      failure = done.error();
+    const auto parsed = TensorText::parse(fmt::format("{}={}", kind.name, text));
+    if (!parsed) {
+      failure = failure_of(parsed.error());
       continue;
     }
+    const halyard_tensor_t& tensor = **parsed;
     halyard_value_t value = {};
     value.kind = kind.kind;
-    std::memcpy(&value.i64, tensor->data, tensor->size);  // the numbers are members of a union
-    return value;
+    std::memcpy(&value.i64, tensor.data, tensor.size);  // the numbers are members of a union
+    return Value(adopt, value);
   }
   return std::unexpected(failure);
 }

@@ -9,6 +9,6 @@ namespace halyard::tools {
 
 // Parses a number of a type of the calling convention (i, I, f, F), by the rules of tensor elements.
 // INVALID_ARGUMENT: not a value of the type.
-Result<halyard_value_t> parse_scalar(std::string_view text, char type);
+Result<Value> parse_scalar(std::string_view text, char type);
 
 }  // namespace halyard::tools

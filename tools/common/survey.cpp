@@ -9,39 +9,18 @@ namespace halyard::tools {
 
 namespace {
 
-// Creates an instance with only these libraries.
-Result<Handle<halyard_instance_t>> instance_of(const std::vector<const char*>& libraries) {
-  halyard_instance_options_t options = {};
-  options.struct_size = sizeof options;
-  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
-  options.driver_libraries = libraries.data();
-  options.driver_library_count = libraries.size();
-  Handle<halyard_instance_t> instance;
-  TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
-  return instance;
-}
-
-Result<> open(halyard_instance_t instance, DeviceInfo& info) {
-  TOOL_TRY(check(halyard_device_open(instance, info.uri.c_str(), info.device.out())));
-  info.description.struct_size = sizeof info.description;
-  TOOL_TRY(check(halyard_device_describe(info.device.get(), &info.description)));
-  halyard_memory_use_t memory = {};
-  memory.struct_size = sizeof memory;
-  if (check(halyard_device_memory(info.device.get(), &memory))) info.memory = memory;
+Result<> open(const Instance& instance, DeviceInfo& info) {
+  info.device = TOOL_TRY(instance.open(info.uri));
+  info.description = TOOL_TRY(info.device.describe());
+  if (const auto memory = info.device.memory()) info.memory = *memory;
   return {};
 }
 
 // Lists the devices of a driver without opening them.
-Result<std::vector<DeviceInfo>> list(halyard_instance_t instance, const std::string& driver) {
-  halyard_device_entry_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_devices(instance, driver.c_str(), &entries, &count)));
-  const Block<halyard_device_entry_t> owned(entries);
-  std::vector<DeviceInfo> devices(count);
-  for (size_t i = 0; i < count; ++i) {
-    devices[i].uri = entries[i].uri;
-    devices[i].name = entries[i].name;
-  }
+Result<std::vector<DeviceInfo>> list(const Instance& instance, const std::string& driver) {
+  std::vector<DeviceInfo> devices;
+  for (const halyard_device_entry_t& entry : TOOL_TRY(instance.devices(driver)))
+    devices.push_back({.uri = entry.uri, .name = entry.name});
   return devices;
 }
 
@@ -50,7 +29,7 @@ void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& fou
   driver.entry = entry;
   driver.name = found.name;
   driver.description = found.description;
-  Result<std::vector<DeviceInfo>> devices = list(survey.instance.get(), driver.name);
+  Result<std::vector<DeviceInfo>> devices = list(survey.instance, driver.name);
   if (!devices) {
     driver.failure = std::move(devices.error());
     return;
@@ -58,8 +37,7 @@ void take_driver(Survey& survey, size_t entry, const halyard_driver_entry_t& fou
   driver.device_count = devices->size();
   for (DeviceInfo& device : *devices) {
     if (depth == Depth::listed) break;
-    if (Result<> opened = open(survey.instance.get(), device); !opened)
-      device.failure = std::move(opened.error());
+    if (Result<> opened = open(survey.instance, device); !opened) device.failure = std::move(opened.error());
   }
   std::ranges::move(*devices, std::back_inserter(survey.devices));
 }
@@ -89,27 +67,23 @@ size_t Survey::refused() const {
   return count;
 }
 
-Result<Survey> survey_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
+Result<Survey> survey_drivers(Instance instance, std::chrono::nanoseconds limit) {
   Survey survey;
-  survey.search = TOOL_TRY(DriverSearch::of(instance.get()));
+  survey.search = TOOL_TRY(DriverSearch::of(instance));
   survey.instance = std::move(instance);
   survey.failures = probe_all(survey.search, limit);
   return survey;
 }
 
-Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit, Depth depth) {
+Result<Survey> survey_all(Instance instance, std::chrono::nanoseconds limit, Depth depth) {
   Survey survey = TOOL_TRY(survey_drivers(std::move(instance), limit));
-  std::vector<const char*> sound;
+  InstanceOptions sound{.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS};
   for (size_t i = 0; i < survey.failures.size(); ++i) {
     const halyard_search_entry_t& entry = survey.search.entries()[i];
-    if (is_accepted_driver(entry) && !survey.failures[i]) sound.push_back(entry.path);
+    if (is_accepted_driver(entry) && !survey.failures[i]) sound.driver_libraries.emplace_back(entry.path);
   }
-  survey.instance = TOOL_TRY(instance_of(sound));
-  halyard_driver_entry_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_drivers(survey.instance.get(), &entries, &count)));
-  const Block<halyard_driver_entry_t> owned(entries);
-  for (const halyard_driver_entry_t& found : std::span(entries, count)) {
+  survey.instance = TOOL_TRY(Instance::create(sound));
+  for (const halyard_driver_entry_t& found : TOOL_TRY(survey.instance.drivers())) {
     // If the first driver of a kind is broken, the kind has no driver, even if a later one works.
     const halyard_search_entry_t* const server = survey.search.serving(found.name);
     if (server && std::string_view(server->path) == found.library)
@@ -121,7 +95,7 @@ Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nano
 namespace {
 
 // Tries the driver that serves this kind of devices, if there is one.
-Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chrono::nanoseconds limit) {
+Result<> try_driver(const Instance& instance, std::string_view kind, std::chrono::nanoseconds limit) {
   const DriverSearch search = TOOL_TRY(DriverSearch::of(instance));
   const halyard_search_entry_t* const entry = search.serving(kind);
   return entry ? probe_driver(entry->path, limit) : Result<>();
@@ -129,20 +103,20 @@ Result<> try_driver(halyard_instance_t instance, std::string_view kind, std::chr
 
 }  // namespace
 
-Result<std::vector<DeviceInfo>> survey_devices(halyard_instance_t instance, const std::string& driver,
+Result<std::vector<DeviceInfo>> survey_devices(const Instance& instance, const std::string& driver,
                                                std::chrono::nanoseconds limit) {
   TOOL_TRY(try_driver(instance, driver, limit));
   return list(instance, driver);
 }
 
-Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
+Result<DeviceInfo> survey_device(const Instance& instance, const std::string& uri,
                                  std::chrono::nanoseconds limit) {
   const std::string kind = uri.substr(0, uri.find_first_of(":?"));
   TOOL_TRY(try_driver(instance, kind, limit));
   DeviceInfo info;
   info.uri = uri;
   TOOL_TRY(open(instance, info));
-  info.uri = halyard_device_uri(info.device.get());
+  info.uri = info.device.uri();
   for (const DeviceInfo& other : TOOL_TRY(list(instance, kind)))
     if (other.uri == info.uri) info.name = other.name;
   return info;
@@ -153,7 +127,7 @@ std::vector<Sharing> sharing(const std::vector<DeviceInfo>& devices) {
   for (const DeviceInfo& user : devices) {
     for (const DeviceInfo& owner : devices) {
       if (&user == &owner || user.failure || owner.failure) continue;
-      const uint32_t how = halyard_device_sharing(owner.device.get(), user.device.get());
+      const uint32_t how = owner.device.sharing_with(user.device);
       const bool imports = how == HALYARD_SHARING_HOST_MEMORY;
       pairs.push_back({&user, &owner, how, imports ? user.description.import_alignment : 0});
     }

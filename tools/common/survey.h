@@ -23,13 +23,13 @@ struct DeviceInfo {
   std::string uri;
   std::string name;                // for display; "" if unknown
   std::optional<Failure> failure;  // why it could not be opened
-  Handle<halyard_device_t> device;
+  Device device;
   halyard_device_description_t description = {};  // the texts live as long as the device
   std::optional<halyard_memory_use_t> memory;
 };
 
 struct Survey {
-  Handle<halyard_instance_t> instance;
+  Instance instance;
   DriverSearch search;
   std::vector<std::optional<Failure>> failures;  // of the probes, one for each entry of the search
   std::vector<DriverInfo> drivers;               // sorted by name
@@ -39,17 +39,17 @@ struct Survey {
 };
 
 // Searches for drivers and tries each suitable file, within the time limit.
-Result<Survey> survey_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit);
+Result<Survey> survey_drivers(Instance instance, std::chrono::nanoseconds limit);
 // Also lists all drivers and devices.
 enum class Depth { listed, opened };  // of the devices
-Result<Survey> survey_all(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit, Depth depth);
+Result<Survey> survey_all(Instance instance, std::chrono::nanoseconds limit, Depth depth);
 // Tries one driver and lists its devices. NOT_FOUND: no such driver. Other failures: the reason for refusing
 // it.
-Result<std::vector<DeviceInfo>> survey_devices(halyard_instance_t instance, const std::string& driver,
+Result<std::vector<DeviceInfo>> survey_devices(const Instance& instance, const std::string& driver,
                                                std::chrono::nanoseconds limit);
 // Tries the driver that serves the URI and opens the device. The failure is the reason why there is no such
 // device.
-Result<DeviceInfo> survey_device(halyard_instance_t instance, const std::string& uri,
+Result<DeviceInfo> survey_device(const Instance& instance, const std::string& uri,
                                  std::chrono::nanoseconds limit);
 
 // How one device accesses memory that another device allocates, according to their properties.

@@ -12,11 +12,10 @@ Warnings::Warnings()
         print_error("{}: warning: {}\n", program_invocation_short_name, printable(text));
       }) {}
 
-void Warnings::take(void* warnings, const halyard_warning_t* warning) {
-  auto* const self = static_cast<Warnings*>(warnings);
-  const std::string_view line(warning->text.data, warning->text.size);
-  if (const std::scoped_lock lock(self->mutex_); !self->told_.emplace(line).second) return;
-  self->tell(line);
+void Warnings::take(const halyard_warning_t& warning) {
+  const std::string_view line = view(warning.text);
+  if (const std::scoped_lock lock(mutex_); !reported_.emplace(line).second) return;
+  tell(line);
 }
 
 }  // namespace halyard::tools

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "halyard/halyard.h"
+#include "halyard/halyard.hpp"
 
 namespace halyard::tools {
 
@@ -15,8 +15,8 @@ class Warnings {
  public:
   Warnings();
 
-  // A halyard_warning_fn; its user pointer is a Warnings. Any thread.
-  static void take(void* warnings, const halyard_warning_t* warning);
+  // Any thread.
+  void take(const halyard_warning_t& warning);
 
   // Called with each text, possibly on several threads concurrently. Default: prints "vm-run: warning: ..."
   // to standard error. Set it before creating contexts.
@@ -24,7 +24,7 @@ class Warnings {
 
  private:
   std::mutex mutex_;
-  std::set<std::string, std::less<>> told_;
+  std::set<std::string, std::less<>> reported_;
 };
 
 }  // namespace halyard::tools

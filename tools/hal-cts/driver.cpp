@@ -50,27 +50,16 @@ halyard_driver_request_t plain_request() {
 }
 
 Result<> host_verdict(const std::string& path) {
-  const char* const libraries[] = {path.c_str()};
-  halyard_instance_options_t options = {};
-  options.struct_size = sizeof options;
-  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
-  options.driver_libraries = libraries;
-  options.driver_library_count = 1;
-  tools::Handle<halyard_instance_t> instance;
-  TOOL_TRY(check(halyard_instance_create(&options, instance.out())));
-  halyard_driver_candidate_t* candidates = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(halyard_instance_candidates(instance.get(), &candidates, &count)));
-  const tools::Block<halyard_driver_candidate_t> owned(candidates);
-  for (size_t i = 0; i < count; ++i)
-    if (!candidates[i].accepted) return fail(HALYARD_INCOMPATIBLE, "{}", candidates[i].reason);
-  if (count == 0) return fail(HALYARD_NOT_FOUND, "no driver at '{}'", path);
+  const Instance instance = TOOL_TRY(
+      Instance::create({.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS,
+                        .driver_libraries = {path}}));
+  const Block<halyard_driver_candidate_t> candidates = TOOL_TRY(instance.candidates());
+  for (const halyard_driver_candidate_t& each : candidates)
+    if (!each.accepted) return fail(HALYARD_INCOMPATIBLE, "{}", each.reason);
+  if (candidates.empty()) return fail(HALYARD_NOT_FOUND, "no driver at '{}'", path);
   // So far only the file has been read. Listing devices loads the driver, negotiates and initializes.
-  halyard_device_entry_t* devices = nullptr;
   const std::string kinds = candidates[0].drivers;
-  TOOL_TRY(check(
-      halyard_instance_devices(instance.get(), kinds.substr(0, kinds.find(',')).c_str(), &devices, &count)));
-  halyard_free(devices);
+  TOOL_TRY(instance.devices(kinds.substr(0, kinds.find(','))));
   return {};
 }
 

@@ -5,9 +5,9 @@
 #include <filesystem>
 
 #include "common/files.h"
-#include "common/flags.h"
 #include "common/interrupt.h"
 #include "common/table.h"
+#include "common/tool.h"
 #include "cts_flags.h"
 #include "findings.h"
 #include "known_failures.h"

@@ -5,8 +5,8 @@
 
 #include "common/device_uri.h"
 #include "common/files.h"
-#include "common/suggest.h"
 #include "cts_flags.h"
+#include "text/suggest.h"
 
 namespace halyard::cts {
 

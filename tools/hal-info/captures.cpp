@@ -15,13 +15,11 @@ namespace halyard::tools {
 
 namespace {
 
-Result<Handle<halyard_capture_t>> open_capture(const Flags& flags, const std::string& path) {
-  Handle<halyard_capture_t> capture;
-  const uint32_t options = flags[flag::incomplete] ? HALYARD_CAPTURE_INCOMPLETE : 0;
-  Result<> opened = check(halyard_capture_open(path.c_str(), options, capture.out()));
-  if (!opened && opened.error().code == HALYARD_DATA_LOSS)
-    opened.error().text += fmt::format("; {} asks for it", flag::incomplete);
-  TOOL_TRY(std::move(opened));
+Result<Capture> open_capture(const Flags& flags, const std::string& path) {
+  Result<Capture> capture =
+      check(Capture::open(path, flags[flag::incomplete] ? HALYARD_CAPTURE_INCOMPLETE : 0));
+  if (!capture && capture.error().code == HALYARD_DATA_LOSS)
+    capture.error().text += fmt::format("; {} asks for it", flag::incomplete);
   return capture;
 }
 
@@ -85,7 +83,7 @@ struct Replayed {
 // Replays on the device of --device, or on the captured devices. Opens each once.
 class Replays {
  public:
-  static Result<Replays> of(const Flags& flags, halyard_capture_t capture) {
+  static Result<Replays> of(const Flags& flags, const Capture& capture) {
     Replays replays;
     replays.capture_ = capture;
     replays.device_ = flags[flag::replay_device];
@@ -95,36 +93,26 @@ class Replays {
   }
 
   Result<Replayed> run(uint64_t number) {
-    halyard_captured_execution_t execution = {};
-    execution.struct_size = sizeof execution;
-    TOOL_TRY(check(halyard_capture_execution(capture_, number, &execution)));
+    const halyard_captured_execution_t execution = TOOL_TRY(capture_.execution(number));
     const std::string uri = device_.empty() ? std::string(view(execution.device)) : device_;
     return Replayed{number, uri, run_on(uri, number)};
   }
 
  private:
-  Result<halyard_replay_t> on(const std::string& uri) {
-    Handle<halyard_replay_t>& replay = replays_[uri];
-    if (!replay) {
-      Handle<halyard_device_t> device;
-      TOOL_TRY(check(halyard_device_open(instance_.get(), uri.c_str(), device.out())));
-      TOOL_TRY(check(halyard_replay_create(capture_, device.get(), replay.out())));
-    }
-    return replay.get();
+  Result<Replay> on(const std::string& uri) {
+    Replay& replay = replays_[uri];
+    if (!replay) replay = TOOL_TRY(Replay::create(capture_, TOOL_TRY(instance_.open(uri))));
+    return replay;
   }
 
   Result<halyard_replay_result_t> run_on(const std::string& uri, uint64_t number) {
-    const halyard_replay_t replay = TOOL_TRY(on(uri));
-    halyard_replay_result_t result = {};
-    result.struct_size = sizeof result;
-    TOOL_TRY(check(halyard_replay_execute(replay, number, &result)));
-    return result;
+    return check(TOOL_TRY(on(uri)).execute(number));
   }
 
-  halyard_capture_t capture_ = nullptr;
+  Capture capture_;
   std::string device_;
-  Handle<halyard_instance_t> instance_;
-  std::map<std::string, Handle<halyard_replay_t>> replays_;
+  Instance instance_;
+  std::map<std::string, Replay> replays_;
 };
 
 // Without the flag every execution is replayed; the value for that cannot be given as a number.
@@ -138,28 +126,22 @@ Result<uint64_t> chosen_execution(const Flags& flags) {
 }  // namespace
 
 Result<std::string> capture_description(const Flags& flags, const std::string& path) {
-  const Handle<halyard_capture_t> capture = TOOL_TRY(open_capture(flags, path));
-  char* text = nullptr;
-  size_t size = 0;
+  const Capture capture = TOOL_TRY(open_capture(flags, path));
   const uint32_t form = flags[flag::json] ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
-  TOOL_TRY(
-      check(halyard_capture_describe(capture.get(), TOOL_TRY(chosen_execution(flags)), form, &text, &size)));
-  const Block<char> owned(text);
-  return form == HALYARD_DESCRIBE_JSON ? std::string(text, size) : printable({text, size});
+  std::string text = TOOL_TRY(capture.describe(TOOL_TRY(chosen_execution(flags)), form));
+  return form == HALYARD_DESCRIBE_JSON ? text : printable(text);
 }
 
 Result<int> replay_capture(const Flags& flags, const std::string& path) {
-  const Handle<halyard_capture_t> capture = TOOL_TRY(open_capture(flags, path));
-  halyard_capture_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_capture_info(capture.get(), &info)));
+  const Capture capture = TOOL_TRY(open_capture(flags, path));
+  const halyard_capture_info_t info = TOOL_TRY(capture.info());
   const uint64_t wanted = TOOL_TRY(chosen_execution(flags));
   const bool every = wanted == HALYARD_EVERY_EXECUTION;
   const uint64_t begin = every ? 0 : wanted;
   const uint64_t end = every ? info.execution_count : wanted + 1;
   const bool json = flags[flag::json];
 
-  Replays replays = TOOL_TRY(Replays::of(flags, capture.get()));
+  Replays replays = TOOL_TRY(Replays::of(flags, capture));
   std::map<std::string_view, uint64_t> counts;
   uint64_t bad = 0;
   if (json) fmt::print("{{\"executions\": [");

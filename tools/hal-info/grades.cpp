@@ -16,7 +16,7 @@ constexpr std::string_view kKnownFormats[] = {
     "rocm-hsaco-fb",       "metal-msl-fb",        "webgpu-wgsl-fb",
 };
 
-Result<FormatGrade> grade(halyard_device_t device, const std::string& asked) {
+Result<FormatGrade> grade(const Device& device, const std::string& asked) {
   FormatGrade made;
   const size_t equals = asked.find('=');
   made.format = asked.substr(0, equals);
@@ -28,10 +28,8 @@ Result<FormatGrade> grade(halyard_device_t device, const std::string& asked) {
     made.file = asked.substr(equals + 1);
     file.emplace(TOOL_TRY(FileContents::open(made.file)));
   }
-  halyard_executable_fit_t fit = {};
-  fit.struct_size = sizeof fit;
-  TOOL_TRY(check(halyard_device_judge(device, made.format.c_str(), file ? file->bytes().data() : nullptr,
-                                      file ? file->bytes().size() : 0, &fit)));
+  const auto executable = file ? std::as_bytes(file->bytes()) : std::span<const std::byte>();
+  const halyard_executable_fit_t fit = TOOL_TRY(device.judge(made.format, executable));
   made.fit = fit.fit;
   made.reason = fit.reason;
   return made;
@@ -39,8 +37,7 @@ Result<FormatGrade> grade(halyard_device_t device, const std::string& asked) {
 
 }  // namespace
 
-Result<std::vector<FormatGrade>> grade_formats(halyard_device_t device,
-                                               const std::vector<std::string>& asked) {
+Result<std::vector<FormatGrade>> grade_formats(const Device& device, const std::vector<std::string>& asked) {
   std::vector<FormatGrade> grades;
   for (const std::string& one : asked) grades.push_back(TOOL_TRY(grade(device, one)));
   if (!asked.empty()) return grades;

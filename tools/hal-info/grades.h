@@ -17,8 +17,7 @@ struct FormatGrade {
 
 // `asked` contains formats, or FORMAT=FILE; if empty, all known formats are graded. Fails if a file cannot be
 // read.
-Result<std::vector<FormatGrade>> grade_formats(halyard_device_t device,
-                                               const std::vector<std::string>& asked);
+Result<std::vector<FormatGrade>> grade_formats(const Device& device, const std::vector<std::string>& asked);
 
 // "native", "loadable", "recompile", "no".
 std::string_view fit_name(uint32_t fit);

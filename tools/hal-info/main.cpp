@@ -4,13 +4,13 @@
 #include <cstdio>
 
 #include "captures.h"
-#include "common/flags.h"
 #include "common/probe.h"
-#include "common/suggest.h"
 #include "common/survey.h"
+#include "common/tool.h"
 #include "info_flags.h"
 #include "json.h"
 #include "text.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 
@@ -78,13 +78,13 @@ Result<> drivers(const Request& request) {
 
 // The device that the first argument names, and its instance.
 struct Opened {
-  Handle<halyard_instance_t> instance;
+  Instance instance;
   DeviceInfo device;
 };
 Result<Opened> open(const Request& request) {
   Opened opened;
   opened.instance = TOOL_TRY(make_instance(request.flags));
-  opened.device = TOOL_TRY(survey_device(opened.instance.get(), request.arguments.front(), request.limit));
+  opened.device = TOOL_TRY(survey_device(opened.instance, request.arguments.front(), request.limit));
   return opened;
 }
 
@@ -106,8 +106,8 @@ Result<> devices(const Request& request) {
 
 Result<> formats(const Request& request) {
   const Opened opened = TOOL_TRY(open(request));
-  std::vector<FormatGrade> grades = TOOL_TRY(
-      grade_formats(opened.device.device.get(), {request.arguments.begin() + 1, request.arguments.end()}));
+  std::vector<FormatGrade> grades =
+      TOOL_TRY(grade_formats(opened.device.device, {request.arguments.begin() + 1, request.arguments.end()}));
   if (request.json()) {
     print(grades_json(opened.device, grades));
     return {};
@@ -123,10 +123,9 @@ Result<> formats(const Request& request) {
 Result<> query(const Request& request) {
   const Opened opened = TOOL_TRY(open(request));
   Answer answer{.category = request.arguments[1], .key = request.arguments[2]};
-  int32_t known = 0;
-  TOOL_TRY(check(halyard_device_query(opened.device.device.get(), answer.category.c_str(), answer.key.c_str(),
-                                      &known, &answer.value)));
-  answer.known = known != 0;
+  const std::optional<int64_t> value = TOOL_TRY(opened.device.device.query(answer.category, answer.key));
+  answer.known = value.has_value();
+  answer.value = value.value_or(0);
   if (request.json()) {
     print(answer_json(opened.device, answer));
   } else if (answer.known) {

@@ -47,10 +47,8 @@ std::vector<std::string> bit_names(uint64_t bits, const char* (*name)(uint32_t b
 }
 
 std::string compiler_text() {
-  const char* name = nullptr;
-  const char* path = nullptr;
-  const Result<> found = check(halyard_compiler_find(&name, &path));
-  if (found) return fmt::format("\ncompiler: {}, {}\n", printable(name), printable(path));
+  const Result<Compiler> found = check(find_compiler());
+  if (found) return fmt::format("\ncompiler: {}, {}\n", printable(found->name), printable(found->path));
   return fmt::format("\ncompiler: none; {}\n", printable(found.error().line()));
 }
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/files.h"
-#include "common/flags.h"
+#include "common/tool.h"
 
 namespace halyard::tools {
 
@@ -66,15 +66,9 @@ Result<int> assemble(const Flags& flags) {
   const FileContents file = TOOL_TRY(FileContents::open(input));
   const std::string_view text = file.text();
   const std::string name = input == kStandard ? "<stdin>" : input;
-  halyard_assemble_options_t options = {};
-  options.struct_size = sizeof options;
-  options.bytecode_version = flags[flag::bytecode_version];  // 0: the text may set it
-  options.file = name.c_str();
-  void* data = nullptr;
-  size_t size = 0;
-  TOOL_TRY(check(halyard_assemble(text.data(), text.size(), &options, &data, &size)));
-  const Block<void> module(data);
-  TOOL_TRY(write_module(output, data, size));
+  // Without the flag the version is 0: the text may set it.
+  const Bytes module = TOOL_TRY(halyard::assemble(text, name, flags[flag::bytecode_version]));
+  TOOL_TRY(write_module(output, module.data(), module.size()));
   return 0;
 }
 

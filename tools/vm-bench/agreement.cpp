@@ -72,21 +72,6 @@ vm.func @sum(%r0: !hal.buffer_view) -> () {
 }
 )";
 
-constexpr uint32_t kF64 = 0x21000040;
-
-Result<Handle<halyard_module_t>> load_program(halyard_instance_t instance) {
-  halyard_assemble_options_t options = {};
-  options.struct_size = sizeof options;
-  options.file = "the agreement of vm-bench";
-  void* bytes = nullptr;
-  size_t size = 0;
-  TOOL_TRY(check(halyard_assemble(kProgram.data(), kProgram.size(), &options, &bytes, &size)));
-  const Block<void> keep(bytes);
-  Handle<halyard_module_t> module;
-  TOOL_TRY(check(halyard_module_load_memory(instance, bytes, size, HALYARD_MODULE_PRELOAD, module.out())));
-  return module;
-}
-
 }  // namespace
 
 Result<> check_flags_for_ranks(const Flags& flags) {
@@ -106,37 +91,23 @@ Result<std::unique_ptr<Agreement>> Agreement::make(const Flags& flags, const Pro
   const halyard_launch_t rank = TOOL_TRY(rank_of(flags));
   made->rank_ = rank.rank;
   made->count_ = rank.count;
-  const halyard_instance_t instance = program.instance.get();
-  TOOL_TRY(check(halyard_device_open(instance, "local-sync", made->device_.out())));
-  made->channels_ = TOOL_TRY(channels_of(flags));
-  const Handle<halyard_module_t> module = TOOL_TRY(load_program(instance));
-  const halyard_module_t modules[] = {module.get()};
-  const halyard_device_t devices[] = {made->device_.get()};
-  halyard_context_options_t options = {};
-  options.struct_size = sizeof options;
-  options.modules = modules;
-  options.module_count = 1;
-  options.devices = devices;
-  options.device_count = 1;
-  options.channels = made->channels_.get();
-  TOOL_TRY(check(halyard_context_create(instance, &options, made->context_.out())));
-  TOOL_TRY(check(halyard_context_find(made->context_.get(), nullptr, "sum", made->function_.out())));
-  TOOL_TRY(check(halyard_call_create(made->context_.get(), made->call_.out())));
+  const Instance& instance = program.instance;
+  made->device_ = TOOL_TRY(instance.open("local-sync"));
+  const Bytes bytes = TOOL_TRY(assemble(kProgram, "the agreement of vm-bench"));
+  const Module module =
+      TOOL_TRY(Module::load(instance, std::span(bytes.data(), bytes.size()), HALYARD_MODULE_PRELOAD));
+  const Context context = TOOL_TRY(Context::create(
+      instance, {.modules = {module}, .devices = {made->device_}, .channels = TOOL_TRY(channels_of(flags))}));
+  made->sum_ = TOOL_TRY(context.find("sum"));
   return made;
 }
 
 Result<std::vector<double>> Agreement::gather(std::span<const double> own) {
   std::vector<double> all(own.size() * count_);
   std::ranges::copy(own, all.begin() + static_cast<ptrdiff_t>(own.size() * rank_));
-  const auto shape = static_cast<int64_t>(all.size());
-  const size_t bytes = all.size() * sizeof(double);
-  Handle<halyard_object_t> view;
-  TOOL_TRY(check(halyard_view_create(device_.get(), kF64, &shape, 1, all.data(), bytes, view.out())));
-  halyard_value_t argument = {};
-  argument.kind = HALYARD_VALUE_OBJECT;
-  argument.object = view.get();
-  TOOL_TRY(check(halyard_call_invoke(call_.get(), function_.get(), &argument, 1, nullptr, 0)));
-  TOOL_TRY(check(halyard_view_read(view.get(), 0, all.data(), bytes)));
+  const auto tensor = TOOL_TRY(Tensor::create(device_, {static_cast<int64_t>(all.size())}, all));
+  TOOL_TRY(sum_.call<>(tensor));
+  TOOL_TRY(tensor.read_bytes(std::as_writable_bytes(std::span(all))));
   return all;
 }
 

@@ -32,11 +32,8 @@ class Agreement {
 
   uint32_t rank_ = 0;
   uint32_t count_ = 1;
-  Handle<halyard_device_t> device_;
-  Handle<halyard_channels_t> channels_;
-  Handle<halyard_context_t> context_;
-  Handle<halyard_function_t> function_;
-  Handle<halyard_call_t> call_;
+  Device device_;
+  Function sum_;
 };
 
 // INVALID_ARGUMENT: flags with which the ranks would make different calls.

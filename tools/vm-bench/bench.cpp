@@ -13,16 +13,14 @@
 
 namespace halyard::tools {
 
-Result<ModuleSource> ModuleSource::open(halyard_instance_t instance, const std::string& path,
-                                        uint32_t options) {
+Result<ModuleSource> ModuleSource::open(const Instance& instance, const std::string& path, uint32_t options) {
   ModuleSource source;
   source.path_ = path;
   if (path != kStandard) {
-    Handle<halyard_module_t> module;
-    TOOL_TRY(check(halyard_module_load_file(instance, path.c_str(), options, module.out())));
-    if (TOOL_TRY(info_of(module.get())).bytecode_version == 0) {
+    Module module = TOOL_TRY(Module::load(instance, path, options));
+    if (TOOL_TRY(module.info()).bytecode_version == 0) {
       source.native_ = std::move(module);
-      source.native_instance_ = instance;
+      source.native_instance_ = instance.get();
       return source;
     }
   }
@@ -31,47 +29,30 @@ Result<ModuleSource> ModuleSource::open(halyard_instance_t instance, const std::
   if (is_mapped) return source;
   source.contents_.emplace(TOOL_TRY(FileContents::open(path)));
   if (!is_text) return source;
-  const std::string_view text = source.contents_->text();
-  halyard_assemble_options_t assemble = {};
-  assemble.struct_size = sizeof assemble;
-  assemble.file = path.c_str();
-  void* bytes = nullptr;
-  TOOL_TRY(check(halyard_assemble(text.data(), text.size(), &assemble, &bytes, &source.assembled_size_)));
-  source.assembled_.reset(bytes);
+  source.assembled_ = TOOL_TRY(assemble(source.contents_->text(), path));
   return source;
 }
 
-Result<Handle<halyard_module_t>> ModuleSource::load(halyard_instance_t instance, uint32_t options) const {
-  if (native_ && instance == native_instance_) return native_;
-  Handle<halyard_module_t> module;
-  if (assembled_) {
-    TOOL_TRY(check(
-        halyard_module_load_memory(instance, assembled_.get(), assembled_size_, options, module.out())));
-  } else if (contents_) {
-    TOOL_TRY(check(halyard_module_load_memory(instance, contents_->bytes().data(), contents_->bytes().size(),
-                                              options, module.out())));
-  } else {
-    TOOL_TRY(check(halyard_module_load_file(instance, path_.c_str(), options, module.out())));
-  }
-  return module;
+Result<Module> ModuleSource::load(const Instance& instance, uint32_t options) const {
+  if (native_ && instance.get() == native_instance_) return native_;
+  if (!assembled_.empty())
+    return check(Module::load(instance, std::span(assembled_.data(), assembled_.size()), options));
+  if (contents_) return check(Module::load(instance, std::as_bytes(contents_->bytes()), options));
+  return check(Module::load(instance, path_, options));
 }
 
-Result<std::vector<Handle<halyard_module_t>>> Bench::load_again() const {
-  std::vector<Handle<halyard_module_t>> modules;
-  for (const ModuleSource& source : sources)
-    modules.push_back(TOOL_TRY(source.load(program.instance.get(), 0)));
+Result<std::vector<Module>> Bench::load_again() const {
+  std::vector<Module> modules;
+  for (const ModuleSource& source : sources) modules.push_back(TOOL_TRY(source.load(program.instance, 0)));
   return modules;
 }
 
-Result<Handle<halyard_context_t>> Bench::make_context(
-    const std::vector<Handle<halyard_module_t>>& modules) const {
-  Handle<halyard_context_t> context;
-  TOOL_TRY(context_options->create(program.instance.get(), modules, context.out()));
-  return context;
+Result<Context> Bench::make_context(const std::vector<Module>& modules) const {
+  return create_context(program.instance, modules, context_options);
 }
 
-Result<std::unique_ptr<Caller>> Bench::make_caller(halyard_context_t context, const Measured& function) {
-  return Caller::make(context, function.target, function.arguments, device(), stop);
+Result<std::unique_ptr<Caller>> Bench::make_caller(const Context& context, const Measured& function) {
+  return Caller::make(context, function.target, function.arguments, program.device(), stop);
 }
 
 std::string Bench::note(const Failure& failure) {
@@ -97,7 +78,7 @@ class Unstoppable {
  public:
   explicit Unstoppable(Bench& bench) : bench_(bench) {
     bench.stop.set_also([&bench] {
-      static_cast<void>(check(halyard_trace_finish(bench.program.trace.get())));
+      static_cast<void>(bench.program.trace.finish());
       print_error("vm-bench: CANCELLED; stopped by {} before anything was measured\n",
                   bench.stop.interrupt.cause());
       std::_Exit(bench.stop.interrupt.exit_code());
@@ -128,8 +109,8 @@ Result<> set_up(const Flags& flags, Bench& bench) {
   const Unstoppable loading(bench);
   const uint32_t options = TOOL_TRY(module_options(flags));
   for (const std::string& path : TOOL_TRY(module_paths(flags))) {
-    bench.sources.push_back(TOOL_TRY(ModuleSource::open(program.instance.get(), path, options)));
-    program.modules.push_back(TOOL_TRY(bench.sources.back().load(program.instance.get(), options)));
+    bench.sources.push_back(TOOL_TRY(ModuleSource::open(program.instance, path, options)));
+    program.modules.push_back(TOOL_TRY(bench.sources.back().load(program.instance, options)));
   }
   TOOL_TRY(open_devices(flags, program));
   if (TOOL_TRY(rank_of(flags)).count > 1) {
@@ -137,12 +118,11 @@ Result<> set_up(const Flags& flags, Bench& bench) {
     bench.agreement = TOOL_TRY(Agreement::make(flags, program));
     bench.clock_cost = TOOL_TRY(bench.slowest(bench.clock_cost));
   }
-  bench.context_options = TOOL_TRY(ContextOptions::of(flags, program));
+  bench.context_options = TOOL_TRY(context_options(flags, program));
   TOOL_TRY(bench.make_context(program.modules));  // reports a failure here instead of in a row
 
-  const halyard_module_t main_module = program.modules.back().get();
-  for (Target& target : TOOL_TRY(chosen_targets(flags, main_module))) {
-    Arguments arguments = TOOL_TRY(arguments_of(flags, target, bench.device(), bench.batch));
+  for (Target& target : TOOL_TRY(chosen_targets(flags, program.modules.back()))) {
+    Arguments arguments = TOOL_TRY(arguments_of(flags, target, program.device(), bench.batch));
     bench.functions.push_back({std::move(target), std::move(arguments)});
   }
   return {};

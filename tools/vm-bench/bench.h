@@ -24,18 +24,17 @@ namespace halyard::tools {
 class ModuleSource {
  public:
   // Reads the file, or standard input for "-"; text is assembled.
-  static Result<ModuleSource> open(halyard_instance_t instance, const std::string& path, uint32_t options);
+  static Result<ModuleSource> open(const Instance& instance, const std::string& path, uint32_t options);
   // Loads from memory or, if it is to be mapped, from the file. A native module is loaded once per instance.
-  Result<Handle<halyard_module_t>> load(halyard_instance_t instance, uint32_t options) const;
+  Result<Module> load(const Instance& instance, uint32_t options) const;
   bool is_native() const { return static_cast<bool>(native_); }
 
  private:
   std::string path_;
-  Handle<halyard_module_t> native_;
+  Module native_;
   halyard_instance_t native_instance_ = nullptr;  // the instance that has the types of native_
   std::optional<FileContents> contents_;
-  Block<void> assembled_;
-  size_t assembled_size_ = 0;
+  Bytes assembled_;
 };
 
 // The error text of rows that Ctrl-C has stopped; reports omit them.
@@ -57,7 +56,7 @@ struct Bench {
 
   std::vector<ModuleSource> sources;
   Program program;  // without a context
-  std::unique_ptr<const ContextOptions> context_options;
+  ContextOptions context_options;
   std::unique_ptr<Agreement> agreement;  // for several ranks; null: one rank
   std::vector<Measured> functions;
 
@@ -66,9 +65,6 @@ struct Bench {
   std::vector<Failure> failures;  // of measured calls
   std::mutex failures_mutex;
 
-  halyard_device_t device() const {
-    return program.devices.empty() ? nullptr : program.devices.front().get();
-  }
   // The maximum of the ranks' times. All ranks get the same value, so they decide alike.
   Result<double> slowest(double seconds) const {
     if (!agreement) return seconds;
@@ -77,9 +73,9 @@ struct Bench {
   // Whether this process prints.
   bool reports() const { return !agreement || agreement->rank() == 0; }
   // Loads all modules again, in order, without verifying functions.
-  Result<std::vector<Handle<halyard_module_t>>> load_again() const;
-  Result<Handle<halyard_context_t>> make_context(const std::vector<Handle<halyard_module_t>>& modules) const;
-  Result<std::unique_ptr<Caller>> make_caller(halyard_context_t context, const Measured& function);
+  Result<std::vector<Module>> load_again() const;
+  Result<Context> make_context(const std::vector<Module>& modules) const;
+  Result<std::unique_ptr<Caller>> make_caller(const Context& context, const Measured& function);
 
   // Returns the error text for the row. Records the failure for the end of the run, unless Ctrl-C caused it.
   std::string note(const Failure& failure);

@@ -17,11 +17,10 @@ enum class Format { console, json, csv };
 
 namespace flag {
 
-inline constexpr Text benchmark_filter = {
-    "benchmark_filter", "REGEX",
-    "Only rows whose name has a match; with a '-' before it, only the others. --benchmark_list_tests prints "
-    "the names.",
-    "--benchmark_filter=^BM_"};
+inline constexpr Text benchmark_filter = {"benchmark_filter", "REGEX",
+                                          "Only rows whose name has a match; with a '-' before it, only the "
+                                          "others. --benchmark_list_tests prints the names.",
+                                          "--benchmark_filter=^BM_"};
 inline constexpr Toggle benchmark_list_tests = {
     "benchmark_list_tests", "Prints the names of the rows and exits.", "--benchmark_list_tests"};
 inline constexpr Text benchmark_min_time = {

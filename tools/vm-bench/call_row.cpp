@@ -13,7 +13,7 @@ namespace {
 
 // A thread and its calls. Each thread has its own context, because a context runs one call at a time.
 struct Worker {
-  Handle<halyard_context_t> context;
+  Context context;
   std::unique_ptr<Caller> caller;
   Samples samples;
 };
@@ -53,7 +53,7 @@ Result<> CallRow::warm_up() {
   for (int i = 0; i < bench_.threads; ++i) {
     auto worker = std::make_unique<Worker>();
     worker->context = TOOL_TRY(bench_.make_context(bench_.program.modules));
-    worker->caller = TOOL_TRY(bench_.make_caller(worker->context.get(), function_));
+    worker->caller = TOOL_TRY(bench_.make_caller(worker->context, function_));
     workers_.push_back(std::move(worker));
   }
   uint64_t calls = 0;

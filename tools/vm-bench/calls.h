@@ -26,11 +26,11 @@ struct Target {
 
 // The function of --function. Without the flag: all exports without parameters and all that repeat a
 // dispatch; if there are none, the only export. INVALID_ARGUMENT: none of these. NOT_FOUND.
-Result<std::vector<Target>> chosen_targets(const Flags& flags, halyard_module_t module);
+Result<std::vector<Target>> chosen_targets(const Flags& flags, const Module& module);
 
 // The arguments of --input; for a function that repeats a dispatch, the number of repetitions. `device`: see
 // parse_inputs().
-Result<Arguments> arguments_of(const Flags& flags, const Target& target, halyard_device_t device,
+Result<Arguments> arguments_of(const Flags& flags, const Target& target, const Device& device,
                                uint64_t batch);
 
 // The calls that a signal cancels. Any thread.
@@ -57,12 +57,11 @@ struct Stop {
   bool asked_for() const { return interrupt.happened(); }
 };
 
-// One thread at a time. Arguments, device and Stop must outlive it.
+// One thread at a time. The target and Stop must outlive it.
 class Caller {
  public:
-  static Result<std::unique_ptr<Caller>> make(halyard_context_t context, const Target& target,
-                                              const Arguments& arguments, halyard_device_t device,
-                                              Stop& stop);
+  static Result<std::unique_ptr<Caller>> make(const Context& context, const Target& target,
+                                              const Arguments& arguments, const Device& device, Stop& stop);
   Caller(const Caller&) = delete;
   ~Caller();
 
@@ -77,21 +76,21 @@ class Caller {
   Result<> make_fence();
   Result<> submit();
   Result<> wait();
-  const std::vector<halyard_value_t>& results() const { return results_; }
+  const std::vector<Value>& results() const { return results_; }
   void release_results();
 
  private:
-  Caller(const Target& target, halyard_device_t device, Stop& stop);
-  Result<> wait_for(halyard_object_t fence);
+  Caller(const Target& target, const Device& device, Stop& stop);
+  Result<> wait_for(const Fence& fence);
 
   const Target& target_;
-  halyard_device_t device_;
+  const Device device_;
   Stop& stop_;
-  Handle<halyard_function_t> function_;
-  Handle<halyard_call_t> call_;
-  std::vector<halyard_value_t> arguments_;  // borrowed; the fences are at the end
-  std::vector<halyard_value_t> results_;
-  std::vector<Handle<halyard_object_t>> fences_;  // of the calls in flight
+  Function function_;
+  Call call_;
+  std::vector<Value> arguments_;  // the fences are at the end
+  std::vector<Value> results_;
+  std::vector<Fence> fences_;  // of the calls in flight
 };
 
 }  // namespace halyard::tools

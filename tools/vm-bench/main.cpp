@@ -13,6 +13,7 @@
 #include "common/program_flags.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/tool.h"
 #include "report.h"
 #include "rows.h"
 
@@ -147,7 +148,7 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
     std::fflush(stdout);
     TOOL_TRY(print_statistics(bench.program));
   }
-  if (bench.program.trace) TOOL_TRY(check(halyard_trace_finish(bench.program.trace.get())));
+  if (bench.program.trace) TOOL_TRY(bench.program.trace.finish());
   return 0;
 }
 

@@ -8,7 +8,7 @@ namespace halyard::tools {
 
 namespace {
 
-using Modules = std::vector<Handle<halyard_module_t>>;
+using Modules = std::vector<Module>;
 
 // Runs a step once and returns its time in seconds; nullopt if there is nothing to do.
 using Sample = std::function<Result<std::optional<double>>()>;
@@ -86,7 +86,7 @@ Result<double> timed(Step&& step) {
 }
 
 Result<> prepare_modules(const Modules& modules, uint32_t phase) {
-  for (const auto& module : modules) TOOL_TRY(check(halyard_module_prepare(module.get(), phase)));
+  for (const Module& module : modules) TOOL_TRY(module.prepare(phase));
   return {};
 }
 
@@ -112,7 +112,7 @@ Result<double> decode_sample(Bench& bench) {
 }
 
 Result<double> init_sample(Bench& bench) {
-  Handle<halyard_context_t> context;
+  Context context;
   return timed([&]() -> Result<> {
     context = TOOL_TRY(bench.make_context(bench.program.modules));
     return {};
@@ -121,8 +121,8 @@ Result<double> init_sample(Bench& bench) {
 
 Result<double> cold_sample(Bench& bench, const Measured& function) {
   const Modules modules = TOOL_TRY(bench.load_again());
-  const Handle<halyard_context_t> context = TOOL_TRY(bench.make_context(modules));
-  const std::unique_ptr<Caller> caller = TOOL_TRY(bench.make_caller(context.get(), function));
+  const Context context = TOOL_TRY(bench.make_context(modules));
+  const std::unique_ptr<Caller> caller = TOOL_TRY(bench.make_caller(context, function));
   return timed([&] { return caller->call(); });
 }
 
@@ -133,7 +133,7 @@ class KeptCaller {
   Result<Caller*> get() {
     if (!caller_) {
       context_ = TOOL_TRY(bench_.make_context(bench_.program.modules));
-      caller_ = TOOL_TRY(bench_.make_caller(context_.get(), function_));
+      caller_ = TOOL_TRY(bench_.make_caller(context_, function_));
     }
     return caller_.get();
   }
@@ -141,7 +141,7 @@ class KeptCaller {
  private:
   Bench& bench_;
   const Measured& function_;
-  Handle<halyard_context_t> context_;
+  Context context_;
   std::unique_ptr<Caller> caller_;
 };
 
@@ -156,28 +156,21 @@ Result<double> async_sample(KeptCaller& kept, Part part) {
   return part == Part::submit ? submit : wait;
 }
 
-bool is_view(const halyard_value_t& value) {
-  return value.kind == HALYARD_VALUE_OBJECT && value.object &&
-         std::string_view(halyard_object_type(value.object)) == "hal.buffer_view";
-}
+bool is_view(const Value& value) { return value.object().type() == "hal.buffer_view"; }
 
 // The contents of a view, in host memory.
-struct Tensor {
-  uint32_t element_type = 0;
+struct Contents {
+  ElementType element_type = ElementType::none;
   std::vector<int64_t> shape;
   std::vector<uint8_t> bytes;
 };
 
-Result<Tensor> read_view(halyard_object_t view) {
-  halyard_view_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_view_info(view, &info)));
-  Tensor tensor = {info.element_type, {info.shape, info.shape + info.rank}, {}};
-  uint64_t size = 0;  // in bytes; the buffer may be larger
-  TOOL_TRY(check(halyard_view_byte_count(view, &size)));
-  tensor.bytes.resize(size);
-  TOOL_TRY(check(halyard_view_read(view, 0, tensor.bytes.data(), tensor.bytes.size())));
-  return tensor;
+Result<Contents> read_view(const Tensor& view) {
+  const auto shape = TOOL_TRY(view.shape());
+  Contents contents{TOOL_TRY(view.element_type()), {shape.begin(), shape.end()}, {}};
+  contents.bytes.resize(TOOL_TRY(view.byte_count()));  // the buffer may be larger
+  TOOL_TRY(view.read_bytes(std::as_writable_bytes(std::span(contents.bytes))));
+  return contents;
 }
 
 // Copies the tensors of the arguments to the device, and the results of one call back.
@@ -189,34 +182,34 @@ class Transfer {
   Result<std::optional<double>> sample() {
     if (!ready_) TOOL_TRY(make_ready());
     if (inputs_.empty() && outputs_.empty()) return std::nullopt;
-    std::vector<Handle<halyard_object_t>> views(inputs_.size());
-    std::vector<halyard_object_t> results;
-    for (const halyard_value_t& result : caller_->results())
-      if (is_view(result)) results.push_back(result.object);
+    const Device device = bench_.program.device();
+    std::vector<Tensor> views(inputs_.size());
+    std::vector<Tensor> results;
+    for (const Value& result : caller_->results())
+      if (is_view(result)) results.push_back(TOOL_TRY(result.as<Tensor>()));
     return timed([&]() -> Result<> {
       for (size_t i = 0; i < inputs_.size(); ++i) {
-        const Tensor& input = inputs_[i];
-        TOOL_TRY(check(halyard_view_create(bench_.device(), input.element_type, input.shape.data(),
-                                           input.shape.size(), input.bytes.data(), input.bytes.size(),
-                                           views[i].out())));
+        const Contents& input = inputs_[i];
+        views[i] = TOOL_TRY(
+            Tensor::create(device, input.element_type, input.shape, input.bytes.data(), input.bytes.size()));
       }
       for (size_t i = 0; i < results.size(); ++i)
-        TOOL_TRY(check(halyard_view_read(results[i], 0, outputs_[i].data(), outputs_[i].size())));
+        TOOL_TRY(results[i].read_bytes(std::as_writable_bytes(std::span(outputs_[i]))));
       return {};
     });
   }
 
  private:
   Result<> make_ready() {
-    for (const halyard_value_t& argument : function_.arguments.values())
-      if (is_view(argument)) inputs_.push_back(TOOL_TRY(read_view(argument.object)));
+    for (const Value& argument : function_.arguments.values())
+      if (is_view(argument)) inputs_.push_back(TOOL_TRY(read_view(TOOL_TRY(argument.as<Tensor>()))));
     caller_ = TOOL_TRY(kept_.get());
     const bool is_async = function_.target.description.is_async;
     if (is_async) TOOL_TRY(caller_->make_fence());
     TOOL_TRY(caller_->submit());
     if (is_async) TOOL_TRY(caller_->wait());
-    for (const halyard_value_t& result : caller_->results())
-      if (is_view(result)) outputs_.push_back(TOOL_TRY(read_view(result.object)).bytes);
+    for (const Value& result : caller_->results())
+      if (is_view(result)) outputs_.push_back(TOOL_TRY(read_view(TOOL_TRY(result.as<Tensor>()))).bytes);
     ready_ = true;
     return {};
   }
@@ -226,7 +219,7 @@ class Transfer {
   KeptCaller kept_;
   Caller* caller_ = nullptr;
   bool ready_ = false;
-  std::vector<Tensor> inputs_;
+  std::vector<Contents> inputs_;
   std::vector<std::vector<uint8_t>> outputs_;
 };
 
@@ -234,8 +227,9 @@ class Transfer {
 bool has_tensors(const Bench& bench, const Measured& function) {
   const std::string_view convention = view(function.target.description.convention);
   const size_t results = convention.find('_');
-  return bench.device() && (std::ranges::any_of(function.arguments.values(), is_view) ||
-                            (results != std::string_view::npos && convention.substr(results).contains('r')));
+  return bench.program.device() &&
+         (std::ranges::any_of(function.arguments.values(), is_view) ||
+          (results != std::string_view::npos && convention.substr(results).contains('r')));
 }
 
 }  // namespace

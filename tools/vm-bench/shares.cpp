@@ -8,13 +8,6 @@ namespace halyard::tools {
 
 namespace {
 
-Result<halyard_trace_totals_t> totals_of(const Program& program) {
-  halyard_trace_totals_t totals = {};
-  totals.struct_size = sizeof totals;
-  TOOL_TRY(check(halyard_trace_totals(program.trace.get(), &totals)));
-  return totals;
-}
-
 Result<> call_for_a_while(Caller& caller, const Bench& bench) {
   double seconds = 0;
   constexpr uint64_t kMaxCalls = 100;
@@ -35,25 +28,24 @@ Result<Shares> measure_shares(Bench& bench, const Measured& function) {
   const Flags& flags = *bench.flags;
   Program traced;
   traced.warnings = nullptr;  // the other contexts report the same warnings
-  TOOL_TRY(check(halyard_trace_create(nullptr, traced.trace.out())));
-  traced.instance = TOOL_TRY(make_instance(flags, traced.trace.get()));
+  traced.trace = TOOL_TRY(Trace::create(""));
+  traced.instance = TOOL_TRY(make_instance(flags, {.trace = traced.trace}));
   const uint32_t options = TOOL_TRY(module_options(flags));
   for (const ModuleSource& source : bench.sources)
-    traced.modules.push_back(TOOL_TRY(source.load(traced.instance.get(), options)));
+    traced.modules.push_back(TOOL_TRY(source.load(traced.instance, options)));
   TOOL_TRY(open_devices(flags, traced));
-  const auto context_options = TOOL_TRY(ContextOptions::of(flags, traced));
-  TOOL_TRY(context_options->create(traced.instance.get(), traced.modules, traced.context.out()));
-  const halyard_device_t device = traced.devices.empty() ? nullptr : traced.devices.front().get();
+  traced.context =
+      TOOL_TRY(create_context(traced.instance, traced.modules, TOOL_TRY(context_options(flags, traced))));
+  const Device device = traced.device();
   const Arguments arguments = TOOL_TRY(arguments_of(flags, function.target, device, bench.batch));
-  const auto caller =
-      TOOL_TRY(Caller::make(traced.context.get(), function.target, arguments, device, bench.stop));
+  const auto caller = TOOL_TRY(Caller::make(traced.context, function.target, arguments, device, bench.stop));
   TOOL_TRY(call_for_a_while(*caller, bench));
 
-  const halyard_trace_totals_t before = TOOL_TRY(totals_of(traced));
+  const halyard_trace_totals_t before = TOOL_TRY(traced.trace.totals());
   const Clock::time_point begin = Clock::now();
   TOOL_TRY(call_for_a_while(*caller, bench));
   const double nanoseconds = seconds_between(begin, Clock::now()) * 1e9;
-  const halyard_trace_totals_t after = TOOL_TRY(totals_of(traced));
+  const halyard_trace_totals_t after = TOOL_TRY(traced.trace.totals());
   const auto percent = [&](uint64_t halyard_trace_totals_t::* part) {
     return 100 * static_cast<double>(after.*part - before.*part) / nanoseconds;
   };

@@ -8,10 +8,10 @@
 
 #include "check_flags.h"
 #include "common/files.h"
-#include "common/flags.h"
 #include "common/interrupt.h"
 #include "common/program.h"
 #include "common/program_flags.h"
+#include "common/tool.h"
 #include "printer.h"
 #include "reports.h"
 #include "runner.h"
@@ -47,8 +47,8 @@ constexpr ToolDescription kTool = {
     "vm-check",
     "vm-check FILE... [--device=URI] [flags]",
     "Runs the tests of test programs: every export without arguments and results, except names that begin "
-    "with\n'__', is a test, and runs in a context of its own. It fails if the call fails, or an expectation "
-    "that it states\nthrough the module 'check'. More: docs/vm-check.md.",
+    "with '__', is a test, and runs in a context of its own. It fails if the call fails, or an expectation "
+    "that it states through the module 'check'. More: docs/vm-check.md.",
     kGroups,
     "  vm-check tests.vmfb --device=local-sync\n"
     "  vm-check one.vmfb two.vmfb --device=vulkan --filter='*.conv*-*f64*' --jobs=4\n"
@@ -121,7 +121,7 @@ Result<> check_all_fail(const std::vector<Suite>& suites, std::span<const Findin
 Result<int> vm_check(const Flags& flags) {
   Program program;
   TOOL_TRY(make_instance(flags, program));
-  const std::vector<Handle<halyard_module_t>> imports = TOOL_TRY(load_imports(flags, program));
+  const std::vector<Module> imports = TOOL_TRY(load_imports(flags, program));
   std::vector<Suite> suites = TOOL_TRY(load_suites(flags, program));
   TOOL_TRY(choose_tests(flags, suites));
   if (flags[flag::list]) {
@@ -133,7 +133,7 @@ Result<int> vm_check(const Flags& flags) {
   program.modules = imports;
   for (const Suite& suite : suites) program.modules.push_back(suite.module);
   TOOL_TRY(open_devices(flags, program));
-  const auto options = TOOL_TRY(ContextOptions::of(flags, program));
+  const ContextOptions options = TOOL_TRY(context_options(flags, program));
   const Report junit = TOOL_TRY(Report::junit(flags));
   const Report json = TOOL_TRY(Report::json(flags));
 
@@ -143,13 +143,13 @@ Result<int> vm_check(const Flags& flags) {
   Printer printer(json.is_output() ? stderr : stdout);
   printer.header(suites);
   const auto begin = std::chrono::steady_clock::now();
-  const Findings findings = run_tests(program, *options, imports, tests, jobs, printer);
+  const Findings findings = run_tests(program, options, imports, tests, jobs, printer);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   printer.summary(suites, findings.all, tests.size() - findings.all.size(), seconds);
 
   if (junit.wanted()) TOOL_TRY(junit.write(to_junit(suites, findings.all, seconds)));
   if (json.wanted()) TOOL_TRY(json.write(to_json(suites, findings.all, findings.interrupted)));
-  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  if (program.trace) TOOL_TRY(program.trace.finish());
   if (findings.interrupted) return findings.exit_code;
   if (flags[flag::expect_failure]) {
     TOOL_TRY(check_all_fail(suites, findings.all));

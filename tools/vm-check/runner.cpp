@@ -50,7 +50,8 @@ class InOrder {
   void end(size_t test, Finding finding) {
     const std::lock_guard lock(mutex_);
     findings_[test] = std::move(finding);
-    for (; told_ < tests_.size() && findings_[told_]; announce()) listener_.ended(*findings_[told_++]);
+    for (; reported_ < tests_.size() && findings_[reported_]; announce())
+      listener_.ended(*findings_[reported_++]);
   }
   std::vector<Finding> take() {
     std::vector<Finding> all;
@@ -62,9 +63,9 @@ class InOrder {
  private:
   // Announces the first test that has not ended, once.
   void announce() {
-    if (told_ == tests_.size() || !begun_[told_] || announced_ > told_) return;
-    announced_ = told_ + 1;
-    listener_.begins(tests_[told_]);
+    if (reported_ == tests_.size() || !begun_[reported_] || announced_ > reported_) return;
+    announced_ = reported_ + 1;
+    listener_.begins(tests_[reported_]);
   }
 
   const std::span<const Test> tests_;
@@ -72,14 +73,13 @@ class InOrder {
   std::mutex mutex_;
   std::vector<bool> begun_;
   std::vector<std::optional<Finding>> findings_;
-  size_t told_ = 0;       // the number of tests whose end has been reported
+  size_t reported_ = 0;   // the number of tests whose end has been reported
   size_t announced_ = 0;  // the number of tests whose begin has been reported
 };
 
 class Runner {
  public:
-  Runner(const Program& program, const ContextOptions& options,
-         const std::vector<Handle<halyard_module_t>>& modules)
+  Runner(const Program& program, const ContextOptions& options, const std::vector<Module>& modules)
       : program_(program), options_(options), modules_(modules) {}
 
   Finding run(const Test& test) {
@@ -98,43 +98,40 @@ class Runner {
   Calls& calls() { return calls_; }
 
  private:
-  static void keep(void* user, const halyard_failed_expectation_t* failed) {
-    auto* const finding = static_cast<Finding*>(user);
-    if (finding->expectations.size() < kMaxExpectations) {
-      finding->expectations.emplace_back(*failed);
+  static void keep(const halyard_failed_expectation_t& failed, Finding& finding) {
+    if (finding.expectations.size() < kMaxExpectations) {
+      finding.expectations.emplace_back(failed);
     } else {
-      ++finding->more_expectations;
+      ++finding.more_expectations;
     }
   }
 
   Result<> call(const Test& test, Finding& finding) {
-    std::vector<Handle<halyard_module_t>> modules = modules_;
+    std::vector<Module> modules = modules_;
     modules.push_back(test.suite->module);
-    Handle<halyard_context_t> context;
-    Handle<halyard_function_t> function;
-    Handle<halyard_call_t> call;
+    ContextOptions options = options_;
+    options.expectation = [&finding](const auto& failed) { keep(failed, finding); };
     finding.has_run = false;
-    TOOL_TRY(options_.create(program_.instance.get(), modules, context.out(), {keep, &finding}));
-    TOOL_TRY(check(halyard_context_find(context.get(), nullptr, test.name.c_str(), function.out())));
-    TOOL_TRY(check(halyard_call_create(context.get(), call.out())));
+    const Context context = TOOL_TRY(create_context(program_.instance, modules, std::move(options)));
+    const Function function = TOOL_TRY(context.find(test.name));
+    const Call call = TOOL_TRY(Call::create(context));
     finding.has_run = true;
     calls_.add(call.get());
-    const Result<> done = check(halyard_call_invoke(call.get(), function.get(), nullptr, 0, nullptr, 0));
+    const Result<> done = check(call.invoke<>(function));
     calls_.remove(call.get());
     return done;
   }
 
   const Program& program_;
   const ContextOptions& options_;
-  const std::vector<Handle<halyard_module_t>>& modules_;
+  const std::vector<Module>& modules_;
   Calls calls_;
 };
 
 }  // namespace
 
-Findings run_tests(const Program& program, const ContextOptions& options,
-                   const std::vector<Handle<halyard_module_t>>& modules, std::span<const Test> tests,
-                   size_t jobs, Listener& listener) {
+Findings run_tests(const Program& program, const ContextOptions& options, const std::vector<Module>& modules,
+                   std::span<const Test> tests, size_t jobs, Listener& listener) {
   Runner runner(program, options, modules);
   InOrder findings(tests, listener);
   std::atomic<size_t> next = 0;

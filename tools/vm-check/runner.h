@@ -55,8 +55,7 @@ struct Findings {
 
 // The suites' modules may import from `modules`; `jobs` is at least 1. Ctrl-C cancels the running tests, and
 // no other test is started.
-Findings run_tests(const Program& program, const ContextOptions& options,
-                   const std::vector<Handle<halyard_module_t>>& modules, std::span<const Test> tests,
-                   size_t jobs, Listener& listener);
+Findings run_tests(const Program& program, const ContextOptions& options, const std::vector<Module>& modules,
+                   std::span<const Test> tests, size_t jobs, Listener& listener);
 
 }  // namespace halyard::tools

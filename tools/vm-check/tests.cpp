@@ -6,28 +6,23 @@
 #include <map>
 
 #include "check_flags.h"
-#include "common/suggest.h"
 #include "filter.h"
+#include "text/suggest.h"
 
 namespace halyard::tools {
 
 namespace {
 
-Result<Handle<halyard_module_t>> load(const Flags& flags, const Program& program, const std::string& path) {
-  Handle<halyard_module_t> module;
-  TOOL_TRY(check(halyard_module_load_file(program.instance.get(), path.c_str(),
-                                          TOOL_TRY(module_options(flags)), module.out())));
-  return module;
+Result<Module> load(const Flags& flags, const Program& program, const std::string& path) {
+  return check(Module::load(program.instance, path, TOOL_TRY(module_options(flags))));
 }
 
 // Exports without arguments and results whose names do not begin with "__".
-Result<std::vector<std::string>> tests_of(halyard_module_t module) {
+Result<std::vector<std::string>> tests_of(const Module& module) {
   std::vector<std::string> names;
-  const uint32_t count = TOOL_TRY(info_of(module)).function_count;
+  const uint32_t count = TOOL_TRY(module.info()).function_count;
   for (uint32_t i = 0; i < count; ++i) {
-    halyard_function_description_t function = {};
-    function.struct_size = sizeof function;
-    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const halyard_function_description_t function = TOOL_TRY(module.function(i));
     const std::string_view name = view(function.name);
     if (view(function.convention) == "0v_v" && !name.starts_with("__")) names.emplace_back(name);
   }
@@ -64,9 +59,9 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
   std::vector<Suite> suites;
   for (const std::string& path : TOOL_TRY(paths_of(flags))) {
     Suite suite{.name = {}, .path = path, .module = TOOL_TRY(load(flags, program, path)), .tests = {}};
-    const halyard_module_info_t info = TOOL_TRY(info_of(suite.module.get()));
+    const halyard_module_info_t info = TOOL_TRY(suite.module.info());
     suite.name = view(info.name);
-    suite.tests = TOOL_TRY(tests_of(suite.module.get()));
+    suite.tests = TOOL_TRY(tests_of(suite.module));
     if (suite.tests.empty())
       return fail(HALYARD_INVALID_ARGUMENT,
                   "module '{}' of '{}' has no test: expected exports without arguments and results, found "
@@ -79,8 +74,8 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
   return suites;
 }
 
-Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program) {
-  std::vector<Handle<halyard_module_t>> modules;
+Result<std::vector<Module>> load_imports(const Flags& flags, const Program& program) {
+  std::vector<Module> modules;
   for (const std::string& path : flags[flag::import_from])
     modules.push_back(TOOL_TRY(load(flags, program, path)));
   return modules;

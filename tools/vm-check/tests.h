@@ -16,7 +16,7 @@ struct Suite {
   // several files have the same name, the path.
   std::string name;
   std::string path;
-  Handle<halyard_module_t> module;
+  Module module;
   std::vector<std::string> tests;  // names of exports, in the module's order
 };
 
@@ -28,7 +28,7 @@ std::string full_name(const Suite& suite, std::string_view test);
 Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& program);
 
 // Loads the modules of --import, from which modules with tests may import.
-Result<std::vector<Handle<halyard_module_t>>> load_imports(const Flags& flags, const Program& program);
+Result<std::vector<Module>> load_imports(const Flags& flags, const Program& program);
 
 // Removes tests that --filter does not select, and suites without tests. NOT_FOUND: no test is left.
 Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites);

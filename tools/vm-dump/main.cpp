@@ -8,12 +8,10 @@
 
 #include "common/colour.h"
 #include "common/files.h"
-#include "common/flags.h"
 #include "common/printable.h"
+#include "common/tool.h"
 
 namespace halyard::tools {
-
-namespace {
 
 enum class Output { summary, disassembly, json, native };
 
@@ -31,11 +29,13 @@ constexpr Choice output = {"output", "metadata|disassembly|json",
 constexpr Toggle jit = {
     "jit",
     "Prints what the compiler (docs/jit.md) makes of each function and bytecode kernel: LLVM's "
-    "representation and\nthe assembly for this processor, or why it stays interpreted.",
+    "representation and the assembly for this processor, or why it stays interpreted.",
     "--jit"};
 constexpr Text function = {"function", "NAME", "With --jit: only functions and kernels of this name.",
                            "--function=main"};
 }  // namespace flag
+
+namespace {
 
 constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json,
                                   &flag::output,      &flag::jit,     &flag::function};
@@ -45,9 +45,8 @@ constexpr ToolDescription kTool = {
     "vm-dump",
     "vm-dump FILE [--disassemble [--offsets] | --json | --jit [--function=NAME]]",
     "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
-    "it "
-    "exports,\nits executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing of "
-    "it runs.",
+    "it exports, its executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing "
+    "of it runs.",
     kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
@@ -78,34 +77,21 @@ Result<Output> wanted_output(const Flags& flags) {
 // A file with the extension ".vmasm" is text, and is assembled first.
 Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
                          const Flags& flags) {
-  void* assembled = nullptr;
-  size_t assembled_size = 0;
+  std::span<const std::byte> module = std::as_bytes(file);
+  Bytes assembled;
   if (path.ends_with(".vmasm")) {
-    halyard_assemble_options_t options = {};
-    options.struct_size = sizeof options;
-    options.file = path.c_str();
-    TOOL_TRY(check(halyard_assemble(reinterpret_cast<const char*>(file.data()), file.size(), &options,
-                                    &assembled, &assembled_size)));
-    file = {static_cast<const uint8_t*>(assembled), assembled_size};
+    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+    assembled = TOOL_TRY(halyard::assemble(text, path));
+    module = {assembled.data(), assembled.size()};
   }
-  const Block<void> owned(assembled);
-  char* text = nullptr;
-  size_t size = 0;
-  if (output == Output::disassembly) {
-    halyard_disassemble_options_t options = {};
-    options.struct_size = sizeof options;
-    options.flags = flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0;
-    TOOL_TRY(check(halyard_disassemble(file.data(), file.size(), &options, &text, &size)));
-  } else if (output == Output::native) {
-    const std::string name = flags.has(flag::function) ? std::string(flags[flag::function]) : "";
-    TOOL_TRY(check(halyard_compiler_explain(file.data(), file.size(), name.empty() ? nullptr : name.c_str(),
-                                            &text, &size)));
-  } else {
-    const uint32_t form = output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT;
-    TOOL_TRY(check(halyard_module_describe(file.data(), file.size(), form, &text, &size)));
+  if (output == Output::disassembly)
+    return check(disassemble(module, flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0));
+  if (output == Output::native) {
+    const std::string name = flags[flag::function];
+    return check(explain_compilation(module, name.empty() ? nullptr : name.c_str()));
   }
-  const Block<char> owned_text(text);
-  return std::string(text, size);
+  return check(
+      halyard::describe(module, output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT));
 }
 
 // Fits the summary to the width of the terminal: long lines continue below their second column. Titles are

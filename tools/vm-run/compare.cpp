@@ -19,8 +19,8 @@ namespace {
 // Whether the text matches any value.
 bool matches_anything(std::string_view text) { return text == "(ignored)" || text == "(null)"; }
 
-std::string_view kind_of(const halyard_value_t& value) {
-  switch (value.kind) {
+std::string_view kind_of(const Value& value) {
+  switch (value.kind()) {
     case HALYARD_VALUE_I8:
       return "i8";
     case HALYARD_VALUE_I16:
@@ -34,7 +34,7 @@ std::string_view kind_of(const halyard_value_t& value) {
     case HALYARD_VALUE_F64:
       return "f64";
     case HALYARD_VALUE_OBJECT:
-      return value.object ? halyard_object_type(value.object) : "empty";
+      return value.is_null() ? "empty" : value.object().type();
     default:
       return "empty";
   }
@@ -105,7 +105,7 @@ struct Side {
   std::string text;
 };
 
-Result<Side> side_of(halyard_object_t view) {
+Result<Side> side_of(const Tensor& view) {
   Side side{TOOL_TRY(contents_of(view)), {}};
   side.text = side.contents.bits % 8 == 0 ? TOOL_TRY(text_of(view)) : side.contents.type_text();
   return side;
@@ -157,40 +157,33 @@ std::optional<size_t> first_difference(const Side& expected, const Side& actual,
 
 // numpy has no name for some element types. If the result has such a type, an array from numpy gets the type
 // of the result.
-Result<> give_type_of(const Contents& actual, Handle<halyard_object_t>& expected, Side& side,
-                      halyard_device_t device) {
+Result<> give_type_of(const Contents& actual, Side& side, const Device& device) {
   if (side.contents.element_type == actual.element_type || side.contents.shape != actual.shape ||
       !npy_holds(side.contents.element_type, actual.element_type))
     return {};
-  halyard_tensor_t* parsed = nullptr;
-  TOOL_TRY(check(halyard_tensor_type_parse(to_text(actual.type_text()), &parsed)));
-  const Block<halyard_tensor_t> tensor(parsed);
-  Handle<halyard_object_t> view;
-  TOOL_TRY(check(halyard_view_create(device, tensor->element_type, tensor->shape, tensor->rank,
-                                     side.contents.bytes.data(), side.contents.bytes.size(), view.out())));
-  expected = std::move(view);
-  side = TOOL_TRY(side_of(expected.get()));
+  const TensorText type = TOOL_TRY(TensorText::parse_type(actual.type_text()));
+  const std::vector<uint8_t>& bytes = side.contents.bytes;
+  side = TOOL_TRY(side_of(TOOL_TRY(Tensor::create(device, static_cast<ElementType>(type->element_type),
+                                                  actual.shape, bytes.data(), bytes.size()))));
   return {};
 }
 
 // Describes how a result differs; empty if it does not.
-Result<std::string> difference(const halyard_value_t& expected, bool is_array, const halyard_value_t& actual,
-                               halyard_device_t device, const Tolerance& tolerance) {
+Result<std::string> difference(const Value& expected, bool is_array, const Value& actual,
+                               const Device& device, const Tolerance& tolerance) {
   const std::string_view kind = kind_of(expected);
   if (kind != kind_of(actual))
     return fmt::format("variant types mismatch; expected {} but got {}\n", kind, kind_of(actual));
-  if (expected.kind != HALYARD_VALUE_OBJECT) {
-    if (same_scalar(expected, actual, tolerance)) return std::string();
-    return fmt::format("{} values differ\n  expected: {}\n  actual: {}\n", kind, scalar_text(expected),
-                       scalar_text(actual));
+  if (expected.kind() != HALYARD_VALUE_OBJECT) {
+    if (same_scalar(expected.raw(), actual.raw(), tolerance)) return std::string();
+    return fmt::format("{} values differ\n  expected: {}\n  actual: {}\n", kind, scalar_text(expected.raw()),
+                       scalar_text(actual.raw()));
   }
   if (kind != "hal.buffer_view")
     return fail(HALYARD_UNIMPLEMENTED, "a {} cannot be compared; expect (ignored) of it", kind);
-  halyard_retain(expected.object);
-  Handle<halyard_object_t> view(expected.object);
-  Side wanted = TOOL_TRY(side_of(view.get()));
-  const Side found = TOOL_TRY(side_of(actual.object));
-  if (is_array) TOOL_TRY(give_type_of(found.contents, view, wanted, device));
+  Side wanted = TOOL_TRY(side_of(TOOL_TRY(expected.as<Tensor>())));
+  const Side found = TOOL_TRY(side_of(TOOL_TRY(actual.as<Tensor>())));
+  if (is_array) TOOL_TRY(give_type_of(found.contents, wanted, device));
   std::string what;
   if (wanted.contents.type_text() != found.contents.type_text()) {
     what = fmt::format("metadata is {}; expected that the view matches {}", found.contents.type_text(),
@@ -214,7 +207,7 @@ Result<std::string> difference(const halyard_value_t& expected, bool is_array, c
 }  // namespace
 
 Result<bool> compare_results(const std::vector<std::string>& texts, std::string_view types,
-                             const std::vector<halyard_value_t>& results, halyard_device_t device,
+                             const std::vector<Value>& results, const Device& device,
                              const Tolerance& tolerance) {
   std::vector<std::string> parsed = texts;
   for (std::string& text : parsed)

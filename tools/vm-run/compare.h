@@ -23,7 +23,7 @@ struct Tolerance {
 // the calling convention. Returns whether all results match. INVALID_ARGUMENT: more texts than results, or a
 // text cannot be parsed.
 Result<bool> compare_results(const std::vector<std::string>& texts, std::string_view types,
-                             const std::vector<halyard_value_t>& results, halyard_device_t device,
+                             const std::vector<Value>& results, const Device& device,
                              const Tolerance& tolerance);
 
 }  // namespace halyard::tools

@@ -1,8 +1,6 @@
 // Reads a view, and splits its text into elements.
 #include "contents.h"
 
-#include "halyard/memory.h"
-
 namespace halyard::tools {
 
 uint64_t Contents::element_count() const {
@@ -17,51 +15,27 @@ std::string Contents::type_text() const {
   return text + element_type;
 }
 
-namespace {
-
-Result<halyard_view_info_t> info_of(halyard_object_t view) {
-  halyard_view_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_view_info(view, &info)));
-  return info;
-}
-
-}  // namespace
-
-Result<Contents> type_and_shape_of(halyard_object_t view) {
-  const halyard_view_info_t info = TOOL_TRY(info_of(view));
+Result<Contents> type_and_shape_of(const Tensor& view) {
+  const halyard_view_info_t info = TOOL_TRY(view.info());
   Contents contents;
-  const Block<char> type(halyard_element_type_text(info.element_type));
-  if (!type) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory");
-  contents.element_type = type.get();
+  contents.element_type = TOOL_TRY(halyard::text_of(static_cast<ElementType>(info.element_type)));
   contents.bits = info.element_type & 0xFF;
   contents.shape.assign(info.shape, info.shape + info.rank);
   return contents;
 }
 
-Result<Contents> contents_of(halyard_object_t view) {
+Result<Contents> contents_of(const Tensor& view) {
   Contents contents = TOOL_TRY(type_and_shape_of(view));
-  // The buffer may be larger.
-  uint64_t size = 0;
-  TOOL_TRY(check(halyard_view_byte_count(view, &size)));
-  contents.bytes.resize(size);
-  TOOL_TRY(check(halyard_view_read(view, 0, contents.bytes.data(), contents.bytes.size())));
+  contents.bytes.resize(TOOL_TRY(view.byte_count()));  // the buffer may be larger
+  TOOL_TRY(view.read_bytes(std::as_writable_bytes(std::span(contents.bytes))));
   return contents;
 }
 
-Result<Handle<halyard_object_t>> first_elements_of(halyard_object_t view, uint64_t count) {
-  const auto size = static_cast<int64_t>(count);
-  Handle<halyard_object_t> first;
-  TOOL_TRY(check(halyard_view_part(view, 0, TOOL_TRY(info_of(view)).element_type, &size, 1, first.out())));
-  return first;
+Result<Tensor> first_elements_of(const Tensor& view, uint64_t count) {
+  return check(view.part(0, TOOL_TRY(view.element_type()), {static_cast<int64_t>(count)}));
 }
 
-Result<std::string> text_of(halyard_object_t view) {
-  char* text = nullptr;
-  TOOL_TRY(check(halyard_view_text(view, UINT64_MAX, &text)));
-  const Block<char> owned(text);
-  return text;
-}
+Result<std::string> text_of(const Tensor& view) { return check(view.text(UINT64_MAX)); }
 
 std::vector<std::string_view> elements_of(std::string_view text) {
   constexpr std::string_view kBetween = " []";

@@ -20,13 +20,13 @@ struct Contents {
 };
 
 // The contents of a buffer view; type_and_shape_of() omits the bytes.
-Result<Contents> contents_of(halyard_object_t view);
-Result<Contents> type_and_shape_of(halyard_object_t view);
+Result<Contents> contents_of(const Tensor& view);
+Result<Contents> type_and_shape_of(const Tensor& view);
 // A view of the first elements, in one dimension. Fails if there are fewer.
-Result<Handle<halyard_object_t>> first_elements_of(halyard_object_t view, uint64_t count);
+Result<Tensor> first_elements_of(const Tensor& view, uint64_t count);
 
 // "2x2xf32=[1 2][3 4]": the complete text of a view.
-Result<std::string> text_of(halyard_object_t view);
+Result<std::string> text_of(const Tensor& view);
 // The text of each element of such a text, in row-major order.
 std::vector<std::string_view> elements_of(std::string_view text);
 

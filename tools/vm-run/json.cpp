@@ -45,17 +45,16 @@ Json element_of_text(std::string_view element) {
 }
 
 // Reads only the elements that it shows, because a list may contain one large tensor many times.
-Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
+Result<Json> tensor_json(const Tensor& view, uint64_t max_elements) {
   const Contents whole = TOOL_TRY(type_and_shape_of(view));
   const uint64_t count = whole.element_count();
   const uint64_t shown = std::min(count, max_elements);
-  const Handle<halyard_object_t> first = TOOL_TRY(first_elements_of(view, shown));
+  const Tensor first = TOOL_TRY(first_elements_of(view, shown));
   const std::string& type = whole.element_type;
   const bool is_number = is_printed_as_number(type);
   const bool has_text = type != "f32" && type != "f64";
-  const std::string text = has_text ? TOOL_TRY(text_of(first.get())) : "";
-  const std::vector<uint8_t> bytes =
-      has_text ? std::vector<uint8_t>() : TOOL_TRY(contents_of(first.get())).bytes;
+  const std::string text = has_text ? TOOL_TRY(text_of(first)) : "";
+  const std::vector<uint8_t> bytes = has_text ? std::vector<uint8_t>() : TOOL_TRY(contents_of(first)).bytes;
   const std::vector<std::string_view> texts = elements_of(text);
   Json elements = Json::array();
   for (uint64_t i = 0; i < shown; ++i) {
@@ -76,19 +75,15 @@ Result<Json> tensor_json(halyard_object_t view, uint64_t max_elements) {
 }
 
 // `left`: the number of elements that lists may still show, because a list may contain one tensor many times.
-Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, uint64_t& left);
+Result<Json> value_json(const Value& value, uint64_t max_elements, uint64_t& left);
 
 // Precondition: the list is neither too deep nor too long.
-Result<Json> list_json(halyard_object_t list, uint64_t max_elements, uint64_t& left) {
-  size_t size = 0;
-  TOOL_TRY(check(halyard_list_size(list, &size)));
+Result<Json> list_json(const halyard::List& list, uint64_t max_elements, uint64_t& left) {
+  const size_t size = TOOL_TRY(list.size());
   Json elements = Json::array();
   for (size_t i = 0; i < size; ++i) {
-    halyard_value_t element = {};
-    TOOL_TRY(check(halyard_list_get(list, i, &element)));
-    const Handle<halyard_object_t> owned(element.kind == HALYARD_VALUE_OBJECT ? element.object : nullptr);
     const uint64_t at_most = std::min(max_elements, left);
-    Json shown = TOOL_TRY(value_json(element, at_most, left));
+    Json shown = TOOL_TRY(value_json(TOOL_TRY(list[i]), at_most, left));
     if (const auto numbers = shown.find("elements"); numbers != shown.end() && shown["type"] != "vm.list")
       left -= numbers->size();
     elements.push_back(std::move(shown));
@@ -98,41 +93,40 @@ Result<Json> list_json(halyard_object_t list, uint64_t max_elements, uint64_t& l
 
 Json scalar_json(std::string_view type, Json value) { return {{"type", type}, {"value", std::move(value)}}; }
 
-Result<Json> value_json(const halyard_value_t& value, uint64_t max_elements, uint64_t& left) {
-  switch (value.kind) {
+Result<Json> value_json(const Value& value, uint64_t max_elements, uint64_t& left) {
+  const halyard_value_t& raw = value.raw();
+  switch (raw.kind) {
     case HALYARD_VALUE_I8:
-      return scalar_json("i8", value.i32);
+      return scalar_json("i8", raw.i32);
     case HALYARD_VALUE_I16:
-      return scalar_json("i16", value.i32);
+      return scalar_json("i16", raw.i32);
     case HALYARD_VALUE_I32:
-      return scalar_json("i32", value.i32);
+      return scalar_json("i32", raw.i32);
     case HALYARD_VALUE_I64:
-      return scalar_json("i64", value.i64);
+      return scalar_json("i64", raw.i64);
     case HALYARD_VALUE_F32:
-      return scalar_json("f32", json_number(value.f32));
+      return scalar_json("f32", json_number(raw.f32));
     case HALYARD_VALUE_F64:
-      return scalar_json("f64", json_number(value.f64));
+      return scalar_json("f64", json_number(raw.f64));
     default:
       break;
   }
-  if (value.kind != HALYARD_VALUE_OBJECT || !value.object) return Json();
-  const std::string_view type = halyard_object_type(value.object);
-  if (type == "hal.buffer_view") return tensor_json(value.object, max_elements);
-  if (type == "vm.list") return list_json(value.object, max_elements, left);
-  return Json{{"type", type}};
+  if (value.is_null()) return Json();
+  const Object object = value.object();
+  if (object.type() == "hal.buffer_view") return tensor_json(Tensor(share, object.get()), max_elements);
+  if (object.type() == "vm.list") return list_json(halyard::List(share, object.get()), max_elements, left);
+  return Json{{"type", object.type()}};
 }
 
 }  // namespace
 
-Result<std::string> results_json(std::string_view function, std::span<const halyard_value_t> results,
+Result<std::string> results_json(std::string_view function, std::span<const Value> results,
                                  uint64_t max_elements) {
   constexpr int kLines = 2;  // depth of a document with one line for each result
   Json values = Json::array();
   for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i].kind == HALYARD_VALUE_OBJECT && results[i].object &&
-        std::string_view(halyard_object_type(results[i].object)) == "vm.list") {
-      Result<> bounded =
-          check(halyard_list_check(results[i].object, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS));
+    if (const Object object = results[i].object(); object.type() == "vm.list") {
+      const Result<> bounded = check(halyard::List(share, object.get()).check());
       if (!bounded) return fail(bounded.error().code, "result[{}]: {}", i, bounded.error().text);
     }
     uint64_t left = HALYARD_LIST_MAX_ELEMENTS;

@@ -15,7 +15,7 @@ namespace halyard::tools {
 // in row-major order. "elements_left_out" is the number of elements after the first `max_elements`. Elements
 // for which JSON has no number (NaN, infinities, complex and opaque elements) are strings, in the form that
 // vm-run prints without --json.
-Result<std::string> results_json(std::string_view function, std::span<const halyard_value_t> results,
+Result<std::string> results_json(std::string_view function, std::span<const Value> results,
                                  uint64_t max_elements);
 
 }  // namespace halyard::tools

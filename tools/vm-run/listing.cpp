@@ -53,8 +53,8 @@ constexpr std::string_view kRule =
     "# ============================================================================\n";
 
 // Surveys the working drivers and their devices; reports the other drivers on standard error.
-Result<Survey> sound_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
-  Survey survey = TOOL_TRY(survey_all(std::move(instance), limit, Depth::listed));
+Result<Survey> sound_drivers(const Instance& instance, std::chrono::nanoseconds limit) {
+  Survey survey = TOOL_TRY(survey_all(instance, limit, Depth::listed));
   const auto warn = [](const std::optional<Failure>& failure) {
     if (failure) print_error("vm-run: left out: {}\n", printable(failure->line()));
   };
@@ -69,15 +69,14 @@ struct DriverDevices {
 };
 
 // The devices of one driver; of all drivers if the name is empty.
-Result<std::vector<DriverDevices>> devices_by_driver(Handle<halyard_instance_t> instance,
-                                                     const std::string& driver,
+Result<std::vector<DriverDevices>> devices_by_driver(const Instance& instance, const std::string& driver,
                                                      std::chrono::nanoseconds limit) {
   std::vector<DriverDevices> all;
   if (!driver.empty()) {
-    all.push_back({driver, TOOL_TRY(survey_devices(instance.get(), driver, limit))});
+    all.push_back({driver, TOOL_TRY(survey_devices(instance, driver, limit))});
     return all;
   }
-  Survey survey = TOOL_TRY(sound_drivers(std::move(instance), limit));
+  Survey survey = TOOL_TRY(sound_drivers(instance, limit));
   auto device = std::make_move_iterator(survey.devices.begin());
   for (const DriverInfo& info : survey.drivers) {
     const auto end = device + static_cast<ptrdiff_t>(info.device_count);
@@ -89,8 +88,8 @@ Result<std::vector<DriverDevices>> devices_by_driver(Handle<halyard_instance_t> 
 
 }  // namespace
 
-Result<> list_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseconds limit) {
-  const Survey survey = TOOL_TRY(sound_drivers(std::move(instance), limit));
+Result<> list_drivers(const Instance& instance, std::chrono::nanoseconds limit) {
+  const Survey survey = TOOL_TRY(sound_drivers(instance, limit));
   fmt::print(
       "{}# Available HAL drivers\n{}# Use --list_devices={{driver name}} to enumerate available devices.\n\n",
       kRule, kRule);
@@ -99,23 +98,21 @@ Result<> list_drivers(Handle<halyard_instance_t> instance, std::chrono::nanoseco
   return {};
 }
 
-Result<> explain_drivers(halyard_instance_t instance) {
+Result<> explain_drivers(const Instance& instance) {
   fmt::print("{}", explanation(TOOL_TRY(DriverSearch::of(instance)), {}));
   return {};
 }
 
-Result<> list_devices(Handle<halyard_instance_t> instance, const std::string& driver,
-                      std::chrono::nanoseconds limit) {
-  for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(std::move(instance), driver, limit)))
+Result<> list_devices(const Instance& instance, const std::string& driver, std::chrono::nanoseconds limit) {
+  for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(instance, driver, limit)))
     for (const DeviceInfo& device : devices) fmt::print("{}\n", printable(device.uri));
   return {};
 }
 
-Result<> dump_devices(Handle<halyard_instance_t> instance, const std::string& driver,
-                      std::chrono::nanoseconds limit) {
+Result<> dump_devices(const Instance& instance, const std::string& driver, std::chrono::nanoseconds limit) {
   constexpr std::string_view kLine =
       "# ===----------------------------------------------------------------------===\n";
-  for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(std::move(instance), driver, limit))) {
+  for (const auto& [name, devices] : TOOL_TRY(devices_by_driver(instance, driver, limit))) {
     fmt::print("{}# Enumerated devices for driver '{}'\n{}\n", kRule, printable(name), kRule);
     for (const DeviceInfo& device : devices) {
       // The only device of a driver has no path.
@@ -126,14 +123,10 @@ Result<> dump_devices(Handle<halyard_instance_t> instance, const std::string& dr
   return {};
 }
 
-Result<> list_functions(halyard_module_t module) {
-  halyard_module_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_module_info(module, &info)));
-  for (uint32_t i = 0; i < info.function_count; ++i) {
-    halyard_function_description_t function = {};
-    function.struct_size = sizeof function;
-    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+Result<> list_functions(const Module& module) {
+  const uint32_t count = TOOL_TRY(module.info()).function_count;
+  for (uint32_t i = 0; i < count; ++i) {
+    const halyard_function_description_t function = TOOL_TRY(module.function(i));
     const std::string_view convention = view(function.convention);
     fmt::print("{}({}) -> ({})\n", printable(view(function.name)),
                type_names(convention_arguments(convention)), type_names(convention_results(convention)));

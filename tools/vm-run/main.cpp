@@ -9,7 +9,7 @@
 
 #include "common/convention.h"
 #include "common/drivers.h"
-#include "common/flags.h"
+#include "common/expectations.h"
 #include "common/inputs.h"
 #include "common/printable.h"
 #include "common/probe.h"
@@ -17,6 +17,7 @@
 #include "common/program_flags.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/tool.h"
 #include "compare.h"
 #include "json.h"
 #include "listing.h"
@@ -90,8 +91,8 @@ Result<Tolerance> tolerance(const Flags& flags) {
 }
 
 // Prints, writes or compares the results. False if a comparison finds a difference.
-Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t>& results,
-                           std::string_view types, halyard_device_t device, uint64_t limit) {
+Result<bool> print_results(const Flags& flags, const std::vector<Value>& results, std::string_view types,
+                           const Device& device, uint64_t limit) {
   if (flags.has(flag::expected_output))
     return compare_results(flags[flag::expected_output], types, results, device, TOOL_TRY(tolerance(flags)));
   if (flags.has(flag::output)) {
@@ -107,15 +108,13 @@ Result<bool> print_results(const Flags& flags, const std::vector<halyard_value_t
 }
 
 // Waits for the device work of a call that has returned, until the time limit (0: none) has passed.
-Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time_point begin,
-                       uint64_t limit_ns) {
-  constexpr auto kMaxMs = uint64_t{UINT32_MAX} - 1;
-  if (limit_ns == 0) return check(halyard_fence_wait(signal, UINT32_MAX));
+Result<> wait_for_work(const Call& call, const Fence& signal, Clock::time_point begin, uint64_t limit_ns) {
+  if (limit_ns == 0) return check(signal.wait());
   const auto used = static_cast<uint64_t>((Clock::now() - begin) / std::chrono::nanoseconds(1));
-  const uint64_t left_ms = std::min(limit_ns > used ? (limit_ns - used) / 1'000'000 + 1 : 0, kMaxMs);
-  Result<> reached = check(halyard_fence_wait(signal, static_cast<uint32_t>(left_ms)));
+  const uint64_t left_ms = limit_ns > used ? (limit_ns - used) / 1'000'000 + 1 : 0;
+  Result<> reached = check(signal.wait(std::chrono::milliseconds(left_ms)));
   if (reached || reached.error().code != HALYARD_DEADLINE_EXCEEDED) return reached;
-  halyard_call_cancel(call);
+  call.cancel();
   return fail(
       HALYARD_DEADLINE_EXCEEDED,
       "the call had returned, and its work on a device took longer than its time limit of {} ms; raise the "
@@ -123,23 +122,19 @@ Result<> wait_for_work(halyard_call_t call, halyard_object_t signal, Clock::time
       limit_ns / 1'000'000);
 }
 
-Result<Arguments> call_and_wait(const Program& program, halyard_function_t function,
-                                const Arguments& arguments, size_t result_count, halyard_object_t signal,
-                                uint64_t limit_ns, Stop& stop) {
+Result<std::vector<Value>> call_and_wait(const Program& program, const Function& function,
+                                         const Arguments& arguments, size_t result_count, const Fence& signal,
+                                         uint64_t limit_ns, Stop& stop) {
   const Phase phase(program, "call");
-  Handle<halyard_call_t> call;
-  TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
+  const Call call = TOOL_TRY(Call::create(program.context));
   stop.enter(Stop::Stage::call, call.get());
-  std::vector<halyard_value_t> values(result_count);
+  std::vector<Value> results(result_count);
   const Clock::time_point begin = Clock::now();
-  Result<> done = check(halyard_call_invoke(call.get(), function, arguments.values().data(),
-                                            arguments.values().size(), values.data(), values.size()));
+  Result<> done = check(call.invoke_with(function, arguments.values(), results));
   stop.enter(done ? Stop::Stage::device : Stop::Stage::end, call.get());
   if (!done) return std::unexpected(stop.explain(std::move(done).error()));
-  Arguments results;
-  for (const halyard_value_t& value : values) results.add(value);
   if (signal) {
-    done = wait_for_work(call.get(), signal, begin, limit_ns);
+    done = wait_for_work(call, signal, begin, limit_ns);
     if (!done) {
       stop.enter(Stop::Stage::end);
       return std::unexpected(stop.explain(std::move(done).error()));
@@ -150,7 +145,7 @@ Result<Arguments> call_and_wait(const Program& program, halyard_function_t funct
 }
 
 Result<Arguments> inputs_of(const Flags& flags, const Program& program, std::string_view types,
-                            halyard_device_t device) {
+                            const Device& device) {
   const Phase phase(program, "inputs");
   if (!flags.has(flag::inputs_from)) return parse_inputs(flags[flag::input], types, device, flag::input);
   if (flags.has(flag::input))
@@ -162,42 +157,33 @@ Result<Arguments> inputs_of(const Flags& flags, const Program& program, std::str
 
 Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name, Stop& stop) {
   const uint64_t limit = TOOL_TRY(flags[flag::output_max_element_count]);
-  Handle<halyard_function_t> function;
-  TOOL_TRY(check(halyard_context_find(program.context.get(), nullptr, name.c_str(), function.out())));
-  const halyard_function_description_t description = TOOL_TRY(describe(program.modules.back().get(), name));
+  const Function function = TOOL_TRY(program.context.find(name));
+  const halyard_function_description_t description = TOOL_TRY(describe(program.modules.back(), name));
   const std::string types = TOOL_TRY(input_types(description));
-  const halyard_device_t device = program.devices.empty() ? nullptr : program.devices.front().get();
+  const Device device = program.device();
   Arguments arguments = TOOL_TRY(inputs_of(flags, program, types, device));
 
   if (!flags[flag::json_results]) fmt::print("EXEC @{}\n", printable(name));
   std::fflush(stdout);
   TOOL_TRY(check_inputs(description, types, arguments));
-  Handle<halyard_object_t> signal;
+  Fence signal;
   if (description.is_async) signal = TOOL_TRY(add_fences(device, arguments));
   const auto time_limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
   const auto limit_ns = static_cast<uint64_t>(time_limit.count());
-  const Arguments results = TOOL_TRY(call_and_wait(program, function.get(), arguments,
-                                                   description.result_count, signal.get(), limit_ns, stop));
+  const std::vector<Value> results =
+      TOOL_TRY(call_and_wait(program, function, arguments, description.result_count, signal, limit_ns, stop));
   const Phase phase(program, "results");
   if (flags[flag::json_results]) {
-    fmt::print("{}", TOOL_TRY(results_json(name, results.values(), limit)));
+    fmt::print("{}", TOOL_TRY(results_json(name, results, limit)));
     return true;
   }
-  return print_results(flags, results.values(), convention_results(view(description.convention)), device,
-                       limit);
+  return print_results(flags, results, convention_results(view(description.convention)), device, limit);
 }
 
-struct FailedExpectations {
-  const Program& program;
-  size_t count = 0;
-};
-
-// Counts failed expectations, and prints each at once, because the call may fail later.
-void print_failed(void* user, const halyard_failed_expectation_t* failed) {
-  auto& known = *static_cast<FailedExpectations*>(user);
-  ++known.count;
-  if (known.program.waiting) known.program.waiting->clear();
-  const std::string line = "vm-run: expectation failed: " + FailedExpectation(*failed).text() + "\n";
+// Prints each failed expectation at once, because the call may fail later.
+void print_failed(const Program& program, const halyard_failed_expectation_t& failed) {
+  if (program.waiting) program.waiting->clear();
+  const std::string line = "vm-run: expectation failed: " + FailedExpectation(failed).text() + "\n";
   std::fflush(stdout);
   print_error("{}", printable(line));
 }
@@ -205,12 +191,12 @@ void print_failed(void* user, const halyard_failed_expectation_t* failed) {
 Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may write to it until destroyed
   Program program;
-  FailedExpectations failed{program};
+  size_t failed_expectations = 0;
   TOOL_TRY(make_instance(flags, program));
   program.waiting = Waiting::on_terminal();
   if (flags[flag::list_drivers]) {
     TOOL_TRY(flags[flag::explain]
-                 ? explain_drivers(program.instance.get())
+                 ? explain_drivers(program.instance)
                  : list_drivers(program.instance, TOOL_TRY(probe_limit(flags, flag::timeout))));
     return 0;
   }
@@ -228,7 +214,7 @@ Result<int> vm_run(const Flags& flags) {
   }
   Stop stop(program);
   TOOL_TRY(load_modules(flags, program));
-  const halyard_module_t main_module = program.modules.back().get();
+  const Module main_module = program.modules.back();
   if (flags[flag::list_functions]) {
     TOOL_TRY(list_functions(main_module));
     return 0;
@@ -239,15 +225,19 @@ Result<int> vm_run(const Flags& flags) {
       return fail(HALYARD_INVALID_ARGUMENT, "{} and {} are both given; expected one of them",
                   flag::json_results, *other);
   TOOL_TRY(tensors.begin(flags, program));
-  program.expectations = {print_failed, &failed};
+  program.expectation = [&](const halyard_failed_expectation_t& failed) {
+    ++failed_expectations;
+    print_failed(program, failed);
+  };
   TOOL_TRY(open_devices(flags, program));
   TOOL_TRY(print_warnings(program, "vm-run"));
   TOOL_TRY(make_context(flags, program));
-  const bool is_as_expected = TOOL_TRY(call_and_print(flags, program, name, stop)) && failed.count == 0;
+  const bool is_as_expected =
+      TOOL_TRY(call_and_print(flags, program, name, stop)) && failed_expectations == 0;
   // Before the program is destroyed, because that may take a while.
   if (std::fflush(stdout) != 0)
     throw std::system_error(errno, std::generic_category());  // as fmt::print does
-  if (program.trace) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  if (program.trace) TOOL_TRY(program.trace.finish());
   if (flags[flag::print_statistics]) TOOL_TRY(print_statistics(program));
   if (program.phases) TOOL_TRY(print_stats(program));
   return is_as_expected ? 0 : 1;

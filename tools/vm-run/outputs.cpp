@@ -23,32 +23,32 @@ std::vector<uint8_t> bytes_of(const T& value) {
 }
 
 // A number is an array without dimensions, and null is an empty array.
-Result<Contents> contents_of(const halyard_value_t& value) {
-  switch (value.kind) {
+Result<Contents> contents_of(const Value& value) {
+  const halyard_value_t& raw = value.raw();
+  switch (raw.kind) {
     case HALYARD_VALUE_I8:
     case HALYARD_VALUE_I16:
     case HALYARD_VALUE_I32:
-      return Contents{.element_type = "i32", .shape = {}, .bytes = bytes_of(value.i32)};
+      return Contents{.element_type = "i32", .shape = {}, .bytes = bytes_of(raw.i32)};
     case HALYARD_VALUE_I64:
-      return Contents{.element_type = "i64", .shape = {}, .bytes = bytes_of(value.i64)};
+      return Contents{.element_type = "i64", .shape = {}, .bytes = bytes_of(raw.i64)};
     case HALYARD_VALUE_F32:
-      return Contents{.element_type = "f32", .shape = {}, .bytes = bytes_of(value.f32)};
+      return Contents{.element_type = "f32", .shape = {}, .bytes = bytes_of(raw.f32)};
     case HALYARD_VALUE_F64:
-      return Contents{.element_type = "f64", .shape = {}, .bytes = bytes_of(value.f64)};
+      return Contents{.element_type = "f64", .shape = {}, .bytes = bytes_of(raw.f64)};
     case HALYARD_VALUE_OBJECT:
-      if (!value.object) break;
-      if (std::string_view(halyard_object_type(value.object)) != "hal.buffer_view")
+      if (value.is_null()) break;
+      if (const Object object = value.object(); object.type() != "hal.buffer_view")
         return fail(HALYARD_INVALID_ARGUMENT,
-                    "a {} cannot be written to a file; expected a tensor or a number",
-                    halyard_object_type(value.object));
-      return tools::contents_of(value.object);
+                    "a {} cannot be written to a file; expected a tensor or a number", object.type());
+      return tools::contents_of(Tensor(share, raw.object));
     default:
       break;
   }
   return Contents{.element_type = "i8", .shape = {0}, .bytes = {}};
 }
 
-Result<> write(const std::string& text, const halyard_value_t& value, uint64_t max_elements) {
+Result<> write(const std::string& text, const Value& value, uint64_t max_elements) {
   if (text.empty()) return {};
   if (text == "-") {
     fmt::print("{}", TOOL_TRY(value_text(value, max_elements)));
@@ -69,7 +69,7 @@ Result<> write(const std::string& text, const halyard_value_t& value, uint64_t m
 
 }  // namespace
 
-Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<halyard_value_t>& results,
+Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<Value>& results,
                        uint64_t max_elements) {
   if (texts.size() != results.size())
     return fail(HALYARD_OUT_OF_RANGE,

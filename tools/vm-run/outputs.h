@@ -11,7 +11,7 @@ namespace halyard::tools {
 // One text for each result: "-" prints it, "" drops it, "@file" and "+file" write and append it, as an array
 // if the name ends in .npy, else as bytes. OUT_OF_RANGE: the numbers of texts and results differ.
 // UNIMPLEMENTED: another text, or an element type that npy does not have.
-Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<halyard_value_t>& results,
+Result<> write_outputs(const std::vector<std::string>& texts, const std::vector<Value>& results,
                        uint64_t max_elements);
 
 }  // namespace halyard::tools

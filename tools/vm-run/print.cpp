@@ -16,15 +16,13 @@ struct Bounds {
   int depth = 0;
 };
 
-Result<> append(const halyard_value_t& value, Bounds& bounds, std::string& text);
+Result<> append(const Value& value, Bounds& bounds, std::string& text);
 
-Result<> append_object(halyard_object_t object, Bounds& bounds, std::string& text) {
-  const std::string_view type = halyard_object_type(object);
+Result<> append_object(const Object& object, Bounds& bounds, std::string& text) {
+  const std::string_view type = object.type();
   if (type == "hal.buffer_view") {
-    char* made = nullptr;
-    TOOL_TRY(check(halyard_view_text(object, bounds.tensor_elements, &made)));
-    const Block<char> contents(made);
-    text += fmt::format("{}\n{}\n", type, contents.get());
+    const Tensor tensor(share, object.get());
+    text += fmt::format("{}\n{}\n", type, TOOL_TRY(tensor.text(bounds.tensor_elements)));
     return {};
   }
   text += fmt::format("{}\n", type);
@@ -33,8 +31,8 @@ Result<> append_object(halyard_object_t object, Bounds& bounds, std::string& tex
       text += "...\n";
       return {};
     }
-    size_t size = 0;
-    TOOL_TRY(check(halyard_list_size(object, &size)));
+    const halyard::List list(share, object.get());
+    const size_t size = TOOL_TRY(list.size());
     ++bounds.depth;
     for (size_t i = 0; i < size; ++i) {
       if (bounds.list_elements == 0 || text.size() >= kMaxListText) {
@@ -42,11 +40,8 @@ Result<> append_object(halyard_object_t object, Bounds& bounds, std::string& tex
         break;
       }
       --bounds.list_elements;
-      halyard_value_t element = {};
-      TOOL_TRY(check(halyard_list_get(object, i, &element)));
-      const Handle<halyard_object_t> owned(element.kind == HALYARD_VALUE_OBJECT ? element.object : nullptr);
       text += fmt::format("child_list[{}]: ", i);
-      TOOL_TRY(append(element, bounds, text));
+      TOOL_TRY(append(TOOL_TRY(list[i]), bounds, text));
     }
     --bounds.depth;
     text += "\n";
@@ -83,15 +78,15 @@ std::string number_text(const halyard_value_t& value) {
   }
 }
 
-Result<> append(const halyard_value_t& value, Bounds& bounds, std::string& text) {
-  if (value.kind == HALYARD_VALUE_OBJECT) return append_object(value.object, bounds, text);
-  text += number_text(value);
+Result<> append(const Value& value, Bounds& bounds, std::string& text) {
+  if (value.kind() == HALYARD_VALUE_OBJECT) return append_object(value.object(), bounds, text);
+  text += number_text(value.raw());
   return {};
 }
 
 }  // namespace
 
-Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elements) {
+Result<std::string> value_text(const Value& value, uint64_t max_elements) {
   Bounds bounds{.tensor_elements = max_elements};
   std::string text;
   TOOL_TRY(append(value, bounds, text));

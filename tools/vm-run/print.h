@@ -9,6 +9,6 @@
 namespace halyard::tools {
 
 // "i32=5\n", "hal.buffer_view\n4xf32=1 2 3 4\n", "(null)\n", a list with its elements.
-Result<std::string> value_text(const halyard_value_t& value, uint64_t max_elements);
+Result<std::string> value_text(const Value& value, uint64_t max_elements);
 
 }  // namespace halyard::tools

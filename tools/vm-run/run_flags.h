@@ -17,19 +17,17 @@ namespace flag {
 inline constexpr List output = {
     "output", "WHERE",
     "Where a result goes: '-' prints it, nothing drops it, @file.npy or @file.bin writes it, +file appends "
-    "to a file. Once for\neach result, in order. Without it all results are printed.",
+    "to a file. Once for each result, in order. Without it all results are printed.",
     "--output=@product.npy"};
 inline constexpr List expected_output = {
     "expected_output", "VALUE",
     "The expected value of a result, as text like that of --input, or (ignored). Once for each result. "
-    "Prints "
-    "the outcome\ninstead of the results; the exit code is 1 if a result differs.",
+    "Prints the outcome instead of the results; the exit code is 1 if a result differs.",
     "--expected_output=4xf32=2,4,6,8"};
-inline constexpr Choice equality_mode = {
-    "equality_mode", "approximate|absolute|relative|exact",
-    "How floating-point elements are compared. approximate, the default, accepts an element that is within "
-    "either limit.",
-    "--equality_mode=exact", EqualityMode::approximate};
+inline constexpr Choice equality_mode = {"equality_mode", "approximate|absolute|relative|exact",
+                                         "How floating-point elements are compared. approximate, the "
+                                         "default, accepts an element that is within either limit.",
+                                         "--equality_mode=exact", EqualityMode::approximate};
 inline constexpr Threshold expected_f16_threshold = {
     "expected_f16_threshold", "How far f16 elements may be from the expected ones (0.001).",
     "--expected_f16_threshold=0.01", 0.001};
@@ -55,8 +53,7 @@ inline constexpr Toggle print_statistics = {
 inline constexpr Text trace_tensors = {
     "trace_tensors", "PATTERN",
     "Writes the buffers that dispatches read and wrote as npy files, for functions whose names match (* and "
-    "? "
-    "are wildcards).\nEach dispatch then runs alone, and the files are as large as the buffers.",
+    "? are wildcards). Each dispatch then runs alone, and the files are as large as the buffers.",
     "--trace_tensors='*matmul*'"};
 inline constexpr Text trace_tensors_folder = {"trace_tensors_folder", "FOLDER",
                                               "The folder for these files (tensors).",
@@ -66,9 +63,8 @@ inline constexpr Text trace_tensors_folder = {"trace_tensors_folder", "FOLDER",
 
 inline constexpr Toggle list_drivers = {
     "list_drivers",
-    "Lists the drivers that work, and exits. Each is tried in a process of its own, for at most "
-    "--timeout\n(10s); "
-    "standard error says which do not work, and why.",
+    "Lists the drivers that work, and exits. Each is tried in a process of its own, for at most --timeout "
+    "(10s); standard error says which do not work, and why.",
     "--list_drivers"};
 inline constexpr Toggle explain = {
     "explain",

@@ -23,9 +23,7 @@ void print_phases(const Program& program) {
 }
 
 Result<> print_compiled() {
-  halyard_compiler_stats_t stats = {};
-  stats.struct_size = sizeof stats;
-  TOOL_TRY(check(halyard_compiler_stats(&stats)));
+  const halyard_compiler_stats_t stats = TOOL_TRY(compiler_stats());
   if (stats.functions + stats.refused == 0) return {};
   print_error(
       "compiled\n  {:<16} {:>12}\n  {:<16} {:>12}\n  {:<16} {:>12}\n  {:<16} {:>12}\n  {:<16} {:>12}\n",
@@ -37,10 +35,8 @@ Result<> print_compiled() {
 Result<> print_memory(const Program& program) {
   print_error("memory {:>21} {:>12} {:>12}\n", "peak", "allocated", "live");
   for (const auto& device : program.devices) {
-    halyard_memory_use_t use = {};
-    use.struct_size = sizeof use;
-    TOOL_TRY(check(halyard_device_memory(device.get(), &use)));
-    const std::string uri = printable(halyard_device_uri(device.get()));
+    const halyard_memory_use_t use = TOOL_TRY(device.memory());
+    const std::string uri = printable(device.uri());
     const auto row = [&](std::string_view where, uint64_t peak, uint64_t allocated, uint64_t live) {
       if (peak == 0) return;
       print_error("  {:<13} {:>12} {:>12} {:>12}\n", uri + std::string(where), format_size(peak),
@@ -52,26 +48,18 @@ Result<> print_memory(const Program& program) {
   return {};
 }
 
-// `get`: a function of the C ABI that counts objects.
-template <typename Handle>
-Result<> print_counts(std::string_view whose, Handle handle,
-                      halyard_status_t (*get)(Handle, halyard_object_count_t**, size_t*)) {
-  halyard_object_count_t* entries = nullptr;
-  size_t count = 0;
-  TOOL_TRY(check(get(handle, &entries, &count)));
-  const Block<halyard_object_count_t> owned(entries);
-  if (count == 0) return {};
+void print_counts(std::string_view whose, const Block<halyard_object_count_t>& counts) {
+  if (counts.empty()) return;
   print_error("  {}\n", whose);
-  for (size_t i = 0; i < count; ++i)
-    print_error("    {:<18} {:>10} {:>12}\n", entries[i].type, entries[i].made, entries[i].live);
-  return {};
+  for (const halyard_object_count_t& count : counts)
+    print_error("    {:<18} {:>10} {:>12}\n", count.type, count.made, count.live);
 }
 
 Result<> print_objects(const Program& program) {
   print_error("objects {:>26} {:>12}\n", "made", "still there");
-  TOOL_TRY(print_counts("modules", program.instance.get(), halyard_instance_objects));
+  print_counts("modules", TOOL_TRY(program.instance.objects()));
   for (const auto& device : program.devices)
-    TOOL_TRY(print_counts(printable(halyard_device_uri(device.get())), device.get(), halyard_device_objects));
+    print_counts(printable(device.uri()), TOOL_TRY(device.objects()));
   return {};
 }
 

@@ -47,7 +47,7 @@ void Stop::now() {
   Failure failure{.code = HALYARD_CANCELLED,
                   .text = fmt::format("stopped by {}: {}", interrupt_.cause(), where)};
   if (program_.trace)
-    if (const Result<> finished = check(halyard_trace_finish(program_.trace.get())); !finished)
+    if (const Result<> finished = check(program_.trace.finish()); !finished)
       failure.text += "; " + finished.error().text;
   if (program_.waiting) program_.waiting->clear();
   print_error("vm-run: {}\n", failure.line());

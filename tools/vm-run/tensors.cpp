@@ -43,18 +43,16 @@ Result<> TensorFiles::begin(const Flags& flags, Program& program) {
     return fail(code_of_errno(error.value()), "{}={}: cannot make the folder: {}; choose another",
                 flag::trace_tensors_folder, folder_, error.message());
   program.tensor_pattern = flags[flag::trace_tensors];
-  program.tensor = write;
-  program.tensor_user = this;
+  program.tensor = [this](const halyard_traced_tensor_t& tensor) -> halyard::Result<void> {
+    try {
+      const Result<> written = write(tensor);
+      if (written) return {};
+      return unexpected<Error>(Error(static_cast<StatusCode>(written.error().code), written.error().text));
+    } catch (const std::exception& exception) {
+      return unexpected<Error>(Error(StatusCode::RESOURCE_EXHAUSTED, exception.what()));
+    }
+  };
   return {};
-}
-
-halyard_status_t TensorFiles::write(void* self, const halyard_traced_tensor_t* tensor) {
-  try {
-    const Result<> written = static_cast<const TensorFiles*>(self)->write(*tensor);
-    return written ? nullptr : halyard_status_create(written.error().code, written.error().text.c_str());
-  } catch (const std::exception& exception) {
-    return halyard_status_create(HALYARD_RESOURCE_EXHAUSTED, exception.what());
-  }
 }
 
 Result<> TensorFiles::write(const halyard_traced_tensor_t& tensor) const {

@@ -16,7 +16,6 @@ class TensorFiles {
   Result<> begin(const Flags& flags, Program& program);
 
  private:
-  static halyard_status_t write(void* self, const halyard_traced_tensor_t* tensor);
   Result<> write(const halyard_traced_tensor_t& tensor) const;
 
   std::string folder_;

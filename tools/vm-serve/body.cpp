@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/http/read.hpp>
 #include <cstring>
 
@@ -15,7 +14,6 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr asio::use_awaitable_t<SessionExecutor> use_task;
 constexpr size_t kReadyBytes = 256 << 10;  // bytes of a large body before the socket is ready
 constexpr size_t kCodedPiece = 16 << 10;   // bytes of a compressed body that are read at a time
 

@@ -2,7 +2,6 @@
 // client must send kMinRate bytes a second on average, after kGrace.
 #pragma once
 
-#include <boost/asio/awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -16,12 +15,9 @@
 
 #include "decoder.h"
 #include "metrics.h"
-#include "session.h"
+#include "socket.h"
 
 namespace halyard::tools::serve {
-
-template <typename T = void>
-using Task = boost::asio::awaitable<T, SessionExecutor>;
 
 using RequestParser = boost::beast::http::request_parser<boost::beast::http::buffer_body>;
 
@@ -39,7 +35,7 @@ class Body {
  public:
   // `buffer` contains the bytes that were read after the header. `expire_at` is called with each new
   // deadline.
-  Body(SessionSocket& socket, boost::beast::flat_buffer& buffer, RequestParser& parser, bool is_chunked,
+  Body(ClientSocket& socket, boost::beast::flat_buffer& buffer, RequestParser& parser, bool is_chunked,
        uint64_t length, std::function<void(Clock::time_point)> expire_at)
       : socket_(socket),
         buffer_(buffer),
@@ -81,7 +77,7 @@ class Body {
   void set_ready_bytes(size_t bytes);
   void count(size_t bytes);
 
-  SessionSocket& socket_;
+  ClientSocket& socket_;
   boost::beast::flat_buffer& buffer_;
   RequestParser& parser_;
   const bool is_chunked_;

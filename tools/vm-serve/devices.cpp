@@ -26,47 +26,30 @@ vm.func @probe() -> (i32) {
 }
 )";
 
-Result<int32_t> call_probe(halyard_instance_t instance, halyard_module_t module, halyard_device_t device) {
-  halyard_context_options_t options = {};
-  options.struct_size = sizeof options;
-  options.modules = &module;
-  options.module_count = 1;
-  options.devices = &device;
-  options.device_count = 1;
-  Handle<halyard_context_t> context;
-  TOOL_TRY(check(halyard_context_create(instance, &options, context.out())));
-  Handle<halyard_function_t> function;
-  TOOL_TRY(check(halyard_context_find(context.get(), nullptr, "probe", function.out())));
-  Handle<halyard_call_t> call;
-  TOOL_TRY(check(halyard_call_create(context.get(), call.out())));
-  halyard_value_t result = {};
-  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), nullptr, 0, &result, 1)));
-  return result.i32;
+Result<int32_t> call_probe(const Instance& instance, const Module& module, const Device& device) {
+  const Context context = TOOL_TRY(Context::create(instance, {.modules = {module}, .devices = {device}}));
+  return check(TOOL_TRY(context.find("probe")).call<int32_t>());
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Devices>> Devices::open(const Flags& flags, const Program& program,
-                                               std::vector<Handle<halyard_module_t>> modules) {
+                                               std::vector<Module> modules) {
   std::shared_ptr<Devices> made(new Devices);
   made->program_.instance = program.instance;
   made->program_.warnings = program.warnings;
   made->program_.modules = std::move(modules);
   TOOL_TRY(open_devices(flags, made->program_));
   made->program_.modules.clear();
-  void* bytes = nullptr;
-  size_t size = 0;
-  if (check(halyard_assemble(kProbe.data(), kProbe.size(), nullptr, &bytes, &size))) {
-    const Block<void> owned(bytes);
-    TOOL_TRY(check(halyard_module_load_memory(program.instance.get(), bytes, size, 0, made->probe_.out())));
-  }
+  if (const auto bytes = assemble(kProbe))
+    made->probe_ = TOOL_TRY(Module::load(program.instance, std::span(bytes->data(), bytes->size())));
   return made;
 }
 
 bool Devices::check_loss() {
   if (!probe_) return false;
   for (const auto& device : list()) {
-    const Result<int32_t> answer = call_probe(program_.instance.get(), probe_.get(), device.get());
+    const Result<int32_t> answer = call_probe(program_.instance, probe_, device);
     // A device that is busy until the time limit still works.
     const int32_t code = answer ? *answer : static_cast<int32_t>(answer.error().code);
     if (code != HALYARD_OK && code != HALYARD_DEADLINE_EXCEEDED && code != HALYARD_RESOURCE_EXHAUSTED)

@@ -16,13 +16,11 @@ class Devices {
   // Opens the devices of --device; without that flag, opens the default device if a module needs a device.
   // Any thread.
   static Result<std::shared_ptr<Devices>> open(const Flags& flags, const Program& program,
-                                               std::vector<Handle<halyard_module_t>> modules);
+                                               std::vector<Module> modules);
 
-  // The program's instance and these devices, for ContextOptions.
+  // The program's instance and these devices, for context_options().
   const Program& program() const { return program_; }
-  const std::vector<Handle<halyard_device_t>>& list() const { return program_.devices; }
-  // Null if there is no device.
-  halyard_device_t first() const { return list().empty() ? nullptr : list().front().get(); }
+  const std::vector<Device>& list() const { return program_.devices; }
 
   // Whether a device is lost: a call failed as on a lost device, and then an empty submission failed too.
   bool is_lost() const { return is_lost_.load(std::memory_order_relaxed); }
@@ -34,7 +32,7 @@ class Devices {
   Devices() = default;
 
   Program program_;
-  Handle<halyard_module_t> probe_;  // null if this build cannot assemble the module
+  Module probe_;  // null if this build cannot assemble the module
   std::atomic<bool> is_lost_ = false;
 };
 

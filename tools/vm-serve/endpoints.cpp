@@ -10,10 +10,7 @@ namespace {
 Response metrics_of(Server& server) {
   std::vector<Metrics::DeviceMemory> devices;
   for (const auto& device : server.repository.devices()->list()) {
-    halyard_memory_use_t use = {};
-    use.struct_size = sizeof use;
-    if (check(halyard_device_memory(device.get(), &use)))
-      devices.push_back({halyard_device_uri(device.get()), use.host_live, use.device_live});
+    if (const auto use = device.memory()) devices.push_back({device.uri(), use->host_live, use->device_live});
   }
   return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = server.metrics.text(devices)};
 }

@@ -18,7 +18,7 @@ struct RequestInput {
   std::vector<int64_t> shape;
   uint64_t byte_size = 0;  // size of the tensor
   bool is_binary = false;  // the bytes follow the JSON object, in the order of the inputs
-  Bytes data;              // empty until a binary tensor has been read
+  AlignedBuffer data;      // empty until a binary tensor has been read
 };
 
 struct RequestOutput {

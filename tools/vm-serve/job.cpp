@@ -4,20 +4,18 @@
 #include <algorithm>
 #include <cstring>
 
-#include "halyard/memory.h"
-
 namespace halyard::tools::serve {
 
 namespace {
 
 template <typename T>
-T load(const Bytes& bytes) {
+T load(const AlignedBuffer& bytes) {
   T value;
   std::memcpy(&value, bytes.data(), sizeof value);
   return value;
 }
 
-halyard::Value number_of(const TensorSpec& spec, const Bytes& bytes) {
+Value number_of(const TensorSpec& spec, const AlignedBuffer& bytes) {
   switch (spec.element_type) {
     case HALYARD_ELEMENT_I64:
       return load<int64_t>(bytes);
@@ -30,13 +28,10 @@ halyard::Value number_of(const TensorSpec& spec, const Bytes& bytes) {
   }
 }
 
-Result<halyard_view_info_t> info_of(const halyard::Value& value) {
+Result<Tensor> tensor_of(const Value& value) {
   if (value.kind() != HALYARD_VALUE_OBJECT)
     return fail(HALYARD_FAILED_PRECONDITION, "the model has returned a null reference instead of a tensor");
-  halyard_view_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_view_info(value.raw().object, &info)));
-  return info;
+  return check(value.as<Tensor>());
 }
 
 }  // namespace
@@ -58,9 +53,9 @@ bool Job::fits(const Job& other) const {
   });
 }
 
-Result<std::vector<halyard::Value>> arguments_of(const ModelSpec& model, halyard_device_t device,
-                                                 std::vector<RequestInput>& inputs) {
-  std::vector<halyard::Value> arguments;
+Result<std::vector<Value>> arguments_of(const ModelSpec& model, const Device& device,
+                                        std::vector<RequestInput>& inputs) {
+  std::vector<Value> arguments;
   arguments.reserve(inputs.size() + 2);
   for (size_t i = 0; i < inputs.size(); ++i) {
     const TensorSpec& spec = model.inputs[i];
@@ -69,21 +64,11 @@ Result<std::vector<halyard::Value>> arguments_of(const ModelSpec& model, halyard
       arguments.push_back(number_of(spec, input.data));
       continue;
     }
-    halyard_object_t made = nullptr;
     const size_t size = input.data.size();
     std::byte* const bytes = input.data.release();
-    const halyard_release_fn let_go = [](void* memory) { std::free(memory); };
-    const Result<> done =
-        check(halyard_view_import(device, spec.element_type, input.shape.data(), input.shape.size(), bytes,
-                                  size, 0, let_go, bytes, nullptr, &made));
-    if (!done) {
-      std::free(bytes);
-      return std::unexpected(done.error());
-    }
-    halyard_value_t value = {};
-    value.kind = HALYARD_VALUE_OBJECT;
-    value.object = made;
-    arguments.emplace_back(halyard::adopt, value);
+    arguments.push_back(
+        TOOL_TRY(Tensor::import(device, static_cast<ElementType>(spec.element_type), input.shape, bytes, size,
+                                std::shared_ptr<std::byte>(bytes, std::free))));
   }
   return arguments;
 }
@@ -102,7 +87,7 @@ Result<std::vector<RequestInput>> joined(const ModelSpec& model, std::span<const
       return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for a batch of {} bytes", all[i].byte_size);
     std::byte* target = all[i].data.data();
     for (const auto& job : jobs) {
-      const Bytes& bytes = job->inputs[i].data;
+      const AlignedBuffer& bytes = job->inputs[i].data;
       if (bytes.size() > 0) std::memcpy(target, bytes.data(), bytes.size());
       target += bytes.size();
     }
@@ -110,28 +95,23 @@ Result<std::vector<RequestInput>> joined(const ModelSpec& model, std::span<const
   return all;
 }
 
-Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard::Value>& results,
-                                                       std::span<const std::shared_ptr<Job>> jobs) {
+Result<std::vector<std::vector<Value>>> split(const std::vector<Value>& results,
+                                              std::span<const std::shared_ptr<Job>> jobs) {
   uint64_t rows = 0;
   for (const auto& job : jobs) rows += job->rows();
-  std::vector<std::vector<halyard::Value>> parts(jobs.size());
-  for (const halyard::Value& result : results) {
-    const halyard_view_info_t info = TOOL_TRY(info_of(result));
+  std::vector<std::vector<Value>> parts(jobs.size());
+  for (const Value& result : results) {
+    const Tensor tensor = TOOL_TRY(tensor_of(result));
+    const halyard_view_info_t info = TOOL_TRY(tensor.info());
     std::vector<int64_t> shape(info.shape, info.shape + info.rank);
     if (shape.empty() || static_cast<uint64_t>(shape.front()) != rows)
       return fail(HALYARD_FAILED_PRECONDITION, "a result of a batch has the shape {}; expected {} rows",
                   shape_text(shape), rows);
-    uint64_t size = 0;  // of the rows, in bytes; the buffer may be larger
-    TOOL_TRY(check(halyard_view_byte_count(result.raw().object, &size)));
-    const uint64_t row_size = size / rows;
+    const uint64_t row_size = TOOL_TRY(tensor.byte_count()) / rows;  // the buffer may be larger
     uint64_t offset = 0;
     for (size_t i = 0; i < jobs.size(); ++i) {
       shape.front() = static_cast<int64_t>(jobs[i]->rows());
-      halyard_value_t part = {};
-      part.kind = HALYARD_VALUE_OBJECT;
-      TOOL_TRY(check(halyard_view_part(result.raw().object, offset, info.element_type, shape.data(),
-                                       shape.size(), &part.object)));
-      parts[i].emplace_back(halyard::adopt, part);
+      parts[i].push_back(TOOL_TRY(tensor.part(offset, static_cast<ElementType>(info.element_type), shape)));
       offset += row_size * jobs[i]->rows();
     }
   }

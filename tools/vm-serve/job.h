@@ -10,7 +10,6 @@
 
 #include "budget.h"
 #include "common/failure.h"
-#include "halyard/halyard.hpp"
 #include "infer_request.h"
 #include "metrics.h"
 #include "model.h"
@@ -31,14 +30,14 @@ struct Job {
     return progress_.compare_exchange_strong(expected, Progress::awaited);
   }
   bool has_outcome() const { return progress_.load() == Progress::over; }
-  void set_outcome(std::vector<halyard::Value> given, std::optional<Failure> why) {
+  void set_outcome(std::vector<Value> given, std::optional<Failure> why) {
     results = std::move(given);
     failure = std::move(why);
     if (progress_.exchange(Progress::over) == Progress::awaited) std::exchange(done_, nullptr)();
   }
 
   // The outcome. Valid once it is known.
-  std::vector<halyard::Value> results;
+  std::vector<Value> results;
   std::optional<Failure> failure;
 
   Clock::time_point queued_at;
@@ -63,15 +62,15 @@ struct Job {
 
 // Creates the arguments of a call, in host memory that the device uses in place if it can. Consumes the bytes
 // of the inputs.
-Result<std::vector<halyard::Value>> arguments_of(const ModelSpec& model, halyard_device_t device,
-                                                 std::vector<RequestInput>& inputs);
+Result<std::vector<Value>> arguments_of(const ModelSpec& model, const Device& device,
+                                        std::vector<RequestInput>& inputs);
 
 // Concatenates the inputs of jobs that fit, along the first dimension. Copies the inputs.
 Result<std::vector<RequestInput>> joined(const ModelSpec& model, std::span<const std::shared_ptr<Job>> jobs);
 
 // The rows of each job, as views of parts of the results, without copies. FAILED_PRECONDITION: a result has
 // another number of rows than the arguments.
-Result<std::vector<std::vector<halyard::Value>>> split(const std::vector<halyard::Value>& results,
-                                                       std::span<const std::shared_ptr<Job>> jobs);
+Result<std::vector<std::vector<Value>>> split(const std::vector<Value>& results,
+                                              std::span<const std::shared_ptr<Job>> jobs);
 
 }  // namespace halyard::tools::serve

@@ -184,9 +184,9 @@ class JsonReader {
       text_.append(part.data(), part.size());
       return true;
     }
-    bool end(Text last, bool (Events::*told)(std::string&), Error& error) {
+    bool end(Text last, bool (Events::*event)(std::string&), Error& error) {
       add(last);
-      const bool goes_on = (events_.*told)(text_);
+      const bool goes_on = (events_.*event)(text_);
       text_.clear();
       return go_on(goes_on, error);
     }

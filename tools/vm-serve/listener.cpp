@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "common/descriptor.h"
-#include "session.h"
+#include "connection.h"
 
 namespace halyard::tools::serve {
 
@@ -146,14 +146,14 @@ void Listener::stop() {
 void Listener::accept() {
   if (!acceptor_.is_open()) return;
   acceptor_.async_accept(
-      SessionExecutor(server_.runtime.io.get_executor()),
-      [self = shared_from_this()](const boost::system::error_code& error, SessionSocket socket) {
+      SocketExecutor(server_.runtime.io.get_executor()),
+      [self = shared_from_this()](const boost::system::error_code& error, ClientSocket socket) {
         if (!self->acceptor_.is_open()) return;
         if (!error) {
           // Fails for a Unix socket, without effect.
           const int on = 1;
           ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-          Session::start(self->server_, std::move(socket), self->is_loopback_);
+          start_connection(self->server_, std::move(socket), self->is_loopback_);
           return self->accept();
         }
         if (error == asio::error::connection_aborted) return self->accept();

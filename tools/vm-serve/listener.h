@@ -28,7 +28,7 @@ Result<Listening> listen_unix(const std::string& path);
 // For a socket that is already listening.
 Listening inherited(int descriptor);
 
-// Accepts connections and creates a session for each. One thread, except stop().
+// Accepts connections and starts a connection for each. One thread, except stop().
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
   Listener(Server& server, int descriptor);

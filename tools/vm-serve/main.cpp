@@ -23,6 +23,7 @@
 #include "common/interrupt.h"
 #include "common/program.h"
 #include "common/program_flags.h"
+#include "common/tool.h"
 #include "listener.h"
 #include "repository.h"
 #include "scheduler.h"
@@ -76,10 +77,8 @@ constexpr ToolDescription kTool = {
     "vm-serve",
     "vm-serve --model=NAME=FILE [--model=...] | --models=FOLDER [flags]",
     "Serves models over HTTP, in the Open Inference Protocol (KServe V2) with binary tensors. GET / is a "
-    "page to try "
-    "them,\nGET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server when the "
-    "requests that "
-    "it has are\nanswered. More: docs/serving.md.",
+    "page to try them, GET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server "
+    "when the requests that it has are answered. More: docs/serving.md.",
     kGroups,
     "  vm-serve --model=mul=examples/inline_mul.vmasm\n"
     "  curl http://127.0.0.1:8080/v2/models/mul/infer -d '{\"inputs\": [\n"
@@ -388,7 +387,7 @@ Result<int> vm_serve(const Flags& flags) {
   asio::io_context io(static_cast<int>(settings.schedule.calls) + 1);
   Operations::Signals hangup(io.get_executor(),
                              SIGHUP);  // a SIGHUP while models are loaded is handled later
-  RequestTraces traces(program.trace.get(), settings.trace_rate);
+  RequestTraces traces(program.trace, settings.trace_rate);
   const Runtime runtime{flags,  program, metrics,
                         traces, io,      std::max(settings.load, settings.limits.request)};
   Scheduler scheduler(runtime, log, settings.schedule);
@@ -418,7 +417,7 @@ Result<int> vm_serve(const Flags& flags) {
 
   run_threads(io, settings.schedule.calls);
   const bool has_finished = operations.finish();
-  if (program.trace && has_finished) TOOL_TRY(check(halyard_trace_finish(program.trace.get())));
+  if (program.trace && has_finished) TOOL_TRY(program.trace.finish());
   if (flags.has(flag::unix_socket)) ::unlink(flags[flag::unix_socket].c_str());
   if (!has_finished) log.warning("load_abandoned");
   log.info("ended", {{"cancelled", operations.has_cancelled()}});

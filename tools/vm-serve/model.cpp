@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "halyard/signature.h"
-
 namespace halyard::tools::serve {
 
 namespace {
@@ -57,10 +55,9 @@ Result<TensorSpec> spec_of(const halyard_value_description_t& value, std::string
   }
   spec.type = datatype_of(spec.element_type);
   if (!spec.type) {
-    const Block<char> text(halyard_element_type_text(spec.element_type));
     return fail(HALYARD_INVALID_ARGUMENT,
                 "{} '{}' of function '{}' has elements of type {}, which the protocol has not", role,
-                spec.name, function, text ? text.get() : "?");
+                spec.name, function, TOOL_TRY(text_of(static_cast<ElementType>(spec.element_type))));
   }
   return spec;
 }
@@ -82,8 +79,8 @@ Result<std::shared_ptr<Model>> Model::load(const Runtime& runtime, const ModelSo
   model->spec_.name = source.name;
   model->spec_.version = source.version;
   model->metrics_ = runtime.metrics.of_model(source.name, source.version);
-  TOOL_TRY(check(halyard_module_load_file(runtime.program.instance.get(), source.file.c_str(),
-                                          TOOL_TRY(module_options(runtime.flags)), model->module_.out())));
+  model->module_ =
+      TOOL_TRY(Module::load(runtime.program.instance, source.file, TOOL_TRY(module_options(runtime.flags))));
   TOOL_TRY(model->read_signature());
   const auto is_dynamic = [](const TensorSpec& tensor) {
     return !tensor.is_number && !tensor.any_shape && !tensor.shape.empty() &&
@@ -96,14 +93,11 @@ Result<std::shared_ptr<Model>> Model::load(const Runtime& runtime, const ModelSo
 }
 
 Result<> Model::read_signature() {
-  const halyard_module_info_t info = TOOL_TRY(info_of(module_.get()));
+  const halyard_module_info_t info = TOOL_TRY(module_.info());
   std::string callable;
   size_t found = 0;
   for (uint32_t i = 0; i < info.function_count; ++i) {
-    halyard_function_description_t function = {};
-    function.struct_size = sizeof function;
-    TOOL_TRY(check(halyard_module_function(module_.get(), i, &function)));
-    const std::string_view name = view(function.name);
+    const std::string_view name = view(TOOL_TRY(module_.function(i)).name);
     const bool is_chosen = source_.function.empty() ? is_callable(name) : name == source_.function;
     if (is_callable(name)) callable += (callable.empty() ? "" : ", ") + std::string(name);
     if (!is_chosen) continue;
@@ -124,32 +118,21 @@ Result<> Model::read_signature() {
         "model.json",
         view(info.name), callable, source_.name);
 
-  Handle<halyard_signature_t> signature;
-  TOOL_TRY(check(halyard_module_signature(module_.get(), function_index_, signature.out())));
-  halyard_function_description_t function = {};
-  function.struct_size = sizeof function;
-  TOOL_TRY(check(halyard_signature_describe(signature.get(), &function)));
+  const Signature signature = TOOL_TRY(module_.signature(function_index_));
+  const halyard_function_description_t function = TOOL_TRY(signature.describe());
   is_async_ = function.is_async != 0;
   const size_t fences = is_async_ ? 2 : 0;
-  for (size_t i = 0; i + fences < function.argument_count; ++i) {
-    halyard_value_description_t value = {};
-    value.struct_size = sizeof value;
-    TOOL_TRY(check(halyard_signature_argument(signature.get(), i, &value)));
-    spec_.inputs.push_back(TOOL_TRY(spec_of(value, "input", i, function_)));
-  }
-  for (size_t i = 0; i < function.result_count; ++i) {
-    halyard_value_description_t value = {};
-    value.struct_size = sizeof value;
-    TOOL_TRY(check(halyard_signature_result(signature.get(), i, &value)));
-    spec_.outputs.push_back(TOOL_TRY(spec_of(value, "output", i, function_)));
-  }
+  for (size_t i = 0; i + fences < function.argument_count; ++i)
+    spec_.inputs.push_back(TOOL_TRY(spec_of(TOOL_TRY(signature.argument(i)), "input", i, function_)));
+  for (size_t i = 0; i < function.result_count; ++i)
+    spec_.outputs.push_back(TOOL_TRY(spec_of(TOOL_TRY(signature.result(i)), "output", i, function_)));
   make_unique(spec_.inputs, "input");
   make_unique(spec_.outputs, "output");
   return {};
 }
 
 Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices) {
-  const halyard_module_info_t info = TOOL_TRY(info_of(module_.get()));
+  const halyard_module_info_t info = TOOL_TRY(module_.info());
   needs_devices_ = info.needs_devices;
   devices_ = std::move(devices);
   if (needs_devices_ && devices_->list().empty())
@@ -157,27 +140,18 @@ Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices
         HALYARD_FAILED_PRECONDITION,
         "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
         view(info.name));
-  auto options = TOOL_TRY(
-      ContextOptions::of(runtime.flags, devices_->program(), source_.parameters, runtime.longest_call));
-  options->separate_calls();  // calls come from different clients
-  options_ = std::move(options);
+  options_ =
+      TOOL_TRY(context_options(runtime.flags, devices_->program(), source_.parameters, runtime.longest_call));
+  options_.flags |= HALYARD_CONTEXT_SEPARATE_CALLS;  // calls come from different clients
   return {};
 }
 
 Result<std::unique_ptr<Worker>> Model::make_worker(const Runtime& runtime) const {
-  Handle<halyard_context_t> context;
-  Handle<halyard_function_t> function;
-  TOOL_TRY(options_->create(runtime.program.instance.get(), {module_}, context.out()));
-  TOOL_TRY(check(halyard_context_find(context.get(), nullptr, function_.c_str(), function.out())));
-  halyard::Context owned(halyard::share, context.get());
-  auto call = AsyncCall::create(runtime.io.get_executor(), owned);
-  if (!call)
-    return std::unexpected(
-        Failure{halyard_status_code(call.error().status()), std::string(call.error().message())});
+  Context context = TOOL_TRY(create_context(runtime.program.instance, {module_}, options_));
+  Function function = TOOL_TRY(context.find(function_));
+  AsyncCall call = TOOL_TRY(AsyncCall::create(runtime.io.get_executor(), context));
   auto worker = std::make_unique<Worker>(
-      Worker{.context = std::move(owned),
-             .function = halyard::Handle<halyard_function_t>(halyard::share, function.get()),
-             .call = *std::move(call)});
+      Worker{.context = std::move(context), .function = std::move(function), .call = std::move(call)});
   worker->results.resize(spec_.outputs.size());
   return worker;
 }

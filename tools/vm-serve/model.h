@@ -42,16 +42,16 @@ struct Runtime {
   std::chrono::nanoseconds longest_call;  // limit for initializers; other calls have their own limit
 };
 
-using AsyncCall = halyard::BasicAsyncCall<boost::asio::io_context::executor_type>;
+using AsyncCall = BasicAsyncCall<boost::asio::io_context::executor_type>;
 
 // A context, and the objects for calling the model's function in it. One call at a time.
 struct Worker {
-  halyard::Context context;
-  halyard::Handle<halyard_function_t> function;
+  Context context;
+  Function function;
   AsyncCall call;
-  std::vector<halyard::Value> results;
-  halyard::Fence signal;  // of the current call, if the function is asynchronous
-  size_t live_jobs = 0;   // not abandoned jobs of the current call; guarded by the scheduler's mutex
+  std::vector<Value> results;
+  Fence signal;          // of the current call, if the function is asynchronous
+  size_t live_jobs = 0;  // not abandoned jobs of the current call; guarded by the scheduler's mutex
 };
 
 struct Job;
@@ -65,7 +65,7 @@ class Model {
   const ModelSpec& spec() const { return spec_; }
   const ModelSource& source() const { return source_; }
   ModelMetrics& metrics() const { return *metrics_; }
-  const Handle<halyard_module_t>& module() const { return module_; }
+  const Module& module() const { return module_; }
   bool is_async() const { return is_async_; }
   // Whether batches are enabled and the first dimension of every argument and result is dynamic.
   bool has_batches() const { return has_batches_.load(std::memory_order_relaxed); }
@@ -74,8 +74,8 @@ class Model {
   // Creates the options of contexts. Call it after the devices have been opened.
   Result<> prepare(const Runtime& runtime, std::shared_ptr<Devices> devices);
   Devices& devices() const { return *devices_; }  // after prepare()
-  // The device for arguments; null: host memory, for programs without devices.
-  halyard_device_t device() const { return needs_devices_ ? devices_->first() : nullptr; }
+  // The device for arguments; empty: host memory, for programs without devices.
+  Device device() const { return needs_devices_ ? devices_->program().device() : Device(); }
   // If true, calls fail until the model is loaded again on another device.
   bool has_lost_device() const { return needs_devices_ && devices_ && devices_->is_lost(); }
   // Creates a context, which runs the module's initializers and may take long. Any thread.
@@ -113,10 +113,10 @@ class Model {
 
   ModelSource source_;
   ModelSpec spec_;
-  Handle<halyard_module_t> module_;
+  Module module_;
   std::shared_ptr<Devices> devices_;
   bool needs_devices_ = false;
-  std::unique_ptr<const ContextOptions> options_;
+  ContextOptions options_;
   std::shared_ptr<ModelMetrics> metrics_;
   std::string function_;
   uint32_t function_index_ = 0;

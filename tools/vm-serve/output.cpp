@@ -7,8 +7,8 @@ namespace halyard::tools::serve {
 
 namespace {
 
-Result<Bytes> bytes_of_number(const halyard_value_t& value, const TensorSpec& spec) {
-  Bytes bytes;
+Result<AlignedBuffer> bytes_of_number(const halyard_value_t& value, const TensorSpec& spec) {
+  AlignedBuffer bytes;
   if (!bytes.resize(spec.type->size)) return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for a number");
   // All members of the union begin at the same address.
   std::memcpy(bytes.data(), &value.i64, bytes.size());
@@ -28,20 +28,19 @@ Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
   if (value.is_null())
     return fail(HALYARD_FAILED_PRECONDITION, "the model has returned null for '{}' instead of a tensor",
                 spec.name);
-  halyard_view_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_view_info(value.raw().object, &info)));
+  const Tensor tensor = TOOL_TRY(value.as<Tensor>());
+  const halyard_view_info_t info = TOOL_TRY(tensor.info());
   if (datatype_of(info.element_type) != spec.type)
     return fail(HALYARD_FAILED_PRECONDITION,
                 "the model has returned another element type for '{}' than it declares", spec.name);
   output.shape_.assign(info.shape, info.shape + info.rank);
-  uint64_t size = 0;
-  if (const Result<> fits = check(halyard_view_byte_count(value.raw().object, &size)); !fits)
+  const Result<uint64_t> bytes = check(tensor.byte_count());
+  if (!bytes)
     return fail(HALYARD_FAILED_PRECONDITION, "the model's result '{}' cannot be sent: {}", spec.name,
-                fits.error().text);
+                bytes.error().text);
+  const uint64_t size = *bytes;
   if (size == 0) return output;
 
-  const halyard::Tensor tensor(halyard::share, value.raw().object);
   auto mapping = tensor.map_bytes(halyard::Access::read);
   if (mapping) {
     output.mapping_.emplace(*std::move(mapping));
@@ -51,7 +50,7 @@ Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
   // The memory is not host-visible.
   if (!output.copy_.resize(size))
     return fail(HALYARD_RESOURCE_EXHAUSTED, "out of memory for the {} bytes of '{}'", size, spec.name);
-  TOOL_TRY(check(halyard_view_read(value.raw().object, 0, output.copy_.data(), size)));
+  TOOL_TRY(tensor.read_bytes(output.copy_.span()));
   output.bytes_ = output.copy_.span();
   return output;
 }

@@ -25,7 +25,7 @@ class Output {
   std::vector<int64_t> shape_;
   std::span<const std::byte> bytes_;
   std::optional<halyard::Mapping<std::byte>> mapping_;
-  Bytes copy_;
+  AlignedBuffer copy_;
 };
 
 }  // namespace halyard::tools::serve

@@ -225,7 +225,7 @@ Result<> Repository::prepare(Model& model, const std::shared_ptr<Devices>& devic
 // The devices. If one is lost, opens them again if possible.
 std::shared_ptr<Devices> Repository::reopened() {
   if (!devices_->is_lost()) return devices_;
-  std::vector<Handle<halyard_module_t>> modules;
+  std::vector<Module> modules;
   for (const auto& [name, versions] : *models())
     for (const auto& [version, entry] : versions)
       if (entry.model) modules.push_back(entry.model->module());
@@ -242,7 +242,7 @@ std::shared_ptr<Devices> Repository::reopened() {
 Result<> Repository::start() {
   if (!folder_.empty()) TOOL_TRY(entries_of(folder_));
   Models models;
-  std::vector<Handle<halyard_module_t>> modules;
+  std::vector<Module> modules;
   for (FoundModel& each : look()) {
     Entry entry{.source = each.source, .stamp = each.stamp};
     if (!each.failure) {

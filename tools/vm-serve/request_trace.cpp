@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "halyard/halyard.h"
-
 namespace halyard::tools::serve {
 
 namespace {
@@ -15,10 +13,6 @@ bool is_hexadecimal(std::string_view text) {
   return std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 bool is_zero(std::string_view text) { return text.find_first_not_of('0') == std::string_view::npos; }
-
-uint64_t nanoseconds(Clock::time_point time) {
-  return static_cast<uint64_t>(std::chrono::nanoseconds(time.time_since_epoch()).count());
-}
 
 }  // namespace
 
@@ -43,13 +37,12 @@ bool RequestTraces::samples(const std::optional<TraceParent>& parent) {
   return *rate_ != 0 && seen_.fetch_add(1, std::memory_order_relaxed) % *rate_ == 0;
 }
 
-uint64_t RequestTraces::lane_of(const RequestTimes& times) {
+Trace::Track RequestTraces::track_of(const RequestTimes& times) {
   const std::lock_guard lock(mutex_);
   auto lane = std::ranges::find_if(lanes_, [&](const Lane& each) { return each.end <= times.begin; });
   if (lane == lanes_.end()) {
     // If more requests are in flight than there are tracks, slices overlap in the last track.
-    if (lanes_.size() < kMaxLanes)
-      lanes_.push_back({.track = halyard_trace_track(trace_, "requests"), .end = {}});
+    if (lanes_.size() < kMaxLanes) lanes_.push_back({.track = {trace_, "requests"}, .end = {}});
     lane = lanes_.end() - 1;
   }
   lane->end = std::max(lane->end, times.end);
@@ -57,22 +50,18 @@ uint64_t RequestTraces::lane_of(const RequestTimes& times) {
 }
 
 void RequestTraces::add(const RequestTimes& times) {
-  const uint64_t track = lane_of(times);
-  const auto slice = [&](const char* name, Clock::time_point begin, Clock::time_point end) {
-    halyard_trace_span(trace_, track, name, nanoseconds(begin), nanoseconds(end));
-  };
-  slice(times.name.c_str(), times.begin, times.end);
-  slice("read", times.begin, times.queued);
-  if (times.called > times.queued) slice("queue", times.queued, times.called);
-  if (times.returned > times.called) slice("call", times.called, times.returned);
-  slice("answer", std::max(times.returned, times.queued), times.end);
+  const Trace::Track track = track_of(times);
+  track.span(times.name, times.begin, times.end);
+  track.span("read", times.begin, times.queued);
+  if (times.called > times.queued) track.span("queue", times.queued, times.called);
+  if (times.returned > times.called) track.span("call", times.called, times.returned);
+  track.span("answer", std::max(times.returned, times.queued), times.end);
   has_new_.store(true, std::memory_order_relaxed);
 }
 
 // Write errors are reported at the end.
 void RequestTraces::flush() {
-  if (has_new_.exchange(false, std::memory_order_relaxed))
-    halyard_status_release(halyard_trace_finish(trace_));
+  if (has_new_.exchange(false, std::memory_order_relaxed)) static_cast<void>(trace_.finish());
 }
 
 }  // namespace halyard::tools::serve

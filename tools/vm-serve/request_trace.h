@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/failure.h"
@@ -31,11 +32,11 @@ struct RequestTimes {
 // Any thread.
 class RequestTraces {
  public:
-  // `trace` null: no request is recorded. `rate` nullopt: every request. `rate` N: one of N requests (0:
+  // `trace` empty: no request is recorded. `rate` nullopt: every request. `rate` N: one of N requests (0:
   // none), and all requests that a client has marked as sampled.
-  RequestTraces(halyard_trace_t trace, std::optional<uint64_t> rate) : trace_(trace), rate_(rate) {}
+  RequestTraces(Trace trace, std::optional<uint64_t> rate) : trace_(std::move(trace)), rate_(rate) {}
 
-  bool is_on() const { return trace_ != nullptr; }
+  bool is_on() const { return static_cast<bool>(trace_); }
   // Whether some requests are not recorded, so that each call must be marked as recorded or not.
   bool chooses() const { return is_on() && rate_.has_value(); }
   // Whether to record a request with this `traceparent` header. Counts recorded requests.
@@ -48,13 +49,13 @@ class RequestTraces {
  private:
   // Slices of one track must not overlap, so concurrent requests have different tracks.
   struct Lane {
-    uint64_t track;
+    Trace::Track track;
     Clock::time_point end;  // of the last slice
   };
   static constexpr size_t kMaxLanes = 64;
-  uint64_t lane_of(const RequestTimes& times);
+  Trace::Track track_of(const RequestTimes& times);
 
-  const halyard_trace_t trace_;
+  const Trace trace_;
   const std::optional<uint64_t> rate_;
   std::atomic<uint64_t> seen_ = 0;  // number of requests without the header
   std::atomic<bool> has_new_ = false;

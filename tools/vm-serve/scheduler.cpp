@@ -17,10 +17,6 @@ bool breaks_context(halyard_status_code_t code) {
          code == HALYARD_ABORTED || code == HALYARD_UNKNOWN;
 }
 
-Failure failure_of(const halyard::Error& error) {
-  return {.code = halyard_status_code(error.status()), .text = std::string(error.message())};
-}
-
 }  // namespace
 
 bool Scheduler::is_full(const Model& model) const {
@@ -264,15 +260,13 @@ void Scheduler::run(Start start) {
     return arguments_of(spec, held->model->device(), all);
   }();
   if (arguments && held->model->is_async()) {
-    Handle<halyard_object_t> fence;
-    const Result<> made = check(halyard_fence_create(held->model->device(), fence.out()));
-    if (made) {
+    if (auto made = Fence::create(held->model->device())) {
       const std::lock_guard lock(mutex_);
-      held->worker->signal = halyard::Fence(halyard::share, fence.get());
+      held->worker->signal = *std::move(made);
       arguments->emplace_back();
       arguments->emplace_back(held->worker->signal);
     } else {
-      arguments = std::unexpected(made.error());
+      arguments = std::unexpected(failure_of(made.error()));
     }
   }
   if (!arguments) return finish(*held, std::move(arguments).error(), {});

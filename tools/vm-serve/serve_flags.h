@@ -48,8 +48,7 @@ inline constexpr List allow_host = {
     "allow_host", "NAME",
     "A listener on a loopback address takes requests for localhost and loopback addresses alone, so that no "
     "page can reach it under a name of its own (DNS rebinding). This takes another name in the header Host, "
-    "as "
-    "a proxy on this machine may send it; *: any. May be repeated.",
+    "as a proxy on this machine may send it; *: any. May be repeated.",
     "--allow_host=models.example.com"};
 inline constexpr List allow_origin = {
     "allow_origin", "ORIGIN",
@@ -92,8 +91,7 @@ inline constexpr Size max_body = {"max_body", "SIZE",
 inline constexpr Size max_request_memory = {
     "max_request_memory", "SIZE",
     "Bytes for the bodies of all requests that are read, wait or run, with the tensors of JSON, and for "
-    "answers "
-    "until they are written (1GiB). What is beyond is answered with 503.",
+    "answers until they are written (1GiB). What is beyond is answered with 503.",
     "--max_request_memory=8GiB"};
 inline constexpr Duration drain_timeout = {"drain_timeout", "TIME",
                                            "How long requests may go on after SIGTERM or Ctrl-C (30s). Then "
@@ -105,8 +103,7 @@ inline constexpr Duration drain_timeout = {"drain_timeout", "TIME",
 inline constexpr Number trace_rate = {
     "trace_rate", "N",
     "With --trace: records one of N requests, 0 none, and with any N those whose header `traceparent` is "
-    "marked as "
-    "sampled (not those that it marks as not sampled). Without it every request is recorded.",
+    "marked as sampled (not those that it marks as not sampled). Without it every request is recorded.",
     "--trace_rate=1000"};
 
 inline constexpr Toggle log_requests = {"log_requests",

@@ -28,7 +28,16 @@ struct ServerLimits {
   Clock::duration idle{};     // between requests, including reading the header
 };
 
-class Session;
+// An open connection, as the server controls it. Any thread.
+class Connection {
+ public:
+  virtual ~Connection() = default;
+  // Closes the connection when it has no request.
+  virtual void drain() = 0;
+  virtual void close() = 0;
+  // If the client has closed the connection, cancels a call that was already running at the previous look().
+  virtual void look() = 0;
+};
 
 class Server {
  public:
@@ -62,16 +71,16 @@ class Server {
   // Call it periodically: cancels calls whose client has disconnected.
   void look_at_clients();
 
-  // Called by a session when it begins and ends. False: too many sessions.
-  bool add(Session* session, std::weak_ptr<Session> reference);
-  void remove(Session* session);
+  // Called by a connection when it begins and ends. False: there are too many.
+  bool add(const std::shared_ptr<Connection>& connection);
+  void remove(Connection* connection);
 
  private:
-  void for_each(void (Session::*action)());
+  void for_each(void (Connection::*action)());
 
   std::atomic<bool> is_draining_ = false;
   std::mutex mutex_;
-  std::unordered_map<Session*, std::weak_ptr<Session>> sessions_;
+  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
   std::function<void()> drained_;
 };
 

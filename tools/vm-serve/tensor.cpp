@@ -36,7 +36,7 @@ std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t e
 
 std::string shape_text(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
 
-bool Bytes::reserve(size_t capacity) {
+bool AlignedBuffer::reserve(size_t capacity) {
   if (capacity <= capacity_) return true;
   if (capacity > std::numeric_limits<size_t>::max() - kAlignment) return false;
   const size_t rounded = (capacity + kAlignment - 1) / kAlignment * kAlignment;
@@ -48,7 +48,7 @@ bool Bytes::reserve(size_t capacity) {
   return true;
 }
 
-bool Bytes::resize(size_t size) {
+bool AlignedBuffer::resize(size_t size) {
   if (size > capacity_ && !reserve(std::max(size, capacity_ == 0 ? size : 2 * capacity_))) return false;
   size_ = size;
   return true;

@@ -46,16 +46,16 @@ std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t e
 std::string shape_text(std::span<const int64_t> shape);
 
 // Growing, uninitialized memory, aligned to 64 bytes so that local devices use it without a copy.
-class Bytes {
+class AlignedBuffer {
  public:
   static constexpr size_t kAlignment = 64;
 
-  Bytes() = default;
-  Bytes(Bytes&& other) noexcept
+  AlignedBuffer() = default;
+  AlignedBuffer(AlignedBuffer&& other) noexcept
       : data_(std::move(other.data_)),
         size_(std::exchange(other.size_, 0)),
         capacity_(std::exchange(other.capacity_, 0)) {}
-  Bytes& operator=(Bytes&& other) noexcept {
+  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);

@@ -1,6 +1,3 @@
-# The C++ binding, in the form that returns `expected`: header only, and not a target of static builds.
-target_include_directories(vm-serve PRIVATE "${PROJECT_SOURCE_DIR}/bindings/cpp/include")
-target_compile_definitions(vm-serve PRIVATE HALYARD_CPP_EXCEPTIONS=0)
 target_link_libraries(vm-serve PRIVATE Threads::Threads ZLIB::ZLIB)
 
 # What needs no sockets and no models: the protocol.
@@ -17,7 +14,7 @@ if(TARGET halyard_serve_tests)
 endif()
 
 # Tools are small code; what every request goes through is fast code.
-foreach(source IN ITEMS access body boost_json decoder documents endpoints infer_request job output request_head response route scheduler session tensor)
+foreach(source IN ITEMS access body boost_json connection decoder documents endpoints infer_request job output request_head response route scheduler tensor)
   set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 endforeach()
 

@@ -101,6 +101,8 @@ TEST(Values, OwnTheirObjects) {
   const Value copy = value;
   value = Value();
   EXPECT_TRUE(value.is_null());
+  EXPECT_FALSE(value.object());
+  EXPECT_EQ(copy.object(), tensor);
   EXPECT_EQ(copy.as<Tensor>(), tensor);
   EXPECT_EQ(pass.call<Tensor>(copy), tensor);
   EXPECT_FALSE(pass.call<Object>(nullptr));

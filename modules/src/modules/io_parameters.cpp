@@ -8,12 +8,12 @@
 #include <mutex>
 #include <set>
 
-#include "base/suggest.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/file.h"
 #include "hal/queue/queue.h"
 #include "modules/parameter_pages.h"
 #include "modules/parameters.h"
+#include "text/suggest.h"
 #include "vm/native/bind.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"

@@ -91,17 +91,13 @@ Result<Options> read_options(int argc, char** argv) {
 }
 
 // The function of that name, or the only exported function.
-Result<halyard_function_description_t> choose_function(halyard_module_t module, std::string_view name) {
-  halyard_module_info_t info = {};
-  info.struct_size = sizeof info;
-  TOOL_TRY(check(halyard_module_info(module, &info)));
+Result<halyard_function_description_t> choose_function(const Module& module, std::string_view name) {
+  const halyard_module_info_t info = TOOL_TRY(module.info());
   std::string names;
   size_t count = 0;
   halyard_function_description_t chosen = {};
   for (uint32_t i = 0; i < info.function_count; ++i) {
-    halyard_function_description_t function = {};
-    function.struct_size = sizeof function;
-    TOOL_TRY(check(halyard_module_function(module, i, &function)));
+    const halyard_function_description_t function = TOOL_TRY(module.function(i));
     const std::string_view exported = view(function.name);
     if (!name.empty() && exported == name) return function;
     if (exported.starts_with("__") || exported.find('$') != std::string_view::npos) continue;
@@ -119,25 +115,18 @@ Result<halyard_function_description_t> choose_function(halyard_module_t module, 
   return chosen;
 }
 
-Result<halyard_value_t> parse_number(const std::string& text, char type) {
-  const Result<halyard_value_t> value = parse_scalar(text, type);
+Result<Value> parse_number(const std::string& text, char type) {
+  Result<Value> value = parse_scalar(text, type);
   if (value) return value;
   return fail(HALYARD_INVALID_ARGUMENT, "--input={}: expected a number, such as 5, for this argument", text);
 }
 
-Result<halyard_value_t> parse_tensor(std::string_view text, halyard_device_t device) {
-  halyard_tensor_t* parsed = nullptr;
-  TOOL_TRY(check(halyard_tensor_parse(to_text(text), &parsed)));
-  const Block<halyard_tensor_t> tensor(parsed);
-  halyard_value_t value = {};
-  value.kind = HALYARD_VALUE_OBJECT;
-  TOOL_TRY(check(halyard_view_create(device, tensor->element_type, tensor->shape, tensor->rank, tensor->data,
-                                     tensor->size, &value.object)));
-  return value;
+Result<Value> parse_tensor(std::string_view text, const Device& device) {
+  return TOOL_TRY(TOOL_TRY(TensorText::parse(text)).create(device));
 }
 
 Result<Arguments> parse_arguments(const std::vector<std::string>& texts, std::string_view types,
-                                  halyard_device_t device) {
+                                  const Device& device) {
   if (texts.size() != types.size())
     return fail(HALYARD_INVALID_ARGUMENT,
                 "the function takes {} arguments, found {}; give one --input for each", types.size(),
@@ -149,58 +138,25 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& texts, std::st
   return arguments;
 }
 
-struct Program {
-  Handle<halyard_instance_t> instance;
-  std::vector<Handle<halyard_module_t>> modules;
-  Handle<halyard_device_t> device;
-  Handle<halyard_context_t> context;
-};
-
-Result<> load(const Options& options, Program& program) {
-  halyard_instance_options_t none = {};
-  none.struct_size = sizeof none;
-  none.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
-  TOOL_TRY(check(halyard_instance_create(&none, program.instance.out())));
-  TOOL_TRY(check(halyard_device_open(program.instance.get(), options.device.c_str(), program.device.out())));
-  std::vector<halyard_module_t> modules;
-  for (const std::string& path : options.modules) {
-    program.modules.emplace_back();
-    TOOL_TRY(check(
-        halyard_module_load_file(program.instance.get(), path.c_str(), 0, program.modules.back().out())));
-    modules.push_back(program.modules.back().get());
-  }
-  const halyard_device_t device = program.device.get();
-  halyard_context_options_t context = {};
-  context.struct_size = sizeof context;
-  context.modules = modules.data();
-  context.module_count = modules.size();
-  context.devices = &device;
-  context.device_count = 1;
-  return check(halyard_context_create(program.instance.get(), &context, program.context.out()));
-}
-
 Result<> run(const Options& options) {
-  Program program;
-  TOOL_TRY(load(options, program));
-  const halyard_function_description_t chosen =
-      TOOL_TRY(choose_function(program.modules.back().get(), options.function));
+  const Instance instance = TOOL_TRY(
+      Instance::create({.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS}));
+  const Device device = TOOL_TRY(instance.open(options.device));
+  std::vector<Module> modules;
+  for (const std::string& path : options.modules) modules.push_back(TOOL_TRY(Module::load(instance, path)));
+  const Context context = TOOL_TRY(Context::create(instance, {.modules = modules, .devices = {device}}));
+  const halyard_function_description_t chosen = TOOL_TRY(choose_function(modules.back(), options.function));
   const std::string name(view(chosen.name));
-  Handle<halyard_function_t> function;
-  TOOL_TRY(check(halyard_context_find(program.context.get(), nullptr, name.c_str(), function.out())));
-  Arguments arguments =
-      TOOL_TRY(parse_arguments(options.inputs, TOOL_TRY(input_types(chosen)), program.device.get()));
-  Handle<halyard_object_t> signal;
-  if (chosen.is_async) signal = TOOL_TRY(add_fences(program.device.get(), arguments));
+  const Function function = TOOL_TRY(context.find(name));
+  Arguments arguments = TOOL_TRY(parse_arguments(options.inputs, TOOL_TRY(input_types(chosen)), device));
+  Fence signal;
+  if (chosen.is_async) signal = TOOL_TRY(add_fences(device, arguments));
 
   fmt::print("EXEC @{}\n", name);
-  Handle<halyard_call_t> call;
-  TOOL_TRY(check(halyard_call_create(program.context.get(), call.out())));
-  std::vector<halyard_value_t> values(chosen.result_count);
-  TOOL_TRY(check(halyard_call_invoke(call.get(), function.get(), arguments.values().data(),
-                                     arguments.values().size(), values.data(), values.size())));
-  Arguments results;
-  for (const halyard_value_t& value : values) results.add(value);
-  if (signal) TOOL_TRY(check(halyard_fence_wait(signal.get(), UINT32_MAX)));
+  const Call call = TOOL_TRY(Call::create(context));
+  std::vector<Value> values(chosen.result_count);
+  TOOL_TRY(call.invoke_with(function, arguments.values(), values));
+  TOOL_TRY(signal.wait());
   for (size_t i = 0; i < values.size(); ++i)
     fmt::print("result[{}]: {}", i, TOOL_TRY(value_text(values[i], kMaxElements)));
   if (std::fflush(stdout) != 0)

@@ -33,19 +33,20 @@ TEST(TraceParent, Malformed) {
 }
 
 TEST(RequestTraces, WhichAreRecorded) {
-  Handle<halyard_trace_t> trace;
-  ASSERT_TRUE(check(halyard_trace_create(nullptr, trace.out())));
+  const auto created = Trace::create("");
+  ASSERT_TRUE(created);
+  const Trace& trace = *created;
   const TraceParent sampled{.trace_id = "", .is_sampled = true}, unsampled{};
 
-  RequestTraces none(nullptr, std::nullopt);
+  RequestTraces none({}, std::nullopt);
   EXPECT_FALSE(none.samples(sampled));
-  RequestTraces all(trace.get(), std::nullopt);
+  RequestTraces all(trace, std::nullopt);
   EXPECT_TRUE(all.samples(std::nullopt) && all.samples(sampled) && all.samples(unsampled));
   EXPECT_FALSE(all.chooses());
-  RequestTraces asked(trace.get(), 0);
+  RequestTraces asked(trace, 0);
   EXPECT_TRUE(asked.samples(sampled));
   EXPECT_FALSE(asked.samples(unsampled) || asked.samples(std::nullopt));
-  RequestTraces some(trace.get(), 3);
+  RequestTraces some(trace, 3);
   EXPECT_TRUE(some.chooses());
   int count = 0;
   for (int i = 0; i < 9; ++i) {

@@ -5,8 +5,8 @@
 
 #include <algorithm>
 
-#include "base/suggest.h"
 #include "hal/driver/driver_memory.h"
+#include "text/suggest.h"
 
 namespace halyard::hal {
 

@@ -12,8 +12,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "base/suggest.h"
 #include "hal/device/callback_scope.h"
+#include "text/suggest.h"
 
 namespace halyard::hal {
 

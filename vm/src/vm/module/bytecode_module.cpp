@@ -10,7 +10,7 @@
 #include <optional>
 #include <string>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 #include "vm/format/archive.h"
 #include "vm/format/byte_ranges.h"
 #include "vm/format/bytecode_version.h"

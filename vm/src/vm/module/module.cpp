@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 
 namespace halyard::vm {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <ranges>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/object/value.h"
 #include "vm/run/invocation.h"

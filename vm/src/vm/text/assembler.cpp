@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/text/assembler_module.h"
 #include "vm/text/vmasm_text.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 #include "vm/text/assembler_module.h"
 #include "vm/text/vmasm_text.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 #include "vm/format/opcode_traits.h"
 #include "vm/text/assembler_module.h"
 #include "vm/text/vmasm_forms.h"

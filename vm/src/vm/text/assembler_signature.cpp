@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/suggest.h"
+#include "text/suggest.h"
 #include "vm/format/opcodes.h"
 #include "vm/text/assembler_module.h"
 

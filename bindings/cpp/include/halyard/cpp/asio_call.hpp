@@ -105,8 +105,8 @@ struct ResultsInto {
 //
 // THE PHASE controls who may continue the call. In phase `running` one step is queued or executing; only that
 // step uses the call, the timers and the operation. A step that leaves the call waiting sets the phase to
-// `waiting`. The wakeup that changes `waiting` to `told` queues the next step. A wakeup during a step also
-// sets `told`, and the step then checks again. Wakeups may be duplicates, or belong to an earlier wait: a
+// `waiting`. The wakeup that changes `waiting` to `woken` queues the next step. A wakeup during a step also
+// sets `woken`, and the step then checks again. Wakeups may be duplicates, or belong to an earlier wait: a
 // step asks the call whether it still waits.
 template <typename Executor>
 class CallCore final : public CallService::Member, public std::enable_shared_from_this<CallCore<Executor>> {
@@ -192,7 +192,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   }
 
  private:
-  enum Phase : uint32_t { idle, running, waiting, told };
+  enum Phase : uint32_t { idle, running, waiting, woken };
 
   struct Step {
     using allocator_type = HandlerAllocator<std::byte>;
@@ -225,7 +225,7 @@ class CallCore final : public CallService::Member, public std::enable_shared_fro
   void wake() noexcept {
     uint32_t phase = phase_.load();
     while (phase == running || phase == waiting) {
-      if (!phase_.compare_exchange_weak(phase, told)) continue;
+      if (!phase_.compare_exchange_weak(phase, woken)) continue;
       if (phase == waiting) post_step(false);
       return;
     }

@@ -25,7 +25,7 @@ enum class StatusCode : halyard_status_code_t {
 class Error final : public std::exception {
  public:
   // Takes ownership of a status that is not null.
-  static Error adopt(halyard_status_t failure) { return Error(failure); }
+  [[gnu::cold, gnu::noinline]] static Error adopt(halyard_status_t failure) { return Error(failure); }
   Error(StatusCode code, const std::string& message)
       : Error(halyard_status_create(static_cast<halyard_status_code_t>(code), message.c_str())) {}
   Error(const Error& other) noexcept
@@ -37,7 +37,7 @@ class Error final : public std::exception {
     std::swap(text_, other.text_);
     return *this;
   }
-  ~Error() override { halyard_status_release(status_); }
+  [[gnu::cold, gnu::noinline]] ~Error() override { halyard_status_release(status_); }
 
   StatusCode code() const noexcept { return static_cast<StatusCode>(halyard_status_code(status_)); }
   // The message without code and notes. Lives as long as the error.
@@ -80,17 +80,22 @@ template <typename T>
   return unexpected<Error>(std::move(error));
 }
 #endif
+// Takes ownership of the status. Not inlined, because nearly every function of these headers has this path.
+template <typename T>
+[[gnu::cold, gnu::noinline]] Result<T> fail_with(halyard_status_t failure) {
+  return fail<T>(Error::adopt(failure));
+}
 
 // Turns the status and the output of a C function into a Result.
 template <typename Make>
 auto finish(halyard_status_t status, Make&& make) -> Result<std::invoke_result_t<Make>> {
   if (status) [[unlikely]]
-    return fail<std::invoke_result_t<Make>>(Error::adopt(status));
+    return fail_with<std::invoke_result_t<Make>>(status);
   return std::forward<Make>(make)();
 }
 inline Result<void> finish(halyard_status_t status) {
   if (status) [[unlikely]]
-    return fail<void>(Error::adopt(status));
+    return fail_with<void>(status);
   return Result<void>();
 }
 

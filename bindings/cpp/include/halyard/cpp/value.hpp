@@ -89,6 +89,10 @@ class Value {
   // INVALID_ARGUMENT: the value is of another kind. An i8 or i16 is read as int32_t.
   template <Returned T>
   Result<T> as() const;
+  // The object; empty if the value is a number or null.
+  Object object() const noexcept {
+    return Object(share, value_.kind == HALYARD_VALUE_OBJECT ? value_.object : nullptr);
+  }
   const halyard_value_t& raw() const noexcept { return value_; }  // borrowed
   halyard_value_t release() noexcept { return std::exchange(value_, {}); }
 

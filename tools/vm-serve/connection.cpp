@@ -1,6 +1,6 @@
 // One coroutine for each connection, on its own strand. Boost.Beast reads headers; a body is read directly
 // into the memory of its tensors if possible.
-#include "session.h"
+#include "connection.h"
 
 #include <linux/sockios.h>
 #include <poll.h>
@@ -9,13 +9,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <boost/asio/awaitable.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/redirect_error.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/buffer_body.hpp>
@@ -49,21 +47,19 @@ constexpr size_t kMaxLingered = 16 << 20;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 constexpr size_t kFreeAnswer = 64 << 10;  // bytes of metadata and metrics that need no reservation
 
-constexpr asio::use_awaitable_t<SessionExecutor> use_task;
-
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-class Connection final : public Session, public std::enable_shared_from_this<Connection> {
+class HttpConnection final : public Connection, public std::enable_shared_from_this<HttpConnection> {
  public:
-  Connection(Server& server, SessionSocket socket, bool is_loopback)
+  HttpConnection(Server& server, ClientSocket socket, bool is_loopback)
       : server_(server), socket_(std::move(socket)), is_loopback_(is_loopback), timer_(server.runtime.io) {
     buffer_.reserve(kFirstRead);
   }
-  ~Connection() override {
+  ~HttpConnection() override {
     if (is_listed_) server_.remove(this);
   }
 
-  bool list() { return is_listed_ = server_.add(this, weak_from_this()); }
+  bool list() { return is_listed_ = server_.add(shared_from_this()); }
 
   void drain() override {
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_if_idle(); });
@@ -380,7 +376,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   // The JSON text: in the connection's buffer if all of it has arrived with the header.
   struct JsonText {
     std::string_view view;
-    Bytes copy;
+    AlignedBuffer copy;
     uint64_t reserved = 0;  // reserved bytes for the copy
   };
 
@@ -491,8 +487,8 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
     expire_at(begin_ + server_.limits.request);
     const bool is_accepted = server_.scheduler.submit(job);
     if (is_accepted && !job->has_outcome()) {
-      const SessionExecutor executor = socket_.get_executor();
-      co_await asio::async_initiate<const asio::use_awaitable_t<SessionExecutor>, void()>(
+      const SocketExecutor executor = socket_.get_executor();
+      co_await asio::async_initiate<const asio::use_awaitable_t<SocketExecutor>, void()>(
           [&](auto handler) {
             auto shared = std::make_shared<decltype(handler)>(std::move(handler));
             const auto go_on = [shared, executor] {
@@ -630,7 +626,7 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
   }
 
   Server& server_;
-  SessionSocket socket_;
+  ClientSocket socket_;
   const bool is_loopback_;
   beast::flat_buffer buffer_{kPiece};
   std::optional<RequestParser> parser_;
@@ -656,9 +652,9 @@ class Connection final : public Session, public std::enable_shared_from_this<Con
 
 }  // namespace
 
-void Session::start(Server& server, SessionSocket socket, bool is_loopback) {
+void start_connection(Server& server, ClientSocket socket, bool is_loopback) {
   const auto executor = socket.get_executor();
-  const auto connection = std::make_shared<Connection>(server, std::move(socket), is_loopback);
+  const auto connection = std::make_shared<HttpConnection>(server, std::move(socket), is_loopback);
   if (!connection->list()) {
     server.metrics.refused_connections.fetch_add(1, std::memory_order_relaxed);
     return;

@@ -1,4 +1,4 @@
-#include "base/suggest.h"
+#include "text/suggest.h"
 
 #include <fmt/core.h>
 
