@@ -64,7 +64,7 @@ vm.func @product(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %r2: !vm.ref<?>) -> () {
   %i0:1 = vm.const.i64.zero
   %i2:3 = vm.const.i64 1
   %i4:5 = vm.const.i64 64
-  %i6:7 = vm.const.i64 10
+  %i6:7 = vm.const.i64 1000
   vm.br ^bb1
 ^bb1:
   %i8 = vm.cmp.lt.i64.s %i0:1, %i4:5
