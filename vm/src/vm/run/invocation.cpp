@@ -290,8 +290,8 @@ Result<Outcome> Invocation::go_on() {
       const bool sampled = !stack.native && stack.top->code->heat != nullptr;
       if (sampled) stack.budget = std::min(stack.budget, sampling_of(*stack.top).branches);
       outcome = stack.native ? call_native_entry(stack)
-                : stack.stop ? (sampled ? interpret_kernel_sampled(stack) : interpret_kernel(stack))
-                             : (sampled ? interpret_sampled(stack) : interpret(stack));
+                : sampled    ? interpret_sampled(stack)
+                             : interpret(stack);
     }
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
@@ -354,7 +354,7 @@ WorkScope& Invocation::new_scope() {
   return *scope_;
 }
 
-void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop; }
+void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop ? stop : stack_->own_stop(); }
 
 void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;

@@ -21,7 +21,9 @@ struct Stack {
   const Word* ip = nullptr;  // where the top frame continues
   bool resumed = false;      // `ip` is at a native call that has deferred
   std::atomic<uint32_t> interrupted = 0;  // 0, or the Code of an interruption; set by any thread
-  const uint32_t* stop = nullptr;         // for kernels: the stop word of their work (base/work_scope.h)
+  // The word that stops execution: `interrupted`, or for kernels the stop word of their work
+  // (base/work_scope.h).
+  const uint32_t* stop = own_stop();
   Invocation* invocation = nullptr;
   uint32_t budget = Sampling{}.branches;  // branches until the next sample
   uint32_t searched = 0;                  // branches since the search for a loop's head began
@@ -44,6 +46,7 @@ struct Stack {
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
   ~Stack();
+  const uint32_t* own_stop() const { return reinterpret_cast<const uint32_t*>(&interrupted); }
   // Pushes a frame for `call`, with null refs; values are zero as far as code can observe. Returns null and
   // sets `error` if the stack limit is exceeded.
   Frame* push(const FunctionCode* code, ModuleInstance* instance, const Word* call);
