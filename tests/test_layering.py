@@ -70,7 +70,17 @@ FOLDERS = {
 }
 
 # Folders from which files are included by their path below it.
-WITHOUT_CIRCLES = ["drivers/local", "drivers/vulkan", "bindings/python/src"]
+WITHOUT_CIRCLES = [
+    "base/src",
+    "vm/src",
+    "jit/src",
+    "modules/src",
+    "channels",
+    "bindings/c/src",
+    "drivers/local",
+    "drivers/vulkan",
+    "bindings/python/src",
+]
 
 SUFFIXES = {".h", ".hpp", ".c", ".cpp", ".inc"}
 

@@ -91,7 +91,9 @@ inline void load_global(Object*& global, Object** refs, uint16_t result) {
 #ifdef HALYARD_TRACED_INTERPRETER
 #define TRACE_CALL(frame) trace_call(stack, *(frame))
 #define TRACE_RETURN() stack.tracer->end()
-#define TRACE_IMPORT(target) const ImportTrace import_trace(stack, target)
+#define TRACE_IMPORT(target)                                        \
+  const ImportTrace import_trace(stack, *(target).instance->module, \
+                                 (target).instance->module->exports()[(target).function].name)
 #else
 #define TRACE_CALL(frame) static_cast<void>(0)
 #define TRACE_RETURN() static_cast<void>(0)
@@ -152,8 +154,8 @@ CallOutcome interpret(Stack& stack) {
 #endif
 // Occasionally takes a sample, to find hot functions.
 #ifdef HALYARD_SAMPLED_INTERPRETER
-#define COUNT_BRANCH()                  \
-  if (--stack.budget == 0) [[unlikely]] \
+#define COUNT_BRANCH()                                 \
+  if (--stack.branches_until_sample == 0) [[unlikely]] \
   goto sampled
 #else
 #define COUNT_BRANCH() static_cast<void>(0)

@@ -8,11 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "base/tracer.h"
 #include "vm/compile/heat.h"
 #include "vm/decode/frame.h"
-#include "vm/run/invocation.h"
+#include "vm/module/native_module.h"
+#include "vm/object/variant.h"
+#include "vm/run/limits.h"
+#include "vm/run/module_instance.h"
 
 namespace halyard::vm {
+
+class Invocation;
 
 struct Stack {
   std::byte* memory = nullptr;
@@ -25,10 +32,10 @@ struct Stack {
   // (base/work_scope.h).
   const uint32_t* stop = own_stop();
   Invocation* invocation = nullptr;
-  uint32_t budget = Sampling{}.branches;  // branches until the next sample
-  uint32_t searched = 0;                  // branches since the search for a loop's head began
-  Tracer* tracer = nullptr;               // the context's; null: none
-  uint64_t trace_flow = 0;  // the trace flow from the suspension of the call to its continuation
+  uint32_t branches_until_sample = Sampling{}.branches;
+  uint32_t searched = 0;     // branches since the search for a loop's head began
+  Tracer* tracer = nullptr;  // the context's; null: none
+  uint64_t trace_flow = 0;   // the trace flow from the suspension of the call to its continuation
   Limits limits;
   Charge charge;
   Status error;                    // the failure of an instruction
