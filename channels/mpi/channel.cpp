@@ -5,8 +5,6 @@
 #include <cstring>
 #include <utility>
 
-#include "job.h"
-
 namespace halyard::mpi {
 
 namespace {
@@ -17,7 +15,7 @@ constexpr uint64_t kDrainNs = 1'000'000'000;
 }  // namespace
 
 Channel::Channel(Fabric& fabric, std::string label) : fabric_(fabric), label_(std::move(label)) {
-  job().add(*this);
+  process().channels.push_back(this);
 }
 
 std::unique_ptr<Channel> Channel::root_of(Fabric& fabric) {
@@ -30,7 +28,7 @@ std::unique_ptr<Channel> Channel::root_of(Fabric& fabric) {
   return channel;
 }
 
-Channel::~Channel() { job().remove(*this); }
+Channel::~Channel() { std::erase(process().channels, this); }
 
 std::string Channel::name() const {
   return "channel '" + label_ + "' (rank " + std::to_string(rank_) + " of " + std::to_string(count()) + ")";
@@ -60,7 +58,7 @@ void Channel::send_notice(uint32_t kind, const Failure& failure) {
   const std::string text = failure.text.substr(0, kInline);
   for (uint32_t to = 0; to < count(); ++to) {
     const uint32_t peer_in_world = world_rank(to);
-    if (to == rank_ || (peer_in_world != kNotInWorld && job().peers().is_gone(peer_in_world))) continue;
+    if (to == rank_ || (peer_in_world != kNotInWorld && process().peers.is_gone(peer_in_world))) continue;
     Notice& notice = notices_.emplace_back(Notice{std::make_unique<Message>(), MPI_REQUEST_NULL});
     notice.message->header = {};
     notice.message->header.version = kVersion;
@@ -79,11 +77,11 @@ void Channel::check_peers(uint64_t moved_at, uint64_t time) {
   if (!is_open_ || broken_) return;
   for (uint32_t rank = 0; rank < count(); ++rank) {
     const uint32_t peer = world_rank(rank);
-    if (rank == rank_ || peer == kNotInWorld || !job().peers().is_silent(peer, moved_at, time)) continue;
+    if (rank == rank_ || peer == kNotInWorld || !process().peers.is_silent(peer, moved_at, time)) continue;
     const auto check = [&](const Operation& operation) {
       if (!operation.awaits(rank)) return false;
       fail({HALYARD_UNAVAILABLE, operation.text() + " of " + name() + " waited for rank " +
-                                     std::to_string(rank) + ", " + job().peers().text(peer) +
+                                     std::to_string(rank) + ", " + process().peers.text(peer) +
                                      "; see what that rank has said"},
            true);
       return true;
@@ -123,7 +121,7 @@ void Channel::forget(const Operation& operation) {
 void Channel::end(std::unique_ptr<Operation> operation) {
   if (operation->ended) *operation->ended = true;
   if (const halyard_collective_t* const collective = operation->collective())
-    job().complete(*collective, operation->is_done() ? Failure() : broken_);
+    process().completions.push_back({*collective, operation->is_done() ? Failure() : broken_});
   if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // sends may be under way
 }
 
@@ -161,7 +159,7 @@ bool Channel::look_at_notices() {
   MPI_Status status;
   if (MPI_Test(&notice_request_, &has_come, &status) != MPI_SUCCESS || !has_come) return false;
   if (notice_->header.kind == kEnd) {
-    job().peers().told(static_cast<uint32_t>(status.MPI_SOURCE));
+    process().peers.announce_end(static_cast<uint32_t>(status.MPI_SOURCE));
     receive_notice();
     return true;
   }

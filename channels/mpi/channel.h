@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <bitset>
+#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -14,17 +15,29 @@
 #include "failure.h"
 #include "message.h"
 #include "operation.h"
+#include "peers.h"
 
 namespace halyard::mpi {
 
-class Job;
 class Channel;
 
 inline constexpr uint32_t kNotInWorld = UINT32_MAX;
 
+// State of this process that its channels and its job share. Under the lock of the job.
+struct Process {
+  Peers peers;
+  std::vector<Channel*> channels;
+  struct Completion {
+    halyard_collective_t collective;
+    Failure failure;
+  };
+  std::vector<Completion> completions;  // the host is notified of them after the lock has been released
+  std::condition_variable changed;      // notified after operations advance
+};
+
 // A communicator, and the numbers of its channels that are in use on this rank.
 struct Fabric {
-  Job* job = nullptr;
+  Process* process = nullptr;
   MPI_Comm comm = MPI_COMM_NULL;
   uint32_t rank = 0;
   uint32_t count = 1;
@@ -42,7 +55,7 @@ class Channel {
   ~Channel();
 
   Fabric& fabric() const { return fabric_; }
-  Job& job() const { return *fabric_.job; }
+  Process& process() const { return *fabric_.process; }
   MPI_Comm comm() const { return fabric_.comm; }
   int peer(uint32_t rank) const { return static_cast<int>(ranks_[rank]); }
   int tag(Tag tag) const { return static_cast<int>(number_) * kTags + static_cast<int>(tag); }

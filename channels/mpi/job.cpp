@@ -84,7 +84,7 @@ uint64_t now() { return read_clock(CLOCK_MONOTONIC); }
 
 Failure Job::make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to) {
   auto fabric = std::make_unique<Fabric>();
-  fabric->job = this;
+  fabric->process = &process_;
   fabric->comm = comm;
   MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
   int rank = 0;
@@ -156,7 +156,7 @@ Failure Job::find_machine(MPI_Comm comm) {
   int count = 1;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &count);
-  peers_.begin(static_cast<uint32_t>(rank), static_cast<uint32_t>(count));
+  process_.peers.begin(static_cast<uint32_t>(rank), static_cast<uint32_t>(count));
   MPI_Comm local = MPI_COMM_NULL;
   if (const int error = MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &local);
       error != MPI_SUCCESS)
@@ -165,7 +165,7 @@ Failure Job::find_machine(MPI_Comm comm) {
   MPI_Comm_size(local, &count);
   local_rank_ = static_cast<uint32_t>(rank);
   local_count_ = static_cast<uint32_t>(count);
-  peers_.watch(local);
+  process_.peers.watch(local);
   MPI_Comm_free(&local);
   return {};
 }
@@ -180,9 +180,9 @@ Failure Job::join(const halyard_host_services_t& services, uint64_t timeout_ns) 
   }
   const auto is_over = [this] { return is_joined_ || failure_; };
   if (timeout_ns == 0) {
-    changed_.wait(lock, is_over);
-  } else if (!changed_.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kLongestNs)),
-                                is_over)) {
+    process_.changed.wait(lock, is_over);
+  } else if (!process_.changed.wait_for(
+                 lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kLongestNs)), is_over)) {
     return {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
                                            std::to_string(timeout_ns / 1'000'000) + " ms"};
   }
@@ -196,11 +196,11 @@ void Job::run() {
   std::unique_lock lock(mutex_);
   if (failure) {
     failure_ = std::move(failure);
-    changed_.notify_all();
+    process_.changed.notify_all();
     if (!is_ours_) return;
   }
   is_joined_ = !failure_;
-  changed_.notify_all();
+  process_.changed.notify_all();
   uint64_t moved_at = now();
   while (!ends_) {
     if (!has_work()) {
@@ -208,13 +208,13 @@ void Job::run() {
       moved_at = now();
       continue;
     }
-    const bool moved = look() || !completions_.empty();
+    const bool moved = look() || !process_.completions.empty();
     const uint64_t end = now();
     if (end - advanced_at_ > kQuietNs) look_at_peers();
     report_completions(lock);
     if (moved) {
       moved_at = end;
-      changed_.notify_all();
+      process_.changed.notify_all();
     }
     if (const uint64_t sleep_ns = Pause::after(end - moved_at); sleep_ns != 0) {
       wake_.wait_for(lock, std::chrono::nanoseconds(sleep_ns));
@@ -233,15 +233,15 @@ std::unique_lock<std::mutex> Job::lock() {
 }
 
 bool Job::has_work() const {
-  return std::any_of(channels_.begin(), channels_.end(),
+  return std::any_of(process_.channels.begin(), process_.channels.end(),
                      [](const Channel* channel) { return channel->has_work(); }) ||
          !closing_.empty();
 }
 
 bool Job::advance() {
   bool moved = false;
-  for (size_t i = 0; i < channels_.size(); ++i)  // the list may grow meanwhile
-    if (channels_[i]->has_work() && channels_[i]->advance()) moved = true;
+  for (size_t i = 0; i < process_.channels.size(); ++i)  // the list may grow meanwhile
+    if (process_.channels[i]->has_work() && process_.channels[i]->advance()) moved = true;
   for (size_t i = 0; i < closing_.size();) {
     if (!closing_[i]->is_closed()) closing_[i]->close();
     closing_[i]->advance();
@@ -272,18 +272,16 @@ bool Job::look() {
 }
 
 bool Job::moves_bytes() const {
-  return std::any_of(channels_.begin(), channels_.end(),
+  return std::any_of(process_.channels.begin(), process_.channels.end(),
                      [](const Channel* channel) { return channel->moves_bytes(); });
 }
 
 void Job::look_at_peers() {
   const uint64_t time = now();  // before the look: a rank that has ended now gets one more look
   world_->root->listen();
-  peers_.look();
-  for (size_t i = 0; i < channels_.size(); ++i) channels_[i]->check_peers(advanced_at_, time);
+  process_.peers.look();
+  for (size_t i = 0; i < process_.channels.size(); ++i) process_.channels[i]->check_peers(advanced_at_, time);
 }
-
-void Job::remove(Channel& channel) { std::erase(channels_, &channel); }
 
 void Job::close_later(std::unique_ptr<Channel> channel) {
   if (any_thread_) channel->close();  // otherwise the job's thread closes it
@@ -292,13 +290,9 @@ void Job::close_later(std::unique_ptr<Channel> channel) {
   wake_.notify_one();
 }
 
-void Job::complete(const halyard_collective_t& collective, Failure failure) {
-  completions_.push_back({collective, std::move(failure)});
-}
-
 void Job::report_completions(std::unique_lock<std::mutex>& lock) {
-  if (completions_.empty()) return;
-  const std::vector<Completion> ended = std::exchange(completions_, {});
+  if (process_.completions.empty()) return;
+  const std::vector<Process::Completion> ended = std::exchange(process_.completions, {});
   lock.unlock();
   for (const Completion& each : ended)
     each.collective.completed(each.collective.user, to_status(*services_, each.failure));
@@ -350,7 +344,7 @@ Failure Job::import(std::unique_lock<std::mutex>& lock, const std::string& id, M
 // ---- The end
 
 bool Job::is_broken() const {
-  return std::any_of(channels_.begin(), channels_.end(),
+  return std::any_of(process_.channels.begin(), process_.channels.end(),
                      [](const Channel* channel) { return bool(channel->broken()); });
 }
 
@@ -358,7 +352,7 @@ bool Job::is_broken() const {
 void Job::leave() {
   if (!is_ours_) return;
   if (failure_ || exit_status_ != 0 || is_broken() || !end_together()) return leave_broken();
-  for (Channel* channel : channels_) channel->close();
+  for (Channel* channel : process_.channels) channel->close();
   MPI_Finalize();
 }
 
@@ -367,7 +361,8 @@ void Job::leave_broken() {
   const uint64_t until = now() + kNoticesNs;
   const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
   Pause pause;
-  while (!std::all_of(channels_.begin(), channels_.end(), is_idle) && now() < until) pause.rest(advance());
+  while (!std::all_of(process_.channels.begin(), process_.channels.end(), is_idle) && now() < until)
+    pause.rest(advance());
   // Not for MPICH, because its MPI_Abort would call exit(), in which this process already is.
 #ifdef OPEN_MPI
   if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
@@ -381,18 +376,18 @@ bool Job::end_together() {
   Channel& all = *world_->root;
   bool has_told = false;
   Pause pause;
-  while (!has_told || !peers_.all_have_ended() || !all.has_told()) {
+  while (!has_told || !process_.peers.all_have_ended() || !all.has_told()) {
     const bool moved = look();
-    if (!has_told && (!has_work() || peers_.all_have_ended() || now() > until)) {
+    if (!has_told && (!has_work() || process_.peers.all_have_ended() || now() > until)) {
       has_told = true;
       all.tell_end();
     }
     if (is_broken()) return false;
     all.listen();
-    peers_.look();
+    process_.peers.look();
     pause.rest(moved);
   }
-  return !peers_.any_is_gone();
+  return !process_.peers.any_is_gone();
 }
 
 void Job::at_exit(int status, void* self) {
@@ -418,7 +413,7 @@ int Job::at_finalize(MPI_Comm, int, void*, void* self) {
   {
     const std::unique_lock lock = job.lock();
     job.ends_ = true;
-    for (Channel* channel : job.channels_) channel->close();
+    for (Channel* channel : job.process_.channels) channel->close();
   }
   job.wake_.notify_all();
   if (job.thread_.joinable()) job.thread_.join();

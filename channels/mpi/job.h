@@ -15,7 +15,6 @@
 #include "channel.h"
 #include "failure.h"
 #include "pause.h"
-#include "peers.h"
 
 namespace halyard::mpi {
 
@@ -30,7 +29,6 @@ class Job {
 
   const halyard_host_services_t& services() const { return *services_; }
   Fabric& world() { return *world_; }
-  Peers& peers() { return peers_; }
   uint32_t local_rank() const { return local_rank_; }
   uint32_t local_count() const { return local_count_; }
   const std::string& description() const { return description_; }
@@ -38,16 +36,12 @@ class Job {
   // Locks in turn: the job's thread, which locks again and again, cannot starve other threads.
   std::unique_lock<std::mutex> lock();
   // ---- Under the lock
-  void add(Channel& channel) { channels_.push_back(&channel); }
-  void remove(Channel& channel);
-  // Notifies the host after the lock has been released.
-  void complete(const halyard_collective_t& collective, Failure failure);
   // Called after an operation was added. Advances operations on this thread, where MPI allows it, for about
   // `patience_ns` or until *done; the job's thread does the rest.
   void work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const bool* done);
   // Destroys the channel when none of its operations is under way.
   void close_later(std::unique_ptr<Channel> channel);
-  std::condition_variable& changed() { return changed_; }  // notified after operations advance
+  std::condition_variable& changed() { return process_.changed; }  // notified after operations advance
   // The embedder's communicators, by id.
   std::map<std::string, std::unique_ptr<Fabric>>& imports() { return imports_; }
   Failure import(std::unique_lock<std::mutex>& lock, const std::string& id, MPI_Comm comm);
@@ -74,9 +68,8 @@ class Job {
 
   const halyard_host_services_t* services_ = nullptr;
   std::mutex mutex_;
-  std::mutex next_;                  // held by the thread that gets mutex_ next
-  std::condition_variable wake_;     // for the job's thread
-  std::condition_variable changed_;  // for threads that wait for the job
+  std::mutex next_;               // held by the thread that gets mutex_ next
+  std::condition_variable wake_;  // for the job's thread
   std::thread thread_;
   bool is_joined_ = false;
   bool has_tried_ = false;
@@ -90,16 +83,10 @@ class Job {
   uint32_t local_rank_ = 0;
   uint32_t local_count_ = 1;
   std::string description_;
-  Peers peers_;
+  Process process_;
   std::unique_ptr<Fabric> world_;
   std::map<std::string, std::unique_ptr<Fabric>> imports_;
-  std::vector<Channel*> channels_;
   std::vector<std::unique_ptr<Channel>> closing_;
-  struct Completion {
-    halyard_collective_t collective;
-    Failure failure;
-  };
-  std::vector<Completion> completions_;
 };
 
 }  // namespace halyard::mpi

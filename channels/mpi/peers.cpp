@@ -53,9 +53,9 @@ void Peers::watch(MPI_Comm local) {
   }
 }
 
-void Peers::told(uint32_t rank) {
+void Peers::announce_end(uint32_t rank) {
   peers_[rank].ended_at = now();
-  peers_[rank].was_told = true;
+  peers_[rank].has_announced = true;
 }
 
 void Peers::look() {
@@ -74,13 +74,14 @@ void Peers::look() {
 bool Peers::is_silent(uint32_t rank, uint64_t moved_at, uint64_t time) const {
   const Peer& peer = peers_[rank];
   return peer.ended_at != 0 &&
-         time > std::max(peer.ended_at, moved_at) + (peer.was_told ? kNetworkNs : kMachineNs);
+         time > std::max(peer.ended_at, moved_at) + (peer.has_announced ? kNetworkNs : kMachineNs);
 }
 
 std::string Peers::text(uint32_t rank) const {
   const Peer& peer = peers_[rank];
-  return peer.was_told ? "whose program has ended"
-                       : "whose process, " + std::to_string(peer.process) + ", has been killed or has ended";
+  return peer.has_announced
+             ? "whose program has ended"
+             : "whose process, " + std::to_string(peer.process) + ", has been killed or has ended";
 }
 
 bool Peers::all_have_ended() const {

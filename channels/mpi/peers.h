@@ -18,14 +18,14 @@ class Peers {
   // A collective call by the processes of `local`, which share a machine. Each process watches the others.
   void watch(MPI_Comm local);
   // The rank has announced its end.
-  void told(uint32_t rank);
+  void announce_end(uint32_t rank);
   // Asks the system about the watched processes.
   void look();
 
   bool has_ended(uint32_t rank) const { return peers_[rank].ended_at != 0; }
   // Whether the rank's process has ended without announcing it. A process that has announced its end waits
   // for the others.
-  bool is_gone(uint32_t rank) const { return has_ended(rank) && !peers_[rank].was_told; }
+  bool is_gone(uint32_t rank) const { return has_ended(rank) && !peers_[rank].has_announced; }
   // Whether the rank ended long before `time`, and nothing has moved since `moved_at` for as long, so that
   // all its messages have arrived.
   bool is_silent(uint32_t rank, uint64_t moved_at, uint64_t time) const;
@@ -39,7 +39,7 @@ class Peers {
     int handle = -1;  // a pidfd; -1: not watched
     int64_t process = 0;
     uint64_t ended_at = 0;  // 0: has not ended
-    bool was_told = false;
+    bool has_announced = false;
   };
   std::vector<Peer> peers_;  // by rank in the job
   uint32_t own_ = 0;

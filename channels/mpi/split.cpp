@@ -67,7 +67,7 @@ class Split final : public Operation {
   void broken(const Failure& failure) override {
     if (number_ != 0) channel_.fabric().taken.reset(number_);
     if (child_) child_->fail(failure, false);
-    channel_.job().changed().notify_all();
+    channel_.process().changed.notify_all();
   }
 
  private:
@@ -174,7 +174,7 @@ class Split final : public Operation {
     } else {
       channel_.fabric().taken.reset(number_);  // the channel has other ranks only
     }
-    channel_.job().changed().notify_all();
+    channel_.process().changed.notify_all();
   }
 
   Channel& channel_;

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/budget.h"
-#include "base/stash.h"
+#include "base/free_list.h"
 #include "estimate.h"
 #include "kernel_runner.h"
 #include "status.h"
@@ -66,8 +66,8 @@ class Executable {
  private:
   const Services& services_;
   const Ref<Budget> memory_;
-  std::unique_ptr<Cost[]> costs_;                       // by function number
-  Stash<KernelRunner, &KernelRunner::next_idle> idle_;  // owned
+  std::unique_ptr<Cost[]> costs_;                          // by function number
+  FreeList<KernelRunner, &KernelRunner::next_idle> idle_;  // owned
 };
 
 // The host's budget as a Budget of this library; null if the host gave none. Valid until the executable is

@@ -7,6 +7,7 @@
 
 #include "base/cpu_features.h"
 #include "modules/hal_inline_functions.h"
+#include "modules/hal_inline_module.h"
 #include "testing.h"
 #include "vm/object/list.h"
 

@@ -8,6 +8,7 @@
 #include "hal/command/direct_dispatch.h"
 #include "kernels.h"
 #include "modules/hal_loader_functions.h"
+#include "modules/hal_loader_module.h"
 #include "testing.h"
 #include "vm/object/list.h"
 

@@ -1,5 +1,5 @@
 // The reader of .irpa archives: valid and damaged archives, hostile input.
-#include "modules/parameter_archive.h"
+#include "modules/parameters.h"
 
 #include <fmt/core.h>
 #include <gtest/gtest.h>

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "base/stash.h"
+#include "base/free_list.h"
 
 namespace halyard {
 
@@ -61,7 +61,7 @@ class BlockCache {
   static SizeClass size_class(uint64_t size);
   static uint64_t class_bytes(unsigned index);  // size of its blocks
 
-  std::array<Stash<Kept, &Kept::next>, kClasses> kept_;
+  std::array<FreeList<Kept, &Kept::next>, kClasses> kept_;
   std::atomic<uint64_t> kept_small_ = 0;
   std::atomic<uint64_t> kept_bytes_ = 0;  // in larger blocks
 };

@@ -5,10 +5,20 @@
 #include <span>
 #include <string>
 
-#include "base/plugin.h"
 #include "base/status.h"
 
 namespace halyard {
+
+// A kind of plugin, and its names in messages.
+struct PluginKind {
+  const char* what;              // "driver"
+  const char* abi;               // "driver ABI"
+  uint32_t note_type;            // HALYARD_NOTE_TYPE_*
+  size_t note_size;              // bytes of the note's description
+  const char* note_macro;        // the macro that defines the note: "HALYARD_DRIVER_NOTE (halyard/driver.h)"
+  const char* negotiate_symbol;  // the exported function
+  const char* export_macro;      // the macro that exports the function: "HALYARD_DRIVER_EXPORT"
+};
 
 // Returns the `kind.note_size` bytes of the note's description, within `file`. INVALID_ARGUMENT: not a 64-bit
 // shared library, damaged, or a plugin of another kind; NOT_FOUND: no note; INCOMPATIBLE: for another

@@ -9,7 +9,6 @@
 #include <filesystem>
 
 #include "base/bytes.h"
-#include "base/elf_note.h"
 #include "base/system_error.h"
 #include "halyard/abi.h"
 

@@ -10,20 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/elf_note.h"
 #include "base/status.h"
 
 namespace halyard {
-
-// A kind of plugin, and its names in messages.
-struct PluginKind {
-  const char* what;              // "driver"
-  const char* abi;               // "driver ABI"
-  uint32_t note_type;            // HALYARD_NOTE_TYPE_*
-  size_t note_size;              // bytes of the note's description
-  const char* note_macro;        // the macro that defines the note: "HALYARD_DRIVER_NOTE (halyard/driver.h)"
-  const char* negotiate_symbol;  // the exported function
-  const char* export_macro;      // the macro that exports the function: "HALYARD_DRIVER_EXPORT"
-};
 
 // Returns the description of the file's note, `note_size` bytes, without running code of the file. NOT_FOUND:
 // no such file, or no note; INVALID_ARGUMENT: not a 64-bit shared library, damaged, truncated, or a plugin of

@@ -7,8 +7,6 @@
 #include <system_error>
 #include <vector>
 
-#include "base/c_boundary.h"
-
 struct halyard_status {
   std::atomic<uint32_t> references{1};
   halyard::Code code;
@@ -33,9 +31,6 @@ void drop(halyard_status_t error) {
   if (error && error->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
 }
 
-// Never freed, because nobody owns it.
-halyard_status* const no_memory = new halyard_status(Code::RESOURCE_EXHAUSTED, "out of host memory");
-
 // Changes an error for the caller: the same error, or a copy if it is shared. If there is no memory for the
 // change, the change is dropped; the status is then less complete, but not wrong.
 template <typename Change>
@@ -51,32 +46,6 @@ void change(halyard_status_t& error, Change&& make) noexcept {
 }
 
 }  // namespace
-
-Status out_of_memory() noexcept {
-  retain(no_memory);
-  return Status::adopt(no_memory);
-}
-
-Status caught_exception() noexcept {
-  try {
-    try {
-      throw;
-    } catch (const std::bad_alloc&) {
-      return out_of_memory();
-    } catch (const std::system_error& error) {
-      if (error.code() != std::errc::owner_dead) return Status(Code::INTERNAL, error.what());
-      // Thrown by an event loop after fork() (base/loop.h). what() ends with the text of the error number.
-      const std::string text = error.what();
-      return Status(Code::FAILED_PRECONDITION, text.substr(0, text.rfind(": ")));
-    } catch (const std::exception& exception) {
-      return Status(Code::INTERNAL, exception.what());
-    } catch (...) {
-      return Status(Code::INTERNAL, "an exception that is none of the standard library's");
-    }
-  } catch (...) {
-    return out_of_memory();
-  }
-}
 
 Code failure_code(uint32_t number) {
   if (number == 0 || number > 18 || number == static_cast<uint32_t>(Code::DEFERRED)) return Code::UNKNOWN;

@@ -1,7 +1,6 @@
 // Converts views to DLPack tensors, and DLPack tensors to views (halyard/memory.h).
-#include "dlpack.h"
-
 #include "dlpack_layout.h"
+#include "dlpack_structs.h"
 #include "halyard/memory.h"
 #include "shared_memory.h"
 

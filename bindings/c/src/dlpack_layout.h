@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "base/status.h"
-#include "dlpack.h"
+#include "dlpack_structs.h"
 #include "hal/view/element_type.h"
 
 namespace halyard::dlpack {

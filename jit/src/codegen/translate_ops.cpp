@@ -8,6 +8,10 @@
 
 namespace halyard::jit {
 
+void translate(const halyard_jit_function_t& function, llvm::Module& module, llvm::StringRef features) {
+  Translator(function, module, features).run();
+}
+
 void Translator::emit_op(Op op, const Word* word, uint32_t at) {
   switch (op) {
     case Op::br:

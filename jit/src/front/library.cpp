@@ -6,7 +6,7 @@
 
 #include "front/compile.h"
 #include "halyard/abi.h"
-#include "shared/told.h"
+#include "shared/failure_reason.h"
 #include "vm/decode/words.h"
 
 namespace halyard::jit {
@@ -15,8 +15,9 @@ namespace {
 
 int compile(const halyard_jit_function_t* function, const halyard_jit_host_t* host, const char* cache,
             halyard_jit_code_t* code, char* reason, size_t reason_size) {
-  return told(reason, reason_size,
-              [&](std::string& why) { return jit::compile(*function, *host, cache, *code, why); });
+  return with_failure_reason(reason, reason_size, [&](std::string& why) {
+    return jit::compile(*function, *host, cache, *code, why);
+  });
 }
 
 void release(void* handle) { jit::release(handle); }
@@ -48,7 +49,7 @@ constexpr halyard_jit_table_t kTable = {
 extern "C" __attribute__((visibility("default"))) int halyard_jit_explain(
     const halyard_jit_function_t* function, const halyard_jit_explanation_t* explanation, char* reason,
     size_t reason_size) {
-  return halyard::jit::told(reason, reason_size, [&](std::string& why) {
+  return halyard::jit::with_failure_reason(reason, reason_size, [&](std::string& why) {
     return halyard::jit::explain(*function, *explanation, why);
   });
 }

@@ -21,7 +21,7 @@
 #include "hal/queue/file.h"
 #include "hal/queue/queue.h"
 #include "hal/view/buffer_view.h"
-#include "modules/hal_module.h"
+#include "modules/module_options.h"
 #include "vm/native/bind.h"
 #include "vm/object/buffer.h"
 

@@ -6,7 +6,6 @@
 #include <tuple>
 
 #include "modules/hal_functions.h"
-#include "modules/hal_inline_module.h"
 
 namespace halyard::modules {
 

@@ -5,18 +5,11 @@
 #include <cstdint>
 #include <span>
 
-#include "base/budget.h"
 #include "modules/function_table.h"
-#include "modules/hal_module.h"
+#include "modules/module_options.h"
 #include "vm/module/native_module.h"
 
 namespace halyard::modules {
-
-struct HalInlineOptions {
-  TraceSink trace;     // sink of hal_inline.buffer_view.trace
-  Ref<Budget> memory;  // charged for allocations of programs; null: not charged
-  uint64_t owner = 0;  // for allocations, see halyard_memory_request_t
-};
 
 inline constexpr uint32_t kHalInlineVersion = 0;
 

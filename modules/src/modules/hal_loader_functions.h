@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include "modules/hal_functions.h"
-#include "modules/hal_loader_module.h"
 
 namespace halyard::modules {
 

@@ -5,25 +5,13 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
-#include "hal/capture/tensor_trace.h"
 #include "hal/device/device.h"
-#include "hal/registry/driver_registry.h"
 #include "modules/function_table.h"
-#include "modules/target_features.h"
+#include "modules/module_options.h"
 #include "vm/module/native_module.h"
 
 namespace halyard::modules {
-
-struct HalLoaderOptions {
-  Ref<hal::Device> device;                  // runs the kernels; null: a device of kLoaderDevice is opened
-  Ref<hal::DriverRegistry> drivers;         // for opening the device; may be null if `device` is set
-  std::vector<hal::DeviceOption> settings;  // options for opening the device
-  TargetFeatures targets;                   // required by the modules of the context
-  Ref<Budget> memory;                       // charged for executables; null: not charged
-  Ref<hal::TensorTrace> tensors;            // traces dispatches; null: no trace
-};
 
 inline constexpr const char* kLoaderDevice = "local-sync";
 // Whether this device can run kernels of hal_loader.

@@ -2,6 +2,8 @@
 // section 3. Files are untrusted.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,9 +11,18 @@
 
 #include "base/bytes.h"
 #include "base/status.h"
-#include "modules/parameters.h"
 
 namespace halyard::modules {
+
+struct Parameter {
+  uint64_t length = 0;             // bytes
+  std::span<const uint8_t> bytes;  // in a file; empty for a splat
+  std::vector<uint8_t> pattern;    // of a splat: repeated to `length`
+  Ref<Bytes> keep;                 // retains the file
+  std::string type;                // as declared by the file, "F16 [8, 4]"; empty: not declared
+  std::string trouble;             // why it cannot be loaded; empty: it can
+  std::string other;               // the place of an unused parameter with the same name; empty: none
+};
 
 using ParameterEntries =
     std::vector<std::pair<std::string, Parameter>>;  // in the order of the file; names may repeat

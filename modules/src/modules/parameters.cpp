@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "base/foreign_file.h"
-#include "modules/parameter_archive.h"
 #include "modules/shard_index.h"
 
 namespace halyard::modules {

@@ -15,19 +15,10 @@
 #include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "modules/parameter_archive.h"
 #include "vm/module/native_module.h"
 
 namespace halyard::modules {
-
-struct Parameter {
-  uint64_t length = 0;             // bytes
-  std::span<const uint8_t> bytes;  // in a file; empty for a splat
-  std::vector<uint8_t> pattern;    // of a splat: repeated to `length`
-  Ref<Bytes> keep;                 // retains the file
-  std::string type;                // as declared by the file, "F16 [8, 4]"; empty: not declared
-  std::string trouble;             // why it cannot be loaded; empty: it can
-  std::string other;               // the place of an unused parameter with the same name; empty: none
-};
 
 // Where the bytes of files are kept.
 enum class ParameterMode : uint8_t {
@@ -50,7 +41,7 @@ class ParameterScope final : public ObjectOf<ParameterScope> {
   // the first entry is used. UNIMPLEMENTED: another or newer format. INVALID_ARGUMENT, OUT_OF_RANGE: an
   // invalid file, with the place, or with the recognised format. On failure nothing is added.
   Result<> add(const std::string& path, const Ref<Bytes>& file);
-  Result<> add(const std::string& path, std::vector<std::pair<std::string, Parameter>> entries);
+  Result<> add(const std::string& path, ParameterEntries entries);
   const Parameter* find(std::string_view key) const;     // null if unknown; valid as long as the scope
   std::string_view path_of(std::string_view key) const;  // precondition: the key is known
   std::vector<std::string_view> keys() const;            // sorted

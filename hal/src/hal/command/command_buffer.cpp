@@ -504,12 +504,16 @@ Result<halyard_driver_command_list_t> CommandBuffer::make_list(std::span<const u
   return list;
 }
 
-Result<> CommandBuffer::begin_execution() {
+Result<> CommandBuffer::check_finalized() const {
   if (state_ != State::ready)
     return halyard::fail(
         Code::FAILED_PRECONDITION,
         "expected a finalized command buffer, found one that is being recorded; finalize it before it is "
         "executed");
+  return {};
+}
+
+Result<> CommandBuffer::begin_execution() {
   if ((mode_ & kOneShot) && submitted_.exchange(true, std::memory_order_relaxed))
     return halyard::fail(
         Code::FAILED_PRECONDITION,

@@ -90,8 +90,9 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   // Passes the list to the driver. FAILED_PRECONDITION: not recording, or a debug group is open.
   Result<> finalize();
 
-  // Reserves an execution of the list. FAILED_PRECONDITION: not finalized, or a second execution of a
-  // ONE_SHOT list.
+  // FAILED_PRECONDITION: the list is still being recorded.
+  Result<> check_finalized() const;
+  // Reserves an execution of the finalized list. FAILED_PRECONDITION: a second execution of a ONE_SHOT list.
   Result<> begin_execution();
 
   enum class State : uint8_t { recording, ready };

@@ -607,8 +607,7 @@ Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_d
 
 Result<Handles> prepare_execute(const QueuePoint& point, CommandBuffer& commands,
                                 std::span<const Binding> table, SlotEntries& entries) {
-  if (commands.state() != CommandBuffer::State::ready)
-    return std::unexpected(commands.begin_execution().error());
+  HALYARD_TRY(commands.check_finalized());
   if (&commands.device() != &point.device)
     return fail(Code::INVALID_ARGUMENT,
                 "a command buffer recorded for device '{}' was submitted to '{}'; record one for each device",

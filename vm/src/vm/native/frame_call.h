@@ -14,13 +14,6 @@
 
 namespace halyard::vm {
 
-// The call that the function sees, and the data of its services. Exists only on the stack of
-// FrameFunction::call.
-struct FrameCall : halyard_module_call_t {
-  NativeCall* native;
-  bool waits;
-};
-
 class FrameFunction {
  public:
   // `types` must outlive the function. INVALID_ARGUMENT: unknown flags.

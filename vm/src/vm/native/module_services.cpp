@@ -5,7 +5,6 @@
 #include <string>
 
 #include "base/c_boundary.h"
-#include "vm/native/frame_call.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
 #include "vm/object/value.h"

@@ -327,7 +327,9 @@ std::string place_text(const FunctionCode& code, const Word* instruction) {
 }
 
 Status interruption(const Stack& stack) {
-  if (const Code stopped = stop_code(stack.stop); stopped != Code::OK) return stopped_work(stopped);
+  if (stack.stop != stack.own_stop()) {
+    if (const Code stopped = stop_code(stack.stop); stopped != Code::OK) return stopped_work(stopped);
+  }
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);

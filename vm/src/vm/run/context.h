@@ -4,61 +4,22 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "base/budget.h"
 #include "base/loop.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "base/tracer.h"
-#include "vm/module/bytecode_module.h"
 #include "vm/module/calling_convention.h"
-#include "vm/module/native_module.h"
+#include "vm/module/module.h"
+#include "vm/run/limits.h"
+#include "vm/run/module_instance.h"
 
 namespace halyard::vm {
-
-// Exceeding a limit is RESOURCE_EXHAUSTED; exceeding `time` is DEADLINE_EXCEEDED.
-struct Limits {
-  uint64_t stack_bytes = 8u << 20;             // per invocation
-  uint64_t buffer_bytes = uint64_t{16} << 30;  // per vm.buffer
-  uint32_t list_elements = 1u << 28;           // per vm.list
-  Ref<Budget> memory;                          // of all memory that the program allocates; null: no limit
-  std::chrono::nanoseconds time{0};            // per call from outside, including waits; 0: no limit
-  bool concurrent_calls = true;                // false: refuse a second call at the same time
-};
-
-class CodeStore;
-struct ModuleInstance;
-
-// The provider of an import.
-struct Target {
-  ModuleInstance* instance = nullptr;  // null: an unresolved optional import
-  uint32_t function = 0;               // bytecode function or native export
-  NativeFunction native = nullptr;     // set if the provider is native
-  const void* native_data = nullptr;   // the export's data
-};
-
-// A module in a context.
-struct ModuleInstance {
-  Ref<Module> module;
-  const BytecodeModule* bytecode = nullptr;  // the same module if it is bytecode, otherwise null
-  CodeStore* store = nullptr;                // its code if it is bytecode, otherwise null
-  std::unique_ptr<uint8_t[]> global_bytes;   // 16-byte aligned
-  std::vector<Object*> global_refs;          // owned
-  std::vector<Target> imports;
-  NativeState native_state;
-  Charge charge;  // for the globals
-
-  ModuleInstance() = default;
-  ModuleInstance(const ModuleInstance&) = delete;
-  ModuleInstance& operator=(const ModuleInstance&) = delete;
-  ~ModuleInstance();
-};
 
 // An export that can be called from outside. Valid as long as its context.
 struct Callable {

@@ -91,26 +91,17 @@ inline void load_global(Object*& global, Object** refs, uint16_t result) {
 #ifdef HALYARD_TRACED_INTERPRETER
 #define TRACE_CALL(frame) trace_call(stack, *(frame))
 #define TRACE_RETURN() stack.tracer->end()
-#define TRACE_IMPORT(target) const ImportTrace import_trace(stack, target)
+#define TRACE_IMPORT(target)                                        \
+  const ImportTrace import_trace(stack, *(target).instance->module, \
+                                 (target).instance->module->exports()[(target).function].name)
 #else
 #define TRACE_CALL(frame) static_cast<void>(0)
 #define TRACE_RETURN() static_cast<void>(0)
 #define TRACE_IMPORT(target) static_cast<void>(0)
 #endif
-#ifdef HALYARD_KERNEL_INTERPRETER
-#define IS_INTERRUPTED() (__atomic_load_n(stack.stop, __ATOMIC_RELAXED) != 0)
-#define STOP_WORD() (stack.stop)
-#else
-#define STOP_WORD() (reinterpret_cast<const uint32_t*>(&stack.interrupted))
-#define IS_INTERRUPTED() (stack.interrupted.load(std::memory_order_relaxed) != 0)
-#endif
 
 #if defined(HALYARD_TRACED_INTERPRETER)
 CallOutcome interpret_traced(Stack& stack) {
-#elif defined(HALYARD_KERNEL_INTERPRETER) && defined(HALYARD_SAMPLED_INTERPRETER)
-CallOutcome interpret_kernel_sampled(Stack& stack) {
-#elif defined(HALYARD_KERNEL_INTERPRETER)
-CallOutcome interpret_kernel(Stack& stack) {
 #elif defined(HALYARD_SAMPLED_INTERPRETER)
 CallOutcome interpret_sampled(Stack& stack) {
 #else
@@ -151,14 +142,20 @@ CallOutcome interpret(Stack& stack) {
     ip += (words);  \
     DISPATCH();     \
   } while (false)
-// Every loop passes one of the branches below, which check for interruption.
-#define STOP_IF_INTERRUPTED()        \
-  if (IS_INTERRUPTED()) [[unlikely]] \
+// Every loop passes one of the branches below, which check for interruption. In assembly the comparison with
+// memory is one instruction; the compiler loads an atomic word first.
+#if defined(__x86_64__)
+#define STOP_IF_INTERRUPTED() \
+  asm goto("cmpl $0, %0\n\tjne %l[interrupted]" ::"m"(*stack.stop) : "cc" : interrupted)
+#else
+#define STOP_IF_INTERRUPTED()                                          \
+  if (__atomic_load_n(stack.stop, __ATOMIC_RELAXED) != 0) [[unlikely]] \
   goto interrupted
+#endif
 // Occasionally takes a sample, to find hot functions.
 #ifdef HALYARD_SAMPLED_INTERPRETER
-#define COUNT_BRANCH()                  \
-  if (--stack.budget == 0) [[unlikely]] \
+#define COUNT_BRANCH()                                 \
+  if (--stack.branches_until_sample == 0) [[unlikely]] \
   goto sampled
 #else
 #define COUNT_BRANCH() static_cast<void>(0)
@@ -235,8 +232,8 @@ other_loop:
   tail = ip;
   head = ip + ip[1].distance_if();
   ip = head;
-  if (!IS_INTERRUPTED()) [[likely]]
-    DISPATCH();
+  STOP_IF_INTERRUPTED();
+  DISPATCH();
 interrupted:
   SAVE_FRAME();
   stack.error = interruption(stack);
@@ -258,8 +255,6 @@ sampled:
 #undef NEXT
 #undef RAISE
 #undef RAISE_STATUS
-#undef IS_INTERRUPTED
-#undef STOP_WORD
 #undef STOP_IF_INTERRUPTED
 #undef COUNT_BRANCH
 #undef BRANCH_BY

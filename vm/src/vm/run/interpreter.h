@@ -8,13 +8,9 @@ namespace halyard::vm {
 // Continues the top frame at its `ip`. `done`: the results are in stack.results and the stack is empty.
 // `failed`: stack.error has the reason and the frames are kept.
 CallOutcome interpret(Stack& stack);
-// The same for kernels: checks the word stack.stop at every branch and call. interpret() checks a word in the
-// stack itself, which saves one load.
-CallOutcome interpret_kernel(Stack& stack);
-// The same as the first two, but samples hot functions (vm/compile/heat.h). Counting branches adds 7 % to the
-// instructions of a tight loop, so only functions with heat run in these.
+// The same, but takes samples of hot functions (vm/compile/heat.h). Counting branches adds 7 % to the
+// instructions of a tight loop, so only functions with heat run here.
 CallOutcome interpret_sampled(Stack& stack);
-CallOutcome interpret_kernel_sampled(Stack& stack);
 // The same as interpret(), and reports every call and return to stack.tracer. A separate instance of the
 // interpreter, so that interpret() need not check for a tracer.
 CallOutcome interpret_traced(Stack& stack);

@@ -279,6 +279,21 @@ void Invocation::set_traced(bool is_traced) {
   stack_->tracer = is_traced ? context_->tracer() : nullptr;
 }
 
+namespace {
+
+CallOutcome run_traced(Stack& stack) {
+  if (stack.native) {
+    const ImportTrace slice(stack, *stack.top->instance->module, stack.callee->name);
+    return call_native_entry(stack);
+  }
+  FramesTrace slices(stack);
+  const CallOutcome outcome = interpret_traced(stack);
+  if (outcome == CallOutcome::suspended) slices.suspend();
+  return outcome;
+}
+
+}  // namespace
+
 Result<Outcome> Invocation::go_on() {
   Stack& stack = *stack_;
   const TraceChoiceScope choice(trace_choice_);
@@ -288,10 +303,11 @@ Result<Outcome> Invocation::go_on() {
       outcome = run_traced(stack);
     } else {
       const bool sampled = !stack.native && stack.top->code->heat != nullptr;
-      if (sampled) stack.budget = std::min(stack.budget, sampling_of(*stack.top).branches);
+      if (sampled)
+        stack.branches_until_sample = std::min(stack.branches_until_sample, sampling_of(*stack.top).branches);
       outcome = stack.native ? call_native_entry(stack)
-                : stack.stop ? (sampled ? interpret_kernel_sampled(stack) : interpret_kernel(stack))
-                             : (sampled ? interpret_sampled(stack) : interpret(stack));
+                : sampled    ? interpret_sampled(stack)
+                             : interpret(stack);
     }
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
@@ -354,7 +370,7 @@ WorkScope& Invocation::new_scope() {
   return *scope_;
 }
 
-void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop; }
+void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop ? stop : stack_->own_stop(); }
 
 void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;

@@ -5,7 +5,6 @@
 namespace halyard::vm {
 
 CallOutcome interpret_sampled(Stack& stack) { return interpret(stack); }
-CallOutcome interpret_kernel_sampled(Stack& stack) { return interpret_kernel(stack); }
 CallOutcome interpret_traced(Stack& stack) { return interpret(stack); }
 
 }  // namespace halyard::vm

@@ -6,7 +6,7 @@
 
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
-#include "vm/run/context.h"
+#include "vm/run/limits.h"
 
 namespace halyard::vm {
 

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "vm/compile/code_store.h"
-#include "vm/run/context.h"
+#include "vm/run/module_instance.h"
 #include "vm/run/stack.h"
 
 namespace halyard::vm {
@@ -80,7 +80,7 @@ const Sampling& sampling_of(const Frame& frame) {
 const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;
   const Sampling& sampling = sampling_of(*stack.top);
-  stack.budget = sampling.branches;
+  stack.branches_until_sample = sampling.branches;
   if (!code.heat) return nullptr;
   Heat& heat = *code.heat;
   const FunctionCode* const for_calls = heat.for_calls.load(std::memory_order_acquire);
@@ -101,7 +101,7 @@ const Word* sample(Stack& stack, const Word* ip) {
     return move_over(stack, *for_loops, entry);
   }
   if (++stack.searched < kSearch) {
-    stack.budget = 1;
+    stack.branches_until_sample = 1;
   } else {
     stack.searched = 0;
   }

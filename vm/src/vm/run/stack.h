@@ -8,11 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "base/status.h"
+#include "base/tracer.h"
 #include "vm/compile/heat.h"
 #include "vm/decode/frame.h"
-#include "vm/run/invocation.h"
+#include "vm/module/native_module.h"
+#include "vm/object/variant.h"
+#include "vm/run/limits.h"
+#include "vm/run/module_instance.h"
 
 namespace halyard::vm {
+
+class Invocation;
 
 struct Stack {
   std::byte* memory = nullptr;
@@ -21,12 +28,14 @@ struct Stack {
   const Word* ip = nullptr;  // where the top frame continues
   bool resumed = false;      // `ip` is at a native call that has deferred
   std::atomic<uint32_t> interrupted = 0;  // 0, or the Code of an interruption; set by any thread
-  const uint32_t* stop = nullptr;         // for kernels: the stop word of their work (base/work_scope.h)
+  // The word that stops execution: `interrupted`, or for kernels the stop word of their work
+  // (base/work_scope.h).
+  const uint32_t* stop = own_stop();
   Invocation* invocation = nullptr;
-  uint32_t budget = Sampling{}.branches;  // branches until the next sample
-  uint32_t searched = 0;                  // branches since the search for a loop's head began
-  Tracer* tracer = nullptr;               // the context's; null: none
-  uint64_t trace_flow = 0;  // the trace flow from the suspension of the call to its continuation
+  uint32_t branches_until_sample = Sampling{}.branches;
+  uint32_t searched = 0;     // branches since the search for a loop's head began
+  Tracer* tracer = nullptr;  // the context's; null: none
+  uint64_t trace_flow = 0;   // the trace flow from the suspension of the call to its continuation
   Limits limits;
   Charge charge;
   Status error;                    // the failure of an instruction
@@ -44,6 +53,7 @@ struct Stack {
   Stack(const Stack&) = delete;
   Stack& operator=(const Stack&) = delete;
   ~Stack();
+  const uint32_t* own_stop() const { return reinterpret_cast<const uint32_t*>(&interrupted); }
   // Pushes a frame for `call`, with null refs; values are zero as far as code can observe. Returns null and
   // sets `error` if the stack limit is exceeded.
   Frame* push(const FunctionCode* code, ModuleInstance* instance, const Word* call);

@@ -5,7 +5,6 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <new>
 #include <vector>
 
 namespace halyard::vm {
@@ -45,8 +44,16 @@ void begin_function(Tracer& tracer, const Frame& frame, std::span<const uint64_t
   tracer.begin(TraceCategory::machine, name.text(), flows);
 }
 
-// One slice for each frame; the first one has the flow.
-void open_frames(Stack& stack) {
+}  // namespace
+
+void trace_call(const Stack& stack, const Frame& frame) noexcept { begin_function(*stack.tracer, frame); }
+
+ImportTrace::ImportTrace(const Stack& stack, const Module& module, std::string_view function) noexcept
+    : tracer_(stack.tracer) {
+  tracer_->begin(TraceCategory::import, Name(module.name(), function).text());
+}
+
+FramesTrace::FramesTrace(Stack& stack) : stack_(stack) {
   std::vector<const Frame*> frames;
   for (Frame* frame = stack.top; frame; frame = frame->caller()) frames.push_back(frame);
   const uint64_t flow = std::exchange(stack.trace_flow, 0);
@@ -57,42 +64,13 @@ void open_frames(Stack& stack) {
   }
 }
 
-void close_frames(const Stack& stack) noexcept {
-  for (Frame* frame = stack.top; frame; frame = frame->caller()) stack.tracer->end();
+FramesTrace::~FramesTrace() {
+  for (Frame* frame = stack_.top; frame; frame = frame->caller()) stack_.tracer->end();
 }
 
-CallOutcome run_native(Stack& stack) {
-  const Name name(stack.top->instance->module->name(), stack.callee->name);
-  const TraceScope scope(stack.tracer, TraceCategory::import, name.text());
-  return call_native_entry(stack);
+void FramesTrace::suspend() {
+  stack_.trace_flow = stack_.tracer->new_flow();
+  stack_.tracer->instant(TraceCategory::wait, "suspended", {&stack_.trace_flow, 1});
 }
-
-CallOutcome run_bytecode(Stack& stack) {
-  open_frames(stack);
-  CallOutcome outcome = CallOutcome::failed;
-  try {
-    outcome = interpret_traced(stack);
-  } catch (const std::bad_alloc&) {
-    close_frames(stack);
-    throw;
-  }
-  if (outcome == CallOutcome::suspended) {
-    stack.trace_flow = stack.tracer->new_flow();
-    stack.tracer->instant(TraceCategory::wait, "suspended", {&stack.trace_flow, 1});
-  }
-  close_frames(stack);
-  return outcome;
-}
-
-}  // namespace
-
-void trace_call(const Stack& stack, const Frame& frame) noexcept { begin_function(*stack.tracer, frame); }
-
-ImportTrace::ImportTrace(const Stack& stack, const Target& target) noexcept : tracer_(stack.tracer) {
-  const Module& module = *target.instance->module;
-  tracer_->begin(TraceCategory::import, Name(module.name(), module.exports()[target.function].name).text());
-}
-
-CallOutcome run_traced(Stack& stack) { return stack.native ? run_native(stack) : run_bytecode(stack); }
 
 }  // namespace halyard::vm

@@ -3,7 +3,9 @@
 // on the resuming thread, with a flow from the old ones.
 #pragma once
 
-#include "vm/run/interpreter.h"
+#include <string_view>
+
+#include "vm/run/stack.h"
 
 namespace halyard::vm {
 
@@ -13,7 +15,7 @@ void trace_call(const Stack& stack, const Frame& frame) noexcept;
 // The slice of a native import while it runs.
 class ImportTrace {
  public:
-  ImportTrace(const Stack& stack, const Target& target) noexcept;
+  ImportTrace(const Stack& stack, const Module& module, std::string_view function) noexcept;
   ImportTrace(const ImportTrace&) = delete;
   ImportTrace& operator=(const ImportTrace&) = delete;
   ~ImportTrace() { tracer_->end(); }
@@ -22,7 +24,17 @@ class ImportTrace {
   Tracer* const tracer_;
 };
 
-// Continues the call, like interpret() or call_native_entry().
-CallOutcome run_traced(Stack& stack);
+// The slices of the frames while they run: one for each, the first with the flow from the suspension.
+class FramesTrace {
+ public:
+  explicit FramesTrace(Stack& stack);
+  FramesTrace(const FramesTrace&) = delete;
+  FramesTrace& operator=(const FramesTrace&) = delete;
+  ~FramesTrace();
+  void suspend();  // begins the flow to the continuation
+
+ private:
+  Stack& stack_;
+};
 
 }  // namespace halyard::vm

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "vm/text/assembler.h"
 #include "vm/text/vmasm_lexer.h"
 
 namespace halyard::vm::assembler {

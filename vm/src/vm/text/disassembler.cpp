@@ -46,14 +46,13 @@ struct Budget {
 
 class ModuleText {
  public:
-  ModuleText(const ModuleView& view, Listing& listing, Budget& budget, const DisassembleOptions& options,
-             int depth)
+  ModuleText(const ModuleView& view, Listing& listing, Budget& budget, bool offsets, int depth)
       : view_(view),
         module_(view.module()),
         names_(view),
         listing_(listing),
         budget_(budget),
-        options_(options),
+        offsets_(offsets),
         depth_(depth) {}
 
   Result<> print(uint32_t outer_version) {
@@ -62,7 +61,7 @@ class ModuleText {
     for (uint32_t i = 0; i < module_.rodata().size() && !listing_.full(); ++i) HALYARD_TRY(print_rodata(i));
     print_exports();
     for (uint32_t i = 0; i < module_.functions().size() && !listing_.full(); ++i)
-      print_function(listing_, names_, i, options_);
+      print_function(listing_, names_, i, offsets_);
     return {};
   }
 
@@ -155,7 +154,7 @@ class ModuleText {
     listing_.line(std::string(head) + " module {");
     listing_.indent();
     HALYARD_TRY(
-        ModuleText(*nested, listing_, budget_, options_, depth_ + 1).print(module_.bytecode_version()));
+        ModuleText(*nested, listing_, budget_, offsets_, depth_ + 1).print(module_.bytecode_version()));
     listing_.unindent();
     listing_.line("}");
     return true;
@@ -166,7 +165,7 @@ class ModuleText {
   const Names names_;
   Listing& listing_;
   Budget& budget_;
-  const DisassembleOptions& options_;
+  const bool offsets_;
   const int depth_;
 };
 
@@ -232,7 +231,7 @@ Result<std::string> disassemble(Ref<Bytes> bytes, const DisassembleOptions& opti
   const ModuleView view = HALYARD_TRY(ModuleView::open(std::move(bytes)));
   disassembler::Listing listing(kMaxAssembledText);
   disassembler::Budget budget;
-  HALYARD_TRY(disassembler::ModuleText(view, listing, budget, options, 0).print(kAssemblersDefault));
+  HALYARD_TRY(disassembler::ModuleText(view, listing, budget, options.offsets, 0).print(kAssemblersDefault));
   if (listing.full())
     return fail(Code::RESOURCE_EXHAUSTED,
                 "module '{}' as text has more than {} bytes, the limit of the assembler",

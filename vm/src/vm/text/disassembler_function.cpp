@@ -93,13 +93,13 @@ bool skips_only_zeros(std::span<const uint8_t> code, const Instruction& instruct
 
 class FunctionText {
  public:
-  FunctionText(const Names& names, uint32_t ordinal, const DisassembleOptions& options)
+  FunctionText(const Names& names, uint32_t ordinal, bool offsets)
       : names_(names),
         view_(names.view),
         module_(view_.module()),
         function_(module_.functions()[ordinal]),
         ordinal_(ordinal),
-        options_(options) {}
+        offsets_(offsets) {}
 
   void print(Listing& listing) {
     const Result<> verified = view_.verify(ordinal_);
@@ -240,7 +240,7 @@ class FunctionText {
       if (instruction->op == kBlockMarker) {
         if (pc != 0 || entry_is_target_) listing.line(label(pc) + ":");
       } else {
-        const std::string offset = options_.offsets ? fmt::format("[{:08X}] ", pc) : "";
+        const std::string offset = offsets_ ? fmt::format("[{:08X}] ", pc) : "";
         remark_.clear();
         std::string text = offset + "  " + instruction_text(*instruction);
         if (!remark_.empty()) text += "  // " + remark_;
@@ -414,7 +414,7 @@ class FunctionText {
   const BytecodeModule& module_;
   const Function& function_;
   const uint32_t ordinal_;
-  const DisassembleOptions& options_;
+  const bool offsets_;
 
   std::vector<uint32_t> markers_;  // pcs of blocks
   bool entry_is_target_ = false;
@@ -433,9 +433,8 @@ class FunctionText {
 
 }  // namespace
 
-void print_function(Listing& listing, const Names& names, uint32_t function,
-                    const DisassembleOptions& options) {
-  FunctionText(names, function, options).print(listing);
+void print_function(Listing& listing, const Names& names, uint32_t function, bool offsets) {
+  FunctionText(names, function, offsets).print(listing);
 }
 
 }  // namespace halyard::vm::disassembler

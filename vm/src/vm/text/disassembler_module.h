@@ -8,7 +8,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "vm/text/disassembler.h"
 #include "vm/text/module_view.h"
 
 namespace halyard::vm::disassembler {
@@ -59,7 +58,7 @@ struct Names {
   std::string list_of(uint32_t ordinal) const;   // !vm.list<!name> or type[N]
 };
 
-void print_function(Listing& listing, const Names& names, uint32_t function,
-                    const DisassembleOptions& options);
+// `offsets`: with the pc before each instruction.
+void print_function(Listing& listing, const Names& names, uint32_t function, bool offsets);
 
 }  // namespace halyard::vm::disassembler

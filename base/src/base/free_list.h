@@ -1,6 +1,6 @@
-// Stash: a lock-free list of nodes that any thread may take from and give to. take() removes the whole list,
-// keeps the first node and puts back the rest, so no thread reads a node that it does not own. Meanwhile
-// other threads find the list empty.
+// FreeList: a lock-free list of free nodes that any thread may take from and give to. take() removes the
+// whole list, keeps the first node and puts back the rest, so no thread reads a node that it does not own.
+// Meanwhile other threads find the list empty.
 #pragma once
 
 #include <atomic>
@@ -11,7 +11,7 @@ namespace halyard {
 
 // `kNext` is the member of Node that links the list.
 template <typename Node, Node* Node::* kNext>
-class Stash {
+class FreeList {
  public:
   // Returns the node that was given last; null if there is none.
   Node* take() {

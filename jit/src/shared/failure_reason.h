@@ -11,7 +11,7 @@ namespace halyard::jit {
 // Returns 1 if `work(why)` returns true. Otherwise returns 0 and sets `reason` to `why`, or to the text of
 // the exception: zero-terminated, truncated to `reason_size` bytes.
 template <typename Work>
-int told(char* reason, size_t reason_size, Work work) {
+int with_failure_reason(char* reason, size_t reason_size, Work work) {
   std::string why;
   try {
     if (work(why)) return 1;

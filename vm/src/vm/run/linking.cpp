@@ -1,6 +1,4 @@
-// Linking: dependencies, imports, __init and __deinit.
-#include "vm/run/context.h"
-
+// Contexts: linking of dependencies and imports, __init and __deinit.
 #include <algorithm>
 #include <new>
 #include <optional>
@@ -9,6 +7,7 @@
 #include "text/suggest.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/object/value.h"
+#include "vm/run/context.h"
 #include "vm/run/invocation.h"
 #include "vm/verify/verifier.h"
 
@@ -172,11 +171,6 @@ Result<> call_special(Context& context, ModuleInstance& instance, std::string_vi
 }
 
 }  // namespace
-
-ModuleInstance::~ModuleInstance() {
-  for (Object* object : global_refs) release(object);
-  if (native_state.destroy) native_state.destroy(native_state.pointer);
-}
 
 Context::Context(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop)
     : limits_(std::move(limits)), tracer_(std::move(tracer)), loop_(std::move(loop)) {
