@@ -14,6 +14,7 @@
 #include "common/npy.h"
 #include "common/scalar.h"
 #include "fuzzing.h"
+#include "hal/view/element_text.h"
 #include "hal/view/element_type.h"
 #include "hal/view/element_value.h"
 

@@ -247,7 +247,7 @@ TEST_F(HalInline, subspans_are_ranges_of_the_same_bytes) {
 TEST_F(HalInline, storage_of_a_device_that_shares_memory) {
   auto device = open_device("local-sync");
   ASSERT_TRUE(device) << device.error().text();
-  auto buffer = (*device)->allocate(hal::kAnyQueue, 0x32, 0x3000C03, 8);
+  auto buffer = hal::Buffer::allocate(**device, hal::kAnyQueue, 0x32, 0x3000C03, 8);
   ASSERT_TRUE(buffer);
   Ref<vm::Buffer> bytes = storage(*buffer);
   std::memset(bytes->data(), 3, 8);

@@ -1,4 +1,4 @@
-// Opening, querying and allocating from a device.
+// Opening and querying a device.
 #include "hal/device/device.h"
 
 #include <fmt/format.h>
@@ -6,10 +6,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "hal/device/buffer.h"
 #include "hal/device/callback_scope.h"
-#include "hal/device/external_memory.h"
-#include "hal/device/pooled.h"
 
 namespace halyard::hal {
 
@@ -199,58 +196,6 @@ halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memo
   request.affinity = queues(affinity);
   request.size = size;
   return request;
-}
-
-Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
-                                     Budget* memory, uint64_t owner) {
-  halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
-  request.owner = owner;
-  const auto note = [&] { return fmt::format("while allocating {} bytes", size); };
-  if (size > properties_.maximum_allocation)
-    return with_note<Ref<Buffer>>(
-        fail(Code::RESOURCE_EXHAUSTED, "device '{}' allocates at most {} bytes at once", uri_,
-             properties_.maximum_allocation),
-        note());
-  halyard_memory_info_t info = {};
-  info.struct_size = sizeof info;
-  Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
-  HALYARD_TRY(allocation->charge_to(memory, size));
-  if (Status status = Status::adopt(table().memory_allocate(handle_, &request, &allocation->memory, &info))) {
-    allocation->memory = nullptr;
-    return std::unexpected(std::move(status).note(note()));
-  }
-  if (Result<> given = check_memory(request, allocation->memory, info, "memory_allocate"); !given)
-    return std::unexpected(std::move(given.error()).note(note()));
-  allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
-  allocation->usage = info.usage;
-  allocation->size = size;
-  allocation->origin_affinity = request.affinity;
-  allocation->trace_memory();
-  return Buffer::create(std::move(allocation));
-}
-
-Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage,
-                                        uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
-                                        Budget* memory) {
-  const uint64_t alignment = properties_.import_alignment;
-  if (!table().memory_import || alignment == 0)
-    return fail(Code::UNIMPLEMENTED, "device '{}' cannot import host memory (memory_import)", uri_);
-  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
-    return fail(Code::OUT_OF_RANGE,
-                "expected host memory at a multiple of {} bytes, found {}; import aligned memory or copy it",
-                alignment, fmt::ptr(pointer));
-  const halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
-  halyard_external_memory_t external = {};
-  external.struct_size = sizeof external;
-  external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
-  external.pointer = pointer;
-  external.fd = -1;
-  external.access = access & (kRead | kWrite | HALYARD_MAP_PRIVATE);
-  external.size = size;
-  Ref<Allocation> allocation =
-      HALYARD_TRY(import_external(*this, request, external, access, memory, "of host memory"));
-  allocation->keep = std::move(keep);
-  return Buffer::create(std::move(allocation));
 }
 
 bool matches_pattern(std::string_view pattern, std::string_view id) {
