@@ -90,7 +90,7 @@ class ImportWatch {
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
     VkSemaphore end = VK_NULL_HANDLE;
-    HALYARD_TRY(
+    HALYARD_KIT_TRY(
         check(device.vk().CreateSemaphore(device.handle(), &info, nullptr, &end), "vkCreateSemaphore"));
     auto watch = std::unique_ptr<ImportWatch>(new ImportWatch(device, semaphore, value, end));
     watch->thread_ = std::thread([self = watch.get()] { self->watch(); });
