@@ -102,31 +102,31 @@ TEST(DeviceQueries, TheDriversOwn) {
 }
 
 TEST(Patterns, Wildcards) {
-  EXPECT_TRUE(matches_pattern("local-sync", "local-sync"));
-  EXPECT_TRUE(matches_pattern("local*", "local-sync"));
-  EXPECT_TRUE(matches_pattern("*", "local-sync"));
-  EXPECT_TRUE(matches_pattern("**", "x"));
-  EXPECT_TRUE(matches_pattern("*sync", "local-sync"));
-  EXPECT_TRUE(matches_pattern("l*-*c", "local-sync"));
-  EXPECT_TRUE(matches_pattern("local?sync", "local-sync"));
-  EXPECT_TRUE(matches_pattern("*aab", "aaaaab"));
-  EXPECT_TRUE(matches_pattern("a*b*c", "a-b-b-c"));
-  EXPECT_TRUE(matches_pattern("", ""));
-  EXPECT_TRUE(matches_pattern("*", ""));
-  EXPECT_FALSE(matches_pattern("local", "local-sync"));
-  EXPECT_FALSE(matches_pattern("", "local-sync"));
-  EXPECT_FALSE(matches_pattern("local-sync?", "local-sync"));
-  EXPECT_FALSE(matches_pattern("?", ""));
-  EXPECT_FALSE(matches_pattern("Local*", "local-sync"));
-  EXPECT_FALSE(matches_pattern("*task", "local-sync"));
-  EXPECT_FALSE(matches_pattern("l*x", "local-sync"));
+  EXPECT_TRUE(matches_device_id("local-sync", "local-sync"));
+  EXPECT_TRUE(matches_device_id("local*", "local-sync"));
+  EXPECT_TRUE(matches_device_id("*", "local-sync"));
+  EXPECT_TRUE(matches_device_id("**", "x"));
+  EXPECT_TRUE(matches_device_id("*sync", "local-sync"));
+  EXPECT_TRUE(matches_device_id("l*-*c", "local-sync"));
+  EXPECT_TRUE(matches_device_id("local?sync", "local-sync"));
+  EXPECT_TRUE(matches_device_id("*aab", "aaaaab"));
+  EXPECT_TRUE(matches_device_id("a*b*c", "a-b-b-c"));
+  EXPECT_TRUE(matches_device_id("", ""));
+  EXPECT_TRUE(matches_device_id("*", ""));
+  EXPECT_FALSE(matches_device_id("local", "local-sync"));
+  EXPECT_FALSE(matches_device_id("", "local-sync"));
+  EXPECT_FALSE(matches_device_id("local-sync?", "local-sync"));
+  EXPECT_FALSE(matches_device_id("?", ""));
+  EXPECT_FALSE(matches_device_id("Local*", "local-sync"));
+  EXPECT_FALSE(matches_device_id("*task", "local-sync"));
+  EXPECT_FALSE(matches_device_id("l*x", "local-sync"));
 }
 
 TEST(Patterns, AtMostSixteenWildcards) {
-  EXPECT_TRUE(matches_pattern(std::string(16, '*'), "vulkan"));
-  EXPECT_FALSE(matches_pattern(std::string(17, '*'), "vulkan"));
-  EXPECT_FALSE(matches_pattern(std::string(11, '*') + "??????", "vulkan"));
-  EXPECT_TRUE(matches_pattern(std::string(10, '*') + "??????", "vulkan"));
+  EXPECT_TRUE(matches_device_id(std::string(16, '*'), "vulkan"));
+  EXPECT_FALSE(matches_device_id(std::string(17, '*'), "vulkan"));
+  EXPECT_FALSE(matches_device_id(std::string(11, '*') + "??????", "vulkan"));
+  EXPECT_TRUE(matches_device_id(std::string(10, '*') + "??????", "vulkan"));
 }
 
 TEST(DeviceMemory, Defaults) {

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "hal/device/callback_scope.h"
+#include "halyard/wildcards.hpp"
 
 namespace halyard::hal {
 
@@ -154,7 +155,7 @@ Result<> Device::check_memory(const halyard_memory_request_t& request, halyard_d
 }
 
 Device::Answer Device::query_i64(std::string_view category, std::string_view key) const {
-  if (category == "hal.device.id") return {true, matches_pattern(key, kind_) ? 1 : 0};
+  if (category == "hal.device.id") return {true, matches_device_id(key, kind_) ? 1 : 0};
   if (category == "hal.executable.format")
     return {true, grade_executable(key, nullptr, 0).grade >= HALYARD_GRADE_LOADABLE ? 1 : 0};
   int32_t known = 0;
@@ -198,31 +199,12 @@ halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memo
   return request;
 }
 
-bool matches_pattern(std::string_view pattern, std::string_view id) {
+bool matches_device_id(std::string_view pattern, std::string_view id) {
   constexpr long kMaxWildcards = 16;
   if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
       kMaxWildcards)
     return false;
-  // After a mismatch the last '*' matches one more character. Earlier ones never need to.
-  size_t at = 0;
-  size_t star = std::string_view::npos;
-  size_t resume = 0;
-  for (size_t i = 0; i < id.size();) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      resume = i;
-    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == id[i])) {
-      ++at;
-      ++i;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      i = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  return at == pattern.size();
+  return matches_wildcards(pattern, id);
 }
 
 }  // namespace halyard::hal

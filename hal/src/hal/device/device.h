@@ -133,8 +133,8 @@ class Device final : public ObjectOf<Device>, Step {
   std::vector<Ref<WorkScope>> left_behind_;  // work scopes of destroyed programs
 };
 
-// Whether `id` matches `pattern`: '*' matches any characters, '?' one character; a pattern with more than 16
-// wildcards matches nothing.
-bool matches_pattern(std::string_view pattern, std::string_view id);
+// Whether the id of a device matches the pattern of a query, with wildcards (halyard/wildcards.hpp). A
+// pattern with more than 16 wildcards matches nothing (hal-semantics.md).
+bool matches_device_id(std::string_view pattern, std::string_view id);
 
 }  // namespace halyard::hal
