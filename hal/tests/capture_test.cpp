@@ -219,18 +219,18 @@ TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
   struct Told {
     std::function<size_t()> count;
     size_t executions = 0;
-  } told{[this] { return captured().executions.size(); }};
+  } subscriber{[this] { return captured().executions.size(); }};
   const auto count = [](void* user, halyard_status_t failure) {
     EXPECT_EQ(failure, nullptr);
     auto& self = *static_cast<Told*>(user);
     self.executions = self.count();
   };
   const Timepoint& point = signal->timepoints().front();
-  ASSERT_EQ(device->table().semaphore_subscribe(point.semaphore->handle(), point.value, count, &told),
+  ASSERT_EQ(device->table().semaphore_subscribe(point.semaphore->handle(), point.value, count, &subscriber),
             nullptr);
-  EXPECT_EQ(told.executions, 0u);
+  EXPECT_EQ(subscriber.executions, 0u);
   EXPECT_GT(fake().run_ready(), 0u);
-  EXPECT_EQ(told.executions, 1u);
+  EXPECT_EQ(subscriber.executions, 1u);
 }
 
 TEST_F(CaptureTest, ArgumentErrorsReturnAtOnceAndAreNotCaptured) {

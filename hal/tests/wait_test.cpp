@@ -83,13 +83,13 @@ TEST_F(WaitTest, RefusesWhatPassesTheBudget) {
 
 TEST_F(WaitTest, StepsGetTheFirstFailureAndAreRunOnce) {
   const Ref<Fence> here = make_fence(), there = make_foreign_fence();
-  std::vector<std::string> told;
+  std::vector<std::string> outcome;
   EXPECT_OK(
-      when_reached(both(here, there).get(), [&](const Status& status) { told.push_back(status.text()); }));
+      when_reached(both(here, there).get(), [&](const Status& status) { outcome.push_back(status.text()); }));
   here->fail(Status(Code::DATA_LOSS, "lost"));
   there->fail(Status(Code::ABORTED, "later"));
-  ASSERT_EQ(told.size(), 1u);
-  EXPECT_NE(told[0].find("lost"), std::string::npos) << told[0];
+  ASSERT_EQ(outcome.size(), 1u);
+  EXPECT_NE(outcome[0].find("lost"), std::string::npos) << outcome[0];
 }
 
 TEST_F(WaitTest, StepsOfOneThreadRunOneAfterTheOther) {
@@ -119,11 +119,11 @@ TEST_F(WaitTest, WhatAStepThrowsIsLost) {
 
 // If no reference can signal a step's fence any more, the step is notified and destroyed.
 TEST_F(WaitTest, WaitsForWhatNobodyCanReachFail) {
-  std::optional<Code> told;
+  std::optional<Code> outcome;
   Ref<Fence> fence = make_fence();
-  EXPECT_OK(when_reached(fence.get(), [&](const Status& status) { told = status.code(); }));
+  EXPECT_OK(when_reached(fence.get(), [&](const Status& status) { outcome = status.code(); }));
   fence = {};
-  EXPECT_EQ(told, Code::ABORTED);
+  EXPECT_EQ(outcome, Code::ABORTED);
 }
 
 TEST_F(WaitTest, MayBeDroppedWhileItIsWoken) {

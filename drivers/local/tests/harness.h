@@ -67,11 +67,12 @@ class Host {
   Host(const Host&) = delete;
 
   const halyard_host_services_t& services() const { return services_; }
-  // Records a trace from now on. `told` is called at the end of each span, on the thread that executed it.
-  void trace(std::function<void(const halyard_trace_span_t& span)> told) {
-    told_ = std::move(told);
+  // Records a trace from now on. `reported` is called at the end of each span, on the thread that executed
+  // it.
+  void trace(std::function<void(const halyard_trace_span_t& span)> reported) {
+    reported_ = std::move(reported);
     services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
-      static_cast<Host*>(host)->told_(*span);
+      static_cast<Host*>(host)->reported_(*span);
     };
   }
   // Takes ownership of a reference that the driver returned.
@@ -87,7 +88,7 @@ class Host {
 
  private:
   halyard_host_services_t services_ = {};
-  std::function<void(const halyard_trace_span_t&)> told_;
+  std::function<void(const halyard_trace_span_t&)> reported_;
   std::atomic<int> live_ = 0;
 };
 

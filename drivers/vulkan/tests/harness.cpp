@@ -70,26 +70,27 @@ std::vector<std::string> Host::log() const {
 }
 
 void Host::record_trace() {
-  told_.reserve(1024);
+  reported_.reserve(1024);
   services_.trace_span = [](void* host, const halyard_trace_span_t* span) {
-    Told told = {.kind = span->kind,
-                 .begin = span->begin_ns,
-                 .end = span->end_ns,
-                 .submission = static_cast<Completion*>(span->submission),
-                 .queue = span->queue};
-    if (span->name) std::copy_n(span->name, std::min(span->name_size, sizeof told.name - 1), told.name);
-    told.was_completed = told.submission && told.submission->calls > 0;
+    ReportedSpan reported = {.kind = span->kind,
+                             .begin = span->begin_ns,
+                             .end = span->end_ns,
+                             .submission = static_cast<Completion*>(span->submission),
+                             .queue = span->queue};
+    if (span->name)
+      std::copy_n(span->name, std::min(span->name_size, sizeof reported.name - 1), reported.name);
+    reported.was_completed = reported.submission && reported.submission->calls > 0;
     auto* self = static_cast<Host*>(host);
     const std::lock_guard lock(self->mutex_);
-    self->told_.push_back(told);
+    self->reported_.push_back(reported);
   };
 }
 
-std::vector<Told> Host::take_told() {
+std::vector<ReportedSpan> Host::take_reported() {
   const std::lock_guard lock(mutex_);
-  std::vector<Told> told = told_;
-  told_.clear();
-  return told;
+  std::vector<ReportedSpan> reported = reported_;
+  reported_.clear();
+  return reported;
 }
 
 std::vector<uint8_t> kernel_file(const std::string& name) {

@@ -41,7 +41,7 @@ struct Completion {
 };
 
 // A span reported to a trace.
-struct Told {
+struct ReportedSpan {
   uint32_t kind = 0;
   uint64_t begin = 0, end = 0;
   char name[32] = {};  // shortened; a member, so that recording it allocates nothing
@@ -63,14 +63,14 @@ class Host {
   std::vector<std::string> log() const;
   // Drivers that are initialized from now on report a trace.
   void record_trace();
-  std::vector<Told> take_told();  // since the last call
+  std::vector<ReportedSpan> take_reported();  // since the last call
 
  private:
   halyard_host_services_t services_ = {};
   std::atomic<int> live_ = 0;
   mutable std::mutex mutex_;
   std::vector<std::string> log_;
-  std::vector<Told> told_;
+  std::vector<ReportedSpan> reported_;
 };
 
 using driver_tests::table;

@@ -25,28 +25,28 @@ class TraceTest : public VulkanTest {
   // the time that the host saw.
   void expect_spans(const halyard_operation_t& work, const std::vector<std::string>& names) {
     Completion completion;
-    (void)host_.take_told();
+    (void)host_.take_reported();
     const uint64_t before = kit::trace_time();
     ASSERT_TRUE(is_ok(submit(work, {}, {}, completion)));
     ASSERT_TRUE(is_done(completion));
     const uint64_t after = kit::trace_time();
     EXPECT_OK(completion.outcome);
-    const std::vector<Told> told = host_.take_told();
-    ASSERT_EQ(told.size(), names.size() + 1);
-    EXPECT_EQ(told[0].kind, uint32_t{HALYARD_SPAN_BEGAN});
-    EXPECT_EQ(told[0].begin, told[1].begin);
-    EXPECT_GE(told[0].begin, before);
-    uint64_t last = told[0].begin;
-    for (size_t i = 0; i < told.size(); ++i) {
-      EXPECT_EQ(told[i].submission, &completion);
-      EXPECT_FALSE(told[i].was_completed);
-      EXPECT_EQ(told[i].queue, 0u);
+    const std::vector<ReportedSpan> reported = host_.take_reported();
+    ASSERT_EQ(reported.size(), names.size() + 1);
+    EXPECT_EQ(reported[0].kind, uint32_t{HALYARD_SPAN_BEGAN});
+    EXPECT_EQ(reported[0].begin, reported[1].begin);
+    EXPECT_GE(reported[0].begin, before);
+    uint64_t last = reported[0].begin;
+    for (size_t i = 0; i < reported.size(); ++i) {
+      EXPECT_EQ(reported[i].submission, &completion);
+      EXPECT_FALSE(reported[i].was_completed);
+      EXPECT_EQ(reported[i].queue, 0u);
       if (i == 0) continue;
-      EXPECT_EQ(told[i].kind, uint32_t{HALYARD_SPAN_QUEUE});
-      EXPECT_EQ(told[i].name, names[i - 1]);
-      EXPECT_GE(told[i].begin, last);
-      EXPECT_GE(told[i].end, told[i].begin);
-      last = told[i].end;
+      EXPECT_EQ(reported[i].kind, uint32_t{HALYARD_SPAN_QUEUE});
+      EXPECT_EQ(reported[i].name, names[i - 1]);
+      EXPECT_GE(reported[i].begin, last);
+      EXPECT_GE(reported[i].end, reported[i].begin);
+      last = reported[i].end;
     }
     EXPECT_LE(last, after);
   }
@@ -104,7 +104,7 @@ TEST_F(TraceTest, OperationsOfAQueue) {
   expect_spans(single, {"increment"});
   EXPECT_OK(run(operation(HALYARD_OPERATION_BARRIER)));
   EXPECT_OK(run(execute(list(Recording().barrier()))));
-  EXPECT_TRUE(host_.take_told().empty());
+  EXPECT_TRUE(host_.take_reported().empty());
 }
 
 TEST_F(TraceTest, ManyCommandsAndTables) {
@@ -131,14 +131,14 @@ TEST_F(TraceTest, ChainsAreInOrder) {
   for (uint64_t i = 0; i < completions.size(); ++i)
     EXPECT_OK(submit(execute(commands), {{chain, i + 1}}, {{chain, i + 2}}, completions[i]));
   for (const Completion& completion : completions) EXPECT_TRUE(is_done(completion));
-  const std::vector<Told> told = host_.take_told();
-  ASSERT_EQ(told.size(), 2 * completions.size());
+  const std::vector<ReportedSpan> reported = host_.take_reported();
+  ASSERT_EQ(reported.size(), 2 * completions.size());
   uint64_t last = 0;
-  for (size_t i = 0; i < told.size(); ++i) {
-    EXPECT_EQ(told[i].submission, &completions[i / 2]);
-    EXPECT_FALSE(told[i].was_completed);
-    EXPECT_GE(told[i].begin, last);
-    if (told[i].kind == HALYARD_SPAN_QUEUE) last = told[i].end;
+  for (size_t i = 0; i < reported.size(); ++i) {
+    EXPECT_EQ(reported[i].submission, &completions[i / 2]);
+    EXPECT_FALSE(reported[i].was_completed);
+    EXPECT_GE(reported[i].begin, last);
+    if (reported[i].kind == HALYARD_SPAN_QUEUE) last = reported[i].end;
   }
 }
 
@@ -154,7 +154,7 @@ TEST_F(TraceTest, ALostDeviceTellsNothing) {
   vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_ERROR_DEVICE_LOST; };
   EXPECT_CODE(ABORTED, run(execute(commands)));
   EXPECT_TRUE(is_done(stuck));
-  EXPECT_TRUE(host_.take_told().empty());
+  EXPECT_TRUE(host_.take_reported().empty());
 }
 
 TEST_F(TraceTest, WarmSubmissionsAllocateNothing) {
@@ -183,11 +183,11 @@ TEST_F(TraceTest, WarmSubmissionsAllocateNothing) {
   const Points none;
   Completion completion;
   for (int i = 0; i < 3; ++i) EXPECT_OK(submit(work, none, none, completion));
-  (void)host_.take_told();
+  (void)host_.take_reported();
   const int64_t before = driver_tests::allocation_count().made;
   EXPECT_TRUE(submit(work, none, none, completion).ok());
   EXPECT_EQ(driver_tests::allocation_count().made - before, 0);
-  EXPECT_EQ(host_.take_told().size(), 2u);
+  EXPECT_EQ(host_.take_reported().size(), 2u);
 }
 
 // Without a trace, no measuring functions are called.
@@ -271,7 +271,8 @@ class ClockTest : public TraceTest {
   vulkan::DeviceFunctions& functions() { return const_cast<vulkan::DeviceFunctions&>(device_->vk()); }
   vulkan::Features& features() { return const_cast<vulkan::Features&>(device_->features()); }
   // Two commands with these ticks.
-  std::vector<Told> tell(vulkan::QueueTrace& trace, uint64_t submit_time, std::vector<uint64_t> ticks) {
+  std::vector<ReportedSpan> tell(vulkan::QueueTrace& trace, uint64_t submit_time,
+                                 std::vector<uint64_t> ticks) {
     vulkan::Timestamps timestamps(*device_);
     for (const char* name : {"first", "second"}) {
       EXPECT_TRUE(timestamps.before(VK_NULL_HANDLE, name));
@@ -279,7 +280,7 @@ class ClockTest : public TraceTest {
     }
     ticks_ = std::move(ticks);
     trace.report(&timestamps, nullptr, submit_time);
-    return host_.take_told();
+    return host_.take_reported();
   }
 
  protected:
@@ -296,16 +297,16 @@ TEST_F(ClockTest, TimesAreTheHosts) {
   known_ = {1'000'000, now - 100'000};
   vulkan::QueueTrace trace(*device_, 3, 64);
   EXPECT_EQ(calibrations_, 3);
-  const std::vector<Told> told =
+  const std::vector<ReportedSpan> reported =
       tell(trace, now - 200'000, {1'000'000 - 40'000, 1'000'000, 1'000'010, 1'000'020});
-  ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[0].begin, now - 180'000);
-  EXPECT_EQ(told[1].begin, now - 180'000);
-  EXPECT_EQ(told[1].end, now - 100'000);
-  EXPECT_EQ(told[2].begin, now - 100'000 + 20);
-  EXPECT_EQ(told[2].end, now - 100'000 + 40);
-  EXPECT_EQ(told[2].queue, 3u);
-  EXPECT_STREQ(told[2].name, "second");
+  ASSERT_EQ(reported.size(), 3u);
+  EXPECT_EQ(reported[0].begin, now - 180'000);
+  EXPECT_EQ(reported[1].begin, now - 180'000);
+  EXPECT_EQ(reported[1].end, now - 100'000);
+  EXPECT_EQ(reported[2].begin, now - 100'000 + 20);
+  EXPECT_EQ(reported[2].end, now - 100'000 + 40);
+  EXPECT_EQ(reported[2].queue, 3u);
+  EXPECT_STREQ(reported[2].name, "second");
   EXPECT_EQ(calibrations_, 3) << "a second has not passed";
 }
 
@@ -314,18 +315,19 @@ TEST_F(ClockTest, SpansDoNotOverlapNorLeaveTheirSubmission) {
   const uint64_t now = kit::trace_time();
   known_ = {1'000'000, now - 100'000};
   vulkan::QueueTrace trace(*device_, 0, 64);
-  std::vector<Told> told = tell(trace, now - 150'000, {1'000, 1'000'000, 1'000'000 - 10, 1'000'020});
-  ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[0].begin, now - 150'000) << "not before it was submitted";
-  EXPECT_EQ(told[1].end, now - 100'000);
-  EXPECT_EQ(told[2].begin, now - 100'000) << "where the one before it ends";
-  EXPECT_EQ(told[2].end, now - 100'000 + 40);
-  told = tell(trace, now - 150'000, {1'000'000, 1'000'010, 1'000'030, uint64_t{1} << 62});
-  ASSERT_EQ(told.size(), 3u);
-  EXPECT_EQ(told[0].begin, now - 100'000 + 40) << "the next submission, too";
-  EXPECT_EQ(told[1].end, now - 100'000 + 40);
-  EXPECT_EQ(told[2].begin, now - 100'000 + 60);
-  EXPECT_LE(told[2].end, kit::trace_time()) << "not after it was seen done";
+  std::vector<ReportedSpan> reported =
+      tell(trace, now - 150'000, {1'000, 1'000'000, 1'000'000 - 10, 1'000'020});
+  ASSERT_EQ(reported.size(), 3u);
+  EXPECT_EQ(reported[0].begin, now - 150'000) << "not before it was submitted";
+  EXPECT_EQ(reported[1].end, now - 100'000);
+  EXPECT_EQ(reported[2].begin, now - 100'000) << "where the one before it ends";
+  EXPECT_EQ(reported[2].end, now - 100'000 + 40);
+  reported = tell(trace, now - 150'000, {1'000'000, 1'000'010, 1'000'030, uint64_t{1} << 62});
+  ASSERT_EQ(reported.size(), 3u);
+  EXPECT_EQ(reported[0].begin, now - 100'000 + 40) << "the next submission, too";
+  EXPECT_EQ(reported[1].end, now - 100'000 + 40);
+  EXPECT_EQ(reported[2].begin, now - 100'000 + 60);
+  EXPECT_LE(reported[2].end, kit::trace_time()) << "not after it was seen done";
 }
 
 TEST_F(ClockTest, ClocksAreComparedAgain) {
@@ -335,11 +337,11 @@ TEST_F(ClockTest, ClocksAreComparedAgain) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1010));
   const uint64_t now = kit::trace_time();
   known_ = {77, now - 1000};
-  const std::vector<Told> told = tell(trace, now - 2000, {77, 78, 79, 80});
-  ASSERT_EQ(told.size(), 3u);
+  const std::vector<ReportedSpan> reported = tell(trace, now - 2000, {77, 78, 79, 80});
+  ASSERT_EQ(reported.size(), 3u);
   EXPECT_EQ(calibrations_, 6);
-  EXPECT_EQ(told[1].begin, now - 1000);
-  EXPECT_EQ(told[2].end, now - 1000 + 6);
+  EXPECT_EQ(reported[1].begin, now - 1000);
+  EXPECT_EQ(reported[2].end, now - 1000 + 6);
 }
 
 TEST_F(ClockTest, WithoutACommonClockTheEndIsWhenItWasSeen) {
@@ -347,15 +349,15 @@ TEST_F(ClockTest, WithoutACommonClockTheEndIsWhenItWasSeen) {
   vulkan::QueueTrace trace(*device_, 0, 36);
   const uint64_t submitted = kit::trace_time() - 1'000'000;
   const uint64_t before = kit::trace_time();
-  const std::vector<Told> told = tell(trace, submitted, {500, 600, 800, 1000});
+  const std::vector<ReportedSpan> reported = tell(trace, submitted, {500, 600, 800, 1000});
   const uint64_t after = kit::trace_time();
-  ASSERT_EQ(told.size(), 3u);
+  ASSERT_EQ(reported.size(), 3u);
   EXPECT_EQ(calibrations_, 0);
-  EXPECT_GE(told[2].end, before);
-  EXPECT_LE(told[2].end, after);
-  EXPECT_EQ(told[1].begin, told[2].end - 1000);
-  EXPECT_EQ(told[1].end, told[2].end - 800);
-  EXPECT_EQ(told[2].begin, told[2].end - 400);
+  EXPECT_GE(reported[2].end, before);
+  EXPECT_LE(reported[2].end, after);
+  EXPECT_EQ(reported[1].begin, reported[2].end - 1000);
+  EXPECT_EQ(reported[1].end, reported[2].end - 800);
+  EXPECT_EQ(reported[2].begin, reported[2].end - 400);
 }
 
 TEST_F(ClockTest, QueriesThatWereNotWrittenTellNothing) {

@@ -79,10 +79,11 @@ TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
   replace_device();
   for (const bool subscribed : {false, true}) {
     Semaphore done = semaphore();
-    std::atomic<int> told = 0;
+    std::atomic<int> reported = 0;
     if (subscribed) {
       EXPECT_OK(host_.take(table_.semaphore_subscribe(
-          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); }, &told)));
+          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); },
+          &reported)));
     }
     const uint64_t before = sleeps();
     Completion completion;
@@ -92,7 +93,7 @@ TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
     EXPECT_LE(sleeps() - before, 6u);
     set_done(subscribed ? 2 : 1);
     EXPECT_TRUE(is_done(completion)) << "nobody waits for it";
-    while (subscribed && told == 0) std::this_thread::yield();
+    while (subscribed && reported == 0) std::this_thread::yield();
   }
 }
 
