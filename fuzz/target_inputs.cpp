@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "fuzzing.h"
+#include "hal/view/element_text.h"
 #include "hal/view/element_type.h"
 #include "hal/view/element_value.h"
 

@@ -60,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const uint64_t length = source.byte();
   std::vector<int64_t> shape(source.byte() % 5);
   for (int64_t& one : shape) one = source.number();
-  Ref<hal::Buffer> buffer = host->allocate(hal::kAnyQueue, 0, 0, length).value();
+  Ref<hal::Buffer> buffer = hal::Buffer::allocate(*host, hal::kAnyQueue, 0, 0, length).value();
   const std::span<const uint8_t> bytes = buffer->map().value();
   Ref<hal::BufferView> view =
       hal::BufferView::create(buffer, shape, type, hal::kEncodingDenseRowMajor).value();

@@ -160,7 +160,7 @@ class Recordings : public testing::TestWithParam<const char*> {
   }
 
   Ref<Buffer> buffer(const std::vector<float>& values) {
-    auto made = device->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED,
+    auto made = Buffer::allocate(*device, kAnyQueue, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED,
                                  values.size() * sizeof(float));
     EXPECT_TRUE(made);
     EXPECT_TRUE((*made)->write(0, values.data(), values.size() * sizeof(float)));
@@ -404,7 +404,7 @@ TEST(Staging, CopiesToMemoryThatTheHostSees) {
   const std::span<const uint8_t> bytes(reinterpret_cast<const uint8_t*>(values.data()), 16);
   Ref<Buffer> buffers[2];
   for (Ref<Buffer>& each : buffers) {
-    auto made = device->allocate(kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 16);
+    auto made = Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 16);
     ASSERT_TRUE(made) << made.error().text();
     each = *made;
     ASSERT_FALSE(each->is_mappable());

@@ -30,6 +30,7 @@
 
 #include "base/bytes.h"
 #include "hal/channel/channel.h"
+#include "hal/channel/find_provider.h"
 #include "hal/channel/local_world.h"
 #include "hal/command/command_buffer.h"
 #include "hal/queue/host_copy.h"
@@ -114,8 +115,8 @@ class OnDevice {
     if (is_one && send > receive) send_at = static_cast<uint64_t>(send - receive);
     if (is_one && receive > send) receive_at = static_cast<uint64_t>(receive - send);
     const uint64_t size = std::max(send_at + whole(sizes.send), receive_at + whole(sizes.receive));
-    const Ref<hal::Buffer> bytes =
-        must(device_->allocate(hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, size));
+    const Ref<hal::Buffer> bytes = must(hal::Buffer::allocate(
+        *device_, hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, size));
     if (sizes.receive != 0) wait(must(hal::begin_write({receive, sizes.receive}, *bytes, receive_at)));
     if (sizes.send != 0) wait(must(hal::begin_write({send, sizes.send}, *bytes, send_at)));
     const Ref<hal::CommandBuffer> commands = must(hal::CommandBuffer::create(
@@ -462,7 +463,7 @@ int main(int argc, char** argv) {
   const std::string mode = words.size() == 2 ? words[1] : "";
   if (mode.starts_with("waits-")) std::atexit(print_computing);
   if (mode == "waits-start" && hal::detect_launch().rank == 1) std::this_thread::sleep_for(kLate);
-  const Ref<ChannelProvider> provider = must(ChannelProvider::find(hal::detect_launch()));
+  const Ref<ChannelProvider> provider = must(hal::find_provider(hal::detect_launch()));
   if (!mode.empty()) return go_wrong(provider, mode);
   const uint32_t rank = must(provider->world()).rank;
   std::printf("rank %u:%s\n", rank, exercise(provider, device_of(uri)).c_str());

@@ -214,7 +214,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, TaskList
         device.instance.nodes.make<halyard_driver_memory>(device.heap, *operation.alloca_.request, true);
   }
   Memory* const alloca_memory = transient.get();
-  kit::Standing state = kit::look_at<Semaphore>({submission.waits, submission.wait_count});
+  kit::WaitState state = kit::look_at<Semaphore>({submission.waits, submission.wait_count});
   HeldWork* held = nullptr;
   const uint64_t cost = device.thread_pool() ? cost_of(operation) : 0;
   const bool needs_worker = device.thread_pool() && (AtWork::is_nested() || cost >= kWorthWaking);

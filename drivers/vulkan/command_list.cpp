@@ -11,7 +11,7 @@ template <typename Visit>
 Result<> CommandList::each(Visit visit) const {
   for (uint64_t at = 0; at < size_;) {
     const auto& command = *reinterpret_cast<const halyard_command_t*>(commands_ + at);
-    HALYARD_TRY(visit(command));
+    HALYARD_KIT_TRY(visit(command));
     at += command.size;
   }
   return {};
@@ -38,8 +38,8 @@ Result<> check_dispatch(const Device& device, const halyard_command_dispatch_t& 
 Result<std::unique_ptr<halyard_driver_command_list>> CommandList::create(
     Device& device, const halyard_command_list_args_t& args) {
   auto list = std::make_unique<halyard_driver_command_list>(device, args);
-  HALYARD_TRY(list->check());
-  HALYARD_TRY(device.no_messages());
+  HALYARD_KIT_TRY(list->check());
+  HALYARD_KIT_TRY(device.no_messages());
   return list;
 }
 
@@ -72,24 +72,24 @@ Result<> CommandList::check() {
 }
 
 Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
-  HALYARD_TRY(recorder.begin(one_shot_));
-  HALYARD_TRY(each([&](const halyard_command_t& command) -> Result<> {
+  HALYARD_KIT_TRY(recorder.begin(one_shot_));
+  HALYARD_KIT_TRY(each([&](const halyard_command_t& command) -> Result<> {
     switch (command.kind) {
       case HALYARD_COMMAND_BARRIER:
         recorder.barrier();
         return {};
       case HALYARD_COMMAND_FILL: {
         const auto& fill = reinterpret_cast<const halyard_command_fill_t&>(command);
-        return recorder.fill(HALYARD_TRY(resolve(fill.target, table)), fill.pattern, fill.pattern_size);
+        return recorder.fill(HALYARD_KIT_TRY(resolve(fill.target, table)), fill.pattern, fill.pattern_size);
       }
       case HALYARD_COMMAND_UPDATE: {
         const auto& update = reinterpret_cast<const halyard_command_update_t&>(command);
-        return recorder.update(HALYARD_TRY(resolve(update.target, table)), update.source);
+        return recorder.update(HALYARD_KIT_TRY(resolve(update.target, table)), update.source);
       }
       case HALYARD_COMMAND_COPY: {
         const auto& copy = reinterpret_cast<const halyard_command_copy_t&>(command);
-        return recorder.copy(HALYARD_TRY(resolve(copy.source, table)),
-                             HALYARD_TRY(resolve(copy.target, table)));
+        return recorder.copy(HALYARD_KIT_TRY(resolve(copy.source, table)),
+                             HALYARD_KIT_TRY(resolve(copy.target, table)));
       }
       case HALYARD_COMMAND_DISPATCH:
         return recorder.dispatch(reinterpret_cast<const halyard_command_dispatch_t&>(command), table);
@@ -108,7 +108,7 @@ Result<> CommandList::places_of(BindingTable table, std::vector<Place>& places) 
   places.assign(slots_, {});
   for (size_t i = 0; i < places.size() && i < table.size(); ++i) {
     if (!table[i].memory) continue;  // no command uses this slot
-    const Block* block = HALYARD_TRY(table[i].memory->block());
+    const Block* block = HALYARD_KIT_TRY(table[i].memory->block());
     places[i] = {block->chunk->serial, block->offset + table[i].offset};
   }
   return {};
@@ -120,7 +120,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
   RecordingUse use;
   if (!one_shot_) {
     const std::lock_guard lock(mutex_);
-    HALYARD_TRY(places_of(table, wanted_));
+    HALYARD_KIT_TRY(places_of(table, wanted_));
     Recording* chosen = nullptr;
     for (Recording& recording : recordings_) {
       if (recording.in_use || recording.family != family) continue;
@@ -132,7 +132,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
     }
     const bool fits = chosen && chosen->is_complete && chosen->places == wanted_;
     if (!fits && recordings_.size() < kMaxRecordings) {
-      std::unique_ptr<Recorder> recorder = HALYARD_TRY(make());
+      std::unique_ptr<Recorder> recorder = HALYARD_KIT_TRY(make());
       recordings_.reserve(kMaxRecordings);
       recordings_.push_back({.recorder = std::move(recorder), .family = family});
       chosen = &recordings_.back();
@@ -140,7 +140,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
     if (chosen) {
       if (!fits) {
         chosen->is_complete = false;
-        HALYARD_TRY(record(*chosen->recorder, table));
+        HALYARD_KIT_TRY(record(*chosen->recorder, table));
         chosen->is_complete = true;
         chosen->places = wanted_;
       }
@@ -153,8 +153,8 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
       return use;
     }
   }
-  use.once = HALYARD_TRY(device_.recorders(queue).take(make));
-  HALYARD_TRY(record(*use.once, table));
+  use.once = HALYARD_KIT_TRY(device_.recorders(queue).take(make));
+  HALYARD_KIT_TRY(record(*use.once, table));
   use.commands = use.once->commands();
   use.timestamps = use.once->timestamps();
   return use;

@@ -125,21 +125,21 @@ class OlderMatrices {
         writer_.add(op, words_of(kOlderExtension));
         return {};
       case kOpTypeCooperativeMatrixKHR:
-        HALYARD_TRY(check_form(op, count, 6, 6));
-        HALYARD_TRY(check_constant("use", operands[5], kLastUse));
+        HALYARD_KIT_TRY(check_form(op, count, 6, 6));
+        HALYARD_KIT_TRY(check_constant("use", operands[5], kLastUse));
         return type(operands);
       case kOpCooperativeMatrixLoadKHR:
-        HALYARD_TRY(check_form(op, count, 4, kAny));
-        HALYARD_TRY(check_constant("layout", operands[3], kLastLayout));
+        HALYARD_KIT_TRY(check_form(op, count, 4, kAny));
+        HALYARD_KIT_TRY(check_constant("layout", operands[3], kLastLayout));
         return add(kOpCooperativeMatrixLoadNV,
                    {operands[0], operands[1], operands[2], stride(operands, 3), true_}, rest(operands, 5));
       case kOpCooperativeMatrixStoreKHR:
-        HALYARD_TRY(check_form(op, count, 3, kAny));
-        HALYARD_TRY(check_constant("layout", operands[2], kLastLayout));
+        HALYARD_KIT_TRY(check_form(op, count, 3, kAny));
+        HALYARD_KIT_TRY(check_constant("layout", operands[2], kLastLayout));
         return add(kOpCooperativeMatrixStoreNV, {operands[0], operands[1], stride(operands, 2), true_},
                    rest(operands, 4));
       case kOpCooperativeMatrixMulAddKHR:
-        HALYARD_TRY(check_form(op, count, 5, 6));
+        HALYARD_KIT_TRY(check_form(op, count, 5, 6));
         if (count == 6 && operands[5] > kAllOperandBits) return unjudged("operands", operands[5]);
         return add(kOpCooperativeMatrixMulAddNV, {}, operands.first(5));
       case kOpCooperativeMatrixLengthKHR:
@@ -249,7 +249,7 @@ Result<std::vector<uint32_t>> with_older_matrices(Operands words) {
     return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V module has ids below {}, expected {} or less", words[3],
                 kMaxIds);
   OlderMatrices older(words);
-  HALYARD_TRY(for_each_instruction(
+  HALYARD_KIT_TRY(for_each_instruction(
       words, [&](uint16_t op, Operands operands) { return older.rewrite(op, operands); }));
   return older.take();
 }

@@ -83,8 +83,8 @@ void Device::lose(const Failure& reason, const Submission* refused, TaskList& re
 
 Result<std::unique_ptr<halyard_driver_memory>> Device::allocate(const halyard_memory_request_t& request,
                                                                 bool later, halyard_memory_info_t& info) {
-  auto memory = HALYARD_TRY(Memory::create(*heap_, tally_, request));
-  if (!later) HALYARD_TRY(memory->commit());
+  auto memory = HALYARD_KIT_TRY(Memory::create(*heap_, tally_, request));
+  if (!later) HALYARD_KIT_TRY(memory->commit());
   memory->describe(info);
   return memory;
 }
@@ -93,16 +93,16 @@ Result<std::unique_ptr<halyard_driver_memory>> Device::import_memory(
     const halyard_memory_request_t& request, const halyard_external_memory_t& external,
     halyard_memory_info_t& info) {
   if (external.kind == HALYARD_EXTERNAL_OPAQUE_FD) {
-    auto memory = HALYARD_TRY(Memory::import_fd(*heap_, tally_, request, external));
+    auto memory = HALYARD_KIT_TRY(Memory::import_fd(*heap_, tally_, request, external));
     memory->describe(info);
     return memory;
   }
   if (!features_.import_host_memory)
     return fail(HALYARD_UNIMPLEMENTED, "cannot import external memory of kind {}; this device imports none",
                 external.kind);
-  uint8_t* const bytes = HALYARD_TRY(kit::host_bytes(request, external, heap_->binding_alignment()));
+  uint8_t* const bytes = HALYARD_KIT_TRY(kit::host_bytes(request, external, heap_->binding_alignment()));
   const bool writable = external.access & HALYARD_MAP_WRITE;
-  auto memory = HALYARD_TRY(Memory::import(*heap_, tally_, request, bytes, writable));
+  auto memory = HALYARD_KIT_TRY(Memory::import(*heap_, tally_, request, bytes, writable));
   memory->describe(info);
   return memory;
 }

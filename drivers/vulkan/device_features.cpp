@@ -122,10 +122,10 @@ Result<std::vector<VkCooperativeMatrixPropertiesKHR>> find_matrix_shapes(const I
                                                                          VkPhysicalDevice device) {
   constexpr const char* kName = "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
   uint32_t count = 0;
-  HALYARD_TRY(check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, nullptr), kName));
+  HALYARD_KIT_TRY(check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, nullptr), kName));
   std::vector<VkCooperativeMatrixPropertiesKHR> shapes(
       count, {.sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR});
-  HALYARD_TRY(
+  HALYARD_KIT_TRY(
       check(vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR(device, &count, shapes.data()), kName));
   shapes.resize(count);
   return shapes;
@@ -139,11 +139,12 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   Features features;
   features.api_version = std::min(instance.api_version(), device.properties.apiVersion);
   uint32_t count = 0;
-  HALYARD_TRY(check(vk.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, nullptr),
-                    "vkEnumerateDeviceExtensionProperties"));
+  HALYARD_KIT_TRY(check(vk.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, nullptr),
+                        "vkEnumerateDeviceExtensionProperties"));
   std::vector<VkExtensionProperties> available(count);
-  HALYARD_TRY(check(vk.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, available.data()),
-                    "vkEnumerateDeviceExtensionProperties"));
+  HALYARD_KIT_TRY(
+      check(vk.EnumerateDeviceExtensionProperties(device.handle, nullptr, &count, available.data()),
+            "vkEnumerateDeviceExtensionProperties"));
   const auto use = [&](const char* name) {
     if (!has(available, name)) return false;
     features.extensions.push_back(name);
@@ -189,7 +190,7 @@ Result<Features> Features::of(const VulkanInstance& instance, const PhysicalDevi
   if (vk.GetPhysicalDeviceCooperativeMatrixPropertiesKHR && use(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) {
     chain.add(features.cooperative_matrix, kCooperativeMatrix);
     properties.add(matrices, VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_PROPERTIES_KHR);
-    features.matrix_shapes = HALYARD_TRY(find_matrix_shapes(vk, device.handle));
+    features.matrix_shapes = HALYARD_KIT_TRY(find_matrix_shapes(vk, device.handle));
   }
 
   VkPhysicalDeviceFeatures2 all = {.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2,

@@ -48,7 +48,7 @@ halyard_memory_statistics_t MemoryTally::statistics() const {
 
 Result<std::unique_ptr<halyard_driver_memory>> Memory::create(Heap& heap, MemoryTally& tally,
                                                               const halyard_memory_request_t& request) {
-  const unsigned kind = HALYARD_TRY(heap.kind_for(request.memory_type));
+  const unsigned kind = HALYARD_KIT_TRY(heap.kind_for(request.memory_type));
   auto memory = std::make_unique<halyard_driver_memory>(heap, tally);
   memory->size_ = request.size;
   memory->owner_ = kit::owner_of(request);
@@ -66,11 +66,11 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::import(Heap& heap, Memory
   auto memory = std::make_unique<halyard_driver_memory>(heap, tally);
   memory->size_ = request.size;
   if (writable) {
-    memory->block_ = HALYARD_TRY(heap.import(bytes, request.size));
+    memory->block_ = HALYARD_KIT_TRY(heap.import(bytes, request.size));
     memory->imported_ = bytes;
   } else {
-    const unsigned kind = HALYARD_TRY(heap.kind_for(kGiven));
-    Block* block = HALYARD_TRY(heap.allocate(kind, request.size, HALYARD_OWNER_WRITES_ALL));
+    const unsigned kind = HALYARD_KIT_TRY(heap.kind_for(kGiven));
+    Block* block = HALYARD_KIT_TRY(heap.allocate(kind, request.size, HALYARD_OWNER_WRITES_ALL));
     memory->block_ = block;
     std::copy_n(bytes, request.size, block->mapped());
   }
@@ -94,8 +94,8 @@ Result<std::unique_ptr<halyard_driver_memory>> Memory::import_fd(Heap& heap, Mem
         HALYARD_UNIMPLEMENTED,
         "memory of a descriptor cannot be imported read-only: kernels may write to it; import it with "
         "write access");
-  auto memory = HALYARD_TRY(create(heap, tally, request));
-  memory->block_ = HALYARD_TRY(heap.import_fd(external.fd, memory->kind_, request.size, external.size));
+  auto memory = HALYARD_KIT_TRY(create(heap, tally, request));
+  memory->block_ = HALYARD_KIT_TRY(heap.import_fd(external.fd, memory->kind_, request.size, external.size));
   memory->is_descriptor_ = true;
   return memory;
 }
@@ -112,7 +112,7 @@ Memory::~Memory() {
 }
 
 Result<> Memory::commit() {
-  Block* block = HALYARD_TRY(heap_.allocate(kind_, size_, owner_));
+  Block* block = HALYARD_KIT_TRY(heap_.allocate(kind_, size_, owner_));
   tally_.add(size_, host_local());
   counted_ = true;
   block_.store(block, std::memory_order_release);
@@ -127,7 +127,7 @@ Result<const Block*> Memory::block() const {
 }
 
 Result<uint8_t*> Memory::bytes() const {
-  const Block* block = HALYARD_TRY(this->block());
+  const Block* block = HALYARD_KIT_TRY(this->block());
   if (imported_) return imported_;
   if (uint8_t* mapped = block->mapped()) return mapped;
   return fail(
@@ -137,16 +137,16 @@ Result<uint8_t*> Memory::bytes() const {
 }
 
 Result<> Memory::flush(uint64_t offset, uint64_t length) {
-  return heap_.flush(*HALYARD_TRY(block()), offset, length);
+  return heap_.flush(*HALYARD_KIT_TRY(block()), offset, length);
 }
 
 Result<> Memory::invalidate(uint64_t offset, uint64_t length) {
-  return heap_.invalidate(*HALYARD_TRY(block()), offset, length);
+  return heap_.invalidate(*HALYARD_KIT_TRY(block()), offset, length);
 }
 
 Result<halyard_external_memory_t> Memory::export_to(uint32_t kind) const {
-  HALYARD_TRY(kit::check_export(kind));
-  uint8_t* const bytes = HALYARD_TRY(this->bytes());
+  HALYARD_KIT_TRY(kit::check_export(kind));
+  uint8_t* const bytes = HALYARD_KIT_TRY(this->bytes());
   if (!coherent())
     return fail(HALYARD_UNIMPLEMENTED,
                 "cannot export memory that is not host coherent; allocate it with HOST_COHERENT (0x4)");

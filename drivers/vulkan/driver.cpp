@@ -25,8 +25,8 @@ struct DriverDevice final : halyard_driver_device {
   }
   Result<std::unique_ptr<halyard_driver_semaphore>> import_semaphore(int32_t fd) {
     auto semaphore = std::make_unique<halyard_driver_semaphore>(
-        services(), HALYARD_TRY(SharedSemaphore::create_empty(*this)));
-    HALYARD_TRY(semaphore->take(fd));  // last, because it cannot be undone
+        services(), HALYARD_KIT_TRY(SharedSemaphore::create_empty(*this)));
+    HALYARD_KIT_TRY(semaphore->take(fd));  // last, because it cannot be undone
     return semaphore;
   }
   uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
@@ -39,7 +39,7 @@ struct DriverDevice final : halyard_driver_device {
     return CommandList::create(*this, args);
   }
   Result<> submit(const halyard_submission_t& submission, TaskList& ready) {
-    HALYARD_TRY(vulkan::submit(*this, submission, ready));
+    HALYARD_KIT_TRY(vulkan::submit(*this, submission, ready));
     run_ready(ready);
     return {};
   }
@@ -48,8 +48,8 @@ struct DriverDevice final : halyard_driver_device {
 struct DriverInstance final : Instance {
   using Instance::Instance;
   Result<std::unique_ptr<DriverDevice>> open(const halyard_device_open_args_t& args) {
-    auto device = std::make_unique<DriverDevice>(*this, HALYARD_TRY(DeviceOptions::parse(args)));
-    HALYARD_TRY(device->start());
+    auto device = std::make_unique<DriverDevice>(*this, HALYARD_KIT_TRY(DeviceOptions::parse(args)));
+    HALYARD_KIT_TRY(device->start());
     return device;
   }
 };
@@ -59,7 +59,7 @@ struct VulkanDriver : kit::OwnClasses<kit::TaskList> {
   using Device = DriverDevice;
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     auto instance = std::make_unique<Instance>(services);
-    instance->vulkan = HALYARD_TRY(VulkanInstance::create(services, false));
+    instance->vulkan = HALYARD_KIT_TRY(VulkanInstance::create(services, false));
     return instance;
   }
 };

@@ -94,10 +94,10 @@ Result<> check_descriptors(const Features& features, size_t number, const Pipeli
 
 Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& device,
                                                                       const halyard_executable_args_t& args) {
-  const ExecutableFormat* format = HALYARD_TRY(format_for(device, view(args.format)));
+  const ExecutableFormat* format = HALYARD_KIT_TRY(format_for(device, view(args.format)));
   const std::span<const uint8_t> data(static_cast<const uint8_t*>(args.data), args.data_size);
   const SpirvJudge judge = {device.options().spirv, device.features(), device.name()};
-  ExecutableImage image = HALYARD_TRY(read_executable(*format, data, most_push_bytes(device), judge));
+  ExecutableImage image = HALYARD_KIT_TRY(read_executable(*format, data, most_push_bytes(device), judge));
   for (PipelineImage& pipeline : image.pipelines)
     for (size_t i = 0; i < 3; ++i)
       if (const auto constant = pipeline.workgroup_constants[i]; constant && *constant < args.constant_count)
@@ -105,10 +105,10 @@ Result<std::unique_ptr<halyard_driver_executable>> Executable::create(Device& de
   std::span<const uint32_t> compiled;
   if (HALYARD_HAS_FIELD(&args, halyard_executable_args_t, subgroup_size_count))
     compiled = {args.subgroup_sizes, args.subgroup_size_count};
-  HALYARD_TRY(check_needs(device, compiled, image));
+  HALYARD_KIT_TRY(check_needs(device, compiled, image));
   auto executable = std::make_unique<halyard_driver_executable>(device);
-  HALYARD_TRY(executable->build(image, args));
-  HALYARD_TRY(device.no_messages());
+  HALYARD_KIT_TRY(executable->build(image, args));
+  HALYARD_KIT_TRY(device.no_messages());
   return executable;
 }
 
@@ -129,12 +129,12 @@ Result<> Executable::build(const ExecutableImage& image, const halyard_executabl
                                            .codeSize = source.words.size() * sizeof(uint32_t),
                                            .pCode = source.words.data()};
     VkShaderModule module = VK_NULL_HANDLE;
-    HALYARD_TRY(
+    HALYARD_KIT_TRY(
         check(vk.CreateShaderModule(device_.handle(), &info, nullptr, &module), "vkCreateShaderModule"));
     modules_.push_back(module);
   }
-  HALYARD_TRY(make_layouts(image));
-  HALYARD_TRY(make_pipelines(image, args));
+  HALYARD_KIT_TRY(make_layouts(image));
+  HALYARD_KIT_TRY(make_pipelines(image, args));
   for (const VkShaderModule module : modules_) vk.DestroyShaderModule(device_.handle(), module, nullptr);
   modules_.clear();
   return {};
@@ -162,7 +162,7 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
       }
       form.descriptor_count = std::max(form.descriptor_count, descriptors);
     }
-    HALYARD_TRY(check_descriptors(features, i, form));
+    HALYARD_KIT_TRY(check_descriptors(features, i, form));
     form.pushes_descriptors = device_.uses_push_descriptors() && layout.sets.size() == 1 &&
                               !form.bindings.empty() && form.bindings.size() <= features.max_push_descriptors;
     for (const uint32_t set : layout.sets) (form.pushes_descriptors ? pushed : allocated)[set] = true;
@@ -186,16 +186,16 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
         .flags = flags,
         .bindingCount = static_cast<uint32_t>(bindings.size()),
         .pBindings = bindings.data()};
-    HALYARD_TRY(check(vk.CreateDescriptorSetLayout(device_.handle(), &info, nullptr, &made),
-                      "vkCreateDescriptorSetLayout"));
+    HALYARD_KIT_TRY(check(vk.CreateDescriptorSetLayout(device_.handle(), &info, nullptr, &made),
+                          "vkCreateDescriptorSetLayout"));
     sets_.push_back(made);
     return {};
   };
   for (size_t i = 0; i < image.sets.size(); ++i) {
     if (pushed[i])
-      HALYARD_TRY(
+      HALYARD_KIT_TRY(
           make(image.sets[i], VK_DESCRIPTOR_SET_LAYOUT_CREATE_PUSH_DESCRIPTOR_BIT_KHR, for_pushing[i]));
-    if (allocated[i]) HALYARD_TRY(make(image.sets[i], 0, for_allocation[i]));
+    if (allocated[i]) HALYARD_KIT_TRY(make(image.sets[i], 0, for_allocation[i]));
   }
 
   layouts_.reserve(image.layouts.size());
@@ -213,8 +213,8 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
                                              .pSetLayouts = form.sets.data(),
                                              .pushConstantRangeCount = form.push_size != 0 ? 1u : 0u,
                                              .pPushConstantRanges = &range};
-    HALYARD_TRY(check(vk.CreatePipelineLayout(device_.handle(), &info, nullptr, &form.layout),
-                      "vkCreatePipelineLayout"));
+    HALYARD_KIT_TRY(check(vk.CreatePipelineLayout(device_.handle(), &info, nullptr, &form.layout),
+                          "vkCreatePipelineLayout"));
     layouts_.push_back(form.layout);
   }
   pipelines_.reserve(image.pipelines.size());
@@ -272,7 +272,7 @@ Result<> Executable::make_pipelines(const ExecutableImage& image, const halyard_
     for (size_t part = 1; part < parts; ++part) helpers.emplace_back(compile, part);
     compile(0);
   }
-  for (const VkResult result : results) HALYARD_TRY(check(result, "vkCreateComputePipelines"));
+  for (const VkResult result : results) HALYARD_KIT_TRY(check(result, "vkCreateComputePipelines"));
   device_.pipeline_cache().grew();
   return {};
 }

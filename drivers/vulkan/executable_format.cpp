@@ -49,8 +49,8 @@ Result<std::span<const uint8_t>> flatbuffer_in(std::span<const uint8_t> data) {
 }
 
 Result<> read_module(ModuleImage& module, const SpirvJudge& judge) {
-  HALYARD_TRY(check_spirv(module.words, judge));
-  module.spirv = HALYARD_TRY(read_spirv(module.words));
+  HALYARD_KIT_TRY(check_spirv(module.words, judge));
+  module.spirv = HALYARD_KIT_TRY(read_spirv(module.words));
   return {};
 }
 
@@ -69,13 +69,13 @@ class FlatbufferReader {
       : format_(format), most_push_bytes_(most_push_bytes), judge_(judge) {}
 
   Result<ExecutableImage> read(const format::Executable& executable) {
-    HALYARD_TRY(read_modules(executable));
-    HALYARD_TRY(read_sets(executable));
-    HALYARD_TRY(read_layouts(executable));
+    HALYARD_KIT_TRY(read_modules(executable));
+    HALYARD_KIT_TRY(read_sets(executable));
+    HALYARD_KIT_TRY(read_layouts(executable));
     const uint32_t count = length_of(executable.pipelines());
     if (count == 0)
       return fail(HALYARD_INVALID_ARGUMENT, "the executable has no pipelines; expected one or more");
-    for (uint32_t i = 0; i < count; ++i) HALYARD_TRY(read_pipeline(executable.pipelines()->Get(i), i));
+    for (uint32_t i = 0; i < count; ++i) HALYARD_KIT_TRY(read_pipeline(executable.pipelines()->Get(i), i));
     return std::move(image_);
   }
 
@@ -178,7 +178,7 @@ class FlatbufferReader {
                   "pipeline '{}': shader module {} has no compute entry point of that name", pipeline.name,
                   pipeline.module);
     describe_entry(image_.modules[pipeline.module].spirv, *entry, pipeline);
-    HALYARD_TRY(check_interface(pipeline, *entry));
+    HALYARD_KIT_TRY(check_interface(pipeline, *entry));
     pipeline.by_address = source->abi() == format::Abi::Addresses;
     const bool knows_abi = pipeline.by_address || source->abi() == format::Abi::Descriptors;
     if (!knows_abi || pipeline.by_address != format_.by_address)
@@ -186,7 +186,7 @@ class FlatbufferReader {
                   "pipeline '{}' has dispatch ABI {}, but executables of format '{}' have {}", pipeline.name,
                   static_cast<int>(source->abi()), format_.name, format_.by_address ? 1 : 0);
     if (pipeline.by_address) {
-      HALYARD_TRY(read_addresses(source->addresses(), pipeline));
+      HALYARD_KIT_TRY(read_addresses(source->addresses(), pipeline));
     } else if (source->addresses()) {
       return fail(HALYARD_INVALID_ARGUMENT,
                   "pipeline '{}' is bound by descriptors, but has a layout of addresses", pipeline.name);
@@ -278,7 +278,7 @@ class FlatbufferReader {
 
 Result<ExecutableImage> read_flatbuffer(const ExecutableFormat& format, std::span<const uint8_t> data,
                                         uint32_t most_push_bytes, const SpirvJudge& judge) {
-  const std::span<const uint8_t> content = HALYARD_TRY(flatbuffer_in(data));
+  const std::span<const uint8_t> content = HALYARD_KIT_TRY(flatbuffer_in(data));
   // The verifier requires an alignment of 8 bytes.
   std::vector<uint64_t> words((content.size() + 7) / 8);
   if (!content.empty()) std::memcpy(words.data(), content.data(), content.size());
@@ -363,7 +363,7 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
   ModuleImage module;
   module.words.resize(data.size() / 4);
   if (!data.empty()) std::memcpy(module.words.data(), data.data(), data.size());
-  HALYARD_TRY(read_module(module, judge));
+  HALYARD_KIT_TRY(read_module(module, judge));
   const SpirvModule& spirv = module.spirv;
   const bool has_model = spirv.memory_model == kModelGlsl ||
                          (spirv.memory_model == kModelVulkan && spirv.has_capability(kMemoryModelCapability));
@@ -383,8 +383,8 @@ Result<ExecutableImage> read_raw(std::span<const uint8_t> data, uint32_t most_pu
     if (text == kPrefix) is_described = true;
     if (!text.starts_with(std::string(kPrefix) + '.')) continue;
     is_described = true;
-    HALYARD_TRY(apply_override(HALYARD_TRY(parse_override(std::string_view(text).substr(kPrefix.size() + 1))),
-                               layout));
+    HALYARD_KIT_TRY(apply_override(
+        HALYARD_KIT_TRY(parse_override(std::string_view(text).substr(kPrefix.size() + 1))), layout));
   }
   const bool is_plain = spirv.push_constants.size() == 1 && spirv.push_constants[0] == members;
   if (spirv.push_constants.size() != 1 || (!is_plain && !is_described))
@@ -437,7 +437,7 @@ Result<ExecutableImage> read_executable(const ExecutableFormat& format, std::spa
 
 Result<> glance_at(const ExecutableFormat& format, std::span<const uint8_t> data) {
   if (format.container == ContainerKind::flatbuffer) {
-    const std::span<const uint8_t> content = HALYARD_TRY(flatbuffer_in(data));
+    const std::span<const uint8_t> content = HALYARD_KIT_TRY(flatbuffer_in(data));
     if (content.size() >= 8 && std::memcmp(content.data() + 4, format::ExecutableIdentifier(), 4) == 0)
       return {};
     return fail(HALYARD_INVALID_ARGUMENT, "expected a FlatBuffer with identifier '{}'",

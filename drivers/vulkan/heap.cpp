@@ -76,7 +76,7 @@ VkBufferCreateInfo Heap::buffer_info(uint64_t size) const {
 Result<> Heap::start() {
   const VkBufferCreateInfo info = buffer_info(alignment_);
   VkBuffer probe = VK_NULL_HANDLE;
-  HALYARD_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &probe), "vkCreateBuffer"));
+  HALYARD_KIT_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &probe), "vkCreateBuffer"));
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, probe, &needs);
   vk_.DestroyBuffer(device_, probe, nullptr);
@@ -91,7 +91,8 @@ Result<> Heap::start() {
     if ((usable_ >> kind & 1) && (has & kHostSees) == VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)
       all_coherent_ = false;
   }
-  upload_kind_ = HALYARD_TRY(kind_for(HALYARD_MEMORY_HOST_LOCAL | uint32_t{HALYARD_MEMORY_DEVICE_VISIBLE}));
+  upload_kind_ =
+      HALYARD_KIT_TRY(kind_for(HALYARD_MEMORY_HOST_LOCAL | uint32_t{HALYARD_MEMORY_DEVICE_VISIBLE}));
   return {};
 }
 
@@ -160,11 +161,12 @@ Result<> Heap::fill_chunk(Chunk& chunk, unsigned kind, uint64_t size, const void
                                            .pNext = features_.buffer_addresses() ? &address : import,
                                            .allocationSize = size,
                                            .memoryTypeIndex = kind};
-  HALYARD_TRY(check(vk_.AllocateMemory(device_, &allocation, nullptr, &chunk.memory), "vkAllocateMemory"));
-  HALYARD_TRY(check(vk_.BindBufferMemory(device_, chunk.buffer, chunk.memory, 0), "vkBindBufferMemory"));
+  HALYARD_KIT_TRY(
+      check(vk_.AllocateMemory(device_, &allocation, nullptr, &chunk.memory), "vkAllocateMemory"));
+  HALYARD_KIT_TRY(check(vk_.BindBufferMemory(device_, chunk.buffer, chunk.memory, 0), "vkBindBufferMemory"));
   if (map && (flags(kind) & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)) {
     void* mapped = nullptr;
-    HALYARD_TRY(check(vk_.MapMemory(device_, chunk.memory, 0, VK_WHOLE_SIZE, 0, &mapped), "vkMapMemory"));
+    HALYARD_KIT_TRY(check(vk_.MapMemory(device_, chunk.memory, 0, VK_WHOLE_SIZE, 0, &mapped), "vkMapMemory"));
     chunk.mapped = static_cast<uint8_t*>(mapped);
   }
   if (features_.buffer_addresses()) {
@@ -178,7 +180,7 @@ Result<> Heap::fill_chunk(Chunk& chunk, unsigned kind, uint64_t size, const void
 Result<std::unique_ptr<Chunk>> Heap::make_chunk(unsigned kind, uint64_t size) {
   auto chunk = std::make_unique<Chunk>();
   const VkBufferCreateInfo info = buffer_info(size);
-  HALYARD_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
+  HALYARD_KIT_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
   chunk->size = size;
@@ -230,7 +232,7 @@ Block* Heap::cut(Chunk& chunk, unsigned kind, SizeClass wanted) {
 
 Result<Block*> Heap::allocate(unsigned kind, uint64_t size, uint64_t owner) {
   bool is_new = true;
-  Block* const block = HALYARD_TRY(take(kind, size, &is_new));
+  Block* const block = HALYARD_KIT_TRY(take(kind, size, &is_new));
   const bool may_stay = owner == HALYARD_OWNER_WRITES_ALL || (!is_new && owner != 0 && owner == block->owner);
   block->owner = owner;
   if (may_stay || !block->mapped()) return block;
@@ -258,13 +260,13 @@ Result<Block*> Heap::take(unsigned kind, uint64_t size, bool* is_new) {
     return kept;
   }
   if (wanted.bytes > kMaxInChunk) {
-    std::unique_ptr<Chunk> chunk = HALYARD_TRY(make_chunk_or_trim(kind, wanted.bytes));
+    std::unique_ptr<Chunk> chunk = HALYARD_KIT_TRY(make_chunk_or_trim(kind, wanted.bytes));
     chunks_.push_back(std::move(chunk));
     return cut(*chunks_.back(), kind, wanted);
   }
   Chunk* chunk = current_[kind];
   if (!chunk || chunk->size - chunk->used < wanted.bytes) {
-    std::unique_ptr<Chunk> made = HALYARD_TRY(make_chunk_or_trim(kind, std::min(kChunkSize, maximum_)));
+    std::unique_ptr<Chunk> made = HALYARD_KIT_TRY(make_chunk_or_trim(kind, std::min(kChunkSize, maximum_)));
     chunks_.push_back(std::move(made));
     chunk = current_[kind] = chunks_.back().get();
   }
@@ -328,14 +330,14 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
 
   VkMemoryHostPointerPropertiesEXT properties = {.sType =
                                                      VK_STRUCTURE_TYPE_MEMORY_HOST_POINTER_PROPERTIES_EXT};
-  HALYARD_TRY(check(vk_.GetMemoryHostPointerPropertiesEXT(device_, kHost, begin, &properties),
-                    "vkGetMemoryHostPointerPropertiesEXT"));
+  HALYARD_KIT_TRY(check(vk_.GetMemoryHostPointerPropertiesEXT(device_, kHost, begin, &properties),
+                        "vkGetMemoryHostPointerPropertiesEXT"));
   auto chunk = std::make_unique<Chunk>();
   const VkExternalMemoryBufferCreateInfo external = {
       .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = kHost};
   VkBufferCreateInfo info = buffer_info(whole);
   info.pNext = &external;
-  HALYARD_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
+  HALYARD_KIT_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
   uint32_t kinds = properties.memoryTypeBits & needs.memoryTypeBits;
@@ -372,7 +374,7 @@ Result<Block*> Heap::import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_
       .sType = VK_STRUCTURE_TYPE_EXTERNAL_MEMORY_BUFFER_CREATE_INFO, .handleTypes = kDescriptor};
   VkBufferCreateInfo info = buffer_info(std::max<uint64_t>(size, 1));
   info.pNext = &external;
-  HALYARD_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
+  HALYARD_KIT_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
   Result<> filled = fail(HALYARD_INVALID_ARGUMENT,

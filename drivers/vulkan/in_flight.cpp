@@ -73,7 +73,7 @@ Queue::~Queue() {
 }
 
 Result<> Queue::start() {
-  HALYARD_TRY(alarm_.open());
+  HALYARD_KIT_TRY(alarm_.open());
   vk_.GetDeviceQueue(vk_device_, traits_.family, traits_.index, &queue_);
   if (traits_.timestamp_bits != 0)
     trace_ = std::make_unique<QueueTrace>(device_, traits_.position, traits_.timestamp_bits);
@@ -155,7 +155,7 @@ Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const Que
                                .pCommandBuffers = &commands,
                                .signalSemaphoreCount = 1,
                                .pSignalSemaphores = &timeline_};
-    HALYARD_TRY(check(vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
+    HALYARD_KIT_TRY(check(vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
     submitted_ = number;
     describe(work, log_.next());
     done = put_in_flight(work, ready);

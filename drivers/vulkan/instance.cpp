@@ -20,12 +20,12 @@ Result<std::vector<T>> list_of(std::string_view what, Call call) {
   VkResult result = VK_INCOMPLETE;
   while (result == VK_INCOMPLETE) {
     uint32_t count = 0;
-    HALYARD_TRY(check(call(&count, nullptr), what));
+    HALYARD_KIT_TRY(check(call(&count, nullptr), what));
     list.resize(count);
     result = call(&count, list.data());
     list.resize(count);
   }
-  HALYARD_TRY(check(result, what));
+  HALYARD_KIT_TRY(check(result, what));
   return list;
 }
 
@@ -142,9 +142,9 @@ Result<size_t> choose_device(std::string_view path, const std::vector<PhysicalDe
 
 Result<std::unique_ptr<VulkanInstance>> VulkanInstance::create(const Services& services, bool validate) {
   std::unique_ptr<VulkanInstance> instance(new VulkanInstance);
-  instance->loader_ = HALYARD_TRY(Loader::open());
-  HALYARD_TRY(instance->start(services, validate));
-  HALYARD_TRY(instance->look_for_devices());
+  instance->loader_ = HALYARD_KIT_TRY(Loader::open());
+  HALYARD_KIT_TRY(instance->start(services, validate));
+  HALYARD_KIT_TRY(instance->look_for_devices());
   return instance;
 }
 
@@ -156,9 +156,9 @@ Result<> VulkanInstance::start(const Services& services, bool validate) {
           return loader_.EnumerateInstanceExtensionProperties(of, count, list);
         });
   };
-  std::vector<VkExtensionProperties> available = HALYARD_TRY(extensions_of(nullptr));
+  std::vector<VkExtensionProperties> available = HALYARD_KIT_TRY(extensions_of(nullptr));
   if (validate) {
-    const auto layers = HALYARD_TRY(list_of<VkLayerProperties>(
+    const auto layers = HALYARD_KIT_TRY(list_of<VkLayerProperties>(
         "vkEnumerateInstanceLayerProperties", [&](uint32_t* count, VkLayerProperties* list) {
           return loader_.EnumerateInstanceLayerProperties(count, list);
         }));
@@ -169,7 +169,7 @@ Result<> VulkanInstance::start(const Services& services, bool validate) {
                   "option 'validate' needs the layer {}, which is not installed (Debian: "
                   "vulkan-validationlayers)",
                   kLayer);
-    const auto of_layer = HALYARD_TRY(extensions_of(kLayer));
+    const auto of_layer = HALYARD_KIT_TRY(extensions_of(kLayer));
     available.insert(available.end(), of_layer.begin(), of_layer.end());
   }
 
@@ -218,10 +218,10 @@ Result<> VulkanInstance::start(const Services& services, bool validate) {
                 "{}; no Vulkan driver is installed or it does not work (Debian: mesa-vulkan-drivers)",
                 made.failure().message);
   keep_libraries_for_sanitizers();
-  vk_ = HALYARD_TRY(instance_functions(loader_, instance_));
+  vk_ = HALYARD_KIT_TRY(instance_functions(loader_, instance_));
   if (validate)
-    HALYARD_TRY(check(vk_.CreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),
-                      "vkCreateDebugUtilsMessengerEXT"));
+    HALYARD_KIT_TRY(check(vk_.CreateDebugUtilsMessengerEXT(instance_, &messenger, nullptr, &messenger_),
+                          "vkCreateDebugUtilsMessengerEXT"));
   return {};
 }
 
@@ -266,7 +266,7 @@ Result<> VulkanInstance::look_for_devices() {
 }
 
 Result<const PhysicalDevice*> VulkanInstance::find(std::string_view path) const {
-  return &devices_[HALYARD_TRY(choose_device(path, devices_))];
+  return &devices_[HALYARD_KIT_TRY(choose_device(path, devices_))];
 }
 
 }  // namespace halyard::vulkan

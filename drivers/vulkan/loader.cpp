@@ -35,7 +35,7 @@ Result<Loader> Loader::open() {
       !find("vkEnumerateInstanceLayerProperties", loader.EnumerateInstanceLayerProperties) ||
       !find("vkEnumerateInstanceVersion", instance_version))
     return fail(HALYARD_UNAVAILABLE, "the Vulkan loader is older than 1.1; expected 1.2 or newer");
-  HALYARD_TRY(check(instance_version(&loader.api_version), "vkEnumerateInstanceVersion"));
+  HALYARD_KIT_TRY(check(instance_version(&loader.api_version), "vkEnumerateInstanceVersion"));
   if (loader.api_version < VK_API_VERSION_1_2)
     return fail(HALYARD_UNAVAILABLE, "the Vulkan loader has version {}; expected 1.2 or newer",
                 version_text(loader.api_version));

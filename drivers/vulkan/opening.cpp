@@ -51,14 +51,14 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   DeviceOptions options;
   options.path = view(args.path);
   kit::Options given(args);
-  options.validate = HALYARD_TRY(given.flag("validate", options.validate));
-  options.queues = static_cast<uint32_t>(HALYARD_TRY(given.number("queues", 0, 1, kMaxQueues - 1)));
+  options.validate = HALYARD_KIT_TRY(given.flag("validate", options.validate));
+  options.queues = static_cast<uint32_t>(HALYARD_KIT_TRY(given.number("queues", 0, 1, kMaxQueues - 1)));
   if (const auto folder = given.text("cache")) options.cache = std::string(*folder);
   options.compile_threads =
-      static_cast<uint32_t>(HALYARD_TRY(given.number("compile_threads", 1, 1, kMaxCompileThreads)));
-  options.inline_completion = HALYARD_TRY(given.flag("inline_completion", options.inline_completion));
-  options.push_descriptors = HALYARD_TRY(given.flag("push_descriptors", options.push_descriptors));
-  options.robust = HALYARD_TRY(given.flag("robust", options.robust));
+      static_cast<uint32_t>(HALYARD_KIT_TRY(given.number("compile_threads", 1, 1, kMaxCompileThreads)));
+  options.inline_completion = HALYARD_KIT_TRY(given.flag("inline_completion", options.inline_completion));
+  options.push_descriptors = HALYARD_KIT_TRY(given.flag("push_descriptors", options.push_descriptors));
+  options.robust = HALYARD_KIT_TRY(given.flag("robust", options.robust));
   constexpr std::pair<std::string_view, SpirvPolicy> kPolicies[] = {
       {"strict", SpirvPolicy::strict}, {"tolerant", SpirvPolicy::tolerant}, {"off", SpirvPolicy::off}};
   if (const auto text = given.text("spirv")) {
@@ -67,7 +67,7 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
     if (policy == std::end(kPolicies)) return given.refusal("spirv", *text, "'strict', 'tolerant' or 'off'");
     options.spirv = policy->second;
   }
-  HALYARD_TRY(given.finish());
+  HALYARD_KIT_TRY(given.finish());
   return options;
 }
 
@@ -79,24 +79,24 @@ Device::Device(Instance& instance, const DeviceOptions& options) : instance_(ins
 Result<> Device::start() {
   vulkan_ = instance_.vulkan.get();
   if (options_.validate) {
-    validated_ = HALYARD_TRY(VulkanInstance::create(services(), true));
+    validated_ = HALYARD_KIT_TRY(VulkanInstance::create(services(), true));
     vulkan_ = validated_.get();
   }
-  physical_ = *HALYARD_TRY(vulkan_->find(options_.path));
-  features_ = HALYARD_TRY(Features::of(
+  physical_ = *HALYARD_KIT_TRY(vulkan_->find(options_.path));
+  features_ = HALYARD_KIT_TRY(Features::of(
       *vulkan_, physical_, {.traced = instance_.trace_span != nullptr, .robust = options_.robust}));
-  HALYARD_TRY(create_device(physical_, *vulkan_));
+  HALYARD_KIT_TRY(create_device(physical_, *vulkan_));
   VkPhysicalDeviceMemoryProperties memory = {};
   vulkan_->vk().GetPhysicalDeviceMemoryProperties(physical_.handle, &memory);
   heap_.emplace(vk_, device_, features_, memory);
-  HALYARD_TRY(heap_->start());
-  nothing_ = HALYARD_TRY(heap_->allocate(HALYARD_TRY(heap_->kind_for(HALYARD_MEMORY_DEVICE_LOCAL)), 0,
-                                         HALYARD_OWNER_WRITES_ALL));
+  HALYARD_KIT_TRY(heap_->start());
+  nothing_ = HALYARD_KIT_TRY(heap_->allocate(HALYARD_KIT_TRY(heap_->kind_for(HALYARD_MEMORY_DEVICE_LOCAL)), 0,
+                                             HALYARD_OWNER_WRITES_ALL));
   pipeline_cache_.emplace(services(), vk_, device_, options_.cache, physical_.properties);
-  HALYARD_TRY(pipeline_cache_->start());
+  HALYARD_KIT_TRY(pipeline_cache_->start());
   uses_push_descriptors_ =
       options_.push_descriptors && features_.push_descriptors && vk_.CmdPushDescriptorSetKHR;
-  for (Queue& queue : queues_) HALYARD_TRY(queue.start());
+  for (Queue& queue : queues_) HALYARD_KIT_TRY(queue.start());
   return no_messages();
 }
 
@@ -125,8 +125,8 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
       .pQueueCreateInfos = queues.data(),
       .enabledExtensionCount = static_cast<uint32_t>(features_.extensions.size()),
       .ppEnabledExtensionNames = features_.extensions.data()};
-  HALYARD_TRY(check(vk.CreateDevice(physical.handle, &info, nullptr, &device_), "vkCreateDevice"));
-  vk_ = HALYARD_TRY(device_functions(vk, device_));
+  HALYARD_KIT_TRY(check(vk.CreateDevice(physical.handle, &info, nullptr, &device_), "vkCreateDevice"));
+  vk_ = HALYARD_KIT_TRY(device_functions(vk, device_));
   features_.calibrated_timestamps &= vk_.GetCalibratedTimestampsEXT != nullptr;
   for (Queue::Traits& traits : chosen) {
     if (instance_.trace_span && features_.vulkan12.hostQueryReset)

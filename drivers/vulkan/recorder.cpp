@@ -36,7 +36,7 @@ Result<Span> resolve(const halyard_range_t& range, BindingTable table) {
     memory = table[range.slot].memory;
     offset += table[range.slot].offset;
   }
-  return Span{HALYARD_TRY(memory->block()), offset, range.length};
+  return Span{HALYARD_KIT_TRY(memory->block()), offset, range.length};
 }
 
 Recorder::Recorder(Device& device, const Queue& queue)
@@ -51,14 +51,14 @@ Result<std::unique_ptr<Recorder>> Recorder::create(Device& device, const Queue& 
   if (queue.traits().timestamp_bits != 0) recorder->timestamps_ = std::make_unique<Timestamps>(device);
   const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
                                         .queueFamilyIndex = recorder->family_};
-  HALYARD_TRY(check(device.vk().CreateCommandPool(device.handle(), &pool, nullptr, &recorder->pool_),
-                    "vkCreateCommandPool"));
+  HALYARD_KIT_TRY(check(device.vk().CreateCommandPool(device.handle(), &pool, nullptr, &recorder->pool_),
+                        "vkCreateCommandPool"));
   const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
                                                 .commandPool = recorder->pool_,
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
-  HALYARD_TRY(check(device.vk().AllocateCommandBuffers(device.handle(), &commands, &recorder->commands_),
-                    "vkAllocateCommandBuffers"));
+  HALYARD_KIT_TRY(check(device.vk().AllocateCommandBuffers(device.handle(), &commands, &recorder->commands_),
+                        "vkAllocateCommandBuffers"));
   return recorder;
 }
 
@@ -69,9 +69,9 @@ Recorder::~Recorder() {
 }
 
 Result<> Recorder::begin(bool once) {
-  HALYARD_TRY(check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool"));
+  HALYARD_KIT_TRY(check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool"));
   for (size_t i = 0; i < pools_.size() && i <= pool_in_use_; ++i)
-    HALYARD_TRY(check(vk_.ResetDescriptorPool(device_.handle(), pools_[i], 0), "vkResetDescriptorPool"));
+    HALYARD_KIT_TRY(check(vk_.ResetDescriptorPool(device_.handle(), pools_[i], 0), "vkResetDescriptorPool"));
   pool_in_use_ = 0;
   set_count_ = 0;
   while (uploads_.size() > 1 || (!uploads_.empty() && uploads_.back()->size > 2 * kUploadBlock)) {
@@ -110,7 +110,7 @@ Result<Recorder::Upload> Recorder::upload(uint64_t size, uint64_t alignment) {
   uint64_t begin = (uploaded_ + alignment - 1) / alignment * alignment;
   if (uploads_.empty() || uploads_.back()->size < begin || uploads_.back()->size - begin < size) {
     uploads_.reserve(uploads_.size() + 1);
-    uploads_.push_back(HALYARD_TRY(device_.heap().allocate(
+    uploads_.push_back(HALYARD_KIT_TRY(device_.heap().allocate(
         device_.heap().upload_kind(), std::max(size, kUploadBlock), HALYARD_OWNER_WRITES_ALL)));
     begin = 0;
   }
@@ -129,13 +129,13 @@ Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_s
   const uint64_t end = begin + target.length;
   const uint64_t first = std::min((begin + 3) / 4 * 4, end);
   const uint64_t last = std::max(end / 4 * 4, first);
-  HALYARD_TRY(before("fill"));
+  HALYARD_KIT_TRY(before("fill"));
   if (last > first) vk_.CmdFillBuffer(commands_, target.buffer(), first, last - first, word);
   if (first == begin && last == end) {
     after();
     return {};
   }
-  const Upload source = HALYARD_TRY(upload(sizeof word, sizeof word));
+  const Upload source = HALYARD_KIT_TRY(upload(sizeof word, sizeof word));
   std::memcpy(source.bytes, &word, sizeof word);
   VkBufferCopy edges[2];
   uint32_t count = 0;
@@ -151,13 +151,13 @@ Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_s
 }
 
 Result<> Recorder::update(const Span& target, const void* source) {
-  HALYARD_TRY(before("update"));
+  HALYARD_KIT_TRY(before("update"));
   if (target.position() % 4 == 0 && target.length % 4 == 0 && target.length <= kMaxInline) {
     vk_.CmdUpdateBuffer(commands_, target.buffer(), target.position(), target.length, source);
     after();
     return {};
   }
-  const Upload staged = HALYARD_TRY(upload(target.length, 16));
+  const Upload staged = HALYARD_KIT_TRY(upload(target.length, 16));
   std::memcpy(staged.bytes, source, target.length);
   move_bytes(staged.span, target);
   after();
@@ -165,7 +165,7 @@ Result<> Recorder::update(const Span& target, const void* source) {
 }
 
 Result<> Recorder::copy(const Span& source, const Span& target) {
-  HALYARD_TRY(before("copy"));
+  HALYARD_KIT_TRY(before("copy"));
   move_bytes(source, target);
   after();
   return {};
@@ -189,7 +189,7 @@ Result<VkDescriptorSet> Recorder::descriptor_set(const Pipeline& pipeline, size_
                                                .pPoolSizes = sizes};
       VkDescriptorPool pool = VK_NULL_HANDLE;
       pools_.reserve(pools_.size() + 1);
-      HALYARD_TRY(
+      HALYARD_KIT_TRY(
           check(vk_.CreateDescriptorPool(device_.handle(), &info, nullptr, &pool), "vkCreateDescriptorPool"));
       pools_.push_back(pool);
     }
@@ -217,7 +217,7 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
   writes_.resize(bindings.size());
   for (size_t i = 0; i < bindings.size(); ++i) {
     const BindingPlace& place = pipeline.bindings[i];
-    Span span = HALYARD_TRY(resolve(bindings[i], table));
+    Span span = HALYARD_KIT_TRY(resolve(bindings[i], table));
     if (span.length == 0) span = {&device_.nothing(), 0, 4};
     const bool uniform = place.type == VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER;
     const uint64_t alignment =
@@ -253,7 +253,7 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
   }
   size_t next = 0;  // bindings are sorted by set
   for (size_t set = 0; set < pipeline.sets.size(); ++set) {
-    const VkDescriptorSet allocated = HALYARD_TRY(descriptor_set(pipeline, set));
+    const VkDescriptorSet allocated = HALYARD_KIT_TRY(descriptor_set(pipeline, set));
     const size_t first = next;
     for (; next < bindings.size() && pipeline.bindings[next].set == set; ++next)
       writes_[next].dstSet = allocated;
@@ -271,9 +271,9 @@ Result<> Recorder::bind_addresses(const Pipeline& pipeline, const halyard_comman
                                   BindingTable table) {
   const AddressLayout& layout = pipeline.addresses;
   const Upload addresses =
-      HALYARD_TRY(upload(std::max<uint64_t>(1, command.binding_count) * sizeof(uint64_t), 16));
+      HALYARD_KIT_TRY(upload(std::max<uint64_t>(1, command.binding_count) * sizeof(uint64_t), 16));
   for (uint32_t i = 0; i < command.binding_count; ++i) {
-    const Span span = HALYARD_TRY(resolve(command.bindings[i], table));
+    const Span span = HALYARD_KIT_TRY(resolve(command.bindings[i], table));
     const uint64_t address = span.block->address() + span.offset;
     const AddressBinding wanted = i < layout.bindings.size() ? layout.bindings[i] : AddressBinding{};
     if (address % wanted.alignment != 0)
@@ -311,9 +311,9 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
   if (!indirect && (groups[0] == 0 || groups[1] == 0 || groups[2] == 0)) return {};
   vk_.CmdBindPipeline(commands_, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline.pipeline);
   if (pipeline.by_address) {
-    HALYARD_TRY(bind_addresses(pipeline, command, table));
+    HALYARD_KIT_TRY(bind_addresses(pipeline, command, table));
   } else {
-    HALYARD_TRY(bind_descriptors(pipeline, {command.bindings, command.binding_count}, table));
+    HALYARD_KIT_TRY(bind_descriptors(pipeline, {command.bindings, command.binding_count}, table));
     if (pipeline.push_size != 0) {
       uint32_t constants[kMaxPushBytes / 4] = {};  // constants that the program does not set are zero
       std::copy_n(command.constants, command.constant_count, constants);
@@ -322,17 +322,17 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
     }
   }
   if (!indirect) {
-    HALYARD_TRY(before(pipeline.name));
+    HALYARD_KIT_TRY(before(pipeline.name));
     vk_.CmdDispatch(commands_, groups[0], groups[1], groups[2]);
     after();
     return {};
   }
-  const Span counts = HALYARD_TRY(resolve(command.indirect, table));
+  const Span counts = HALYARD_KIT_TRY(resolve(command.indirect, table));
   if (counts.position() % 4 != 0)
     return fail(HALYARD_INVALID_ARGUMENT,
                 "the workgroup counts of '{}' are at byte {} of their memory, expected a multiple of 4",
                 pipeline.name, counts.offset);
-  HALYARD_TRY(before(pipeline.name));
+  HALYARD_KIT_TRY(before(pipeline.name));
   vk_.CmdDispatchIndirect(commands_, counts.buffer(), counts.position());
   after();
   return {};

@@ -16,7 +16,7 @@ Result<VkSemaphore> create_timeline(const Device& device, uint64_t initial, cons
                                           .initialValue = initial};
   const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
   VkSemaphore handle = VK_NULL_HANDLE;
-  HALYARD_TRY(
+  HALYARD_KIT_TRY(
       check(device.vk().CreateSemaphore(device.handle(), &info, nullptr, &handle), "vkCreateSemaphore"));
   return handle;
 }
@@ -33,15 +33,15 @@ Result<> check_descriptors(const Device& device) {
 }  // namespace
 
 Result<SharedSemaphore> SharedSemaphore::create(Device& device, uint64_t initial) {
-  HALYARD_TRY(check_descriptors(device));
+  HALYARD_KIT_TRY(check_descriptors(device));
   const VkExportSemaphoreCreateInfo exportable = {.sType = VK_STRUCTURE_TYPE_EXPORT_SEMAPHORE_CREATE_INFO,
                                                   .handleTypes = kDescriptor};
-  return SharedSemaphore(device, HALYARD_TRY(create_timeline(device, initial, &exportable)));
+  return SharedSemaphore(device, HALYARD_KIT_TRY(create_timeline(device, initial, &exportable)));
 }
 
 Result<SharedSemaphore> SharedSemaphore::create_empty(Device& device) {
-  HALYARD_TRY(check_descriptors(device));
-  return SharedSemaphore(device, HALYARD_TRY(create_timeline(device, 0, nullptr)));
+  HALYARD_KIT_TRY(check_descriptors(device));
+  return SharedSemaphore(device, HALYARD_KIT_TRY(create_timeline(device, 0, nullptr)));
 }
 
 Result<> SharedSemaphore::take(int32_t fd) {
@@ -69,7 +69,7 @@ Result<int32_t> SharedSemaphore::descriptor() const {
   const VkSemaphoreGetFdInfoKHR info = {
       .sType = VK_STRUCTURE_TYPE_SEMAPHORE_GET_FD_INFO_KHR, .semaphore = handle_, .handleType = kDescriptor};
   int fd = -1;
-  HALYARD_TRY(check(device_.vk().GetSemaphoreFdKHR(device_.handle(), &info, &fd), "vkGetSemaphoreFdKHR"));
+  HALYARD_KIT_TRY(check(device_.vk().GetSemaphoreFdKHR(device_.handle(), &info, &fd), "vkGetSemaphoreFdKHR"));
   return fd;
 }
 

@@ -17,9 +17,9 @@ Result<int32_t> Semaphore::export_fd() {
     initial = value_;
     for (const Promise& promise : promises_) promise.point.queue->want(promise.point.number);
   }
-  SharedSemaphore semaphore = HALYARD_TRY(SharedSemaphore::create(device_, initial));
+  SharedSemaphore semaphore = HALYARD_KIT_TRY(SharedSemaphore::create(device_, initial));
   exports_.reserve(exports_.size() + 1);
-  const int32_t descriptor = HALYARD_TRY(semaphore.descriptor());
+  const int32_t descriptor = HALYARD_KIT_TRY(semaphore.descriptor());
   exports_.push_back({std::move(semaphore), initial});
   signal_current();
   signal_promised();

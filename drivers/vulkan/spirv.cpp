@@ -295,13 +295,14 @@ Result<> check_spirv_header(std::span<const uint32_t> words) {
 }
 
 Result<SpirvModule> read_spirv(std::span<const uint32_t> words) {
-  HALYARD_TRY(check_spirv_header(words));
+  HALYARD_KIT_TRY(check_spirv_header(words));
   Reader reader;
   reader.module.version = words[1];
-  HALYARD_TRY(for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
-    reader.read(op, operands);
-    return {};
-  }));
+  HALYARD_KIT_TRY(
+      for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
+        reader.read(op, operands);
+        return {};
+      }));
   reader.finish();
   return std::move(reader.module);
 }

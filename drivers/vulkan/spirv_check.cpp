@@ -193,8 +193,9 @@ std::vector<uint32_t> with_dot_product(std::vector<uint32_t> words) {
 Result<> repair(std::vector<uint32_t>& words, const SpirvJudge& judge, bool has_older_matrices) {
   const uint32_t header = words[1];
   const auto take = [&](std::vector<uint32_t> tried) -> Result<> {
-    HALYARD_TRY(has_older_matrices ? validate(HALYARD_TRY(with_older_matrices(tried)), header, judge.policy)
-                                   : validate(tried, header, judge.policy));
+    HALYARD_KIT_TRY(has_older_matrices
+                        ? validate(HALYARD_KIT_TRY(with_older_matrices(tried)), header, judge.policy)
+                        : validate(tried, header, judge.policy));
     words = std::move(tried);
     return {};
   };
@@ -215,19 +216,21 @@ Result<> repair(std::vector<uint32_t>& words, const SpirvJudge& judge, bool has_
 }  // namespace
 
 Result<> check_spirv(std::vector<uint32_t>& words, const SpirvJudge& judge) {
-  HALYARD_TRY(check_spirv_header(words));
-  if (judge.policy == SpirvPolicy::strict) HALYARD_TRY(validate(words, words[1], judge.policy));
+  HALYARD_KIT_TRY(check_spirv_header(words));
+  if (judge.policy == SpirvPolicy::strict) HALYARD_KIT_TRY(validate(words, words[1], judge.policy));
   std::vector<uint32_t> capabilities;
-  HALYARD_TRY(for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
-    if (op == kOpCapability && !operands.empty()) capabilities.push_back(operands[0]);
-    return {};
-  }));
-  HALYARD_TRY(check_version(words[1], judge));
+  HALYARD_KIT_TRY(
+      for_each_instruction(words, [&](uint16_t op, std::span<const uint32_t> operands) -> Result<> {
+        if (op == kOpCapability && !operands.empty()) capabilities.push_back(operands[0]);
+        return {};
+      }));
+  HALYARD_KIT_TRY(check_version(words[1], judge));
   const Context context = make_context();
-  for (const uint32_t capability : capabilities) HALYARD_TRY(check_capability(capability, context, judge));
+  for (const uint32_t capability : capabilities)
+    HALYARD_KIT_TRY(check_capability(capability, context, judge));
   const bool has_matrices =
       std::ranges::find(capabilities, kCapabilityCooperativeMatrixKHR) != capabilities.end();
-  if (has_matrices) HALYARD_TRY(check_cooperative_matrices(words, judge.features, judge.device));
+  if (has_matrices) HALYARD_KIT_TRY(check_cooperative_matrices(words, judge.features, judge.device));
   if (judge.policy != SpirvPolicy::tolerant) return {};
   return repair(words, judge, has_matrices && !is_known_to_tools(context, kCapabilityCooperativeMatrixKHR));
 }

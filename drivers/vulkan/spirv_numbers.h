@@ -125,7 +125,7 @@ Result<> for_each_instruction(std::span<const uint32_t> words, Visit visit) {
     if (length == 0 || length > words.size() - at)
       return fail(HALYARD_INVALID_ARGUMENT, "the SPIR-V instruction at word {} has {} words of {}", at,
                   length, words.size() - at);
-    HALYARD_TRY(visit(static_cast<uint16_t>(words[at]), words.subspan(at + 1, length - 1)));
+    HALYARD_KIT_TRY(visit(static_cast<uint16_t>(words[at]), words.subspan(at + 1, length - 1)));
     at += length;
   }
   return {};

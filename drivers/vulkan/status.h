@@ -26,5 +26,3 @@ Failure fail(halyard_status_code_t code, fmt::format_string<Args...> format, Arg
 }
 
 }  // namespace halyard::vulkan
-
-#define HALYARD_TRY(...) HALYARD_KIT_TRY(__VA_ARGS__)

@@ -33,7 +33,7 @@ Result<> Semaphore::check_no_import(const char* what) const {
 }
 
 Result<> Semaphore::signal(uint64_t value, TaskList& ready) {
-  HALYARD_TRY(check_no_import("signalled"));
+  HALYARD_KIT_TRY(check_no_import("signalled"));
   Waiter* completed = nullptr;
   bool is_exported = false;
   {
@@ -57,7 +57,7 @@ void Semaphore::fail(const Status& failure, TaskList& ready) {
 }
 
 Result<> Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, void* user, TaskList& ready) {
-  HALYARD_TRY(check_no_import("subscribed to"));
+  HALYARD_KIT_TRY(check_no_import("subscribed to"));
   BasicTimeline::subscribe(value, subscriber, user, ready);
   return {};
 }

@@ -22,7 +22,7 @@ Result<> Timestamps::before(VkCommandBuffer commands, std::string_view name) {
                                         .queryCount = kQueriesInPool};
     VkQueryPool pool = VK_NULL_HANDLE;
     pools_.reserve(pools_.size() + 1);
-    HALYARD_TRY(check(vk_.CreateQueryPool(device_.handle(), &info, nullptr, &pool), "vkCreateQueryPool"));
+    HALYARD_KIT_TRY(check(vk_.CreateQueryPool(device_.handle(), &info, nullptr, &pool), "vkCreateQueryPool"));
     pools_.push_back(pool);
     vk_.ResetQueryPool(device_.handle(), pool, 0, kQueriesInPool);
   }

@@ -14,10 +14,10 @@ namespace halyard::vulkan {
 
 namespace {
 
-using kit::Standing;
 using kit::Timepoints;
+using kit::WaitState;
 
-Standing look_at(Timepoints timepoints) {
+WaitState look_at(Timepoints timepoints) {
   for (const halyard_timepoint_t& point : timepoints) point.semaphore->look();
   return kit::look_at<Semaphore>(timepoints);
 }
@@ -90,7 +90,7 @@ class ImportWatch {
                                             .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
     const VkSemaphoreCreateInfo info = {.sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
     VkSemaphore end = VK_NULL_HANDLE;
-    HALYARD_TRY(
+    HALYARD_KIT_TRY(
         check(device.vk().CreateSemaphore(device.handle(), &info, nullptr, &end), "vkCreateSemaphore"));
     auto watch = std::unique_ptr<ImportWatch>(new ImportWatch(device, semaphore, value, end));
     watch->thread_ = std::thread([self = watch.get()] { self->watch(); });
@@ -139,16 +139,16 @@ class ImportWatch {
 
 Status Device::wait(Timepoints timepoints, bool any, int64_t deadline_ns) {
   const size_t needed = kit::needed_of(timepoints, any);
-  Standing standing = look_at(timepoints);
-  if (!standing.failure && standing.reached < needed) {
+  WaitState state = look_at(timepoints);
+  if (!state.failure && state.reached < needed) {
     if (const DevicePoints points(timepoints); !points.empty()) {
       TaskList ready;
       points.wait(any, deadline_ns, ready);
       run_ready(ready);
-      standing = look_at(timepoints);
+      state = look_at(timepoints);
     }
   }
-  if (!standing.failure && standing.reached < needed && deadline_ns != 0) {
+  if (!state.failure && state.reached < needed && deadline_ns != 0) {
     std::vector<std::unique_ptr<ImportWatch>> watches;
     for (const halyard_timepoint_t& point : timepoints)
       if (point.semaphore->import() && point.semaphore->progress(point.value) == Progress::pending) {
@@ -156,9 +156,9 @@ Status Device::wait(Timepoints timepoints, bool any, int64_t deadline_ns) {
         if (!watch) return {services(), watch.failure()};
         watches.push_back(std::move(*watch));
       }
-    standing = kit::block<Semaphore>(timepoints, any, deadline_ns);
+    state = kit::block<Semaphore>(timepoints, any, deadline_ns);
   }
-  return kit::outcome_of(services(), std::move(standing), timepoints, any);
+  return kit::outcome_of(services(), std::move(state), timepoints, any);
 }
 
 }  // namespace halyard::vulkan

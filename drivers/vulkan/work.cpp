@@ -26,13 +26,13 @@ bool is_for_device(const Work& work) {
 Result<> record_operation(const halyard_operation_t& operation, Recorder& recorder) {
   switch (operation.kind) {
     case HALYARD_OPERATION_FILL:
-      return recorder.fill(HALYARD_TRY(resolve(operation.fill.target, {})), operation.fill.pattern,
+      return recorder.fill(HALYARD_KIT_TRY(resolve(operation.fill.target, {})), operation.fill.pattern,
                            operation.fill.pattern_size);
     case HALYARD_OPERATION_UPDATE:
-      return recorder.update(HALYARD_TRY(resolve(operation.update.target, {})), operation.update.source);
+      return recorder.update(HALYARD_KIT_TRY(resolve(operation.update.target, {})), operation.update.source);
     case HALYARD_OPERATION_COPY:
-      return recorder.copy(HALYARD_TRY(resolve(operation.copy.source, {})),
-                           HALYARD_TRY(resolve(operation.copy.target, {})));
+      return recorder.copy(HALYARD_KIT_TRY(resolve(operation.copy.source, {})),
+                           HALYARD_KIT_TRY(resolve(operation.copy.target, {})));
     default:  // HALYARD_OPERATION_DISPATCH
       return recorder.dispatch(*operation.dispatch.dispatch, {});
   }
@@ -43,11 +43,11 @@ Result<RecordingUse> commands_for(Work& work, Queue& queue) {
   if (operation.kind == HALYARD_OPERATION_EXECUTE)
     return operation.execute.list->commands_for(queue, work.table);
   RecordingUse use;
-  use.once =
-      HALYARD_TRY(work.device->recorders(queue).take([&] { return Recorder::create(*work.device, queue); }));
-  HALYARD_TRY(use.once->begin(true));
-  HALYARD_TRY(record_operation(operation, *use.once));
-  HALYARD_TRY(use.once->end());
+  use.once = HALYARD_KIT_TRY(
+      work.device->recorders(queue).take([&] { return Recorder::create(*work.device, queue); }));
+  HALYARD_KIT_TRY(use.once->begin(true));
+  HALYARD_KIT_TRY(record_operation(operation, *use.once));
+  HALYARD_KIT_TRY(use.once->end());
   use.commands = use.once->commands();
   use.timestamps = use.once->timestamps();
   return use;
@@ -62,7 +62,7 @@ void give_back(RecordingUse& use, Work& work) {
 // Returns whether the work is in flight; otherwise it has completed.
 Result<bool> start(Work& work, TaskList& ready) {
   Device& device = *work.device;
-  if (work.transient) HALYARD_TRY(work.transient->commit());
+  if (work.transient) HALYARD_KIT_TRY(work.transient->commit());
 
   // The points on the device for which the work waits.
   constexpr size_t kMaxPoints = 64;
@@ -86,7 +86,7 @@ Result<bool> start(Work& work, TaskList& ready) {
   if (is_for_device(work)) {
     Queue& queue = device.queue_for(work.affinity, computes(work));
     work.queue = &queue;
-    work.recording = HALYARD_TRY(commands_for(work, queue));
+    work.recording = HALYARD_KIT_TRY(commands_for(work, queue));
     if (Result<> submitted = queue.submit(work, work.recording.commands, {points.data(), count}, ready);
         !submitted) {
       give_back(work.recording, work);
@@ -95,7 +95,7 @@ Result<bool> start(Work& work, TaskList& ready) {
     return true;
   }
   if (!work.device_waits.semaphores.empty()) {
-    HALYARD_TRY(
+    HALYARD_KIT_TRY(
         device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
     return true;
   }
@@ -105,7 +105,7 @@ Result<bool> start(Work& work, TaskList& ready) {
       points.data());
   if (count == 0) return false;
   if (count == 1) return points[0].queue->attach(work, points[0].number, ready);
-  HALYARD_TRY(points[0].queue->submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
+  HALYARD_KIT_TRY(points[0].queue->submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
   return true;
 }
 
@@ -169,16 +169,16 @@ void Work::begin(const halyard_submission_t& submission, TaskList& ready) {
 }
 
 Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready) {
-  HALYARD_TRY(device.no_messages());
+  HALYARD_KIT_TRY(device.no_messages());
   const halyard_operation_t& operation = *submission.operation;
   if (operation.kind >= 64 || !(kOperationBits >> operation.kind & 1))
     return fail(HALYARD_UNIMPLEMENTED, "this device has no queue operation of kind {}", operation.kind);
   if (operation.kind == HALYARD_OPERATION_DISPATCH)
-    HALYARD_TRY(check_dispatch(device, *operation.dispatch.dispatch));
+    HALYARD_KIT_TRY(check_dispatch(device, *operation.dispatch.dispatch));
   std::unique_ptr<halyard_driver_memory> transient;
   halyard_memory_info_t info = {sizeof info, 0, 0, 0, 0};
   if (operation.kind == HALYARD_OPERATION_ALLOCA)
-    transient = HALYARD_TRY(device.allocate(*operation.alloca_.request, true, info));
+    transient = HALYARD_KIT_TRY(device.allocate(*operation.alloca_.request, true, info));
 
   Instance& instance = device.instance();
   std::unique_ptr<Work> work = instance.works.take([] { return std::make_unique<Work>(); });

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "hal/device/external_memory.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -13,7 +14,7 @@ namespace {
 constexpr uint32_t kUsage = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED;
 
 Ref<Buffer> allocate(Device& device, uint64_t size, uint32_t usage = kUsage) {
-  return device.allocate(kAnyQueue, 0, usage, size).value();
+  return Buffer::allocate(device, kAnyQueue, 0, usage, size).value();
 }
 
 TEST(BitTexts, Words) {
@@ -161,7 +162,7 @@ TEST(Buffer, UsageWithoutMapping) {
 TEST(Buffer, AccessThatWasNotGiven) {
   auto device = sample_device();
   alignas(64) uint8_t bytes[64] = {9};
-  auto buffer = device->import_host(kAnyQueue, 0, kUsage, kRead | kWrite, bytes, 64, nullptr).value();
+  auto buffer = import_host(*device, kAnyQueue, 0, kUsage, kRead | kWrite, bytes, 64, nullptr).value();
   uint8_t byte = 0;
   EXPECT_OK(buffer->read(0, &byte, 1));
   EXPECT_EQ(byte, 9);

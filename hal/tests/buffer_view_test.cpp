@@ -15,8 +15,8 @@ class BufferViewTest : public testing::Test {
  protected:
   Ref<Buffer> buffer_of(const std::vector<float>& values, const std::string& path = "") {
     auto device = sample_device(path);
-    auto buffer = device->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED,
-                                   4 * values.size());
+    auto buffer = Buffer::allocate(*device, kAnyQueue, 0,
+                                   HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED, 4 * values.size());
     EXPECT_OK((*buffer)->write(0, values.data(), 4 * values.size()));
     return *buffer;
   }
@@ -141,7 +141,7 @@ TEST_F(BufferViewTest, TextOfWhatIsNotThere) {
 
 TEST_F(BufferViewTest, TextNeedsHostAccess) {
   auto device = sample_device("hidden");
-  auto buffer = device->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 4).value();
+  auto buffer = Buffer::allocate(*device, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 4).value();
   const int64_t shape[] = {1};
   EXPECT_FAILS(PERMISSION_DENIED, "HOST_VISIBLE",
                BufferView::create(buffer, shape, kF32, 1).value()->text(9));

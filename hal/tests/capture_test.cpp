@@ -157,7 +157,7 @@ TEST_F(CaptureTest, ReplaysToTheSameBytesOnEveryDevice) {
 TEST_F(CaptureTest, ReadsMemoryThatTheHostCannotMap) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
-      device->allocate(kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
+      Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
   ASSERT_FALSE(buffer->is_mappable());
   EXPECT_OK(queue_fill({*device}, *buffer, 0, 4, 3, 1));
   const Ref<CommandBuffer> commands = record(device);
@@ -172,7 +172,8 @@ TEST_F(CaptureTest, ReadsMemoryThatTheHostCannotMap) {
 
 TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
   const Ref<Device> device = open_fake_device("opaque");
-  const Ref<Buffer> buffer = device->allocate(kAnyQueue, 0, HALYARD_USAGE_TRANSFER_TARGET, 4).value();
+  const Ref<Buffer> buffer =
+      Buffer::allocate(*device, kAnyQueue, 0, HALYARD_USAGE_TRANSFER_TARGET, 4).value();
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 4}, 4, 1));
   EXPECT_OK(commands->finalize());

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "hal/device/buffer.h"
+#include "hal/device/external_memory.h"
 #include "sample_drivers.h"
 
 namespace halyard::hal {
@@ -34,7 +35,7 @@ TEST(Device, KeepsItsDriver) {
                    lines.emplace_back(line);
                  }).value();
   auto device = Device::open(std::move(library), "sample", "", {}).value();
-  auto buffer = device->allocate(kAnyQueue, 0, 0, 16).value();
+  auto buffer = Buffer::allocate(*device, kAnyQueue, 0, 0, 16).value();
   device = nullptr;
   EXPECT_EQ(lines.size(), 1u);
   buffer = nullptr;
@@ -101,36 +102,36 @@ TEST(DeviceQueries, TheDriversOwn) {
 }
 
 TEST(Patterns, Wildcards) {
-  EXPECT_TRUE(matches_pattern("local-sync", "local-sync"));
-  EXPECT_TRUE(matches_pattern("local*", "local-sync"));
-  EXPECT_TRUE(matches_pattern("*", "local-sync"));
-  EXPECT_TRUE(matches_pattern("**", "x"));
-  EXPECT_TRUE(matches_pattern("*sync", "local-sync"));
-  EXPECT_TRUE(matches_pattern("l*-*c", "local-sync"));
-  EXPECT_TRUE(matches_pattern("local?sync", "local-sync"));
-  EXPECT_TRUE(matches_pattern("*aab", "aaaaab"));
-  EXPECT_TRUE(matches_pattern("a*b*c", "a-b-b-c"));
-  EXPECT_TRUE(matches_pattern("", ""));
-  EXPECT_TRUE(matches_pattern("*", ""));
-  EXPECT_FALSE(matches_pattern("local", "local-sync"));
-  EXPECT_FALSE(matches_pattern("", "local-sync"));
-  EXPECT_FALSE(matches_pattern("local-sync?", "local-sync"));
-  EXPECT_FALSE(matches_pattern("?", ""));
-  EXPECT_FALSE(matches_pattern("Local*", "local-sync"));
-  EXPECT_FALSE(matches_pattern("*task", "local-sync"));
-  EXPECT_FALSE(matches_pattern("l*x", "local-sync"));
+  EXPECT_TRUE(matches_device_id("local-sync", "local-sync"));
+  EXPECT_TRUE(matches_device_id("local*", "local-sync"));
+  EXPECT_TRUE(matches_device_id("*", "local-sync"));
+  EXPECT_TRUE(matches_device_id("**", "x"));
+  EXPECT_TRUE(matches_device_id("*sync", "local-sync"));
+  EXPECT_TRUE(matches_device_id("l*-*c", "local-sync"));
+  EXPECT_TRUE(matches_device_id("local?sync", "local-sync"));
+  EXPECT_TRUE(matches_device_id("*aab", "aaaaab"));
+  EXPECT_TRUE(matches_device_id("a*b*c", "a-b-b-c"));
+  EXPECT_TRUE(matches_device_id("", ""));
+  EXPECT_TRUE(matches_device_id("*", ""));
+  EXPECT_FALSE(matches_device_id("local", "local-sync"));
+  EXPECT_FALSE(matches_device_id("", "local-sync"));
+  EXPECT_FALSE(matches_device_id("local-sync?", "local-sync"));
+  EXPECT_FALSE(matches_device_id("?", ""));
+  EXPECT_FALSE(matches_device_id("Local*", "local-sync"));
+  EXPECT_FALSE(matches_device_id("*task", "local-sync"));
+  EXPECT_FALSE(matches_device_id("l*x", "local-sync"));
 }
 
 TEST(Patterns, AtMostSixteenWildcards) {
-  EXPECT_TRUE(matches_pattern(std::string(16, '*'), "vulkan"));
-  EXPECT_FALSE(matches_pattern(std::string(17, '*'), "vulkan"));
-  EXPECT_FALSE(matches_pattern(std::string(11, '*') + "??????", "vulkan"));
-  EXPECT_TRUE(matches_pattern(std::string(10, '*') + "??????", "vulkan"));
+  EXPECT_TRUE(matches_device_id(std::string(16, '*'), "vulkan"));
+  EXPECT_FALSE(matches_device_id(std::string(17, '*'), "vulkan"));
+  EXPECT_FALSE(matches_device_id(std::string(11, '*') + "??????", "vulkan"));
+  EXPECT_TRUE(matches_device_id(std::string(10, '*') + "??????", "vulkan"));
 }
 
 TEST(DeviceMemory, Defaults) {
   auto device = sample_device();
-  auto buffer = device->allocate(0, 0, 0, 24).value();
+  auto buffer = Buffer::allocate(*device, 0, 0, 0, 24).value();
   EXPECT_EQ(seen(*device, "request_type"), HALYARD_MEMORY_OPTIMAL);
   EXPECT_EQ(seen(*device, "request_usage"), HALYARD_USAGE_DEFAULT);
   EXPECT_EQ(seen(*device, "request_affinity"), 0xF);
@@ -146,7 +147,8 @@ TEST(DeviceMemory, Defaults) {
 
 TEST(DeviceMemory, PassesOnWhatIsWanted) {
   auto device = sample_device();
-  auto buffer = device->allocate(0x4, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_TRANSFER_SOURCE, 0).value();
+  auto buffer =
+      Buffer::allocate(*device, 0x4, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_TRANSFER_SOURCE, 0).value();
   EXPECT_EQ(seen(*device, "request_type"), HALYARD_MEMORY_DEVICE_LOCAL);
   EXPECT_EQ(seen(*device, "request_usage"), HALYARD_USAGE_TRANSFER_SOURCE);
   EXPECT_EQ(seen(*device, "request_affinity"), 0x4);
@@ -156,14 +158,14 @@ TEST(DeviceMemory, PassesOnWhatIsWanted) {
 TEST(DeviceMemory, FailuresToAllocate) {
   auto device = sample_device();
   EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; while allocating 7 bytes",
-               device->allocate(0, 0, HALYARD_USAGE_SHARING_EXPORT, 7));
+               Buffer::allocate(*device, 0, 0, HALYARD_USAGE_SHARING_EXPORT, 7));
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 1048577 bytes",
-               device->allocate(0, 0, 0, (1 << 20) + 1));
+               Buffer::allocate(*device, 0, 0, 0, (1 << 20) + 1));
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
-               device->allocate(0, 0, 0, UINT64_MAX));
-  EXPECT_OK(device->allocate(0, 0, 0, 1 << 20));
+               Buffer::allocate(*device, 0, 0, 0, UINT64_MAX));
+  EXPECT_OK(Buffer::allocate(*device, 0, 0, 0, 1 << 20));
   auto broken = sample_device("broken-size");
-  EXPECT_FAILS(INTERNAL, "gave 4 bytes of 8", broken->allocate(0, 0, 0, 8));
+  EXPECT_FAILS(INTERNAL, "gave 4 bytes of 8", Buffer::allocate(*broken, 0, 0, 0, 8));
   EXPECT_EQ(seen(*device, "live_memories"), 0);
   EXPECT_EQ(seen(*broken, "live_memories"), 0);
 }
@@ -174,9 +176,8 @@ TEST(DeviceMemory, ImportsHostBytes) {
   alignas(64) uint8_t bytes[128] = {};
   bytes[70] = 3;
   Ref<Bytes> keep = Bytes::borrow(bytes, [&] { released = true; });
-  auto buffer = device
-                    ->import_host(0, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED, kRead,
-                                  bytes + 64, 64, keep)
+  auto buffer = import_host(*device, 0, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED, kRead,
+                            bytes + 64, 64, keep)
                     .value();
   keep = nullptr;
   EXPECT_EQ(buffer->length(), 64u);
@@ -194,11 +195,11 @@ TEST(DeviceMemory, FailuresToImport) {
   auto device = sample_device();
   alignas(64) uint8_t bytes[128] = {};
   EXPECT_FAILS(OUT_OF_RANGE, "a multiple of 64 bytes",
-               device->import_host(0, 0, 0, kRead, bytes + 8, 64, nullptr));
+               import_host(*device, 0, 0, 0, kRead, bytes + 8, 64, nullptr));
   EXPECT_FAILS(UNIMPLEMENTED, "memory_import",
-               sample_device("sealed")->import_host(0, 0, 0, kRead, bytes, 64, nullptr));
+               import_host(*sample_device("sealed"), 0, 0, 0, kRead, bytes, 64, nullptr));
   EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; while importing 64 bytes of host memory",
-               device->import_host(0, 0, HALYARD_USAGE_SHARING_EXPORT, kRead, bytes, 64, nullptr));
+               import_host(*device, 0, 0, HALYARD_USAGE_SHARING_EXPORT, kRead, bytes, 64, nullptr));
   EXPECT_EQ(seen(*device, "live_memories"), 0);
 }
 
@@ -206,7 +207,7 @@ TEST(DeviceMemory, TrimAndStatistics) {
   auto device = sample_device();
   EXPECT_OK(device->trim());
   EXPECT_EQ(seen(*device, "trims"), 1);
-  auto buffer = device->allocate(0, 0, 0, 4).value();
+  auto buffer = Buffer::allocate(*device, 0, 0, 0, 4).value();
   EXPECT_EQ(device->statistics().value().host_bytes_live, 1u);
 }
 
@@ -228,7 +229,7 @@ TEST(Allocator, KeepsTheDevice) {
   device = nullptr;
   other = nullptr;
   EXPECT_EQ(seen(*watcher, "open_devices"), 2);
-  EXPECT_EQ(allocator->device().allocate(0, 0, 0, 8).value()->length(), 8u);
+  EXPECT_EQ(Buffer::allocate(allocator->device(), 0, 0, 0, 8).value()->length(), 8u);
   EXPECT_EQ(allocator, allocator->device().allocator());
   allocator = nullptr;
   EXPECT_EQ(seen(*watcher, "open_devices"), 1);

@@ -331,7 +331,7 @@ TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
   Device& device = **opened;
   EXPECT_EQ(device.properties().queue_count, 4u);
   EXPECT_EQ(device.grade_executable("native", nullptr, 0).grade, 0u + HALYARD_GRADE_NATIVE);
-  const auto buffer = device.allocate(0, 0, 0, 100);
+  const auto buffer = Buffer::allocate(device, 0, 0, 0, 100);
   ASSERT_TRUE(buffer) << buffer.error().text();
   EXPECT_EQ(device.statistics().value().host_bytes_live, 1u);
 }

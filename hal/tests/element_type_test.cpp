@@ -8,6 +8,8 @@
 #include <cstring>
 #include <limits>
 
+#include "hal/view/element_text.h"
+
 namespace halyard::hal {
 namespace {
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "hal/view/element_text.h"
+
 namespace halyard::hal {
 namespace {
 

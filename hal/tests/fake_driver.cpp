@@ -64,7 +64,7 @@ void FakeDriverTest::TearDown() {
 }
 
 Ref<Buffer> make_buffer(Device& device, const std::vector<uint8_t>& bytes, uint32_t usage) {
-  Result<Ref<Buffer>> buffer = device.allocate(kAnyQueue, kPlainType, usage, bytes.size());
+  Result<Ref<Buffer>> buffer = Buffer::allocate(device, kAnyQueue, kPlainType, usage, bytes.size());
   EXPECT_OK(buffer);
   EXPECT_OK((*buffer)->write(0, bytes.data(), bytes.size()));
   return buffer.value();

@@ -53,7 +53,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
   // Work alternating between both devices, and the result of the last.
   Result<> chain(Start how) {
     Ref<Fence> start = HALYARD_TRY(Fence::create(here));
-    const Ref<Buffer> mine = HALYARD_TRY(here->allocate(kAnyQueue, kMapped, kPlainUsage, 64));
+    const Ref<Buffer> mine = HALYARD_TRY(Buffer::allocate(*here, kAnyQueue, kMapped, kPlainUsage, 64));
     const Ref<Fence> given = HALYARD_TRY(Fence::create(there));
     const Ref<Buffer> theirs = HALYARD_TRY(
         queue_alloca({*there, kAnyQueue, start.get(), given.get()}, 0, kMapped, kPlainUsage, 64, 0));

@@ -12,9 +12,9 @@
 
 // Functions of the driver's table, FAULTY_memory_map and so on, in its order.
 enum FaultyFunction {
-#define HALYARD_DRIVER_ENTRY(name, mandatory) FAULTY_##name,
-#include "hal/driver/driver_entries.inc"
-#undef HALYARD_DRIVER_ENTRY
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) FAULTY_##name,
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
   FAULTY_FUNCTIONS
 };
 

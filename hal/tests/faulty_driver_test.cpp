@@ -3,6 +3,7 @@
 #include "faulty_device.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/executable.h"
+#include "hal/device/external_memory.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/queue.h"
 #include "hal/queue/wait.h"
@@ -25,7 +26,7 @@ class Nonsense : public FaultyDriverTest {
     device = nullptr;
     FaultyDriverTest::TearDown();
   }
-  Result<Ref<Buffer>> allocate() { return device->allocate(kAnyQueue, kMapped, kPlainUsage, 16); }
+  Result<Ref<Buffer>> allocate() { return Buffer::allocate(*device, kAnyQueue, kMapped, kPlainUsage, 16); }
 
   Ref<Device> device;
 };
@@ -90,7 +91,7 @@ TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
     EXPECT_FAILS(INTERNAL, "(memory_allocate)", allocate());
     inject(FAULTY_memory_import, FAULTY_NONSENSE, how);
     const auto import = [&] {
-      return device->import_host(kAnyQueue, kMapped, kPlainUsage, kAccessAll, aligned, 16, nullptr);
+      return import_host(*device, kAnyQueue, kMapped, kPlainUsage, kAccessAll, aligned, 16, nullptr);
     };
     EXPECT_FAILS(INTERNAL, expected[how], import());
     EXPECT_FAILS(INTERNAL, "'faulty://'", import());
@@ -101,7 +102,7 @@ TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
   }
   // Preferences need not be fulfilled.
   inject(FAULTY_memory_allocate, FAULTY_NONSENSE, 1);
-  EXPECT_OK(device->allocate(kAnyQueue, kMapped | HALYARD_MEMORY_OPTIMAL, kPlainUsage, 16));
+  EXPECT_OK(Buffer::allocate(*device, kAnyQueue, kMapped | HALYARD_MEMORY_OPTIMAL, kPlainUsage, 16));
 }
 
 TEST_F(Nonsense, HandlesThatAreNone) {
@@ -220,7 +221,7 @@ TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
   const Ref<Device> other = *open();  // a separate instance
   const Ref<Fence> bridged = *Fence::create(other);
   const Ref<Fence> held = *Fence::create(other);
-  const Ref<Buffer> result = *other->allocate(kAnyQueue, kMapped, kPlainUsage, 16);
+  const Ref<Buffer> result = *Buffer::allocate(*other, kAnyQueue, kMapped, kPlainUsage, 16);
   {
     const Ref<Fence> start = *Fence::create(device);
     ASSERT_TRUE(queue_barrier({*other, kAnyQueue, start.get(), bridged.get()}));

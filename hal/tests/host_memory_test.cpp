@@ -11,6 +11,7 @@
 #include "hal/command/command_buffer.h"
 #include "hal/device/buffer.h"
 #include "hal/device/executable.h"
+#include "hal/device/external_memory.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/queue.h"
 #include "hal/view/buffer_view.h"
@@ -29,7 +30,7 @@ class HostMemory : public ::testing::Test {
     device = *opened;
   }
   Ref<Buffer> allocate(uint64_t size) {
-    auto made = device->allocate(kAnyQueue, kType, kUsage, size);
+    auto made = Buffer::allocate(*device, kAnyQueue, kType, kUsage, size);
     EXPECT_TRUE(made) << made.error().text();
     return made ? *made : nullptr;
   }
@@ -84,10 +85,10 @@ TEST_F(HostMemory, IsUsedAgain) {
 }
 
 TEST_F(HostMemory, EndsWhereMemoryDoes) {
-  auto made = device->allocate(kAnyQueue, kType, kUsage, UINT64_MAX);
+  auto made = Buffer::allocate(*device, kAnyQueue, kType, kUsage, UINT64_MAX);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::RESOURCE_EXHAUSTED) << made.error().text();
-  made = device->allocate(kAnyQueue, kType, kUsage, uint64_t{1} << 46);
+  made = Buffer::allocate(*device, kAnyQueue, kType, kUsage, uint64_t{1} << 46);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code(), Code::RESOURCE_EXHAUSTED) << made.error().text();
 }
@@ -95,7 +96,7 @@ TEST_F(HostMemory, EndsWhereMemoryDoes) {
 TEST_F(HostMemory, OfSomebodyElseIsNotCopied) {
   alignas(64) std::array<uint8_t, 8> bytes = {1, 2, 3, 4, 5, 6, 7, 8};
   for (const uint32_t access : {uint32_t{kRead}, uint32_t{kAccessAll}}) {
-    auto imported = device->import_host(kAnyQueue, kType, kUsage, access, bytes.data() + 1, 7, nullptr);
+    auto imported = import_host(*device, kAnyQueue, kType, kUsage, access, bytes.data() + 1, 7, nullptr);
     ASSERT_TRUE(imported) << imported.error().text();
     auto mapped = (*imported)->map();
     ASSERT_TRUE(mapped) << mapped.error().text();

@@ -515,7 +515,7 @@ TEST_F(QueueTest, DeallocaGoesToTheDeviceThatAllocated) {
 TEST_F(QueueTest, WriteStagesWhatTheHostCannotSee) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
-      device->allocate(kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
+      Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
   Values bytes(6);
   const Ref<File> file = File::from_memory(bytes, kWrite, nullptr);
   const Ref<Fence> filled = make_fence(device);

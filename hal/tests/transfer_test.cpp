@@ -57,10 +57,11 @@ TEST_F(TransferTest, CopiesWaitAndSignalAcrossDrivers) {
 TEST_F(TransferTest, MemoryThatTheHostCannotSeeIsStaged) {
   const Ref<Device> here = open_fake_device(first_, "opaque");
   const Ref<Device> there = open_fake_device(second_, "opaque");
-  const Ref<Buffer> source = here->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 8).value();
-  const Ref<Buffer> target = there->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 8).value();
+  const Ref<Buffer> source = Buffer::allocate(*here, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 8).value();
+  const Ref<Buffer> target = Buffer::allocate(*there, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 8).value();
   const Ref<Buffer> back =
-      there->allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE, kPlainUsage, 8)
+      Buffer::allocate(*there, kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                       kPlainUsage, 8)
           .value();
   const Ref<Fence> start = make_fence(here);
   const Ref<Fence> filled = make_fence(here);
@@ -79,7 +80,7 @@ TEST_F(TransferTest, FailuresReachTheSignal) {
   const Ref<Device> here = open_fake_device(first_);
   const Ref<Device> there = open_fake_device(second_, "opaque");
   const Ref<Buffer> source = make_buffer(*here, Values{1, 2});
-  const Ref<Buffer> target = there->allocate(kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 2).value();
+  const Ref<Buffer> target = Buffer::allocate(*there, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 2).value();
   {
     const Ref<Fence> start = make_fence(here);
     const Ref<Fence> end = make_fence(here);

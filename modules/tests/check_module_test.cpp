@@ -14,6 +14,7 @@
 
 #include "hal/queue/host_copy.h"
 #include "hal/queue/wait.h"
+#include "hal/view/element_text.h"
 #include "hal/view/element_type.h"
 #include "testing.h"
 
@@ -55,8 +56,8 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
   Ref<hal::BufferView> view(std::span<const int64_t> shape, hal::ElementType type,
                             std::vector<uint8_t> bytes) {
     const bool mapped = std::get<1>(GetParam());
-    auto buffer = device->allocate(hal::kAnyQueue, mapped ? kHostVisible : kDeviceLocal,
-                                   mapped ? kMapped : kTransferOnly, std::max<size_t>(bytes.size(), 4));
+    auto buffer = hal::Buffer::allocate(*device, hal::kAnyQueue, mapped ? kHostVisible : kDeviceLocal,
+                                        mapped ? kMapped : kTransferOnly, std::max<size_t>(bytes.size(), 4));
     EXPECT_TRUE(buffer) << buffer.error().text();
     if (!mapped) (*buffer)->allocation().usage = kTransferOnly;  // as if it were memory of a far device
     EXPECT_EQ((*buffer)->is_mappable(), mapped);
@@ -433,7 +434,7 @@ TEST(CheckOfTwoDevices, ViewsAreCopiedByTheDeviceThatIsGiven) {
       create_check_module({.failed = [&](const FailedExpectation&) { ++failures; }, .memory = {}}));
   const int64_t shape[] = {4};
   const auto of = [&](hal::Device& device, uint8_t last) {
-    auto buffer = device.allocate(hal::kAnyQueue, kDeviceLocal, kTransferOnly, 4);
+    auto buffer = hal::Buffer::allocate(device, hal::kAnyQueue, kDeviceLocal, kTransferOnly, 4);
     EXPECT_TRUE(buffer) << buffer.error().text();
     (*buffer)->allocation().usage = kTransferOnly;
     EXPECT_FALSE((*buffer)->is_mappable());

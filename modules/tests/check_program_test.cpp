@@ -59,7 +59,7 @@ class CheckProgram : public ::testing::TestWithParam<const char*> {
 
   // A buffer of this size in memory that the host cannot map.
   Ref<hal::BufferView> bytes(size_t count, uint8_t value) {
-    Ref<hal::Buffer> buffer = device->allocate(hal::kAnyQueue, 0x30, 0xC03, count).value();
+    Ref<hal::Buffer> buffer = hal::Buffer::allocate(*device, hal::kAnyQueue, 0x30, 0xC03, count).value();
     buffer->allocation().usage = 0xC03;
     EXPECT_FALSE(buffer->is_mappable());
     const Ref<hal::Fence> written = hal::begin_write(std::vector<uint8_t>(count, value), *buffer, 0).value();

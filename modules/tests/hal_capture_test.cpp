@@ -36,7 +36,7 @@ class HalCapture : public ::testing::Test {
     return file ? *std::move(file) : hal::CaptureFile();
   }
   static Ref<hal::Buffer> zeros(hal::Device& device, size_t size) {
-    auto made = device.allocate(hal::kAnyQueue, 0x32, 0x3000C03, size);
+    auto made = hal::Buffer::allocate(device, hal::kAnyQueue, 0x32, 0x3000C03, size);
     EXPECT_TRUE(made) << made.error().text();
     EXPECT_TRUE((*made)->write(0, std::vector<uint8_t>(size).data(), size));
     return *made;

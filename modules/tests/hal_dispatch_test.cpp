@@ -26,7 +26,7 @@ class HalDispatch : public ::testing::Test {
   }
 
   Ref<hal::Buffer> words(const std::vector<int32_t>& values, uint32_t usage) {
-    auto buffer = device->allocate(hal::kAnyQueue, 0x30, usage, values.size() * 4);
+    auto buffer = hal::Buffer::allocate(*device, hal::kAnyQueue, 0x30, usage, values.size() * 4);
     EXPECT_TRUE(buffer) << buffer.error().text();
     EXPECT_TRUE((*buffer)->write(0, values.data(), values.size() * 4));
     return *buffer;

@@ -245,7 +245,7 @@ TEST_F(HalInline, SubspansAreRangesOfTheSameBytes) {
 TEST_F(HalInline, StorageOfADeviceThatSharesMemory) {
   auto device = open_device("local-sync");
   ASSERT_TRUE(device) << device.error().text();
-  auto buffer = (*device)->allocate(hal::kAnyQueue, 0x32, 0x3000C03, 8);
+  auto buffer = hal::Buffer::allocate(**device, hal::kAnyQueue, 0x32, 0x3000C03, 8);
   ASSERT_TRUE(buffer);
   Ref<vm::Buffer> bytes = storage(*buffer);
   std::memset(bytes->data(), 3, 8);

@@ -22,7 +22,8 @@ class HalQueue : public ::testing::Test {
   }
 
   Ref<hal::Buffer> buffer(const std::vector<uint8_t>& contents) {
-    auto allocated = device->allocate(hal::kAnyQueue, 0x30, kDefault | 0x3000000, contents.size());
+    auto allocated =
+        hal::Buffer::allocate(*device, hal::kAnyQueue, 0x30, kDefault | 0x3000000, contents.size());
     EXPECT_TRUE(allocated);
     if (!allocated) return nullptr;
     EXPECT_TRUE((*allocated)->write(0, contents.data(), contents.size()));

@@ -48,7 +48,7 @@ struct World {
     other = vm::List::create({});
   }
   Ref<hal::Buffer> allocate() const {
-    auto made = device->allocate(hal::kAnyQueue, 0x32, 0x3000D03, 64);
+    auto made = hal::Buffer::allocate(*device, hal::kAnyQueue, 0x32, 0x3000D03, 64);
     EXPECT_TRUE(made) << made.error().text();
     const std::vector<uint32_t> ones(16, 1);
     EXPECT_TRUE((*made)->write(0, ones.data(), 64));

@@ -94,7 +94,7 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
     return hal::await({&awaited, 1}, 10000);
   }
   Ref<hal::Buffer> buffer(uint64_t size) {
-    auto allocated = device->allocate(hal::kAnyQueue, kHostVisible, 0x3000C03, size);
+    auto allocated = hal::Buffer::allocate(*device, hal::kAnyQueue, kHostVisible, 0x3000C03, size);
     EXPECT_TRUE(allocated);
     const Contents zeros(size);
     EXPECT_TRUE((*allocated)->write(0, zeros.data(), size));

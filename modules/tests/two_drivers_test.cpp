@@ -34,7 +34,7 @@ class TwoDrivers : public ::testing::TestWithParam<const char*> {
   }
 
   static Ref<hal::Buffer> words(hal::Device& device, const Words& values) {
-    auto made = device.allocate(hal::kAnyQueue, 0x32, kUsage, values.size() * 4);
+    auto made = hal::Buffer::allocate(device, hal::kAnyQueue, 0x32, kUsage, values.size() * 4);
     EXPECT_TRUE(made) << made.error().text();
     EXPECT_TRUE((*made)->write(0, values.data(), values.size() * 4));
     return *made;

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/wildcards.h"
+#include "halyard/wildcards.hpp"
 #include "session.h"
 
 namespace halyard::cts {
@@ -34,7 +34,4 @@ struct Case {
 
 std::span<const Case> all_cases();
 std::vector<std::string> all_tags();
-
-using tools::matches;
-
 }  // namespace halyard::cts

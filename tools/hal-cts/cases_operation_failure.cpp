@@ -33,8 +33,8 @@ class Attempts {
   // Adds an operation that cannot succeed.
   void add(const std::string& what, const halyard_operation_t& operation) {
     const Semaphore signal = s_.semaphore(), after = s_.semaphore();
-    Subscription told(s_);
-    s_.must("semaphore_subscribe", "semaphore_subscribe", told.to(signal, 1));
+    Subscription subscription(s_);
+    s_.must("semaphore_subscribe", "semaphore_subscribe", subscription.to(signal, 1));
     Work& work = s_.submit(operation, {}, {{signal, 1}});
     Work& next = s_.submit(barrier_operation(), {{signal, 1}}, {{after, 1}});
     const Outcome outcome = s_.end_of(work);
@@ -47,8 +47,8 @@ class Attempts {
       return;
     s_.check("R51", !outcome.message.empty(), what + ": the message", "text", "none");
     s_.failed_with("R63", what + ": its signal", signal, outcome.code, outcome.message);
-    told.is_called("R86", what + ": a subscriber to its signal", 1);
-    s_.equal("R53", what + ": what the subscriber is told", outcome.text(), told.outcome().text());
+    subscription.is_called("R86", what + ": a subscriber to its signal", 1);
+    s_.equal("R53", what + ": what the subscriber is told", outcome.text(), subscription.outcome().text());
     s_.refused("R62", what + ": work that waits for it", outcome.code, s_.end_of(next));
     s_.failed_with("R53", what + ": the signal of that", after, outcome.code, outcome.message);
     s_.succeeded("R63", what + ": work that has nothing to do with it", s_.run(barrier_operation()));

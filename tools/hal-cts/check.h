@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
+#include "case_log.h"
 #include "halyard/status.h"
-#include "trail.h"
 
 namespace halyard::cts {
 
@@ -47,12 +47,12 @@ class Checks {
   using Sink = std::function<void(const Problem&)>;
   explicit Checks(Sink sink) : sink_(std::move(sink)) {}
   Checks(const Checks&) = delete;
-  // Records later passed checks in the trail; null: not recorded.
-  void leave_trail(Trail* trail) { trail_ = trail; }
-  Trail* trail() const { return trail_; }
+  // Records later passed checks in the log of the case; null: not recorded.
+  void set_case_log(CaseLog* case_log) { case_log_ = case_log; }
+  CaseLog* case_log() const { return case_log_; }
   // Records the next action of the case, if the checks around it do not.
   void step(std::string_view text) const {
-    if (trail_) trail_->step(text);
+    if (case_log_) case_log_->step(text);
   }
 
   void problem(std::string_view rule, std::string what, std::string expected, std::string found);
@@ -81,11 +81,11 @@ class Checks {
 
  private:
   bool held(std::string_view rule, std::string_view what) const {
-    if (trail_) trail_->held(rule, what);
+    if (case_log_) case_log_->held(rule, what);
     return true;
   }
 
-  Trail* trail_ = nullptr;
+  CaseLog* case_log_ = nullptr;
   mutable std::mutex mutex_;
   size_t problems_ = 0;  // number of reported problems
   Problem last_;

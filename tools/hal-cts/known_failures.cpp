@@ -30,7 +30,7 @@ Result<std::vector<KnownFailure>> read_known_failures(const std::string& path) {
 
 bool is_known(const std::vector<KnownFailure>& known, const std::string& device, const char* name) {
   return std::ranges::any_of(known, [&](const KnownFailure& it) {
-    return matches(it.name, name) && (it.device.empty() || matches(it.device, device));
+    return matches_wildcards(it.name, name) && (it.device.empty() || matches_wildcards(it.device, device));
   });
 }
 

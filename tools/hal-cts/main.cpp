@@ -63,19 +63,19 @@ struct Run {
 constexpr std::string_view kRemark = "remark\n";
 
 // Adds the last step of the case to problems of its process, such as a crash.
-void say_how_far(Report& report, const Trail& trail) {
-  const std::string text = trail.text();
+void say_how_far(Report& report, const CaseLog& case_log) {
+  const std::string text = case_log.text();
   for (Problem& problem : report.problems)
     if (!text.empty() && (problem.what == "the case" || problem.what == "the process after the case"))
       problem.found += "; " + text;
 }
 
 Report run_case(const Run& run, const Case& about, const Target& target) {
-  Trail& trail = Trail::create();
+  CaseLog& case_log = CaseLog::create();
   const auto body = [&](Teller& teller) {
     const auto problem = [&](const Problem& it) { teller.problem(it); };
     SessionOptions options;
-    options.trail = &trail;
+    options.case_log = &case_log;
     options.patience_ns = run.timeout_ns / 2;
     options.programs = &run.programs;
     options.note = [&](const std::string& text) { teller.note(text); };
@@ -99,8 +99,8 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
     if (run.leaks) check_leaks(problem);
   };
   Report report = run_apart(body, run.fork ? run.timeout_ns : 0);
-  say_how_far(report, trail);
-  if (run.fork) Trail::destroy(trail);  // a case that stopped in this process may still write to it
+  say_how_far(report, case_log);
+  if (run.fork) CaseLog::destroy(case_log);  // a case that stopped in this process may still write to it
   return report;
 }
 

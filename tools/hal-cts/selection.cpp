@@ -45,7 +45,7 @@ Result<> check_tag(const tools::List& flag, const std::string& tag) {
 Result<> check_names_a_case(const std::string& given_by, const std::string& pattern) {
   std::vector<std::string> names;
   for (const Case& it : all_cases()) {
-    if (matches(pattern, it.name)) return {};
+    if (matches_wildcards(pattern, it.name)) return {};
     names.emplace_back(it.name);
   }
   return fail(HALYARD_INVALID_ARGUMENT, "{}: no case '{}'{}; 'hal-cts --list' names them", given_by, pattern,
@@ -60,7 +60,7 @@ Result<std::vector<const Case*>> choose_cases(const std::vector<std::string>& fi
   for (const std::string& tag : skipped_tags) TOOL_TRY(check_tag(flag::skip_tag, tag));
   std::vector<const Case*> chosen;
   for (const Case& it : all_cases()) {
-    const auto named = [&](const std::string& pattern) { return matches(pattern, it.name); };
+    const auto named = [&](const std::string& pattern) { return matches_wildcards(pattern, it.name); };
     const auto tagged = [&](const std::string& tag) { return it.has_tag(tag); };
     if (!filters.empty() && std::ranges::none_of(filters, named)) continue;
     if (!tags.empty() && std::ranges::none_of(tags, tagged)) continue;

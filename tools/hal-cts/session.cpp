@@ -22,7 +22,7 @@ Session::Session(std::string driver, Target target, SessionOptions options, Sink
       driver_(std::move(driver)),
       target_(std::move(target)),
       options_(std::move(options)) {
-  leave_trail(options_.trail);
+  set_case_log(options_.case_log);
 }
 
 void Session::start() {
@@ -51,7 +51,7 @@ void Session::finish() {
 
 halyard_driver_negotiate_fn Session::negotiator() {
   if (negotiator_) return negotiator_;
-  const Entered entered(trail(), "dlopen");
+  const Entered entered(case_log(), "dlopen");
   const Result<halyard_driver_negotiate_fn> loaded = load_driver(driver_);
   if (!loaded) stop("R5", "the library", "that it can be loaded", loaded.error().text);
   return negotiator_ = *loaded;
@@ -62,13 +62,13 @@ const halyard_driver_table_t& Session::table() {
   const halyard_driver_request_t request = plain_request();
   halyard_driver_reply_t reply = {.struct_size = sizeof reply};
   const halyard_driver_negotiate_fn negotiate = negotiator();
-  const Entered entered(trail(), HALYARD_DRIVER_NEGOTIATE_SYMBOL);
+  const Entered entered(case_log(), HALYARD_DRIVER_NEGOTIATE_SYMBOL);
   if (negotiate(&request, &reply) == 0 || !reply.table)
     stop("R6", "negotiation with a host of version 1", "agreement and a table",
          fmt::format("'{}'", reply.refusal));
   // Entries that an older driver does not have stay null.
   std::memcpy(&table_, reply.table, std::min<size_t>(reply.table->struct_size, sizeof table_));
-  if (trail()) table_ = traced(table_, *trail());
+  if (case_log()) table_ = traced(table_, *case_log());
   return table_;
 }
 

@@ -56,7 +56,7 @@ struct SessionOptions {
   const std::vector<Program>* programs = nullptr;
   std::function<void(const std::string&)> note;    // receives texts for the caller, not for people
   std::function<void(const std::string&)> remark;  // printed after the name of a passed case
-  Trail* trail = nullptr;                          // records the steps of the case; may be null
+  CaseLog* case_log = nullptr;                     // records the steps of the case; may be null
 };
 
 class Session : public Checks {

@@ -7,7 +7,7 @@ namespace {
 
 // Process-wide, because functions of a table get no argument that could refer to it.
 halyard_driver_table_t real;
-Trail* current = nullptr;
+CaseLog* current = nullptr;
 
 template <auto function, const char* name>
 struct Traced;
@@ -20,20 +20,20 @@ struct Traced<function, name> {
   }
 };
 
-#define HAL_CTS_FUNCTION(name) constexpr char name##_name[] = #name;
-#include "driver_functions.inc"
-#undef HAL_CTS_FUNCTION
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) constexpr char name##_name[] = #name;
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
 
 }  // namespace
 
-halyard_driver_table_t traced(const halyard_driver_table_t& table, Trail& trail) {
+halyard_driver_table_t traced(const halyard_driver_table_t& table, CaseLog& case_log) {
   real = table;
-  current = &trail;
+  current = &case_log;
   halyard_driver_table_t wrapped = table;
-#define HAL_CTS_FUNCTION(name) \
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) \
   if (table.name) wrapped.name = Traced<&halyard_driver_table_t::name, name##_name>::call;
-#include "driver_functions.inc"
-#undef HAL_CTS_FUNCTION
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
   return wrapped;
 }
 

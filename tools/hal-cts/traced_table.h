@@ -1,30 +1,30 @@
-// A driver's table whose functions record a trail.
+// A driver's table whose functions write the log of a case.
 #pragma once
 
+#include "case_log.h"
 #include "halyard/driver.h"
-#include "trail.h"
 
 namespace halyard::cts {
 
-// Wraps the functions: each records on `trail` when it is entered and when it returns. Null entries stay
+// Wraps the functions: each writes to `case_log` when it is entered and when it returns. Null entries stay
 // null. Only one table at a time: a second call replaces the wrapped functions of the first.
-halyard_driver_table_t traced(const halyard_driver_table_t& table, Trail& trail);
+halyard_driver_table_t traced(const halyard_driver_table_t& table, CaseLog& case_log);
 
-// While this object exists, the thread counts as being inside of the function `name`, a literal. `trail` may
-// be null.
+// While this object exists, the thread counts as being inside of the function `name`, a literal. `case_log`
+// may be null.
 class Entered {
  public:
-  Entered(Trail* trail, const char* name) : trail_(trail) {
-    if (trail_) call_ = trail_->enter(name);
+  Entered(CaseLog* case_log, const char* name) : case_log_(case_log) {
+    if (case_log_) call_ = case_log_->enter(name);
   }
   Entered(const Entered&) = delete;
   ~Entered() {
-    if (trail_) trail_->leave(call_);
+    if (case_log_) case_log_->leave(call_);
   }
 
  private:
-  Trail* const trail_;
-  Trail::Call call_ = {};
+  CaseLog* const case_log_;
+  CaseLog::Call call_ = {};
 };
 
 }  // namespace halyard::cts

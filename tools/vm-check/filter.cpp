@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/wildcards.h"
+#include "halyard/wildcards.hpp"
 
 namespace halyard::tools {
 
@@ -20,7 +20,8 @@ std::vector<std::string> split(std::string_view text) {
 }
 
 bool any_matches(const std::vector<std::string>& patterns, std::string_view name) {
-  return std::ranges::any_of(patterns, [&](const std::string& pattern) { return matches(pattern, name); });
+  return std::ranges::any_of(patterns,
+                             [&](const std::string& pattern) { return matches_wildcards(pattern, name); });
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Channels in the C ABI.
 #include "halyard/channels.h"
 
+#include "hal/channel/find_provider.h"
 #include "hal/channel/local_world.h"
 #include "hal/channel/provider.h"
 #include "handles.h"
@@ -31,7 +32,7 @@ halyard_status_t halyard_channels_create(const halyard_channels_options_t* optio
     if (!options) known.rank = known.rank_count = -1;
     Ref<hal::ChannelProvider> provider = HALYARD_TRY(
         known.library && *known.library ? hal::ChannelProvider::open(known.library, known.timeout_ns)
-                                        : hal::ChannelProvider::find(hal::detect_launch(), known.timeout_ns));
+                                        : hal::find_provider(hal::detect_launch(), known.timeout_ns));
     // A rank that the caller sets need not match the launcher.
     if (known.rank < 0 || known.rank_count < 0) HALYARD_TRY(provider->check_launch(hal::detect_launch()));
     const halyard_channel_world_t world = HALYARD_TRY(provider->world());

@@ -1,5 +1,6 @@
 // Objects of programs in the C ABI: views, buffers, lists, fences, and tensors as text.
 #include "hal/view/buffer_view.h"
+#include "hal/view/element_text.h"
 #include "handles.h"
 #include "shared_memory.h"
 #include "vm/native/module_services.h"

@@ -29,9 +29,9 @@ HALYARD_DRIVER_NOTE("faulty", "1.0", "faulty");
 namespace {
 
 constexpr const char* kNames[] = {
-#define HALYARD_DRIVER_ENTRY(name, mandatory) #name,
-#include "hal/driver/driver_entries.inc"
-#undef HALYARD_DRIVER_ENTRY
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) #name,
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
 };
 constexpr const char* kWrapVariable = "HALYARD_FAULTY_WRAP";
 constexpr const char* kLoseVariable = "HALYARD_FAULTY_LOSE";
@@ -546,9 +546,9 @@ void fill_in() {
 void fill_table() {
   table = {};
   table.struct_size = sizeof table;
-#define HALYARD_DRIVER_ENTRY(name, mandatory) fill_in<FAULTY_##name, &halyard_driver_table_t::name>();
-#include "hal/driver/driver_entries.inc"
-#undef HALYARD_DRIVER_ENTRY
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) fill_in<FAULTY_##name, &halyard_driver_table_t::name>();
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
   using Table = halyard_driver_table_t;
   table.initialize = initialize;
   table.shutdown = shutdown;

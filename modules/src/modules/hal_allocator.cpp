@@ -1,6 +1,7 @@
 // hal.allocator.*: memory on the host's timeline. Specified by hal-module.md, "Allocator".
 #include <algorithm>
 
+#include "hal/device/external_memory.h"
 #include "hal/device/sharing.h"
 #include "modules/hal_functions.h"
 
@@ -66,7 +67,8 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
 
 Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, hal::Allocator& allocator, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size) {
-  return allocator.device().allocate(affinity, memory_types, usage, size, state.memory.get(), state.owner);
+  return hal::Buffer::allocate(allocator.device(), affinity, memory_types, usage, size, state.memory.get(),
+                               state.owner);
 }
 
 Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& allocator, uint32_t try_only,
@@ -85,8 +87,9 @@ Result<Ref<hal::Buffer>> allocator_import(HalOptions& state, hal::Allocator& all
   uint32_t access = immutable ? hal::kRead : hal::kRead | hal::kWrite;
   // Kernels may write to constants (ruling 31).
   if (immutable && source.may_be_written_by_devices()) access |= HALYARD_MAP_PRIVATE;
-  auto buffer = allocator.device().import_host(affinity, memory_types, usage, access, source.data() + offset,
-                                               length, Ref<Object>::share(&source), state.memory.get());
+  auto buffer =
+      hal::import_host(allocator.device(), affinity, memory_types, usage, access, source.data() + offset,
+                       length, Ref<Object>::share(&source), state.memory.get());
   if (!buffer && try_only) return Ref<hal::Buffer>();
   return buffer;
 }

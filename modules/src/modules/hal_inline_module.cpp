@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/cpu_features.h"
+#include "hal/device/external_memory.h"
 #include "hal/device/host_memory.h"
 #include "modules/hal_inline_functions.h"
 
@@ -59,8 +60,8 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
     return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes aligned to {} is too large", size,
                 minimum_alignment);
   Budget* const memory = state.options.memory.get();
-  Ref<hal::Buffer> buffer = HALYARD_TRY(
-      state.host->allocate(hal::kAnyQueue, kMemoryType, kUsage, size + slack, memory, state.options.owner));
+  Ref<hal::Buffer> buffer = HALYARD_TRY(hal::Buffer::allocate(
+      *state.host, hal::kAnyQueue, kMemoryType, kUsage, size + slack, memory, state.options.owner));
   std::span<uint8_t> bytes = HALYARD_TRY(buffer->map());
   Ref<vm::Buffer> storage = HALYARD_TRY(storage_of(state, *buffer, bytes));
   if (slack != 0) {
@@ -85,9 +86,9 @@ Result<Ref<hal::Buffer>> buffer_wrap(HalInlineState& state, vm::Buffer& source, 
   const std::span<uint8_t> bytes = HALYARD_TRY(hal_functions::host_range(source, offset, length));
   static constexpr uint8_t kNothing = 0;  // a valid address for no bytes
   auto* const data = bytes.empty() ? const_cast<uint8_t*>(&kNothing) : bytes.data();
-  return state.host->import_host(hal::kAnyQueue, kMemoryType, kUsage,
-                                 source.is_mutable() ? hal::kAccessAll : hal::kRead, data, length,
-                                 Ref<Object>::share(&source), state.options.memory.get());
+  return hal::import_host(*state.host, hal::kAnyQueue, kMemoryType, kUsage,
+                          source.is_mutable() ? hal::kAccessAll : hal::kRead, data, length,
+                          Ref<Object>::share(&source), state.options.memory.get());
 }
 
 Result<Ref<hal::Buffer>> buffer_subspan(HalInlineState& state, hal::Buffer& buffer, uint64_t offset,

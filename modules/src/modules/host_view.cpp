@@ -17,8 +17,8 @@ Result<> HostViews::add(hal::Device& device, const Ref<Budget>& memory, hal::Buf
     views_.push_back(Ref<hal::BufferView>::share(&view));
     return {};
   }
-  Ref<hal::Buffer> copy = HALYARD_TRY(device.allocate(
-      hal::kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+  Ref<hal::Buffer> copy = HALYARD_TRY(hal::Buffer::allocate(
+      device, hal::kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
       HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, size, memory.get(), HALYARD_OWNER_WRITES_ALL));
   Ref<hal::Fence> copied = HALYARD_TRY(hal::Fence::create(Ref<hal::Device>::share(&device)));
   HALYARD_TRY(hal::queue_copy({device, hal::kAnyQueue, nullptr, copied.get(), memory.get()}, buffer, 0, *copy,

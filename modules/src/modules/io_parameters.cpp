@@ -8,6 +8,7 @@
 #include <mutex>
 #include <set>
 
+#include "hal/device/external_memory.h"
 #include "hal/queue/fence.h"
 #include "hal/queue/file.h"
 #include "hal/queue/queue.h"
@@ -270,8 +271,8 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
   auto* bytes = const_cast<uint8_t*>(parameter.bytes.data()) + operation.parameter_offset;
   uint32_t access = hal::kRead;
   if (parameter.keep->is_private()) access |= HALYARD_MAP_PRIVATE;
-  return device
-      .import_host(affinity, memory_types, usage, access, bytes, operation.length, parameter.keep, memory)
+  return hal::import_host(device, affinity, memory_types, usage, access, bytes, operation.length,
+                          parameter.keep, memory)
       .value_or(nullptr);
 }
 

@@ -28,25 +28,25 @@ T& timeline_of(const halyard_timepoint_t& point) {
 
 // The state of a set of timepoints: how many are reached, and the failure of the first one that has failed. A
 // failure takes precedence over values [R84].
-struct Standing {
+struct WaitState {
   size_t reached = 0;
   bool pending = false;  // at least one is neither reached nor failed
   Status failure;
 };
 
 template <typename T>
-Standing look_at(Timepoints points) {
-  Standing standing;
+WaitState look_at(Timepoints points) {
+  WaitState state;
   for (const halyard_timepoint_t& point : points) {
     const Progress progress = timeline_of<T>(point).progress(point.value);
-    if (progress == Progress::failed) return {standing.reached, false, timeline_of<T>(point).failure()};
+    if (progress == Progress::failed) return {state.reached, false, timeline_of<T>(point).failure()};
     if (progress == Progress::reached) {
-      ++standing.reached;
+      ++state.reached;
     } else {
-      standing.pending = true;
+      state.pending = true;
     }
   }
-  return standing;
+  return state;
 }
 
 // The number of timepoints that must be reached.
@@ -56,21 +56,21 @@ inline size_t needed_of(Timepoints points, bool any) {
 
 template <typename T>
 bool is_over(Timepoints points, bool any) {
-  const Standing standing = look_at<T>(points);
-  return standing.failure || standing.reached >= needed_of(points, any);
+  const WaitState state = look_at<T>(points);
+  return state.failure || state.reached >= needed_of(points, any);
 }
 
 // The result of a wait that is over.
-inline Status outcome_of(const Services& services, Standing standing, Timepoints points, bool any) {
-  if (standing.failure || standing.reached >= needed_of(points, any)) return std::move(standing.failure);
+inline Status outcome_of(const Services& services, WaitState state, Timepoints points, bool any) {
+  if (state.failure || state.reached >= needed_of(points, any)) return std::move(state.failure);
   return {services, HALYARD_DEADLINE_EXCEEDED,
-          "the deadline passed with " + std::to_string(standing.reached) + " of " +
+          "the deadline passed with " + std::to_string(state.reached) + " of " +
               std::to_string(points.size()) + " timepoints reached"};
 }
 
 // Blocks until the timelines notify the thread.
 template <typename T>
-Standing block(Timepoints points, bool any, int64_t deadline_ns) {
+WaitState block(Timepoints points, bool any, int64_t deadline_ns) {
   // Shared with the timelines: one of them may complete a wait after the thread has returned.
   struct Blocked {
     struct Wait : T::Waiter {
@@ -78,15 +78,15 @@ Standing block(Timepoints points, bool any, int64_t deadline_ns) {
     };
     std::mutex mutex;
     std::condition_variable changed;
-    Standing standing;
+    WaitState state;
     std::vector<Wait> waits;
     void complete(Status with) {
       {
         const std::lock_guard lock(mutex);
         if (!with) {
-          ++standing.reached;
-        } else if (!standing.failure) {
-          standing.failure = std::move(with);
+          ++state.reached;
+        } else if (!state.failure) {
+          state.failure = std::move(with);
         }
       }
       changed.notify_all();
@@ -107,7 +107,7 @@ Standing block(Timepoints points, bool any, int64_t deadline_ns) {
     blocked->complete(timeline_of<T>(points[i]).failure());
   }
   const size_t needed = needed_of(points, any);
-  const auto over = [&] { return blocked->standing.failure || blocked->standing.reached >= needed; };
+  const auto over = [&] { return blocked->state.failure || blocked->state.reached >= needed; };
   std::unique_lock lock(blocked->mutex);
   if (deadline_ns == HALYARD_WAIT_FOREVER) {
     blocked->changed.wait(lock, over);
@@ -115,20 +115,20 @@ Standing block(Timepoints points, bool any, int64_t deadline_ns) {
     blocked->changed.wait_until(
         lock, std::chrono::steady_clock::time_point(std::chrono::nanoseconds(deadline_ns)), over);
   }
-  Standing standing = blocked->standing;
+  WaitState state = blocked->state;
   lock.unlock();
   for (size_t i = 0; i < points.size(); ++i)
     if (timeline_of<T>(points[i]).unwatch(blocked->waits[i])) blocked->waits[i].owner.reset();
-  return standing;
+  return state;
 }
 
 // Blocks until all, or any, of the timepoints are reached, like semaphore_wait in driver.h.
 template <typename T>
 Status wait_for(const Services& services, Timepoints points, bool any, int64_t deadline_ns) {
-  Standing standing = look_at<T>(points);
-  if (!standing.failure && standing.reached < needed_of(points, any) && deadline_ns != 0)
-    standing = block<T>(points, any, deadline_ns);
-  return outcome_of(services, std::move(standing), points, any);
+  WaitState state = look_at<T>(points);
+  if (!state.failure && state.reached < needed_of(points, any) && deadline_ns != 0)
+    state = block<T>(points, any, deadline_ns);
+  return outcome_of(services, std::move(state), points, any);
 }
 
 // Queue work that is held until all its waits are reached or one has failed; a failed wait does not wait for

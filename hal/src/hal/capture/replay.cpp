@@ -25,7 +25,7 @@ Result<Ref<Buffer>> make_buffer(Device& device, const CapturedBuffer& captured) 
   constexpr auto kUses = static_cast<uint32_t>(HALYARD_USAGE_INDIRECT_PARAMETERS |
                                                HALYARD_USAGE_UNIFORM_READ | HALYARD_USAGE_STORAGE);
   const uint32_t usage = (captured.usage & kUses) | HALYARD_USAGE_TRANSFER;
-  Ref<Buffer> buffer = HALYARD_TRY(device.allocate(kAnyQueue, 0, usage, captured.size));
+  Ref<Buffer> buffer = HALYARD_TRY(Buffer::allocate(device, kAnyQueue, 0, usage, captured.size));
   for (const CapturedRange& range : captured.ranges) {
     uint64_t offset = range.offset;
     for (const std::span<const uint8_t> piece : range.before) {

@@ -10,6 +10,7 @@
 #include "hal/command/rerecord.h"
 #include "hal/queue/host_copy.h"
 #include "hal/queue/stepwise.h"
+#include "halyard/wildcards.hpp"
 
 namespace halyard::hal {
 
@@ -43,7 +44,7 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
 
   const DispatchCommand* shown(size_t command) const {
     const auto* dispatch = std::get_if<DispatchCommand>(&list.commands[command]);
-    return dispatch && matches_pattern(trace->pattern_, dispatch->function_name) ? dispatch : nullptr;
+    return dispatch && matches_wildcards(trace->pattern_, dispatch->function_name) ? dispatch : nullptr;
   }
   Result<> run(size_t begin, size_t end, Then then);
   Result<> read(const DispatchCommand& dispatch, std::vector<std::vector<uint8_t>>& into, Then then);
@@ -163,7 +164,7 @@ Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
   };
   if (function >= executable.functions().size()) return dispatch();  // returns the error
   const std::string_view name = executable.functions()[function].name;
-  if (!matches_pattern(pattern_, name)) return dispatch();
+  if (!matches_wildcards(pattern_, name)) return dispatch();
   const uint64_t number = dispatches_.fetch_add(1);
   std::vector<std::vector<uint8_t>> before;
   before.reserve(bindings.size());

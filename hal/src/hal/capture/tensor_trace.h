@@ -34,7 +34,7 @@ class TensorTrace final : public ObjectOf<TensorTrace> {
   // Called on any thread. A failure of the sink fails the work.
   using Sink = std::function<Result<>(const TracedTensor& tensor)>;
 
-  // `pattern`: names of functions, with * and ? as in matches_pattern().
+  // `pattern`: names of functions, with wildcards (halyard/wildcards.hpp).
   TensorTrace(std::string pattern, Sink sink) : pattern_(std::move(pattern)), sink_(std::move(sink)) {}
 
   // Like queue_execute but slower. No thread is blocked meanwhile.

@@ -119,11 +119,11 @@ void LocalGroup::fail(Status status, LocalOutcome& outcome) {
     }
   }
   rounds_.clear();
-  std::vector<LocalTransfer*> told;
+  std::vector<LocalTransfer*> notified;
   for (const auto& [ranks, halves] : unmatched_) {
     for (const Half& half : halves) {
-      if (std::ranges::find(told, half.transfer.get()) != told.end()) continue;
-      told.push_back(half.transfer.get());
+      if (std::ranges::find(notified, half.transfer.get()) != notified.end()) continue;
+      notified.push_back(half.transfer.get());
       outcome.completions.push_back({half.transfer->collective, broken_});
     }
   }

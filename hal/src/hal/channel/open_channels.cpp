@@ -1,6 +1,8 @@
 // Searches a list, because programs have few channels.
 #include "hal/channel/open_channels.h"
 
+#include "hal/channel/find_provider.h"
+
 namespace halyard::hal {
 
 Result<Ref<Channel>> OpenChannels::open(const Channel::Options& options) {
@@ -11,7 +13,7 @@ Result<Ref<Channel>> OpenChannels::open(const Channel::Options& options) {
       return entry.channel;
   if (!provider_) {
     const Launch launch = detect_launch();
-    Ref<ChannelProvider> found = HALYARD_TRY(ChannelProvider::find(launch));
+    Ref<ChannelProvider> found = HALYARD_TRY(find_provider(launch));
     HALYARD_TRY(found->check_launch(launch));
     provider_ = std::move(found);
   }

@@ -14,7 +14,7 @@ namespace halyard::hal {
 
 class OpenChannels {
  public:
-  // Null: the provider is found when the first channel is opened (ChannelProvider::find).
+  // Null: the provider is found when the first channel is opened (find_provider).
   explicit OpenChannels(Ref<ChannelProvider> provider) : provider_(std::move(provider)) {}
 
   // Implements hal.channel.create.

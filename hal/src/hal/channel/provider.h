@@ -33,11 +33,6 @@ class ChannelProvider final : public ObjectOf<ChannelProvider> {
   // A provider inside the host. It retains `keep`.
   static Ref<ChannelProvider> built_in(std::string name, const halyard_channel_table_t& table,
                                        halyard_channel_provider_t handle, Ref<Object> keep);
-  // Finds the provider of a process to which the embedder has given none. First $HALYARD_CHANNEL_PROVIDER,
-  // the path of a library (not in set-uid programs). Then, in a launched process, the library for its
-  // launcher; otherwise a world of one rank. NOT_FOUND: no library for the launcher, with the searched
-  // places.
-  static Result<Ref<ChannelProvider>> find(const Launch& launch, uint64_t timeout_ns = 0);
 
   const std::string& name() const { return name_; }  // the path, or "in this process"
   const halyard_channel_table_t& table() const { return table_; }
@@ -70,9 +65,5 @@ class ChannelProvider final : public ObjectOf<ChannelProvider> {
   Ref<Object> keep_;  // for a built-in provider
   std::atomic<uint64_t> timeout_{0};
 };
-
-// The candidate libraries of channel providers: every halyard-channel-NAME.so in the folders of <library
-// folder>/halyard/channels.
-std::vector<std::string> channel_libraries();
 
 }  // namespace halyard::hal

@@ -1,5 +1,7 @@
-// Ranges, permissions and host access of buffers.
+// Allocation, ranges, permissions and host access of buffers.
 #include "hal/device/buffer.h"
+
+#include <fmt/format.h>
 
 #include <cstring>
 
@@ -85,6 +87,35 @@ Ref<Device> Allocation::leave() {
 Ref<Buffer> Buffer::create(Ref<Allocation> allocation) {
   const uint64_t size = allocation->size;
   return make_pooled<Buffer>(allocation->device(), std::move(allocation), uint64_t{0}, size);
+}
+
+Result<Ref<Buffer>> Buffer::allocate(Device& device, uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                     uint64_t size, Budget* memory, uint64_t owner) {
+  halyard_memory_request_t request = device.memory_request(affinity, memory_type, usage, size);
+  request.owner = owner;
+  const auto note = [&] { return fmt::format("while allocating {} bytes", size); };
+  if (size > device.properties().maximum_allocation)
+    return with_note<Ref<Buffer>>(
+        fail(Code::RESOURCE_EXHAUSTED, "device '{}' allocates at most {} bytes at once", device.uri(),
+             device.properties().maximum_allocation),
+        note());
+  halyard_memory_info_t info = {};
+  info.struct_size = sizeof info;
+  Ref<Allocation> allocation = make_pooled<Allocation>(device, Ref<Device>::share(&device));
+  HALYARD_TRY(allocation->charge_to(memory, size));
+  if (Status status = Status::adopt(
+          device.table().memory_allocate(device.handle(), &request, &allocation->memory, &info))) {
+    allocation->memory = nullptr;
+    return std::unexpected(std::move(status).note(note()));
+  }
+  if (Result<> given = device.check_memory(request, allocation->memory, info, "memory_allocate"); !given)
+    return std::unexpected(std::move(given.error()).note(note()));
+  allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
+  allocation->usage = info.usage;
+  allocation->size = size;
+  allocation->origin_affinity = request.affinity;
+  allocation->trace_memory();
+  return create(std::move(allocation));
 }
 
 Result<Ref<Buffer>> Buffer::subspan(uint64_t offset, uint64_t length, Budget* memory) {

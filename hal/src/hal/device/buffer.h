@@ -81,6 +81,10 @@ class Buffer final : public ObjectOf<Buffer> {
  public:
   static const ObjectType kType;  // "hal.buffer"
 
+  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 means OPTIMAL, usage 0 means DEFAULT.
+  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: from the driver. `memory` (may be null) is charged.
+  static Result<Ref<Buffer>> allocate(Device& device, uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                      uint64_t size, Budget* memory = nullptr, uint64_t owner = 0);
   static Ref<Buffer> create(Ref<Allocation> allocation);  // the whole allocation
 
   uint64_t offset() const { return offset_; }  // bytes, within the allocation

@@ -1,4 +1,4 @@
-// Opening, querying and allocating from a device.
+// Opening and querying a device.
 #include "hal/device/device.h"
 
 #include <fmt/format.h>
@@ -6,10 +6,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "hal/device/buffer.h"
 #include "hal/device/callback_scope.h"
-#include "hal/device/external_memory.h"
-#include "hal/device/pooled.h"
+#include "halyard/wildcards.hpp"
 
 namespace halyard::hal {
 
@@ -157,7 +155,7 @@ Result<> Device::check_memory(const halyard_memory_request_t& request, halyard_d
 }
 
 Device::Answer Device::query_i64(std::string_view category, std::string_view key) const {
-  if (category == "hal.device.id") return {true, matches_pattern(key, kind_) ? 1 : 0};
+  if (category == "hal.device.id") return {true, matches_device_id(key, kind_) ? 1 : 0};
   if (category == "hal.executable.format")
     return {true, grade_executable(key, nullptr, 0).grade >= HALYARD_GRADE_LOADABLE ? 1 : 0};
   int32_t known = 0;
@@ -201,83 +199,12 @@ halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memo
   return request;
 }
 
-Result<Ref<Buffer>> Device::allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
-                                     Budget* memory, uint64_t owner) {
-  halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
-  request.owner = owner;
-  const auto note = [&] { return fmt::format("while allocating {} bytes", size); };
-  if (size > properties_.maximum_allocation)
-    return with_note<Ref<Buffer>>(
-        fail(Code::RESOURCE_EXHAUSTED, "device '{}' allocates at most {} bytes at once", uri_,
-             properties_.maximum_allocation),
-        note());
-  halyard_memory_info_t info = {};
-  info.struct_size = sizeof info;
-  Ref<Allocation> allocation = make_pooled<Allocation>(*this, Ref<Device>::share(this));
-  HALYARD_TRY(allocation->charge_to(memory, size));
-  if (Status status = Status::adopt(table().memory_allocate(handle_, &request, &allocation->memory, &info))) {
-    allocation->memory = nullptr;
-    return std::unexpected(std::move(status).note(note()));
-  }
-  if (Result<> given = check_memory(request, allocation->memory, info, "memory_allocate"); !given)
-    return std::unexpected(std::move(given.error()).note(note()));
-  allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
-  allocation->usage = info.usage;
-  allocation->size = size;
-  allocation->origin_affinity = request.affinity;
-  allocation->trace_memory();
-  return Buffer::create(std::move(allocation));
-}
-
-Result<Ref<Buffer>> Device::import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage,
-                                        uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
-                                        Budget* memory) {
-  const uint64_t alignment = properties_.import_alignment;
-  if (!table().memory_import || alignment == 0)
-    return fail(Code::UNIMPLEMENTED, "device '{}' cannot import host memory (memory_import)", uri_);
-  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
-    return fail(Code::OUT_OF_RANGE,
-                "expected host memory at a multiple of {} bytes, found {}; import aligned memory or copy it",
-                alignment, fmt::ptr(pointer));
-  const halyard_memory_request_t request = memory_request(affinity, memory_type, usage, size);
-  halyard_external_memory_t external = {};
-  external.struct_size = sizeof external;
-  external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
-  external.pointer = pointer;
-  external.fd = -1;
-  external.access = access & (kRead | kWrite | HALYARD_MAP_PRIVATE);
-  external.size = size;
-  Ref<Allocation> allocation =
-      HALYARD_TRY(import_external(*this, request, external, access, memory, "of host memory"));
-  allocation->keep = std::move(keep);
-  return Buffer::create(std::move(allocation));
-}
-
-bool matches_pattern(std::string_view pattern, std::string_view id) {
+bool matches_device_id(std::string_view pattern, std::string_view id) {
   constexpr long kMaxWildcards = 16;
   if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
       kMaxWildcards)
     return false;
-  // After a mismatch the last '*' matches one more character. Earlier ones never need to.
-  size_t at = 0;
-  size_t star = std::string_view::npos;
-  size_t resume = 0;
-  for (size_t i = 0; i < id.size();) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star = at++;
-      resume = i;
-    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == id[i])) {
-      ++at;
-      ++i;
-    } else if (star != std::string_view::npos) {
-      at = star + 1;
-      i = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  return at == pattern.size();
+  return matches_wildcards(pattern, id);
 }
 
 }  // namespace halyard::hal

@@ -24,7 +24,6 @@
 
 namespace halyard::hal {
 
-class Buffer;
 class Device;
 
 // hal.allocator: represents a device's memory; a reference to it keeps the device alive. A device has at most
@@ -105,24 +104,15 @@ class Device final : public ObjectOf<Device>, Step {
   Result<> trim();
   Result<halyard_memory_statistics_t> statistics() const;
 
-  // Allocation on the host's timeline (hal.allocator.allocate). Type 0 means OPTIMAL, usage 0 means DEFAULT.
-  // RESOURCE_EXHAUSTED, INVALID_ARGUMENT: from the driver. `memory` (may be null) is charged; import_host()
-  // charges only its objects, because the owner of the host bytes has charged the bytes.
-  Result<Ref<Buffer>> allocate(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint64_t size,
-                               Budget* memory = nullptr, uint64_t owner = 0);
-  // A buffer over host bytes, without a copy; the buffer retains `keep` (may be null). Access 0 means ALL;
-  // with HALYARD_MAP_PRIVATE a device's work may also write to bytes that programs only read. OUT_OF_RANGE:
-  // alignment. UNIMPLEMENTED: the driver cannot import.
-  Result<Ref<Buffer>> import_host(uint64_t affinity, uint32_t memory_type, uint32_t usage, uint32_t access,
-                                  void* pointer, uint64_t size, Ref<Object> keep, Budget* memory = nullptr);
+  // A request for memory of this device. Type 0 means OPTIMAL, usage 0 means DEFAULT.
+  halyard_memory_request_t memory_request(uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                          uint64_t size) const;
 
   Device(Ref<DriverLibrary> library, std::string kind, std::string path, Ref<Loop> loop);
   ~Device();
 
  private:
   static void destroy(Object* object);
-  halyard_memory_request_t memory_request(uint64_t affinity, uint32_t memory_type, uint32_t usage,
-                                          uint64_t size) const;
 
   std::shared_ptr<void> while_open_;  // first, so that it is destroyed last
   Origin origin_;
@@ -143,8 +133,8 @@ class Device final : public ObjectOf<Device>, Step {
   std::vector<Ref<WorkScope>> left_behind_;  // work scopes of destroyed programs
 };
 
-// Whether `id` matches `pattern`: '*' matches any characters, '?' one character; a pattern with more than 16
-// wildcards matches nothing.
-bool matches_pattern(std::string_view pattern, std::string_view id);
+// Whether the id of a device matches the pattern of a query, with wildcards (halyard/wildcards.hpp). A
+// pattern with more than 16 wildcards matches nothing (hal-semantics.md).
+bool matches_device_id(std::string_view pattern, std::string_view id);
 
 }  // namespace halyard::hal

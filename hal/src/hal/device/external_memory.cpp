@@ -40,6 +40,30 @@ Result<Ref<Allocation>> import_external(Device& device, const halyard_memory_req
   return allocation;
 }
 
+Result<Ref<Buffer>> import_host(Device& device, uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
+                                Budget* memory) {
+  const uint64_t alignment = device.properties().import_alignment;
+  if (!device.table().memory_import || alignment == 0)
+    return fail(Code::UNIMPLEMENTED, "device '{}' cannot import host memory (memory_import)", device.uri());
+  if (reinterpret_cast<uintptr_t>(pointer) % alignment != 0)
+    return fail(Code::OUT_OF_RANGE,
+                "expected host memory at a multiple of {} bytes, found {}; import aligned memory or copy it",
+                alignment, fmt::ptr(pointer));
+  const halyard_memory_request_t request = device.memory_request(affinity, memory_type, usage, size);
+  halyard_external_memory_t external = {};
+  external.struct_size = sizeof external;
+  external.kind = HALYARD_EXTERNAL_HOST_ALLOCATION;
+  external.pointer = pointer;
+  external.fd = -1;
+  external.access = access & (kRead | kWrite | HALYARD_MAP_PRIVATE);
+  external.size = size;
+  Ref<Allocation> allocation =
+      HALYARD_TRY(import_external(device, request, external, access, memory, "of host memory"));
+  allocation->keep = std::move(keep);
+  return Buffer::create(std::move(allocation));
+}
+
 Result<Ref<Buffer>> import_fd(Device& device, uint32_t memory_type, uint32_t usage, int32_t fd,
                               uint64_t external_size, uint64_t size) {
   if (!device.table().memory_import)
@@ -49,12 +73,7 @@ Result<Ref<Buffer>> import_fd(Device& device, uint32_t memory_type, uint32_t usa
   if (own < 0)
     return fail(Code::INVALID_ARGUMENT, "{} is no open file descriptor: {}", fd,
                 std::generic_category().message(errno));
-  halyard_memory_request_t request = {};
-  request.struct_size = sizeof request;
-  request.memory_type = memory_type;
-  request.usage = usage;
-  request.affinity = device.queues(kAnyQueue);
-  request.size = size;
+  const halyard_memory_request_t request = device.memory_request(kAnyQueue, memory_type, usage, size);
   halyard_external_memory_t external = {};
   external.struct_size = sizeof external;
   external.kind = HALYARD_EXTERNAL_OPAQUE_FD;

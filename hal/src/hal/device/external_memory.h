@@ -20,6 +20,14 @@ Result<Ref<Allocation>> import_external(Device& device, const halyard_memory_req
                                         const halyard_external_memory_t& external, uint32_t access,
                                         Budget* memory, std::string_view what);
 
+// A buffer over host bytes, without a copy; the buffer retains `keep` (may be null). Type 0 means OPTIMAL,
+// usage 0 means DEFAULT, access 0 means ALL; with HALYARD_MAP_PRIVATE a device's work may also write to bytes
+// that programs only read. `memory` (may be null) is charged only for the objects, because the owner of the
+// host bytes has charged the bytes. OUT_OF_RANGE: alignment. UNIMPLEMENTED: the driver cannot import.
+Result<Ref<Buffer>> import_host(Device& device, uint64_t affinity, uint32_t memory_type, uint32_t usage,
+                                uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
+                                Budget* memory = nullptr);
+
 // A buffer over the first `size` bytes of memory that was exported as an opaque file descriptor (OPAQUE_FD of
 // Vulkan). The memory has `external_size` bytes and a memory type with these bits. The caller keeps ownership
 // of `fd`. UNIMPLEMENTED: the driver imports no descriptors. INVALID_ARGUMENT: not such a descriptor.

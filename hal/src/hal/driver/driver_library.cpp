@@ -23,9 +23,9 @@ struct TableEntry {
   bool mandatory;
 };
 constexpr TableEntry kTableEntries[] = {
-#define HALYARD_DRIVER_ENTRY(name, mandatory) {#name, offsetof(halyard_driver_table_t, name), mandatory},
-#include "hal/driver/driver_entries.inc"
-#undef HALYARD_DRIVER_ENTRY
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) {#name, offsetof(halyard_driver_table_t, name), mandatory},
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
 };
 
 // Every function of the table, in order.
@@ -38,7 +38,7 @@ constexpr bool entries_match_the_table() {
   }
   return expected == sizeof(halyard_driver_table_t);
 }
-static_assert(entries_match_the_table(), "driver_entries.inc and halyard_driver_table_t differ");
+static_assert(entries_match_the_table(), "driver_functions.inc and halyard_driver_table_t differ");
 
 std::string missing_functions(const halyard_driver_table_t& table) {
   std::vector<std::string_view> missing;

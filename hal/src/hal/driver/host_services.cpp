@@ -58,7 +58,7 @@ void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
       services.tracer()->span(TraceCategory::device, view(span->name, span->name_size), span->begin_ns,
                               span->end_ns);
   } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
-    work->told(*span);
+    work->span_reported(*span);
   }
 }
 

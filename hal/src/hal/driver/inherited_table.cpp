@@ -28,9 +28,9 @@ struct Refusing<Answer (*)(Arguments...)> {
 constexpr halyard_driver_table_t make_table() {
   halyard_driver_table_t table = {};
   table.struct_size = sizeof table;
-#define HALYARD_DRIVER_ENTRY(name, mandatory) table.name = Refusing<decltype(table.name)>::function;
-#include "hal/driver/driver_entries.inc"
-#undef HALYARD_DRIVER_ENTRY
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) table.name = Refusing<decltype(table.name)>::function;
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
   return table;
 }
 

@@ -19,11 +19,11 @@ void make_signal(Semaphore& semaphore, uint64_t value, const Status& failure) no
 
 }  // namespace
 
-void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) noexcept {
+void make_signals(Fence* fence, const Device& device, HostSignals which, const Status& failure) noexcept {
   if (!fence) return;
   for (const Timepoint& timepoint : fence->timepoints()) {
     const bool foreign = &timepoint.semaphore->device().library() != &device.library();
-    if (foreign || makes == Makes::all) make_signal(*timepoint.semaphore, timepoint.value, failure);
+    if (foreign || which == HostSignals::all) make_signal(*timepoint.semaphore, timepoint.value, failure);
   }
 }
 

@@ -10,12 +10,12 @@
 namespace halyard::hal {
 
 // The timepoints of a fence that the host signals.
-enum class Makes : uint8_t { foreign, all };
+enum class HostSignals : uint8_t { foreign, all };
 
 // Signals now; in a driver's callback, call it within a step. A timepoint that is already reached stays as it
 // is, without an error (ruling 9). If a driver cannot signal, the semaphore fails, so that no thread waits
 // for ever. `fence` may be null.
-void make_signals(Fence* fence, const Device& device, Makes makes, const Status& failure) noexcept;
+void make_signals(Fence* fence, const Device& device, HostSignals which, const Status& failure) noexcept;
 
 // A semaphore of `device`. The host signals it with 1 when the other driver's timepoint is reached, and fails
 // it when the timepoint fails.

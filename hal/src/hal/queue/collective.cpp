@@ -13,6 +13,7 @@
 #include "base/loop.h"
 #include "hal/channel/channel.h"
 #include "hal/device/callback_scope.h"
+#include "hal/queue/operations.h"
 #include "hal/queue/stepwise.h"
 #include "halyard/channel/text.hpp"
 
@@ -163,17 +164,17 @@ Result<void*> map(Side& side) {
 
 // Allocates host-visible staging memory on the device, for memory that is not host-visible.
 Result<Ref<Buffer>> staging_for(const Side& side) {
-  return side.allocation->device().allocate(
-      kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-      HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, side.length);
+  return Buffer::allocate(side.allocation->device(), kAnyQueue,
+                          HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                          HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, side.length);
 }
 
 Result<Ref<Fence>> copy(Device& device, Buffer& source, uint64_t source_offset, Buffer& target,
                         uint64_t target_offset, uint64_t length) {
   Result<Ref<Fence>> done = Fence::create(Ref<Device>::share(&device));
   if (!done) return done;
-  HALYARD_TRY(queue_copy({device, kAnyQueue, nullptr, done->get()}, source, source_offset, target,
-                         target_offset, length));
+  HALYARD_TRY(copy_on_device({device, kAnyQueue, nullptr, done->get()},
+                             {source, source_offset, target, target_offset, length}));
   return done;
 }
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/status.h"
-#include "hal/queue/queue.h"
+#include "hal/queue/execution.h"
 
 namespace halyard::hal {
 

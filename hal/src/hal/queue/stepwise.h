@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/c_boundary.h"
+#include "hal/command/command_buffer.h"
 #include "hal/queue/bridge.h"
-#include "hal/queue/queue.h"
+#include "hal/queue/queue_point.h"
 #include "hal/queue/wait.h"
 
 namespace halyard::hal {
@@ -24,7 +25,7 @@ struct StepwiseExecution {
   // Called once, at the end.
   void finish(Status status) {
     release_resources();
-    make_signals(signal.get(), *device, Makes::all, status);
+    make_signals(signal.get(), *device, HostSignals::all, status);
     result_ = std::move(status);
     is_finished_.store(true, std::memory_order_release);
   }

@@ -27,15 +27,16 @@ Result<> pass_on(const QueuePoint& point, const Buffer& source, uint64_t source_
   if (!target.is_mappable())
     return queue_update(point, std::span(bytes.get(), length), target, target_offset);
   HALYARD_TRY(target.write(target_offset, bytes.get(), length));
-  make_signals(point.signal, point.device, Makes::all, {});
+  make_signals(point.signal, point.device, HostSignals::all, {});
   return {};
 }
 
 }  // namespace
 
-Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offset, Buffer& target,
-                  uint64_t target_offset, uint64_t length) {
+Result<> transfer(const QueuePoint& point, const Copy& copy) {
+  const auto [source, source_offset, target, target_offset, length] = copy;
   Ref<Buffer> readable = Ref<Buffer>::share(&source);
+  uint64_t readable_offset = source_offset;
   Ref<Fence> wait = Ref<Fence>::share(point.wait);
   Charge charge;  // for the staging memory (up to two copies) and its wait
   HALYARD_TRY(charge.start(point.memory,
@@ -43,26 +44,26 @@ Result<> transfer(const QueuePoint& point, Buffer& source, uint64_t source_offse
                            "a copy through the host"));
   if (!source.is_mappable()) {
     Device& owner = source.device();
-    readable =
-        HALYARD_TRY(owner.allocate(kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
-                                   HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length,
-                                   point.memory, HALYARD_OWNER_WRITES_ALL));
+    readable = HALYARD_TRY(Buffer::allocate(owner, kAnyQueue,
+                                            HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
+                                            HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED, length,
+                                            point.memory, HALYARD_OWNER_WRITES_ALL));
     Ref<Fence> copied = HALYARD_TRY(Fence::create(Ref<Device>::share(&owner), point.memory));
-    HALYARD_TRY(queue_copy({owner, kAnyQueue, point.wait, copied.get(), point.memory}, source, source_offset,
-                           *readable, 0, length));
-    source_offset = 0;
+    HALYARD_TRY(copy_on_device({owner, kAnyQueue, point.wait, copied.get(), point.memory},
+                               {source, source_offset, *readable, 0, length}));
+    readable_offset = 0;
     wait = std::move(copied);
   }
   return when_reached(
-      wait.get(), [readable, source_offset, target = Ref<Buffer>::share(&target), target_offset, length,
+      wait.get(), [readable, readable_offset, target = Ref<Buffer>::share(&target), target_offset, length,
                    device = Ref<Device>::share(&target.device()), signal = Ref<Fence>::share(point.signal),
                    charge = std::move(charge)](Status status) {
         if (status.ok())
           status = outcome_of([&] {
-            return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, source_offset, *target,
+            return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, readable_offset, *target,
                            target_offset, length);
           });
-        if (!status.ok()) make_signals(signal.get(), *device, Makes::all, status);
+        if (!status.ok()) make_signals(signal.get(), *device, HostSignals::all, status);
       });
 }
 

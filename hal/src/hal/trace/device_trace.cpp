@@ -129,7 +129,7 @@ void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Flows& wait
   state_->submitted = Tracer::now();
 }
 
-void WorkTrace::told(const halyard_trace_span_t& span) noexcept {
+void WorkTrace::span_reported(const halyard_trace_span_t& span) noexcept {
   if (!state_) return;
   if (span.kind == HALYARD_SPAN_BEGAN) {
     state_->began.store(span.begin_ns, std::memory_order_relaxed);

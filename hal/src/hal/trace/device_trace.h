@@ -100,7 +100,7 @@ class WorkTrace {
       begin(*device, operation, {});
   }
   // Records a span that the driver reports before completion.
-  void told(const halyard_trace_span_t& span) noexcept;
+  void span_reported(const halyard_trace_span_t& span) noexcept;
   // Called at completion, before or after its signals. `signal` may be null.
   template <typename Fence>
   void trace_done(const Fence* signal) noexcept {

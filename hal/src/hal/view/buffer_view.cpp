@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "hal/device/pooled.h"
+#include "hal/view/element_text.h"
 
 namespace halyard::hal {
 

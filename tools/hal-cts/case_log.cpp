@@ -1,5 +1,6 @@
-// Writes and reads a trail. Addresses of literals are the same in a process and in its forked children.
-#include "trail.h"
+// Writes and reads the log of a case. Addresses of literals are the same in a process and in its forked
+// children.
+#include "case_log.h"
 
 #include <fmt/core.h>
 #include <sys/mman.h>
@@ -11,34 +12,34 @@
 
 namespace halyard::cts {
 
-Trail& Trail::create() {
+CaseLog& CaseLog::create() {
   void* const shared =
-      mmap(nullptr, sizeof(Trail), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+      mmap(nullptr, sizeof(CaseLog), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) throw std::runtime_error("cannot share memory with the process of a case");
-  return *new (shared) Trail;
+  return *new (shared) CaseLog;
 }
 
-void Trail::destroy(Trail& trail) { munmap(&trail, sizeof(Trail)); }
+void CaseLog::destroy(CaseLog& case_log) { munmap(&case_log, sizeof(CaseLog)); }
 
-std::atomic<const char*>& Trail::place() {
+std::atomic<const char*>& CaseLog::place() {
   static std::atomic<size_t> threads = 0;
   thread_local const size_t mine = threads++ % kMaxThreads;
   return inside_[mine];
 }
 
-Trail::Call Trail::enter(const char* name) {
+CaseLog::Call CaseLog::enter(const char* name) {
   const Call call = {place().exchange(name), ++calls_};
   last_ = name;
   return call;
 }
 
-void Trail::leave(const Call& call) {
+void CaseLog::leave(const Call& call) {
   place() = call.outer;
   if (calls_ == call.number) returned_ = call.number;
 }
 
 // If another thread is writing, this text is dropped, because both threads are at about the same step.
-void Trail::write(std::string_view before, std::string_view text) {
+void CaseLog::write(std::string_view before, std::string_view text) {
   if (writing_.exchange(true)) return;
   const size_t first = std::min(before.size(), kLongest);
   const size_t second = std::min(text.size(), kLongest - first);
@@ -48,13 +49,13 @@ void Trail::write(std::string_view before, std::string_view text) {
   writing_ = false;
 }
 
-void Trail::held(std::string_view rule, std::string_view what) {
+void CaseLog::held(std::string_view rule, std::string_view what) {
   write(fmt::format("after [{}] ", rule), what);
 }
 
-void Trail::step(std::string_view text) { write("at ", text); }
+void CaseLog::step(std::string_view text) { write("at ", text); }
 
-std::string Trail::text() const {
+std::string CaseLog::text() const {
   std::string text;
   if (const char* const last = last_) {
     text = fmt::format("entered last: {}, which has {}returned", last, calls_ == returned_ ? "" : "not ");

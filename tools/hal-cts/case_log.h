@@ -1,4 +1,4 @@
-// Trail: the progress of a case, in memory that outlives its process: the last entered function of the
+// CaseLog: the progress of a case, in memory that outlives its process: the last entered function of the
 // driver's table, the functions that have not returned, and the current step of the case.
 #pragma once
 
@@ -10,12 +10,12 @@
 
 namespace halyard::cts {
 
-class Trail {
+class CaseLog {
  public:
   // Shared with child processes that are forked later. Throws std::runtime_error without memory.
-  static Trail& create();
-  static void destroy(Trail& trail);
-  Trail(const Trail&) = delete;
+  static CaseLog& create();
+  static void destroy(CaseLog& case_log);
+  CaseLog(const CaseLog&) = delete;
 
   // The calling thread enters a function; `name` is a literal of this program. Calls may be nested.
   struct Call {
@@ -35,8 +35,8 @@ class Trail {
  private:
   static constexpr size_t kMaxThreads = 64;  // more threads share entries
   static constexpr size_t kLongest = 240;    // bytes of a step
-  Trail() = default;
-  ~Trail() = default;
+  CaseLog() = default;
+  ~CaseLog() = default;
   void write(std::string_view before, std::string_view text);
   std::atomic<const char*>& place();
 

@@ -1,0 +1,37 @@
+// Patterns for names: '*' matches any text, '?' one character. C++20, header only, so that tools and the
+// layers of the library have the same.
+#ifndef HALYARD_WILDCARDS_HPP_
+#define HALYARD_WILDCARDS_HPP_
+
+#include <cstddef>
+#include <string_view>
+
+namespace halyard {
+
+// Whether the pattern matches the whole text. The time is at most the product of both lengths.
+constexpr bool matches_wildcards(std::string_view pattern, std::string_view text) {
+  size_t at = 0;                              // in the pattern
+  size_t next = 0;                            // in the text
+  size_t star = std::string_view::npos;       // the last star that was met
+  size_t after_star = 0;                      // the first character of the text that it does not match
+  while (next < text.size()) {
+    if (at < pattern.size() && pattern[at] == '*') {
+      star = at++;
+      after_star = next;
+    } else if (at < pattern.size() && (pattern[at] == '?' || pattern[at] == text[next])) {
+      ++at;
+      ++next;
+    } else if (star != std::string_view::npos) {
+      // The last star matches one more character. Earlier ones never need to.
+      at = star + 1;
+      next = ++after_star;
+    } else {
+      return false;
+    }
+  }
+  return pattern.substr(at).find_first_not_of('*') == std::string_view::npos;
+}
+
+}  // namespace halyard
+
+#endif  // HALYARD_WILDCARDS_HPP_

@@ -1,0 +1,138 @@
+// Converts queue work to submissions of the driver ABI, and retains the objects until the work has completed.
+#include "hal/queue/submission.h"
+
+#include <utility>
+
+#include "base/c_boundary.h"
+#include "hal/device/callback_scope.h"
+#include "hal/driver/driver_memory.h"
+#include "hal/queue/semaphore_fd.h"
+#include "hal/queue/wait.h"
+
+namespace halyard::hal {
+
+namespace {
+
+constexpr const char* kCharged = "queue work";
+
+// `more`: additional bytes to charge.
+Result<> charge_work(Charge& charge, const QueuePoint& point, uint64_t more) {
+  const uint64_t timepoints = (point.wait ? point.wait->timepoints().size() : 0) +
+                              (point.signal ? point.signal->timepoints().size() : 0);
+  return charge.start(point.memory,
+                      saturating_add(NodePool::footprint(sizeof(InFlight)) + driver_memory::kSubmission +
+                                         timepoints * driver_memory::kTimepoint,
+                                     more),
+                      kCharged);
+}
+
+void completed(void* user, halyard_status_t handle) noexcept {
+  const CallbackScope scope;
+  auto* work = static_cast<InFlight*>(static_cast<WorkTrace*>(user));
+  work->result = Status::adopt(handle);
+  if (const InFlight::FileWrite& write = work->write; work->result.ok() && write.source)
+    work->result = outcome_of([&] {
+      return write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset,
+                                write.length);
+    });
+  run_step(*work);
+}
+
+}  // namespace
+
+Result<OwnWork> make_work(const QueuePoint& point, uint64_t more) {
+  OwnWork work(new_pooled<InFlight>(point.device, point));
+  if (point.memory) [[unlikely]]
+    HALYARD_TRY(charge_work(work->charge, point, more));
+  return work;
+}
+
+halyard_operation_t operation_of(uint32_t kind) {
+  halyard_operation_t operation = {};
+  operation.struct_size = sizeof(operation);
+  operation.kind = kind;
+  return operation;
+}
+
+Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t& operation) {
+  Device& device = work->device();
+  halyard_submission_t submission = {};
+  submission.struct_size = sizeof(submission);
+  submission.affinity = device.queues(point.affinity);
+
+  struct Point {
+    Semaphore* semaphore;
+    uint64_t value;
+  };
+  InlineVector<Point, 8> awaited;
+  InlineVector<Ref<Semaphore>, 2> bridges;
+  InlineVector<halyard_timepoint_t, 8> waits;
+  InlineVector<halyard_timepoint_t, 8> signals;
+  if (point.wait) {
+    for (const Timepoint& timepoint : point.wait->timepoints()) {
+      const bool is_own = &timepoint.semaphore->device().library() == &device.library();
+      Point wait = {timepoint.semaphore.get(), timepoint.value};
+      if (!is_own) {
+        constexpr uint64_t kBridge = NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore +
+                                     2 * driver_memory::kSubscription;
+        HALYARD_TRY(work->charge.grow_by(kBridge, kCharged));
+        const Timepoint own = HALYARD_TRY(own_timepoint(device, timepoint));
+        work->use(*own.semaphore);
+        bridges.push_back(own.semaphore);
+        wait = {own.semaphore.get(), own.value};
+      }
+      awaited.push_back(wait);
+      waits.push_back({wait.semaphore->handle(), wait.value});
+    }
+  }
+  if (work->signal && work->host_signals == HostSignals::foreign) {
+    for (const Timepoint& timepoint : work->signal->timepoints()) {
+      if (&timepoint.semaphore->device().library() == &device.library())
+        signals.push_back({timepoint.semaphore->handle(), timepoint.value});
+    }
+  }
+  work->waits.reserve(awaited.size());  // accepted work must not fail for lack of memory
+  submission.wait_count = static_cast<uint32_t>(waits.size());
+  submission.waits = waits.data();
+  submission.signal_count = static_cast<uint32_t>(signals.size());
+  submission.signals = signals.data();
+  submission.operation = &operation;
+  submission.stop = work->scope ? work->scope->stop_word() : nullptr;
+  submission.completed = completed;
+  submission.completed_user = static_cast<WorkTrace*>(work.get());
+  work->trace_submit(device.trace(), operation.kind, point.wait);
+  if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
+    // If the driver refuses an alloca, there is no memory, whatever the driver has stored here.
+    if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;
+    return std::unexpected(Status::adopt(status));
+  }
+
+  if (work->is_over()) {
+    // On other devices, whether a failure is returned would depend on timing.
+    if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
+    return to_result(std::move(work->result));
+  }
+  for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
+  work->keep();
+  work.release()->drop_holder();
+  return {};
+}
+
+Result<> hold(const QueuePoint& point, uint64_t kept,
+              std::move_only_function<Result<>(const QueuePoint&)> again) {
+  Charge charge;
+  HALYARD_TRY(charge_work(charge, point, kept));
+  return when_reached(point.wait, [again = std::move(again), device = Ref<Device>::share(&point.device),
+                                   affinity = point.affinity, signal = Ref<Fence>::share(point.signal),
+                                   charge = std::move(charge), memory = Ref<Budget>::share(point.memory),
+                                   scope = Ref<WorkScope>::share(point.scope)](Status status) mutable {
+    charge = {};
+    if (status.ok())
+      status = outcome_of(
+          [&] { return again({*device, affinity, nullptr, signal.get(), memory.get(), scope.get()}); });
+    // No effect on signals that have already failed.
+    if (!status.ok()) make_signals(signal.get(), *device, HostSignals::all, status);
+  });
+}
+
+}  // namespace halyard::hal
