@@ -5,6 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "pause.h"
+
 namespace halyard::mpi {
 
 namespace {

@@ -294,7 +294,7 @@ void Job::report_completions(std::unique_lock<std::mutex>& lock) {
   if (process_.completions.empty()) return;
   const std::vector<Process::Completion> ended = std::exchange(process_.completions, {});
   lock.unlock();
-  for (const Completion& each : ended)
+  for (const Process::Completion& each : ended)
     each.collective.completed(each.collective.user, to_status(*services_, each.failure));
   lock = this->lock();
 }
