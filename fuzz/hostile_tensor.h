@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "dlpack.h"
+#include "dlpack_structs.h"
 
 namespace halyard::fuzz {
 

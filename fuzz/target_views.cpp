@@ -2,7 +2,7 @@
 // bytes (a mapping, a part, DLPack in both forms, text) is refused or stays within the buffer.
 #include <algorithm>
 
-#include "dlpack.h"
+#include "dlpack_structs.h"
 #include "fuzzing.h"
 #include "hal/device/host_memory.h"
 #include "hal/view/buffer_view.h"
