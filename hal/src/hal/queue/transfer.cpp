@@ -55,12 +55,12 @@ Result<> transfer(const QueuePoint& point, const Copy& copy) {
     wait = std::move(copied);
   }
   return when_reached(
-      wait.get(), [readable, readable_offset, target = Ref<Buffer>::share(&target), target_offset, length,
+      wait.get(), [readable, readable_offset, to = Ref<Buffer>::share(&target), target_offset, length,
                    device = Ref<Device>::share(&target.device()), signal = Ref<Fence>::share(point.signal),
                    charge = std::move(charge)](Status status) {
         if (status.ok())
           status = outcome_of([&] {
-            return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, readable_offset, *target,
+            return pass_on({*device, kAnyQueue, nullptr, signal.get()}, *readable, readable_offset, *to,
                            target_offset, length);
           });
         if (!status.ok()) make_signals(signal.get(), *device, HostSignals::all, status);
