@@ -120,15 +120,15 @@ class Nest {
   }
   // The iterations of this loop and all loops in it, if they are compile-time constants and few; else 0.
   uint64_t known_turns(const Loop* loop) {
-    const auto* const last = llvm::dyn_cast<llvm::SCEVConstant>(turns(loop));
-    if (!last || last->getAPInt().uge(kMaxTurns)) return 0;
+    const std::optional<uint64_t> last = constant_of(turns(loop));
+    if (!last || *last >= kMaxTurns) return 0;
     uint64_t inside = loop->isInnermost() ? 1 : 0;
     for (const Loop* inner : *loop) {
       const uint64_t known = known_turns(inner);
       if (known == 0) return 0;
       inside += known;
     }
-    const uint64_t all = (last->getAPInt().getZExtValue() + 1) * inside;
+    const uint64_t all = (*last + 1) * inside;
     return all <= kMaxTurns ? all : 0;
   }
   bool is_known_before(const SCEV* value, const Loop* root) {

@@ -1,6 +1,7 @@
 // Values available before loops, and duplication of loops.
 #include "codegen/loops.h"
 
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -15,6 +16,12 @@ namespace {
 constexpr const char* kIsVectorized = "llvm.loop.isvectorized";
 
 }  // namespace
+
+std::optional<uint64_t> constant_of(const llvm::SCEV* value) {
+  const auto* const constant = llvm::dyn_cast_or_null<llvm::SCEVConstant>(value);
+  if (!constant || constant->getAPInt().getActiveBits() > 64) return {};
+  return constant->getAPInt().getZExtValue();
+}
 
 bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::ScalarEvolution& evolution,
                      const llvm::SCEVExpander& expander) {

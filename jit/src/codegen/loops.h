@@ -6,7 +6,13 @@
 #include <llvm/IR/Dominators.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
+#include <cstdint>
+#include <optional>
+
 namespace halyard::jit {
+
+// The value, if it is a constant that fits 64 bits without a sign. `value` may be null.
+std::optional<uint64_t> constant_of(const llvm::SCEV* value);
 
 // Whether the value can be computed before the loop, and computed there without undefined behaviour.
 bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::ScalarEvolution& evolution,

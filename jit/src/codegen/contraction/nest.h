@@ -12,6 +12,13 @@
 
 namespace halyard::jit::contraction {
 
+// A load whose elements for consecutive outputs are not contiguous.
+struct StridedLoad {
+  llvm::LoadInst* load = nullptr;
+  const llvm::SCEV* step = nullptr;     // bytes from one output to the next
+  bool is_contiguous_in_terms = false;  // those for consecutive terms of the innermost loop are
+};
+
 struct Nest {
   // From outside in: the loop over rows, if there is one; the loop over outputs; the loops over terms.
   std::vector<llvm::Loop*> loops;
@@ -24,13 +31,19 @@ struct Nest {
   // Loads and stores of the body. Those of an output are of the same address in every iteration of the terms.
   llvm::SmallVector<llvm::LoadInst*, 8> loads;
   llvm::SmallVector<llvm::StoreInst*, 2> stores;
-  bool is_strided = false;  // some loads for consecutive outputs are not contiguous
+  std::vector<StridedLoad> strided;
   // The check of the stop word at the end of each row. Null if there is none.
   llvm::BranchInst* stop = nullptr;
   // The bytes between outputs of consecutive rows: the least of all stores.
   uint64_t row_bytes = 0;
   uint64_t output_bytes = 0;  // the largest element that is stored
 
+  // The loop that the phi counts; null if it is at the head of none.
+  llvm::Loop* loop_of(const llvm::PHINode& phi) const {
+    for (llvm::Loop* const loop : loops)
+      if (loop->getHeader() == phi.getParent()) return loop;
+    return nullptr;
+  }
   llvm::Loop* outermost() const { return loops.front(); }
   size_t output_level() const { return has_rows ? 1 : 0; }
   llvm::Loop* outputs() const { return loops[output_level()]; }

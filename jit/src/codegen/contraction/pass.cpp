@@ -17,8 +17,7 @@ llvm::PreservedAnalyses TileContractions::run(llvm::Function& function,
       contraction::Recognizer recognizer(function, analyses);
       const std::optional<contraction::Nest> nest = recognizer.find(loop);
       changed |= recognizer.changed();
-      if (!nest || !contraction::can_write(*nest)) continue;
-      contraction::write(*nest, function, analyses);
+      if (!nest || !contraction::write(*nest, function, analyses)) continue;
       analyses.invalidate(function, llvm::PreservedAnalyses::none());
       again = changed = true;
       break;

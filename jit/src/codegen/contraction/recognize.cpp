@@ -32,12 +32,6 @@ uint64_t size_of(Instruction* access) {
   return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
 }
 
-std::optional<uint64_t> constant_of(const SCEV* value) {
-  const auto* const constant = llvm::dyn_cast_or_null<llvm::SCEVConstant>(value);
-  if (!constant || constant->getAPInt().getActiveBits() > 64) return {};
-  return constant->getAPInt().getZExtValue();
-}
-
 }  // namespace
 
 Recognizer::Recognizer(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
@@ -146,13 +140,12 @@ bool Recognizer::is_recomputable(Value* value, const Nest& nest) {
 
 bool Recognizer::compute_recomputable(Instruction* instruction, const Nest& nest) {
   if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
-    const auto loop = std::find_if(nest.loops.begin(), nest.loops.end(),
-                                   [&](const Loop* l) { return l->getHeader() == phi->getParent(); });
-    if (loop == nest.loops.end() || !evolution_.isSCEVable(phi->getType())) return false;
+    const Loop* const loop = nest.loop_of(*phi);
+    if (!loop || !evolution_.isSCEVable(phi->getType())) return false;
     const auto* const recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
-    return recurrence && recurrence->isAffine() && recurrence->getLoop() == *loop &&
+    return recurrence && recurrence->isAffine() && recurrence->getLoop() == loop &&
            is_known_before(recurrence->getStepRecurrence(evolution_), nest.outermost()) &&
-           is_recomputable(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()), nest);
+           is_recomputable(phi->getIncomingValueForBlock(loop->getLoopPreheader()), nest);
   }
   if (instruction->getParent() == nest.body) return true;  // checked with the body
   return dominators_.dominates(instruction, nest.body) && touches_nothing(*instruction) &&
@@ -209,7 +202,7 @@ bool Recognizer::are_outputs_apart(const Nest& nest) {
 bool Recognizer::counts_outputs(Nest& nest) {
   if (!are_accesses_known(nest)) return false;
   nest.output_bytes = 0;
-  nest.is_strided = false;
+  nest.strided.clear();
   // Outputs must be distinct, contiguous elements.
   for (llvm::StoreInst* const store : nest.stores) {
     const auto steps = strides(store->getPointerOperand(), nest);
@@ -218,15 +211,17 @@ bool Recognizer::counts_outputs(Nest& nest) {
       return false;
     nest.output_bytes = std::max(nest.output_bytes, size_of(store));
   }
-  // Loads for the next output are contiguous, or of the same address; otherwise the nest is strided.
+  // Loads for the next output are contiguous, or of the same address; others are strided.
   for (llvm::LoadInst* const load : nest.loads) {
     const auto steps = strides(load->getPointerOperand(), nest);
     if (!steps) return false;
-    nest.is_strided |= steps->front() && constant_of(steps->front()) != size_of(load);
+    if (steps->front() && constant_of(steps->front()) != size_of(load))
+      nest.strided.push_back({load, steps->front(), constant_of(steps->back()) == size_of(load)});
   }
   // A strided nest is transformed only if its outputs are floats whose sums LLVM must not reorder. Otherwise
   // LLVM vectorizes over the terms.
-  if (nest.is_strided && !std::all_of(nest.stores.begin(), nest.stores.end(), [](llvm::StoreInst* store) {
+  if (!nest.strided.empty() &&
+      !std::all_of(nest.stores.begin(), nest.stores.end(), [](llvm::StoreInst* store) {
         const auto* const value = llvm::dyn_cast<Instruction>(store->getValueOperand());
         return value && value->getType()->isFloatingPointTy() &&
                !(llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc());

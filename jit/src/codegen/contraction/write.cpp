@@ -45,11 +45,10 @@ class Dependence {
     if (const auto found = known_.find(value); found != known_.end()) return found->second;
     unsigned all = 0;
     if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
-      const auto loop = std::find_if(nest_.loops.begin(), nest_.loops.end(),
-                                     [&](const Loop* l) { return l->getHeader() == phi->getParent(); });
-      if (*loop == nest_.outputs()) all = kOutputs;
-      if (nest_.has_rows && *loop == nest_.outermost()) all = kRows;
-      all |= of(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()));
+      const Loop* const loop = nest_.loop_of(*phi);
+      if (loop == nest_.outputs()) all = kOutputs;
+      if (nest_.has_rows && loop == nest_.outermost()) all = kRows;
+      all |= of(phi->getIncomingValueForBlock(loop->getLoopPreheader()));
     } else {
       for (Value* const operand : instruction->operands()) all |= of(operand);
     }
@@ -113,7 +112,7 @@ class Writer {
         expander_(evolution_, function.getDataLayout(), "contraction"),
         dependence_(nest) {}
 
-  void write();
+  bool write();
 
  private:
   // The sums of one output in each tile. Several stores may be to the same output.
@@ -126,26 +125,29 @@ class Writer {
 
   void expand_steps();
   void find_outputs();
-  Tiling tiling();
+  Tiling tiling(uint64_t widest);
   void write_tiles(Value* row);
   void write_tile(Value* row, Value* output);
   void add_terms(size_t level);
   void add_squares(size_t level);
   void add_term();
   Value* load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector);
-  bool find_row_steps();
   std::vector<Value*> sums() const;
   std::vector<PHINode*> begin_sums(const std::vector<Value*>& values, BasicBlock* from);
   static void end_sums(const std::vector<PHINode*>& phis, const std::vector<Value*>& values,
                        BasicBlock* from);
   void check_stop_word(Value* next);
-  void keep_old_nest(Value* is_new, BasicBlock* start);
+  void keep_old_nest(Value* is_new, BasicBlock* start, BasicBlock* end);
   void delete_old_nest(Value* entered, BasicBlock* start);
 
   template <typename Body>
   Value* for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body);
   Value* scalar(Value* value, uint64_t row, uint64_t vector);
+  Value* step_of(const PHINode& phi);
+  Value* advanced(const PHINode& phi, Value* start, Value* counter);
   Value* counter_value(PHINode* phi, uint64_t row, uint64_t vector);
+  template <typename CopyOf>
+  Value* copy_with(Instruction* instruction, CopyOf copy_of);
   Value* value(Value* value, uint64_t row, uint64_t vector);
   Value* load(llvm::LoadInst* load, uint64_t row, uint64_t vector);
   Value* widened(Instruction* instruction, uint64_t row, uint64_t vector);
@@ -162,25 +164,18 @@ class Writer {
     return {value, {on & Dependence::kRows ? row : 0, on & Dependence::kOutputs ? vector : 0}};
   }
   Value* counter_of(const Loop* loop, uint64_t row, uint64_t vector);
-  Output& output_of(Value* pointer) {
+  // The output at this address; null if there is none.
+  Output* output_at(Value* pointer) {
     const SCEV* const address = evolution_.getSCEV(pointer);
-    return *std::find_if(outputs_.begin(), outputs_.end(),
-                         [&](const Output& output) { return output.address == address; });
-  }
-  bool is_output(Value* pointer) {
-    const SCEV* const address = evolution_.getSCEV(pointer);
-    return std::any_of(outputs_.begin(), outputs_.end(),
-                       [&](const Output& output) { return output.address == address; });
+    const auto found = std::find_if(outputs_.begin(), outputs_.end(),
+                                    [&](const Output& output) { return output.address == address; });
+    return found == outputs_.end() ? nullptr : &*found;
   }
   BasicBlock* new_block(const char* name) {
     return BasicBlock::Create(b_.getContext(), name, &function_, nest_.outermost()->getHeader());
   }
   Value* expand(const SCEV* value) {
     return expander_.expandCodeFor(value, value->getType(), before_->getTerminator());
-  }
-  const SCEV* output_count() const {
-    const SCEV* const last = nest_.last[nest_.output_level()];
-    return evolution_.getAddExpr(last, evolution_.getOne(last->getType()));
   }
   template <typename Visit>
   void for_each_sum(Visit visit) {
@@ -205,8 +200,7 @@ class Writer {
   Tiling tiling_;
   std::vector<Output> outputs_;
   llvm::DenseMap<const SCEV*, Value*> steps_;  // of counters, computed before the nest
-  std::vector<Value*> last_;                   // for each loop
-  Value* output_end_ = nullptr;                // the number of outputs of a row
+  std::vector<Value*> counts_;                 // of the iterations of each loop
   Value* row_end_ = nullptr;                   // the number of rows
   // The current tile: its first row and output, its size, and the counters of the terms.
   Value* row_ = nullptr;
@@ -235,16 +229,33 @@ Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
   return terms_[level - nest_.output_level() - 1];
 }
 
+Value* Writer::step_of(const PHINode& phi) {
+  const SCEV* const value = evolution_.getSCEV(const_cast<PHINode*>(&phi));
+  return steps_.lookup(llvm::cast<llvm::SCEVAddRecExpr>(value)->getStepRecurrence(evolution_));
+}
+
+// The phi's value after `counter` iterations of its loop.
+Value* Writer::advanced(const PHINode& phi, Value* start, Value* counter) {
+  Value* const step = step_of(phi);
+  Value* const distance = b_.CreateMul(b_.CreateZExtOrTrunc(counter, step->getType()), step);
+  return phi.getType()->isPointerTy() ? b_.CreatePtrAdd(start, distance) : b_.CreateAdd(start, distance);
+}
+
 // The counter as it is for the first lane.
 Value* Writer::counter_value(PHINode* phi, uint64_t row, uint64_t vector) {
-  const auto loop = std::find_if(nest_.loops.begin(), nest_.loops.end(),
-                                 [&](const Loop* l) { return l->getHeader() == phi->getParent(); });
-  const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
-  Value* const start = scalar(phi->getIncomingValueForBlock((*loop)->getLoopPreheader()), row, vector);
-  Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
-  Value* const counter = b_.CreateZExtOrTrunc(counter_of(*loop, row, vector), step->getType());
-  Value* const distance = b_.CreateMul(counter, step);
-  return phi->getType()->isPointerTy() ? b_.CreatePtrAdd(start, distance) : b_.CreateAdd(start, distance);
+  const Loop* const loop = nest_.loop_of(*phi);
+  Value* const start = scalar(phi->getIncomingValueForBlock(loop->getLoopPreheader()), row, vector);
+  return advanced(*phi, start, counter_of(loop, row, vector));
+}
+
+// A copy of the instruction with copies of its operands.
+template <typename CopyOf>
+Value* Writer::copy_with(Instruction* instruction, CopyOf copy_of) {
+  llvm::SmallVector<Value*, 4> operands;
+  for (Value* const operand : instruction->operands()) operands.push_back(copy_of(operand));
+  Instruction* const copy = instruction->clone();
+  for (unsigned i = 0; i < operands.size(); ++i) copy->setOperand(i, operands[i]);
+  return b_.Insert(copy, instruction->getName());
 }
 
 // The value as it is for the first lane. Not for loads.
@@ -253,22 +264,16 @@ Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
   if (!instruction || !nest_.outermost()->contains(instruction)) return value;
   const Key at = key(value, row, vector);
   if (const auto found = scalars_.find(at); found != scalars_.end()) return found->second;
-  Value* copy = nullptr;
-  if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
-    copy = counter_value(phi, row, vector);
-  } else {
-    llvm::SmallVector<Value*, 4> operands;
-    for (Value* const operand : instruction->operands()) operands.push_back(scalar(operand, row, vector));
-    Instruction* const made = instruction->clone();
-    for (unsigned i = 0; i < operands.size(); ++i) made->setOperand(i, operands[i]);
-    copy = b_.Insert(made, instruction->getName());
-  }
+  auto* const phi = llvm::dyn_cast<PHINode>(instruction);
+  Value* const copy =
+      phi ? counter_value(phi, row, vector)
+          : copy_with(instruction, [&](Value* operand) { return scalar(operand, row, vector); });
   return scalars_[at] = copy;
 }
 
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
-  if (is_output(load->getPointerOperand()))
-    return output_of(load->getPointerOperand()).sums[row * tile_vectors_ + vector];
+  if (const Output* const output = output_at(load->getPointerOperand()))
+    return output->sums[row * tile_vectors_ + vector];
   if (lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
   llvm::LoadInst* const made =
@@ -320,20 +325,13 @@ Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
   } else if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
     made = scalar(phi, row, vector);
     if (is_vector) {
-      const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(phi));
-      Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
-      made =
-          b_.CreateAdd(splat(made), b_.CreateMul(splat(step), b_.CreateStepVector(type_of(phi->getType()))));
+      Value* const lanes = b_.CreateStepVector(type_of(phi->getType()));
+      made = b_.CreateAdd(splat(made), b_.CreateMul(splat(step_of(*phi)), lanes));
     }
   } else if (is_vector) {
     made = widened(instruction, row, vector);
   } else {
-    llvm::SmallVector<Value*, 4> operands;
-    for (Value* const operand : instruction->operands())
-      operands.push_back(this->value(operand, row, vector));
-    Instruction* const copy = instruction->clone();
-    for (unsigned i = 0; i < operands.size(); ++i) copy->setOperand(i, operands[i]);
-    made = b_.Insert(copy, instruction->getName());
+    made = copy_with(instruction, [&](Value* operand) { return this->value(operand, row, vector); });
   }
   return values_[at] = made;
 }
@@ -380,7 +378,7 @@ void Writer::add_term() {
     if (llvm::isa<llvm::LoadInst>(instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
     } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
-      Output& output = output_of(store->getPointerOperand());
+      Output& output = *output_at(store->getPointerOperand());
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t sum) {
         output.sums[sum] = splat(value(store->getValueOperand(), row, vector));
       });
@@ -425,27 +423,16 @@ void Writer::add_terms(size_t level) {
     add_squares(level);
     return;
   }
-  BasicBlock* const from = b_.GetInsertBlock();
-  BasicBlock* const head = new_block("contraction.terms");
-  BasicBlock* const done = new_block("contraction.sum");
-  b_.CreateBr(head);
-  b_.SetInsertPoint(head);
-  PHINode* const counter = b_.CreatePHI(b_.getInt64Ty(), 2, "term");
-  counter->addIncoming(b_.getInt64(0), from);
-  terms_[level] = counter;
-  const std::vector<PHINode*> phis = begin_sums(sums(), from);
-  add_terms(level + 1);
-  BasicBlock* const latch = b_.GetInsertBlock();
-  counter->addIncoming(b_.CreateNUWAdd(counter, b_.getInt64(1)), latch);
-  b_.CreateCondBr(b_.CreateICmpEQ(counter, last_[loop]), done, head);
-  end_sums(phis, sums(), latch);
-  b_.SetInsertPoint(done);
+  for_tiles(b_.getInt64(0), counts_[loop], 1, true, [&](Value* term) {
+    terms_[level] = term;
+    add_terms(level + 1);
+  });
 }
 
 // Adds the terms of the innermost loop, as many at a time as there are lanes: where elements for consecutive
 // outputs are not contiguous, those for consecutive terms are.
 void Writer::add_squares(size_t level) {
-  Value* const end = b_.CreateAdd(last_.back(), b_.getInt64(1));
+  Value* const end = counts_.back();
   Value* const rest = for_tiles(b_.getInt64(0), end, lanes_, true, [&](Value* first) {
     squares_.clear();
     for (square_term_ = 0; *square_term_ < lanes_; ++*square_term_) {
@@ -520,7 +507,8 @@ void Writer::write_tiles(Value* row) {
   for (const Tiling::Outputs& tile : tiling_.outputs) {
     tile_vectors_ = tile.vectors;
     lanes_ = tile.lanes;
-    output = for_tiles(output, output_end_, tile.count(), false, [&](Value* at) { write_tile(row, at); });
+    output = for_tiles(output, counts_[nest_.output_level()], tile.count(), false,
+                       [&](Value* at) { write_tile(row, at); });
   }
 }
 
@@ -548,79 +536,48 @@ void Writer::expand_steps() {
 
 void Writer::find_outputs() {
   for (llvm::StoreInst* const store : nest_.stores)
-    if (!is_output(store->getPointerOperand()))
+    if (!output_at(store->getPointerOperand()))
       outputs_.push_back({store, evolution_.getSCEV(store->getPointerOperand()), {}});
 }
 
-// The step of the address in the loop; null if there is none.
-const SCEV* step_in(const Loop* loop, const SCEV* address, llvm::ScalarEvolution& evolution) {
-  while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
-    if (recurrence->getLoop() == loop) return recurrence->getStepRecurrence(evolution);
-    address = recurrence->getStart();
-  }
-  return nullptr;
-}
-
-// Finds the loads that are not contiguous. False: they are not contiguous along the terms either.
-bool Writer::find_row_steps() {
-  for (llvm::LoadInst* const load : nest_.loads) {
-    if (is_output(load->getPointerOperand())) continue;
-    const SCEV* const address = evolution_.getSCEV(load->getPointerOperand());
-    const auto is_size = [&](const SCEV* step) {
-      const auto* const known = llvm::dyn_cast<llvm::SCEVConstant>(step);
-      return known && known->getAPInt() == load->getType()->getScalarSizeInBits() / 8;
-    };
-    const SCEV* const step = step_in(nest_.outputs(), address, evolution_);
-    if (!step || is_size(step)) continue;
-    const SCEV* const along = step_in(nest_.loops.back(), address, evolution_);
-    if (!along || !is_size(along) || !is_known_before(step, nest_.outermost(), evolution_, expander_)) {
-      row_steps_.clear();
-      return false;
-    }
-    row_steps_[load] = expand(step);
-  }
-  return true;
-}
-
-Tiling Writer::tiling() {
-  Size size;
-  const auto constant = [](const SCEV* last) -> uint64_t {
-    const auto* const known = llvm::dyn_cast<llvm::SCEVConstant>(last);
-    return known ? known->getAPInt().getZExtValue() + 1 : 0;
+Tiling Writer::tiling(uint64_t widest) {
+  const auto constant_count = [&](size_t level) {
+    const std::optional<uint64_t> last = constant_of(nest_.last[level]);
+    return last ? *last + 1 : 0;
   };
-  if (nest_.has_rows) size.rows = constant(nest_.last.front());
-  size.outputs = constant(nest_.last[nest_.output_level()]);
-  size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(output_count()), 8u);
-  size.is_strided = nest_.is_strided;
+  const SCEV* const last = nest_.last[nest_.output_level()];
+  const SCEV* const outputs = evolution_.getAddExpr(last, evolution_.getOne(last->getType()));
+  Size size;
+  if (nest_.has_rows) size.rows = constant_count(0);
+  size.outputs = constant_count(nest_.output_level());
+  size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(outputs), 8u);
+  size.is_strided = !nest_.strided.empty();
   Registers registers = {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true))};
-  if (const uint64_t widest = Widest(nest_).of_stores(); widest != 0) {
+  if (widest != 0) {
     const uint64_t vector_bytes =
         target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 8;
     registers.lanes = std::max<uint64_t>(vector_bytes / widest, 1);
     size.is_transposed =
-        nest_.is_strided && find_row_steps() &&
-        std::all_of(row_steps_.begin(), row_steps_.end(), [&](const auto& strided) {
-          return can_transpose(registers.lanes, strided.first->getType()->getScalarSizeInBits() / 8);
+        size.is_strided && llvm::all_of(nest_.strided, [&](const StridedLoad& strided) {
+          return strided.is_contiguous_in_terms &&
+                 is_known_before(strided.step, nest_.outermost(), evolution_, expander_) &&
+                 can_transpose(registers.lanes, strided.load->getType()->getScalarSizeInBits() / 8);
         });
   }
-  if (!size.is_transposed) row_steps_.clear();
+  if (size.is_transposed)
+    for (const StridedLoad& strided : nest_.strided) row_steps_[strided.load] = expand(strided.step);
   return choose_tiling(size, registers);
 }
 
 // The old nest runs if the new one may not, or must stop.
-void Writer::keep_old_nest(Value* is_new, BasicBlock* start) {
+void Writer::keep_old_nest(Value* is_new, BasicBlock* start, BasicBlock* end) {
   Loop* const rows = nest_.outermost();
   BasicBlock* const resume = new_block("contraction.old");
   b_.SetInsertPoint(resume);
   PHINode* const first = b_.CreatePHI(b_.getInt64Ty(), 2, "row");
   first->addIncoming(b_.getInt64(0), before_);
   for (PHINode& phi : rows->getHeader()->phis()) {
-    const auto* const recurrence = llvm::cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi));
-    Value* const step = steps_.lookup(recurrence->getStepRecurrence(evolution_));
-    Value* const begin = phi.getIncomingValueForBlock(before_);
-    Value* const distance = b_.CreateMul(b_.CreateZExtOrTrunc(first, step->getType()), step);
-    phi.setIncomingValueForBlock(before_, phi.getType()->isPointerTy() ? b_.CreatePtrAdd(begin, distance)
-                                                                       : b_.CreateAdd(begin, distance));
+    phi.setIncomingValueForBlock(before_, advanced(phi, phi.getIncomingValueForBlock(before_), first));
     phi.replaceIncomingBlockWith(before_, resume);
   }
   b_.CreateBr(rows->getHeader());
@@ -628,6 +585,7 @@ void Writer::keep_old_nest(Value* is_new, BasicBlock* start) {
     for (PHINode& phi : after_->phis())
       phi.addIncoming(phi.getIncomingValueForBlock(rows->getLoopLatch()), from);
   };
+  to_after(end);
   for (const auto& [row, block] : stops_) {
     b_.SetInsertPoint(block);
     b_.CreateCondBr(b_.CreateICmpEQ(row, row_end_), after_, resume);
@@ -653,24 +611,23 @@ void Writer::delete_old_nest(Value* entered, BasicBlock* start) {
   llvm::DeleteDeadBlocks(old);
 }
 
-void Writer::write() {
+bool Writer::write() {
+  // A strided nest has scalars instead, if it must.
+  const uint64_t widest = Widest(nest_).of_stores();
+  if (widest == 0 && nest_.strided.empty()) return false;
   find_outputs();
-  tiling_ = tiling();
+  tiling_ = tiling(widest);
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
   for (const auto& [condition, wanted] : nest_.entered)
     // Frozen, because the original program may not evaluate this condition.
     entered = b_.CreateAnd(entered, b_.CreateFreeze(wanted ? condition : b_.CreateNot(condition)));
   expand_steps();
-  for (const SCEV* last : nest_.last) last_.push_back(expand(last));
-  output_end_ = expand(output_count());
-  Value* is_apart = b_.getTrue();
-  row_end_ = b_.getInt64(1);
-  if (nest_.has_rows) {
-    row_end_ = b_.CreateAdd(last_.front(), b_.getInt64(1));
-    is_apart =
-        b_.CreateICmpULT(last_[nest_.output_level()], b_.getInt64(nest_.row_bytes / nest_.output_bytes));
-  }
+  for (const SCEV* last : nest_.last) counts_.push_back(b_.CreateAdd(expand(last), b_.getInt64(1)));
+  row_end_ = nest_.has_rows ? counts_.front() : b_.getInt64(1);
+  Value* const is_apart = nest_.has_rows ? b_.CreateICmpULT(expand(nest_.last[nest_.output_level()]),
+                                                            b_.getInt64(nest_.row_bytes / nest_.output_bytes))
+                                         : b_.getTrue();
 
   BasicBlock* const start = new_block("contraction");
   b_.SetInsertPoint(start);
@@ -688,20 +645,17 @@ void Writer::write() {
   const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(is_apart);
   if (!nest_.stop && known && known->isOne()) {
     delete_old_nest(entered, start);
-    return;
+  } else {
+    b_.SetInsertPoint(before_->getTerminator());
+    keep_old_nest(b_.CreateAnd(entered, is_apart), start, end);
   }
-  for (PHINode& phi : after_->phis())
-    phi.addIncoming(phi.getIncomingValueForBlock(nest_.outermost()->getLoopLatch()), end);
-  b_.SetInsertPoint(before_->getTerminator());
-  keep_old_nest(b_.CreateAnd(entered, is_apart), start);
+  return true;
 }
 
 }  // namespace
 
-bool can_write(const Nest& nest) { return nest.is_strided || Widest(nest).of_stores() != 0; }
-
-void write(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-  Writer(nest, function, analyses).write();
+bool write(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  return Writer(nest, function, analyses).write();
 }
 
 }  // namespace halyard::jit::contraction

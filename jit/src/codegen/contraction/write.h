@@ -7,11 +7,9 @@
 
 namespace halyard::jit::contraction {
 
-// Whether the values of the body can be vectors of outputs.
-bool can_write(const Nest& nest);
-
 // Replaces the nest. Outputs are summed tile by tile, in registers; each output still adds the same terms in
 // the same order. The old nest remains where it may still run: if rows may overlap, or to stop between rows.
-void write(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+// False, and nothing is changed: a value of the body cannot be a vector of outputs.
+bool write(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 
 }  // namespace halyard::jit::contraction
