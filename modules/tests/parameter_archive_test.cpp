@@ -1,6 +1,4 @@
 // The reader of .irpa archives: valid and damaged archives, hostile input.
-#include "modules/parameters.h"
-
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,7 @@
 
 #include "fixtures.h"
 #include "irpa_builder.h"
+#include "modules/parameters.h"
 #include "testing.h"
 
 namespace halyard::modules {

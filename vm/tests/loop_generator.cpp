@@ -309,8 +309,8 @@ struct Writer {
           break;
       }
       const uint32_t other = (written + 1 + choices.below(2)) % 3;
-      line("{} = vm.buffer.load.{} %r{}, {}", value(reg), element.load,
-           choices.one_in(8) ? written : other, pair(kIndex));
+      line("{} = vm.buffer.load.{} %r{}, {}", value(reg), element.load, choices.one_in(8) ? written : other,
+           pair(kIndex));
     }
     output();
     line("{} = vm.buffer.load.{} %r{}, {}", value(kAccumulator), element.load, written, pair(kIndex));

@@ -10,10 +10,10 @@ namespace halyard {
 
 // Whether the pattern matches the whole text. The time is at most the product of both lengths.
 constexpr bool matches_wildcards(std::string_view pattern, std::string_view text) {
-  size_t at = 0;                              // in the pattern
-  size_t next = 0;                            // in the text
-  size_t star = std::string_view::npos;       // the last star that was met
-  size_t after_star = 0;                      // the first character of the text that it does not match
+  size_t at = 0;                         // in the pattern
+  size_t next = 0;                       // in the text
+  size_t star = std::string_view::npos;  // the last star that was met
+  size_t after_star = 0;                 // the first character of the text that it does not match
   while (next < text.size()) {
     if (at < pattern.size() && pattern[at] == '*') {
       star = at++;

@@ -32,7 +32,6 @@ Form form_of(ElementType type) {
                                                                                              : Form::bytes;
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_separator(char c) { return c == ',' || c == '[' || c == ']' || c == ' ' || (c >= '\t' && c <= '\r'); }
 
 int hex_digit(char c) {

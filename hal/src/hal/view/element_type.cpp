@@ -36,14 +36,13 @@ bool has_any_width(ElementType type) {
   });
 }
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 }  // namespace
 
 // Text for quotation in messages, shortened to a line.
 std::string quoted(std::string_view text) {
-  constexpr size_t kLongest = 64;
-  return text.size() <= kLongest ? fmt::format("'{}'", text)
-                                 : fmt::format("'{}...'", text.substr(0, kLongest));
+  constexpr size_t kMaxQuoted = 64;
+  return text.size() <= kMaxQuoted ? fmt::format("'{}'", text)
+                                   : fmt::format("'{}...'", text.substr(0, kMaxQuoted));
 }
 
 Result<ElementType> parse_element_type(std::string_view text) {

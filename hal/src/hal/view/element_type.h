@@ -45,6 +45,8 @@ struct TensorType {
 };
 Result<TensorType> parse_tensor_type(std::string_view text);
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // User text for quotation in messages, shortened to a line.
 std::string quoted(std::string_view text);
 
