@@ -24,9 +24,9 @@ using Reader = Result<ParameterEntries> (*)(const Ref<Bytes>&, std::string_view)
 constexpr Reader kReaders[] = {read_irpa, read_gguf, read_safetensors};
 
 void check(const Parameter& parameter, std::span<const uint8_t> file) {
-  constexpr size_t kLongestPattern = 16;
+  constexpr size_t kMaxPattern = 16;
   if (!parameter.pattern.empty()) {
-    if (!parameter.bytes.empty() || parameter.pattern.size() > kLongestPattern)
+    if (!parameter.bytes.empty() || parameter.pattern.size() > kMaxPattern)
       fuzz::finding("a splat with bytes, or with a pattern that is too long");
     return;
   }

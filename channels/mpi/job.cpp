@@ -18,7 +18,7 @@ namespace {
 // While bytes of a large collective are moving, a look() that computes for this long has moved some, even if
 // no message has ended. For a limited time only, because the other rank may have stopped.
 constexpr uint64_t kBusyLookNs = 4'000;
-constexpr uint64_t kLongestCopyNs = 100'000'000;
+constexpr uint64_t kMaxCopyNs = 100'000'000;
 // If nothing has moved for this long, a rank may have ended.
 constexpr uint64_t kQuietNs = 200'000;
 // The time for which a process that fails waits until its notices are sent.
@@ -26,7 +26,7 @@ constexpr uint64_t kNoticesNs = 200'000'000;
 // The time for which a process that ends well waits for its operations before it announces its end.
 constexpr uint64_t kLastNs = 5'000'000'000;
 // Longer time limits would overflow the clock. This one, a century, is as good as none.
-constexpr uint64_t kLongestNs = uint64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
+constexpr uint64_t kMaxNs = uint64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
 
 const char* level_name(int level) {
   switch (level) {
@@ -182,7 +182,7 @@ Failure Job::join(const halyard_host_services_t& services, uint64_t timeout_ns) 
   if (timeout_ns == 0) {
     process_.changed.wait(lock, is_over);
   } else if (!process_.changed.wait_for(
-                 lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kLongestNs)), is_over)) {
+                 lock, std::chrono::nanoseconds(std::min<uint64_t>(timeout_ns, kMaxNs)), is_over)) {
     return {HALYARD_DEADLINE_EXCEEDED, "the other processes have not all called MPI_Init within " +
                                            std::to_string(timeout_ns / 1'000'000) + " ms"};
   }
@@ -264,7 +264,7 @@ bool Job::look() {
   const uint64_t end = now();
   if (moved) {
     advanced_at_ = end;
-  } else if (measures_looks_ && end - advanced_at_ < kLongestCopyNs) {
+  } else if (measures_looks_ && end - advanced_at_ < kMaxCopyNs) {
     moved = read_clock(CLOCK_THREAD_CPUTIME_ID) - computed > kBusyLookNs;
   }
   measures_looks_ = end - begin > kBusyLookNs && moves_bytes();

@@ -16,9 +16,9 @@ class Pause {
   // The time to sleep if nothing has moved for `idle_ns`, in nanoseconds. 0: do not sleep.
   static uint64_t after(uint64_t idle_ns) {
     constexpr uint64_t kSpinNs = 50'000;
-    constexpr uint64_t kShortestNs = 20'000;
-    constexpr uint64_t kLongestNs = 500'000;
-    return idle_ns < kSpinNs ? 0 : std::clamp(idle_ns / 8, kShortestNs, kLongestNs);
+    constexpr uint64_t kMinNs = 20'000;
+    constexpr uint64_t kMaxNs = 500'000;
+    return idle_ns < kSpinNs ? 0 : std::clamp(idle_ns / 8, kMinNs, kMaxNs);
   }
 
   // Called after each poll.

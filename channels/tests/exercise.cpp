@@ -135,14 +135,14 @@ class OnDevice {
         !given)
       return given.error();
     hal::Fence* const fences[] = {done.get()};
-    if (Status status = hal::await(fences, kLongestMs)) return status;
+    if (Status status = hal::await(fences, kMaxMs)) return status;
     if (sizes.receive != 0)
       wait(must(hal::begin_read(*bytes, receive_at, {receive, sizes.receive}, Bytes::own({}))));
     return {};
   }
 
  private:
-  static constexpr uint32_t kLongestMs = 100'000;
+  static constexpr uint32_t kMaxMs = 100'000;
 
   static uint32_t operation(const halyard_collective_t& given) {
     return given.kind | given.reduction << 8 | given.element << 16;
@@ -162,7 +162,7 @@ class OnDevice {
   static void wait(const Ref<hal::Fence>& fence) {
     if (!fence) return;
     hal::Fence* const fences[] = {fence.get()};
-    if (Status status = hal::await(fences, kLongestMs)) give_up(status);
+    if (Status status = hal::await(fences, kMaxMs)) give_up(status);
   }
 
   Channel& channel_;

@@ -22,11 +22,11 @@ uint64_t pieces_of(const halyard_command_t& command) {
 
 }  // namespace
 
-uint64_t bytes_cost(uint64_t length) { return std::min(length / kBytesPerNanosecond, kLongestCost); }
+uint64_t bytes_cost(uint64_t length) { return std::min(length / kBytesPerNanosecond, kMaxCost); }
 
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
   const Cost& workgroup = dispatch.executable->workgroup_cost(dispatch.function);
-  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || !workgroup.is_known()) return kLongestCost;
+  if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || !workgroup.is_known()) return kMaxCost;
   return cost_of(workgroup.value(), total(workgroups_of(dispatch)));
 }
 

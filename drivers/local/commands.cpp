@@ -57,12 +57,12 @@ Result<std::unique_ptr<halyard_driver_command_list>> CommandList::create(
 uint64_t CommandList::expected_cost() const {
   if (cost_.is_known()) return cost_.value();
   uint64_t cost = 0;
-  for (size_t position = 0; position < commands_.size() && cost < kLongestCost;) {
+  for (size_t position = 0; position < commands_.size() && cost < kMaxCost;) {
     const halyard_command_t* command = command_at(commands_.data() + position);
     cost += cost_of(*command);
     position += command->size;
   }
-  return std::min(cost, kLongestCost);
+  return std::min(cost, kMaxCost);
 }
 
 template <typename Visit>

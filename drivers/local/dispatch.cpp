@@ -19,9 +19,9 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   const bool may_share = total > 1;
   // A kernel that has not run yet counts as long. Waking threads for a short kernel costs microseconds, once.
   // Measuring its first workgroup while other threads are idle may cost milliseconds.
-  uint64_t each = cost.is_known() ? cost.value() : std::max<uint64_t>(kLongestCost / total, 1);
+  uint64_t each = cost.is_known() ? cost.value() : std::max<uint64_t>(kMaxCost / total, 1);
   const auto helpers_with = [&](uint64_t workgroups) {
-    return helpers_for({cost_of(each, workgroups), std::min(each, kLongestCost), workgroups}, execution);
+    return helpers_for({cost_of(each, workgroups), std::min(each, kMaxCost), workgroups}, execution);
   };
   uint32_t helpers = helpers_with(total);
   Tile tile = {0, total};

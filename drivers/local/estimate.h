@@ -58,10 +58,10 @@ class Stopwatch {
 };
 
 // The cost of unknown work, and the upper limit of all costs, so that sums do not overflow.
-inline constexpr uint64_t kLongestCost = 1'000'000'000;
+inline constexpr uint64_t kMaxCost = 1'000'000'000;
 
 inline uint64_t cost_of(uint64_t each, uint64_t count) {
-  return each != 0 && count > kLongestCost / each ? kLongestCost : each * count;
+  return each != 0 && count > kMaxCost / each ? kMaxCost : each * count;
 }
 
 }  // namespace halyard::local

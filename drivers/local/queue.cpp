@@ -115,7 +115,7 @@ uint64_t cost_of(const halyard_operation_t& operation) {
     case HALYARD_OPERATION_EXECUTE:
       return operation.execute.list->expected_cost();
     default:  // file transfers
-      return kLongestCost;
+      return kMaxCost;
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kThreads = 6;
 constexpr int kRounds = 40;
-constexpr uint32_t kLongest = 100000;  // ms: detects hangs
+constexpr uint32_t kMaxMs = 100000;  // ms: detects hangs
 constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
 
 struct Kind {
@@ -70,7 +70,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
     if (how == Start::failed) start->fail(Status(Code::CANCELLED, "the test has failed it"));
     start = nullptr;
     Fence* const awaited[] = {done.get(), filled.get(), copied.get()};
-    return to_result(await(awaited, kLongest));
+    return to_result(await(awaited, kMaxMs));
   }
   // Fails the fence if the driver refuses the signal.
   static void signal(Fence& fence) {

@@ -18,7 +18,7 @@ namespace {
 
 const std::string kFaultyPath = HALYARD_TEST_DRIVERS "/halyard-driver-faulty.so";
 
-constexpr uint64_t kLongestCall = uint64_t{100} * 1000 * 1000 * 1000;  // ns: detects hangs
+constexpr uint64_t kMaxCall = uint64_t{100} * 1000 * 1000 * 1000;  // ns: detects hangs
 
 // Handles in order of creation; released in reverse.
 class Handles {
@@ -174,7 +174,7 @@ Outcome run(const Program& program, const std::string& module, const std::vector
   context_options.module_count = 1;
   context_options.devices = devices.data();
   context_options.device_count = devices.size();
-  context_options.max_time_ns = kLongestCall;
+  context_options.max_time_ns = kMaxCall;
   halyard_context_t context = nullptr;
   if (halyard_status_t status = step(halyard_context_create, instance, &context_options, &context))
     return failed(status);

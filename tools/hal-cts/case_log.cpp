@@ -41,8 +41,8 @@ void CaseLog::leave(const Call& call) {
 // If another thread is writing, this text is dropped, because both threads are at about the same step.
 void CaseLog::write(std::string_view before, std::string_view text) {
   if (writing_.exchange(true)) return;
-  const size_t first = std::min(before.size(), kLongest);
-  const size_t second = std::min(text.size(), kLongest - first);
+  const size_t first = std::min(before.size(), kMaxStep);
+  const size_t second = std::min(text.size(), kMaxStep - first);
   std::copy_n(before.begin(), first, step_.begin());
   std::copy_n(text.begin(), second, step_.begin() + static_cast<ptrdiff_t>(first));
   step_[first + second] = 0;

@@ -34,7 +34,7 @@ class CaseLog {
 
  private:
   static constexpr size_t kMaxThreads = 64;  // more threads share entries
-  static constexpr size_t kLongest = 240;    // bytes of a step
+  static constexpr size_t kMaxStep = 240;    // bytes of a step
   CaseLog() = default;
   ~CaseLog() = default;
   void write(std::string_view before, std::string_view text);
@@ -45,7 +45,7 @@ class CaseLog {
   std::atomic<uint64_t> returned_ = 0;  // the number of the last call, once it has returned
   std::array<std::atomic<const char*>, kMaxThreads> inside_ = {};
   std::atomic<bool> writing_ = false;
-  std::array<char, kLongest + 1> step_ = {};
+  std::array<char, kMaxStep + 1> step_ = {};
 };
 
 }  // namespace halyard::cts

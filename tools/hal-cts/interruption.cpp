@@ -18,9 +18,9 @@ namespace halyard::cts {
 
 namespace {
 
-constexpr int64_t kLongest = 100'000;  // ns; maximum time for which a call is stopped
-constexpr long kMaxDelay = 100'000;    // ns
-constexpr long kStep = 20;             // ns
+constexpr int64_t kMaxStopped = 100'000;  // ns; maximum time for which a call is stopped
+constexpr long kMaxDelay = 100'000;       // ns
+constexpr long kStep = 20;                // ns
 
 enum Stage : int { idle, stopped, served };
 enum Phase : int { before, inside, after };
@@ -38,7 +38,7 @@ void stop(int) {
   const int error = errno;
   phase_when_stopped = phase.load();
   stage = stopped;
-  for (const int64_t end = now_ns() + kLongest; stage != served && now_ns() < end;) sched_yield();
+  for (const int64_t end = now_ns() + kMaxStopped; stage != served && now_ns() < end;) sched_yield();
   errno = error;
 }
 

@@ -148,8 +148,8 @@ Route route_of(std::string_view method, std::string_view target) {
 }
 
 bool is_name(std::string_view text) {
-  constexpr size_t kLongest = 128;
-  return !text.empty() && text.size() <= kLongest && text.front() != '.' &&
+  constexpr size_t kMaxName = 128;
+  return !text.empty() && text.size() <= kMaxName && text.front() != '.' &&
          std::ranges::all_of(text, [](char c) {
            return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
                   c == '-' || c == '.';

@@ -22,7 +22,7 @@ const ObjectType Tracer::kType = object_type<Tracer>("halyard.trace");
 namespace {
 
 constexpr size_t kBufferBytes = 1 << 16;
-constexpr size_t kLongestName = 255;
+constexpr size_t kMaxName = 255;
 constexpr size_t kMaxFlows = 255;
 
 constexpr std::array<std::string_view, kTraceCategories> kCategoryNames = {
@@ -188,7 +188,7 @@ void Tracer::add(Record record, std::string_view name, std::span<const uint64_t>
     lose(out_of_memory());
     return;
   }
-  record.name_size = static_cast<uint8_t>(std::min(name.size(), kLongestName));
+  record.name_size = static_cast<uint8_t>(std::min(name.size(), kMaxName));
   record.flows = static_cast<uint8_t>(std::min(flows.size(), kMaxFlows));
   const size_t size = record.bytes();
   const std::lock_guard lock(buffer->lock);

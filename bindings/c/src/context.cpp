@@ -175,8 +175,8 @@ vm::Limits limits_of(const halyard_context_options_t& options, const Instance* i
   if (options.max_memory || objects)
     limits.memory = make<Budget>(options.max_memory ? options.max_memory : Budget::kNoLimit, objects);
   if (options.max_stack) limits.stack_bytes = options.max_stack;
-  constexpr uint64_t kLongest = uint64_t{1} << 62;  // more than a century, without overflow of a clock
-  limits.time = std::chrono::nanoseconds(std::min(options.max_time_ns, kLongest));
+  constexpr uint64_t kMaxTime = uint64_t{1} << 62;  // more than a century, without overflow of a clock
+  limits.time = std::chrono::nanoseconds(std::min(options.max_time_ns, kMaxTime));
   limits.concurrent_calls = (options.flags & HALYARD_CONTEXT_CONCURRENT_CALLS) != 0;
   return limits;
 }

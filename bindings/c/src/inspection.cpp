@@ -52,7 +52,7 @@ constexpr HalModule kHalModules[] = {
     {"hal_inline", modules::hal_inline_signatures, {0, modules::kHalInlineVersion}},
     {"hal_loader", modules::hal_loader_signatures, {0, modules::kHalLoaderVersion}}};
 constexpr size_t kMaxReason = 1000;
-constexpr size_t kLongestSignature = 1000;             // longer ones are not printed
+constexpr size_t kMaxSignature = 1000;                 // longer ones are not printed
 constexpr size_t kMaxNestedBytes = size_t{256} << 20;  // in opened ones: constants may share their bytes
 
 struct FirstBytes {
@@ -295,7 +295,7 @@ std::vector<std::string> formats_of(const Inspection& inspection) {
 }
 
 std::string signature_text(std::string_view convention) {
-  if (convention.size() > kLongestSignature) return "'" + std::string(convention) + "'";
+  if (convention.size() > kMaxSignature) return "'" + std::string(convention) + "'";
   const Result<vm::Convention> parsed = vm::Convention::parse(convention);
   if (!parsed) return "'" + std::string(convention) + "'";
   return types_text(parsed->arguments) + " -> " + types_text(parsed->results);

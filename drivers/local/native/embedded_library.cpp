@@ -115,12 +115,11 @@ class EmbeddedLibrary final : public NativeCode {
     std::string name;
     uint64_t address;
   };
-  static constexpr size_t kLongestName = 128;
+  static constexpr size_t kMaxName = 128;
   static std::vector<Export> named_exports(const ElfImage& image) {
     std::vector<Export> exports;
     for (const ElfExport& exported : image.exports)
-      if (exported.name.size() <= kLongestName)
-        exports.push_back({std::string(exported.name), exported.address});
+      if (exported.name.size() <= kMaxName) exports.push_back({std::string(exported.name), exported.address});
     return exports;
   }
 

@@ -11,7 +11,7 @@ namespace halyard {
 
 namespace {
 
-constexpr size_t kLongestWord = 64;  // because the comparison takes quadratic time
+constexpr size_t kMaxWord = 64;  // because the comparison takes quadratic time
 
 bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
@@ -39,7 +39,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 }  // namespace
 
 std::string did_you_mean(std::string_view word, std::span<const std::string_view> candidates) {
-  if (word.empty() || word.size() > kLongestWord) return "";
+  if (word.empty() || word.size() > kMaxWord) return "";
   size_t nearest = std::max<size_t>(1, word.size() / 3) + 1;
   std::string_view best;
   for (const std::string_view candidate : candidates) {

@@ -14,10 +14,10 @@ const ObjectType Executable::kType = object_type<Executable>("hal.executable");
 
 namespace {
 
-constexpr size_t kLongestShownName = 128;
+constexpr size_t kMaxShownName = 128;
 // More than any compiler emits. Larger numbers are an error of the driver and must not exhaust memory.
 constexpr uint32_t kMaxFunctions = 1u << 20;
-constexpr size_t kLongestName = 1u << 20;  // bytes
+constexpr size_t kMaxName = 1u << 20;  // bytes
 
 // A suggestion for `name`, or the names of the executable's functions.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
@@ -97,11 +97,11 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
     if (halyard_status_t status = table.executable_function_info(handle, i, &info))
       return std::unexpected(
           Status::adopt(status).note(fmt::format("describing function {} of an executable", i)));
-    if (info.name.size > kLongestName || (!info.name.data && info.name.size != 0))
+    if (info.name.size > kMaxName || (!info.name.data && info.name.size != 0))
       return fail(Code::INTERNAL,
                   "the driver of device '{}' gave function {} of an executable a name of {} bytes at {} "
                   "(executable_function_info); expected at most {}",
-                  device->uri(), i, info.name.size, fmt::ptr(info.name.data), kLongestName);
+                  device->uri(), i, info.name.size, fmt::ptr(info.name.data), kMaxName);
     ExecutableFunction& function = executable->functions_.emplace_back();
     if (info.name.data) function.name.assign(info.name.data, info.name.size);
     function.binding_count = info.binding_count;
@@ -153,9 +153,9 @@ Result<uint64_t> Executable::lookup(std::string_view name) const {
         Code::UNAVAILABLE,
         "cannot find function '{}': the {} functions of the executable have no names; compile it with "
         "debug information, or use their numbers",
-        name.substr(0, kLongestShownName), functions_.size());
+        name.substr(0, kMaxShownName), functions_.size());
   if (found == functions_.end())
-    return fail(Code::NOT_FOUND, "the executable has no function '{}'{}", name.substr(0, kLongestShownName),
+    return fail(Code::NOT_FOUND, "the executable has no function '{}'{}", name.substr(0, kMaxShownName),
                 hint(functions_, name));
   return static_cast<uint64_t>(found - functions_.begin());
 }

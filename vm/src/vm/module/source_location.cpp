@@ -9,7 +9,7 @@ namespace halyard::vm {
 namespace {
 
 constexpr int kDeepest = 16;
-constexpr size_t kLongest = 4096;  // in bytes; longer texts are cut off
+constexpr size_t kMaxText = 4096;  // in bytes; longer texts are cut off
 constexpr std::string_view kUnknown = "[unknown]";
 
 class Renderer {
@@ -21,7 +21,7 @@ class Renderer {
   void location(int64_t index, int depth) {
     const auto* table = database_.location_table();
     const auto* kinds = database_.location_table_type();
-    if (text_.size() > kLongest) {
+    if (text_.size() > kMaxText) {
       if (!text_.ends_with("...")) text_ += "...";
       return;
     }
@@ -48,7 +48,7 @@ class Renderer {
 
  private:
   void string(const flatbuffers::String* text) {
-    if (text) text_ += text->string_view().substr(0, kLongest);
+    if (text) text_ += text->string_view().substr(0, kMaxText);
   }
   void file(const schema::FileLineColLocation& location) {
     string(location.filename());
@@ -67,7 +67,7 @@ class Renderer {
     }
     text_ += "[\n";
     const auto* children = fused.locations();
-    for (flatbuffers::uoffset_t i = 0; children && i < children->size() && text_.size() <= kLongest; ++i) {
+    for (flatbuffers::uoffset_t i = 0; children && i < children->size() && text_.size() <= kMaxText; ++i) {
       if (i > 0) text_ += ",\n";
       text_ += "    ";
       location(children->Get(i), depth + 1);

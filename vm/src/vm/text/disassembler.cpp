@@ -14,10 +14,10 @@ namespace halyard::vm {
 namespace disassembler {
 namespace {
 
-constexpr int kMaxNesting = 8;         // the assembler's limit
-constexpr size_t kLongestName = 1024;  // longer names are not compared with others
-constexpr size_t kLongestText = 512;   // longer rodata is not printed as a string
-constexpr size_t kShortestText = 3;    // shorter rodata is more likely numbers
+constexpr int kMaxNesting = 8;     // the assembler's limit
+constexpr size_t kMaxName = 1024;  // longer names are not compared with others
+constexpr size_t kMaxText = 512;   // longer rodata is not printed as a string
+constexpr size_t kMinText = 3;     // shorter rodata is more likely numbers
 constexpr size_t kBytesPerLine = 32;
 constexpr uint32_t kRequired = 1;
 constexpr uint32_t kOptional = 2;
@@ -32,8 +32,7 @@ std::string flags_text(uint32_t flags) {
 }
 
 bool is_text(std::span<const uint8_t> bytes) {
-  return bytes.size() >= kShortestText && bytes.size() <= kLongestText &&
-         std::ranges::all_of(bytes, [](uint8_t byte) {
+  return bytes.size() >= kMinText && bytes.size() <= kMaxText && std::ranges::all_of(bytes, [](uint8_t byte) {
            return (byte >= 0x20 && byte < 0x7F) || byte == '\n' || byte == '\t';
          });
 }
@@ -191,7 +190,7 @@ void Listing::append(Listing&& other) {
   }
 }
 
-bool Seen::again(std::string_view name) { return name.size() > kLongestName || !names_.insert(name).second; }
+bool Seen::again(std::string_view name) { return name.size() > kMaxName || !names_.insert(name).second; }
 
 Names::Names(const ModuleView& view) : view(view), functions(view.function_names(made_up)) {
   const std::unordered_set<std::string_view> own(functions.begin(), functions.end());

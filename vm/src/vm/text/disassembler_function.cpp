@@ -19,7 +19,7 @@ namespace {
 constexpr uint32_t kMaxNamedValues = 0x4000;
 constexpr uint32_t kMaxNamedRefs = 0x2000;
 constexpr size_t kBytesPerLine = 32;
-constexpr size_t kLongestRemark = 48;
+constexpr size_t kMaxRemark = 48;
 
 // Converts a text to one line, for a comment.
 std::string one_line(std::string_view text) {
@@ -406,7 +406,7 @@ class FunctionText {
     if (segment >= module_.rodata().size()) return {};
     const std::span<const uint8_t> bytes = view_.segment(segment);
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return !text.empty() && text.size() <= kLongestRemark && is_plain_string(text) ? string_text(text) : "";
+    return !text.empty() && text.size() <= kMaxRemark && is_plain_string(text) ? string_text(text) : "";
   }
 
   const Names& names_;

@@ -12,7 +12,7 @@ namespace {
 
 // Longer names are not compared: strings of a FlatBuffer may overlap, so all names together can be far longer
 // than the file.
-constexpr size_t kLongestName = 1024;
+constexpr size_t kMaxName = 1024;
 constexpr size_t kMaxTypeBytes = size_t{16} << 20;  // of copied names
 
 template <typename Vector>
@@ -91,7 +91,7 @@ std::vector<std::string_view> ModuleView::function_names(std::deque<std::string>
   std::vector<std::string_view> names(module_->functions().size());
   std::unordered_set<std::string_view> taken;
   const auto take = [&](uint32_t function, std::string_view name) {
-    if (names[function].empty() && !name.empty() && name.size() <= kLongestName && taken.insert(name).second)
+    if (names[function].empty() && !name.empty() && name.size() <= kMaxName && taken.insert(name).second)
       names[function] = name;
   };
   for (const Export& item : module_->exports()) take(item.function, item.name);
