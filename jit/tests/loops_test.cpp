@@ -250,6 +250,46 @@ const std::string kCoalescedApart = program("", "%i6:7", R"(
   vm.buffer.store.i8 %i20, %r1, %i20:21
 )"));
 
+// A sum of many terms for each of some outputs in some rows: with counts that are constants, so that terms
+// are added in blocks. The part of n in `rows` counts the rows of the outer loop: r1[(y * R + x) * 8 + o] +=
+// r0[from + y * 2 + x * 3 + k * 5 + t] * r0[k * 7 + t + o].
+std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outer_terms, int64_t terms) {
+  return program("f32", "%i8:9",
+                 fmt::format(R"(
+  %i14:15 = vm.const.i64 {}
+  %i0:1 = vm.and.i64 %i0:1, %i14:15
+  %i14:15 = vm.const.i64 {}
+  %i16:17 = vm.const.i64 8
+  %i18:19 = vm.const.i64 {}
+  %i20:21 = vm.const.i64 {}
+  %i30:31 = vm.const.i64 2
+  %i32:33 = vm.const.i64 3
+  %i34:35 = vm.const.i64 5
+  %i36:37 = vm.const.i64 7
+)",
+                             rows, inner_rows, outer_terms, terms) +
+                     loop(1, "%i6:7", "%i0:1",
+                          loop(4, "%i22:23", "%i14:15",
+                               loop(7, "%i24:25", "%i16:17",
+                                    loop(10, "%i26:27", "%i18:19", loop(13, "%i28:29", "%i20:21", R"(
+  %i38:39 = vm.fma.i64 %i6:7, %i30:31, %i2:3
+  %i38:39 = vm.fma.i64 %i22:23, %i32:33, %i38:39
+  %i38:39 = vm.fma.i64 %i26:27, %i34:35, %i38:39
+  %i38:39 = vm.add.i64 %i38:39, %i28:29
+  %i40 = vm.buffer.load.f32 %r0, %i38:39
+  %i38:39 = vm.fma.i64 %i26:27, %i36:37, %i28:29
+  %i38:39 = vm.add.i64 %i38:39, %i24:25
+  %i41 = vm.buffer.load.f32 %r0, %i38:39
+  %i38:39 = vm.fma.i64 %i6:7, %i14:15, %i22:23
+  %i38:39 = vm.fma.i64 %i38:39, %i16:17, %i24:25
+  %i42 = vm.buffer.load.f32 %r1, %i38:39
+  %i42 = vm.fma.f32 %i40, %i41, %i42
+  vm.buffer.store.f32 %i42, %r1, %i38:39
+)"))))));
+}
+const std::string kBlocks = sum_in_blocks(1, 9, 1, 385);        // one loop over rows, two blocks and a rest
+const std::string kBlocksOfRows = sum_in_blocks(3, 4, 3, 129);  // two, and a block is one of the outer terms
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -335,7 +375,7 @@ TEST_P(CompiledLoops, GiveTheSame) {
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
                                          kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
-                                         kCoalescedAround, kCoalescedApart));
+                                         kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero
@@ -396,6 +436,18 @@ TEST(CompiledLoop, WithALoopInsideIsStoppedBetweenRows) {
   const std::array<Variant, 5> arguments = {
       Variant::ref(Buffer::wrap(from, true, {})), Variant::ref(Buffer::wrap(to, true, {})),
       Variant::i64(int64_t{1} << 21), Variant::i64(64), Variant::i64(8192)};
+  expect_cancelled(compiled, arguments);
+}
+
+// Between groups of rows, after all terms of the group: 2^20 rows of 2^19 terms take minutes.
+TEST(CompiledLoop, WithBlocksOfTermsIsStoppedBetweenGroups) {
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  Loops compiled(sum_in_blocks((1 << 20) - 1, 4, 32, 4096), *compiler);
+  std::vector<uint8_t> from(size_t{4} << 22), to(size_t{4} << 25);
+  const std::array<Variant, 5> arguments = {Variant::ref(Buffer::wrap(from, true, {})),
+                                            Variant::ref(Buffer::wrap(to, true, {})),
+                                            Variant::i64((1 << 20) - 1), Variant::i64(0), Variant::i64(0)};
   expect_cancelled(compiled, arguments);
 }
 

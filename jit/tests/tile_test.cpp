@@ -64,5 +64,53 @@ TEST(ContractionTile, IsThatOfKnownKernels) {
   EXPECT_EQ(rest_after(24, counts_of(thirds.outputs)), 0u);
 }
 
+// The number of terms of a block.
+uint64_t block_of(const Tiling& tiling, const std::vector<uint64_t>& terms) {
+  uint64_t block = 1;
+  for (size_t loop = tiling.outer_terms; loop < terms.size(); ++loop)
+    block *= loop == tiling.outer_terms && tiling.block != 0 ? tiling.block : terms[loop];
+  return block;
+}
+
+TEST(ContractionTile, BlocksAreNeitherSmallNorLarge) {
+  for (uint64_t outer = 1; outer < 12; ++outer) {
+    for (uint64_t inner = 1; inner < 1200; inner += inner < 80 ? 1 : 37) {
+      const std::vector<uint64_t> terms = {outer, 3, inner};
+      const Tiling tiling = choose_tiling({.rows = 64, .outputs = 64, .terms = terms}, {32, 16});
+      const uint64_t block = block_of(tiling, terms), all = outer * 3 * inner;
+      EXPECT_LE(block, 256u) << outer << ' ' << inner;
+      EXPECT_GE(block, std::min<uint64_t>(all, 64)) << outer << ' ' << inner;
+      EXPECT_TRUE(tiling.outer_terms < terms.size()) << outer << ' ' << inner;
+      EXPECT_TRUE(tiling.block == 0 || tiling.block <= terms[tiling.outer_terms]) << outer << ' ' << inner;
+    }
+  }
+}
+
+TEST(ContractionTile, HasOneBlockWhereNothingIsReadAgain) {
+  for (const Size& size : {Size{.rows = 1, .outputs = 64, .terms = {4608}},    // one row
+                           Size{.rows = 7, .outputs = 64, .terms = {9, 512}},  // one tile of rows
+                           Size{.rows = 64, .outputs = 64, .terms = {0}},      // terms are not known
+                           Size{.rows = 64, .outputs = 64, .terms = {0, 512}}}) {
+    const Tiling tiling = choose_tiling(size, {32, 16});
+    EXPECT_EQ(tiling.outer_terms, 0u);
+    EXPECT_EQ(tiling.block, 0u);
+  }
+}
+
+TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
+  constexpr uint64_t kMost = uint64_t{1} << 24;  // terms
+  for (uint64_t rows = 1; rows < 300; rows += 7) {
+    for (const uint64_t terms :
+         {uint64_t{1}, uint64_t{768}, uint64_t{1} << 23, uint64_t{1} << 40, UINT64_MAX}) {
+      const Tiling one = choose_tiling({.rows = rows, .outputs = 64, .terms = {terms}}, {32, 16});
+      EXPECT_EQ(one.group % one.rows.front(), 0u) << rows << ' ' << terms;
+      EXPECT_TRUE(one.group == one.rows.front() || one.group * 64 * terms <= kMost) << rows << ' ' << terms;
+      const Tiling two =
+          choose_tiling({.rows = rows, .outputs = 64, .outer_rows = 9, .terms = {terms}}, {32, 16});
+      EXPECT_TRUE(two.group == 1 || two.group * rows * 64 * terms <= kMost) << rows << ' ' << terms;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace halyard::jit::contraction

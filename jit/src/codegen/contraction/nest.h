@@ -1,6 +1,6 @@
 // A contraction, as it was recognized: a nest of loops in which outputs next to each other each sum up terms.
 //
-//   for row: for output: for term...: C[row][output] = op(A[row][term], B[term][output], C[row][output])
+//   for row...: for output: for term...: C[row][output] = op(A[row][term], B[term][output], C[row][output])
 #pragma once
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -20,9 +20,9 @@ struct StridedLoad {
 };
 
 struct Nest {
-  // From outside in: the loop over rows, if there is one; the loop over outputs; the loops over terms.
+  // From outside in: none to two loops over rows; the loop over outputs; the loops over terms.
   std::vector<llvm::Loop*> loops;
-  bool has_rows = false;
+  size_t row_loops = 0;
   // For each loop, the last value of a counter that begins at 0.
   std::vector<const llvm::SCEV*> last;
   llvm::BasicBlock* body = nullptr;  // the innermost loop
@@ -32,10 +32,15 @@ struct Nest {
   llvm::SmallVector<llvm::LoadInst*, 8> loads;
   llvm::SmallVector<llvm::StoreInst*, 2> stores;
   std::vector<StridedLoad> strided;
-  // The check of the stop word at the end of each row. Null if there is none.
+  // The check of the stop word at the end of each iteration of the outermost loop, which counts rows. Null if
+  // there is none.
   llvm::BranchInst* stop = nullptr;
-  // The bytes between outputs of consecutive rows: the least of all stores.
-  uint64_t row_bytes = 0;
+  // For each loop over rows, the bytes between outputs of its consecutive rows, the least and the most of all
+  // stores.
+  struct Distance {
+    uint64_t least, most;
+  };
+  std::vector<Distance> row_bytes;
   uint64_t output_bytes = 0;  // the largest element that is stored
 
   // The loop that the phi counts; null if it is at the head of none.
@@ -45,8 +50,9 @@ struct Nest {
     return nullptr;
   }
   llvm::Loop* outermost() const { return loops.front(); }
-  size_t output_level() const { return has_rows ? 1 : 0; }
+  size_t output_level() const { return row_loops; }
   llvm::Loop* outputs() const { return loops[output_level()]; }
+  llvm::Loop* innermost_rows() const { return row_loops == 0 ? nullptr : loops[row_loops - 1]; }
   // Where the nest is entered, and where it is left after its last iteration.
   llvm::BasicBlock* before() const { return outermost()->getLoopPreheader(); }
   llvm::BasicBlock* after() const {

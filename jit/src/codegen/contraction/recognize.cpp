@@ -1,5 +1,5 @@
 // Searches each nest from its innermost loop outwards for the loop that counts the outputs, then looks
-// whether the loop around it counts rows.
+// whether the loops around it count rows.
 #include "codegen/contraction/recognize.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -22,6 +22,7 @@ using llvm::SCEV;
 using llvm::Value;
 
 constexpr uint64_t kMinOutputs = 4;
+constexpr size_t kMaxRowLoops = 2;
 constexpr size_t kMaxInstructions = 512;  // in a nest
 
 bool touches_nothing(const Instruction& instruction) {
@@ -54,7 +55,8 @@ std::optional<Nest> Recognizer::find(Loop* innermost) {
     nest.loops.insert(nest.loops.begin(), wider);
     if (!is_perfect(nest)) return {};
     if (!counts_outputs(nest)) continue;
-    add_rows(nest);
+    while (nest.row_loops < kMaxRowLoops && add_rows(nest)) {
+    }
     return nest;
   }
   return {};
@@ -232,16 +234,18 @@ bool Recognizer::counts_outputs(Nest& nest) {
   return !last || *last >= kMinOutputs - 1;
 }
 
-// Adds the loop around the outputs to the nest, if it counts rows.
-void Recognizer::add_rows(Nest& nest) {
+// Adds the loop around the nest to it, if that loop counts rows. If the work may stop within the nest, there
+// is no such loop.
+bool Recognizer::add_rows(Nest& nest) {
   Loop* const rows = nest.outermost()->getParentLoop();
-  if (!rows) return;
+  if (!rows || nest.stop) return false;
   Nest with_rows = nest;
   with_rows.loops.insert(with_rows.loops.begin(), rows);
-  with_rows.has_rows = true;
+  ++with_rows.row_loops;
   recomputable_.clear();
-  if (!is_loop_of_rows(rows, with_rows)) return;
+  if (!is_loop_of_rows(rows, with_rows)) return false;
   nest = std::move(with_rows);
+  return true;
 }
 
 bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
@@ -258,12 +262,12 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
   if (!std::all_of(nest.last.begin(), nest.last.end(), is_known)) return false;
   for (const auto& [condition, wanted] : nest.entered)
     if (!make_invariant(condition, *rows)) return false;
-  // Around the outputs there are computations, and at most the check of the stop word.
+  // Around the loop in it there are computations, and at most the check of the stop word.
   const auto is_stop = [](const llvm::BranchInst& branch) {
     return branch.isConditional() && branch.hasMetadata(kStop);
   };
   for (BasicBlock* const block : rows->blocks()) {
-    if (nest.outputs()->contains(block)) continue;
+    if (nest.loops[1]->contains(block)) continue;
     auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
     if (!branch) return false;
     if (branch->isConditional() && block != latch && !is_stop(*branch) && !is_guard(*branch, nest))
@@ -283,13 +287,14 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
   for (const llvm::PHINode& phi : nest.after()->phis())
     if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows)) return false;
   if (!are_accesses_known(nest)) return false;
-  nest.row_bytes = UINT64_MAX;
+  Nest::Distance bytes = {UINT64_MAX, 0};
   for (llvm::StoreInst* const store : nest.stores) {
     const auto steps = strides(store->getPointerOperand(), nest);
     const std::optional<uint64_t> stride = steps ? constant_of(steps->front()) : std::nullopt;
     if (!stride || *stride == 0 || *stride > INT64_MAX) return false;
-    nest.row_bytes = std::min(nest.row_bytes, *stride);
+    bytes = {std::min(bytes.least, *stride), std::max(bytes.most, *stride)};
   }
+  nest.row_bytes.insert(nest.row_bytes.begin(), bytes);
   return std::all_of(nest.loads.begin(), nest.loads.end(),
                      [&](llvm::LoadInst* load) { return strides(load->getPointerOperand(), nest); });
 }

@@ -28,7 +28,7 @@ class Recognizer {
   bool counts_outputs(Nest& nest);
   bool are_accesses_known(Nest& nest);
   bool are_outputs_apart(const Nest& nest);
-  void add_rows(Nest& nest);
+  bool add_rows(Nest& nest);
   bool is_loop_of_rows(llvm::Loop* rows, Nest& nest);
   bool make_invariant(llvm::Value* value, llvm::Loop& loop);
   bool is_recomputable(llvm::Value* value, const Nest& nest);

@@ -15,6 +15,13 @@ constexpr uint64_t kVectorsOfRows = 2;
 // More scalar sums would evict each other's rows from the cache if the row length is a power of two.
 constexpr uint64_t kStreams = 4;
 constexpr uint64_t kMinLanes = 4;  // as many as a transposed square has at least
+// Terms of a block. Rows of B are often a power of two apart, so that few sets of a cache hold them: more
+// terms would evict each other before the next tile reads them again.
+constexpr uint64_t kMaxBlock = 256;
+// With fewer terms, loading and storing the sums would count.
+constexpr uint64_t kMinBlock = 64;
+// Terms of a group: about a millisecond of work.
+constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
 
 // The number of rows of a tile whose rest is smallest, of those that fit in registers.
 uint64_t rows_of_tile(const Size& size, uint64_t most) {
@@ -74,12 +81,45 @@ std::vector<uint64_t> tiles_of_rows(const Size& size, const Registers& registers
   return tiles;
 }
 
+void choose_block(const Size& size, Tiling& tiling) {
+  const bool is_one_tile = size.outer_rows == 1 && size.rows != 0 && size.rows <= tiling.rows.front();
+  if (is_one_tile) return;  // each element of B is read once
+  uint64_t inside = 1;      // terms of the loops that no block divides
+  size_t level = size.terms.size();
+  for (; level > 0; --level) {
+    const uint64_t terms = size.terms[level - 1];
+    if (terms == 0) return;
+    if (terms > kMaxBlock / inside) break;
+    inside *= terms;
+  }
+  if (level == 0 || std::find(size.terms.begin(), size.terms.end(), 0u) != size.terms.end()) return;
+  tiling.outer_terms = level;
+  if (inside >= kMinBlock) return;
+  --tiling.outer_terms;
+  const uint64_t terms = size.terms[tiling.outer_terms], most = kMaxBlock / inside;
+  const uint64_t blocks = (terms - 1) / most + 1;
+  tiling.block = (terms - 1) / blocks + 1;
+}
+
+void choose_group(const Size& size, Tiling& tiling) {
+  const bool has_outer_rows = size.outer_rows != 1;
+  const uint64_t tile = has_outer_rows ? 1 : tiling.rows.front();
+  tiling.group = tile;
+  const uint64_t rows = has_outer_rows ? std::min(size.rows, kMaxGroup) : 1;
+  uint64_t terms = std::min(std::min(size.outputs, kMaxGroup) * rows, kMaxGroup);  // of a row
+  for (const uint64_t loop : size.terms) terms = loop > kMaxGroup ? 0 : std::min(terms * loop, kMaxGroup);
+  if (terms != 0) tiling.group = std::max(kMaxGroup / terms / tile * tile, tile);
+}
+
 }  // namespace
 
 Tiling choose_tiling(const Size& size, const Registers& registers) {
   const uint64_t lanes = lanes_of_tile(size, registers);
   const Tiling::Outputs tile = {vectors_of_tile(size, lanes), lanes};
-  return {tiles_of_rows(size, registers, tile), tiles_of_outputs(size, tile)};
+  Tiling tiling = {tiles_of_rows(size, registers, tile), tiles_of_outputs(size, tile)};
+  choose_block(size, tiling);
+  choose_group(size, tiling);
+  return tiling;
 }
 
 }  // namespace halyard::jit::contraction

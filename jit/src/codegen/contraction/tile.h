@@ -1,6 +1,8 @@
-// Decides how many outputs are summed at a time, in registers.
+// Decides how many outputs are summed at a time, in registers, and which terms are added before the next
+// outputs.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -8,13 +10,15 @@ namespace halyard::jit::contraction {
 
 // What the decision depends on.
 struct Size {
-  uint64_t rows = 1;             // 0: not known
+  uint64_t rows = 1;             // of the innermost loop over rows; 0: not known
   uint64_t outputs = 0;          // of a row; 0: not known
   uint64_t output_multiple = 1;  // the number of outputs is a multiple of this
   // Elements of B for consecutive outputs are not contiguous: one vector after the other is loaded along the
   // terms, and transposed; or, if they cannot be, outputs are scalars.
   bool is_strided = false;
   bool is_transposed = false;
+  uint64_t outer_rows = 1;      // of the loop around it; 0: not known
+  std::vector<uint64_t> terms;  // of each loop, from outside in; 0: not known
 };
 struct Registers {
   uint64_t count = 16;
@@ -30,6 +34,13 @@ struct Tiling {
     uint64_t count() const { return vectors * lanes; }
   };
   std::vector<Outputs> outputs;
+
+  // The terms that are added to all outputs of a group of rows before the next terms: of this many outer
+  // loops one iteration, of the loop in them a block of this many (0: all), and all of the loops in that one.
+  size_t outer_terms = 0;
+  uint64_t block = 0;
+  // Rows of a group, of the outermost loop. The stop word is checked after each group.
+  uint64_t group = 1;
 };
 
 Tiling choose_tiling(const Size& size, const Registers& registers);

@@ -1,8 +1,13 @@
 // The new order of a contraction:
 //
-//   for rows, in tiles: for outputs, in tiles: load the tile; for term...: add; store the tile
+//   for rows, in groups:
+//     for terms, in blocks:
+//       for rows of the group, in tiles: for outputs, in tiles: load the tile; for term of the block: add;
+//       store the tile
+//     check the stop word
 //
-// The terms of a tile are added in registers: a vector for each row and each `lanes` outputs.
+// The terms of a tile are added in registers: a vector for each row and each `lanes` outputs. What is read
+// for a block of terms stays in the cache for all rows of the group.
 #include "codegen/contraction/write.h"
 
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
@@ -10,6 +15,7 @@
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/PatternMatch.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
@@ -33,7 +39,7 @@ using llvm::PHINode;
 using llvm::SCEV;
 using llvm::Value;
 
-// Which loops a value of the nest depends on.
+// Which loops of a tile a value of the nest depends on.
 class Dependence {
  public:
   explicit Dependence(const Nest& nest) : nest_(nest) {}
@@ -47,7 +53,7 @@ class Dependence {
     if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
       const Loop* const loop = nest_.loop_of(*phi);
       if (loop == nest_.outputs()) all = kOutputs;
-      if (nest_.has_rows && loop == nest_.outermost()) all = kRows;
+      if (loop == nest_.innermost_rows()) all = kRows;
       all |= of(phi->getIncomingValueForBlock(loop->getLoopPreheader()));
     } else {
       for (Value* const operand : instruction->operands()) all |= of(operand);
@@ -126,8 +132,13 @@ class Writer {
   void expand_steps();
   void find_outputs();
   Tiling tiling(uint64_t widest);
+  Value* are_rows_apart();
+  void write_groups();
+  void write_blocks(size_t level, Value* begin, Value* end);
+  void write_rows(Value* begin, Value* end);
   void write_tiles(Value* row);
   void write_tile(Value* row, Value* output);
+  std::pair<Value*, Value*> range_of(size_t level);
   void add_terms(size_t level);
   void add_squares(size_t level);
   void add_term();
@@ -140,8 +151,11 @@ class Writer {
   void keep_old_nest(Value* is_new, BasicBlock* start, BasicBlock* end);
   void delete_old_nest(Value* entered, BasicBlock* start);
 
+  Value* count_between(Value* begin, Value* end);
   template <typename Body>
   Value* for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body);
+  template <typename Body>
+  void for_blocks(Value* count, uint64_t size, Body body);
   Value* scalar(Value* value, uint64_t row, uint64_t vector);
   Value* step_of(const PHINode& phi);
   Value* advanced(const PHINode& phi, Value* start, Value* counter);
@@ -164,6 +178,7 @@ class Writer {
     return {value, {on & Dependence::kRows ? row : 0, on & Dependence::kOutputs ? vector : 0}};
   }
   Value* counter_of(const Loop* loop, uint64_t row, uint64_t vector);
+  size_t first_term_loop() const { return nest_.output_level() + 1; }
   // The output at this address; null if there is none.
   Output* output_at(Value* pointer) {
     const SCEV* const address = evolution_.getSCEV(pointer);
@@ -201,8 +216,11 @@ class Writer {
   std::vector<Output> outputs_;
   llvm::DenseMap<const SCEV*, Value*> steps_;  // of counters, computed before the nest
   std::vector<Value*> counts_;                 // of the iterations of each loop
-  Value* row_end_ = nullptr;                   // the number of rows
+  Value* row_end_ = nullptr;                   // the number of iterations of the outermost loop over rows
+  // The block of terms: its part of the loop that is divided.
+  std::pair<Value*, Value*> block_;
   // The current tile: its first row and output, its size, and the counters of the terms.
+  Value* outer_row_ = nullptr;  // with two loops over rows
   Value* row_ = nullptr;
   Value* output_ = nullptr;
   uint64_t tile_rows_ = 1;
@@ -224,9 +242,10 @@ class Writer {
 Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
   const auto level =
       static_cast<size_t>(std::find(nest_.loops.begin(), nest_.loops.end(), loop) - nest_.loops.begin());
-  if (level < nest_.output_level()) return b_.CreateNUWAdd(row_, b_.getInt64(row));
+  if (level + 1 < nest_.row_loops) return outer_row_;
+  if (level < nest_.row_loops) return b_.CreateNUWAdd(row_, b_.getInt64(row));
   if (level == nest_.output_level()) return b_.CreateNUWAdd(output_, b_.getInt64(vector * lanes_));
-  return terms_[level - nest_.output_level() - 1];
+  return terms_[level - first_term_loop()];
 }
 
 Value* Writer::step_of(const PHINode& phi) {
@@ -336,11 +355,17 @@ Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
   return values_[at] = made;
 }
 
+Value* Writer::count_between(Value* begin, Value* end) {
+  using llvm::PatternMatch::m_Add, llvm::PatternMatch::m_ConstantInt, llvm::PatternMatch::m_Specific;
+  llvm::ConstantInt* count = nullptr;
+  return match(end, m_Add(m_Specific(begin), m_ConstantInt(count))) ? count : b_.CreateSub(end, begin);
+}
+
 // Writes `body` for each whole tile of `size` from `begin` up to `end`. Returns where the rest begins. The
 // body changes the sums, if `adds` is true.
 template <typename Body>
 Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body) {
-  Value* const count = b_.CreateSub(end, begin);
+  Value* const count = count_between(begin, end);
   Value* const rest = size == 1 ? b_.getInt64(0) : b_.CreateURem(count, b_.getInt64(size));
   Value* const tiles_end = size == 1 ? end : b_.CreateSub(end, rest);
   if (const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(count)) {
@@ -369,6 +394,21 @@ Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Bod
   b_.SetInsertPoint(done);
   end_sums(begin_sums(before, from), after, latch);
   return tiles_end;
+}
+
+// Writes `body` for each block of `size` of what is counted; the last one may have fewer.
+template <typename Body>
+void Writer::for_blocks(Value* count, uint64_t size, Body body) {
+  Value* const length = b_.getInt64(size);
+  const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(count);
+  const bool has_rest = !known || known->getZExtValue() % size != 0;
+  Value* const blocks =
+      b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(count, b_.getInt64(1)), length), b_.getInt64(1));
+  for_tiles(b_.getInt64(0), blocks, 1, false, [&](Value* block) {
+    Value* const begin = b_.CreateNUWMul(block, length);
+    Value* const end = b_.CreateNUWAdd(begin, length);
+    body(begin, has_rest ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, end, count) : end);
+  });
 }
 
 // Adds one term to each sum of the tile.
@@ -412,18 +452,24 @@ void Writer::end_sums(const std::vector<PHINode*>& phis, const std::vector<Value
   for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(values[i], from);
 }
 
+// The block's part of this loop over terms.
+std::pair<Value*, Value*> Writer::range_of(size_t level) {
+  if (level == tiling_.outer_terms && tiling_.block != 0) return block_;
+  return {b_.getInt64(0), counts_[first_term_loop() + level]};
+}
+
 // Writes the loops over terms from this level inwards.
 void Writer::add_terms(size_t level) {
-  const size_t loop = nest_.output_level() + 1 + level;
-  if (loop == nest_.loops.size()) {
+  if (level == terms_.size()) {
     add_term();
     return;
   }
-  if (loop + 1 == nest_.loops.size() && lanes_ > 1 && !row_steps_.empty()) {
+  if (level + 1 == terms_.size() && lanes_ > 1 && !row_steps_.empty()) {
     add_squares(level);
     return;
   }
-  for_tiles(b_.getInt64(0), counts_[loop], 1, true, [&](Value* term) {
+  const auto [begin, end] = range_of(level);
+  for_tiles(begin, end, 1, true, [&](Value* term) {
     terms_[level] = term;
     add_terms(level + 1);
   });
@@ -432,8 +478,8 @@ void Writer::add_terms(size_t level) {
 // Adds the terms of the innermost loop, as many at a time as there are lanes: where elements for consecutive
 // outputs are not contiguous, those for consecutive terms are.
 void Writer::add_squares(size_t level) {
-  Value* const end = counts_.back();
-  Value* const rest = for_tiles(b_.getInt64(0), end, lanes_, true, [&](Value* first) {
+  const auto [begin, end] = range_of(level);
+  Value* const rest = for_tiles(begin, end, lanes_, true, [&](Value* first) {
     squares_.clear();
     for (square_term_ = 0; *square_term_ < lanes_; ++*square_term_) {
       terms_[level] = b_.CreateNUWAdd(first, b_.getInt64(*square_term_));
@@ -477,7 +523,7 @@ void Writer::write_tile(Value* row, Value* output) {
   output_ = output;
   const auto use_first_term = [&] {
     forget_values();
-    std::fill(terms_.begin(), terms_.end(), b_.getInt64(0));
+    std::fill(terms_.begin() + tiling_.outer_terms, terms_.end(), b_.getInt64(0));
   };
   use_first_term();
   for (Output& of : outputs_) {
@@ -490,7 +536,7 @@ void Writer::write_tile(Value* row, Value* output) {
       of.sums[sum] = load;
     });
   }
-  add_terms(0);
+  add_terms(tiling_.outer_terms);
   use_first_term();
   for (Output& of : outputs_) {
     for_each_sum([&](uint64_t r, uint64_t vector, uint64_t sum) {
@@ -510,6 +556,52 @@ void Writer::write_tiles(Value* row) {
     output = for_tiles(output, counts_[nest_.output_level()], tile.count(), false,
                        [&](Value* at) { write_tile(row, at); });
   }
+}
+
+// Writes the rows of the innermost loop over rows from `begin` up to `end`.
+void Writer::write_rows(Value* begin, Value* end) {
+  for (const uint64_t rows : tiling_.rows) {
+    begin = for_tiles(begin, end, rows, false, [&](Value* at) {
+      tile_rows_ = rows;
+      write_tiles(at);
+    });
+  }
+}
+
+// Writes the loops over blocks of terms from this level inwards, for the rows from `begin` up to `end`.
+void Writer::write_blocks(size_t level, Value* begin, Value* end) {
+  Value* const zero = b_.getInt64(0);
+  if (level < tiling_.outer_terms) {
+    for_tiles(zero, counts_[first_term_loop() + level], 1, false, [&](Value* term) {
+      terms_[level] = term;
+      write_blocks(level + 1, begin, end);
+    });
+  } else if (level == tiling_.outer_terms && tiling_.block != 0) {
+    for_blocks(counts_[first_term_loop() + level], tiling_.block, [&](Value* from, Value* to) {
+      block_ = {from, to};
+      write_blocks(level + 1, begin, end);
+    });
+  } else if (nest_.row_loops == 2) {
+    for_tiles(begin, end, 1, false, [&](Value* row) {
+      outer_row_ = row;
+      write_rows(zero, counts_[1]);
+    });
+  } else {
+    write_rows(begin, end);
+  }
+}
+
+// Without a check of the stop word all rows are one group.
+void Writer::write_groups() {
+  Value* const zero = b_.getInt64(0);
+  if (!nest_.stop) {
+    write_blocks(0, zero, row_end_);
+    return;
+  }
+  for_blocks(row_end_, tiling_.group, [&](Value* begin, Value* end) {
+    write_blocks(0, begin, end);
+    check_stop_word(end);
+  });
 }
 
 // If the work must stop, the old nest goes on with the row `next`: it leaves compiled code after that row.
@@ -541,14 +633,17 @@ void Writer::find_outputs() {
 }
 
 Tiling Writer::tiling(uint64_t widest) {
-  const auto constant_count = [&](size_t level) {
+  const auto constant_count = [&](size_t level) -> uint64_t {
     const std::optional<uint64_t> last = constant_of(nest_.last[level]);
     return last ? *last + 1 : 0;
   };
   const SCEV* const last = nest_.last[nest_.output_level()];
   const SCEV* const outputs = evolution_.getAddExpr(last, evolution_.getOne(last->getType()));
   Size size;
-  if (nest_.has_rows) size.rows = constant_count(0);
+  if (nest_.row_loops != 0) size.rows = constant_count(nest_.row_loops - 1);
+  if (nest_.row_loops == 2) size.outer_rows = constant_count(0);
+  for (size_t level = first_term_loop(); level < nest_.loops.size(); ++level)
+    size.terms.push_back(constant_count(level));
   size.outputs = constant_count(nest_.output_level());
   size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(outputs), 8u);
   size.is_strided = !nest_.strided.empty();
@@ -611,6 +706,19 @@ void Writer::delete_old_nest(Value* entered, BasicBlock* start) {
   llvm::DeleteDeadBlocks(old);
 }
 
+// Whether no two rows share an output.
+Value* Writer::are_rows_apart() {
+  if (nest_.row_loops == 0) return b_.getTrue();
+  Value* const last_output = expand(nest_.last[nest_.output_level()]);
+  Value* all = b_.CreateICmpULT(last_output, b_.getInt64(nest_.row_bytes.back().least / nest_.output_bytes));
+  if (nest_.row_loops == 2) {
+    Value* const last_row = expand(nest_.last[1]);
+    const uint64_t rows = nest_.row_bytes[0].least / nest_.row_bytes[1].most;
+    all = b_.CreateAnd(all, b_.CreateICmpULT(last_row, b_.getInt64(rows)));
+  }
+  return all;
+}
+
 bool Writer::write() {
   // A strided nest has scalars instead, if it must.
   const uint64_t widest = Widest(nest_).of_stores();
@@ -624,22 +732,13 @@ bool Writer::write() {
     entered = b_.CreateAnd(entered, b_.CreateFreeze(wanted ? condition : b_.CreateNot(condition)));
   expand_steps();
   for (const SCEV* last : nest_.last) counts_.push_back(b_.CreateAdd(expand(last), b_.getInt64(1)));
-  row_end_ = nest_.has_rows ? counts_.front() : b_.getInt64(1);
-  Value* const is_apart = nest_.has_rows ? b_.CreateICmpULT(expand(nest_.last[nest_.output_level()]),
-                                                            b_.getInt64(nest_.row_bytes / nest_.output_bytes))
-                                         : b_.getTrue();
+  row_end_ = nest_.row_loops != 0 ? counts_.front() : b_.getInt64(1);
+  Value* const is_apart = are_rows_apart();
 
   BasicBlock* const start = new_block("contraction");
   b_.SetInsertPoint(start);
-  terms_.resize(nest_.loops.size() - nest_.output_level() - 1);
-  Value* row = b_.getInt64(0);
-  for (const uint64_t rows : tiling_.rows) {
-    row = for_tiles(row, row_end_, rows, false, [&](Value* at) {
-      tile_rows_ = rows;
-      write_tiles(at);
-      if (nest_.stop) check_stop_word(b_.CreateNUWAdd(at, b_.getInt64(rows)));
-    });
-  }
+  terms_.resize(nest_.loops.size() - first_term_loop());
+  write_groups();
   BasicBlock* const end = b_.GetInsertBlock();
   b_.CreateBr(after_);
   const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(is_apart);
