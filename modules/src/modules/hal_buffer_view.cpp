@@ -6,7 +6,7 @@ namespace {
 
 constexpr size_t kMaxTracedViews = 128;
 
-using Shape = InlineVector<int64_t, 8>;
+using Shape = boost::container::small_vector<int64_t, 8>;
 
 template <typename T>
 Result<T*> required(Object* object, std::string_view what) {

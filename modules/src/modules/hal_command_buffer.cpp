@@ -25,7 +25,7 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
     const auto [reserved, slot, buffer, offset, length] = bindings[i];
     ranges[i] = {buffer, slot, offset, length};
   }
-  InlineVector<uint32_t, 32> values;
+  boost::container::small_vector<uint32_t, 32> values;
   collect(constants, values);
   dispatch.constants = values;
   dispatch.bindings = std::span(ranges, bindings.size());

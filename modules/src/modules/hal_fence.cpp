@@ -15,7 +15,7 @@ Result<Ref<hal::Fence>> fence_create(HalOptions& state, hal::Device& device, uin
 }
 
 Result<Ref<hal::Fence>> fence_join(HalOptions& state, uint64_t, Span<hal::Fence*> fences) {
-  InlineVector<hal::Fence*, 8> joined;
+  boost::container::small_vector<hal::Fence*, 8> joined;
   collect(fences, joined);
   return hal::Fence::join(joined, state.memory.get());
 }
@@ -35,7 +35,7 @@ Result<int32_t> fence_await(vm::CallContext& call, HalOptions& state, uint32_t t
   if (fences.size() > hal::kMaxAwaitedFences)
     return fail(Code::OUT_OF_RANGE, "expected at most {} fences in one wait, found {}",
                 hal::kMaxAwaitedFences, fences.size());
-  InlineVector<hal::Fence*, hal::kMaxAwaitedFences> awaited;
+  boost::container::small_vector<hal::Fence*, hal::kMaxAwaitedFences> awaited;
   collect(fences, awaited);
   if (HALYARD_TRY(hal::are_reached(awaited))) return 0;
   constexpr auto kTimedOut = static_cast<int32_t>(Code::DEADLINE_EXCEEDED);

@@ -3,6 +3,7 @@
 // newer ones. The table modules/hal_functions.inc maps signatures to versions.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -10,7 +11,6 @@
 #include <tuple>
 #include <vector>
 
-#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/command/command_buffer.h"
@@ -201,7 +201,7 @@ Result<> trace_views(const TraceSink& sink, Object* key, Span<Object*> operands)
 
 // Collects the entries of a variadic argument with one item each.
 template <typename T, size_t N>
-void collect(const Span<T>& entries, InlineVector<T, N>& into) {
+void collect(const Span<T>& entries, boost::container::small_vector<T, N>& into) {
   for (size_t i = 0; i < entries.size(); ++i) into.push_back(std::get<0>(entries[i]));
 }
 

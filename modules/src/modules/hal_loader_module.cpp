@@ -53,7 +53,7 @@ Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::
                 "executable was created for device '{}', which does not run in the call; load it with "
                 "hal_loader.executable.load",
                 executable.device().uri());
-  InlineVector<uint32_t, 32> values;
+  boost::container::small_vector<uint32_t, 32> values;
   hal_functions::collect(constants, values);
   hal::HostBinding ranges[hal::kMaxBindings];
   for (size_t i = 0; i < bindings.size(); ++i) {

@@ -88,7 +88,7 @@ Result<> queue_execute(HalOptions& state, vm::CallContext& call, hal::Device& de
 Result<> queue_execute_indirect(HalOptions& state, vm::CallContext& call, hal::Device& device,
                                 uint64_t affinity, OptionalFence wait, OptionalFence signal,
                                 hal::CommandBuffer& commands, uint64_t, BindingTable table) {
-  InlineVector<hal::Binding, 16> bindings;
+  boost::container::small_vector<hal::Binding, 16> bindings;
   for (size_t i = 0; i < table.size(); ++i) {
     const auto [buffer, offset, length] = table[i];
     bindings.push_back({buffer, offset, length});

@@ -38,8 +38,8 @@ Result<bool> HostViews::are_there() const {
   return true;
 }
 
-InlineVector<hal::Fence*, 2> HostViews::fences() const {
-  InlineVector<hal::Fence*, 2> fences;
+boost::container::small_vector<hal::Fence*, 2> HostViews::fences() const {
+  boost::container::small_vector<hal::Fence*, 2> fences;
   for (const Ref<hal::Fence>& fence : copied_) fences.push_back(fence.get());
   return fences;
 }

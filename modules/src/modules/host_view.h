@@ -2,10 +2,10 @@
 // views that the host cannot read.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <span>
 
 #include "base/budget.h"
-#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/device.h"
@@ -32,10 +32,10 @@ class HostViews final : public ObjectOf<HostViews> {
  private:
   Result<> add(hal::Device& device, const Ref<Budget>& memory, hal::BufferView& view);
   Result<bool> are_there() const;
-  InlineVector<hal::Fence*, 2> fences() const;
+  boost::container::small_vector<hal::Fence*, 2> fences() const;
 
-  InlineVector<Ref<hal::BufferView>, 2> views_;
-  InlineVector<Ref<hal::Fence>, 2> copied_;  // reached when the copies are complete
+  boost::container::small_vector<Ref<hal::BufferView>, 2> views_;
+  boost::container::small_vector<Ref<hal::Fence>, 2> copied_;  // reached when the copies are complete
   Ref<Object> watch_;
 };
 

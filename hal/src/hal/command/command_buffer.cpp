@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/container/small_vector.hpp>
 #include <cstring>
 
-#include "base/inline_vector.h"
 #include "hal/channel/channel.h"
 #include "hal/channel/operation.h"
 #include "hal/device/sharing.h"
@@ -386,7 +386,7 @@ Result<> CommandBuffer::dispatch(const Dispatch& dispatch) {
         HALYARD_TRY(with_note(Recorder::resolve(*this, counts, kCountNeeds), "workgroup counts"));
   }
   halyard_range_t bindings[kMaxBindings];
-  InlineVector<Recorder::Use, 8> uses;
+  boost::container::small_vector<Recorder::Use, 8> uses;
   if (dispatch.indirect) uses.push_back({counts, command.indirect, kCountNeeds});
   for (size_t i = 0; i < dispatch.bindings.size(); ++i) {
     Result<halyard_range_t> range = Recorder::resolve(*this, dispatch.bindings[i], kBindingNeeds);
@@ -428,7 +428,7 @@ Result<> CommandBuffer::collective(const Collective& collective) {
   const CollectiveSizes sizes =
       HALYARD_TRY(sizes_of(recorded.collective, place, send.length, receive.length));
 
-  InlineVector<Recorder::Use, 2> uses;
+  boost::container::small_vector<Recorder::Use, 2> uses;
   const Needs send_needs = {0, kRead, alignment};
   const Needs receive_needs = {0, kWrite, alignment};
   const auto resolve = [&](const char* what, BufferRange& range, uint64_t size, const Needs& needs,

@@ -1,10 +1,10 @@
 // The execution of a command buffer on one device: its binding table becomes ranges of handles of the driver.
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 
-#include "base/inline_vector.h"
 #include "base/status.h"
 #include "hal/command/command_buffer.h"
 #include "hal/device/buffer.h"
@@ -26,7 +26,7 @@ struct SlotEntry {
   uint64_t offset = 0;                       // bytes, within the allocation
   uint64_t length = 0;
 };
-using SlotEntries = InlineVector<SlotEntry, 16>;
+using SlotEntries = boost::container::small_vector<SlotEntry, 16>;
 
 // The handle of the allocation for the device of the point. Null: the memory comes from an alloca of another
 // driver that has not run, so memory_on() has the handle only after the waits of the point are reached.

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <boost/container/small_vector.hpp>
 #include <unordered_map>
 
 #include "base/atomics.h"
 #include "base/c_boundary.h"
-#include "base/inline_vector.h"
 #include "hal/device/pooled.h"
 #include "hal/driver/driver_memory.h"
 

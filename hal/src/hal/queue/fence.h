@@ -3,12 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/budget.h"
-#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/device.h"
@@ -80,7 +80,7 @@ struct Timepoint {
   uint64_t value = 0;
 };
 
-using Timepoints = InlineVector<Timepoint, 1>;
+using Timepoints = boost::container::small_vector<Timepoint, 1>;
 
 class Fence final : public ObjectOf<Fence> {
  public:

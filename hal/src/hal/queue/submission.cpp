@@ -64,10 +64,10 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     Semaphore* semaphore;
     uint64_t value;
   };
-  InlineVector<Point, 8> awaited;
-  InlineVector<Ref<Semaphore>, 2> bridges;
-  InlineVector<halyard_timepoint_t, 8> waits;
-  InlineVector<halyard_timepoint_t, 8> signals;
+  boost::container::small_vector<Point, 8> awaited;
+  boost::container::small_vector<Ref<Semaphore>, 2> bridges;
+  boost::container::small_vector<halyard_timepoint_t, 8> waits;
+  boost::container::small_vector<halyard_timepoint_t, 8> signals;
   if (point.wait) {
     for (const Timepoint& timepoint : point.wait->timepoints()) {
       const bool is_own = &timepoint.semaphore->device().library() == &device.library();

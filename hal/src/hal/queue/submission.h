@@ -4,13 +4,13 @@
 #pragma once
 
 #include <atomic>
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 
 #include "base/atomics.h"
 #include "base/budget.h"
-#include "base/inline_vector.h"
 #include "base/loop.h"
 #include "base/status.h"
 #include "hal/device/buffer.h"
@@ -34,9 +34,9 @@ struct InFlight : Step, WorkTrace {
   Fence* const signal;     // may be null
   WorkScope* const scope;  // may be null
   HostSignals host_signals = HostSignals::foreign;
-  InlineVector<Object*, 6> resources;
-  bool keeps = false;              // the objects are retained
-  InlineVector<Awaited, 2> waits;  // not Refs, which would keep the semaphores from failing
+  boost::container::small_vector<Object*, 6> resources;
+  bool keeps = false;                                // the objects are retained
+  boost::container::small_vector<Awaited, 2> waits;  // not Refs, which would keep the semaphores from failing
   std::unique_ptr<uint8_t[]> payload;
   Charge charge;
 

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/container/small_vector.hpp>
 #include <string>
 #include <utility>
 
 #include "base/atomics.h"
 #include "base/c_boundary.h"
-#include "base/inline_vector.h"
 #include "base/step.h"
 #include "hal/device/callback_scope.h"
 #include "hal/device/pooled.h"
@@ -24,7 +24,7 @@ namespace {
 
 using Clock = Wait::Clock;  // the clock of deadlines in the driver ABI
 using Deadline = Wait::Deadline;
-using Unreached = InlineVector<const Timepoint*, 16>;
+using Unreached = boost::container::small_vector<const Timepoint*, 16>;
 
 std::string describe(const Timepoint& timepoint) {
   const Result<uint64_t> now = timepoint.semaphore->query();
@@ -72,7 +72,7 @@ bool can_never_be_reached(Unreached& unreached) {
 }
 
 Status block_in_driver(Unreached& unreached, const Deadline& deadline) {
-  InlineVector<halyard_timepoint_t, 16> timepoints;
+  boost::container::small_vector<halyard_timepoint_t, 16> timepoints;
   for (const Timepoint* timepoint : unreached)
     timepoints.push_back({timepoint->semaphore->handle(), timepoint->value});
   halyard_semaphore_wait_args_t args = {};
@@ -211,7 +211,7 @@ class FenceWait final : public Wait, Step {
   End end_;
   const bool has_step_;
   Ref<FenceWait> self_;  // set while a step is pending
-  InlineVector<Subscription, 2> subscriptions_;
+  boost::container::small_vector<Subscription, 2> subscriptions_;
   size_t subscribed_ = 0;             // number of subscriptions
   std::atomic<uint32_t> holders_{1};  // one for all references, one for each subscription that may be called
   Charge charge_;

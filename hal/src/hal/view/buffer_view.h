@@ -2,11 +2,11 @@
 // view".
 #pragma once
 
+#include <boost/container/small_vector.hpp>
 #include <cstdint>
 #include <span>
 #include <string>
 
-#include "base/inline_vector.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/buffer.h"
@@ -49,12 +49,12 @@ class BufferView final : public ObjectOf<BufferView> {
 
   BufferView(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type, uint32_t encoding)
       : buffer_(std::move(buffer)), type_(type), encoding_(encoding) {
-    shape_.append(shape);
+    shape_.assign(shape.begin(), shape.end());
   }
 
  private:
   Ref<Buffer> buffer_;
-  InlineVector<int64_t, 6> shape_;
+  boost::container::small_vector<int64_t, 6> shape_;
   ElementType type_;
   uint32_t encoding_;
   Charge charge_;
