@@ -222,7 +222,8 @@ void Splitter::split(const Coalesced& found) {
   BasicBlock* const after = found.test->getSuccessor(1);
   llvm::IRBuilder<> b(before->getTerminator());
 
-  // Whether the nest has the same iterations as the loop. The select keeps the divisor from being 0.
+  // Whether the nest has the same iterations as the loop. The maximum keeps the divisor from being 0 and shows
+  // ScalarEvolution that it is not.
   Value* const turns = b.CreateFreeze(found.turns);
   Value* const inner = b.CreateFreeze(found.inner);
   Value* condition =
@@ -236,7 +237,7 @@ void Splitter::split(const Coalesced& found) {
     condition = b.CreateAnd(condition, b.CreateICmpULT(middle, b.getInt64(kMaxTurns)));
     product = b.CreateMul(inner, middle);
   }
-  Value* const divisor = b.CreateSelect(condition, product, b.getInt64(1));
+  Value* const divisor = b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, product, b.getInt64(1));
   Value* const outer = b.CreateFreeze(b.CreateUDiv(turns, divisor));
   condition = b.CreateAnd(condition, b.CreateICmpEQ(b.CreateMul(outer, divisor), turns));
 
