@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -50,10 +51,19 @@ Result<> fill(const halyard_range_t& target, uint32_t pattern, uint32_t pattern_
   if (pattern_size == 1) block = (block & 0xFF) * 0x01010101;
   if (pattern_size == 2) block = (block & 0xFFFF) * 0x00010001;
   block |= block << 32;
-  size_t position = 0;
-  for (; bytes.size() - position >= sizeof block; position += sizeof block)
-    std::memcpy(&bytes[position], &block, sizeof block);
-  if (position < bytes.size()) std::memcpy(&bytes[position], &block, bytes.size() - position);
+  if (block == (block & 0xFF) * 0x0101010101010101) {
+    if (!bytes.empty()) std::memset(bytes.data(), static_cast<int>(block & 0xFF), bytes.size());
+    return {};
+  }
+  // Each copy doubles the bytes that are filled, up to a size that stays in the cache.
+  constexpr size_t kMaxCopy = 16 << 10;
+  size_t filled = std::min(bytes.size(), sizeof block);
+  if (filled != 0) std::memcpy(bytes.data(), &block, filled);
+  while (filled < bytes.size()) {
+    const size_t size = std::min({bytes.size() - filled, filled, kMaxCopy});
+    std::memcpy(&bytes[filled], bytes.data(), size);
+    filled += size;
+  }
   return {};
 }
 

@@ -43,6 +43,18 @@ TEST_P(CommandsTest, FillsEveryPatternAtEveryPlace) {
   }
 }
 
+// More bytes than are copied at once, of a pattern whose bytes differ and of one whose bytes are equal.
+TEST_P(CommandsTest, FillsManyBytes) {
+  constexpr size_t kSize = 100004;
+  Memory memory = allocate(std::vector<uint8_t>(kSize + 4, 0x5A));
+  for (const uint32_t pattern : {0xD4C3B2A1u, 0x07070707u}) {
+    std::vector<uint8_t> expected(kSize + 4, 0x5A);
+    for (size_t i = 0; i < kSize; ++i) expected[i] = static_cast<uint8_t>(pattern >> (8 * (i % 4)));
+    EXPECT_OK(run(fill(range(memory, 0, kSize), pattern, 4)));
+    EXPECT_EQ(content<uint8_t>(memory, kSize + 4), expected);
+  }
+}
+
 TEST_P(CommandsTest, FillUsesTheLowBytesOfThePattern) {
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   EXPECT_OK(run(fill(range(memory, 0, 4), 0xFFFFFF07, 1)));

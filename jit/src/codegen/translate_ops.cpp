@@ -2,6 +2,7 @@
 // the interpreter.
 #include <bit>
 
+#include "codegen/elementary.h"
 #include "codegen/translator.h"
 #include "codegen/vector_math.h"
 #include "vm/compile/helpers.h"
@@ -247,6 +248,12 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
   return call;
 }
 
+// With fast math, LLVM's vectorizer may replace the call by one of a vector function.
+Value* Translator::function_of(Op op, Value* x) {
+  Value* const inline_code = source_.fast_math ? nullptr : emit_elementary(b_, op, x);
+  return inline_code ? inline_code : helper(op, x->getType(), {x});
+}
+
 // Rounds up or down to an integer. Whether a signaling NaN becomes quiet depends on the host's build.
 Value* Translator::rounded(Op op, llvm::Intrinsic::ID id, Value* x) {
   Value* const integer = unary(id, x);
@@ -400,8 +407,7 @@ bool Translator::emit_float(Op op, const Word* word) {
   case Op::log2_##f:                                \
   case Op::tanh_##f:                                \
   case Op::erf_##f: {                               \
-    Value* const x = f(a);                          \
-    one(helper(op, x->getType(), {x}));             \
+    one(function_of(op, f(a)));                     \
     return true;                                    \
   }
       // clang-format off

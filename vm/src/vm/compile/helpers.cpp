@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "vm/decode/arithmetic.h"
+#include "vm/decode/elementary.h"
 
 namespace halyard::vm {
 
@@ -44,15 +45,15 @@ std::array<const void*, kOpCount> all_helpers() {
   UNARY(atan, std::atan)
   UNARY(cos, std::cos)
   UNARY(sin, std::sin)
-  UNARY(exp, std::exp)
+  UNARY(exp, exponential)
   UNARY(exp2, std::exp2)
   UNARY(expm1, std::expm1)
   UNARY(log, std::log)
   UNARY(log10, std::log10)
   UNARY(log1p, std::log1p)
   UNARY(log2, std::log2)
-  UNARY(tanh, std::tanh)
-  UNARY(erf, std::erf)
+  UNARY(tanh, hyperbolic_tangent)
+  UNARY(erf, error_function)
 #undef UNARY
 #undef BINARY
   helpers[static_cast<size_t>(Op::cast_f32_ui64)] =

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "vm/decode/arithmetic.h"
+#include "vm/decode/elementary.h"
 #include "vm/run/object_ops.h"
 #include "vm/run/sampling.h"
 #include "vm/run/tracing.h"
