@@ -251,23 +251,26 @@ const std::string kCoalescedApart = program("", "%i6:7", R"(
 )"));
 
 // A sum of many terms for each of some outputs in some rows: with counts that are constants, so that terms
-// are added in blocks. The part of n in `rows` counts the rows of the outer loop: r1[(y * R + x) * 8 + o] +=
-// r0[from + y * 2 + x * 3 + k * 5 + t] * r0[k * 7 + t + o].
-std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outer_terms, int64_t terms) {
+// are added in blocks. The bits of n that are in `rows` count the rows of the outer loop.
+//
+//   r1[(y * R + x) * outputs + o] += r0[from + y * 2 + x * 3 + k * 5 + t] * r0[k * 7 + t + o * apart]
+std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outputs, int64_t outer_terms,
+                          int64_t terms, int64_t apart = 1) {
   return program("f32", "%i8:9",
                  fmt::format(R"(
   %i14:15 = vm.const.i64 {}
   %i0:1 = vm.and.i64 %i0:1, %i14:15
   %i14:15 = vm.const.i64 {}
-  %i16:17 = vm.const.i64 8
+  %i16:17 = vm.const.i64 {}
   %i18:19 = vm.const.i64 {}
   %i20:21 = vm.const.i64 {}
   %i30:31 = vm.const.i64 2
   %i32:33 = vm.const.i64 3
   %i34:35 = vm.const.i64 5
   %i36:37 = vm.const.i64 7
+  %i44:45 = vm.const.i64 {}
 )",
-                             rows, inner_rows, outer_terms, terms) +
+                             rows, inner_rows, outputs, outer_terms, terms, apart) +
                      loop(1, "%i6:7", "%i0:1",
                           loop(4, "%i22:23", "%i14:15",
                                loop(7, "%i24:25", "%i16:17",
@@ -278,7 +281,7 @@ std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outer_terms,
   %i38:39 = vm.add.i64 %i38:39, %i28:29
   %i40 = vm.buffer.load.f32 %r0, %i38:39
   %i38:39 = vm.fma.i64 %i26:27, %i36:37, %i28:29
-  %i38:39 = vm.add.i64 %i38:39, %i24:25
+  %i38:39 = vm.fma.i64 %i24:25, %i44:45, %i38:39
   %i41 = vm.buffer.load.f32 %r0, %i38:39
   %i38:39 = vm.fma.i64 %i6:7, %i14:15, %i22:23
   %i38:39 = vm.fma.i64 %i38:39, %i16:17, %i24:25
@@ -287,8 +290,14 @@ std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outer_terms,
   vm.buffer.store.f32 %i42, %r1, %i38:39
 )"))))));
 }
-const std::string kBlocks = sum_in_blocks(1, 9, 1, 385);        // one loop over rows, two blocks and a rest
-const std::string kBlocksOfRows = sum_in_blocks(3, 4, 3, 129);  // two, and a block is one of the outer terms
+const std::string kBlocks = sum_in_blocks(1, 9, 8, 1, 385);  // one loop over rows, two blocks and a rest
+const std::string kBlocksOfRows =
+    sum_in_blocks(3, 4, 8, 3, 129);  // two, and a block is one of the outer terms
+// B is packed, of outputs that are contiguous; that are not, with terms that are; and that are not, with
+// terms of two loops.
+const std::string kPacked = sum_in_blocks(1, 25, 20, 1, 385);
+const std::string kPackedTransposed = sum_in_blocks(1, 12, 40, 1, 300, 5);
+const std::string kPackedOfRows = sum_in_blocks(3, 9, 18, 3, 33, 20);
 
 constexpr size_t kBytes = 4096;
 
@@ -375,7 +384,8 @@ TEST_P(CompiledLoops, GiveTheSame) {
 INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
                                          kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
-                                         kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows));
+                                         kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows, kPacked,
+                                         kPackedTransposed, kPackedOfRows));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero
@@ -443,7 +453,7 @@ TEST(CompiledLoop, WithALoopInsideIsStoppedBetweenRows) {
 TEST(CompiledLoop, WithBlocksOfTermsIsStoppedBetweenGroups) {
   const Result<const Compiler*> compiler = Compiler::find();
   ASSERT_TRUE(compiler) << compiler.error().text();
-  Loops compiled(sum_in_blocks((1 << 20) - 1, 4, 32, 4096), *compiler);
+  Loops compiled(sum_in_blocks((1 << 20) - 1, 4, 8, 32, 4096), *compiler);
   std::vector<uint8_t> from(size_t{4} << 22), to(size_t{4} << 25);
   const std::array<Variant, 5> arguments = {Variant::ref(Buffer::wrap(from, true, {})),
                                             Variant::ref(Buffer::wrap(to, true, {})),

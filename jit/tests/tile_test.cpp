@@ -97,6 +97,23 @@ TEST(ContractionTile, HasOneBlockWhereNothingIsReadAgain) {
   }
 }
 
+TEST(ContractionTile, PacksWhatManyRowsRead) {
+  const auto is_packed = [](const Size& size) { return choose_tiling(size, {32, 16}).is_packed; };
+  EXPECT_TRUE(is_packed({.rows = 64, .outputs = 64, .can_pack = true, .terms = {768}}));
+  EXPECT_TRUE(is_packed({.rows = 7, .outputs = 64, .can_pack = true, .outer_rows = 7, .terms = {3, 3, 512}}));
+  EXPECT_TRUE(is_packed({.rows = 0, .outputs = 64, .can_pack = true, .terms = {768}})) << "unknown rows";
+  EXPECT_FALSE(is_packed({.rows = 64, .outputs = 64, .terms = {768}})) << "B differs between rows";
+  EXPECT_FALSE(is_packed({.rows = 64, .outputs = 64, .can_pack = true, .terms = {0}})) << "unknown terms";
+  EXPECT_FALSE(is_packed({.rows = 9, .outputs = 64, .can_pack = true, .terms = {768}})) << "few rows";
+  EXPECT_FALSE(is_packed({.rows = 64, .outputs = 64, .can_pack = true, .terms = {9}})) << "few terms";
+  // A transposed B is also packed for few rows, and then read as if it were contiguous.
+  const Tiling transposed = choose_tiling(
+      {.rows = 9, .outputs = 64, .is_strided = true, .is_transposed = true, .can_pack = true, .terms = {768}},
+      {32, 16});
+  EXPECT_TRUE(transposed.is_packed);
+  EXPECT_EQ(transposed.outputs.front().count(), 32u);
+}
+
 TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
   constexpr uint64_t kMost = uint64_t{1} << 24;  // terms
   for (uint64_t rows = 1; rows < 300; rows += 7) {

@@ -20,6 +20,7 @@ constexpr uint64_t kMinLanes = 4;  // as many as a transposed square has at leas
 constexpr uint64_t kMaxBlock = 256;
 // With fewer terms, loading and storing the sums would count.
 constexpr uint64_t kMinBlock = 64;
+constexpr uint64_t kMinPackedRows = 24;
 // Terms of a group: about a millisecond of work.
 constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
 
@@ -81,24 +82,38 @@ std::vector<uint64_t> tiles_of_rows(const Size& size, const Registers& registers
   return tiles;
 }
 
+// Whether there may be several tiles of rows.
+bool has_tiles_of_rows(const Size& size) {
+  return size.outer_rows != 1 || size.rows == 0 || size.rows > kMinSums;
+}
+
 void choose_block(const Size& size, Tiling& tiling) {
-  const bool is_one_tile = size.outer_rows == 1 && size.rows != 0 && size.rows <= tiling.rows.front();
-  if (is_one_tile) return;  // each element of B is read once
-  uint64_t inside = 1;      // terms of the loops that no block divides
+  if (std::find(size.terms.begin(), size.terms.end(), 0u) != size.terms.end()) return;
+  uint64_t inside = 1;  // terms of the loops that no block divides
   size_t level = size.terms.size();
-  for (; level > 0; --level) {
-    const uint64_t terms = size.terms[level - 1];
-    if (terms == 0) return;
-    if (terms > kMaxBlock / inside) break;
-    inside *= terms;
+  for (; level > 0 && size.terms[level - 1] <= kMaxBlock / inside; --level) inside *= size.terms[level - 1];
+  if (level == 0) {
+    tiling.terms_of_block = inside;
+    return;
   }
-  if (level == 0 || std::find(size.terms.begin(), size.terms.end(), 0u) != size.terms.end()) return;
+  if (!has_tiles_of_rows(size)) return;  // each element of B is read once
   tiling.outer_terms = level;
+  tiling.terms_of_block = inside;
   if (inside >= kMinBlock) return;
   --tiling.outer_terms;
   const uint64_t terms = size.terms[tiling.outer_terms], most = kMaxBlock / inside;
   const uint64_t blocks = (terms - 1) / most + 1;
   tiling.block = (terms - 1) / blocks + 1;
+  tiling.terms_of_block *= tiling.block;
+}
+
+// Packing costs about as much as a row.
+bool is_worth_packing(const Size& size, const Tiling& tiling) {
+  if (!size.can_pack || tiling.terms_of_block == 0 || !has_tiles_of_rows(size)) return false;
+  if (size.is_strided) return true;
+  const bool has_many_rows = size.rows == 0 || size.outer_rows == 0 || size.rows >= kMinPackedRows ||
+                             size.outer_rows >= kMinPackedRows / size.rows;
+  return has_many_rows && tiling.terms_of_block >= kMinBlock;
 }
 
 void choose_group(const Size& size, Tiling& tiling) {
@@ -114,10 +129,15 @@ void choose_group(const Size& size, Tiling& tiling) {
 }  // namespace
 
 Tiling choose_tiling(const Size& size, const Registers& registers) {
-  const uint64_t lanes = lanes_of_tile(size, registers);
-  const Tiling::Outputs tile = {vectors_of_tile(size, lanes), lanes};
-  Tiling tiling = {tiles_of_rows(size, registers, tile), tiles_of_outputs(size, tile)};
+  Tiling tiling;
   choose_block(size, tiling);
+  tiling.is_packed = is_worth_packing(size, tiling);
+  Size read = size;  // as tiles read B
+  if (tiling.is_packed) read.is_strided = read.is_transposed = false;
+  const uint64_t lanes = lanes_of_tile(read, registers);
+  const Tiling::Outputs tile = {vectors_of_tile(read, lanes), lanes};
+  tiling.rows = tiles_of_rows(read, registers, tile);
+  tiling.outputs = tiles_of_outputs(read, tile);
   choose_group(size, tiling);
   return tiling;
 }

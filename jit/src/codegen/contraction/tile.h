@@ -17,7 +17,8 @@ struct Size {
   // terms, and transposed; or, if they cannot be, outputs are scalars.
   bool is_strided = false;
   bool is_transposed = false;
-  uint64_t outer_rows = 1;      // of the loop around it; 0: not known
+  bool can_pack = false;        // B's elements are the same for all rows
+  uint64_t outer_rows = 1;      // of the loop around the one over rows; 0: not known
   std::vector<uint64_t> terms;  // of each loop, from outside in; 0: not known
 };
 struct Registers {
@@ -39,6 +40,8 @@ struct Tiling {
   // loops one iteration, of the loop in them a block of this many (0: all), and all of the loops in that one.
   size_t outer_terms = 0;
   uint64_t block = 0;
+  uint64_t terms_of_block = 0;  // 0: not known
+  bool is_packed = false;  // B's elements for a block and a tile of outputs are copied next to each other
   // Rows of a group, of the outermost loop. The stop word is checked after each group.
   uint64_t group = 1;
 };

@@ -2,17 +2,18 @@
 //
 //   for rows, in groups:
 //     for terms, in blocks:
-//       for rows of the group, in tiles: for outputs, in tiles: load the tile; for term of the block: add;
-//       store the tile
+//       for rows of the group, in tiles:
+//         for outputs, in tiles: load the tile; for term of the block: add; store the tile
 //     check the stop word
 //
 // The terms of a tile are added in registers: a vector for each row and each `lanes` outputs. What is read
-// for a block of terms stays in the cache for all rows of the group.
+// for a block of terms stays in the cache for all rows of the group. If B is packed, the loop over outputs is
+// around the one over rows, and begins with a copy of B's elements for the block and the tile of outputs, in
+// the order in which each tile of rows reads them.
 #include "codegen/contraction/write.h"
 
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/Analysis/TargetTransformInfo.h>
-#include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/PatternMatch.h>
@@ -23,6 +24,7 @@
 #include <map>
 #include <optional>
 
+#include "codegen/contraction/dependence.h"
 #include "codegen/contraction/tile.h"
 #include "codegen/contraction/transpose.h"
 #include "codegen/loops.h"
@@ -38,72 +40,6 @@ using llvm::Loop;
 using llvm::PHINode;
 using llvm::SCEV;
 using llvm::Value;
-
-// Which loops of a tile a value of the nest depends on.
-class Dependence {
- public:
-  explicit Dependence(const Nest& nest) : nest_(nest) {}
-  static constexpr unsigned kRows = 1, kOutputs = 2;
-
-  unsigned of(Value* value) {
-    auto* const instruction = llvm::dyn_cast<Instruction>(value);
-    if (!instruction || !nest_.outermost()->contains(instruction)) return 0;
-    if (const auto found = known_.find(value); found != known_.end()) return found->second;
-    unsigned all = 0;
-    if (auto* const phi = llvm::dyn_cast<PHINode>(instruction)) {
-      const Loop* const loop = nest_.loop_of(*phi);
-      if (loop == nest_.outputs()) all = kOutputs;
-      if (loop == nest_.innermost_rows()) all = kRows;
-      all |= of(phi->getIncomingValueForBlock(loop->getLoopPreheader()));
-    } else {
-      for (Value* const operand : instruction->operands()) all |= of(operand);
-    }
-    return known_[value] = all;
-  }
-
- private:
-  const Nest& nest_;
-  llvm::DenseMap<Value*, unsigned> known_;
-};
-
-// The size in bytes of the widest value that becomes a vector of outputs; 0 if one of them cannot.
-class Widest {
- public:
-  explicit Widest(const Nest& nest) : nest_(nest), dependence_(nest) {}
-  uint64_t of_stores() {
-    for (llvm::StoreInst* const store : nest_.stores)
-      if (!visit(store->getValueOperand())) return 0;
-    return std::max(widest_, nest_.output_bytes);
-  }
-
- private:
-  bool visit(Value* value) {
-    auto* const instruction = llvm::dyn_cast<Instruction>(value);
-    if (!instruction || !(dependence_.of(value) & Dependence::kOutputs)) return true;
-    if (!visited_.insert(value).second) return true;
-    llvm::Type* const type = value->getType();
-    if (!type->isIntegerTy() && !type->isFloatingPointTy()) return false;
-    widest_ = std::max<uint64_t>(widest_, (type->getScalarSizeInBits() + 7) / 8);
-    if (llvm::isa<llvm::LoadInst>(instruction)) return true;
-    if (llvm::isa<PHINode>(instruction))
-      return type->isIntegerTy() && instruction->getParent() == nest_.outputs()->getHeader();
-    if (const auto* const call = llvm::dyn_cast<llvm::IntrinsicInst>(instruction)) {
-      if (!llvm::isTriviallyVectorizable(call->getIntrinsicID())) return false;
-      for (unsigned i = 0; i < call->arg_size(); ++i)
-        if (llvm::isVectorIntrinsicWithScalarOpAtArg(call->getIntrinsicID(), i)) return false;
-      return std::all_of(call->arg_begin(), call->arg_end(),
-                         [&](const llvm::Use& use) { return visit(use); });
-    }
-    return (llvm::isa<llvm::BinaryOperator, llvm::UnaryOperator, llvm::CastInst, llvm::CmpInst,
-                      llvm::SelectInst, llvm::FreezeInst>(instruction)) &&
-           llvm::all_of(instruction->operands(), [&](Value* operand) { return visit(operand); });
-  }
-
-  const Nest& nest_;
-  Dependence dependence_;
-  llvm::SmallPtrSet<Value*, 32> visited_;
-  uint64_t widest_ = 0;
-};
 
 class Writer {
  public:
@@ -135,8 +71,15 @@ class Writer {
   Value* are_rows_apart();
   void write_groups();
   void write_blocks(size_t level, Value* begin, Value* end);
-  void write_rows(Value* begin, Value* end);
-  void write_tiles(Value* row);
+  void write_tiles(Value* begin, Value* end);
+  template <typename Body>
+  void for_rows(Value* begin, Value* end, Body body);
+  template <typename Body>
+  void for_outputs(Body body);
+  bool is_packable(llvm::LoadInst* load);
+  void add_panels();
+  void pack(Value* output);
+  Value* packed_address(llvm::LoadInst* load, uint64_t vector);
   void write_tile(Value* row, Value* output);
   std::pair<Value*, Value*> range_of(size_t level);
   void add_terms(size_t level);
@@ -232,9 +175,13 @@ class Writer {
   std::map<Key, Value*> values_;
   // For loads that are not contiguous: the bytes between elements for consecutive outputs.
   std::map<llvm::LoadInst*, Value*> row_steps_;
+  bool has_squares_ = false;  // they are loaded along the terms, and transposed
   // Of such loads, the vectors for consecutive terms; and the term in the square that is added.
   std::map<Key, std::vector<Value*>> squares_;
   std::optional<uint64_t> square_term_;
+  // For loads that are packed: the copies of their elements.
+  std::map<llvm::LoadInst*, Value*> panels_;
+  bool is_packing_ = false;
   // Where the old nest goes on at the given row.
   std::vector<std::pair<Value*, BasicBlock*>> stops_;
 };
@@ -293,11 +240,13 @@ Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   if (const Output* const output = output_at(load->getPointerOperand()))
     return output->sums[row * tile_vectors_ + vector];
-  if (lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
+  const bool is_packed = !is_packing_ && panels_.contains(load);
+  if (!is_packed && lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
+  llvm::Type* const type = is_vector ? type_of(load->getType()) : load->getType();
+  if (is_packed) return b_.CreateAlignedLoad(type, packed_address(load, vector), load->getAlign());
   llvm::LoadInst* const made =
-      b_.CreateAlignedLoad(is_vector ? type_of(load->getType()) : load->getType(),
-                           scalar(load->getPointerOperand(), row, vector), load->getAlign());
+      b_.CreateAlignedLoad(type, scalar(load->getPointerOperand(), row, vector), load->getAlign());
   made->setAAMetadata(load->getAAMetadata());
   return made;
 }
@@ -411,9 +360,15 @@ void Writer::for_blocks(Value* count, uint64_t size, Body body) {
   });
 }
 
-// Adds one term to each sum of the tile.
+// Adds one term to each sum of the tile; or copies its elements of B.
 void Writer::add_term() {
   forget_values();
+  if (is_packing_) {
+    for (const auto& [load, panel] : panels_)
+      for (uint64_t vector = 0; vector < tile_vectors_; ++vector)
+        b_.CreateAlignedStore(value(load, 0, vector), packed_address(load, vector), load->getAlign());
+    return;
+  }
   for (Instruction& instruction : *nest_.body) {
     if (llvm::isa<llvm::LoadInst>(instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
@@ -464,12 +419,12 @@ void Writer::add_terms(size_t level) {
     add_term();
     return;
   }
-  if (level + 1 == terms_.size() && lanes_ > 1 && !row_steps_.empty()) {
+  if (level + 1 == terms_.size() && lanes_ > 1 && has_squares_ && (is_packing_ || panels_.empty())) {
     add_squares(level);
     return;
   }
   const auto [begin, end] = range_of(level);
-  for_tiles(begin, end, 1, true, [&](Value* term) {
+  for_tiles(begin, end, 1, !is_packing_, [&](Value* term) {
     terms_[level] = term;
     add_terms(level + 1);
   });
@@ -479,7 +434,7 @@ void Writer::add_terms(size_t level) {
 // outputs are not contiguous, those for consecutive terms are.
 void Writer::add_squares(size_t level) {
   const auto [begin, end] = range_of(level);
-  Value* const rest = for_tiles(begin, end, lanes_, true, [&](Value* first) {
+  Value* const rest = for_tiles(begin, end, lanes_, !is_packing_, [&](Value* first) {
     squares_.clear();
     for (square_term_ = 0; *square_term_ < lanes_; ++*square_term_) {
       terms_[level] = b_.CreateNUWAdd(first, b_.getInt64(*square_term_));
@@ -487,7 +442,7 @@ void Writer::add_squares(size_t level) {
     }
     square_term_.reset();
   });
-  for_tiles(rest, end, 1, true, [&](Value* term) {
+  for_tiles(rest, end, 1, !is_packing_, [&](Value* term) {
     terms_[level] = term;
     add_term();
   });
@@ -547,25 +502,91 @@ void Writer::write_tile(Value* row, Value* output) {
   }
 }
 
-// Writes all outputs of the tile's rows.
-void Writer::write_tiles(Value* row) {
+// Writes `body` for each tile of rows, from `begin` up to `end` of the outermost loop over rows.
+template <typename Body>
+void Writer::for_rows(Value* begin, Value* end, Body body) {
+  const auto for_innermost = [&](Value* at, Value* to) {
+    for (const uint64_t rows : tiling_.rows) {
+      at = for_tiles(at, to, rows, false, [&](Value* row) {
+        tile_rows_ = rows;
+        body(row);
+      });
+    }
+  };
+  if (nest_.row_loops < 2) {
+    for_innermost(begin, end);
+    return;
+  }
+  for_tiles(begin, end, 1, false, [&](Value* row) {
+    outer_row_ = row;
+    for_innermost(b_.getInt64(0), counts_[1]);
+  });
+}
+
+// Writes `body` for each tile of outputs.
+template <typename Body>
+void Writer::for_outputs(Body body) {
   Value* output = b_.getInt64(0);
   for (const Tiling::Outputs& tile : tiling_.outputs) {
-    tile_vectors_ = tile.vectors;
-    lanes_ = tile.lanes;
-    output = for_tiles(output, counts_[nest_.output_level()], tile.count(), false,
-                       [&](Value* at) { write_tile(row, at); });
+    output = for_tiles(output, counts_[nest_.output_level()], tile.count(), false, [&](Value* at) {
+      tile_vectors_ = tile.vectors;
+      lanes_ = tile.lanes;
+      body(at);
+    });
   }
 }
 
-// Writes the rows of the innermost loop over rows from `begin` up to `end`.
-void Writer::write_rows(Value* begin, Value* end) {
-  for (const uint64_t rows : tiling_.rows) {
-    begin = for_tiles(begin, end, rows, false, [&](Value* at) {
-      tile_rows_ = rows;
-      write_tiles(at);
+// Writes the tiles of these rows, for the current block of terms.
+void Writer::write_tiles(Value* begin, Value* end) {
+  if (tiling_.is_packed) {
+    for_outputs([&](Value* output) {
+      pack(output);
+      for_rows(begin, end, [&](Value* row) { write_tile(row, output); });
     });
+  } else {
+    for_rows(begin, end, [&](Value* row) { for_outputs([&](Value* output) { write_tile(row, output); }); });
   }
+}
+
+// Whether the load is of B: of elements that are the same for all rows.
+bool Writer::is_packable(llvm::LoadInst* load) {
+  const unsigned on = dependence_.of(load);
+  return !output_at(load->getPointerOperand()) && on & Dependence::kOutputs &&
+         !(on & (Dependence::kRows | Dependence::kOuterRows));
+}
+
+// Reserves the thread's stack for packed elements.
+void Writer::add_panels() {
+  BasicBlock& entry = function_.getEntryBlock();
+  llvm::IRBuilder<> b(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+  for (llvm::LoadInst* const load : nest_.loads) {
+    if (!is_packable(load)) continue;
+    const uint64_t count = tiling_.terms_of_block * tiling_.outputs.front().count();
+    llvm::AllocaInst* const panel = b.CreateAlloca(load->getType(), b.getInt64(count), "panel");
+    panel->setAlignment(llvm::Align(64));
+    panels_[load] = panel;
+  }
+  function_.addFnAttr("probe-stack", "inline-asm");  // a panel may be larger than the guard page
+}
+
+// Copies the elements of B for the block of terms and the tile of outputs.
+void Writer::pack(Value* output) {
+  is_packing_ = true;
+  output_ = output;
+  forget_values();
+  add_terms(tiling_.outer_terms);
+  is_packing_ = false;
+}
+
+// The place of the vector for the current term.
+Value* Writer::packed_address(llvm::LoadInst* load, uint64_t vector) {
+  Value* term = b_.getInt64(0);
+  for (size_t level = tiling_.outer_terms; level < terms_.size(); ++level) {
+    Value* const in_block = b_.CreateSub(terms_[level], range_of(level).first);
+    term = b_.CreateAdd(b_.CreateMul(term, counts_[first_term_loop() + level]), in_block);
+  }
+  Value* const at = b_.CreateAdd(b_.CreateMul(term, b_.getInt64(tile_vectors_)), b_.getInt64(vector));
+  return b_.CreateGEP(load->getType(), panels_.at(load), b_.CreateMul(at, b_.getInt64(lanes_)));
 }
 
 // Writes the loops over blocks of terms from this level inwards, for the rows from `begin` up to `end`.
@@ -581,13 +602,8 @@ void Writer::write_blocks(size_t level, Value* begin, Value* end) {
       block_ = {from, to};
       write_blocks(level + 1, begin, end);
     });
-  } else if (nest_.row_loops == 2) {
-    for_tiles(begin, end, 1, false, [&](Value* row) {
-      outer_row_ = row;
-      write_rows(zero, counts_[1]);
-    });
   } else {
-    write_rows(begin, end);
+    write_tiles(begin, end);
   }
 }
 
@@ -652,16 +668,24 @@ Tiling Writer::tiling(uint64_t widest) {
     const uint64_t vector_bytes =
         target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 8;
     registers.lanes = std::max<uint64_t>(vector_bytes / widest, 1);
+    const auto has_known_step = [&](const StridedLoad& strided) {
+      return is_known_before(strided.step, nest_.outermost(), evolution_, expander_);
+    };
     size.is_transposed =
         size.is_strided && llvm::all_of(nest_.strided, [&](const StridedLoad& strided) {
-          return strided.is_contiguous_in_terms &&
-                 is_known_before(strided.step, nest_.outermost(), evolution_, expander_) &&
+          return strided.is_contiguous_in_terms && has_known_step(strided) &&
                  can_transpose(registers.lanes, strided.load->getType()->getScalarSizeInBits() / 8);
         });
+    size.can_pack = llvm::any_of(nest_.loads, [&](llvm::LoadInst* load) { return is_packable(load); }) &&
+                    llvm::all_of(nest_.strided, [&](const StridedLoad& strided) {
+                      return is_packable(strided.load) && has_known_step(strided);
+                    });
   }
-  if (size.is_transposed)
+  has_squares_ = size.is_transposed;
+  const Tiling tiling = choose_tiling(size, registers);
+  if (size.is_transposed || tiling.is_packed)
     for (const StridedLoad& strided : nest_.strided) row_steps_[strided.load] = expand(strided.step);
-  return choose_tiling(size, registers);
+  return tiling;
 }
 
 // The old nest runs if the new one may not, or must stop.
@@ -721,10 +745,11 @@ Value* Writer::are_rows_apart() {
 
 bool Writer::write() {
   // A strided nest has scalars instead, if it must.
-  const uint64_t widest = Widest(nest_).of_stores();
+  const uint64_t widest = widest_value(nest_);
   if (widest == 0 && nest_.strided.empty()) return false;
   find_outputs();
   tiling_ = tiling(widest);
+  if (tiling_.is_packed) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
   for (const auto& [condition, wanted] : nest_.entered)
