@@ -1,0 +1,66 @@
+// The old nest: where it runs, and where it is deleted.
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+#include "codegen/contraction/writer.h"
+#include "codegen/loops.h"
+#include "codegen/stop_word.h"
+
+namespace halyard::jit::contraction {
+
+using llvm::BasicBlock;
+using llvm::Loop;
+using llvm::PHINode;
+using llvm::Value;
+
+// If the work must stop, the old nest goes on with the row `next`: it leaves compiled code after that row.
+void Writer::check_stop_word(Value* next) {
+  BasicBlock* const go_on = new_block("contraction.row");
+  BasicBlock* const stopped = new_block("contraction.stop");
+  branch_unless_stopped(b_, go_on, stopped);
+  stops_.emplace_back(next, stopped);
+  b_.SetInsertPoint(go_on);
+}
+
+// The old nest runs if the new one may not, or must stop.
+void Writer::keep_old_nest(Value* is_new, BasicBlock* start, BasicBlock* end) {
+  Loop* const rows = nest_.outermost();
+  BasicBlock* const resume = new_block("contraction.old");
+  b_.SetInsertPoint(resume);
+  PHINode* const first = b_.CreatePHI(b_.getInt64Ty(), 2, "row");
+  first->addIncoming(b_.getInt64(0), before_);
+  for (PHINode& phi : rows->getHeader()->phis()) {
+    phi.setIncomingValueForBlock(before_, advanced(phi, phi.getIncomingValueForBlock(before_), first));
+    phi.replaceIncomingBlockWith(before_, resume);
+  }
+  b_.CreateBr(rows->getHeader());
+  const auto to_after = [&](BasicBlock* from) {
+    for (PHINode& phi : after_->phis())
+      phi.addIncoming(phi.getIncomingValueForBlock(rows->getLoopLatch()), from);
+  };
+  to_after(end);
+  for (const auto& [row, block] : stops_) {
+    b_.SetInsertPoint(block);
+    b_.CreateCondBr(b_.CreateICmpEQ(row, row_end_), after_, resume);
+    first->addIncoming(row, block);
+    to_after(block);
+  }
+  before_->getTerminator()->eraseFromParent();
+  b_.SetInsertPoint(before_);
+  b_.CreateCondBr(is_new, start, resume);
+  leave_as_it_is(*rows);
+}
+
+void Writer::delete_old_nest(Value* entered, BasicBlock* start) {
+  for (PHINode& phi : llvm::make_early_inc_range(after_->phis())) {
+    phi.replaceAllUsesWith(phi.getIncomingValue(0));
+    phi.eraseFromParent();
+  }
+  before_->getTerminator()->eraseFromParent();
+  b_.SetInsertPoint(before_);
+  b_.CreateCondBr(entered, start, after_);
+  llvm::SmallVector<BasicBlock*, 16> old(nest_.outermost()->blocks());
+  evolution_.forgetLoop(nest_.outermost());
+  llvm::DeleteDeadBlocks(old);
+}
+
+}  // namespace halyard::jit::contraction
