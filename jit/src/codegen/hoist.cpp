@@ -122,14 +122,18 @@ class Nest {
   uint64_t known_turns(const Loop* loop) {
     const std::optional<uint64_t> last = constant_of(turns(loop));
     if (!last || *last >= kMaxTurns) return 0;
-    uint64_t inside = loop->isInnermost() ? 1 : 0;
+    const uint64_t all = (*last + 1) * known_turns_inside(loop);
+    return all <= kMaxTurns ? all : 0;
+  }
+  // The iterations of the loops in it, in one iteration of this loop. 1 if there are none.
+  uint64_t known_turns_inside(const Loop* loop) {
+    uint64_t all = loop->isInnermost() ? 1 : 0;
     for (const Loop* inner : *loop) {
       const uint64_t known = known_turns(inner);
       if (known == 0) return 0;
-      inside += known;
+      all += known;
     }
-    const uint64_t all = (*last + 1) * inside;
-    return all <= kMaxTurns ? all : 0;
+    return all;
   }
   bool is_known_before(const SCEV* value, const Loop* root) {
     return jit::is_known_before(value, root, evolution_, expander_);
@@ -340,14 +344,18 @@ void Nest::transform(const Plan& plan) {
   // Stop checks of loops that run too briefly to need one.
   std::vector<BranchInst*> stops;
   for (const Loop* loop : plan.root->getLoopsInPreorder()) {
-    const bool innermost = loop->isInnermost();
-    const bool around = !innermost && std::all_of(loop->getSubLoops().begin(), loop->getSubLoops().end(),
-                                                  [](const Loop* inner) { return inner->isInnermost(); });
-    const bool is_known = known_turns(loop) != 0;
-    if (!innermost && !around && !is_known) continue;
-    // Each count is limited too, because count + 1 is 0 for 2^64 iterations.
-    if (!is_known) guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(kMaxTurns)));
-    if (around && !is_known) {
+    const uint64_t inside = known_turns_inside(loop);
+    const bool around = !loop->isInnermost() && llvm::all_of(loop->getSubLoops(), [](const Loop* inner) {
+      return inner->isInnermost();
+    });
+    if (known_turns(loop) == 0) {
+      const bool is_long = inside != 0 && constant_of(count(loop));
+      if (is_long || (inside == 0 && !around)) continue;
+      // Each count is limited too, because count + 1 is 0 for 2^64 iterations.
+      const uint64_t most = kMaxTurns / std::max<uint64_t>(inside, 1);
+      guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(most)));
+    }
+    if (inside == 0) {
       Value* const outer = b.CreateAdd(guard.expand(count(loop)), b.getInt64(1));
       for (const Loop* inner : loop->getSubLoops()) {
         Value* const turns_inside = b.CreateAdd(guard.expand(count(inner)), b.getInt64(1));
