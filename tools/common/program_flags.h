@@ -127,7 +127,7 @@ inline constexpr Number task_topology_max_group_count = {
 
 inline constexpr const char* kWorkersNoEffect =
     "Accepted for command lines of other runtimes, without effect: the system places the worker threads, the "
-    "threads never spin, and kernels get the memory that they request.";
+    "threads spin only briefly, and kernels get the memory that they request.";
 inline constexpr const char* kVulkanNoEffect =
     "Accepted for command lines of other runtimes, without effect: Halyard uses this feature of a Vulkan "
     "device where it helps (docs/vulkan.md).";

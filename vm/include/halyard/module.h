@@ -109,12 +109,10 @@ typedef struct halyard_module_services {
   halyard_status_t (*list_resize)(halyard_object_t list, uint64_t size); /* new elements are zero or null */
   /* Reads an element without conversion; an object is an owned reference. OUT_OF_RANGE: no such element. */
   halyard_status_t (*list_get)(halyard_object_t list, uint64_t index, halyard_value_t* value);
-  /* Converts numbers to the list's kind as a program would; an object is borrowed. OUT_OF_RANGE: no such
-   * element. */
+  /* Converts numbers to the list's kind as a program would. Borrows an object. OUT_OF_RANGE: no element. */
   halyard_status_t (*list_set)(halyard_object_t list, uint64_t index, const halyard_value_t* value);
 
-  /* Creates an object of a type of the module; it wraps the module's pointer. On failure `destroy` is not
-   * called. */
+  /* Creates an object of a type of the module, over the module's pointer. A failure calls no `destroy`. */
   halyard_status_t (*object_create)(halyard_type_t type, void* pointer, halyard_object_t* out);
   /* Returns the pointer of an object of that type; valid as long as a reference to the object is held. */
   halyard_status_t (*object_pointer)(halyard_type_t type, halyard_object_t object, void** pointer);
@@ -208,8 +206,7 @@ typedef struct halyard_module_type {
   void (*destroy)(void* pointer); /* called on the thread that drops the last reference; may be null */
 } halyard_module_type_t;
 
-/* Borrowed for the call, except the targets of `services` and `types`. The types live as long as the
- * state. */
+/* Borrowed for the call, except the targets of `services` and `types`. `types` live as long as the state. */
 typedef struct halyard_module_state_args {
   uint32_t struct_size;
   uint32_t type_count;

@@ -122,12 +122,10 @@ HALYARD_API halyard_status_t halyard_trace_finish(halyard_trace_t trace);
  * `trace` is null. */
 HALYARD_API void halyard_trace_begin(halyard_trace_t trace, const char* name);
 HALYARD_API void halyard_trace_end(halyard_trace_t trace);
-/* Creates a track for work that does not belong to one thread, such as a request. Returns 0 for null. Any
- * thread. */
+/* Creates a track for work that does not belong to one thread, such as a request. 0 for null. Any thread. */
 HALYARD_API uint64_t halyard_trace_track(halyard_trace_t trace, const char* name);
 /* Adds a finished slice of the caller's work to such a track; times in nanoseconds of CLOCK_MONOTONIC. Slices
- * of one track must not overlap, but may nest: add the outer slice first. Any thread. No effect if `trace` is
- * null. */
+ * of one track must not overlap, but may nest: add the outer slice first. Any thread. No effect for null. */
 HALYARD_API void halyard_trace_span(halyard_trace_t trace, uint64_t track, const char* name,
                                     uint64_t begin_ns, uint64_t end_ns);
 
@@ -174,8 +172,7 @@ typedef struct halyard_instance_options {
   size_t driver_folder_count;
   halyard_trace_t trace; /* records devices and contexts of the instance; may be null */
   /* Null, or a boost::asio::io_context that the embedder runs and that replaces the instance's event loop;
-   * the instance then starts no thread. The io_context must outlive the instance and all objects made with
-   * it. */
+   * the instance then starts no thread. The io_context must outlive the instance and all its objects. */
   void* asio_context;
   uint32_t asio_version; /* BOOST_ASIO_VERSION of that context */
   uint32_t reserved;
@@ -250,8 +247,7 @@ typedef struct halyard_device_setting {
   const char* value;
 } halyard_device_setting_t;
 /* Like halyard_device_open, with further options after those of the URI. Values may contain any characters.
- * Keys may be repeated if the driver allows it ("plugin" of local devices). The device copies keys and
- * values. */
+ * Keys may be repeated if the driver allows it ("plugin" of local devices). Keys and values are copied. */
 HALYARD_API halyard_status_t halyard_device_open_with(halyard_instance_t instance, const char* uri,
                                                       const halyard_device_setting_t* settings, size_t count,
                                                       halyard_device_t* out);
@@ -593,8 +589,7 @@ typedef struct halyard_context_options {
   halyard_progress_fn progress;
   void* progress_user;
   /* Settings, as for halyard_device_open_with, of the "local-sync" device that the built-in module
-   * `hal_loader` opens if `devices` has no local device; for example `native` and `plugin`. They are
-   * copied. */
+   * `hal_loader` opens if `devices` has no local device; for example `native` and `plugin`. Copied. */
   const halyard_device_setting_t* loader_settings;
   size_t loader_setting_count;
   /* Called for each failed expectation of a test program; a test passes if there is none. Null: the first
@@ -671,8 +666,7 @@ HALYARD_API int64_t halyard_call_deadline(halyard_call_t call);
  * without an instance, so it has no event loop. */
 HALYARD_API halyard_status_t halyard_call_set_deadline(halyard_call_t call, int64_t deadline_ns);
 /* Sets the callback that is called whenever a wait ends, on the thread that ends it; null: none. It must not
- * call functions of this call; it should notify the thread that resumes the call. Set it before the call
- * begins. */
+ * call functions of this call, but notify the thread that resumes the call. Set before halyard_call_begin. */
 HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* user), void* user);
 /* Cancels the call. A running call fails with CANCELLED at its next branch or call, a waiting call at once.
  * Work on devices is stopped as with max_time_ns, including work left by finished calls of this handle. No
@@ -725,14 +719,12 @@ HALYARD_API halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_
 
 /* Creates an empty vm.list, for arguments of functions: for one kind of number (HALYARD_VALUE_I8, _I16, _I32,
  * _I64, _F32, _F64), or with HALYARD_VALUE_NULL for all kinds of values, including nulls and lists. The
- * program shares the list. Lists are not synchronized: one thread at a time. INVALID_ARGUMENT: another
- * kind. */
+ * program shares the list. Not synchronized: one thread at a time. INVALID_ARGUMENT: another element kind. */
 HALYARD_API halyard_status_t halyard_list_create(uint32_t element_kind, halyard_object_t* out);
 /* Appends or replaces an element. A number is converted to the list's kind; floats are rounded. The list
  * takes its own reference to an object. FAILED_PRECONDITION: an object for a list of numbers;
  * INVALID_ARGUMENT: a number that the list's kind cannot represent, an unknown kind of value, or not a list;
- * OUT_OF_RANGE: no such element; RESOURCE_EXHAUSTED: more than 2^28 elements. A failed call changes
- * nothing. */
+ * OUT_OF_RANGE: no such element; RESOURCE_EXHAUSTED: more than 2^28 elements. A failure changes nothing. */
 HALYARD_API halyard_status_t halyard_list_append(halyard_object_t list, const halyard_value_t* value);
 HALYARD_API halyard_status_t halyard_list_set(halyard_object_t list, size_t index,
                                               const halyard_value_t* value);

@@ -109,8 +109,7 @@ HALYARD_API halyard_status_t halyard_view_to_dlpack(halyard_object_t view, uint3
 HALYARD_API halyard_status_t halyard_view_to_dlpack_unversioned(halyard_object_t view, uint32_t flags,
                                                                 struct DLManagedTensor** out);
 
-/* Calls the tensor's deleter, if it has one, for callers that do not include DLPack's header. Null is
- * allowed. */
+/* Calls the tensor's deleter, if it has one, for callers without DLPack's header. Null is allowed. */
 HALYARD_API void halyard_dlpack_release(struct DLManagedTensorVersioned* tensor);
 HALYARD_API void halyard_dlpack_release_unversioned(struct DLManagedTensor* tensor);
 

@@ -41,7 +41,7 @@ std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t bas
   const std::span<const uint8_t> found = file.subspan(base + 8, 4);
   const std::span<const uint8_t> bare = file.subspan(base + 4, 4);
   std::string_view advice =
-      "; expected the output of iree-compile (the name of a module in text form ends in .vmasm)";
+      "; load a module made by iree-compile (the name of a module in text form ends in .vmasm)";
   if (std::ranges::equal(bare, std::string_view("IREE")))
     advice = "; the u32 size prefix before the FlatBuffer is missing";
   else if (base != 0 && load_unaligned<uint16_t>(file.data() + 8) != 0)
