@@ -1,14 +1,14 @@
 """usage: packaging/release.py [--check] [--without-tests] [FOLDER]
 
-Checks and makes a release of this tree, as it is committed: `./dev release`.
+Makes a release of the committed tree, after checks: `./dev release`.
 
-Checked: nothing is uncommitted; CHANGELOG.md has a heading for the version in halyard.h, with a date; the public
-headers keep what tests/abi/baseline.txt holds; every test passes, those of the packages among them. Made, in FOLDER
-(build/release-VERSION unless said otherwise): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and
-the checksums of all. Every date in them is the last commit's.
+Checks: there are no uncommitted changes; CHANGELOG.md has a dated heading for the version in halyard.h; the public
+headers have every declaration of tests/abi/baseline.txt; every test passes, including those of the packages. Writes to
+FOLDER (build/release-VERSION by default): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and the
+checksums of all these files. Every date in them is the date of the last commit.
 
-  --check          makes everything once more, from the source archive in another folder, and compares the bytes
-  --without-tests  runs no test but that of the public headers, where the tests have passed already
+  --check          makes everything again, from the source archive in another folder, and compares the bytes
+  --without-tests  runs only the test of the public headers; for a tree whose tests have passed
 """
 
 import gzip
@@ -36,7 +36,7 @@ def run(*command, cwd=SOURCE, **options) -> str:
 def check(number: str) -> None:
     changed = run("git", "status", "--porcelain")
     if changed:
-        sys.exit(f"release: there are uncommitted changes; commit them, or remove them:\n{changed}")
+        sys.exit(f"release: there are uncommitted changes; commit or remove them:\n{changed}")
     changes = (SOURCE / "CHANGELOG.md").read_text()
     if not re.search(rf"^## {re.escape(number)} \(\d{{4}}-\d\d-\d\d\)$", changes, re.MULTILINE):
         sys.exit(f"release: CHANGELOG.md has no heading '## {number} (YYYY-MM-DD)'; expected one for the version in halyard.h")
@@ -66,7 +66,7 @@ def digests(folder: pathlib.Path) -> dict[str, str]:
 
 
 def made_again(number: str) -> dict[str, str]:
-    """The digests of the same files, made from an unpacked source archive. What is in `folder` is not used."""
+    """The digests of the same files, made again from an unpacked source archive."""
     with tempfile.TemporaryDirectory(prefix="halyard-made-again-") as place:
         folder = pathlib.Path(place, "files")
         folder.mkdir()
@@ -94,14 +94,14 @@ def main() -> None:
     folder = pathlib.Path(folders[0] if folders else SOURCE / "build" / f"release-{number}").resolve()
     check(number)
     if folder.exists() and any(folder.iterdir()):
-        sys.exit(f"release: {folder} is not empty; remove what is in it, or name another folder")
+        sys.exit(f"release: {folder} is not empty; empty it or name another folder")
     os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct").strip()
     if "--without-tests" in options:
         print(f"release {number}: the public headers", flush=True)
         run("./dev", "build", "release")
         run("ctest", "--test-dir", "build/release", "--output-on-failure", "--no-tests=error", "-R", "^abi$")
     else:
-        print(f"release {number}: every test, the public headers' and the packages' among them", flush=True)
+        print(f"release {number}: every test, including those of the public headers and the packages", flush=True)
         run("./dev", "test", "release")
     folder.mkdir(parents=True, exist_ok=True)
     print("release: source archive, packages, wheel, SBOM", flush=True)
@@ -113,12 +113,12 @@ def main() -> None:
     (folder / SUMS).write_text(lines)
     print(lines, end="")
     if "--check" in options:
-        print("release: everything once more, from the source archive in another folder", flush=True)
+        print("release: everything again, from the source archive in another folder", flush=True)
         again = made_again(number)
         different = sorted(name for name in made.keys() | again.keys() if made.get(name) != again.get(name))
         if different:
-            sys.exit(f"release: not the same bytes when made again: {', '.join(different)}")
-        print(f"release: {len(made)} files have the same bytes when made again")
+            sys.exit(f"release: made again, these files have other bytes: {', '.join(different)}")
+        print(f"release: made again, all {len(made)} files have the same bytes")
     print(f"release: everything is in {folder}; `git tag v{number}` names the commit")
 
 

@@ -1,7 +1,7 @@
 """usage: packaging/sbom.py FILE...  writes an SPDX 2.3 document (JSON) about the files of a release to standard output.
 
-It names the files with their checksums, and each library that is inside them or that they load, with the version of the
-Debian package that this machine builds with. The same files on the same machine give the same document."""
+The document lists the files with their checksums, and each library that they contain or load, with the version of the
+Debian package on this machine. The same files on the same machine give the same document."""
 
 import datetime
 import hashlib
@@ -14,7 +14,7 @@ import urllib.parse
 
 from version import SOURCE, version
 
-# Debian package, licence as SPDX writes it, relationship of Halyard to it.
+# Debian package, its SPDX licence, its relationship to Halyard.
 COMPONENTS = [
     ("libffi-dev", "MIT", "DYNAMIC_LINK"),
     ("libfmt-dev", "MIT", "STATIC_LINK"),

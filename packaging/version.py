@@ -1,4 +1,4 @@
-"""The version of this tree: it stands in halyard.h and nowhere else."""
+"""The version of this tree, which only halyard.h defines."""
 
 import pathlib
 import re

@@ -60,7 +60,7 @@ def errors(document):
             expect(re.fullmatch(f"[0-9a-f]{{{DIGEST_SIZES.get(algorithm, 0)}}}", digest), f"{of}: {algorithm} is no such digest")
     for identifier in identifiers:
         expect(IDENTIFIER.fullmatch(identifier), f"'{identifier}' is no SPDXID")
-    expect(len(set(identifiers)) == len(identifiers), "an SPDXID is there twice")
+    expect(len(set(identifiers)) == len(identifiers), "an SPDXID occurs twice")
     described = False
     for relation in document.get("relationships", []):
         kind, ends = relation.get("relationshipType"), [relation.get("spdxElementId"), relation.get("relatedSpdxElement")]

@@ -238,13 +238,13 @@ class Endless(unittest.TestCase):
                 # Without its own limit the tool would use all of this; sanitizers need more for themselves.
                 limit = resource.RLIM_INFINITY if installed.cache("HALYARD_SANITIZE") else 8 * STREAM_LIMIT
                 done = shell(command, "", preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
-                wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "'/dev/zero'", str(STREAM_LIMIT), "save it as one first")
+                wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "'/dev/zero'", str(STREAM_LIMIT), "to a regular file first")
                 self.assertIsNone(wrong, done.stderr)
 
     def test_others_are_refused_as_what_they_are(self):
         for command, parts in (
                 (["vm-run", *MUL[:3], "--input=@/dev/zero", "--input=8xf32=1"], ["not an npy file"]),
-                (["vm-run", *MUL, "--parameters=/dev/zero"], ["does not look like a parameter file"])):
+                (["vm-run", *MUL, "--parameters=/dev/zero"], ["is not a parameter file"])):
             with self.subTest(command):
                 done = shell(command, "")
                 self.assertIsNone(vmrun.why_bad_failure(done, "/dev/zero"), done.stderr)

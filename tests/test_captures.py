@@ -187,7 +187,7 @@ def changed_byte(checks, folder):
     path.write_bytes(changed)
     done = hal_info("replay", path)
     wrong = None if done.returncode == 1 else f"ended with {done.returncode}"
-    for part in ("execution 0 on local-sync://: differs", "buffer2[5, +1)", "1 byte differs in all",
+    for part in ("execution 0 on local-sync://: differs", "buffer2[5, +1)", "1 byte differs in total",
                  f"expected  {changed[place + 5]:02x}\n", f"found     {whole[place + 5]:02x}\n", "command 0 is the last"):
         wrong = wrong or (None if part in done.stdout else f"standard output lacks {part!r}")
     checks.check("a changed byte", wrong, done)

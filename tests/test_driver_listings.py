@@ -38,7 +38,7 @@ class Listings(unittest.TestCase):
         self.assertIn(f"DEADLINE_EXCEEDED; driver '{loops}': no answer within {LIMIT} s in load (a constructor of the library)",
                       done.stderr)
         for line in done.stderr.splitlines():
-            self.assertRegex(line, r"^vm-run: left out: [A-Z_]+; ")
+            self.assertRegex(line, r"^vm-run: omitted: [A-Z_]+; ")
 
     def test_the_default_device_is_chosen_by_notes(self):
         for tool, flags in (("vm-run", []), ("vm-bench", ["--benchmark_filter=^load$", "--benchmark_min_time=1x"])):

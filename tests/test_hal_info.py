@@ -25,8 +25,8 @@ DRIVERS = [
     ("newer", "taken", ""),
     ("shorter", "taken", ""),
     ("empty", "refused", "lacks functions that driver ABI 1 demands: initialize, shutdown, "),
-    ("future", "refused", "speaks driver ABI 2..3, this Halyard speaks 1; install a driver built for this Halyard, or a newer"),
-    ("zero", "refused", "speaks driver ABI 0..1, this Halyard speaks 1; version 0 is none"),
+    ("future", "refused", "supports driver ABI 2..3, this Halyard supports 1; install a driver built for this Halyard, or a newer"),
+    ("zero", "refused", "supports driver ABI 0..1, this Halyard supports 1; version 0 marks an unfinished"),
     ("instrumented", "refused", "was built with MemorySanitizer, this Halyard with"),
     ("noteless", "refused", "is not a Halyard driver: it has no note"),
     ("symbolless", "refused", "does not export halyard_driver_negotiate"),
@@ -34,11 +34,11 @@ DRIVERS = [
     ("older", "refused", "lacks functions that driver ABI 1 demands: memory_allocate, queue_submit"),
     ("liar", "refused", "chose driver ABI 7; expected 1"),
     ("renamed", "refused", "negotiated the kinds 'surprise', its note says 'renamed'"),
-    ("refusing", "refused", "refuses this host, which speaks driver ABI 1: only on Sundays"),
+    ("refusing", "refused", "refuses this host, which supports driver ABI 1: only on Sundays"),
     ("unavailable", "refused", "UNAVAILABLE; no hardware is plugged in"),
     ("crashes_in_constructor", "refused", "crashed with signal 11 (SIGSEGV) in load (a constructor of the library)"),
     ("hangs_in_constructor", "refused", f"no answer within {PATIENCE} in load (a constructor of the library)"),
-    ("crashes_in_destructor", "refused", "crashed with signal 7 (SIGBUS) in exit (a destructor of the library"),
+    ("crashes_in_destructor", "refused", "crashed with signal 7 (SIGBUS) in exit (a destructor or an exit handler of the library"),
     ("aborts_in_negotiate", "refused", "crashed with signal 6 (SIGABRT) in negotiate"),
     ("crashes_in_initialize", "refused", "crashed with signal 11 (SIGSEGV) in initialize; it wrote: the sky falls"),
     ("hangs_in_initialize", "refused", f"no answer within {PATIENCE} in initialize"),
@@ -68,7 +68,7 @@ def note_field(index, value):
 # Damaged copies of the sample driver.
 DAMAGED = [
     ("machine", patched(18, "<H", 22), "is for s390, this machine is"),
-    ("bits", patched(4, "B", 1), "is not a library of 64 bits"),
+    ("bits", patched(4, "B", 1), "is not a 64-bit library"),
     ("order", patched(5, "B", 2), "is for a big-endian machine"),
     ("program", patched(16, "<H", 1), "is an ELF file, but not a shared library"),
     ("header", lambda data: data[:40], "ends within its header"),
@@ -164,13 +164,13 @@ def bad_failure(done, *parts):
 
 def check_versions(checks, places):
     whole = (SAMPLES / library("sample")).read_bytes()
-    for low, high, reason in ((0, 0, "0, this Halyard speaks 1; version 0 is none"), (0, 1, "0..1, this Halyard speaks 1;"),
-                              (1, 7, None), (2, 2, "2, this Halyard speaks 1; install a driver built for this Halyard, or a newer")):
+    for low, high, reason in ((0, 0, "0, this Halyard supports 1; version 0 marks an unfinished"), (0, 1, "0..1, this Halyard supports 1;"),
+                              (1, 7, None), (2, 2, "2, this Halyard supports 1; install a driver built for this Halyard, or a newer")):
         place = places.with_samples("newer")
         (place / library("sample")).write_bytes(note_field(0, low)(note_field(1, high)(bytearray(whole))))
         done = places.run("--explain", path=place)
         found, why = explained(done.stdout, place / library("sample"))
-        right = found == "taken" if reason is None else found == "refused" and f"speaks driver ABI {reason}" in why
+        right = found == "taken" if reason is None else found == "refused" and f"supports driver ABI {reason}" in why
         checks.check(f"a driver of ABI {low}..{high}", None if right else f"found {found}: {why}", done)
         checks.check("and the one beside it", succeeded(places.run("devices", "newer", path=place), "newer://"))
 
@@ -215,7 +215,7 @@ def check_search(checks, places):
         found, why = explained(done.stdout, place)
         right = found == outcome and reason in why
         checks.check(f"'{place}' in --explain", None if right else f"expected {outcome} {reason!r}, found {found} {why!r}", done)
-    checks.check("files that are no drivers", succeeded(done, f"{other}  (2 of its files not named halyard-driver-NAME.so)"), done)
+    checks.check("files that are no drivers", succeeded(done, f"{other}  (2 files in it are not named halyard-driver-NAME.so)"), done)
     checks.check("a folder named twice", succeeded(done, "this folder was looked into before"), done)
     if os.geteuid() != 0:
         checks.check("a locked folder", None if "PERMISSION_DENIED" in explained(done.stdout, locked)[1] else "is not told", done)
@@ -259,7 +259,7 @@ def check_tables(checks, places):
     done = places.run("devices", path=place)
     checks.check("devices", succeeded(done, "sample://  plain sample\n", "capabilities  runs in caller\n", "queues        4\n",
                                       "barrier, execute\n", "aligned to 64 bytes, largest allocation 1 MiB\n",
-                                      "USES MEMORY OF", "its own: they have one driver", "imported host memory, aligned to 64 bytes"), done)
+                                      "USES MEMORY OF", "its own memory (same driver)", "imported host memory, aligned to 64 bytes"), done)
     done = places.run("drivers", path=place)
     checks.check("drivers", succeeded(done, "sample-b", "1.2", str(place / library("newer"))), done)
     done = places.run("devices", "sample://slack", path=place)

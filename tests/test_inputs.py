@@ -272,7 +272,7 @@ class Bytes(WithModule):
         self.views("2xf32=0 0", "--input=2xf32=@/dev/zero")
         self.views("0xf32=", "--input=0xf32=@/dev/null")
         self.refuses(["/dev/null", "0 bytes"], "view", "--input=1xf32=@/dev/null", code="OUT_OF_RANGE")
-        self.refuses(["/dev/zero", "no regular file"], "view", "--input=9999999999xf32=@/dev/zero", code="RESOURCE_EXHAUSTED")
+        self.refuses(["/dev/zero", "not a regular file"], "view", "--input=9999999999xf32=@/dev/zero", code="RESOURCE_EXHAUSTED")
         self.refuses(["folder"], "view", f"--input=1xf32=@{self.folder.name}")
         fifo = self.path("fifo")
         os.mkfifo(fifo)

@@ -189,7 +189,7 @@ def explained(checks):
         with open(module, "w", encoding="utf-8") as file:
             file.write(LOOP)
         expect("every function", [module, "--jit"], r"^; m\.sum: compiled; \d+ words", r"^define .*i32 @halyard_run\(", r"^halyard_run:",
-               r"^; m\.nothing: .*stays interpreted: there is nothing in it that is compiled$",
+               r"^; m\.nothing: .*stays interpreted: it has no instruction that is compiled$",
                r"^; m\.straight: compiled with jit=always; with jit=auto interpreted")
         expect("one of them", [module, "--jit", "--function=sum"], r"^; m\.sum: compiled;", without=["m.nothing", "m.straight"])
         expect("vectors in a loop that is tested at its end", [module, "--jit", "--function=twice"], r"<\d+ x i32>")

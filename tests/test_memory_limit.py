@@ -269,7 +269,7 @@ def check(checks, name, flags, device, base):
     writable = int(MOST) + FIXED[device.partition("?")[0]]
     done = Process([*flags, f"--max_memory={LIMIT}"], writable)
     grown = done.resident - base
-    wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", f"memory limit of {LIMIT} bytes", "--max_memory")
+    wrong = vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", f"memory limit is {LIMIT} bytes", "max_memory")
     if wrong is None and grown > MOST:
         wrong = f"grew by {grown / MIB:.1f} MiB under a limit of {LIMIT / MIB:.0f} MiB"
     if os.environ.get("HALYARD_VERBOSE"):

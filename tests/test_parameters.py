@@ -55,8 +55,8 @@ class Parameters(unittest.TestCase):
         one, two = (self.write(f"{name}.safetensors", safetensors(("weight", "F32", [4], bytes(16)))) for name in "ab")
         done = self.run_with(one, two)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(done.stderr, f"vm-run: warning: there is more than one parameter 'weight': '{one}' and '{two}' have it, "
-                                      "and the first one is used\n")
+        self.assertEqual(done.stderr, f"vm-run: warning: there is more than one parameter 'weight': '{one}' and '{two}' contain it; "
+                                      "the first one is used\n")
 
     def test_shards(self):
         self.write("model-1.safetensors", safetensors(("other", "F32", [4], bytes(16))))
@@ -70,7 +70,7 @@ class Parameters(unittest.TestCase):
         self.write("model.safetensors.index.json", json.dumps(index).encode())
         done = self.run_with(path)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("tensor 'weight' is said to be in 'model-1.safetensors', which does not have it", done.stderr)
+        self.assertIn("tensor 'weight' is assigned to 'model-1.safetensors', which does not contain it", done.stderr)
 
 
 if __name__ == "__main__":

@@ -310,7 +310,7 @@ class Life(Folder):
             failed = server.events("model_failed")
             self.assertEqual([each["model"] for each in failed], ["a", "b", "c"])
             for each in failed:
-                self.assertIn("no regular file", each["error"])
+                self.assertIn("not a regular file", each["error"])
             status, _, document = server.get("/v2/models/a/infer", "POST", "{}")
             self.assertEqual(status, 503)
             self.assertNotIn(self.folder, document["error"])

@@ -189,7 +189,7 @@ class Operations(Folder):
             self.assertEqual(status, 503)
             self.assertNotIn("/", said)  # where things lie is for the log
             wait_until(lambda: server.events("model_failed"), "the log")
-            self.assertIn('unknown member "functions"', server.events("model_failed")[0]["error"])
+            self.assertIn('the member "functions" is unknown', server.events("model_failed")[0]["error"])
 
     def test_log_lines(self):
         with start(f"--model=mul={MUL}", "--log_requests") as server:

@@ -141,7 +141,7 @@ class Protocol(Folder):
         self.assertEqual((status, headers["Content-Type"], document["outputs"][0]["data"]), (200, "application/json", [8]))
         status, document = self.server.infer("mul", **mul([1], [1]), outputs=[{"name": "other"}])
         self.assertEqual(status, 400)
-        self.assertEqual(document, {"error": "model 'mul' has no output 'other'; it gives 'output0'"})
+        self.assertEqual(document, {"error": "model 'mul' has no output 'other'; it has 'output0'"})
 
     def test_json_and_binary_inputs_in_one_request(self):
         head = json.dumps({"inputs": [{"name": "input1", "datatype": "FP32", "shape": [2], "parameters": {"binary_data_size": 8}},

@@ -628,8 +628,8 @@ vm.func @b(%i0: i32) -> () {
         for code, body, parts in [
                 (14, None, ["cannot be run", "no/such/runner"]),
                 (3, "print('hello')", ["no JSON", "--benchmark_format=json"]),
-                (3, "print('{\"benchmarks\": [')", ["no JSON at byte"]),
-                (3, "print('{\"benchmarks\": ' + '[' * 100000)", ["no JSON at byte 100016"]),
+                (3, "print('{\"benchmarks\": [')", ["invalid JSON at byte"]),
+                (3, "print('{\"benchmarks\": ' + '[' * 100000)", ["invalid JSON at byte 100016"]),
                 (3, "print('{\"a\": \"' + chr(92) + 'uZZZZ\"}')", ["hex digits"]),
                 (3, "print('{}')", ["no array 'benchmarks'"]),
                 (3, "say()", ["no row 'BM_empty'", "none"]),

@@ -461,7 +461,7 @@ class ExpectFailure(Files):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("[  FAILED  ] 3 tests, listed below:", done.stdout)
         self.fails(["state.vmfb", "--expect_failure"], "FAILED_PRECONDITION", "'state'", "all 2 passed")
-        self.fails(["mixed.vmfb", "--expect_failure", "--filter=*.passes"], "its one test passed")
+        self.fails(["mixed.vmfb", "--expect_failure", "--filter=*.passes"], "its only test passed")
 
     def test_each_module_must_fail(self):
         self.fails(["mixed.vmfb", "state.vmfb", "--expect_failure"], "'state'")

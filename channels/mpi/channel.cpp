@@ -84,7 +84,7 @@ void Channel::check_peers(uint64_t moved_at, uint64_t time) {
       if (!operation.awaits(rank)) return false;
       fail({HALYARD_UNAVAILABLE, operation.text() + " of " + name() + " waited for rank " +
                                      std::to_string(rank) + ", " + process().peers.text(peer) +
-                                     "; see what that rank has said"},
+                                     "; see the messages of that rank"},
            true);
       return true;
     };
@@ -124,7 +124,7 @@ void Channel::end(std::unique_ptr<Operation> operation) {
   if (operation->ended) *operation->ended = true;
   if (const halyard_collective_t* const collective = operation->collective())
     process().completions.push_back({*collective, operation->is_done() ? Failure() : broken_});
-  if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // sends may be under way
+  if (!operation->is_done()) leftovers_.push_back(std::move(operation));  // its sends may be under way
 }
 
 bool Channel::check_stop(Operation& operation) {
@@ -233,7 +233,7 @@ bool Channel::advance() {
       ++i;
     }
   }
-  if (broken_ && (!queue_.empty() || !direct_.empty())) {  // operations that were added after the failure
+  if (broken_ && (!queue_.empty() || !direct_.empty())) {  // for operations that were added after the failure
     Failure failure = std::move(broken_);
     broken_ = {};
     fail(std::move(failure), false);

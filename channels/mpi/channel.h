@@ -68,7 +68,7 @@ class Channel {
   // The ranks of the channel in order, as ranks of the fabric.
   void set_ranks(std::vector<uint32_t> ranks);
   bool has_ranks() const { return !ranks_.empty(); }
-  // The ranks have agreed on the number, so queued operations begin.
+  // The ranks have agreed on the channel's number: queued operations begin.
   void open(uint32_t number);
   bool is_open() const { return is_open_; }
 
@@ -88,8 +88,8 @@ class Channel {
   }
   // Fails the channel if an operation waits for a rank that has ended (peers.h).
   void check_peers(uint64_t moved_at, uint64_t time);
-  // For the channel of all ranks of the job: tells the others that this rank has ended well, and records
-  // which others have.
+  // For the channel of all ranks of the job: tells the others that this rank has ended well, and notes which
+  // other ranks have ended.
   void tell_end();
   void listen() { look_at_notices(); }
   bool has_told() const { return notices_.empty(); }  // the messages to others have been sent

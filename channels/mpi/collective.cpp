@@ -28,7 +28,7 @@ std::string text_of(const Header& header) {
   if (header.kind == kSplit || header.kind == kVote) return "a split";
   if (header.kind >= channel::kKindNames.size() || header.element >= channel::kElementTypes.size() ||
       header.reduction >= channel::kReductionNames.size())
-    return "something unknown";
+    return "an unknown operation";
   halyard_collective_t collective = {};
   collective.kind = header.kind;
   collective.reduction = header.reduction;
@@ -251,7 +251,7 @@ void Collective::start_bytes() {
     plan.owners_keep = true;
     for (uint32_t i = 0; i < count; ++i) plan.chunks[i + 1] = plan.chunks[i] + given_.element_count;
   } else if (given_.kind == HALYARD_COLLECTIVE_BROADCAST) {
-    // The root owns nothing.
+    // The root's chunk is empty.
     plan.only_contributor = given_.root;
     if (!is_root()) plan.send = nullptr;
     uint32_t owner = 0;

@@ -15,8 +15,8 @@ namespace halyard::mpi {
 
 namespace {
 
-// While bytes of a large collective are moving, a look() that computes for this long has moved some, even if
-// no message has ended. For a limited time only, because the other rank may have stopped.
+// A look() that takes this long while bytes of a large collective are moving counts as progress even if no
+// message has ended, but only for a limited time, because the other rank may have stopped.
 constexpr uint64_t kBusyLookNs = 4'000;
 constexpr uint64_t kMaxCopyNs = 100'000'000;
 // If nothing has moved for this long, a rank may have ended.
@@ -25,7 +25,7 @@ constexpr uint64_t kQuietNs = 200'000;
 constexpr uint64_t kNoticesNs = 200'000'000;
 // The time for which a process that ends well waits for its operations before it announces its end.
 constexpr uint64_t kLastNs = 5'000'000'000;
-// Longer time limits would overflow the clock. This one, a century, is as good as none.
+// Longer time limits would overflow the clock. This one, a century, counts as no limit.
 constexpr uint64_t kMaxNs = uint64_t{100} * 365 * 24 * 3600 * 1'000'000'000;
 
 const char* level_name(int level) {
@@ -255,8 +255,8 @@ bool Job::advance() {
   return moved;
 }
 
-// If processes share cores, a look may take long only because MPI yields its core. So the look after a long
-// one is measured by its computing time.
+// If processes share cores, a look may take long only because MPI yields its core. So the look that follows a
+// long one is measured by its CPU time.
 bool Job::look() {
   const uint64_t begin = now();
   const uint64_t computed = measures_looks_ ? read_clock(CLOCK_THREAD_CPUTIME_ID) : 0;
@@ -314,12 +314,13 @@ void Job::work(std::unique_lock<std::mutex>& lock, uint64_t patience_ns, const b
 
 Failure Job::import(std::unique_lock<std::mutex>& lock, const std::string& id, MPI_Comm comm) {
   if (!any_thread_)
-    return {HALYARD_FAILED_PRECONDITION,
-            "MPI has not given this process MPI_THREAD_SERIALIZED, which a "
-            "communicator of the program's host needs; found " +
-                description_};
+    return {
+        HALYARD_FAILED_PRECONDITION,
+        "a communicator of the host program needs MPI_THREAD_SERIALIZED, which MPI does not provide in this "
+        "process; found " +
+            description_};
   if (imports_.contains(id))
-    return {HALYARD_ALREADY_EXISTS, "a communicator with the id '" + id + "' has been given before"};
+    return {HALYARD_ALREADY_EXISTS, "a communicator with the id '" + id + "' is already registered"};
   MPI_Comm own = MPI_COMM_NULL;
   MPI_Request request = MPI_REQUEST_NULL;
   if (const int error = MPI_Comm_idup(comm, &own, &request); error != MPI_SUCCESS)
@@ -356,21 +357,22 @@ void Job::leave() {
   MPI_Finalize();
 }
 
-// Ends without MPI_Finalize, so the launcher ends the other ranks, which cannot end well any more.
+// Ends without MPI_Finalize, so that the launcher ends the other ranks, which cannot end well any more.
 void Job::leave_broken() {
   const uint64_t until = now() + kNoticesNs;
   const auto is_idle = [](Channel* channel) { return channel->is_idle(); };
   Pause pause;
   while (!std::all_of(process_.channels.begin(), process_.channels.end(), is_idle) && now() < until)
     pause.rest(advance());
-  // Not for MPICH, because its MPI_Abort would call exit(), in which this process already is.
+  // Not for MPICH, because its MPI_Abort would call exit() again.
 #ifdef OPEN_MPI
   if (exit_status_ != 0) MPI_Abort(world_ ? world_->comm : MPI_COMM_WORLD, exit_status_);
 #endif
 }
 
-// Takes part in operations that others may still need, such as opening a channel that this rank does not use,
-// until all ranks have ended; MPI_Finalize would wait with a whole core. False: not all will end well.
+// Waits until all ranks have ended. Meanwhile takes part in operations that others may still need, such as
+// opening a channel that this rank does not use. MPI_Finalize would wait too, but keep a core busy. False:
+// not all ranks will end well.
 bool Job::end_together() {
   const uint64_t until = now() + kLastNs;
   Channel& all = *world_->root;

@@ -54,7 +54,7 @@ class Job {
   Failure make_fabric(MPI_Comm comm, std::unique_ptr<Fabric>& to);
   void run();
   bool advance();
-  bool look();  // calls advance(); whether bytes have moved
+  bool look();  // calls advance(); returns whether bytes have moved
   bool moves_bytes() const;
   void look_at_peers();
   bool has_work() const;

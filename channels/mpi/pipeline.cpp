@@ -131,7 +131,7 @@ void Pipeline::reduce(uint64_t piece) {
     ++results_under_way_[piece % kWindow];
     requests_.send(to, size, peer, Tag::result, {What::result_sent, peer, static_cast<uint32_t>(piece)});
   }
-  // Results that are sent from their final place need no slot.
+  // A result that is sent from its place in `receive` needs no slot.
   if (plan_.receive) results_under_way_[piece % kWindow] = 0;
 }
 

@@ -96,9 +96,9 @@ halyard_status_t channel_open(halyard_channel_provider_t, const halyard_channel_
         std::string ids;
         for (const auto& [id, imported] : job.imports()) ids += (ids.empty() ? "'" : ", '") + id + "'";
         return {HALYARD_NOT_FOUND,
-                "channel id '" + label + "' is unknown; expected none, for a channel of all ranks, or " +
-                    (ids.empty() ? "that of a communicator which the program's host has given, of "
-                                   "which there is none"
+                "channel id '" + label + "' is unknown; expected no id, for a channel of all ranks, or " +
+                    (ids.empty() ? "the id of a communicator that the host program has registered (it has "
+                                   "registered none)"
                                  : "one of " + ids)};
       }
       fabric = known->second.get();
@@ -106,9 +106,9 @@ halyard_status_t channel_open(halyard_channel_provider_t, const halyard_channel_
     if ((args->rank >= 0 && static_cast<uint32_t>(args->rank) != fabric->rank) ||
         (args->count >= 0 && static_cast<uint32_t>(args->count) != fabric->count))
       return {HALYARD_INVALID_ARGUMENT, "expected rank " + std::to_string(fabric->rank) + " of " +
-                                            std::to_string(fabric->count) + ", as MPI has it, found rank " +
+                                            std::to_string(fabric->count) + " (as in MPI), found rank " +
                                             std::to_string(args->rank) + " of " +
-                                            std::to_string(args->count) + " (-1: as MPI has it)"};
+                                            std::to_string(args->count) + "; pass -1 for the values of MPI"};
     if (args->group.size) label += "/" + text_of(args->group);
     auto handle = std::make_unique<Opened>();
     handle->channel = std::make_unique<Channel>(*fabric, label);
@@ -249,7 +249,7 @@ constexpr halyard_channel_table_t kTable = {
 
 int32_t halyard_channel_negotiate(const halyard_channel_request_t* request, halyard_channel_reply_t* reply) {
   if (request->abi_min > HALYARD_CHANNEL_ABI_V1 || request->abi_max < HALYARD_CHANNEL_ABI_V1) {
-    std::strncpy(reply->refusal, "this provider speaks channel ABI 1", sizeof reply->refusal - 1);
+    std::strncpy(reply->refusal, "this provider supports channel ABI 1", sizeof reply->refusal - 1);
     return 0;
   }
   reply->abi_version = HALYARD_CHANNEL_ABI_V1;

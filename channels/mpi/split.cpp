@@ -172,7 +172,7 @@ class Split final : public Operation {
       child_->set_ranks(std::move(ranks));
       child_->open(number_);
     } else {
-      channel_.fabric().taken.reset(number_);  // the channel has other ranks only
+      channel_.fabric().taken.reset(number_);  // this rank is not in the new channel
     }
     channel_.process().changed.notify_all();
   }

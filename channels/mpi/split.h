@@ -1,6 +1,6 @@
 // Split: the ranks of a channel exchange their color and key, and agree on a number for the new channels that
-// is free on all ranks. Meanwhile a rank may use the number for another split. So the ranks vote on the
-// number, and propose again if one rank refuses.
+// is free on all ranks. A rank may take the number for another split before all have agreed. So the ranks
+// vote on the number, and propose again if one rank refuses.
 #pragma once
 
 #include <memory>

@@ -72,7 +72,7 @@ TEST(ElfNote, FilesThatAreNoLibraries) {
   EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", note_of(Bytes(4096, 'x')));
   EXPECT_FAILS(INVALID_ARGUMENT, "FILE", note_of(Bytes(4096, 'x')));
   const Bytes file = sample_bytes();
-  EXPECT_FAILS(INVALID_ARGUMENT, "not a library of 64 bits",
+  EXPECT_FAILS(INVALID_ARGUMENT, "not a 64-bit library",
                note_of(patched<uint8_t>(file, EI_CLASS, ELFCLASS32)));
   EXPECT_FAILS(INCOMPATIBLE, "big-endian", note_of(patched<uint8_t>(file, EI_DATA, ELFDATA2MSB)));
   EXPECT_FAILS(INVALID_ARGUMENT, "not a shared library",
@@ -124,7 +124,7 @@ TEST(ElfNote, DamagedNotes) {
   // A note with an unreadable owner may belong to any project.
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'",
                note_of(patched<uint32_t>(file, owner_size, UINT32_MAX)));
-  EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard knows type 1",
+  EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard supports type 1",
                note_of(patched<uint32_t>(file, type, 99)));
   EXPECT_FAILS(INVALID_ARGUMENT, "'FILE' is a Halyard native module; expected a driver",
                note_of(patched<uint32_t>(file, type, HALYARD_NOTE_TYPE_MODULE)));
@@ -199,7 +199,7 @@ TEST(DriverNote, IsCheckedBeforeAnythingRuns) {
   EXPECT_OK(check_driver_note(make_note(1, 1, "a", "a,b-c,d_e"), path));
   EXPECT_OK(check_driver_note(make_note(1, 9, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE,
-               "speaks driver ABI 2..3, this Halyard speaks 1; install a driver built for this Halyard",
+               "supports driver ABI 2..3, this Halyard supports 1; install a driver built for this Halyard",
                check_driver_note(make_note(2, 3, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 0, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 1, "a", "a"), path));
@@ -279,7 +279,7 @@ TEST(DriverLibrary, InstancesAreIndependentAndEndOnce) {
 
 TEST(DriverLibrary, RefusesByTheNoteWithoutRunningAnything) {
   // These drivers end the process when they are loaded.
-  EXPECT_FAILS(INCOMPATIBLE, "speaks driver ABI 2..3", DriverLibrary::open(sample_path("future")));
+  EXPECT_FAILS(INCOMPATIBLE, "supports driver ABI 2..3", DriverLibrary::open(sample_path("future")));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", DriverLibrary::open(sample_path("zero")));
   EXPECT_FAILS(INCOMPATIBLE, "MemorySanitizer", DriverLibrary::open(sample_path("instrumented")));
   EXPECT_FAILS(NOT_FOUND, "not a Halyard driver", DriverLibrary::open(sample_path("noteless")));

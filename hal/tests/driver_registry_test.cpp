@@ -209,13 +209,13 @@ TEST(DriverRegistry, ARefusedDriverThatIsAskedForSaysWhy) {
   for (const char* name : {"future", "noteless", "unavailable", "refusing"}) folder.add(name);
   folder.write("halyard-driver-junk.so", {'j', 'u', 'n', 'k'});
   auto registry = DriverRegistry::create(only({}, {folder.path()}));
-  EXPECT_FAILS(NOT_FOUND, "speaks driver ABI 2..3", registry->open_device("future"));
+  EXPECT_FAILS(NOT_FOUND, "supports driver ABI 2..3", registry->open_device("future"));
   EXPECT_FAILS(NOT_FOUND, "not a Halyard driver", registry->open_device("noteless://0"));
   EXPECT_FAILS(NOT_FOUND, "no ELF file", registry->open_device("junk"));
   EXPECT_FAILS(UNAVAILABLE, "no hardware is plugged in", registry->open_device("unavailable"));
   EXPECT_FAILS(INCOMPATIBLE, "only on Sundays", registry->open_device("refusing"));
   EXPECT_FAILS(UNAVAILABLE, "no hardware is plugged in", registry->devices("unavailable"));
-  EXPECT_FAILS(NOT_FOUND, "speaks driver ABI 2..3", registry->devices("future"));
+  EXPECT_FAILS(NOT_FOUND, "supports driver ABI 2..3", registry->devices("future"));
 }
 
 TEST(DriverRegistry, UnknownKinds) {

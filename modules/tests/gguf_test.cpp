@@ -143,8 +143,10 @@ TEST(Gguf, Errors) {
   expect(header(3, 1, 0).tensor("t", {}, 8, 0).data(32, 64), Code::INVALID_ARGUMENT, "blocks of 32");
   expect(header(3, 1, 0).tensor("t", {1}, 99, kHuge).data(32, 64), Code::OUT_OF_RANGE, "'t'");
   expect(header(3, 1, 0).tensor("t", {33}, 2, 0).data(32, 64), Code::INVALID_ARGUMENT, "blocks of 32");
-  expect(header(3, 1, 0).tensor("t", {kHuge, 4}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT, "64 bits");
-  expect(header(3, 1, 0).tensor("t", {kHuge}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT, "64 bits");
+  expect(header(3, 1, 0).tensor("t", {kHuge, 4}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT,
+         "2^64 elements or more");
+  expect(header(3, 1, 0).tensor("t", {kHuge}, 0, 0).data(32, 64), Code::INVALID_ARGUMENT,
+         "2^64 bytes or more");
   expect(header(3, 1, 0).tensor("t", {16}, 0, 4).data(32, 64), Code::OUT_OF_RANGE, "'t'");
   expect(header(3, 1, 0).tensor("t", {1}, 0, kHuge).data(32, 64), Code::OUT_OF_RANGE, "'t'");
 }

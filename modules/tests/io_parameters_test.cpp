@@ -178,7 +178,7 @@ TEST_P(IoParameters, ANameThatIsThereTwiceGivesAWarning) {
 TEST_P(IoParameters, WhatCannotBeReadIsRefusedWhenItIsLoaded) {
   auto scope = make<ParameterScope>();
   Parameter strange;
-  strange.trouble = "its type 99 is not known";
+  strange.trouble = "its type 99 is unknown";
   ASSERT_TRUE(scope->add("f.gguf", std::vector<std::pair<std::string, Parameter>>{{"strange", strange}}));
   ParameterScopes scopes;
   scopes["model"] = scope;

@@ -137,7 +137,7 @@ TEST(Irpa, ALinkLeadsToAHeaderWithinTheFile) {
   const uint64_t size = example().bytes().size();
   auto outside = read(example().bytes(size));
   ASSERT_FALSE(outside);
-  EXPECT_FAILS(OUT_OF_RANGE, fmt::format("the next header is {} bytes on", size), outside.error());
+  EXPECT_FAILS(OUT_OF_RANGE, fmt::format("the next header is {} bytes ahead", size), outside.error());
   auto wraps = read(example().bytes(UINT64_MAX));
   ASSERT_FALSE(wraps);
   EXPECT_FAILS(OUT_OF_RANGE, "byte 16", wraps.error());
@@ -183,7 +183,7 @@ TEST(Irpa, EntriesLieWithinTheirSegments) {
     set_u64(bytes, kFirstEntry + offset, value);
     return read(bytes).error();
   };
-  EXPECT_FAILS(OUT_OF_RANGE, "byte 96: entry 0 of 4 says that it has 59 bytes", changed(0, 59));
+  EXPECT_FAILS(OUT_OF_RANGE, "byte 96: entry 0 of 4 states a size of 59 bytes", changed(0, 59));
   EXPECT_FAILS(INVALID_ARGUMENT, "entry 'a' of type 2 has 60 bytes, expected at least 76", changed(0, 60));
   EXPECT_FAILS(OUT_OF_RANGE, "entry 0", changed(0, UINT64_MAX));
   EXPECT_FAILS(OUT_OF_RANGE, "name of an entry", changed(20, 1000));
@@ -306,7 +306,7 @@ TEST_F(ParameterFiles, TheFirstOfANameCounts) {
   ASSERT_TRUE(scopes) << scopes.error().text();
   const ParameterScope& scope = *scopes->find("x")->second;
   EXPECT_EQ(scope.find("k")->length, 1u);
-  EXPECT_EQ(scope.find("k")->other, fmt::format("'{}' has it twice, and the first one is used", a));
+  EXPECT_EQ(scope.find("k")->other, fmt::format("'{}' contains it twice; the first one is used", a));
   EXPECT_EQ(scope.find("other")->other, "");
   EXPECT_EQ(scope.keys(), (std::vector<std::string_view>{"k", "other"}));
 }
@@ -318,7 +318,7 @@ TEST_F(ParameterFiles, ANameInTwoFiles) {
   ASSERT_TRUE(scopes) << scopes.error().text();
   const Parameter* found = scopes->find("x")->second->find("k");
   EXPECT_EQ(found->length, 1u);
-  EXPECT_EQ(found->other, fmt::format("'{}' and '{}' have it, and the first one is used", a, b));
+  EXPECT_EQ(found->other, fmt::format("'{}' and '{}' contain it; the first one is used", a, b));
 }
 
 std::vector<uint8_t> bytes_of_text(std::string_view text) { return {text.begin(), text.end()}; }
@@ -396,18 +396,18 @@ TEST_F(ParameterFiles, AnIndexStandsForItsShards) {
                               "x\\u0000.safetensors", "."})
     expect(map(fmt::format(R"("w": "{}")", outside)), Code::INVALID_ARGUMENT, "tensor 'w'");
   expect(map(R"("w": "one.gguf")"), Code::INVALID_ARGUMENT, ".safetensors file");
-  expect(map(R"("w": 7)"), Code::INVALID_ARGUMENT, "no text");
+  expect(map(R"("w": 7)"), Code::INVALID_ARGUMENT, "not a string");
   expect(map(fmt::format(R"("w": "{}", "v": "{}")", name(two), name(one))), Code::INVALID_ARGUMENT,
-         "not of one model");
+         "belong to one model");
   expect(map(fmt::format(R"("w": "{}", "u": "{}")", name(one), name(one))), Code::INVALID_ARGUMENT,
-         "'u' is said to be in");
+         "'u' is assigned to");
   expect(map(fmt::format(R"("w": "{}", "\u0077": "{}")", name(one), name(two))), Code::INVALID_ARGUMENT,
          "twice");
   expect("{}", Code::INVALID_ARGUMENT, "weight_map");
   expect("[]", Code::INVALID_ARGUMENT, "weight_map");
   expect(R"({"weight_map": 7})", Code::INVALID_ARGUMENT, "weight_map");
   expect(R"({"weight_map": {}, "weight_map": {}})", Code::INVALID_ARGUMENT, "twice");
-  expect(R"({"weight_map": {)", Code::INVALID_ARGUMENT, "no JSON");
+  expect(R"({"weight_map": {)", Code::INVALID_ARGUMENT, "invalid JSON");
 }
 
 TEST_F(ParameterFiles, TheExtensionSaysTheFormat) {

@@ -58,7 +58,8 @@ bool ByteStream::begins_with(std::string_view expected) {
 Result<std::vector<uint8_t>> ByteStream::read(uint64_t size) {
   if (size > kMaxStreamBytes && !is_regular(file_.get()))
     return fail(HALYARD_RESOURCE_EXHAUSTED,
-                "'{}' is no regular file, and more than {} bytes of it are asked for; save it as one first",
+                "'{}' is not a regular file, but more than {} bytes of it are needed; save it to a regular "
+                "file first",
                 path_, kMaxStreamBytes);
   const size_t before = std::min<uint64_t>(size, ahead_.size());
   std::vector<uint8_t> bytes(ahead_.begin(), ahead_.begin() + static_cast<ptrdiff_t>(before));

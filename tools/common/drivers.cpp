@@ -66,7 +66,7 @@ std::string_view origin_name(uint32_t origin) {
     case HALYARD_ORIGIN_INSTALLATION:
       return "beside libhalyard or the program";
     default:
-      return "of an origin that this tool does not know";
+      return "of an origin that is unknown to this tool";
   }
 }
 
@@ -86,7 +86,7 @@ Colour colour_of(std::string_view outcome) {
 std::string remark(const halyard_search_entry_t& entry) {
   if (entry.is_folder)
     return entry.other_files
-               ? fmt::format("  ({} of its files not named halyard-driver-NAME.so)", entry.other_files)
+               ? fmt::format("  ({} files in it are not named halyard-driver-NAME.so)", entry.other_files)
                : "";
   if (!*entry.drivers) return "";
   std::string text = fmt::format("  {}  (version {}, ABI {}", entry.drivers, entry.version,
@@ -94,7 +94,7 @@ std::string remark(const halyard_search_entry_t& entry) {
   if (entry.sanitizer) text += fmt::format(", {}", halyard_sanitizer_name(entry.sanitizer));
   text += ")";
   if (entry.outcome == HALYARD_SEARCH_ACCEPTED && std::string_view(entry.serves) != entry.drivers)
-    text += fmt::format("  serves {} only: an earlier driver has the rest", entry.serves);
+    text += fmt::format("  serves only {}, because an earlier driver serves the rest", entry.serves);
   return text;
 }
 

@@ -15,7 +15,7 @@ namespace halyard::tools {
 namespace flag {
 inline constexpr List driver = {
     "driver", "FILE",
-    "A driver library (halyard-driver-NAME.so) to use before those that are found by the search.",
+    "A driver library (halyard-driver-NAME.so), which is used before those that the search finds.",
     "--driver=./halyard-driver-mine.so"};
 }
 

@@ -66,8 +66,8 @@ Result<FileContents> FileContents::open(const std::string& path, std::string_vie
     if (size < 0) return cannot("read", path, kind);
     if (static_cast<size_t>(size) > kMaxStreamBytes - contents.read_.size())
       return fail(HALYARD_RESOURCE_EXHAUSTED,
-                  "{}'{}' gives more than {} bytes and is no regular file; save it as one first", kind, path,
-                  kMaxStreamBytes);
+                  "{}'{}' has more than {} bytes and is not a regular file; save it to a regular file first",
+                  kind, path, kMaxStreamBytes);
     contents.read_.append(block, static_cast<size_t>(size));
   }
 }
@@ -92,7 +92,7 @@ std::unexpected<Failure> cannot_write(const std::string& path) {
   const int error = errno;
   const bool full = error == ENOSPC || error == EDQUOT;
   return fail(code_of_errno(error), "cannot write '{}': {}; {}", path, std::strerror(error),
-              full ? "make room there, or choose another place" : "check the path");
+              full ? "free space there, or choose another folder" : "check the path");
 }
 
 }  // namespace

@@ -136,10 +136,11 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
                          std::vector<std::string>& files) {
   constexpr size_t kDeepest = 8;
   if (std::ranges::find(files, path) != files.end() || files.size() == kDeepest)
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "flag file '{}' is named by itself, or by files that name each other more than {} deep; take "
-                "{} out of one",
-                path, kDeepest, kFlagFile);
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "flag file '{}' includes itself, or flag files include each other more than {} deep; remove {} "
+        "from one of them",
+        path, kDeepest, kFlagFile);
   const FileContents file = TOOL_TRY(FileContents::open(path, "flag file "));
   files.push_back(path);
   std::string_view rest = file.text();
@@ -147,8 +148,8 @@ Result<> Flags::add_file(const ToolDescription& tool, const std::string& path,
   if (rest.starts_with(kByteOrderMark)) rest.remove_prefix(kByteOrderMark.size());
   if (rest.contains('\0'))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "flag file '{}' has a byte 0 at {}: it is no text, or UTF-16; save it as UTF-8", path,
-                file.text().find('\0'));
+                "flag file '{}' has a zero byte at {}, so it is not text, or is UTF-16; save it as UTF-8",
+                path, file.text().find('\0'));
   for (int number = 1; !rest.empty(); ++number) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));

@@ -47,7 +47,7 @@ class InputParser {
     const std::optional<char> type = next_type();
     if (!type)
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "{}={}: the function has {} {}{} and this is one more; leave it out", flag_, given,
+                  "{}={}: the function has {} {}{}, and this is one more; remove it", flag_, given,
                   types_.size(), what_, types_.size() == 1 ? "" : "s");
     Result<> added = add_one(text, *type);
     if (!added)
@@ -133,7 +133,7 @@ class InputParser {
       arrays_ = TOOL_TRY(NpyFile::open(path));
     } else if (!arrays_ || arrays_->path() != path) {
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "'+{}' continues the npy file opened last, which is {}; write '@{}'", path,
+                  "'+{}' continues the npy file that was opened last, which is {}; write '@{}'", path,
                   arrays_ ? "'" + arrays_->path() + "'" : "none", path);
     }
     return arrays_->next();
@@ -146,7 +146,7 @@ class InputParser {
     do {
       if (!next_type())
         return fail(HALYARD_INVALID_ARGUMENT,
-                    "{}=*{}: the file holds more arrays than the function has {}s ({})", flag_, path, what_,
+                    "{}=*{}: the file has more arrays than the function has {}s ({})", flag_, path, what_,
                     types_.size());
       if (*next_type() != 'r')
         return fail(HALYARD_INVALID_ARGUMENT, "{}=*{}: {} {} of the function is {}, not a tensor", flag_,
@@ -170,20 +170,20 @@ class InputParser {
         return upload_declared(*tensor, type);
       }
       if (path.ends_with(".npy"))
-        return fail(
-            HALYARD_INVALID_ARGUMENT,
-            "'{}' has the name of an npy file, but does not start with \\x93NUMPY; if it holds the bytes "
-            "of {}, give it another name",
-            path, type);
+        return fail(HALYARD_INVALID_ARGUMENT,
+                    "'{}' has the name of an npy file, but does not start with \\x93NUMPY; if it contains "
+                    "the bytes of {}, give it another name",
+                    path, type);
       if (stream != raw_.end()) raw_.erase(stream);
       stream = raw_.emplace(path, std::move(opened)).first;
     }
     const uint64_t position = stream->second.position();
     const std::vector<uint8_t> bytes = TOOL_TRY(stream->second.read(tensor->size));
     if (bytes.size() < tensor->size)
-      return fail(HALYARD_OUT_OF_RANGE,
-                  "'{}' has {} bytes from byte {} on; {} takes {}: give the shape that the file has", path,
-                  bytes.size(), position, type, tensor->size);
+      return fail(
+          HALYARD_OUT_OF_RANGE,
+          "'{}' has {} bytes from byte {} on, but {} needs {}; give the shape of the data in the file", path,
+          bytes.size(), position, type, tensor->size);
     return create(tensor->element_type, std::span(tensor->shape, tensor->rank), bytes);
   }
 
@@ -193,11 +193,10 @@ class InputParser {
     const std::string name = TOOL_TRY(text_of(static_cast<ElementType>(declared.element_type)));
     const std::span shape(declared.shape, declared.rank);
     if (!std::ranges::equal(array.shape, shape) || !npy_holds(array.type_name, name))
-      return fail(
-          HALYARD_INVALID_ARGUMENT,
-          "'{}' is an npy file of {}, but {} is written before it; write '@{}' alone for what the file "
-          "says, or save the array with that shape and type",
-          arrays_->path(), array.type_text(), type, arrays_->path());
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "'{}' is an npy file of {}, but the declared type is {}; write '@{}' alone to use the type "
+                  "of the file, or save the array with the declared shape and type",
+                  arrays_->path(), array.type_text(), type, arrays_->path());
     return create(declared.element_type, shape, array.bytes);
   }
 

@@ -99,7 +99,7 @@ Result<Json> parse_json(std::string_view text) {
   } catch (const nlohmann::json::parse_error& error) {
     std::string_view reason = error.what();  // "[json.exception.parse_error.101] parse error at line 2, ..."
     reason.remove_prefix(std::min(reason.find("] ") + 2, reason.size()));
-    return fail(HALYARD_INVALID_ARGUMENT, "no JSON at byte {}: {}", error.byte - 1, reason);
+    return fail(HALYARD_INVALID_ARGUMENT, "invalid JSON at byte {}: {}", error.byte - 1, reason);
   }
 }
 

@@ -78,7 +78,7 @@ std::string manual_page(const ToolDescription& tool) {
   text += fmt::format(".SH NAME\n{} \\- {}\n", roff(tool.name), roff(purpose(tool.summary)));
   text += fmt::format(".SH SYNOPSIS\n{}\n", roff(tool.usage));
   text += fmt::format(".SH DESCRIPTION\n{}\n", roff(tool.summary));
-  text += ".SH OPTIONS\nIn names of options, \\(oq\\-\\(cq and \\(oq_\\(cq are the same.\n";
+  text += ".SH OPTIONS\nIn names of options, \\(oq\\-\\(cq and \\(oq_\\(cq are equivalent.\n";
   for (const FlagGroup& group : all_groups(tool)) {
     if (!group.title.empty()) text += fmt::format(".SS {}\n", roff(group.title));
     for (const Flag* const it : group.flags) {
@@ -93,7 +93,7 @@ std::string manual_page(const ToolDescription& tool) {
     text += fmt::format(".TP\n.B {}\n{}\n", exit.code, roff(exit.when));
   text += kEnvironment;
   text += fmt::format(".SH SEE ALSO\n{}", other_tools(tool.name));
-  return text + ".PP\nHalyard's documents lie in share/doc/halyard of where it is installed.\n";
+  return text + ".PP\nThe documentation of Halyard is installed in share/doc/halyard.\n";
 }
 
 }  // namespace halyard::tools

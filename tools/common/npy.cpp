@@ -167,13 +167,13 @@ std::string_view reason(std::string_view descr) {
   const size_t letter = descr.find_first_not_of("<>=|");
   switch (letter == std::string_view::npos ? ' ' : descr[letter]) {
     case '[':
-      return "a structure of several fields; save each field as an array of its own";
+      return "a structure of several fields; save each field as a separate array";
     case 'U':
     case 'S':
     case 'a':
-      return "text; tensors hold numbers";
+      return "text; tensors contain numbers";
     case 'O':
-      return "Python objects; save it with .astype of a number type";
+      return "Python objects; convert it with .astype of a number type and save it again";
     case 'M':
     case 'm':
       return "times; save it with .astype('<i8')";
@@ -181,7 +181,7 @@ std::string_view reason(std::string_view descr) {
     case 'c':
       return "floats of a width that tensors do not have; save it with .astype('<f8')";
     default:
-      return "which no element type corresponds to; save it with .astype of a number type, such as '<f4'";
+      return "which has no equivalent element type; save it with .astype of a number type, such as '<f4'";
   }
 }
 
@@ -258,13 +258,12 @@ Result<std::vector<uint8_t>> NpyFile::read(uint64_t size, std::string_view withi
 Result<Array> NpyFile::next() {
   constexpr std::string_view kHeader = "the npy header";
   if (at_end())
-    return fail(HALYARD_OUT_OF_RANGE, "'{}' holds no further array; '@{}' starts with its first again",
+    return fail(HALYARD_OUT_OF_RANGE, "'{}' has no further array; '@{}' starts again with its first array",
                 path(), path());
   if (!is_next(stream_))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "'{}' is not an npy file: it does not start with \\x93NUMPY; expected what numpy.save "
-                "writes, or a shape "
-                "and a type before raw bytes, as in 4xf32=@FILE",
+                "'{}' is not an npy file, because it does not start with \\x93NUMPY; expected the output of "
+                "numpy.save, or a shape and a type before raw bytes, as in 4xf32=@FILE",
                 path());
   const std::vector<uint8_t> start = TOOL_TRY(read(kMagic.size() + 2, kHeader));
   const uint8_t version = start[kMagic.size()];
@@ -275,8 +274,8 @@ Result<Array> NpyFile::next() {
   const size_t size_bytes = version == 1 ? 2 : 4;
   const uint32_t header_size = little_endian(TOOL_TRY(read(size_bytes, kHeader)).data(), size_bytes);
   if (header_size > kMaxHeader)
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; at most {} are expected",
-                path(), header_size, kMaxHeader);
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' has an npy header of {} bytes; expected at most {}", path(),
+                header_size, kMaxHeader);
   const std::vector<uint8_t> bytes = TOOL_TRY(read(header_size, kHeader));
   const std::string text(bytes.begin(), bytes.end());
   const std::optional<Header> header = HeaderParser(text).parse();
@@ -287,7 +286,7 @@ Result<Array> NpyFile::next() {
                 path(), text.substr(0, text.find_last_not_of(" \n") + 1));
   const Dtype dtype = dtype_of(header->descr);
   if (dtype.name.empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' holds elements of dtype '{}', {}", path(), header->descr,
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' has elements of dtype '{}', {}", path(), header->descr,
                 reason(header->descr));
   Array array{.type_name = dtype.name, .element_type = 0, .shape = *header->shape, .bytes = {}};
   const std::string type = array.type_text();
@@ -307,7 +306,7 @@ Result<std::vector<uint8_t>> npy_header(const std::string& element_type, const s
   const std::string descr = descr_of(element_type);
   if (descr.empty())
     return fail(HALYARD_UNIMPLEMENTED,
-                "npy files have no elements of type {}; write the bytes, to a name without .npy",
+                "npy files have no elements of type {}; write the bytes, to a name that does not end in .npy",
                 element_type);
   std::string dimensions;
   for (const int64_t dimension : shape) dimensions += fmt::format("{}, ", dimension);

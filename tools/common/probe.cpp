@@ -51,9 +51,9 @@ std::string last_words(const ChildExit& child) {
 
 // "initialize"; the library's constructors run in "load".
 std::string_view step_text(std::string_view step) {
-  if (step.empty()) return "the process that tries it, before any of its code";
+  if (step.empty()) return "the process that tries it, before any code of the driver";
   if (step == "load") return "load (a constructor of the library)";
-  if (step == kLastStep) return "exit (a destructor of the library, or what it registered)";
+  if (step == kLastStep) return "exit (a destructor or an exit handler of the library)";
   return step;
 }
 
@@ -70,7 +70,7 @@ Result<> verdict(const std::string& path, const ChildExit& child, std::chrono::n
   const std::string where = fmt::format("{}{}", step_text(step), last_words(child));
   if (child.is_late)
     return fail(HALYARD_DEADLINE_EXCEEDED,
-                "driver '{}': no answer within {:.4g} s in {}; --timeout gives it longer", path,
+                "driver '{}': no answer within {:.4g} s in {}; raise the limit with --timeout", path,
                 std::chrono::duration<double>(limit).count(), where);
   if (child.is_signalled()) {
     const int signal = child.signal();

@@ -71,7 +71,7 @@ Result<uint32_t> lead_device(const Flags& flags, size_t device_count) {
   if (!flags.has(flag::device_lead_allocator)) return 0u;
   const uint64_t place = TOOL_TRY(flags[flag::device_lead_allocator]);
   if (place >= device_count)
-    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the place of a {}, counted from 0; there {} {}",
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the index of a {}, counted from 0; there {} {}",
                 flag::device_lead_allocator, place, flag::device, device_count == 1 ? "is" : "are",
                 device_count);
   return static_cast<uint32_t>(place) + 1;
@@ -145,7 +145,7 @@ Result<uint32_t> module_options(const Flags& flags) {
 Result<std::vector<std::string>> module_paths(const Flags& flags) {
   std::vector<std::string> paths = flags[flag::module];
   if (paths.empty() && !flags.positional().empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is no flag; did you mean {}={}?",
+    return fail(HALYARD_INVALID_ARGUMENT, "no module given: '{}' is not a flag; did you mean {}={}?",
                 flags.positional().front(), flag::module, flags.positional().front());
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT, "no module given; name one with {}=FILE ('--help' shows examples)",
@@ -166,8 +166,7 @@ Result<> dump_workers(const Flags& flags) {
   if (workers.empty()) workers = std::to_string(std::max(std::thread::hardware_concurrency(), 1u));
   fmt::print(
       "# local-task: at most {} worker threads, started when there is work for them, not bound to "
-      "processors\n"
-      "{}=local-task?workers={}\n",
+      "processors\n{}=local-task?workers={}\n",
       workers, flag::device, workers);
   return {};
 }
@@ -287,15 +286,13 @@ Result<std::string> chosen_function(const Flags& flags, const Module& module) {
   }
   if (names.size() == 1) return names.front();
   if (names.empty())
-    return fail(
-        HALYARD_INVALID_ARGUMENT,
-        "module '{}' exports no function that can be called; expected one; 'vm-dump' shows what it has",
-        view(info.name));
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "module '{}' exports no function that can be called; 'vm-dump' shows its contents",
+                view(info.name));
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
-  return fail(HALYARD_INVALID_ARGUMENT,
-              "module '{}' exports several functions: {}; say which to call with {}=NAME", view(info.name),
-              list, flag::function);
+  return fail(HALYARD_INVALID_ARGUMENT, "module '{}' exports several functions: {}; select one with {}=NAME",
+              view(info.name), list, flag::function);
 }
 
 // NOT_FOUND has no suggestion, because the context has looked up the name before and has made one.

@@ -19,53 +19,55 @@ namespace flag {
 // ---- The program
 
 inline constexpr List module = {"module", "FILE",
-                                "A compiled module (.vmfb), its text (.vmasm), or a native module (.so, with "
-                                "an argument: library.so@TEXT); '-' reads\n"
-                                "standard input. Repeat it to load several in order: later ones may import "
-                                "from earlier ones, and the last is the main module.",
+                                "A compiled module (.vmfb), a module as text (.vmasm), or a native module "
+                                "(.so; with an argument: library.so@TEXT). '-' reads standard input. Repeat "
+                                "it for several modules: later modules may import from earlier ones, and "
+                                "the last one is the main module.",
                                 "--module=simple_mul.vmfb"};
 inline constexpr Text function = {
     "function", "NAME",
-    "The exported function of the main module to call. It may be left out if there is only one.",
+    "The exported function of the main module to call. Optional if the module exports only one.",
     "--function=simple_mul"};
 inline constexpr List input = {"input", "VALUE",
-                               "An argument: a number, a tensor as text (2x2xf32=1,2,3,4; one element fills "
-                               "the shape), @file.npy, +file.npy, *file.npy\n"
-                               "(all arrays), 2x2xf32=@file.bin, (null); a leading & passes the buffer. Once "
-                               "for each argument, in order.",
+                               "An argument, in the order of the function's arguments: a number, a tensor as "
+                               "text (2x2xf32=1,2,3,4; a single element fills the shape), @file.npy, "
+                               "+file.npy (the next array), *file.npy (all arrays), 2x2xf32=@file.bin, or "
+                               "(null). A leading & passes the buffer instead of the view.",
                                "--input=4xf32=1,2,3,4"};
-inline constexpr Text inputs_from = {"inputs_from", "FOLDER",
-                                     "Takes the arguments from the .npy files of FOLDER, one array after "
-                                     "another. The files are sorted by name, and numbers in names by value.",
-                                     "--inputs_from=inputs"};
+inline constexpr Text inputs_from = {
+    "inputs_from", "FOLDER",
+    "Reads the arguments from the .npy files of FOLDER, one array after another. "
+    "The files are sorted by name; numbers in names are compared as numbers.",
+    "--inputs_from=inputs"};
 
-// ---- How it is loaded, its parameters and limits
+// ---- Loading, parameters, limits
 
-inline constexpr List parameters = {
-    "parameters", "[SCOPE=]FILE",
-    "A file (.irpa, .gguf, .safetensors) with the parameters of a scope. May be repeated: if several files "
-    "of a scope have the same name, the first file counts.",
-    "--parameters=model=weights.irpa"};
-inline constexpr Choice parameter_mode = {
-    "parameter_mode", "file|preload",
-    "file (the default) maps parameter files, which must not change then; preload reads them into memory.",
-    "--parameter_mode=preload", ParameterMode::file};
-inline constexpr Choice module_mode = {
-    "module_mode", "preload|mmap",
-    "preload (the default) reads modules into memory; mmap maps their files, which must not change then.",
-    "--module_mode=mmap", ModuleMode::preload};
-inline constexpr Choice verify = {"verify", "eager|lazy",
-                                  "eager verifies every function when a module is loaded; lazy (the default) "
-                                  "verifies a function when it is first called.",
-                                  "--verify=eager", Verify::lazy};
+inline constexpr List parameters = {"parameters", "[SCOPE=]FILE",
+                                    "A file with the parameters of a scope (.irpa, .gguf, .safetensors). May "
+                                    "be repeated: if several files of "
+                                    "a scope contain a parameter of the same name, the first file is used.",
+                                    "--parameters=model=weights.irpa"};
+inline constexpr Choice parameter_mode = {"parameter_mode", "file|preload",
+                                          "file (the default) maps parameter files, which must not change "
+                                          "meanwhile; preload reads them into memory.",
+                                          "--parameter_mode=preload", ParameterMode::file};
+inline constexpr Choice module_mode = {"module_mode", "preload|mmap",
+                                       "preload (the default) reads modules into memory; mmap maps their "
+                                       "files, which must not change meanwhile.",
+                                       "--module_mode=mmap", ModuleMode::preload};
+inline constexpr Choice verify = {
+    "verify", "eager|lazy",
+    "eager verifies every function when its module is loaded; lazy (the default) "
+    "verifies a function at its first call.",
+    "--verify=eager", Verify::lazy};
 inline constexpr Size max_memory = {"max_memory", "SIZE",
-                                    "The most memory that the program may use, on the host and on devices "
-                                    "together. Without it there is no limit.",
+                                    "The maximum memory that the program may use, on the host and on devices "
+                                    "together. Default: no limit.",
                                     "--max_memory=512MiB"};
 inline constexpr Duration timeout = {
     "timeout", "TIME",
-    "The longest time that the call may take, such as 1.5s or 200ms. Its kernels are stopped too, if the "
-    "device can stop them. Without it there is no limit.",
+    "The maximum time of the call, such as 1.5s or 200ms. Kernels of the call are stopped too, if the device "
+    "can stop them. Default: no limit.",
     "--timeout=10s"};
 inline constexpr Text trace = {"trace", "FILE",
                                "Writes a timeline to FILE, for ui.perfetto.dev: functions, imports, queue "
@@ -76,60 +78,59 @@ inline constexpr Text trace = {"trace", "FILE",
 
 inline constexpr List device = {
     "device", "URI",
-    "A device that the program may use: driver[://path][?key=value&...]. Repeat it for several, in the order "
-    "in which the program\n"
-    "counts them. Without it: local-task if there is such a driver, else local-sync.",
+    "A device for the program: driver[://path][?key=value&...]. Repeat it for several devices, in the order "
+    "of the program's device numbers. Default: local-task, or local-sync if there is no local-task.",
     "--device=local-sync"};
 inline constexpr Choice allow_native = {
     "allow_native", "yes|no",
-    "Whether local devices may run machine code from a module (yes, the default). Such code can do whatever "
-    "this process can: say no unless you trust the module's maker.",
+    "Whether local devices may run machine code from a module (default: yes). Such code can do anything that "
+    "this process can do, so say no unless you trust the module.",
     "--allow-native=no", YesNo::yes};
 inline constexpr List executable_plugin = {
     "executable_plugin", "FILE[&KEY=VALUE...]",
-    "A library with functions that native executables import, for local devices. May be repeated: the first "
-    "that has a function provides it.",
+    "A library with functions that native executables import, for local devices. May be repeated: a function "
+    "comes from the first library that has it.",
     "--executable_plugin=./ukernels.so"};
 inline constexpr Choice jit = {
     "jit", "auto|always|off",
     "Compiles functions of modules and kernels of local devices to native code: hot ones while the program "
-    "runs (auto, the default where the compiler is installed), all of them before their first call (always), "
-    "or none (off). A device's URI overrides it: local-sync?jit=off.",
+    "runs (auto, the default if the compiler is installed), all of them before their first call (always), or "
+    "none (off). The URI of a device overrides this flag: local-sync?jit=off.",
     "--jit=off", JitMode::hot};
-inline constexpr Text jit_cache = {
-    "jit_cache", "FOLDER",
-    "Keeps compiled code in FOLDER for later runs; an empty value turns this off. Without it: halyard/jit in "
-    "the user's cache folder ($XDG_CACHE_HOME or ~/.cache).",
-    "--jit_cache=/tmp/kernels"};
+inline constexpr Text jit_cache = {"jit_cache", "FOLDER",
+                                   "Keeps compiled code in FOLDER for later runs; an empty value turns this "
+                                   "off. Default: halyard/jit in the "
+                                   "user's cache folder ($XDG_CACHE_HOME or ~/.cache).",
+                                   "--jit_cache=/tmp/kernels"};
 inline constexpr Choice jit_math = {
     "jit_math", "exact|fast",
-    "Compiled code gives the bits that the interpreter gives (exact, the default), or may add floats in "
-    "another order, fuse products with sums, and use less exact vector functions (fast). Which code is "
-    "compiled when decides over the results then.",
+    "exact (the default): compiled code gives the same bits as the interpreter. fast: compiled code may add "
+    "floats in another order, fuse products with sums, and use less exact vector functions, so results "
+    "depend on which code is compiled and when.",
     "--jit_math=fast", JitMath::exact};
 inline constexpr Number device_lead_allocator = {
     "device_lead_allocator", "N",
-    "The device (counted from 0, in the order of --device) that allocates memory for several devices, where "
-    "the program leaves\n"
-    "the choice open. Without it: the first device of the program's list whose memory all of them can use.",
+    "The device that allocates memory for several devices if the program leaves the choice open: its index "
+    "in the order of --device, counted from 0. Default: the first device of the program's list whose memory "
+    "all of them can use.",
     "--device_lead_allocator=1"};
 inline constexpr Number task_topology_group_count = {
     "task_topology_group_count", "N",
-    "The number of worker threads of local-task devices whose URI does not give it (local-task?workers=N).",
+    "The number of worker threads of local-task devices whose URI does not set it (local-task?workers=N).",
     "--task_topology_group_count=4"};
 inline constexpr Number task_topology_max_group_count = {
     "task_topology_max_group_count", "N",
-    "The same, but not more than the processors that this process may use.",
+    "Like --task_topology_group_count, but at most the number of processors that this process may use.",
     "--task_topology_max_group_count=8"};
 
 // ---- Flags of other runtimes
 
 inline constexpr const char* kWorkersNoEffect =
-    "Accepted for other runtimes' command lines, without effect: the system places the worker threads, they "
-    "never spin, and\nkernels get the memory that they ask for.";
+    "Accepted for command lines of other runtimes, without effect: the system places the worker threads, the "
+    "threads spin only briefly, and kernels get the memory that they request.";
 inline constexpr const char* kVulkanNoEffect =
-    "Accepted for other runtimes' command lines, without effect: a feature of a Vulkan device is used where "
-    "it helps\n(docs/vulkan.md).";
+    "Accepted for command lines of other runtimes, without effect: Halyard uses this feature of a Vulkan "
+    "device where it helps (docs/vulkan.md).";
 
 inline constexpr Text task_topology_mode = {"task_topology_mode", "MODE", kWorkersNoEffect,
                                             "--task_topology_mode=physical_cores"};
@@ -151,22 +152,22 @@ inline constexpr Text task_worker_local_memory = {"task_worker_local_memory", "B
                                                   "--task_worker_local_memory=131072"};
 inline constexpr Toggle task_abort_on_failure = {"task_abort_on_failure", kWorkersNoEffect,
                                                  "--task_abort_on_failure"};
-inline constexpr List device_allocator = {
-    "device_allocator", "NAME",
-    "Accepted for other runtimes' command lines, without effect: each device has one allocator, which keeps "
-    "freed memory for later requests.",
-    "--device_allocator=caching"};
+inline constexpr List device_allocator = {"device_allocator", "NAME",
+                                          "Accepted for command lines of other runtimes, without effect: "
+                                          "each device has one allocator, which keeps "
+                                          "freed memory for later requests.",
+                                          "--device_allocator=caching"};
 inline constexpr Toggle vulkan_validation_layers = {
     "vulkan_validation_layers",
-    "Opens Vulkan devices with the validation layers, as their option validate=1 does.",
+    "Opens Vulkan devices with the validation layers, like the device option validate=1.",
     "--vulkan_validation_layers"};
 inline constexpr Toggle vulkan_debug_utils = {"vulkan_debug_utils", kVulkanNoEffect, "--vulkan_debug_utils"};
 inline constexpr Text vulkan_debug_verbosity = {"vulkan_debug_verbosity", "N", kVulkanNoEffect,
                                                 "--vulkan_debug_verbosity=2"};
 inline constexpr Toggle vulkan_robust_buffer_access = {
     "vulkan_robust_buffer_access",
-    "Vulkan devices keep kernels from reading and writing outside of their bindings. On if the device can do "
-    "it; --vulkan_robust_buffer_access=false turns it off, as ?robust=0 in the URI does.",
+    "Keeps kernels on Vulkan devices from accessing memory outside of their bindings. Default: on if the "
+    "device can do it. --vulkan_robust_buffer_access=false turns it off, like ?robust=0 in the URI.",
     "--vulkan_robust_buffer_access=false"};
 inline constexpr Toggle vulkan_sparse_binding = {"vulkan_sparse_binding", kVulkanNoEffect,
                                                  "--vulkan_sparse_binding"};
@@ -179,15 +180,15 @@ inline constexpr Toggle vulkan_dedicated_compute_queue = {"vulkan_dedicated_comp
 
 // ---- Flags of vm-run that program.cpp reads
 
-inline constexpr Text capture = {
-    "capture", "FILE",
-    "Writes every command buffer that the program executes to FILE, with the bytes before and after, for\n"
-    "'hal-info replay'. The run is slower, and the file as large as the bytes are.",
-    "--capture=program.hycap"};
+inline constexpr Text capture = {"capture", "FILE",
+                                 "Writes every executed command buffer to FILE, with the bytes before and "
+                                 "after, for 'hal-info replay'. The "
+                                 "run is slower, and the file is as large as these bytes.",
+                                 "--capture=program.hycap"};
 inline constexpr Toggle print_stats = {
     "print_stats",
     "Prints statistics of the run to standard error after the results: time by phase, memory of each device, "
-    "and the objects that were left when everything else had been released.",
+    "and the objects that still exist after everything else has been released.",
     "--print_stats"};
 
 }  // namespace flag

@@ -107,10 +107,11 @@ Result<halyard_launch_t> rank_of(const Flags& flags) {
   }
   if (flags.has(flag::rank_count)) launch.count = TOOL_TRY(number_of(flags, flag::rank_count));
   if (launch.rank >= launch.count)
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "expected a rank below the number of ranks, found rank {} of {}; give both "
-                "{} and {}, or leave them to the launcher",
-                launch.rank, launch.count, flag::rank, flag::rank_count);
+    return fail(
+        HALYARD_INVALID_ARGUMENT,
+        "expected a rank below the number of ranks, found rank {} of {}; give both {} and {}, or neither, "
+        "to use those of the launcher",
+        launch.rank, launch.count, flag::rank, flag::rank_count);
   return launch;
 }
 

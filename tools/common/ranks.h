@@ -13,24 +13,27 @@ namespace flag {
 
 inline constexpr Number rank = {
     "rank", "N",
-    "The rank of this process in a program of several ranks. Without it: the launcher's (mpirun, srun), else "
-    "0. Where there is a launcher or a flag of this group, in values of flags %r stands for the rank, %n for "
-    "the number of ranks, %l for the process's place among those of this machine, and %% for a percent sign.",
+    "The rank of this process in a program of several ranks. Default: the rank from the launcher (mpirun, "
+    "srun), or else 0. With a launcher or a flag of this group, %r in values of flags stands for the rank, "
+    "%n for the number of ranks, %l for the number of the process on this machine, and %% for a percent "
+    "sign.",
     "--rank=0"};
 inline constexpr Number rank_count = {
-    "rank_count", "N", "The number of ranks. Without it: the launcher's, else 1.", "--rank_count=4"};
-inline constexpr Text channel_provider = {"channel_provider", "FILE",
-                                          "The library that runs collectives between the ranks "
-                                          "(halyard-channel-mpi.so). Without it: the one for the launcher.",
-                                          "--channel_provider=/opt/lib/halyard-channel-mpi.so"};
+    "rank_count", "N", "The number of ranks. Default: the number from the launcher, or else 1.",
+    "--rank_count=4"};
+inline constexpr Text channel_provider = {
+    "channel_provider", "FILE",
+    "The library for collectives between ranks (halyard-channel-mpi.so). "
+    "Default: the library for the launcher.",
+    "--channel_provider=/opt/lib/halyard-channel-mpi.so"};
 inline constexpr Duration channel_timeout = {
     "channel_timeout", "TIME",
-    "The longest time that a collective, or the start of the job, may wait for other ranks. The failure "
-    "names those that have not arrived. Without it there is no limit.",
+    "The maximum time that a collective, or the start of the job, may wait for other ranks. The error names "
+    "the missing ranks. Default: no limit.",
     "--channel_timeout=10s"};
 // A flag of vm-run. JSON lines are not marked with the rank.
 inline constexpr Toggle json_results = {
-    "json", "Prints the results as one JSON document, and nothing else: types, shapes, elements as numbers.",
+    "json", "Prints only one JSON document with the results: types, shapes, and elements as numbers.",
     "--json"};
 
 }  // namespace flag

@@ -29,7 +29,7 @@ namespace {
 // The failure for results that could not be written completely to standard output.
 Failure cannot_print(int error) {
   return {HALYARD_UNAVAILABLE,
-          fmt::format("cannot write all of standard output: {}; what is there is incomplete",
+          fmt::format("cannot write all of standard output: {}; the output is incomplete",
                       error ? std::strerror(error) : "an earlier write failed")};
 }
 
@@ -73,7 +73,7 @@ int run_body(const ToolDescription& tool, int argc, const char* const* argv,
     if (std::ferror(stdout)) return report(cannot_print(error.code().value()));
     return report({code_of_errno(error.code().value()), error.what()});
   } catch (const std::bad_alloc&) {
-    return report({HALYARD_RESOURCE_EXHAUSTED, "not enough memory for what was asked; are the sizes right?"});
+    return report({HALYARD_RESOURCE_EXHAUSTED, "out of memory; check the sizes in the command line"});
   } catch (const std::exception& exception) {
     return report({HALYARD_INTERNAL, exception.what()});
   }

@@ -52,13 +52,13 @@ struct Replayed {
       return text + "  it was executed, but the capture has no result to compare with\n";
     if (result->outcome != HALYARD_REPLAY_DIFFERS) return text;
     const halyard_replay_result_t& at = *result;
-    text +=
-        fmt::format("  buffer{}[{}, +{}) is the first range that differs; {} in all\n", at.buffer, at.offset,
-                    at.length, at.total == 1 ? "1 byte differs" : fmt::format("{} bytes differ", at.total));
+    text += fmt::format("  buffer{}[{}, +{}) is the first range that differs; {} in total\n", at.buffer,
+                        at.offset, at.length,
+                        at.total == 1 ? "1 byte differs" : fmt::format("{} bytes differ", at.total));
     text += fmt::format("    expected  {}\n", bytes_text({at.expected, at.shown}, at.length));
     text += fmt::format("    found     {}\n", bytes_text({at.found, at.shown}, at.length));
     if (at.command != HALYARD_REPLAY_NO_COMMAND)
-      text += fmt::format("    command {} is the last that may write there\n", at.command);
+      text += fmt::format("    command {} is the last that may write to this range\n", at.command);
     return text;
   }
 
@@ -115,7 +115,7 @@ class Replays {
   std::map<std::string, Replay> replays_;
 };
 
-// Without the flag every execution is replayed; the value for that cannot be given as a number.
+// Without the flag every execution is replayed; this value cannot be given as a number.
 Result<uint64_t> chosen_execution(const Flags& flags) {
   const uint64_t number = TOOL_TRY(flags[flag::execution]);
   if (number != HALYARD_EVERY_EXECUTION || !flags.has(flag::execution)) return number;

@@ -8,22 +8,22 @@ namespace halyard::tools::flag {
 
 inline constexpr Toggle explain = {
     "explain",
-    "Every place of the search for drivers and every file found there, in order: taken, refused or skipped,\n"
-    "and why. Each driver is tried in a process of its own.",
+    "Lists every place of the search for drivers, and every file found there, in order: taken, refused or "
+    "skipped, and why. Each driver is tried in a separate process.",
     "--explain"};
 inline constexpr Toggle json = {"json", "Prints JSON (docs/hal-info.md) instead of text.", "devices --json"};
 inline constexpr Text replay_device = {
     "device", "URI",
-    "replay: the device to replay on. Without it: the device that each execution was captured on.",
+    "replay: the device to replay on. Default: the device on which each execution was captured.",
     "replay run.hycap --device=vulkan"};
 inline constexpr Number execution = {"execution", "N",
                                      "print, replay: one execution of the capture, counted from 0.",
                                      "print run.hycap --execution=3", HALYARD_EVERY_EXECUTION};
 inline constexpr Toggle incomplete = {
     "incomplete",
-    "print, replay: accepts a capture that is cut short because the program that wrote it crashed.",
+    "print, replay: accepts a capture that is truncated, for example because the program crashed.",
     "replay run.hycap --incomplete"};
-inline constexpr Duration probe_timeout = {
-    "timeout", "TIME", "The longest time that trying a driver may take (10s).", "--timeout=60s"};
+inline constexpr Duration probe_timeout = {"timeout", "TIME", "The maximum time for trying a driver (10s).",
+                                           "--timeout=60s"};
 
 }  // namespace halyard::tools::flag

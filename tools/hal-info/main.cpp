@@ -23,8 +23,9 @@ constexpr const Flag* kFlags[] = {&flag::explain,       &flag::json,      &flag:
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ExitCode kExitCodes[] = {
-    {0, "Success. A driver that was refused, or a device that cannot be opened, is no failure of the list."},
-    {1, "A failure, which standard error reports; or replay: an execution failed or its bytes differ."},
+    {0,
+     "Success. A refused driver, or a device that cannot be opened, does not count as a failure of a list."},
+    {1, "A failure; standard error has the reason. Or replay: an execution failed or its bytes differ."},
 };
 
 constexpr ToolDescription kTool = {
@@ -34,13 +35,12 @@ constexpr ToolDescription kTool = {
     "Lists drivers and devices. A driver that crashes or hangs is reported; the others still work.",
     kGroups,
     "  hal-info                                        drivers and devices\n"
-    "  hal-info --explain                              where drivers were looked for, and why one is "
-    "missing\n"
+    "  hal-info --explain                              the search for drivers, and why one was refused\n"
     "  hal-info devices local-sync                     one device\n"
     "  hal-info formats local-sync vmvx-bytecode-fb    how well executables of a format fit\n"
     "  hal-info query local-sync hal.device concurrency\n"
-    "  hal-info print run.hycap                        what vm-run --capture=run.hycap has written\n"
-    "  hal-info replay run.hycap --device=local-sync   executes it again and compares the bytes\n"
+    "  hal-info print run.hycap                        a capture, written by vm-run --capture=run.hycap\n"
+    "  hal-info replay run.hycap --device=local-sync   executes the capture again and compares the bytes\n"
     "  hal-info --json --driver=./halyard-driver-mine.so\n",
     kExitCodes,
     "drivers|devices|formats|query|print|replay"};
@@ -131,10 +131,10 @@ Result<> query(const Request& request) {
   } else if (answer.known) {
     print(fmt::format("{}\n", answer.value));
   } else {
-    return fail(
-        HALYARD_NOT_FOUND,
-        "device '{}' does not know the key '{}' of category '{}'; most know concurrency of hal.device",
-        opened.device.uri, answer.key, answer.category);
+    return fail(HALYARD_NOT_FOUND,
+                "device '{}' does not know the key '{}' of category '{}'; try concurrency of hal.device, "
+                "which most devices know",
+                opened.device.uri, answer.key, answer.category);
   }
   return {};
 }
@@ -178,9 +178,8 @@ Result<const Verb*> find_verb(const std::string& name) {
     names.push_back(verb.name);
   }
   return fail(HALYARD_INVALID_ARGUMENT,
-              "'{}' is nothing that hal-info can show; expected drivers, devices, "
-              "formats, query, print or replay{}",
-              name, did_you_mean(name, names));
+              "expected drivers, devices, formats, query, print or replay, found '{}'{}", name,
+              did_you_mean(name, names));
 }
 
 Result<int> hal_info(const Flags& flags) {
@@ -196,7 +195,7 @@ Result<int> hal_info(const Flags& flags) {
                 "'hal-info {}' takes {}, found {} arguments; 'hal-info --help' shows examples", verb->name,
                 verb->arguments, request.arguments.size());
   if (flags[flag::explain])
-    return fail(HALYARD_INVALID_ARGUMENT, "{} stands alone, found '{}' beside it; leave one out",
+    return fail(HALYARD_INVALID_ARGUMENT, "{} cannot be combined with '{}'; remove one of them",
                 flag::explain, verb->name);
   return verb->run(request);
 }

@@ -98,10 +98,10 @@ std::string sharing_text(const std::vector<DeviceInfo>& devices) {
   std::vector<Row> rows;
   for (const Sharing& pair : sharing(devices)) {
     const std::string how =
-        pair.how == HALYARD_SHARING_SAME_DRIVER ? "its own: they have one driver"
+        pair.how == HALYARD_SHARING_SAME_DRIVER ? "its own memory (same driver)"
         : pair.how == HALYARD_SHARING_HOST_MEMORY
             ? fmt::format("imported host memory, aligned to {}", format_size(pair.alignment))
-            : "a copy that the host makes";
+            : "a copy, which the host makes";
     rows.push_back({pair.user->uri, pair.owner->uri, how});
   }
   return rows.empty() ? "" : table({"DEVICE", "USES MEMORY OF", "AS"}, std::move(rows));

@@ -15,16 +15,16 @@ namespace {
 namespace flag {
 constexpr Text output = {
     "output", "FILE",
-    "Where the module goes; '-' or left out: standard output, unless that is a terminal. Also: -o FILE.",
+    "The file for the module. '-', or no flag: standard output, unless it is a terminal. Also: -o FILE.",
     "--output=fib.vmfb", kStandard};
-constexpr Choice<uint32_t> bytecode_version = {
-    "bytecode_version",
-    "15|16|17",
-    "The format to write, whatever the text says. Without it: the format that the text names, else 17.\n"
-    "Instructions that the format does not have are errors.",
-    "--bytecode-version=15",
-    0,
-    15};
+constexpr Choice<uint32_t> bytecode_version = {"bytecode_version",
+                                               "15|16|17",
+                                               "The bytecode version to write. Default: the version that the "
+                                               "text states, else 17. Instructions that the "
+                                               "version does not have are errors.",
+                                               "--bytecode-version=15",
+                                               0,
+                                               15};
 }  // namespace flag
 
 constexpr const Flag* kFlags[] = {&flag::output, &flag::bytecode_version};
@@ -61,7 +61,7 @@ Result<int> assemble(const Flags& flags) {
                 "a module is binary and standard output is a terminal; name a file: {}=FILE", flag::output);
   std::error_code ignored;
   if (output != kStandard && std::filesystem::equivalent(input, output, ignored))
-    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; the module needs a file of its own", output);
+    return fail(HALYARD_INVALID_ARGUMENT, "'{}' is the input; write the module to another file", output);
 
   const FileContents file = TOOL_TRY(FileContents::open(input));
   const std::string_view text = file.text();

@@ -58,7 +58,7 @@ std::string escaped(std::string_view name) {
   return pattern;
 }
 
-// The flags with which another runner measures the same. Runners have these flags in common; the command may
+// The flags with which another runner measures the same calls. All runners have these flags; the command may
 // contain more.
 std::vector<std::string> child_arguments(const Flags& flags, const Bench& bench, const Target& target) {
   std::vector<std::string> arguments;
@@ -113,12 +113,13 @@ Result<double> seconds_of(const Json& row, const char* time) {
 Result<Times> times_in(std::string_view text, const std::string& row_name) {
   const size_t begin = text.find('{');
   if (begin == std::string_view::npos)
-    return fail(HALYARD_INVALID_ARGUMENT, "it printed no JSON; does it take {}?",
+    return fail(HALYARD_INVALID_ARGUMENT, "it printed no JSON; does it accept {}?",
                 flag::benchmark_format.example);
   const Json json = TOOL_TRY(parse_json(text.substr(begin)));
   const auto rows = json.find("benchmarks");
   if (rows == json.end() || !rows->is_array())
-    return fail(HALYARD_INVALID_ARGUMENT, "its JSON has no array 'benchmarks', as Google Benchmark's has");
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "its JSON has no array 'benchmarks', unlike that of Google Benchmark");
   std::vector<Times> all;
   std::string names;
   for (const Json& row : *rows) {
@@ -135,7 +136,7 @@ Result<Times> times_in(std::string_view text, const std::string& row_name) {
     all.push_back({TOOL_TRY(seconds_of(row, "real_time")), TOOL_TRY(seconds_of(row, "cpu_time"))});
   }
   if (!all.empty()) return median_of(all);
-  return fail(HALYARD_INVALID_ARGUMENT, "it has no row '{}'; it has {}", row_name,
+  return fail(HALYARD_INVALID_ARGUMENT, "it printed no row '{}'; it printed {}", row_name,
               names.empty() ? "none" : names);
 }
 
@@ -165,7 +166,7 @@ Result<Times> run_other(const std::string& command, const std::vector<std::strin
   const ChildExit output = TOOL_TRY(run_command(command, arguments, stop));
   if (stop.asked_for()) return fail(HALYARD_CANCELLED, "stopped by a signal");
   const std::string said = last_lines(output.outputs[1]);
-  const std::string words = said.empty() ? "" : "; it said: " + said;
+  const std::string words = said.empty() ? "" : "; it wrote: " + said;
   if (output.is_signalled())
     return fail(HALYARD_ABORTED, "{}={}: the command was ended by signal {} ({}){}", flag::against, command,
                 output.signal(), ::strsignal(output.signal()), words);
@@ -299,8 +300,9 @@ Result<Round> run_round(const Flags& flags, Bench& bench, const Target& target, 
 Result<uint64_t> rounds_of(const Flags& flags) {
   const uint64_t count = TOOL_TRY(flags[flag::rounds]);
   if (count >= flag::rounds.otherwise) return count;
-  return wrong_value(flag::rounds, std::to_string(count),
-                     fmt::format("at least {}, since fewer say too little", flag::rounds.otherwise));
+  return wrong_value(
+      flag::rounds, std::to_string(count),
+      fmt::format("at least {}, because fewer give no reliable ratio", flag::rounds.otherwise));
 }
 
 }  // namespace
@@ -309,12 +311,12 @@ Result<> check_against(const Flags& flags) {
   TOOL_TRY(rounds_of(flags));
   if (flags.has(flag::threads))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "{}={} with {}: other runners call on one thread; leave one of the flags out", flag::threads,
+                "{}={} with {}: other runners call on one thread; remove one of the flags", flag::threads,
                 flags.given(flag::threads).back(), flag::against);
   for (const std::string& path : flags[flag::module])
     if (path == kStandard)
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "{}=- with {}: two runners cannot both read standard input; name a file", flag::module,
+                  "{}=- with {}: two runners cannot both read standard input; pass a file", flag::module,
                   flag::against);
   return {};
 }

@@ -81,7 +81,7 @@ Result<> check_flags_for_ranks(const Flags& flags) {
     if (flags.has(*flag))
       return fail(
           HALYARD_INVALID_ARGUMENT,
-          "{} is given to one of several ranks, which must all make the same calls; measure without it",
+          "{} must not be given with several ranks, because all ranks must make the same calls; remove it",
           *flag);
   return {};
 }

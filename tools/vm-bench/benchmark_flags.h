@@ -17,10 +17,11 @@ enum class Format { console, json, csv };
 
 namespace flag {
 
-inline constexpr Text benchmark_filter = {"benchmark_filter", "REGEX",
-                                          "Only rows whose name has a match; with a '-' before it, only the "
-                                          "others. --benchmark_list_tests prints the names.",
-                                          "--benchmark_filter=^BM_"};
+inline constexpr Text benchmark_filter = {
+    "benchmark_filter", "REGEX",
+    "Measures only rows whose names match the regular expression; with a leading "
+    "'-', only the other rows. --benchmark_list_tests prints the names.",
+    "--benchmark_filter=^BM_"};
 inline constexpr Toggle benchmark_list_tests = {
     "benchmark_list_tests", "Prints the names of the rows and exits.", "--benchmark_list_tests"};
 inline constexpr Text benchmark_min_time = {
@@ -29,7 +30,7 @@ inline constexpr Text benchmark_min_time = {
     "--benchmark_min_time=2s"};
 inline constexpr Text benchmark_min_warmup_time = {
     "benchmark_min_warmup_time", "SECONDS",
-    "The time for which calls are made before those that are measured, after the few that always are.",
+    "The time of calls before the measurement, in addition to the few that are always made.",
     "--benchmark_min_warmup_time=1"};
 inline constexpr Text benchmark_repetitions = {
     "benchmark_repetitions", "N",
@@ -40,30 +41,30 @@ inline constexpr Toggle benchmark_enable_random_interleaving = {
     "Runs the repetitions of all rows in random order, so that disturbances affect all rows alike.",
     "--benchmark_enable_random_interleaving"};
 inline constexpr Toggle benchmark_report_aggregates_only = {
-    "benchmark_report_aggregates_only", "For repetitions, prints only the rows with mean, median and so on.",
+    "benchmark_report_aggregates_only", "With repetitions, prints only the rows with mean, median and so on.",
     "--benchmark_report_aggregates_only"};
 inline constexpr Toggle benchmark_display_aggregates_only = {
     "benchmark_display_aggregates_only",
-    "The same on standard output alone: the file of --benchmark_out has all rows.",
+    "Like --benchmark_report_aggregates_only, but the file of --benchmark_out gets all rows.",
     "--benchmark_display_aggregates_only"};
 inline constexpr Choice benchmark_format = {"benchmark_format", "console|json|csv",
-                                            "The format on standard output.", "--benchmark_format=json",
+                                            "The format of standard output.", "--benchmark_format=json",
                                             Format::console};
-inline constexpr Text benchmark_out = {"benchmark_out", "FILE", "Writes the rows to a file, too.",
+inline constexpr Text benchmark_out = {"benchmark_out", "FILE", "Also writes the rows to a file.",
                                        "--benchmark_out=results.json"};
 inline constexpr Choice benchmark_out_format = {"benchmark_out_format", "console|json|csv",
                                                 "The format of that file (json).",
                                                 "--benchmark_out_format=csv", Format::json};
 inline constexpr Text benchmark_color = {"benchmark_color", "auto|true|false",
-                                         "Colours in the table; auto, the default: on a terminal.",
+                                         "Colours in the table; auto (the default): only on a terminal.",
                                          "--benchmark_color=false", "auto"};
 inline constexpr Toggle benchmark_counters_tabular = {
-    "benchmark_counters_tabular", "Counters in columns of their own.", "--benchmark_counters_tabular"};
+    "benchmark_counters_tabular", "Prints each counter in its own column.", "--benchmark_counters_tabular"};
 inline constexpr List benchmark_context = {"benchmark_context", "KEY=VALUE,...",
-                                           "Texts that go with the results.",
+                                           "Texts that are added to the results.",
                                            "--benchmark_context=machine=lab3"};
 inline constexpr Choice benchmark_time_unit = {"benchmark_time_unit",   "ns|us|ms|s",
-                                               "As --time_unit.",       "--benchmark_time_unit=us",
+                                               "Like --time_unit.",     "--benchmark_time_unit=us",
                                                benchmark::kMillisecond, benchmark::kNanosecond};
 
 }  // namespace flag

@@ -38,11 +38,12 @@ constexpr FlagGroup kGroups[] = {
 
 constexpr ExitCode kExitCodes[] = {
     {0, "All rows were measured."},
-    {1, "A call failed, as its row and standard error say; or a flag is wrong."},
-    {kInterrupted, "Stopped by Ctrl-C; the rows measured before are printed."},
+    {1, "A call failed (its row and standard error have the reason), or a flag is wrong."},
+    {kInterrupted, "Stopped by Ctrl-C; the rows that were measured before are printed."},
     {kTerminated, "Stopped by SIGTERM, in the same way."},
-    {kHungUp, "Stopped by SIGHUP, in the same way: the terminal is gone."},
-    {HALYARD_NOT_FOUND, "This and other status codes: nothing could be measured; standard error says why."},
+    {kHungUp, "Stopped by SIGHUP (the terminal was closed), in the same way."},
+    {HALYARD_NOT_FOUND,
+     "This and other status codes: nothing could be measured; standard error has the reason."},
 };
 
 constexpr ToolDescription kTool = {
@@ -52,10 +53,9 @@ constexpr ToolDescription kTool = {
     "decoding, initializing, the first call. Without --function: every export without parameters.",
     kGroups,
     "  vm-bench --module=simple_mul.vmfb --device=local-sync --function=simple_mul --input=4xf32=1,2,3,4 "
-    "--input=4xf32=2\n"
-    "  vm-bench --module=simple_mul.vmfb --function=simple_mul --input=4xf32=1 --input=4xf32=2 "
-    "--against=iree-benchmark-module\n"
-    "  vm-bench --module=model.vmfb --benchmark_filter='^(load|init)$' --benchmark_format=json\n",
+    "--input=4xf32=2\n  vm-bench --module=simple_mul.vmfb --function=simple_mul --input=4xf32=1 "
+    "--input=4xf32=2 --against=iree-benchmark-module\n  vm-bench --module=model.vmfb "
+    "--benchmark_filter='^(load|init)$' --benchmark_format=json\n",
     kExitCodes};
 
 // Removes the rows that --benchmark_filter excludes.
@@ -74,7 +74,7 @@ Result<> filter_rows(const Flags& flags, std::vector<std::unique_ptr<Row>>& rows
                 pattern, error.what());
   }
   if (!rows.empty()) return {};
-  return fail(HALYARD_INVALID_ARGUMENT, "{}={}: no row has such a name; there are {}", flag::benchmark_filter,
+  return fail(HALYARD_INVALID_ARGUMENT, "{}={}: no row matches; the rows are {}", flag::benchmark_filter,
               pattern, names);
 }
 
@@ -97,8 +97,7 @@ void add_context(const Bench& bench) {
   benchmark::AddCustomContext("clock_ns", fmt::format("{:.1f}", bench.clock_cost * 1e9));
 }
 
-// After a failure with several ranks this process must end, because the other ranks may wait for it until
-// then.
+// With several ranks, this process must end after a failure, because the other ranks may wait for it.
 bool must_end(const Bench& bench) { return bench.agreement && !bench.failures.empty(); }
 
 // Measures the rows one by one, so that each is printed at once; in a single run if their repetitions are to
@@ -162,7 +161,7 @@ Result<int> vm_bench(const Flags& flags) {
   }
   if (bench.stop.asked_for()) {
     std::fflush(stdout);
-    print_error("vm-bench: stopped by {}; what was measured by then is above\n",
+    print_error("vm-bench: stopped by {}; the rows that were measured before are above\n",
                 bench.stop.interrupt.cause());
     return bench.stop.interrupt.exit_code();
   }

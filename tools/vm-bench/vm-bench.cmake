@@ -1,4 +1,4 @@
-# Google Benchmark, which repeats, reports and writes JSON; and threads of its own.
-# A package of its own: Debian's Google Benchmark is a shared library whose name changes with every release of Debian.
+# Google Benchmark repeats, reports and writes JSON; calls may run on vm-bench's own threads.
+# A separate package, because the shared library of Debian's Google Benchmark changes its name with each Debian release.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME bench)
 target_link_libraries(vm-bench PRIVATE benchmark::benchmark Threads::Threads)

@@ -37,18 +37,18 @@ constexpr ExitCode kExitCodes[] = {
     {0, "All tests passed; with --expect_failure, a test of each module failed."},
     {1,
      "A test failed (with --expect_failure: all tests of a module passed), or the tests could not be run: "
-     "standard error says why."},
-    {kInterrupted, "Stopped by Ctrl-C; the reports have the tests until then."},
+     "standard error has the reason."},
+    {kInterrupted, "Stopped by Ctrl-C; the reports have the tests that ran before."},
     {kTerminated, "Stopped by SIGTERM, in the same way."},
-    {kHungUp, "Stopped by SIGHUP, in the same way: its terminal is gone."},
+    {kHungUp, "Stopped by SIGHUP (the terminal was closed), in the same way."},
 };
 
 constexpr ToolDescription kTool = {
     "vm-check",
     "vm-check FILE... [--device=URI] [flags]",
-    "Runs the tests of test programs: every export without arguments and results, except names that begin "
-    "with '__', is a test, and runs in a context of its own. It fails if the call fails, or an expectation "
-    "that it states through the module 'check'. More: docs/vm-check.md.",
+    "Runs the tests of test programs. Every export without arguments and results is a test, unless its name "
+    "begins with '__'. Each test runs in its own context. A test fails if its call fails, or if one of its "
+    "expectations (functions of the module 'check') fails. More: docs/vm-check.md.",
     kGroups,
     "  vm-check tests.vmfb --device=local-sync\n"
     "  vm-check one.vmfb two.vmfb --device=vulkan --filter='*.conv*-*f64*' --jobs=4\n"
@@ -102,18 +102,17 @@ class Report {
 Result<> check_all_fail(const std::vector<Suite>& suites, std::span<const Finding> findings) {
   for (const Finding& finding : findings)
     if (!finding.has_run)
-      return fail(finding.failure->code, "{}: test '{}' could not begin, so it has not failed: {}",
-                  flag::expect_failure, full_name(*finding.test->suite, finding.test->name),
-                  finding.failure->text);
+      return fail(
+          finding.failure->code, "{}: test '{}' could not begin, which does not count as a failed test: {}",
+          flag::expect_failure, full_name(*finding.test->suite, finding.test->name), finding.failure->text);
   for (const Suite& suite : suites) {
     const bool fails = std::ranges::any_of(findings, [&](const Finding& finding) {
       return finding.test->suite == &suite && finding.verdict == Verdict::failed;
     });
     if (!fails)
-      return fail(HALYARD_FAILED_PRECONDITION,
-                  "{}: expected a test of module '{}' to fail, found that {} passed", flag::expect_failure,
-                  suite.name,
-                  suite.tests.size() == 1 ? "its one test" : fmt::format("all {}", suite.tests.size()));
+      return fail(HALYARD_FAILED_PRECONDITION, "{}: expected a failing test in module '{}', but {} passed",
+                  flag::expect_failure, suite.name,
+                  suite.tests.size() == 1 ? "its only test" : fmt::format("all {}", suite.tests.size()));
   }
   return {};
 }

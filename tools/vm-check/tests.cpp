@@ -34,10 +34,10 @@ Result<std::vector<std::string>> paths_of(const Flags& flags) {
   paths.insert(paths.end(), flags.positional().begin(), flags.positional().end());
   if (paths.empty())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "no module given; name one or more, as in 'vm-check tests.vmfb' ('--help' shows examples)");
+                "no module given; pass one or more, as in 'vm-check tests.vmfb' ('--help' shows examples)");
   for (auto path = paths.begin(); path != paths.end(); ++path)
     if (std::find(paths.begin(), path, *path) != path)
-      return fail(HALYARD_INVALID_ARGUMENT, "module '{}' is given twice; expected each once", *path);
+      return fail(HALYARD_INVALID_ARGUMENT, "module '{}' is given twice; pass each module once", *path);
   return paths;
 }
 
@@ -63,10 +63,11 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
     suite.name = view(info.name);
     suite.tests = TOOL_TRY(tests_of(suite.module));
     if (suite.tests.empty())
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "module '{}' of '{}' has no test: expected exports without arguments and results, found "
-                  "none among {}; 'vm-dump' shows them, and {}=FILE is for what tests import",
-                  suite.name, path, info.function_count, flag::import_from);
+      return fail(
+          HALYARD_INVALID_ARGUMENT,
+          "module '{}' of '{}' has no tests: expected exports without arguments and results, but none of "
+          "its {} exports is one; 'vm-dump' lists them, and {}=FILE is for modules that tests import",
+          suite.name, path, info.function_count, flag::import_from);
     suites.push_back(std::move(suite));
   }
   tell_apart(suites, [](const Suite& suite) { return std::filesystem::path(suite.path).stem().string(); });
@@ -97,8 +98,8 @@ Result<> choose_tests(const Flags& flags, std::vector<Suite>& suites) {
   std::erase_if(suites, [](const Suite& suite) { return suite.tests.empty(); });
   if (!suites.empty()) return {};
   const std::vector<std::string_view> candidates(names.begin(), names.end());
-  return fail(HALYARD_NOT_FOUND, "{}={}: none of {} tests has such a name{}; {} names them", flag::filter,
-              text, names.size(), did_you_mean(text, candidates), flag::list);
+  return fail(HALYARD_NOT_FOUND, "{}={}: none of {} tests matches{}; {} lists the tests", flag::filter, text,
+              names.size(), did_you_mean(text, candidates), flag::list);
 }
 
 }  // namespace halyard::tools

@@ -1,2 +1,2 @@
-# Tests may run on threads of vm-check's own.
+# For the threads of --jobs.
 target_link_libraries(vm-check PRIVATE Threads::Threads)

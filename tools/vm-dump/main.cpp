@@ -21,16 +21,16 @@ constexpr Toggle disassemble = {
     "Prints the module as text (docs/vmasm.md) that vm-as can assemble. Also: -d, --output=disassembly.",
     "--disassemble"};
 constexpr Toggle offsets = {
-    "offsets", "With --disassemble: begins each instruction with its pc, as messages show it.", "--offsets"};
+    "offsets", "With --disassemble: prints the pc before each instruction, as in messages.", "--offsets"};
 constexpr Toggle json = {"json", "Prints the complete description as JSON. Also: --output=json.", "--json"};
 constexpr Choice output = {"output", "metadata|disassembly|json",
                            "What to print; metadata, the default, is the summary.", "--output=disassembly",
                            Output::summary};
-constexpr Toggle jit = {
-    "jit",
-    "Prints what the compiler (docs/jit.md) makes of each function and bytecode kernel: LLVM's "
-    "representation and the assembly for this processor, or why it stays interpreted.",
-    "--jit"};
+constexpr Toggle jit = {"jit",
+                        "Prints for each function and bytecode kernel the result of the compiler "
+                        "(docs/jit.md): the LLVM IR and the "
+                        "assembly for this processor, or the reason why it stays interpreted.",
+                        "--jit"};
 constexpr Text function = {"function", "NAME", "With --jit: only functions and kernels of this name.",
                            "--function=main"};
 }  // namespace flag
@@ -44,9 +44,9 @@ constexpr FlagGroup kGroups[] = {{"", kFlags}};
 constexpr ToolDescription kTool = {
     "vm-dump",
     "vm-dump FILE [--disassemble [--offsets] | --json | --jit [--function=NAME]]",
-    "Prints what a module (.vmfb, or .vmasm text) is: which releases can have made it, what it needs, what "
-    "it exports, its executables and sizes; or all of it as text. '-' as FILE reads standard input. Nothing "
-    "of it runs.",
+    "Describes a module (.vmfb, or .vmasm text): the releases that can have made it, its requirements, "
+    "exports, executables and sizes; or prints it as text. '-' as FILE reads standard input. Runs no code of "
+    "the module.",
     kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
@@ -63,12 +63,13 @@ Result<Output> wanted_output(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT, "the disassembly has no JSON form; choose {} or {}",
                 flag::disassemble, flag::json);
   if (flags[flag::jit] && (disassemble || json))
-    return fail(HALYARD_INVALID_ARGUMENT, "{} has a form of its own; choose {} or {}", flag::jit, flag::jit,
+    return fail(HALYARD_INVALID_ARGUMENT, "{} has its own output; choose {} or {}", flag::jit, flag::jit,
                 json ? flag::json : flag::disassemble);
   if (flags.has(flag::function) && !flags[flag::jit])
-    return fail(HALYARD_INVALID_ARGUMENT, "{} is for native code; add {}", flag::function, flag::jit);
+    return fail(HALYARD_INVALID_ARGUMENT, "{} selects functions for {}; add {}", flag::function, flag::jit,
+                flag::jit);
   if (flags[flag::offsets] && !disassemble)
-    return fail(HALYARD_INVALID_ARGUMENT, "{} is for the disassembly; add {}", flag::offsets,
+    return fail(HALYARD_INVALID_ARGUMENT, "{} applies to the disassembly; add {}", flag::offsets,
                 flag::disassemble);
   if (flags[flag::jit]) return Output::native;
   return disassemble ? Output::disassembly : json ? Output::json : Output::summary;

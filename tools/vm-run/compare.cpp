@@ -98,8 +98,8 @@ std::vector<double> numbers_of(std::string_view text) {
   return numbers;
 }
 
-// One side of a comparison: a tensor's contents, and its text, which types that are not whole bytes do not
-// have.
+// One side of a comparison: the contents of a tensor, and its text. Types that are not whole bytes have no
+// text.
 struct Side {
   Contents contents;
   std::string text;
@@ -180,7 +180,7 @@ Result<std::string> difference(const Value& expected, bool is_array, const Value
                        scalar_text(actual.raw()));
   }
   if (kind != "hal.buffer_view")
-    return fail(HALYARD_UNIMPLEMENTED, "a {} cannot be compared; expect (ignored) of it", kind);
+    return fail(HALYARD_UNIMPLEMENTED, "a {} cannot be compared; pass (ignored) for it", kind);
   Side wanted = TOOL_TRY(side_of(TOOL_TRY(expected.as<Tensor>())));
   const Side found = TOOL_TRY(side_of(TOOL_TRY(actual.as<Tensor>())));
   if (is_array) TOOL_TRY(give_type_of(found.contents, wanted, device));

@@ -18,7 +18,7 @@ Json element_at(std::span<const uint8_t> bytes, size_t index) {
   return json_number(value);
 }
 
-// Elements of other types are printed as hexadecimal bytes, which can look like numbers.
+// Elements of other types are printed as hexadecimal bytes, even if these look like numbers.
 bool is_printed_as_number(std::string_view element_type) {
   enum : uint32_t {
 #define HALYARD_NUMERICAL_TYPE(name, value, ...) k##name = value,

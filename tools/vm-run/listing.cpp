@@ -56,7 +56,7 @@ constexpr std::string_view kRule =
 Result<Survey> sound_drivers(const Instance& instance, std::chrono::nanoseconds limit) {
   Survey survey = TOOL_TRY(survey_all(instance, limit, Depth::listed));
   const auto warn = [](const std::optional<Failure>& failure) {
-    if (failure) print_error("vm-run: left out: {}\n", printable(failure->line()));
+    if (failure) print_error("vm-run: omitted: {}\n", printable(failure->line()));
   };
   for (const std::optional<Failure>& failure : survey.failures) warn(failure);
   for (const DriverInfo& driver : survey.drivers) warn(driver.failure);

@@ -55,13 +55,13 @@ constexpr FlagGroup kGroups[] = {
 };
 
 constexpr ExitCode kExitCodes[] = {
-    {0, "Success; with --expected_output, every result is as expected."},
+    {0, "Success; with --expected_output, all results are as expected."},
     {1,
-     "A failure, which standard error reports; a result that differs from the expected one; or a failed "
+     "A failure (standard error has the reason), a result that differs from the expected one, or a failed "
      "expectation of a test program (vm-check)."},
-    {kInterrupted, "The run was stopped by Ctrl-C."},
-    {kTerminated, "It was stopped by SIGTERM."},
-    {kHungUp, "It was stopped by SIGHUP: its terminal is gone."},
+    {kInterrupted, "Stopped by Ctrl-C."},
+    {kTerminated, "Stopped by SIGTERM."},
+    {kHungUp, "Stopped by SIGHUP: the terminal was closed."},
 };
 
 constexpr ToolDescription kTool = {"vm-run",
@@ -115,11 +115,10 @@ Result<> wait_for_work(const Call& call, const Fence& signal, Clock::time_point 
   Result<> reached = check(signal.wait(std::chrono::milliseconds(left_ms)));
   if (reached || reached.error().code != HALYARD_DEADLINE_EXCEEDED) return reached;
   call.cancel();
-  return fail(
-      HALYARD_DEADLINE_EXCEEDED,
-      "the call had returned, and its work on a device took longer than its time limit of {} ms; raise the "
-      "limit if that is too short",
-      limit_ns / 1'000'000);
+  return fail(HALYARD_DEADLINE_EXCEEDED,
+              "the call has returned, but its work on a device took longer than the time limit of {} ms; "
+              "raise the limit if it is too short",
+              limit_ns / 1'000'000);
 }
 
 Result<std::vector<Value>> call_and_wait(const Program& program, const Function& function,
@@ -149,9 +148,8 @@ Result<Arguments> inputs_of(const Flags& flags, const Program& program, std::str
   const Phase phase(program, "inputs");
   if (!flags.has(flag::inputs_from)) return parse_inputs(flags[flag::input], types, device, flag::input);
   if (flags.has(flag::input))
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "{} and {} are both given; expected one of them to say what the arguments are", flag::input,
-                flag::inputs_from);
+    return fail(HALYARD_INVALID_ARGUMENT, "found both {} and {}; pass the arguments with one of them",
+                flag::input, flag::inputs_from);
   return parse_inputs(TOOL_TRY(arrays_in(flags[flag::inputs_from])), types, device, flag::inputs_from);
 }
 
@@ -222,8 +220,8 @@ Result<int> vm_run(const Flags& flags) {
   const std::string name = TOOL_TRY(chosen_function(flags, main_module));
   for (const List* const other : {&flag::output, &flag::expected_output})
     if (flags[flag::json_results] && flags.has(*other))
-      return fail(HALYARD_INVALID_ARGUMENT, "{} and {} are both given; expected one of them",
-                  flag::json_results, *other);
+      return fail(HALYARD_INVALID_ARGUMENT, "found both {} and {}; remove one of them", flag::json_results,
+                  *other);
   TOOL_TRY(tensors.begin(flags, program));
   program.expectation = [&](const halyard_failed_expectation_t& failed) {
     ++failed_expectations;

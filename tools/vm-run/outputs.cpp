@@ -57,7 +57,7 @@ Result<> write(const std::string& text, const Value& value, uint64_t max_element
   const bool append = text[0] == '+';
   if ((!append && text[0] != '@') || text.size() == 1)
     return fail(HALYARD_UNIMPLEMENTED,
-                "{}={}: expected '-' to print, nothing to drop, @FILE to write or +FILE to append",
+                "{}={}: expected '-' to print, nothing to drop, @FILE to write, or +FILE to append",
                 flag::output, text);
   const std::string path = text.substr(1);
   const Contents contents = TOOL_TRY(contents_of(value));

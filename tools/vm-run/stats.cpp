@@ -56,7 +56,7 @@ void print_counts(std::string_view whose, const Block<halyard_object_count_t>& c
 }
 
 Result<> print_objects(const Program& program) {
-  print_error("objects {:>26} {:>12}\n", "made", "still there");
+  print_error("objects {:>26} {:>12}\n", "created", "remaining");
   print_counts("modules", TOOL_TRY(program.instance.objects()));
   for (const auto& device : program.devices)
     print_counts(printable(device.uri()), TOOL_TRY(device.objects()));

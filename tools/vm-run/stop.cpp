@@ -28,7 +28,7 @@ void Stop::now() {
         halyard_call_cancel(call_);
         return;
       }
-      where = "the call did not stop, as while native code runs, or is made";
+      where = "the call did not stop, because native code runs or code is being compiled";
       break;
     case Stage::before_call:
       where = "before the call";
@@ -38,10 +38,10 @@ void Stop::now() {
         halyard_call_cancel(call_);
         return;
       }
-      where = "the call had returned and its work on a device was waited for";
+      where = "the call has returned, but its work on a device has not ended";
       break;
     case Stage::after_call:
-      where = "the call had returned and its results were not all written";
+      where = "the call has returned, but not all results were written";
       break;
   }
   Failure failure{.code = HALYARD_CANCELLED,

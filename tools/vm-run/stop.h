@@ -1,6 +1,6 @@
 // Stops a run after a signal. A call is cancelled, including its work on devices, and the run ends as after
 // any failure. In all other stages, and if a call or a device does not stop within half a second, the trace
-// is finished and the process exits. A capture is closed only in the first case.
+// is finished and the process exits without closing a capture.
 #pragma once
 
 #include <mutex>
@@ -34,7 +34,7 @@ class Stop {
   std::mutex mutex_;  // guards the next three members
   Stage stage_ = Stage::before_call;
   halyard_call_t call_ = nullptr;
-  int asked_ = 0;  // how often the call or its device work has been cancelled
+  int asked_ = 0;  // number of times that the call or its device work was cancelled
   Interrupt interrupt_{[this] { now(); }};
 };
 

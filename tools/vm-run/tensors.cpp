@@ -40,7 +40,7 @@ Result<> TensorFiles::begin(const Flags& flags, Program& program) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
   if (error)
-    return fail(code_of_errno(error.value()), "{}={}: cannot make the folder: {}; choose another",
+    return fail(code_of_errno(error.value()), "{}={}: cannot create the folder: {}; choose another",
                 flag::trace_tensors_folder, folder_, error.message());
   program.tensor_pattern = flags[flag::trace_tensors];
   program.tensor = [this](const halyard_traced_tensor_t& tensor) -> halyard::Result<void> {

@@ -123,7 +123,8 @@ std::optional<Refusal> refusal_of(const Access& access, bool is_loopback, const 
                                   std::string_view authority) {
   constexpr size_t kMaxShown = 128;
   for (const std::string_view host : {head.host, authority}) {
-    if (host.empty()) continue;  // HTTP/1.0, or a client that knows no name; pages always send it
+    if (host.empty())
+      continue;  // HTTP/1.0, or a client without a name for the server; pages always send Host
     const auto parts = parsed(host);
     if (!parts)
       return Refusal{.status = 400,
@@ -131,20 +132,22 @@ std::optional<Refusal> refusal_of(const Access& access, bool is_loopback, const 
                                          host.substr(0, kMaxShown)),
                      .headers = ""};
     if (is_loopback && !is_loopback_name(host) && !is_allowed(access.hosts, parts->host))
-      return Refusal{.status = 421,
-                     .text = fmt::format("this server listens on a loopback address, and takes requests for "
-                                         "localhost, not for '{}'; --allow_host={} lets it",
-                                         host.substr(0, kMaxShown), parts->host.substr(0, kMaxShown)),
-                     .headers = "",
-                     .closes = false};
+      return Refusal{
+          .status = 421,
+          .text = fmt::format("this server listens on a loopback address and accepts requests for localhost, "
+                              "not for '{}'; allow this name with --allow_host={}",
+                              host.substr(0, kMaxShown), parts->host.substr(0, kMaxShown)),
+          .headers = "",
+          .closes = false};
   }
   if (head.origin && !is_own(head) && !is_allowed(access.origins, *head.origin)) {
     const std::string_view shown = head.origin->substr(0, kMaxShown);
-    return Refusal{.status = 403,
-                   .text = fmt::format("pages of '{}' may not use this server; --allow_origin={} lets them",
-                                       shown, shown),
-                   .headers = "",
-                   .closes = false};
+    return Refusal{
+        .status = 403,
+        .text = fmt::format("pages of '{}' may not use this server; allow them with --allow_origin={}", shown,
+                            shown),
+        .headers = "",
+        .closes = false};
   }
   return std::nullopt;
 }

@@ -40,8 +40,8 @@ constexpr uint32_t kMaxHeader = 16 << 10;     // bytes
 constexpr size_t kFirstRead = 8 << 10;        // Beast reads into the existing capacity
 constexpr size_t kPieceOfTensor = 256 << 10;  // bytes of a body, reserved when they have arrived
 constexpr size_t kMaxSkipped = 256 << 10;     // bytes of a refused body that are read to keep the connection
-// How long, and for how many dropped bytes, the server waits for the client to read a response before it
-// closes the connection.
+// The time, and the number of dropped bytes, for which the server waits for the client to read a response
+// before it closes the connection.
 constexpr std::chrono::seconds kLinger(2);
 constexpr size_t kMaxLingered = 16 << 20;
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -108,8 +108,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       begin_ = Clock::now();
       if (error_) {
         if (const unsigned status = status_of_header()) {
-          Response response =
-              error_response(status, "the header is no HTTP/1.1 that this server takes: " + error_.message());
+          Response response = error_response(status, "the header is not valid HTTP/1.1: " + error_.message());
           response.closes = true;
           co_await write(response, false);
           co_await linger();
@@ -153,8 +152,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       job = job_;
     }
     if (job)
-      return server_.scheduler.abandon(job,
-                                       {HALYARD_DEADLINE_EXCEEDED, "the model has not answered in time"});
+      return server_.scheduler.abandon(job, {HALYARD_DEADLINE_EXCEEDED, "the model did not answer in time"});
     asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
       if (self->has_expired() && !(self->body_ && self->body_->puts_off())) self->close_socket();
     });
@@ -286,7 +284,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (model->has_lost_device()) {
       model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
       co_return error_response(
-          503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens it again",
+          503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens the device again",
                            model->spec().name));
     }
     const auto form = body_form(parser_->get(), head, server_.limits.body);
@@ -346,7 +344,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   }
 
   static constexpr std::string_view kNoRoom =
-      "the server holds as many bytes of requests and answers as it may; try again";
+      "the requests and responses in the server use all memory that it may use; try again later";
   static Response no_room() { return error_response(503, kNoRoom); }
 
   static Response response_of(const Refusal& refusal) {
@@ -437,11 +435,11 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
           400, "an input has binary_data_size, but the header has no Inference-Header-Content-Length");
     if (has_length && size != body_->remaining())
       co_return error_response(
-          400, fmt::format("{} bytes follow the JSON object; the inputs' binary_data_size add up to {}",
+          400, fmt::format("{} bytes follow the JSON object, but the inputs' binary_data_size add up to {}",
                            body_->remaining(), size));
     if (size > server_.limits.body)
-      co_return error_response(
-          413, fmt::format("the inputs have {} bytes; the server takes {}", size, server_.limits.body));
+      co_return error_response(413, fmt::format("the inputs have {} bytes; the server accepts at most {}",
+                                                size, server_.limits.body));
     for (RequestInput& input : request.inputs) {
       if (!input.is_binary) continue;
       if (!input.data.resize(input.byte_size)) co_return error_response(503, "out of memory for the tensors");
@@ -462,7 +460,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       const size_t read = co_await body_->read_some(&further, 1);
       if (read > 0)
         co_return error_response(400,
-                                 "more bytes follow the JSON object than the inputs' binary_data_size say");
+                                 "more bytes follow the JSON object than the inputs' binary_data_size state");
       if (is_cut_short()) co_return cut_short();
     }
     co_return std::nullopt;
@@ -475,8 +473,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         body_->is_too_large()
             ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
         : body_->is_malformed()
-            ? error_response(400, "the body cannot be decoded as its Content-Encoding says")
-            : error_response(400, "the body is shorter than its header says, or malformed");
+            ? error_response(400, "the body cannot be decoded according to its Content-Encoding")
+            : error_response(400, "the body is malformed, or shorter than its header states");
     response.closes = true;
     return response;
   }
@@ -603,8 +601,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     }
     const Clock::time_point begin = Clock::now();
     // Writes everything, in as few system calls as possible; Asio's own condition writes 64 KiB a call. The
-    // deadline depends on the bytes written, so that a client that takes none is not waited for longer
-    // because much is left.
+    // deadline depends on the bytes written, so that a client that takes none does not get more time because
+    // many bytes are left.
     const auto all_at_once = [this, begin](const error_code& failed, size_t written) {
       expire_at(begin + time_for(written));
       return failed ? 0 : size_t{1} << 30;
@@ -614,7 +612,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return !error;
   }
 
-  // Closes the sending side and reads on for a while, because the client loses the response if a connection
+  // Closes the sending side and reads on for a while, because a client loses the response if its connection
   // is closed with unread bytes.
   Task<> linger() {
     error_code error;

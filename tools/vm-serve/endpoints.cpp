@@ -72,9 +72,9 @@ Response refusal(const Route& route) {
   switch (route.status) {
     case 404:
       return error_response(404,
-                            "no such path; GET /v2 is where the protocol begins, GET / shows what there is");
+                            "no such path; GET /v2 is the beginning of the protocol, GET / shows the models");
     case 405: {
-      Response response = error_response(405, fmt::format("this path takes {}", route.allow));
+      Response response = error_response(405, fmt::format("this path accepts {}", route.allow));
       response.headers = fmt::format("Allow: {}\r\n", route.allow);
       return response;
     }

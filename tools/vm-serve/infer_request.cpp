@@ -100,9 +100,9 @@ bool store_real(const DataType& type, const Scalar& value, std::byte* target) {
       store(target, number);
       return true;
     case 4: {
-      // A value that is nearer to the largest float than to the next power of two becomes the largest float,
-      // because the largest float's own text (3.4028235e+38) exceeds it. The conversion of larger values is
-      // undefined.
+      // A value that is nearer to the largest float than to the next power of two becomes the largest float.
+      // The text of the largest float itself is such a value: 3.4028235e+38 exceeds it. The conversion of
+      // larger values is undefined.
       constexpr double kMaxFloat = std::numeric_limits<float>::max();
       constexpr double kTooLarge = 0x1.ffffffp127;
       if (is_finite && std::fabs(number) >= kTooLarge) return false;
@@ -226,7 +226,7 @@ class Reader {
   Result<InferRequest> finish() {
     if (failure_) return std::unexpected(*std::move(failure_));
     if (!has_inputs_)
-      return fail(HALYARD_INVALID_ARGUMENT, "the request has no member 'inputs'; expected the model's: {}",
+      return fail(HALYARD_INVALID_ARGUMENT, "the request has no member 'inputs'; the model takes {}",
                   names_of(model_.inputs));
     for (size_t i = 0; i < model_.inputs.size(); ++i) {
       const bool is_given =
@@ -392,7 +392,7 @@ class Reader {
   }
 
   bool parse_error(size_t position, std::string_view why) {
-    return wrong("the request is no JSON at byte {}: {}", position, why);
+    return wrong("the request is not valid JSON at byte {}: {}", position, why);
   }
 
  private:
@@ -409,7 +409,7 @@ class Reader {
 
   bool deeper() {
     if (++depth_ <= kMaxDepth) return true;
-    return wrong("the request nests deeper than {}", kMaxDepth);
+    return wrong("the request is nested deeper than {}", kMaxDepth);
   }
   bool skips() const { return skip_depth_ > 0; }
   bool skip_deeper() { return ++skip_depth_, true; }
@@ -450,7 +450,7 @@ class Reader {
       case Place::data:
         return wrong("'data' of input '{}' has {}; expected numbers", name_, found);
       default:
-        return wrong("found {} where the protocol has none", found);
+        return wrong("found {} at a place where the protocol has none", found);
     }
   }
   // Handles a member whose value is an object or array: an error if the member is known, else skipped.
@@ -479,7 +479,7 @@ class Reader {
       case Place::shape: {
         int64_t size = 0;
         if (!to_integer(value, &size) || size < 0)
-          return wrong("'shape' of an input has a dimension that is no whole number from 0 on");
+          return wrong("'shape' of an input has a dimension that is not a whole number from 0 on");
         if (input_.shape.size() == kMaxDimensions)
           return wrong("'shape' of an input has more than {} dimensions", kMaxDimensions);
         input_.shape.push_back(size);
@@ -550,8 +550,9 @@ class Reader {
     most_elements_ = std::min<uint64_t>(*count, json_size_ / 2 + 1);
     const uint64_t size = most_elements_ * data_type_->size;
     if (reserve_ && !(before && before->has_memory) && !reserve_(size)) {
-      failure_ = Failure{HALYARD_UNAVAILABLE,
-                         "the server holds as many bytes of requests and answers as it may; try again"};
+      failure_ =
+          Failure{HALYARD_UNAVAILABLE,
+                  "the requests and responses in the server use all memory that it may use; try again later"};
       return false;
     }
     return input_.data.reserve(size) || out_of_memory();
@@ -566,10 +567,10 @@ class Reader {
     if (!store_element(*data_type_, value, input_.data.data() + end)) {
       if (value.kind == Scalar::Kind::null && data_type_->kind == NumberKind::real)
         return wrong(
-            "element {} of input '{}' is null; write \"NaN\", \"Infinity\" or \"-Infinity\" for a float that "
-            "is no number",
+            "element {} of input '{}' is null, but a float without a number in JSON is \"NaN\", \"Infinity\" "
+            "or \"-Infinity\"",
             elements_, name_);
-      return wrong("element {} of input '{}' is no {}", elements_, name_, data_type_->name);
+      return wrong("element {} of input '{}' is not of type {}", elements_, name_, data_type_->name);
     }
     ++elements_;
     return true;
@@ -600,13 +601,13 @@ class Reader {
       return wrong("input '{}' has both 'data' and 'binary_data_size'; expected one of them", name_);
     if (binary_size_) {
       if (*binary_size_ != input_.byte_size)
-        return wrong("input '{}' has binary_data_size {}; {} elements of {} have {} bytes", name_,
+        return wrong("input '{}' has binary_data_size {}, but {} elements of {} have {} bytes", name_,
                      *binary_size_, *count, type_->name, input_.byte_size);
       input_.is_binary = true;
     } else if (!has_data_) {
       return wrong("input '{}' has neither 'data' nor the parameter 'binary_data_size'", name_);
     } else if (!is_left_out_ && input_.data.size() != input_.byte_size) {
-      return wrong("'data' of input '{}' has {} elements; its shape {} has {}", name_,
+      return wrong("'data' of input '{}' has {} elements, but its shape {} has {}", name_,
                    input_.data.size() / type_->size, shape_text(input_.shape), *count);
     }
     if (!found_before_) found_.push_back({type_, input_.shape, has_data_ && !is_left_out_});
@@ -618,8 +619,7 @@ class Reader {
   bool end_output() {
     const auto spec = std::ranges::find(model_.outputs, name_, &TensorSpec::name);
     if (spec == model_.outputs.end())
-      return wrong("model '{}' has no output '{}'; it gives {}", model_.name, name_,
-                   names_of(model_.outputs));
+      return wrong("model '{}' has no output '{}'; it has {}", model_.name, name_, names_of(model_.outputs));
     const auto index = static_cast<size_t>(spec - model_.outputs.begin());
     for (const RequestOutput& other : request_.outputs)
       if (other.index == index) return wrong("the request names output '{}' twice", name_);

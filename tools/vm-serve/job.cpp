@@ -30,7 +30,7 @@ Value number_of(const TensorSpec& spec, const AlignedBuffer& bytes) {
 
 Result<Tensor> tensor_of(const Value& value) {
   if (value.kind() != HALYARD_VALUE_OBJECT)
-    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned a null reference instead of a tensor");
+    return fail(HALYARD_FAILED_PRECONDITION, "the model returned a null reference instead of a tensor");
   return check(value.as<Tensor>());
 }
 

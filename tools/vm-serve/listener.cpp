@@ -28,7 +28,7 @@ std::unexpected<Failure> cannot_listen(std::string_view address) {
   const halyard_status_code_t code = error == EADDRINUSE                 ? HALYARD_ALREADY_EXISTS
                                      : error == EACCES || error == EPERM ? HALYARD_PERMISSION_DENIED
                                                                          : HALYARD_INVALID_ARGUMENT;
-  const char* const advice = error == EADDRINUSE ? "; choose another --port, or stop what uses it"
+  const char* const advice = error == EADDRINUSE ? "; choose another --port, or stop the process that uses it"
                              : error == ENOENT   ? "; check the path"
                                                  : "";
   return fail(code, "cannot listen on {}: {}{}", address, std::strerror(error), advice);

@@ -67,18 +67,19 @@ constexpr FlagGroup kGroups[] = {
 };
 
 constexpr ExitCode kExitCodes[] = {
-    {0, "Ended by SIGTERM or Ctrl-C; every request that was accepted has been answered."},
-    {1, "It could not start, or requests were cancelled at --drain_timeout; standard error says which."},
-    {kInterrupted, "Ended by a second Ctrl-C, or by one while its first models were loaded."},
-    {kTerminated, "Ended by a second SIGTERM, or by one while its first models were loaded."},
+    {0, "Ended by SIGTERM or Ctrl-C; every accepted request was answered."},
+    {1,
+     "The server could not start, or requests were cancelled at --drain_timeout; standard error says which."},
+    {kInterrupted, "Ended by a second Ctrl-C, or by a Ctrl-C while the first models were being loaded."},
+    {kTerminated, "Ended by a second SIGTERM, or by a SIGTERM while the first models were being loaded."},
 };
 
 constexpr ToolDescription kTool = {
     "vm-serve",
     "vm-serve --model=NAME=FILE [--model=...] | --models=FOLDER [flags]",
-    "Serves models over HTTP, in the Open Inference Protocol (KServe V2) with binary tensors. GET / is a "
-    "page to try them, GET /metrics is for Prometheus. SIGHUP loads changed models, SIGTERM ends the server "
-    "when the requests that it has are answered. More: docs/serving.md.",
+    "Serves models over HTTP, with the Open Inference Protocol (KServe V2) and binary tensors. GET / is a "
+    "page for trying the models, GET /metrics is for Prometheus. SIGHUP loads changed models. SIGTERM ends "
+    "the server after it has answered its requests. More: docs/serving.md.",
     kGroups,
     "  vm-serve --model=mul=examples/inline_mul.vmasm\n"
     "  curl http://127.0.0.1:8080/v2/models/mul/infer -d '{\"inputs\": [\n"
@@ -123,7 +124,7 @@ Result<std::map<std::string, uint64_t>> batches_of(const Flags& flags) {
     uint64_t rows = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), rows);
     if (number.empty() || error != std::errc() || end != number.data() + number.size() || rows == 0)
-      return wrong_value(flag::batch, text, "a number of rows from 1 on, for one model as NAME=N");
+      return wrong_value(flag::batch, text, "a number of rows from 1 on, or NAME=N for one model");
     batches[name] = rows;
   }
   return batches;
@@ -136,7 +137,7 @@ Result<Settings> settings_of(const Flags& flags) {
     settings.models.push_back(TOOL_TRY(parse_model_flag(text)));
   if (settings.models.empty() && !flags.has(flag::models))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "no model given; name one with {}=NAME=FILE, or a folder with {}=FOLDER", flag::served_model,
+                "no model given; pass one with {}=NAME=FILE, or a folder with {}=FOLDER", flag::served_model,
                 flag::models);
   settings.batches = TOOL_TRY(batches_of(flags));
   settings.schedule.calls = flags.has(flag::threads) ? TOOL_TRY(at_least_one(flags, flag::threads))
@@ -165,7 +166,7 @@ Result<Settings> settings_of(const Flags& flags) {
   settings.drain = TOOL_TRY(duration_of(flags, flag::drain_timeout, seconds(30)));
   if (flags.has(flag::trace_rate) && !flags.has(flag::trace))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "{} says which requests are recorded, but there is no {}=FILE to record them in",
+                "{} selects the requests to record, but the file to record them in is missing; add {}=FILE",
                 flag::trace_rate, flag::trace);
   if (flags.has(flag::trace_rate)) settings.trace_rate = TOOL_TRY(flags[flag::trace_rate]);
   if (flags.has(flag::watch)) settings.watch = TOOL_TRY(duration_of(flags, flag::watch, {}));
@@ -189,9 +190,9 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// Returns large blocks to the system when they are freed, even if there were many. Otherwise the process
-// keeps several times the memory that --max_request_memory allows for requests. Smaller blocks are kept for
-// the next request.
+// Makes the C library return large blocks to the system when they are freed, even after many such blocks.
+// Otherwise the process would keep several times the memory that --max_request_memory allows for requests.
+// Smaller blocks are kept for the next request.
 void return_large_blocks() {
 #ifdef __GLIBC__
   ::mallopt(M_MMAP_THRESHOLD, 2 << 20);
@@ -199,8 +200,8 @@ void return_large_blocks() {
 #endif
 }
 
-// Lets the signals that end the process end it at once, with the exit status of shells. Also needed in the
-// first process of a container, which has no default actions.
+// Makes the signals that end the process end it at once, with the exit status of shells. Also needed for the
+// first process of a container, for which signals have no default actions.
 void end_at_once_on_signals() {
   struct sigaction action = {};
   action.sa_handler = [](int signal) { ::_exit(128 + signal); };
@@ -401,7 +402,7 @@ Result<int> vm_serve(const Flags& flags) {
   for (const Listening& socket : sockets)
     listeners.push_back(std::make_shared<Listener>(server, socket.descriptor));
   Operations operations(server, listeners, settings, notifier, hangup);
-  // A process that reads the address may send signals, so signals are handled already.
+  // Signals are caught before the address is printed, because a process that reads the address may send some.
   for (size_t i = 0; i < sockets.size(); ++i) {
     listeners[i]->start();
     fmt::print("vm-serve: {}\n", sockets[i].address);

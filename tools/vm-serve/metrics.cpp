@@ -76,15 +76,15 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
     append_value(text, name, "", value);
   };
   single("halyard_connections", "gauge", "Open connections.", connections.load());
-  single("halyard_connections_accepted_total", "counter", "Connections that were accepted.", accepted.load());
+  single("halyard_connections_accepted_total", "counter", "Accepted connections.", accepted.load());
   single("halyard_connections_refused_total", "counter",
-         "Connections that were closed because there were too many.", refused_connections.load());
-  single("halyard_request_memory_bytes", "gauge", "Bytes reserved for requests that are read or run.",
+         "Connections that were closed because the limit was reached.", refused_connections.load());
+  single("halyard_request_memory_bytes", "gauge", "Bytes reserved for requests that are being read or run.",
          request_bytes.load());
-  single("halyard_reloads_total", "counter", "Times that models were looked for again.", reloads.load());
-  single("halyard_reload_failures_total", "counter", "Models that could not be loaded then.",
+  single("halyard_reloads_total", "counter", "Repeated searches for models.", reloads.load());
+  single("halyard_reload_failures_total", "counter", "Models that could not be loaded by a repeated search.",
          failed_reloads.load());
-  single("halyard_devices_lost_total", "counter", "Times that a device was lost.", lost_devices.load());
+  single("halyard_devices_lost_total", "counter", "Lost devices.", lost_devices.load());
   single("halyard_log_lines_dropped_total", "counter",
          "Log lines that were dropped because writing was too slow.", dropped_log_lines.load());
 
@@ -94,7 +94,7 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
       append_value(text, "halyard_responses_total", fmt::format("status=\"{}\"", status), count);
 
   if (!devices.empty()) {
-    begin_metric(text, "halyard_device_memory_bytes", "gauge", "Memory that is allocated by a device.");
+    begin_metric(text, "halyard_device_memory_bytes", "gauge", "Memory allocated by a device.");
     for (const DeviceMemory& device : devices) {
       append_value(text, "halyard_device_memory_bytes",
                    fmt::format("device=\"{}\",kind=\"host\"", label(device.uri)), device.host_live);
@@ -126,8 +126,8 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
       append_value(text, name, labels, (metrics.*member).load());
     });
   };
-  gauge("halyard_model_queue_length", "Requests that wait for a context.", &ModelMetrics::queued);
-  gauge("halyard_model_calls", "Calls that run.", &ModelMetrics::running);
+  gauge("halyard_model_queue_length", "Requests waiting for a context.", &ModelMetrics::queued);
+  gauge("halyard_model_calls", "Running calls.", &ModelMetrics::running);
   gauge("halyard_model_contexts", "Contexts of the model.", &ModelMetrics::contexts);
   const auto histogram = [&](std::string_view name, std::string_view help, Histogram ModelMetrics::* member) {
     each(name, "histogram", help, [&](const ModelMetrics& metrics, const std::string& labels) {
@@ -136,11 +136,10 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   };
   histogram("halyard_model_request_seconds", "Time from a request's header to its response.",
             &ModelMetrics::request_seconds);
-  histogram("halyard_model_queue_seconds", "Time that requests waited for a context.",
+  histogram("halyard_model_queue_seconds", "Time for which requests waited for a context.",
             &ModelMetrics::queue_seconds);
   histogram("halyard_model_call_seconds", "Time of the calls.", &ModelMetrics::call_seconds);
-  histogram("halyard_model_batch_rows", "Rows of the calls of models with batches.",
-            &ModelMetrics::batch_rows);
+  histogram("halyard_model_batch_rows", "Rows of calls of batched models.", &ModelMetrics::batch_rows);
   return text;
 }
 

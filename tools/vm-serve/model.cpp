@@ -45,18 +45,16 @@ Result<TensorSpec> spec_of(const halyard_value_description_t& value, std::string
       spec.shape.assign(value.shape, value.shape + value.rank);
     }
   } else {
-    return fail(
-        HALYARD_INVALID_ARGUMENT,
-        "{} {} of function '{}' is {}; expected tensors and numbers: compile with iree-compile's "
-        "declarations "
-        "(iree.abi.declaration), or serve another function",
-        role, index, function,
-        value.type.size > 0 ? fmt::format("'{}'", view(value.type)) : "no tensor that the module declares");
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "{} {} of function '{}' is {}; expected tensors and numbers: compile with declarations "
+                "(iree.abi.declaration), which iree-compile writes, or serve another function",
+                role, index, function,
+                value.type.size > 0 ? fmt::format("'{}'", view(value.type)) : "not declared as a tensor");
   }
   spec.type = datatype_of(spec.element_type);
   if (!spec.type) {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "{} '{}' of function '{}' has elements of type {}, which the protocol has not", role,
+                "{} '{}' of function '{}' has elements of type {}, which the protocol does not have", role,
                 spec.name, function, TOOL_TRY(text_of(static_cast<ElementType>(spec.element_type))));
   }
   return spec;
@@ -114,7 +112,7 @@ Result<> Model::read_signature() {
   if (found > 1)
     return fail(
         HALYARD_INVALID_ARGUMENT,
-        "module '{}' exports several functions: {}; choose one: --model={}:NAME=FILE, or \"function\" in "
+        "module '{}' exports several functions: {}; select one with --model={}:NAME=FILE, or \"function\" in "
         "model.json",
         view(info.name), callable, source_.name);
 
@@ -136,10 +134,9 @@ Result<> Model::prepare(const Runtime& runtime, std::shared_ptr<Devices> devices
   needs_devices_ = info.needs_devices;
   devices_ = std::move(devices);
   if (needs_devices_ && devices_->list().empty())
-    return fail(
-        HALYARD_FAILED_PRECONDITION,
-        "module '{}' needs a device, and the server has opened none; start it with --device=local-task",
-        view(info.name));
+    return fail(HALYARD_FAILED_PRECONDITION,
+                "module '{}' needs a device, but the server has none; start it with --device=local-task",
+                view(info.name));
   options_ =
       TOOL_TRY(context_options(runtime.flags, devices_->program(), source_.parameters, runtime.longest_call));
   options_.flags |= HALYARD_CONTEXT_SEPARATE_CALLS;  // calls come from different clients

@@ -26,13 +26,13 @@ Result<Output> Output::of(const TensorSpec& spec, const halyard::Value& value) {
     return output;
   }
   if (value.is_null())
-    return fail(HALYARD_FAILED_PRECONDITION, "the model has returned null for '{}' instead of a tensor",
+    return fail(HALYARD_FAILED_PRECONDITION, "the model returned null for '{}' instead of a tensor",
                 spec.name);
   const Tensor tensor = TOOL_TRY(value.as<Tensor>());
   const halyard_view_info_t info = TOOL_TRY(tensor.info());
   if (datatype_of(info.element_type) != spec.type)
     return fail(HALYARD_FAILED_PRECONDITION,
-                "the model has returned another element type for '{}' than it declares", spec.name);
+                "the model returned another element type for '{}' than it declares", spec.name);
   output.shape_.assign(info.shape, info.shape + info.rank);
   const Result<uint64_t> bytes = check(tensor.byte_count());
   if (!bytes)

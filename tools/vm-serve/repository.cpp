@@ -64,7 +64,7 @@ bool is_parameters(const fs::path& path) {
 Result<> check_regular(const fs::path& path) {
   std::error_code error;
   if (!fs::exists(path, error) || fs::is_regular_file(path, error)) return {};
-  return fail(HALYARD_INVALID_ARGUMENT, "'{}' is no regular file; expected one in a folder of models",
+  return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not a regular file; expected one in a folder of models",
               path.native());
 }
 
@@ -75,13 +75,13 @@ Result<> read_settings(const fs::path& path, ModelSource& source) {
   if (!file.good() && !file.eof()) return fail(HALYARD_NOT_FOUND, "cannot read '{}'", path.native());
   const auto wrong = [&](std::string_view what) {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "'{}': {}; expected such as {{\"function\": \"main\", \"batch\": 8, \"parameters\": "
+                "'{}': {}; expected for example {{\"function\": \"main\", \"batch\": 8, \"parameters\": "
                 "[{{\"scope\": \"\", "
                 "\"file\": \"weights.irpa\"}}]}}",
                 path.native(), what);
   };
   const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return wrong("no JSON object");
+  if (!json.is_object()) return wrong("not a JSON object");
   for (const auto& [key, value] : json.items()) {
     if (key == "function" && value.is_string()) {
       source.function = value;
@@ -93,12 +93,12 @@ Result<> read_settings(const fs::path& path, ModelSource& source) {
         if (!each.is_object() || !each.contains("file") || !each["file"].is_string())
           return wrong("an entry of \"parameters\" has no \"file\"");
         const Json scope = each.value("scope", Json(""));
-        if (!scope.is_string()) return wrong("a \"scope\" is no string");
+        if (!scope.is_string()) return wrong("a \"scope\" is not a string");
         source.parameters.push_back(scope.get<std::string>() + "=" +
                                     (path.parent_path() / each["file"].get<std::string>()).native());
       }
     } else {
-      return wrong(fmt::format("unknown member \"{}\", or of another type", key));
+      return wrong(fmt::format("the member \"{}\" is unknown or has another type", key));
     }
   }
   return {};
@@ -112,7 +112,7 @@ Result<> read_version(const fs::path& folder, ModelSource& source) {
   }
   if (modules.size() > 1) std::erase_if(modules, [](const fs::path& path) { return path.stem() != "model"; });
   if (modules.size() != 1)
-    return fail(HALYARD_NOT_FOUND, "'{}' has {} modules; expected one, or one that is named model.vmfb",
+    return fail(HALYARD_NOT_FOUND, "'{}' has {} modules; expected one, or one with the name model.vmfb",
                 folder.native(), modules.empty() ? "no" : "several");
   source.file = modules.front().native();
   TOOL_TRY(check_regular(source.file));
@@ -136,8 +136,7 @@ Result<ModelSource> parse_model_flag(std::string_view text) {
   const auto wrong = [&] {
     return fail(HALYARD_INVALID_ARGUMENT,
                 "--model={}: expected NAME[/VERSION][:FUNCTION]=FILE, such as --model=mul=simple_mul.vmfb; "
-                "names have "
-                "letters, digits, '_', '-' and '.'",
+                "names have letters, digits, '_', '-' and '.'",
                 text);
   };
   const size_t equals = text.find('=');
@@ -260,7 +259,7 @@ Result<> Repository::start() {
     }
     seen_[each.source.file] = each.stamp;
     if (!models[each.source.name].emplace(each.source.version, std::move(entry)).second)
-      return fail(HALYARD_ALREADY_EXISTS, "model '{}' has version '{}' twice; give them names of their own",
+      return fail(HALYARD_ALREADY_EXISTS, "model '{}' has version '{}' twice; give them different versions",
                   each.source.name, each.source.version);
   }
   auto devices = TOOL_TRY(Devices::open(runtime_.flags, runtime_.program, std::move(modules)));
@@ -363,7 +362,7 @@ Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const s
   }
   if (!found->model)
     return fail(HALYARD_UNAVAILABLE,
-                "version '{}' of model '{}' could not be loaded; the server's log says why",
+                "version '{}' of model '{}' could not be loaded; the server's log has the reason",
                 found->source.version, name);
   return found->model;
 }

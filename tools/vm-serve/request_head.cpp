@@ -42,14 +42,15 @@ std::unexpected<Refusal> refuse(unsigned status, fmt::format_string<Args...> for
       Refusal{.status = status, .text = fmt::format(format, std::forward<Args>(args)...), .headers = ""});
 }
 
-// A coding after `chunked` leaves the end of the body unknown; a coding before it is only unsupported.
+// If the last coding is not `chunked`, the end of the body is unknown; otherwise the coding is only
+// unsupported.
 std::unexpected<Refusal> wrong_transfer_encoding(std::string_view value) {
   const std::string_view last = trimmed(value.substr(value.rfind(',') + 1));
   const std::string_view first = trimmed(value.substr(0, value.find(',')));
   const bool has_end = equals(last, "chunked") && !equals(first, "chunked");
-  return refuse(has_end ? 501 : 400, "the header has 'Transfer-Encoding: {}'; expected 'chunked' alone{}",
+  return refuse(has_end ? 501 : 400, "the header has 'Transfer-Encoding: {}'; expected only 'chunked'{}",
                 value.substr(0, kMaxShown),
-                has_end ? ", and a compressed body as 'Content-Encoding: gzip' or 'deflate'" : "");
+                has_end ? ", and for a compressed body 'Content-Encoding: gzip' or 'deflate'" : "");
 }
 
 }  // namespace
@@ -64,7 +65,7 @@ std::expected<RequestHead, Refusal> read_head(const RequestHeader& header) {
     if (count(http::field::content_length) > 0)
       return refuse(400, "the header has both Content-Length and Transfer-Encoding; expected one of them");
     if (header.version() < 11)
-      return refuse(400, "the header has Transfer-Encoding, which HTTP/1.0 has not; expected Content-Length");
+      return refuse(400, "the header has Transfer-Encoding, which HTTP/1.0 lacks; expected Content-Length");
     head.is_chunked = true;
   } else if (const size_t lengths = count(http::field::content_length); lengths > 0) {
     const std::string_view value = view_of(header[http::field::content_length]);
@@ -76,7 +77,7 @@ std::expected<RequestHead, Refusal> read_head(const RequestHeader& header) {
   }
 
   if (const size_t hosts = count(http::field::host); hosts > 1 || (hosts == 0 && header.version() >= 11))
-    return refuse(400, "the header has no Host, or several; HTTP/1.1 needs one");
+    return refuse(400, "expected one Host in the header, found none or several");
   head.host = view_of(header[http::field::host]);
   if (count(http::field::origin) > 1) return refuse(400, "the header has several Origins");
   if (count(http::field::origin) == 1) head.origin = view_of(header[http::field::origin]);
@@ -117,8 +118,8 @@ std::expected<BodyForm, Refusal> body_form(const RequestHeader& header, const Re
       return std::unexpected(Refusal{
           .status = 400,
           .text =
-              fmt::format("{} is '{}'{}; expected the bytes of the JSON object, at most those of the body",
-                          kHeaderSize, value.substr(0, kMaxShown), sizes > 1 ? " and stands twice" : ""),
+              fmt::format("{} is '{}'{}; expected the size of the JSON object, at most the size of the body",
+                          kHeaderSize, value.substr(0, kMaxShown), sizes > 1 ? " and occurs twice" : ""),
           .headers = "",
           .closes = false});
   }

@@ -50,8 +50,8 @@ void Scheduler::enqueue(const std::shared_ptr<Job>& job) {
   if (!std::exchange(schedule.is_listed, true)) waiting_.push_back(job->model);
 }
 
-// Starts the job here if no other job is waiting and the call is likely to end before another thread would
-// begin it.
+// Starts the job on this thread if no other job is waiting and the call will probably end before another
+// thread would begin it.
 std::optional<Scheduler::Start> Scheduler::start_here(const std::shared_ptr<Job>& job) {
   Model& model = *job->model;
   Model::Schedule& schedule = model.schedule;
@@ -228,12 +228,13 @@ void Scheduler::launch(Start start) {
     log_.error("context_failed", {{"model", held->model->spec().name},
                                   {"version", held->model->spec().version},
                                   {"error", failure.line()}});
-    // If the model has other contexts, it still works. Its jobs then wait no longer than the failed attempt
-    // took.
+    // If the model has other contexts, it still works. The jobs that waited for this context end in any case.
     if (is_last) held->model->has_contexts = false;
     check_device(*held->model, failure);
     for (const auto& job : held->jobs)
-      end(job, Failure{HALYARD_UNAVAILABLE, "the model could not be started; the server's log says why"}, {});
+      end(job,
+          Failure{HALYARD_UNAVAILABLE, "the model could not be started; the server's log has the reason"},
+          {});
     give_back(*held, false);
   });
 }

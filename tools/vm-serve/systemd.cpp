@@ -55,8 +55,8 @@ Result<std::vector<int>> inherited_sockets() {
   for (int descriptor = kFirstDescriptor; descriptor < kFirstDescriptor + *number; ++descriptor) {
     if (!is_listening(descriptor))
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "descriptor {} of $LISTEN_FDS is no listening stream socket; expected ListenStream= in the "
-                  "socket unit",
+                  "descriptor {} of $LISTEN_FDS is not a listening stream socket; expected ListenStream= in "
+                  "the socket unit",
                   descriptor);
     ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
     sockets.push_back(descriptor);

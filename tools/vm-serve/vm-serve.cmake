@@ -1,6 +1,6 @@
 target_link_libraries(vm-serve PRIVATE Threads::Threads ZLIB::ZLIB)
 
-# What needs no sockets and no models: the protocol.
+# Tests of the parts of the protocol that need neither sockets nor models.
 halyard_add_tests(
   halyard_serve_tests
   PREFIX serve
@@ -13,12 +13,12 @@ if(TARGET halyard_serve_tests)
   target_include_directories(halyard_serve_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/vm-serve")
 endif()
 
-# Tools are small code; what every request goes through is fast code.
+# Tools are compiled for size, but these files, which every request passes, for speed.
 foreach(source IN ITEMS access body boost_json connection decoder documents endpoints infer_request job output request_head response route scheduler tensor)
   set_source_files_properties("vm-serve/${source}.cpp" PROPERTIES COMPILE_OPTIONS "$<$<CONFIG:Release>:-O2>")
 endforeach()
 
-# Units for systemd, which nothing enables.
+# Units for systemd. The installation does not enable them.
 configure_file("${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.service.in"
                "${PROJECT_BINARY_DIR}/share/systemd/halyard-serve.service" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/share/systemd/halyard-serve.service"

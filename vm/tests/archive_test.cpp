@@ -157,7 +157,7 @@ TEST(Archive, NameIsRequired) {
   std::vector<uint8_t> file = kExample;
   ASSERT_EQ(file[0x9E], 4);  // the vtable's entry for the name
   file[0x9E] = 0;
-  EXPECT_FAILS(INVALID_ARGUMENT, "its name is missing", open(file));
+  EXPECT_FAILS(INVALID_ARGUMENT, "name is missing", open(file));
 }
 
 // Modules of older compilers have other fields. Their tables look damaged, but their version can be found.

@@ -339,7 +339,7 @@ TEST(Assembler, ErrorsInNestedModulesNameTheLineOfTheFile) {
                 .rfind("t.vmasm:6: unknown instruction 'vm.bad'", 0),
             0u);
   EXPECT_EQ(error_of(start + "vm.module @inner\n" + std::string(kFunction)),
-            "t.vmasm:3: the nested module has no end: expected '}' alone on a line");
+            "t.vmasm:3: the nested module has no end; expected '}' alone on a line");
   error_of(start + "}\n" + kFunction);
   error_of(start + "vm.module @inner\n}\n" + kFunction);
   // Names are not visible between nested modules.

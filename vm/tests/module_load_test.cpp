@@ -233,7 +233,7 @@ TEST(ModuleLoad, ExternalRodataLiesInTheFile) {
   EXPECT_OK(loaded(0, 10));
   EXPECT_OK(loaded(10, 0));
   EXPECT_OK(loaded(3, 7));
-  constexpr std::string_view kPastTheEnd = "reaches past the end of the file";
+  constexpr std::string_view kPastTheEnd = "exceeds the file";
   EXPECT_FAILS(INVALID_ARGUMENT, kPastTheEnd, loaded(3, 8));
   EXPECT_FAILS(INVALID_ARGUMENT, kPastTheEnd, loaded(11, 0));
   EXPECT_FAILS(INVALID_ARGUMENT, kPastTheEnd, loaded(0, 11));
@@ -247,7 +247,7 @@ TEST(ModuleLoad, RodataBasePastTheEndOfTheFile) {
   parts.rodata = {{{}, false}};
   std::vector<uint8_t> file = parts.build();  // no external bytes: the file ends with the FlatBuffer
   if (file.size() % 64 != 0) {
-    EXPECT_FAILS(INVALID_ARGUMENT, "reaches past the end of the file", test::load(file));
+    EXPECT_FAILS(INVALID_ARGUMENT, "exceeds the file", test::load(file));
   }
   file.resize((file.size() + 63) / 64 * 64);
   EXPECT_OK(test::load(file));
@@ -283,10 +283,9 @@ TEST(ModuleLoad, FunctionDescriptors) {
   EXPECT_TRUE(refused([](FunctionParts& f) { f.length = -1; }, "bytecode length -1"));
   EXPECT_TRUE(refused([](FunctionParts& f) { f.length = INT32_MIN; }, "bytecode length -2147483648"));
   EXPECT_TRUE(refused([](FunctionParts& f) { f.offset = -1; }, "bytecode offset -1"));
-  EXPECT_TRUE(refused([](FunctionParts& f) { f.offset = 1; }, "expected within the 8 bytes"));
-  EXPECT_TRUE(refused([](FunctionParts& f) { f.length = 9; }, "expected within the 8 bytes"));
-  EXPECT_TRUE(
-      refused([](FunctionParts& f) { f.offset = f.length = INT32_MAX; }, "expected within the 8 bytes"));
+  EXPECT_TRUE(refused([](FunctionParts& f) { f.offset = 1; }, "there are only 8 bytes"));
+  EXPECT_TRUE(refused([](FunctionParts& f) { f.length = 9; }, "there are only 8 bytes"));
+  EXPECT_TRUE(refused([](FunctionParts& f) { f.offset = f.length = INT32_MAX; }, "there are only 8 bytes"));
   EXPECT_TRUE(refused([](FunctionParts& f) { f.values = -1; }, "value register count -1"));
   EXPECT_TRUE(refused([](FunctionParts& f) { f.refs = -1; }, "ref register count -1"));
   EXPECT_TRUE(refused([](FunctionParts& f) { f.refs = 0x4000; }, "ref register count 16384"));

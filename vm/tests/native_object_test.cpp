@@ -328,10 +328,11 @@ TEST(ModuleServices, Lists) {
   expect_ok(host.list_get(list.get(), 2, &value));
   EXPECT_EQ(value.kind, static_cast<uint32_t>(HALYARD_VALUE_I64));
   EXPECT_EQ(value.i64, -5);
-  EXPECT_FAILS(OUT_OF_RANGE, "element 3 of a list of 3", to_result(host.list_get(list.get(), 3, &value)));
+  EXPECT_FAILS(OUT_OF_RANGE, "element 3 does not exist; the list has 3 elements",
+               to_result(host.list_get(list.get(), 3, &value)));
   EXPECT_FAILS(OUT_OF_RANGE, "element 4294967296",
                to_result(host.list_set(list.get(), UINT64_C(1) << 32, &value)));
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "passes the limit", to_result(host.list_resize(list.get(), UINT64_MAX)));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "exceeds the limit", to_result(host.list_resize(list.get(), UINT64_MAX)));
   Owned other;
   EXPECT_FAILS(INVALID_ARGUMENT, "kind 5", to_result(host.list_create(HALYARD_VALUE_OBJECT, other.out())));
   EXPECT_FAILS(INVALID_ARGUMENT, "expected a vm.list, found null", to_result(host.list_size(nullptr, &size)));

@@ -332,7 +332,7 @@ TEST(OpcodeLoads, WithTheFeatureOfItsSet) {
       if ((features & needed) == needed) {
         EXPECT_OK(load_eagerly(parts));
       } else {
-        EXPECT_FAILS(INVALID_ARGUMENT, "requirements lack", load_eagerly(parts));
+        EXPECT_FAILS(INVALID_ARGUMENT, "requirements of the function lack", load_eagerly(parts));
       }
     }
   });

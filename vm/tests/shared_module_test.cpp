@@ -77,9 +77,10 @@ TEST(SharedModule, MayBeLoadedAgainAndFromARelativePath) {
 TEST(SharedModule, RefusedByTheNoteWithoutRunningAnything) {
   EXPECT_FAILS(NOT_FOUND, "is not a Halyard native module", open(library("noteless")));
   EXPECT_FAILS(NOT_FOUND, "HALYARD_MODULE (halyard/module.h)", open(library("noteless")));
-  EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 0..1, this Halyard speaks 1; version 0 is none",
+  EXPECT_FAILS(INCOMPATIBLE,
+               "supports module ABI 0..1, this Halyard supports 1; version 0 marks an unfinished",
                open(library("zero")));
-  EXPECT_FAILS(INCOMPATIBLE, "speaks module ABI 2..3, this Halyard speaks 1", open(library("future")));
+  EXPECT_FAILS(INCOMPATIBLE, "supports module ABI 2..3, this Halyard supports 1", open(library("future")));
   EXPECT_FAILS(INCOMPATIBLE, "or a newer Halyard", open(library("future")));
   EXPECT_FAILS(INVALID_ARGUMENT, "is malformed (name 'faulty', ABI 3..1)", open(library("backwards")));
   EXPECT_FAILS(INVALID_ARGUMENT, "is malformed (name 'a.b'", open(library("misnamed")));
@@ -89,14 +90,15 @@ TEST(SharedModule, RefusedByTheNoteWithoutRunningAnything) {
 TEST(SharedModule, SaysWhichStepFailed) {
   EXPECT_FAILS(UNAVAILABLE, "function_that_is_nowhere", open(library("unresolved")));
   EXPECT_FAILS(INCOMPATIBLE, "does not export halyard_module_negotiate", open(library("symbolless")));
-  EXPECT_FAILS(INCOMPATIBLE, "refuses this host, which speaks module ABI 1: only on Sundays",
+  EXPECT_FAILS(INCOMPATIBLE, "refuses this host, which supports module ABI 1: only on Sundays",
                open(library("refusing")));
   EXPECT_FAILS(INCOMPATIBLE, "gave no definition", open(library("empty_handed")));
   EXPECT_FAILS(INCOMPATIBLE, "chose module ABI 7; expected 1", open(library("liar")));
-  EXPECT_FAILS(INCOMPATIBLE, "version 0 is none", open(library("unfinished")));
+  EXPECT_FAILS(INCOMPATIBLE, "version 0 marks an unfinished", open(library("unfinished")));
   EXPECT_FAILS(INCOMPATIBLE, "set struct_size to sizeof(halyard_module_definition_t)",
                open(library("short")));
-  EXPECT_FAILS(INCOMPATIBLE, "the definition is of 'faulty', the note of 'other'", open(library("renamed")));
+  EXPECT_FAILS(INCOMPATIBLE, "the definition has the name 'faulty', the note 'other'",
+               open(library("renamed")));
   for (const char* name : {"zero", "unresolved", "symbolless", "refusing", "empty_handed", "liar", "short"}) {
     const auto module = open(library(name));
     ASSERT_FALSE(module) << name;
@@ -142,7 +144,7 @@ TEST(SharedModule, PluginsOfAnotherKind) {
   EXPECT_FAILS(INVALID_ARGUMENT, "is a Halyard driver; expected a native module",
                open(folder.write("driver.so", bytes)));
   bytes[at + 8] = 99;
-  EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard knows type 2",
+  EXPECT_FAILS(INCOMPATIBLE, "a note of type 99, this Halyard supports type 2",
                open(folder.write("later.so", bytes)));
 }
 

@@ -225,7 +225,7 @@ TEST(VerifyBody, ExtensionSetsNeedTheFunctionsFeature) {
     EXPECT_OK(verify(parts));
     parts.features = 3;  // the module's features are not used
     parts.functions[0].features = needed ^ 3;
-    EXPECT_FAILS(INVALID_ARGUMENT, "whose requirements lack", verify(parts));
+    EXPECT_FAILS(INVALID_ARGUMENT, "requirements of the function lack", verify(parts));
   }
 }
 
@@ -243,23 +243,24 @@ TEST(VerifyBody, BranchTargets) {
   EXPECT_OK(branch(8));
   EXPECT_FAILS(INVALID_ARGUMENT, "a branch to pc 0x9, where no block starts", branch(9, 3));
   EXPECT_FAILS(INVALID_ARGUMENT, "a branch to pc 0x1, where no block starts", branch(1, 3));
-  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the 1 it states", branch(8, 1));
-  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the 2 it states", branch(9, 2));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the stated 1", branch(8, 1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the stated 2", branch(9, 2));
   EXPECT_FAILS(INVALID_ARGUMENT, "states 3 blocks, but 2 were found", branch(8, 3));
-  EXPECT_FAILS(INVALID_ARGUMENT, "where no block can be", branch(1000));
-  EXPECT_FAILS(INVALID_ARGUMENT, "where no block can be", branch(0x00FFFFFE));
-  EXPECT_FAILS(OUT_OF_RANGE, "expected it below 0xFFFFFF", branch(0x00FFFFFF));
-  EXPECT_FAILS(OUT_OF_RANGE, "expected it below 0xFFFFFF", branch(0xFFFFFFFF));
+  EXPECT_FAILS(INVALID_ARGUMENT, "which is not within the function", branch(1000));
+  EXPECT_FAILS(INVALID_ARGUMENT, "which is not within the function", branch(0x00FFFFFE));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected a pc below 0xFFFFFF", branch(0x00FFFFFF));
+  EXPECT_FAILS(OUT_OF_RANGE, "expected a pc below 0xFFFFFF", branch(0xFFFFFFFF));
 }
 
 TEST(VerifyBody, ABlockHasMoreThanItsMarker) {
   CodeBuilder code = block().op(Op::br).u32(8).remap({}).u8(0x79);  // the last byte
-  EXPECT_FAILS(INVALID_ARGUMENT, "where no block can be", verify(room(code, 2)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "which is not within the function", verify(room(code, 2)));
 }
 
 TEST(VerifyBody, DeadBlocksCount) {
   EXPECT_OK(verify(room(block().ret().block().ret(), 2)));
-  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the 1", verify(room(block().ret().block().ret(), 1)));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more blocks than the stated 1",
+               verify(room(block().ret().block().ret(), 1)));
 }
 
 TEST(VerifyBody, EveryBranchIsChecked) {

@@ -1,6 +1,6 @@
 // Floats of 16 and 8 bits: one description of each format, and the one conversion from and to all of them.
 // Rounding is to nearest, ties to even; overflow gives infinity, or NaN in formats without infinity. C++20,
-// header only, so that loops of kernels and reductions have it inline.
+// header only, so that the conversions are inlined in loops of kernels and reductions.
 #ifndef HALYARD_SMALL_FLOATS_HPP_
 #define HALYARD_SMALL_FLOATS_HPP_
 
@@ -17,8 +17,8 @@ struct Format {
   uint32_t largest_finite;  // codes without the sign
   uint32_t overflow;        // infinity; NaN in formats without one
   uint32_t nan;
-  bool has_negative_zero;  // without it NaN has no sign either: its code is that of -0
-  bool has_sign = true;    // without it there is no zero either: code 0 is the smallest power of two
+  bool has_negative_zero;  // false: NaN has no sign either, because its code is that of -0
+  bool has_sign = true;    // false: there is no zero either; code 0 is the smallest power of two
 
   constexpr int bits() const { return exponent_bits + mantissa_bits + (has_sign ? 1 : 0); }
   constexpr bool has_infinity() const { return overflow != nan; }
@@ -34,8 +34,9 @@ inline constexpr Format kF8E4M3FNUZ = {4, 3, 8, 0x7F, 0x80, 0x80, false};
 // Powers of two from 2^-127 to 2^127. Zero encodes as the smallest value, negative values as NaN.
 inline constexpr Format kF8E8M0FNU = {8, 0, 127, 0xFE, 0xFF, 0xFF, false, false};
 
-// What becomes of the bits of a NaN that say neither sign nor that it is one: it is the format's NaN, or it
-// keeps those that fit and becomes quiet when it is rounded. Kept only in formats with infinity.
+// What a conversion does with the payload bits of a NaN (all bits except its sign). dropped: the result is
+// the NaN of the format. kept: the payload is truncated, and a rounded NaN becomes quiet; only in formats
+// with infinity.
 enum class NanBits { dropped, kept };
 
 // The value of a code; exact.
@@ -65,7 +66,7 @@ constexpr float widen(uint32_t code) {
     constexpr auto kRebias = static_cast<uint32_t>(127 - format.bias) << 23;
     if (kIsTopOfF32 || magnitude >> format.mantissa_bits != 0)
       return std::bit_cast<float>(sign | ((magnitude << kShift) + kRebias));
-    // Denormal, but normal in f32.
+    // Denormal in this format, but normal as f32.
     constexpr auto kUnit = static_cast<uint32_t>(127 + 1 - format.bias - format.mantissa_bits) << 23;
     const float value = static_cast<float>(mantissa) * std::bit_cast<float>(kIsTopOfF32 ? 0 : kUnit);
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(value));
@@ -85,12 +86,12 @@ constexpr uint32_t narrow(Wide value) {
   constexpr int kDrop = kMantissa - format.mantissa_bits;
   constexpr Bits kOne = 1;
   constexpr Bits kInfinity = (~Bits{0} >> (kMantissa + 1)) << kMantissa;
-  // The carry of rounding correctly propagates into the exponent.
+  // A carry from rounding propagates into the exponent, which is correct.
   constexpr auto rounded = [](Bits bits) {
     return (bits + (kOne << (kDrop - 1)) - 1 + (bits >> kDrop & 1)) >> kDrop;
   };
   if constexpr (!format.has_sign && kIsFloat) {
-    return narrow<format>(static_cast<double>(value));  // whose exponents reach below the smallest value
+    return narrow<format>(static_cast<double>(value));  // a double has all values as normal ones
   } else {
     const auto bits = std::bit_cast<Bits>(value);
     const Bits magnitude = bits & (~Bits{0} >> 1);
@@ -102,7 +103,7 @@ constexpr uint32_t narrow(Wide value) {
       return format.has_negative_zero ? format.nan | sign : format.nan;
     }
     if constexpr (kBias == format.bias) {
-      // The upper half of an f32: denormals, infinity and the sign are in place.
+      // The format is the upper half of an f32: denormals, infinity and the sign need no conversion.
       static_assert(format == kBf16);
       return static_cast<uint32_t>(rounded(bits));
     } else {
@@ -116,7 +117,7 @@ constexpr uint32_t narrow(Wide value) {
           return format.has_negative_zero ? format.overflow | sign : format.overflow;
       } else if (format.has_sign) {
         const int drop = kDrop + kLeast - static_cast<int>(magnitude >> kMantissa);
-        if (drop <= kMantissa + 1) {  // else it is less than half of the smallest value
+        if (drop <= kMantissa + 1) {  // otherwise the value is less than half of the smallest one
           const Bits significand = (magnitude & ((kOne << kMantissa) - 1)) | kOne << kMantissa;
           const Bits rest = significand & ((kOne << drop) - 1);
           const Bits half = kOne << (drop - 1);

@@ -1,5 +1,5 @@
-// Patterns for names: '*' matches any text, '?' one character. C++20, header only, so that tools and the
-// layers of the library have the same.
+// Patterns for names: '*' matches any text, '?' one character. C++20, header only, so that the tools and the
+// library share one implementation.
 #ifndef HALYARD_WILDCARDS_HPP_
 #define HALYARD_WILDCARDS_HPP_
 
@@ -10,10 +10,10 @@ namespace halyard {
 
 // Whether the pattern matches the whole text. The time is at most the product of both lengths.
 constexpr bool matches_wildcards(std::string_view pattern, std::string_view text) {
-  size_t at = 0;                         // in the pattern
-  size_t next = 0;                       // in the text
-  size_t star = std::string_view::npos;  // the last star that was met
-  size_t after_star = 0;                 // the first character of the text that it does not match
+  size_t at = 0;                         // position in the pattern
+  size_t next = 0;                       // position in the text
+  size_t star = std::string_view::npos;  // position of the last '*' seen
+  size_t after_star = 0;                 // the first character of the text that this '*' does not match
   while (next < text.size()) {
     if (at < pattern.size() && pattern[at] == '*') {
       star = at++;
@@ -22,7 +22,7 @@ constexpr bool matches_wildcards(std::string_view pattern, std::string_view text
       ++at;
       ++next;
     } else if (star != std::string_view::npos) {
-      // The last star matches one more character. Earlier ones never need to.
+      // Lets the last '*' match one more character. Earlier ones never need to match more.
       at = star + 1;
       next = ++after_star;
     } else {

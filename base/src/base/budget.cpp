@@ -8,11 +8,10 @@ const ObjectType Budget::kType = object_type<Budget>("halyard.budget");
 namespace {
 
 std::unexpected<Status> spent(const Budget& budget, uint64_t bytes, const char* what) {
-  return fail(
-      Code::RESOURCE_EXHAUSTED,
-      "{} takes {} bytes more, which passes the context's memory limit of {} bytes, of which {} are in "
-      "use; raise the limit (--max_memory of the tools, max_memory of a context) where it is too little",
-      what, bytes, budget.limit(), budget.used());
+  return fail(Code::RESOURCE_EXHAUSTED,
+              "{} needs {} more bytes, but the context's memory limit is {} bytes, and {} are in use; raise "
+              "the limit (max_memory) if it is too low",
+              what, bytes, budget.limit(), budget.used());
 }
 
 }  // namespace

@@ -135,10 +135,10 @@ class Charge {
   uint64_t bytes_ = 0;
 };
 
-// Reserves room for `count` elements in the vector and charges its blocks: the old and the new block while
-// elements move, then only the new one. The capacity doubles or, if the budget does not allow that, grows by
-// at least an eighth, because smaller steps would move the elements too often. Throws std::bad_alloc and then
-// leaves the charge unchanged.
+// Reserves room for `count` elements in the vector and charges the memory of its blocks: of the old and the
+// new block while elements move, then of the new block only. The capacity doubles. If the budget does not
+// allow that, it grows by at least an eighth, because smaller steps would move the elements too often. Throws
+// std::bad_alloc and then leaves the charge unchanged.
 template <typename T>
 Result<> reserve_charged(std::vector<T>& vector, size_t count, Charge& charge, const char* what) {
   if (count <= vector.capacity()) return {};

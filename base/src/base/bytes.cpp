@@ -47,9 +47,11 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
     if (count == 0) break;
     size += static_cast<size_t>(count);
     if (size > kMaxStreamBytes)
-      return fail(Code::RESOURCE_EXHAUSTED,
-                  "'{}' gives more than {} bytes and is no regular file; save it as one first", path,
-                  kMaxStreamBytes);
+      return fail(
+          Code::RESOURCE_EXHAUSTED,
+          "'{}' has more than {} bytes and is not a regular file; save its contents to a regular file "
+          "first",
+          path, kMaxStreamBytes);
   }
   uint8_t* const memory = aligned_memory(size);
   Ref<Bytes> bytes = Bytes::borrow({memory, size}, [memory] { std::free(memory); });
@@ -100,9 +102,9 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, file.get(), 0);
   if (address == MAP_FAILED) return file_error(path, "map");
   // Makes the mapping writable, copy-on-write. If the system does not grant that much memory (ulimit -d,
-  // strict overcommit) the mapping stays read-only, and a device that must write makes a copy. Shared
-  // libraries always stay read-only, because nothing writes to them and debuggers take a writable mapping for
-  // a loaded library.
+  // strict overcommit), the mapping stays read-only, and a device that must write to it makes a copy. Shared
+  // libraries always stay read-only: nothing writes to them, and debuggers mistake a writable mapping for a
+  // loaded library.
   constexpr uint8_t kElf[] = {0x7F, 'E', 'L', 'F'};
   const bool is_library = size >= sizeof kElf && std::memcmp(address, kElf, sizeof kElf) == 0;
   const bool is_private = !is_library && ::mprotect(address, size, PROT_READ | PROT_WRITE) == 0;

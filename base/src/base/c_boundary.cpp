@@ -31,7 +31,7 @@ Status caught_exception() noexcept {
     } catch (const std::exception& exception) {
       return Status(Code::INTERNAL, exception.what());
     } catch (...) {
-      return Status(Code::INTERNAL, "an exception that is none of the standard library's");
+      return Status(Code::INTERNAL, "an exception of an unknown type");
     }
   } catch (...) {
     return out_of_memory();

@@ -69,7 +69,7 @@ Result<Elf64_Ehdr> read_header(const Candidate& candidate) {
     return fail(Code::INVALID_ARGUMENT, "'{}' is not a shared library (no ELF file); expected a Halyard {}",
                 path, kind.what);
   if ((*identity)[EI_CLASS] != ELFCLASS64)
-    return fail(Code::INVALID_ARGUMENT, "'{}' is not a library of 64 bits; expected one for {}", path,
+    return fail(Code::INVALID_ARGUMENT, "'{}' is not a 64-bit library; expected one for {}", path,
                 machine_name(kMachine));
   if ((*identity)[EI_DATA] != ELFDATA2LSB)
     return fail(Code::INCOMPATIBLE, "'{}' is for a big-endian machine; this one is {}", path,
@@ -165,7 +165,7 @@ Result<std::span<const uint8_t>> find_note(std::span<const uint8_t> file, const 
     if (const char* const other = other_kind(*search.other_type))
       return fail(Code::INVALID_ARGUMENT, "'{}' is a Halyard {}; expected a {}", path, other, kind.what);
     return fail(Code::INCOMPATIBLE,
-                "{} '{}' has a note of type {}, this Halyard knows type {}; it needs a newer Halyard",
+                "{} '{}' has a note of type {}, this Halyard supports type {}; install a newer Halyard",
                 kind.what, path, *search.other_type, kind.note_type);
   }
   return fail(Code::NOT_FOUND,

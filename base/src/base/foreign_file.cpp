@@ -7,7 +7,7 @@ namespace halyard {
 namespace {
 
 constexpr std::string_view kDownload =
-    "download the file itself; what came is probably a login or an error page";
+    "download the file itself; this is probably a login page or an error page";
 constexpr std::string_view kConvert = "convert it to .safetensors";
 constexpr std::string_view kUnpack = "unpack it";
 
@@ -20,8 +20,7 @@ struct Signature {
 constexpr std::array kSignatures = {
     Signature{"version https://git-lfs.github.com/spec/",
               "",
-              {"a Git LFS pointer",
-               "run `git lfs pull` in its folder, which fetches the file that it stands for", true}},
+              {"a Git LFS pointer", "run `git lfs pull` in its folder to fetch the real file", true}},
     Signature{"GGUF", ".gguf", {"a .gguf file", "give it a name that ends in .gguf"}},
     Signature{"IRPA", ".irpa", {"an .irpa archive", "give it a name that ends in .irpa"}},
     Signature{"PK\3\4", ".vmfb", {"a zip archive, such as .npz or .pt", kConvert}},
@@ -53,11 +52,11 @@ constexpr std::array kTexts = {
     Signature{"{\"",
               ".json",
               {"JSON text, such as an index of shards or a server's answer",
-               "an index has a name that ends in .safetensors.index.json"}},
+               "if it is an index, give it a name that ends in .safetensors.index.json"}},
     Signature{"{\n",
               ".json",
               {"JSON text, such as an index of shards or a server's answer",
-               "an index has a name that ends in .safetensors.index.json"}},
+               "if it is an index, give it a name that ends in .safetensors.index.json"}},
 };
 
 // Whether the text is a JSON header after its length.

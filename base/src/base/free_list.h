@@ -1,6 +1,6 @@
 // FreeList: a lock-free list of free nodes that any thread may take from and give to. take() removes the
 // whole list, keeps the first node and puts back the rest, so no thread reads a node that it does not own.
-// Meanwhile other threads find the list empty.
+// Between these steps other threads find the list empty.
 #pragma once
 
 #include <atomic>

@@ -39,9 +39,10 @@ struct Loop::State : std::enable_shared_from_this<Loop::State> {
   // After fork(), the loop's thread exists only in the parent process, and may hold the lock for ever.
   void check_origin() const {
     if (origin.is_inherited())
-      throw std::system_error(std::make_error_code(std::errc::owner_dead),
-                              "the event loop was made before fork(), and its thread is in the other "
-                              "process; make an instance in this one");
+      throw std::system_error(
+          std::make_error_code(std::errc::owner_dead),
+          "the event loop was created before fork(), and its thread exists only in the parent "
+          "process; create an instance in this process");
   }
 
   std::mutex mutex;

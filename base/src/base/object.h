@@ -40,8 +40,8 @@ class Object {
   bool unique() const { return references() == 1; }
 
  protected:
-  // A part of a larger object starts without references. While it has references, it keeps the whole object
-  // alive, and `destroy` releases the whole. retain_first() returns whether the part had no reference.
+  // A part of a larger object. It starts without references. While it has references, it keeps the whole
+  // object alive; its `destroy` releases the whole. retain_first() returns whether the part had no reference.
   struct Part {};
   Object(const ObjectType* type, Part) : type_(type), references_(0) {}
   bool retain_first() { return fetch_add(references_, 1, std::memory_order_relaxed) == 0; }

@@ -1,8 +1,8 @@
 // Writes trace packets for the Perfetto UI and trace_processor (trace.proto: TracePacket, TrackEvent,
 // TrackDescriptor). There is one packet sequence, and every event names its track, so events of different
-// tracks may be in any order. The first kMaxNames names are written once and then referred to by number;
-// later names are written in full, because a server that traces for days names its requests. One thread at a
-// time.
+// tracks may be in any order. The first kMaxNames names are written once and then referred to by number.
+// Later names are written in full, because a server that traces for days makes a name for each request. One
+// thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -38,8 +38,8 @@ class PerfettoWriter {
 
  private:
   using Numbers = std::map<std::string, uint64_t, std::less<>>;
-  // Makes track and flow numbers unique with the number of the process, which is also the sequence's number.
-  // So the concatenated files of several processes (ranks of a program) are one trace.
+  // Combines a track or flow number with the number of the process (also the number of the sequence). The
+  // concatenated files of several processes (the ranks of a program) are then one trace.
   uint64_t unique(uint64_t number) const;
   void packet(uint64_t time);  // writes the packet of event_
   void descriptor(uint64_t track, uint64_t parent, std::string_view name, uint32_t kind,

@@ -32,7 +32,7 @@ const char* sanitizer_name(uint32_t kind) {
 Result<std::vector<uint8_t>> read_plugin_note(const std::string& path, const PluginKind& kind) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) != 0)
-    return fail(code_of_errno(errno), "cannot look at {} '{}': {}; check the path", kind.what, path,
+    return fail(code_of_errno(errno), "cannot examine {} '{}': {}; check the path", kind.what, path,
                 std::strerror(errno));
   if (!S_ISREG(info.st_mode))
     return fail(Code::INVALID_ARGUMENT, "'{}' is not a file; expected a Halyard {}", path, kind.what);
@@ -48,25 +48,28 @@ std::string to_text(AbiRange range) {
 
 Result<> check_abi(const PluginKind& kind, const std::string& path, AbiRange plugin, AbiRange host) {
   if (plugin.low == 0)
-    return fail(Code::INCOMPATIBLE,
-                "{} '{}' speaks {} {}, this Halyard speaks {}; version 0 is none: the {} was built from "
-                "something unfinished, build it again with this Halyard's headers",
-                kind.what, path, kind.abi, to_text(plugin), to_text(host), kind.what);
+    return fail(
+        Code::INCOMPATIBLE,
+        "{} '{}' supports {} {}, this Halyard supports {}; version 0 marks an unfinished {}: build it "
+        "again with this Halyard's headers",
+        kind.what, path, kind.abi, to_text(plugin), to_text(host), kind.abi);
   if (plugin.low > host.high || plugin.high < host.low)
-    return fail(Code::INCOMPATIBLE,
-                "{} '{}' speaks {} {}, this Halyard speaks {}; install a {} built for this Halyard, or {} "
-                "Halyard",
-                kind.what, path, kind.abi, to_text(plugin), to_text(host), kind.what,
-                plugin.low > host.high ? "a newer" : "an older");
+    return fail(
+        Code::INCOMPATIBLE,
+        "{} '{}' supports {} {}, this Halyard supports {}; install a {} built for this Halyard, or {} "
+        "Halyard",
+        kind.what, path, kind.abi, to_text(plugin), to_text(host), kind.what,
+        plugin.low > host.high ? "a newer" : "an older");
   return {};
 }
 
 Result<> check_sanitizer(const PluginKind& kind, const std::string& path, uint32_t sanitizer) {
   if (sanitizer == HALYARD_SANITIZER_NONE || sanitizer == HALYARD_SANITIZER_KIND) return {};
-  return fail(Code::INCOMPATIBLE,
-              "{} '{}' was built with {}, this Halyard with {}; an instrumented {} needs a host of the same "
-              "kind",
-              kind.what, path, sanitizer_name(sanitizer), sanitizer_name(HALYARD_SANITIZER_KIND), kind.what);
+  return fail(
+      Code::INCOMPATIBLE,
+      "{} '{}' was built with {}, this Halyard with {}; build both with the same sanitizer, or the {} "
+      "without",
+      kind.what, path, sanitizer_name(sanitizer), sanitizer_name(HALYARD_SANITIZER_KIND), kind.what);
 }
 
 Result<std::string> plugin_path(const std::string& path, const PluginKind& kind) {
@@ -86,11 +89,11 @@ std::string own_folder() {
 }
 
 Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {
-  return fail(Code::UNIMPLEMENTED,
-              "cannot load {} '{}': this Halyard is part of a static program and loads no libraries; use one "
-              "that was built "
-              "without HALYARD_STATIC",
-              kind.what, path);
+  return fail(
+      Code::UNIMPLEMENTED,
+      "cannot load {} '{}': this Halyard is part of a static program and cannot load libraries; use a "
+      "Halyard built without HALYARD_STATIC",
+      kind.what, path);
 }
 
 #else
@@ -111,8 +114,8 @@ Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {
   void* const handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) {
     const char* const reason = ::dlerror();
-    return fail(Code::UNAVAILABLE, "cannot load {} '{}': {}; install what it needs", kind.what, path,
-                reason ? reason : "the system gives no reason");
+    return fail(Code::UNAVAILABLE, "cannot load {} '{}': {}; install the libraries that it needs", kind.what,
+                path, reason ? reason : "the system gives no reason");
   }
   void* const symbol = ::dlsym(handle, kind.negotiate_symbol);
   if (!symbol)

@@ -1,6 +1,6 @@
 // Tracer: records a timeline of threads, devices and counters in a file for the Perfetto UI. Always compiled
-// in; without a tracer it costs a null test. Each thread has an event buffer and writes it to the file when
-// it is full, so no event is dropped and no extra thread is needed. Thread-safe.
+// in; without a tracer, an event costs a null test. Each thread has an event buffer and writes it to the file
+// when the buffer is full, so no event is dropped and no extra thread is needed. Thread-safe.
 #pragma once
 
 #include <array>

@@ -41,8 +41,8 @@ class Wait : public Object {
   // Lets the end of this wait call the hook. Returns false if it has already ended, without calling the hook.
   bool arm();
   // Ends the wait silently, so that later arrivals have no effect. Returns false if it has already ended.
-  // Costs nothing if no wait is in progress, as in most calls, because only one thread at a time begins and
-  // abandons waits.
+  // Takes no lock if no wait is in progress, as in most calls; this is safe because only one thread at a time
+  // begins and abandons waits.
   bool abandon();
   bool waiting() const { return waiting_; }
 
@@ -79,8 +79,8 @@ class Wait : public Object {
   std::atomic<bool> waiting_ = false;  // written under the lock
 };
 
-// Reports the arrival of a part to one wait; it may be used late or never. Copies are equivalent; an empty
-// Wakeup has no effect.
+// Reports the arrival of a part to one wait, perhaps too late or never. All copies report to the same wait.
+// An empty Wakeup has no effect.
 class Wakeup {
  public:
   Wakeup() = default;

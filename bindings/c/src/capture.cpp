@@ -33,7 +33,7 @@ static_assert(sizeof(halyard_replay_result_t::expected) == hal::kShownBytes);
 
 Result<> check_number(const hal::CaptureFile& file, uint64_t number) {
   if (number < file.executions.size()) return {};
-  return fail(Code::OUT_OF_RANGE, "execution {} is not in the capture, which has {}, counted from 0", number,
+  return fail(Code::OUT_OF_RANGE, "execution {} does not exist; the capture has {}, counted from 0", number,
               file.executions.size());
 }
 

@@ -23,7 +23,8 @@ struct Executions {
 };
 
 std::string_view outcome_name(hal::CapturedExecution::Outcome outcome);  // "done"
-// Whether the bytes of a range differ after the execution from those before; both must have been captured.
+// Whether the execution has changed bytes of the range. The bytes before and after it must have been
+// captured.
 bool is_changed(const hal::CapturedRange& range);
 
 // RESOURCE_EXHAUSTED: more than 256 MiB.

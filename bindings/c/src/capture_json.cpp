@@ -29,7 +29,7 @@ class Writer {
     json_.end('}');
     if (json_.full())
       return fail(Code::RESOURCE_EXHAUSTED,
-                  "the description of the capture has more than {} bytes; ask for one execution of its {}",
+                  "the description of the capture has more than {} bytes; describe one of its {} executions",
                   Json::kMaxBytes, file_.executions.size());
     return json_.take() + "\n";
   }

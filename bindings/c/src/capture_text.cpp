@@ -21,8 +21,8 @@ class Text {
     for (size_t i = executions_.begin; i < executions_.end && !full(); ++i) execution(i);
     if (full())
       return fail(Code::RESOURCE_EXHAUSTED,
-                  "the text of the capture has more than {} bytes; ask for one execution of its {}",
-                  kMaxBytes, file_.executions.size());
+                  "the text of the capture has more than {} bytes; print one of its {} executions", kMaxBytes,
+                  file_.executions.size());
     return std::move(text_);
   }
 
@@ -76,7 +76,7 @@ class Text {
       case CapturedExecution::Outcome::failed:
         return fmt::format("failed: {}", execution.message);
       default:
-        return "the capture ends before it is done";
+        return "the capture ends before the end of the execution";
     }
   }
 

@@ -36,11 +36,12 @@ Result<> explain_functions(const vm::Compiler& compiler, const vm::ModuleView& v
     size_t entries = 0;
     for (uint32_t at = 0; at < code->words.size(); at += vm::word_count(code->words[at]))
       entries += code->words[at].op == static_cast<uint16_t>(vm::DecodedOp::enter_compiled);
-    text += fmt::format("compiled{}; {} words, {} entries\n\n; LLVM's representation\n{}\n# assembly\n{}",
-                        code->has_compiled_loop || vm::calls_itself(*code)
-                            ? ""
-                            : " with jit=always; with jit=auto interpreted, as no loop is compiled whole",
-                        code->words.size(), entries, explained->ir, explained->assembly);
+    text += fmt::format(
+        "compiled{}; {} words, {} entries\n\n; LLVM's representation\n{}\n# assembly\n{}",
+        code->has_compiled_loop || vm::calls_itself(*code)
+            ? ""
+            : " with jit=always; with jit=auto interpreted, because no loop is compiled as a whole",
+        code->words.size(), entries, explained->ir, explained->assembly);
   }
   return {};
 }

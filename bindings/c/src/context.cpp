@@ -28,7 +28,7 @@ bool needs(const Modules& given, std::string_view builtin) {
 Result<Modules> modules_of(const halyard_context_options_t& options) {
   HALYARD_TRY(check_array(options.modules, options.module_count, "modules", "modules"));
   if (options.module_count == 0)
-    return fail(Code::INVALID_ARGUMENT, "a context needs at least one module; none was given");
+    return fail(Code::INVALID_ARGUMENT, "expected at least one module for a context, found none");
   Modules given;
   for (size_t i = 0; i < options.module_count; ++i)
     given.push_back(HALYARD_TRY(with_note(module_of(options.modules[i]), fmt::format("modules[{}]", i))));
@@ -52,8 +52,8 @@ modules::TargetFeatures target_features(const Modules& given) {
   return targets;
 }
 
-// A program with code for other processors fails with a message of its compiler; adds the reasons of the
-// devices.
+// If a program has code only for other processors, it fails with a message of its compiler. Adds the reasons
+// of the devices to this message.
 Status explain_formats(const Modules& given, const halyard_context_options_t& options, Status failure) {
   for (const std::string& format : target_features(given).formats())
     for (size_t i = 0; i < options.device_count; ++i) {
@@ -78,12 +78,12 @@ Status explain_failure(const Modules& given, size_t index, const halyard_context
       if (needs_module(module, given[later]->name()) && !is_there(given[later]->name()))
         return Status(
             Code::INVALID_ARGUMENT,
-            fmt::format("module '{}' (modules[{}]) imports from module '{}' (modules[{}]), which is "
-                        "given after it; give it first",
+            fmt::format("module '{}' (modules[{}]) imports from module '{}' (modules[{}]), which comes "
+                        "later; put it first",
                         module.name(), index, given[later]->name(), later));
   if (options.device_count == 0 && uses_module(module, "hal"))
     return std::move(failure).note(
-        "0 devices were given, and the module uses `hal`: open one, such as local-sync, and give it in "
+        "the module uses `hal`, but the context has no devices: open one, such as local-sync, and add it to "
         "`devices`");
   return failure.code() == Code::INCOMPATIBLE ? explain_formats(given, options, std::move(failure))
                                               : std::move(failure);
@@ -122,7 +122,8 @@ modules::TraceSink trace_sink(const halyard_context_options_t& options) {
 Result<modules::HalOptions> hal_options(const halyard_context_options_t& options) {
   modules::HalOptions hal;
   if (options.lead_device > options.device_count)
-    return fail(Code::INVALID_ARGUMENT, "lead_device {} of {} devices; expected a number up to that, or 0",
+    return fail(Code::INVALID_ARGUMENT,
+                "lead_device is {}, but there are {} devices; expected a smaller number, or 0",
                 options.lead_device, options.device_count);
   if (options.lead_device != 0) hal.lead_allocator = options.lead_device - 1;
   for (size_t i = 0; i < options.device_count; ++i)
@@ -150,7 +151,7 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
   if (!options.tensor_pattern || !options.tensor) return Ref<hal::TensorTrace>();
   if (options.capture_path)
     return fail(Code::INVALID_ARGUMENT,
-                "a context cannot write a capture and show tensors; ask for one of them");
+                "a context cannot both write a capture and trace tensors; choose one of them");
   return make<hal::TensorTrace>(
       std::string(options.tensor_pattern),
       [tensor = options.tensor, user = options.tensor_user](const hal::TracedTensor& traced) {
@@ -161,8 +162,8 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
       });
 }
 
-// A random number, so that it differs from those of other contexts without a table of the users of devices. 0
-// means no owner: nothing may be left for the next call.
+// A random number, which differs from those of other contexts without a table of the users of devices. 0
+// means no owner: no memory may keep data for the next call.
 uint64_t owner_for(const halyard_context_options_t& options) {
   if (options.flags & HALYARD_CONTEXT_SEPARATE_CALLS) return 0;
   std::random_device random;
@@ -349,7 +350,7 @@ Result<> check_done(const vm::Invocation& call) {
       return {};
     case vm::Invocation::Results::taken:
       return fail(Code::FAILED_PRECONDITION,
-                  "the results of the call were taken before; they are given once");
+                  "the results of the call were already taken; they can be taken once");
     default:
       return fail(Code::FAILED_PRECONDITION,
                   "there are no results to take: no call was begun with this handle, or it failed");

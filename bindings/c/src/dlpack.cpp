@@ -43,9 +43,10 @@ Result<> export_view(halyard_object_t handle, uint32_t flags, bool can_be_read_o
   const bool is_read_only =
       !is_copy && (flags & HALYARD_DLPACK_READ_ONLY || !(buffer.access() & hal::kWrite));
   if (is_read_only && !can_be_read_only)
-    return fail(Code::PERMISSION_DENIED,
-                "the memory must not be written to, which this version of DLPack cannot say; ask for the "
-                "versioned struct, or for a copy");
+    return fail(
+        Code::PERMISSION_DENIED,
+        "the memory is read-only, which this version of DLPack cannot express; use the versioned struct, or "
+        "request a copy");
   void* data = nullptr;
   if (is_copy) {
     exported->copy = std::make_unique_for_overwrite<uint8_t[]>(size);
@@ -61,7 +62,7 @@ Result<> export_view(halyard_object_t handle, uint32_t flags, bool can_be_read_o
   int64_t stride = 1;
   for (size_t i = exported->shape.size(); i-- > 0;) {
     exported->strides[i] = stride;
-    // Overflow is only possible if another size is 0; the strides are then irrelevant.
+    // Overflow is only possible if another dimension is 0; strides are then irrelevant.
     if (__builtin_mul_overflow(stride, std::max<int64_t>(exported->shape[i], 1), &stride)) stride = 1;
   }
   exported->managed = {};
@@ -133,8 +134,8 @@ halyard_status_t halyard_view_from_dlpack(halyard_device_t device, struct DLMana
     HALYARD_TRY(check_output(out, "out"));
     if (!tensor) return fail(Code::INVALID_ARGUMENT, "expected a DLPack tensor, found null");
     if (tensor->major != dlpack::kMajorVersion)
-      return fail(Code::UNIMPLEMENTED, "a tensor of DLPack {}.{}; expected version {}.x", tensor->major,
-                  tensor->minor, dlpack::kMajorVersion);
+      return fail(Code::UNIMPLEMENTED, "expected a tensor of DLPack {2}.x, found DLPack {0}.{1}",
+                  tensor->major, tensor->minor, dlpack::kMajorVersion);
     return import_tensor(device, tensor, flags, tensor->flags & dlpack::kReadOnly, is_copy, out);
   });
 }

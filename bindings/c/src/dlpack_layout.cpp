@@ -16,10 +16,10 @@ constexpr Wide kEnd = std::numeric_limits<int64_t>::max();  // no process has me
 struct TypePair {
   uint32_t numerical;  // hal::NumericalType
   uint8_t code;
-  uint8_t least_bits;  // the widths are the powers of two from here ...
-  uint8_t most_bits;   // ... to here
+  uint8_t least_bits;  // valid widths are the powers of two from this one
+  uint8_t most_bits;   // to this one
 };
-// If several types have the same code, a tensor gets the first one.
+// If several types have the same DLPack code, a tensor gets the first of them.
 constexpr TypePair kTypes[] = {
 #define HALYARD_NUMERICAL_TYPE(name, value, prefix, dlpack, least, most) \
   {hal::k##name, k##dlpack, least, most},
@@ -32,13 +32,13 @@ bool has_width(const TypePair& type, uint32_t bits) {
 
 Result<hal::ElementType> element_type_of(const Tensor& tensor) {
   if (tensor.lanes != 1)
-    return fail(Code::UNIMPLEMENTED, "a DLPack tensor of vectors of {} lanes; expected plain elements",
+    return fail(Code::UNIMPLEMENTED, "expected a DLPack tensor of scalar elements, found vectors of {} lanes",
                 tensor.lanes);
   for (const TypePair& type : kTypes)
     if (type.code == tensor.code && has_width(type, tensor.bits))
       return hal::element_type(static_cast<hal::NumericalType>(type.numerical), tensor.bits);
   return fail(Code::UNIMPLEMENTED,
-              "a DLPack tensor of elements with code {} and {} bits, which programs lack", tensor.code,
+              "found a DLPack tensor whose elements (code {}, {} bits) programs do not have", tensor.code,
               tensor.bits);
 }
 
@@ -46,11 +46,11 @@ Result<> check_place(const Tensor& tensor) {
   if (tensor.device_type != kCpu && tensor.device_type != kCudaHost && tensor.device_type != kRocmHost)
     return fail(
         Code::UNIMPLEMENTED,
-        "a DLPack tensor of device type {}; expected one in memory of the CPU (1): copy it there first",
+        "expected a DLPack tensor in CPU memory, found device type {}; copy the tensor to the CPU first",
         tensor.device_type);
   if (tensor.rank < 0 || static_cast<size_t>(tensor.rank) > hal::kMaxRank ||
       (tensor.rank > 0 && !tensor.shape))
-    return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of rank {}{}; expected 0 to {}", tensor.rank,
+    return fail(Code::INVALID_ARGUMENT, "found a DLPack tensor of rank {}{}; expected 0 to {}", tensor.rank,
                 tensor.rank > 0 && !tensor.shape ? " without a shape" : "", hal::kMaxRank);
   return {};
 }
@@ -102,16 +102,18 @@ Result<Layout> layout_of(const Tensor& tensor) {
   layout.size = HALYARD_TRY(hal::dense_byte_count(layout.shape, layout.type));
   if (layout.size == 0) return layout;
   if (!tensor.data)
-    return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of {} bytes without data", layout.size);
+    return fail(Code::INVALID_ARGUMENT, "found a DLPack tensor of {} bytes without data", layout.size);
   if (layout.size > kEnd)
-    return fail(Code::INVALID_ARGUMENT, "a DLPack tensor of shape {} has {} bytes; expected at most {}",
+    return fail(Code::INVALID_ARGUMENT,
+                "found a DLPack tensor of shape {} with {} bytes; expected at most {}",
                 hal::shape_text(layout.shape), layout.size, std::numeric_limits<int64_t>::max());
   layout.is_dense = is_dense(tensor);
   if (!is_within_memory(tensor, layout))
-    return fail(Code::INVALID_ARGUMENT,
-                "a DLPack tensor of shape {} whose elements lie outside of all memory, by its strides or its "
-                "byte_offset of {}",
-                hal::shape_text(layout.shape), tensor.byte_offset);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "the elements of a DLPack tensor of shape {} lie outside of the address space, because of its "
+        "strides or its byte_offset of {}",
+        hal::shape_text(layout.shape), tensor.byte_offset);
   layout.first = static_cast<uint8_t*>(tensor.data) + tensor.byte_offset;
   return layout;
 }

@@ -19,9 +19,9 @@ struct Layout {
   uint8_t* first = nullptr;        // the element whose indices are all 0; null without elements
   bool is_dense = true;            // without gaps, with the last dimension contiguous
 };
-// The only trusted property of the tensor is that its producer owns the described bytes: `size` bytes, or the
-// bytes that the strides reach, within the address space. UNIMPLEMENTED: memory or elements that programs do
-// not support. INVALID_ARGUMENT: an invalid tensor.
+// Trusts only that the producer owns the described bytes: `size` bytes or, with strides, the bytes that they
+// reach within the address space. UNIMPLEMENTED: memory or elements that programs do not support.
+// INVALID_ARGUMENT: an invalid tensor.
 Result<Layout> layout_of(const Tensor& tensor);
 
 // Copies the elements of a tensor with strides to `to`, without gaps. `to` has room for `layout.size` bytes.

@@ -10,7 +10,7 @@ namespace halyard::c {
 
 // OUT_OF_RANGE: the module has fewer exports.
 Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index);
-// Whether its last two arguments are fences.
+// Whether the last two arguments of the function are fences.
 bool is_asynchronous(const vm::Export& function);
 // Fails if this host does not know the calling convention.
 Result<halyard_function_description_t> describe(const vm::Export& function);

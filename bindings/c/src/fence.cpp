@@ -52,8 +52,9 @@ halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms)
 halyard_status_t halyard_fences_wait(const halyard_object_t* fences, size_t count, uint32_t timeout_ms) {
   return guarded([&]() -> Result<> {
     if (count > hal::kMaxAwaitedFences)
-      return fail(Code::INVALID_ARGUMENT, "{} fences are waited for at once, more than {}; join them first",
-                  count, hal::kMaxAwaitedFences);
+      return fail(Code::INVALID_ARGUMENT,
+                  "a wait for {} fences exceeds the limit of {}; join the fences first", count,
+                  hal::kMaxAwaitedFences);
     return wait_for(HALYARD_TRY(fences_of(fences, count)), timeout_ms);
   });
 }
@@ -78,7 +79,7 @@ halyard_status_t halyard_fence_fail(halyard_object_t fence, halyard_status_t fai
     hal::Fence* const failed = HALYARD_TRY(checked<hal::Fence>(fence));
     if (!failure)
       return fail(Code::INVALID_ARGUMENT,
-                  "a fence cannot fail with success; give a failure, or use halyard_fence_signal");
+                  "a fence cannot fail with success; pass a failure, or use halyard_fence_signal");
     failed->fail(Status::adopt(halyard_status_retain(failure)));
     return {};
   });

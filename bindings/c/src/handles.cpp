@@ -41,13 +41,13 @@ std::unexpected<Status> wrong_array(const void* elements, size_t count, const ch
   if (!elements)
     return fail(Code::INVALID_ARGUMENT, "expected an array of {} {} at `{}`, found a null pointer", count,
                 what, name);
-  return fail(Code::INVALID_ARGUMENT, "`{}` has {} {} by its count, more than any memory holds", name, count,
+  return fail(Code::INVALID_ARGUMENT, "`{}` has {} {} by its count, more than fit in memory", name, count,
               what);
 }
 
 Result<> check_dimensions(const int64_t* shape, size_t rank) {
   if (rank > hal::kMaxRank)
-    return fail(Code::INVALID_ARGUMENT, "rank {} of a shape; expected at most {} dimensions", rank,
+    return fail(Code::INVALID_ARGUMENT, "expected a shape of at most {1} dimensions, found rank {0}", rank,
                 hal::kMaxRank);
   return check_array(shape, rank, "dimensions", "shape");
 }
@@ -62,11 +62,11 @@ Result<> check_unknown_fields(const void* options, uint32_t struct_size, size_t 
   const auto* const bytes = static_cast<const uint8_t*>(options);
   for (size_t at = known; at < struct_size; ++at)
     if (bytes[at] != 0)
-      return fail(Code::UNIMPLEMENTED,
-                  "byte {} of the options struct is not 0, but the struct has {} bytes in this libhalyard "
-                  "({}); use the library of the header that the program was compiled with, or leave the "
-                  "later fields 0",
-                  at, known, halyard_version());
+      return fail(
+          Code::UNIMPLEMENTED,
+          "byte {} of the options struct is not 0, but the struct has only {} bytes in this libhalyard ({}); "
+          "use a libhalyard of the version of the program's headers, or leave the later fields 0",
+          at, known, halyard_version());
   return {};
 }
 

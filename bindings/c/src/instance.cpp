@@ -31,7 +31,7 @@ Result<Ref<Loop>> loop_of(const halyard_instance_options_t& options) {
   if (!options.asio_context) return run_by_embedder ? Loop::run_by_embedder() : Loop::create();
   if (run_by_embedder)
     return fail(Code::INVALID_ARGUMENT,
-                "an instance has either an asio_context or HALYARD_INSTANCE_RUN_BY_EMBEDDER; found both");
+                "expected either an asio_context or HALYARD_INSTANCE_RUN_BY_EMBEDDER, found both");
   if (options.asio_version != BOOST_ASIO_VERSION)
     return fail(
         Code::FAILED_PRECONDITION,
@@ -73,7 +73,7 @@ halyard_status_t halyard_instance_create(const halyard_instance_options_t* optio
     const bool hot = (known.flags & HALYARD_INSTANCE_JIT_AUTO) != 0;
     if (always && hot)
       return fail(Code::INVALID_ARGUMENT,
-                  "an instance has HALYARD_INSTANCE_JIT_ALWAYS or HALYARD_INSTANCE_JIT_AUTO; found both");
+                  "expected HALYARD_INSTANCE_JIT_ALWAYS or HALYARD_INSTANCE_JIT_AUTO, found both");
     auto instance = make<Instance>();
     if (always) instance->compiler = HALYARD_TRY(vm::Compiler::find());
     instance->compile_cache = view(known.jit_cache);
@@ -116,7 +116,7 @@ halyard_status_t halyard_instance_run(halyard_instance_t instance, int64_t timeo
     if (!loop.is_run_by_embedder())
       return fail(
           Code::FAILED_PRECONDITION,
-          "the instance was made without HALYARD_INSTANCE_RUN_BY_EMBEDDER, so its event loop is not run by "
+          "the instance runs its event loop itself; create it with HALYARD_INSTANCE_RUN_BY_EMBEDDER to use "
           "halyard_instance_run");
     // If the deadline exceeds the clock's range, there is none.
     const auto now = Loop::Clock::now();
@@ -223,7 +223,7 @@ halyard_status_t halyard_device_objects(halyard_device_t device, halyard_object_
     const auto* of = HALYARD_TRY(checked<hal::Device>(device));
     if (!of->live())
       return fail(Code::FAILED_PRECONDITION,
-                  "device '{}' does not count its objects; make its instance with "
+                  "device '{}' does not count its objects; create its instance with "
                   "HALYARD_INSTANCE_COUNT_OBJECTS",
                   of->uri());
     give_counts(*of->live(), out, count);
@@ -239,7 +239,7 @@ halyard_status_t halyard_instance_objects(halyard_instance_t instance, halyard_o
     const auto& objects = HALYARD_TRY(checked<Instance>(instance))->objects;
     if (!objects)
       return fail(Code::FAILED_PRECONDITION,
-                  "the instance does not count objects; make it with HALYARD_INSTANCE_COUNT_OBJECTS");
+                  "the instance does not count objects; create it with HALYARD_INSTANCE_COUNT_OBJECTS");
     give_counts(*objects, out, count);
     return {};
   });

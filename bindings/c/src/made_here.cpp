@@ -20,7 +20,7 @@ struct Made {
   std::unordered_set<const Object*> objects;
 };
 
-// The list of this process. A child begins with a new list, because the lock of the inherited one may be
+// The list of this process. A child process starts a new list, because the lock of the inherited list may be
 // held.
 Made* made = nullptr;
 

@@ -30,9 +30,8 @@ Result<> check_shape_of(Object* object) {
 Result<> check_view_size(std::span<const int64_t> shape, uint32_t element_type, size_t size) {
   const uint64_t expected = HALYARD_TRY(hal::dense_byte_count(shape, element_type));
   if (expected == size) return {};
-  return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} takes {} bytes; {} were given",
-              hal::shape_text(shape), shape.empty() ? "" : "x", hal::element_type_text(element_type),
-              expected, size);
+  return fail(Code::INVALID_ARGUMENT, "a view of {}{}{} needs {} bytes, found {}", hal::shape_text(shape),
+              shape.empty() ? "" : "x", hal::element_type_text(element_type), expected, size);
 }
 
 namespace {

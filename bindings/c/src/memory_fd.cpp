@@ -29,17 +29,16 @@ std::unexpected<Status> not_mapped(const halyard_fd_memory_t& memory, int error)
     case EPERM:
       return fail(
           Code::PERMISSION_DENIED,
-          "file descriptor {} cannot be mapped for reading and writing ({}); open it so, or import it "
+          "file descriptor {} cannot be mapped for reading and writing ({}); open it for both, or import it "
           "with HALYARD_IMPORT_READ_ONLY",
           memory.fd, reason);
     case ENOMEM:
       return fail(Code::RESOURCE_EXHAUSTED, "file descriptor {} cannot be mapped: {}", memory.fd, reason);
     default:
-      return fail(
-          Code::INVALID_ARGUMENT,
-          "file descriptor {} cannot be mapped ({}); expected a memfd, a file or shared memory; memory of "
-          "a device is HALYARD_FD_OPAQUE",
-          memory.fd, reason);
+      return fail(Code::INVALID_ARGUMENT,
+                  "file descriptor {} cannot be mapped ({}); expected a memfd, a file or shared memory; for "
+                  "memory of a device use HALYARD_FD_OPAQUE",
+                  memory.fd, reason);
   }
 }
 
@@ -70,7 +69,8 @@ Result<Mapping> map(const halyard_fd_memory_t& memory, uint64_t size) {
 Result<Imported> import_mapped(halyard_device_t device, std::span<const int64_t> shape, uint32_t element_type,
                                const halyard_fd_memory_t& memory, uint64_t size) {
   if (memory.size != 0)
-    return fail(Code::INVALID_ARGUMENT, "`size` of memory that is mapped must be 0, found {}", memory.size);
+    return fail(Code::INVALID_ARGUMENT, "expected 0 in `size` for HALYARD_FD_MAPPABLE, found {}",
+                memory.size);
   const Mapping mapping = HALYARD_TRY(map(memory, size));
   const auto unmap = [mapping] { ::munmap(mapping.begin, mapping.whole); };
   Result<Imported> made = import_view(device, shape, element_type, mapping.data, size, memory.flags, unmap);
@@ -83,11 +83,11 @@ Result<Imported> import_opaque(halyard_device_t device, std::span<const int64_t>
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
   if (memory.flags & HALYARD_IMPORT_READ_ONLY)
     return fail(Code::UNIMPLEMENTED,
-                "memory of a device cannot be imported read-only; leave out HALYARD_IMPORT_READ_ONLY");
+                "device memory cannot be imported as read-only; omit HALYARD_IMPORT_READ_ONLY");
   if (memory.offset > memory.size || size > memory.size - memory.offset)
     return fail(Code::INVALID_ARGUMENT,
-                "a view of {} bytes from byte {} of memory that has {} bytes (`size`)", size, memory.offset,
-                memory.size);
+                "a view of {} bytes from byte {} exceeds the memory, which has {} bytes (`size`)", size,
+                memory.offset, memory.size);
   Ref<hal::Buffer> whole =
       HALYARD_TRY(hal::import_fd(*owner, kWishes, kUsage, memory.fd, memory.size, memory.offset + size));
   Ref<hal::Buffer> part = HALYARD_TRY(whole->subspan(memory.offset, size));

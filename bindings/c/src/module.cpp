@@ -23,8 +23,8 @@ bool uses_module(const vm::Module& module, std::string_view name) {
 Result<const vm::Export*> find_export(const vm::Module& module, uint32_t index) {
   const auto& exports = module.exports();
   if (index < exports.size()) return &exports[index];
-  return fail(Code::OUT_OF_RANGE, "function {} of module '{}' asked for; it exports {}", index, module.name(),
-              exports.size());
+  return fail(Code::OUT_OF_RANGE, "function {} does not exist; module '{}' exports {} functions", index,
+              module.name(), exports.size());
 }
 
 bool is_asynchronous(const vm::Export& function) {
@@ -85,18 +85,20 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
     HALYARD_TRY(check_flags(flags, kLoadFlags, "HALYARD_MODULE_*"));
     if (auto shared = shared_path(name)) {
       if (!(flags & HALYARD_MODULE_NATIVE))
-        return fail(Code::PERMISSION_DENIED,
-                    "'{}' is a shared library, whose code would run in this process; allow it with "
-                    "HALYARD_MODULE_NATIVE where it is trusted",
-                    name);
+        return fail(
+            Code::PERMISSION_DENIED,
+            "'{}' is a shared library, whose code would run in this process; if you trust it, allow it with "
+            "HALYARD_MODULE_NATIVE",
+            name);
       return give_shared(owner, *std::move(shared), out);
     }
     Ref<Bytes> bytes = HALYARD_TRY(Bytes::map_file(name));
     if (is_shared_library(bytes->span()))
-      return fail(Code::INVALID_ARGUMENT,
-                  "'{}' is a shared library (ELF), found where a module was expected; a native module's name "
-                  "ends in .so",
-                  name);
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "'{}' is a shared library (ELF); expected a module, or a native module with a name that ends in "
+          ".so",
+          name);
     const Ref<Bytes> file = bytes;
     const auto load = [&]() -> Result<> {
       if (name.ends_with(".vmasm")) {
@@ -111,7 +113,7 @@ halyard_status_t halyard_module_load_file(halyard_instance_t instance, const cha
     if (loaded) return loaded;
     const std::optional<ForeignFile> foreign = foreign_file(file->span(), "");
     if (!foreign || !foreign->holds_for_all) return loaded;
-    return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no module; {}", name, foreign->is, foreign->advice);
+    return fail(Code::INVALID_ARGUMENT, "'{}' is {}, not a module; {}", name, foreign->is, foreign->advice);
   });
 }
 

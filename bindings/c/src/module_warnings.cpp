@@ -111,10 +111,9 @@ std::vector<std::string> warnings_about(const vm::BytecodeModule& module) {
       continue;
     warnings.push_back(fmt::format(
         "the Vulkan shaders of module '{}' were compiled for a target without {}-bit types, but function "
-        "'{}' has "
-        "tensors of {}; such shaders compute with 32-bit numbers instead, and results may be wrong; compile "
-        "with "
-        "--iree-vulkan-target= and the name of a GPU that has them, such as ampere, rdna3 or valhall",
+        "'{}' has tensors of {}; such shaders compute with 32-bit numbers, so results may be wrong; compile "
+        "with --iree-vulkan-target= and the name of a GPU that has these types, such as ampere, rdna3 or "
+        "valhall",
         module.name(), width->bits, function, element));
   }
   return warnings;

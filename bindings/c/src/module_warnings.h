@@ -8,8 +8,8 @@
 
 namespace halyard::c {
 
-// Returns sentences without newlines, with unchanged names from the module. They depend only on the module.
-// Reads the declarations of functions, and those in shaders.
+// Returns sentences without newlines, with unchanged names from the module. They depend only on the module's
+// declarations of functions and on the shaders in it.
 std::vector<std::string> warnings_about(const vm::BytecodeModule& module);
 
 }  // namespace halyard::c

@@ -29,13 +29,12 @@ void give_tensor(std::span<const int64_t> shape, uint32_t type, size_t size, con
 }
 
 Result<vm::Variant> element_from(const vm::List& list, const halyard_value_t* value) {
-  if (!value)
-    return fail(Code::INVALID_ARGUMENT, "expected the address of a `value` for a list, found a null pointer");
+  if (!value) return fail(Code::INVALID_ARGUMENT, "expected the address of a `value`, found a null pointer");
   if (value->kind > HALYARD_VALUE_I16)
-    return fail(Code::INVALID_ARGUMENT, "expected a value of a kind HALYARD_VALUE_*, found {}", value->kind);
+    return fail(Code::INVALID_ARGUMENT, "expected a kind HALYARD_VALUE_*, found {}", value->kind);
   const vm::ValueType kept = list.element().value;
   if (!vm::is_number(value->kind) || kept == vm::ValueType::none) return vm::to_variant(*value);
-  // If the number does not fit, vm.list.set would store zero, or fewer bits.
+  // vm.list.set would store zero, or fewer bits, for a number that does not fit.
   const bool keeps_floats = kept == vm::ValueType::f32 || kept == vm::ValueType::f64;
   std::optional<vm::Variant> number =
       vm::exact_number(*value, keeps_floats ? vm::ValueType::f64 : vm::ValueType::i64);
@@ -49,7 +48,7 @@ Result<vm::Variant> element_from(const vm::List& list, const halyard_value_t* va
       number.reset();
   }
   if (number) return *number;
-  return fail(Code::INVALID_ARGUMENT, "expected a number that a list of {} holds, found {}",
+  return fail(Code::INVALID_ARGUMENT, "expected a number that a list of {} can hold, found {}",
               vm::type_text(kept), vm::value_text(*value));
 }
 
@@ -141,8 +140,8 @@ halyard_status_t halyard_list_set(halyard_object_t handle, size_t index, const h
     vm::List* const list = HALYARD_TRY(checked<vm::List>(handle));
     const vm::Variant element = HALYARD_TRY(element_from(*list, value));
     if (index >= list->size())
-      return fail(Code::OUT_OF_RANGE, "element {} of a list of {} is to be set; append it", index,
-                  list->size());
+      return fail(Code::OUT_OF_RANGE, "element {} cannot be set, because the list has {} elements; append it",
+                  index, list->size());
     return list->set(static_cast<uint32_t>(index), element);
   });
 }
@@ -160,7 +159,8 @@ halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_v
     HALYARD_TRY(check_output(value, "value"));
     const vm::List* elements = HALYARD_TRY(checked<vm::List>(list));
     if (index >= elements->size())
-      return fail(Code::OUT_OF_RANGE, "element {} of a list of {} asked for", index, elements->size());
+      return fail(Code::OUT_OF_RANGE, "element {} does not exist; the list has {} elements", index,
+                  elements->size());
     *value = to_value(HALYARD_TRY(elements->get(static_cast<uint32_t>(index))));
     return {};
   });

@@ -60,7 +60,8 @@ halyard_status_t halyard_search_entry(halyard_search_t search, size_t index, hal
   return guarded([&]() -> Result<> {
     const std::vector<Entry>& entries = HALYARD_TRY(checked<Search>(search))->entries;
     if (index >= entries.size())
-      return fail(Code::OUT_OF_RANGE, "entry {} of a search for drivers that has {}", index, entries.size());
+      return fail(Code::OUT_OF_RANGE, "entry {} does not exist; the search for drivers has {}", index,
+                  entries.size());
     const Entry& from = entries[index];
     halyard_search_entry_t filled = {};
     filled.origin = static_cast<uint32_t>(from.step.origin);

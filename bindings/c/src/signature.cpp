@@ -123,7 +123,7 @@ Result<Ref<Signature>> signature_of(const vm::Module& module, const vm::Export& 
   const bool is_async = is_asynchronous(function) && all >= kFences;
   const size_t plain = is_async ? all - kFences : all;
   std::optional<Declaration> declaration = parse_declaration(function.attribute(kDeclarationAttribute));
-  // A declaration with other counts belongs to another function.
+  // If the counts differ, the declaration belongs to another function.
   if (!declaration || declaration->arguments.size() != plain ||
       declaration->results.size() != convention.results.size())
     declaration.emplace();
@@ -141,7 +141,7 @@ Result<Ref<Signature>> signature_of(const vm::Module& module, const vm::Export& 
 Result<> give_item(std::span<const Item> items, std::string_view what, const Signature& signature,
                    size_t index, halyard_value_description_t* description) {
   if (index >= items.size())
-    return fail(Code::OUT_OF_RANGE, "{} {} of '{}' asked for; it has {}", what, index,
+    return fail(Code::OUT_OF_RANGE, "{} {} of '{}' does not exist; the function has {}", what, index,
                 signature.function->name, items.size());
   const Item& item = items[index];
   halyard_value_description_t filled = {};

@@ -53,7 +53,8 @@ static void numbers(void) {
   value = i32(5);
   OK(halyard_list_set(list, 0, &value));
   if (OK(halyard_list_get(list, 0, &found))) EXPECT(found.i32 == 5);
-  FAILS(halyard_list_set(list, 2, &value), HALYARD_OUT_OF_RANGE, "element 2 of a list of 2");
+  FAILS(halyard_list_set(list, 2, &value), HALYARD_OUT_OF_RANGE,
+        "element 2 cannot be set, because the list has 2");
   value = object(list);
   FAILS(halyard_list_append(list, &value), HALYARD_FAILED_PRECONDITION, "the list holds values");
   value = f64(2.5);
@@ -108,7 +109,7 @@ static void without_bounds(void) {
   OK(halyard_list_check(list, 1, 0));
   FAILS(halyard_list_check(list, 0, 10), HALYARD_RESOURCE_EXHAUSTED, "0 deep");
   for (int i = 1; i < 1000 * 1000; ++i) list = around(list, 1);
-  FAILS(halyard_list_check(list, 999999, SIZE_MAX), HALYARD_RESOURCE_EXHAUSTED, "more than 999999 deep");
+  FAILS(halyard_list_check(list, 999999, SIZE_MAX), HALYARD_RESOURCE_EXHAUSTED, "at most 999999 deep");
   OK(halyard_list_check(list, 1000 * 1000, SIZE_MAX));
   FAILS(halyard_list_check(list, HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_ELEMENTS),
         HALYARD_RESOURCE_EXHAUSTED, "256 deep");
@@ -122,7 +123,7 @@ static void without_bounds(void) {
   list = around(around(around(NULL, 0), 2), 2);
   OK(halyard_list_check(list, 3, 6));
   FAILS(halyard_list_check(list, 3, 5), HALYARD_RESOURCE_EXHAUSTED, "more than 5 elements");
-  FAILS(halyard_list_check(list, 2, 6), HALYARD_RESOURCE_EXHAUSTED, "more than 2 deep");
+  FAILS(halyard_list_check(list, 2, 6), HALYARD_RESOURCE_EXHAUSTED, "at most 2 deep");
   /* One that contains itself goes when that ends. */
   halyard_value_t value = object(list);
   OK(halyard_list_set(list, 1, &value));

@@ -80,7 +80,7 @@ static void imports(halyard_device_t device) {
           HALYARD_OUT_OF_RANGE, "multiple of 64");
   }
   FAILS(halyard_view_import(device, kF32, shape, 2, floats, 31, 0, on_release, &released, NULL, &view),
-        HALYARD_INVALID_ARGUMENT, "takes 32 bytes");
+        HALYARD_INVALID_ARGUMENT, "needs 32 bytes");
   FAILS(halyard_view_import(device, kF32, shape, 2, floats, 32, 1u << 9, on_release, &released, NULL, &view),
         HALYARD_INVALID_ARGUMENT, "unknown");
   FAILS(halyard_view_import(device, kF32, shape, 2, NULL, 32, 0, on_release, &released, NULL, &view),
@@ -249,7 +249,7 @@ static void from_dlpack(halyard_device_t device) {
   tensor.tensor.code = 0;
   tensor.tensor.bits = 8;
   FAILS(halyard_view_from_dlpack(device, &tensor, 0, NULL, &view), HALYARD_INVALID_ARGUMENT,
-        "4611686018427387904x3 has 13835058055282163712 bytes");
+        "4611686018427387904x3 with 13835058055282163712 bytes");
   tensor.tensor.shape = shape;
   tensor.tensor.code = 2;
   tensor.tensor.bits = 32;

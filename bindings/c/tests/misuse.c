@@ -233,14 +233,14 @@ static void results_once(halyard_context_t context) {
   FAILS(halyard_call_results(call, NULL, 1), HALYARD_INVALID_ARGUMENT, "array of 1 values at `results`");
   OK(halyard_call_results(call, results, 1)); /* what failed took nothing */
   EXPECT(results[0].i32 == 3);
-  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were taken before");
-  FAILS(halyard_call_results(call, NULL, 0), HALYARD_FAILED_PRECONDITION, "were taken before");
+  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were already taken");
+  FAILS(halyard_call_results(call, NULL, 0), HALYARD_FAILED_PRECONDITION, "were already taken");
   OK(halyard_call_begin(call, function, arguments, 2, &state));
   OK(halyard_call_results(call, results, 1));
   FAILS(halyard_call_begin(call, function, arguments, 1, &state), HALYARD_INVALID_ARGUMENT, "");
-  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were taken before");
+  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were already taken");
   OK(halyard_call_invoke(call, function, arguments, 2, results, 1));
-  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were taken before");
+  FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were already taken");
   halyard_release(function);
   halyard_release(call);
 
@@ -305,8 +305,7 @@ static void order_of_modules(halyard_module_t lib) {
   halyard_context_t context = NULL;
   halyard_module_t user = assemble(kUser);
   FAILS(link_all((halyard_module_t[]){user, lib}, 2, &context), HALYARD_INVALID_ARGUMENT,
-        "module 'user' (modules[0]) imports from module 'lib' (modules[1]), which is given after it; give it "
-        "first");
+        "module 'user' (modules[0]) imports from module 'lib' (modules[1]), which comes later; put it first");
   FAILS(link_all(&user, 1, &context), HALYARD_NOT_FOUND, "'lib'");
   OK(link_all((halyard_module_t[]){lib, user}, 2, &context));
   halyard_release(context);
@@ -326,7 +325,7 @@ static void no_devices(void) {
       "vm.export @__init\nvm.func @__init() -> () {\n  %i0 = vm.call @hal.devices.count()\n"
       "  vm.cond_br %i0, ^bb1, ^bb2\n^bb1:\n  vm.return\n^bb2:\n  %i1 = vm.const.i32 18\n"
       "  vm.fail %i1, \"HAL device `__device_0` not found or unavailable\"\n}\n");
-  FAILS(link_all(&module, 1, &context), HALYARD_INCOMPATIBLE, "0 devices were given");
+  FAILS(link_all(&module, 1, &context), HALYARD_INCOMPATIBLE, "the context has no devices");
   const halyard_context_options_t options = {.struct_size = sizeof options,
                                              .modules = &module,
                                              .module_count = 1,

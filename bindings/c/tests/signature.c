@@ -256,7 +256,7 @@ int main(void) {
     return 1;
   halyard_free(bytes);
   halyard_signature_t past = NULL;
-  FAILS(halyard_module_signature(module, 99, &past), HALYARD_OUT_OF_RANGE, "it exports 6");
+  FAILS(halyard_module_signature(module, 99, &past), HALYARD_OUT_OF_RANGE, "exports 6 functions");
   declared();
   undeclared();
   asynchronous();

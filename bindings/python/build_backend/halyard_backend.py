@@ -1,13 +1,13 @@
-"""Builds the wheel, for `pip install .` and `./dev wheel`; needs nothing but Python and what the build itself needs.
+"""Builds the wheel, for `pip install .` and `./dev wheel`. Needs only Python and what the build of Halyard needs.
 
-The wheel holds everything: the extension, libhalyard, the drivers, and those libraries they need that a Linux system
-need not have. They find one another by their places in the wheel, without any environment variable:
+The wheel is complete: it has the extension, libhalyard, the drivers, and the libraries that they need and that a Linux
+system may lack. They find each other by their places in the wheel, without any environment variable:
 
     halyard/_halyard.abi3.so
     halyard/_lib/libhalyard.so.0  libffi.so.8 ...
     halyard/_lib/halyard/drivers/halyard-driver-local.so ...
 
-The build goes to build/wheel; HALYARD_WHEEL_BUILD names another folder.
+The build folder is build/wheel; HALYARD_WHEEL_BUILD names another one.
 """
 
 import base64
@@ -27,7 +27,8 @@ sys.path.insert(0, str(SOURCE / "packaging"))
 from version import version  # noqa: E402  (the frontend imports this file alone)
 
 EXTENSION = "_halyard.abi3.so"
-# What every Linux system has, or what must be the system's own: the C library, C++'s, and Vulkan's loader.
+# Libraries that are not put into the wheel, because every Linux system has them, or must provide its own: the C library,
+# the C++ library, and Vulkan's loader.
 SYSTEM = re.compile(r"(ld-linux.*|libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|libvulkan)\.so(\.\d+)?$")
 
 
@@ -36,11 +37,11 @@ def tag():
 
 
 def build():
-    """Builds what the wheel holds, and returns the build folder."""
+    """Builds the contents of the wheel. Returns the build folder."""
     folder = pathlib.Path(os.environ.get("HALYARD_WHEEL_BUILD", SOURCE / "build" / "wheel"))
     options = ["-DCMAKE_BUILD_TYPE=Release", "-DHALYARD_TESTS=OFF", "-DHALYARD_BENCHMARKS=OFF",
                "-DHALYARD_REPRODUCIBLE=ON",
-               # Libraries look beside themselves, and drivers two folders up.
+               # Libraries find each other in their own folder; drivers find them two folders up.
                "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN;$ORIGIN/../.."]
     environment = {**os.environ, "CMAKE_GENERATOR": os.environ.get("CMAKE_GENERATOR", "Ninja")}
     subprocess.run(["cmake", "-S", SOURCE, "-B", folder, *options], check=True, env=environment, stdout=sys.stderr)
@@ -53,7 +54,7 @@ def build():
 
 
 def needed(library):
-    """(name, path) of the libraries that the file needs, as the loader finds them."""
+    """(name, path) of each library that the file needs, as the loader finds it."""
     text = subprocess.run(["ldd", library], capture_output=True, text=True, check=True).stdout
     return re.findall(r"^\s*(\S+) => (/\S+)", text, re.MULTILINE)
 
@@ -66,7 +67,7 @@ def contents(folder):
         if file.is_file() and "__pycache__" not in file.parts:
             files[f"halyard/{file.relative_to(package)}"] = file
     libraries = {"halyard/_lib/libhalyard.so.0": folder / "lib" / "libhalyard.so.0"}
-    for name in ("local", "vulkan"):  # the others are templates
+    for name in ("local", "vulkan"):  # the other drivers are templates
         driver = folder / "lib" / "halyard" / "drivers" / f"halyard-driver-{name}.so"
         if driver.exists():
             libraries[f"halyard/_lib/halyard/drivers/{driver.name}"] = driver
@@ -79,7 +80,7 @@ def contents(folder):
 
 
 def stripped(data_path):
-    """The bytes of the file, without debug information where it is a library."""
+    """The bytes of the file; of a library without debug information."""
     data = data_path.read_bytes()
     if not data.startswith(b"\x7fELF"):
         return data
@@ -119,7 +120,7 @@ def write_wheel(target, files):
             archive.writestr(entry, data)
 
 
-# ---- What pip calls (PEP 517, PEP 660)
+# ---- Functions that pip calls (PEP 517, PEP 660)
 
 
 def get_requires_for_build_wheel(config_settings=None):

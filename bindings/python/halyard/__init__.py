@@ -31,12 +31,12 @@ def _forget_instance():
     _instance = None
 
 
-# Its threads are not in the child.
+# A child process has none of the instance's threads.
 _os.register_at_fork(after_in_child=_forget_instance)
 
 
 def instance():
-    """The Instance that everything uses to which none is given. Made when it is first asked for."""
+    """The Instance that all functions use unless they get another one. Created on first use."""
     global _instance
     if _instance is None:
         _instance = Instance()
@@ -49,17 +49,18 @@ def device(uri, **settings):
 
 
 def devices(driver=None):
-    """(URI, name) of each device of one driver, or of all. Loads their drivers."""
+    """(URI, name) of each device of one driver, or of all drivers. Loads these drivers."""
     return instance().devices(driver)
 
 
 def drivers():
-    """What was looked at for drivers, and why a file was refused: a list of dicts. Runs no driver."""
+    """The log of the search for drivers: a dict for each examined folder and file, with the reason if it was refused.
+    Runs no driver."""
     return instance().search()
 
 
 def numpy(tensor):
-    """The tensor as a numpy array that shares its memory where it can; bfloat16 and the 8-bit floats need ml_dtypes."""
+    """The tensor as a numpy array, which shares its memory if possible. bfloat16 and 8-bit floats need ml_dtypes."""
     import numpy as np
 
     try:
@@ -68,26 +69,26 @@ def numpy(tensor):
         try:
             import ml_dtypes
         except ImportError:
-            raise ImportError(f"numpy has no {tensor.dtype}: install ml_dtypes, take the bits with tensor.view(\"uint"
+            raise ImportError(f"numpy has no {tensor.dtype}: install ml_dtypes, get the bits with tensor.view(\"uint"
                               f"{tensor.nbytes // tensor.size * 8 if tensor.size else 8}\"), or use DLPack") from None
         plain = np.asarray(memoryview(tensor.view("uint16" if tensor.dtype == "bfloat16" else "uint8")))
         return plain.view(getattr(ml_dtypes, tensor.dtype))
 
 
 def _compare(tensor, other, equal):
-    """Tensor.__eq__ and __ne__: an array of truth values, as numpy gives it."""
+    """Implements Tensor.__eq__ and __ne__: returns an array of truth values, like numpy."""
     try:
         import numpy as np
 
         array = numpy(tensor)
     except ImportError as error:
-        raise TypeError(f"tensors are compared by numpy: {error}; or compare tensor.tolist()") from None
+        raise TypeError(f"tensors are compared with numpy: {error}; or compare tensor.tolist()") from None
     other = numpy(other) if isinstance(other, Tensor) else np.asarray(other)
     return (np.equal if equal else np.not_equal)(array, other)
 
 
 def _array(tensor, dtype, copy):
-    """Tensor.__array__."""
+    """Implements Tensor.__array__."""
     array = numpy(tensor)
     if dtype is not None and dtype != array.dtype:
         return array.astype(dtype)

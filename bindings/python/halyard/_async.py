@@ -1,5 +1,5 @@
-"""Calls for asyncio. A call that waits for a device holds no thread: the device makes a descriptor readable, the loop
-resumes the call."""
+"""Calls for asyncio. A call that waits for a device holds no thread: the device makes a descriptor readable, and then the
+event loop resumes the call."""
 
 import asyncio
 import itertools
@@ -13,7 +13,7 @@ _NEVER = 2**63 - 1
 
 
 class _Wakers:
-    """What one event loop needs: a Waker, the futures of calls that wait, and a lock for each context in use."""
+    """The state for one event loop: a Waker, the futures of waiting calls, and a lock for each context in use."""
 
     def __init__(self, loop):
         self.waker = Waker()
@@ -58,14 +58,14 @@ async def _acquire(lock, deadline):
 
 
 async def call_async(function, arguments, deadline):
-    """`deadline`: nanoseconds of time.monotonic_ns(); _NEVER: none."""
+    """`deadline` is in nanoseconds of time.monotonic_ns(); _NEVER: no deadline."""
     loop = asyncio.get_running_loop()
     wakers = _wakers(loop)
     context = function.context
     lock, users = wakers.locks.get(context, (None, 0))
     wakers.locks[context] = (lock := lock or asyncio.Lock(), users + 1)
     try:
-        await _acquire(lock, deadline)  # a context has one call at a time
+        await _acquire(lock, deadline)  # a context takes one call at a time
         try:
             return await _run(loop, wakers, function, arguments, deadline)
         finally:
@@ -95,7 +95,7 @@ async def _run(loop, wakers, function, arguments, deadline):
                     timer.cancel()
             state = call.resume()
         return call.results()
-    finally:  # a call that has not ended is cancelled as it goes
+    finally:  # deleting a call that has not ended cancels it
         wakers.futures.pop(number, None)
         if timer is not None:
             timer.cancel()

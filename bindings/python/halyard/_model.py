@@ -11,22 +11,23 @@ def load(source, *, device=None, devices=None, parameters=None, functions=(), in
          max_memory=0, max_stack=0, timeout=None, capture=None, verify=False, preload=False, native=False, channels=None):
     """Loads a program and makes it ready to run.
 
-    source      a path (.vmfb, .vmasm), the bytes of a module, or a list of those: later ones may import from earlier
-                ones, and the last is the model
-    device      where it runs: "local-task", "vulkan://0", a halyard.Device. Default: local-task where it is there, for
-                programs that need a device
-    devices     instead: a list of them, in the order in which the program counts them
-    parameters  a path, or {scope: path}, or {scope: {name: array}}; a list of paths in place of one
-    functions   functions of Python that it imports (see halyard.function)
-    threads     what happens when several threads call: "lock" (one after the other, one state) or "context" (each
-                thread has a state of its own, and they run at once)
-    max_memory  bytes that the program may take; 0: no limit
-    timeout     seconds that any one call may take; None: no limit. A single call is limited with model.main(x, timeout=0.5)
-    capture     a file that gets every command buffer that is executed (docs/captures.md)
-    verify      verifies every function now
-    preload     reads files into memory: they may change or go afterwards
-    native      also takes native modules (shared libraries) for `source`
-    channels    a halyard.Channels: the rank that it is in a program of several. Default: what the launcher (mpirun) says
+    source      a path (.vmfb, .vmasm), the bytes of a module, or a list of these; a module may import from earlier ones,
+                and the last one is the model
+    device      where the program runs: "local-task", "vulkan://0", or a halyard.Device. Default, if the program needs a
+                device: local-task, or local-sync if there is no local-task
+    devices     a list of devices, in the order of the program's device numbers; use it instead of `device`
+    parameters  a path, or {scope: path}, or {scope: {name: array}}; each path may also be a list of paths
+    functions   Python functions that the program imports (see halyard.function)
+    threads     how several threads may call: "lock" (one at a time, with one state) or "context" (at the same time, each
+                with its own state)
+    max_memory  bytes of memory that the program may use; 0: no limit
+    max_stack   bytes of the stack of one call; 0: the default, 8 MiB
+    timeout     seconds that each call may take; None: no limit. model.main(x, timeout=0.5) limits one call
+    capture     a file to which all executed command buffers are written (docs/captures.md)
+    verify      if true, verifies all functions now, not at their first call
+    preload     if true, reads the files into memory; they may then be changed or deleted
+    native      if true, `source` may contain native modules (shared libraries)
+    channels    a halyard.Channels: the program's rank among several. Default: the rank that the launcher (mpirun) sets
     """
     return Model(source, device=device, devices=devices, parameters=parameters, functions=functions, instance=instance,
                  threads=threads, max_memory=max_memory, max_stack=max_stack, timeout=timeout, capture=capture,
@@ -34,7 +35,7 @@ def load(source, *, device=None, devices=None, parameters=None, functions=(), in
 
 
 class Model:
-    """A program that is ready to run; its functions are its attributes. Made by halyard.load."""
+    """A program that is ready to run. Its functions are its attributes. Created by halyard.load."""
 
     def __init__(self, source, *, device, devices, parameters, functions, instance, threads, max_memory, max_stack,
                  timeout, capture, verify, preload, native, channels):
@@ -75,7 +76,7 @@ class Model:
             self._files = list(files)
             self._context = self._make_context()
             if threads == "context" and any(is_temporary for _, _, is_temporary in self._files):
-                raise ValueError("parameters given as arrays can be used with threads='lock' only")
+                raise ValueError("parameters given as arrays work only with threads='lock'; save them to a file")
         self._local = threading.local() if threads == "context" else None
         if self._local is not None:
             self._local.context = self._context
@@ -94,11 +95,11 @@ class Model:
 
     @property
     def functions(self):
-        """The names of its functions."""
+        """The names of the model's functions."""
         return [name for name in self._signatures if not name.startswith("__")]
 
     def signature(self, name):
-        """What a function takes and gives, as its source declares it."""
+        """The arguments and results of a function, as its source declares them."""
         return Signature(self._describe(name)).declaration
 
     def _describe(self, name):
@@ -109,7 +110,7 @@ class Model:
 
             near = difflib.get_close_matches(name, self.functions, 1)
             hint = f"; did you mean '{near[0]}'?" if near else "."
-            # Tracebacks add a suggestion of their own, from the attributes of `obj`.
+            # Python's traceback would add its own suggestion, from the attributes of `obj`.
             raise AttributeError(f"'{self.name}' has no function '{name}'{hint} It has: {', '.join(self.functions)}",
                                  name=name, obj=None) from None
 
@@ -120,7 +121,7 @@ class Model:
                         has_timeout=signature.has_timeout)
 
     def __getitem__(self, name):
-        """model["main"], for names that are no attributes."""
+        """model["main"], for functions whose names are not attributes."""
         return getattr(self, name) if not name.startswith("_") else self._function(self._context, name)
 
     def __getattr__(self, name):
@@ -128,7 +129,7 @@ class Model:
             raise AttributeError(name)
         if self._local is None:
             function = self._function(self._context, name)
-            self.__dict__[name] = function  # from now on an ordinary attribute
+            self.__dict__[name] = function  # found without __getattr__ from now on
             return function
         self._describe(name)
         function = _PerThread(self, name)
@@ -153,7 +154,7 @@ class Model:
 
 
 class _PerThread:
-    """A function of a model with a state for each thread."""
+    """A function of a model that has a state for each thread."""
 
     def __init__(self, model, name):
         self._model = model

@@ -1,8 +1,8 @@
-"""Functions in Python that programs import."""
+"""Python functions that programs import."""
 
 
 class NativeFunction:
-    """A Python function with the name and the calling convention that programs import it by. Made by `function`."""
+    """A Python function, with the name and the calling convention by which programs import it. Created by `function`."""
 
     def __init__(self, callable, convention, module, name):
         self.callable = callable
@@ -19,16 +19,17 @@ class NativeFunction:
 
 
 def function(convention, *, module="host", name=None):
-    """Makes a Python function one that programs can import; give it to load(..., functions=[...]).
+    """Lets programs import a Python function; pass the result to load(..., functions=[...]).
 
         @halyard.function("0ii_i")
         def add(a, b):
             return a + b
 
-    The program imports it as `host.add` with that calling convention: i and I are integers of 32 and 64 bits, f and F
-    floats of 32 and 64 bits, r objects; "_" parts arguments from results. It is called on the thread that runs the
-    program. For r it may return a Tensor, an array (numpy, the buffer protocol, DLPack), a number (a tensor of rank 0), a
-    list or tuple (a list of the program's, in which ints are i64 and floats f64), or None. An exception fails the call.
+    The program imports it as `host.add` with this calling convention. i and I are integers of 32 and 64 bits, f and F
+    floats of 32 and 64 bits, r objects; "_" separates arguments from results. The function is called on the thread that
+    runs the program. As an r it may return a Tensor, an array (numpy, the buffer protocol, DLPack), a number (which
+    becomes a tensor of rank 0), a list or tuple (which becomes a list of the program, with ints as i64 and floats as
+    f64), or None. An exception fails the call.
     """
     def decorate(callable):
         return NativeFunction(callable, convention, module, name or callable.__name__)
@@ -37,7 +38,7 @@ def function(convention, *, module="host", name=None):
 
 
 def native_programs(instance, functions, device):
-    """A Program for each module that the functions belong to. Arrays that they return go to the device (None: the host)."""
+    """Creates a Program for each module name. Arrays that the functions return go to the device (None: to the host)."""
     from ._halyard import native_module
 
     modules = {}

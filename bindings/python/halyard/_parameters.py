@@ -1,4 +1,4 @@
-"""Parameters: files by scope, or arrays, which become a file for as long as the context is made."""
+"""Parameters: files by scope, or arrays, which are written to a temporary file until the context exists."""
 
 import contextlib
 import json
@@ -7,18 +7,18 @@ import tempfile
 
 from ._halyard import _safetensors
 
-_ALIGNMENT = 64  # bytes: of each array in the file, so that devices can use it in place
+_ALIGNMENT = 64  # bytes; alignment of each array in the file, so that devices can use it in place
 
 
 def _array(name, value):
-    """A little-endian array in C order, and its type in the file."""
+    """Returns a little-endian array in C order, and its type in the file."""
     import numpy as np
 
     from . import Tensor, numpy
 
     if hasattr(value, "harden_mask"):
-        raise TypeError(f"parameter '{name}' is a masked array, and parameters have no mask; give x.filled(value)")
-    if isinstance(value, (bool, int, float, list, tuple)):  # as arguments are: floats are float32
+        raise TypeError(f"parameter '{name}' is a masked array, but parameters have no mask; pass x.filled(value)")
+    if isinstance(value, (bool, int, float, list, tuple)):  # floats become float32, as for arguments
         try:
             value = Tensor(value)
         except (TypeError, ValueError, OverflowError) as error:
@@ -26,7 +26,7 @@ def _array(name, value):
     try:
         array = numpy(value) if isinstance(value, Tensor) else np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"parameter '{name}' is no array: {error}") from error
+        raise TypeError(f"parameter '{name}' is not an array: {error}") from error
     dtype = _safetensors.get(array.dtype.name)
     if dtype is None:
         raise TypeError(f"parameter '{name}' has elements of type {array.dtype}; expected one of {', '.join(_safetensors)}")
@@ -39,15 +39,15 @@ def _check_name(name):
     if not isinstance(name, str):
         raise TypeError(f"the name of a parameter must be a str, not {name!r}")
     if name == "__metadata__":
-        raise ValueError("'__metadata__' cannot be the name of a parameter: files of parameters use it themselves")
+        raise ValueError("'__metadata__' cannot be the name of a parameter, because parameter files use it; rename it")
     try:
         name.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{name!r} cannot be the name of a parameter: it is no Unicode text") from None
+        raise ValueError(f"{name!r} cannot be the name of a parameter, because it is not valid Unicode") from None
 
 
 def _write(path, arrays):
-    """The arrays as a .safetensors file."""
+    """Writes the arrays to a .safetensors file."""
     import numpy as np
 
     header, offset, contents = {}, 0, []
@@ -70,7 +70,8 @@ def _write(path, arrays):
 
 @contextlib.contextmanager
 def parameter_files(parameters):
-    """[(scope, path, is temporary)] for what load() takes. Temporary files go when this ends; they stay mapped."""
+    """Yields [(scope, path, is temporary)] for the argument `parameters` of load(). Temporary files are deleted at the
+    end; mappings of them stay valid."""
     if parameters is None:
         yield []
         return
@@ -83,7 +84,7 @@ def parameter_files(parameters):
                 raise TypeError(f"the scope of parameters must be a str, not {scope!r}")
             if isinstance(given, dict):
                 if folder is None:
-                    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # memory, where there is such
+                    shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # in memory, if possible
                     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="halyard-", dir=shared))
                 path = os.path.join(folder, f"{len(files)}.safetensors")
                 _write(path, given)

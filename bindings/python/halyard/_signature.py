@@ -1,7 +1,8 @@
-"""What functions take and give: from their calling convention, their declaration and the frontend's description.
+"""Arguments and results of functions, from three sources: the calling convention, the declaration, and the description
+of the frontend.
 
-A declaration is the source's signature, `sync func @f(%x: tensor<2x?xf32>, %n: i32) -> (%y: tensor<2xf32>)`. The
-description, attribute `iree.abi`, is JSON that some frontends write; it knows dicts, lists and tuples.
+The declaration is the signature in the source, `sync func @f(%x: tensor<2x?xf32>, %n: i32) -> (%y: tensor<2xf32>)`. The
+description (attribute `iree.abi`) is JSON that some frontends write; it can express dicts, lists and tuples.
 """
 
 import re
@@ -9,12 +10,12 @@ import re
 from ._halyard import _element_numbers, _numerical_types
 
 _SCALARS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64"}
-# Beyond the types of the table: bool, which descriptions have.
+# The types of the table, and bool, which descriptions use.
 _NAMED = {**_element_numbers, "bool": _element_numbers["i1"]}
 
 
 def element_number(text):
-    """The number of an element type; 0 where it has none here."""
+    """The number of an element type; 0 if there is no such type."""
     if text in _NAMED:
         return _NAMED[text]
     match = re.fullmatch(r"(si|ui|bf|i|f)(\d+)", text)
@@ -22,7 +23,7 @@ def element_number(text):
 
 
 def _split(text):
-    """At commas that no bracket and no string encloses."""
+    """Splits the text at commas outside of brackets and strings."""
     parts, depth, start, quoted = [], 0, 0, False
     for at, character in enumerate(text):
         if quoted or character == '"':
@@ -39,7 +40,7 @@ def _split(text):
 
 
 def _bracketed(text, start):
-    """What stands between the parenthesis at `start` and its partner, and the place behind it."""
+    """Returns the text in the parentheses that open at `start`, and the position after them."""
     depth = 0
     for at in range(start, len(text)):
         depth += (text[at] == "(") - (text[at] == ")")
@@ -58,7 +59,7 @@ def _tensor(text):
 
 
 def parse_declaration(text):
-    """[(name, type)] of the arguments and of the results; None where the text is no declaration."""
+    """Returns [(name, type)] of the arguments and of the results; None if the text is not a declaration."""
     start = text.find("(")
     if start < 0 or "func @" not in text[:start]:
         return None
@@ -80,12 +81,12 @@ def parse_declaration(text):
 
 
 def _list(kind):
-    """(what a py_homogeneous_list holds in the end, how many lists are around it); (kind, 0) for anything else."""
+    """Returns (innermost type, number of nested lists) of a py_homogeneous_list; (kind, 0) for other types."""
     if not (isinstance(kind, list) and kind[0] == "py_homogeneous_list"):
         return kind, 0
     inner, depth = _list(kind[1])
     if _is_structured(inner):
-        raise TypeError("lists of structures are no values of programs")
+        raise TypeError("programs have no lists of structures")
     return inner, depth + 1
 
 
@@ -102,7 +103,7 @@ def _leaves(kind):
 
 
 def _array(leaf):
-    """(element type, shape) of ["ndarray", "f32", rank, size...], where a size of any length is null; (0, None) else."""
+    """(element type, shape) of ["ndarray", "f32", rank, size...], where null is any size; (0, None) for other types."""
     if not isinstance(leaf, list) or leaf[0] != "ndarray" or len(leaf) != 3 + leaf[2]:
         return 0, None
     return element_number(leaf[1]), tuple(-1 if size is None else size for size in leaf[3:])
@@ -143,7 +144,7 @@ def _is_structured(kind):
 
 
 class Signature:
-    """What Function of the extension wants to know of an export, from what Program.function says of it."""
+    """Converts the description of an export (Program.function) to the constructor arguments of Function."""
 
     def __init__(self, description):
         convention = description["convention"]
@@ -161,7 +162,7 @@ class Signature:
         self.argument_names = [name for name, _ in declared[0]] if declared else []
         self.result_names = [name for name, _ in declared[1]] if declared else []
         described = self._described(description["attributes"].get("iree.abi"), len(kinds))
-        # (types of the arguments, of the results), where callers see other values than the program does.
+        # (types of the arguments, of the results), if callers use structures that the program gets as flat values.
         self.structure = described if described and any(map(_is_structured, described[0] + described[1])) else None
         leaves = [leaf for kind in described[0] for leaf in _leaves(kind)] if described else None
         self.arguments = tuple(self._argument(index, kind, declared, leaves) for index, kind in enumerate(kinds))
@@ -170,11 +171,11 @@ class Signature:
                               for name, kind, _, _, *depth in self.arguments)
             gives = ", ".join(_SCALARS.get(kind, "object") for kind in results if kind != "v")
             self.declaration = f"{self.name}({takes}) -> ({gives})"
-        # Then the keyword argument `timeout` is the function's own, and not the time limit of a call.
+        # If true, the keyword argument `timeout` belongs to the function and is not the time limit of the call.
         self.has_timeout = "timeout" in [argument[0] for argument in self.arguments] + self._structured_names()
 
     def _described(self, abi, count):
-        """(arguments, results) of the frontend's description; None where there is none that fits."""
+        """Returns (arguments, results) of the frontend's description; None if there is none, or if it does not match."""
         import json
 
         if not abi:
@@ -185,11 +186,11 @@ class Signature:
             fits = (sum(len(_leaves(kind)) for kind in arguments) == count and
                     sum(len(_leaves(kind)) for kind in results) == self.result_count)
         except (ValueError, KeyError, TypeError, IndexError):
-            return None  # a description of another kind: the declaration stands
+            return None  # an unknown form of description: only the declaration is used
         return (arguments, results) if fits else None
 
     def _structured_names(self):
-        """Of each argument as callers see it; None: it has none."""
+        """The names of the structured arguments, as callers see them; None for an argument without a name."""
         kinds = self.structure[0] if self.structure else []
         return [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
 
@@ -206,7 +207,7 @@ class Signature:
         return (name or f"arg{index}", kind, element, shape) + ((depth,) if depth else ())
 
     def prepare(self):
-        """A function of structured arguments that gives flat ones; None where they are flat already."""
+        """Returns a function that converts structured arguments to flat ones; None if they are flat already."""
         if not self.structure or not any(map(_is_structured, self.structure[0])):
             return None
         kinds = self.structure[0]
@@ -228,7 +229,7 @@ class Signature:
         return flatten
 
     def finish(self):
-        """A function of the flat results that gives structured ones; None where they are flat already."""
+        """Returns a function that converts flat results to structured ones; None if they are flat already."""
         if not self.structure or not any(map(_is_structured, self.structure[1])):
             return None
         kinds = self.structure[1]

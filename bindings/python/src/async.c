@@ -164,10 +164,10 @@ static PyObject* waker_take(PyObject* self, PyObject* unused) {
 }
 
 static PyMethodDef waker_methods[] = {
-    {"fileno", waker_fileno, METH_NOARGS, "A descriptor that is readable when a call can go on."},
-    {"take", waker_take, METH_NOARGS, "The numbers of the calls that can go on; None: any of them may."},
+    {"fileno", waker_fileno, METH_NOARGS, "A descriptor that is readable when a call can continue."},
+    {"take", waker_take, METH_NOARGS, "The numbers of the calls that can continue; None: any call may."},
     {NULL, NULL, 0, NULL}};
-static PyType_Slot waker_slots[] = {{Py_tp_doc, "Says which calls can go on, through a descriptor."},
+static PyType_Slot waker_slots[] = {{Py_tp_doc, "Reports through a descriptor which calls can continue."},
                                     {Py_tp_new, waker_new},
                                     {Py_tp_dealloc, waker_free},
                                     {Py_tp_methods, waker_methods},
@@ -274,7 +274,7 @@ static PyObject* call_begin(PyObject* object, PyObject* arguments) {
   CallObject* self = (CallObject*)object;
   FunctionObject* function = self->function;
   module_state* state = state_of(object);
-  if (self->is_begun) return PyErr_Format(PyExc_RuntimeError, "the call has begun already");
+  if (self->is_begun) return PyErr_Format(PyExc_RuntimeError, "the call has already begun");
   const Py_ssize_t most = function->argument_count + 2;
   if (enter_context(state, function->context, self->deadline) < 0) return NULL;
   self->holds_lock = 1;
@@ -316,7 +316,7 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   if (self->awaits_fence) {
     PyObject* state = state_or_wait(self);
     if (state && self->awaits_fence && milliseconds_until(self->deadline) == 0) {
-      // The device may not stop its work at the deadline; the caller does not wait for it.
+      // The device may not stop its work at the deadline, but the caller does not wait for it.
       Py_DECREF(state);
       halyard_call_cancel(self->handle);
       raise_deadline(state_of(object), "the device");
@@ -378,21 +378,23 @@ static PyObject* call_deadline(PyObject* object, PyObject* unused) {
 
 static PyMethodDef call_methods[] = {
     {"begin", call_begin, METH_VARARGS,
-     "Begins the call: 0 where it is done, 1 where it has yielded, 2 where it waits."},
-    {"resume", call_resume, METH_NOARGS, "Goes on with it; returns as begin does."},
-    {"results", call_results, METH_NOARGS, "The results of a call that is done, once."},
-    {"cancel", call_cancel, METH_NOARGS, "Ends it with CancelledError at the next opportunity. Any thread."},
+     "Begins the call. Returns 0 if it is done, 1 if it has yielded, 2 if it waits."},
+    {"resume", call_resume, METH_NOARGS, "Continues the call; returns the same as begin."},
+    {"results", call_results, METH_NOARGS, "Takes the results of a call that is done, once."},
+    {"cancel", call_cancel, METH_NOARGS,
+     "Ends the call with CancelledError as soon as possible. Any thread."},
     {"deadline", call_deadline, METH_NOARGS,
-     "When a waiting call goes on by itself, by time.monotonic(); None: never."},
+     "The time.monotonic() at which a waiting call can continue without a wakeup; None: never."},
     {NULL, NULL, 0, NULL}};
-static PyType_Slot call_slots[] = {{Py_tp_doc,
-                                    "Call(function, waker, number, deadline=2**63 - 1)\n--\n\nOne call in "
-                                    "steps. Function.call_async of the package "
-                                    "uses it.\n`deadline` is in nanoseconds of time.monotonic_ns()."},
-                                   {Py_tp_new, call_new},
-                                   {Py_tp_dealloc, call_free},
-                                   {Py_tp_methods, call_methods},
-                                   {0, NULL}};
+static PyType_Slot call_slots[] = {
+    {Py_tp_doc,
+     "Call(function, waker, number, deadline=2**63 - 1)\n--\n\nOne call in steps, for "
+     "Function.call_async.\n`deadline` is in nanoseconds of "
+     "time.monotonic_ns()."},
+    {Py_tp_new, call_new},
+    {Py_tp_dealloc, call_free},
+    {Py_tp_methods, call_methods},
+    {0, NULL}};
 static PyType_Spec call_spec = {"halyard.Call", sizeof(CallObject), 0,
                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, call_slots};
 

@@ -174,8 +174,8 @@ static PyObject* in_order(FunctionObject* function, PyObject* arguments, PyObjec
     PyObject* named = PyDict_GetItemWithError(keywords, name);
     if (!named && PyErr_Occurred()) goto failed;
     if (i < positional && named) {
-      PyErr_Format(PyExc_TypeError, "%U() got argument '%U' twice: by its place and by its name",
-                   function->name, name);
+      PyErr_Format(PyExc_TypeError, "%U() got argument '%U' twice: by position and by name", function->name,
+                   name);
       goto failed;
     }
     PyObject* value = i < positional ? PyTuple_GetItem(arguments, i) : named;
@@ -189,7 +189,7 @@ static PyObject* in_order(FunctionObject* function, PyObject* arguments, PyObjec
     PyTuple_SetItem(all, i, value);
   }
   if (used != PyDict_Size(keywords) || positional > function->argument_count) {
-    PyErr_Format(PyExc_TypeError, "%U() got arguments that it does not have: expected %U", function->name,
+    PyErr_Format(PyExc_TypeError, "%U() got unknown or too many arguments; expected %U", function->name,
                  function->declaration);
     goto failed;
   }
@@ -356,7 +356,7 @@ static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, 
   }
   halyard_status_t status = halyard_call_invoke(call, function->handle, arguments, (size_t)argument_count,
                                                 results, (size_t)function->result_count);
-  // A call that could not begin has not consumed its deadline.
+  // Removes the deadline if the call could not begin, because it would apply to the next call.
   if (status && deadline != INT64_MAX) halyard_status_release(halyard_call_set_deadline(call, INT64_MAX));
   if (status || !function->is_async) return status;
   status = halyard_fence_wait(arguments[argument_count - 1].object, milliseconds_until(deadline));
@@ -567,31 +567,28 @@ static PyObject* function_context(PyObject* self, void* unused) {
 
 static PyMethodDef function_methods[] = {
     {"bind", (PyCFunction)(void (*)(void))function_bind, METH_VARARGS | METH_KEYWORDS,
-     "bind(*args, **kwargs)\n--\n\nThe arguments in the order of the declaration, as a tuple."},
+     "bind(*args, **kwargs)\n--\n\nReturns the arguments as a tuple, in the order of the declaration."},
     {"call_async", (PyCFunction)(void (*)(void))function_call_async, METH_VARARGS | METH_KEYWORDS,
-     "call_async(*args, timeout=None, **kwargs)\n--\n\nThe same call for asyncio: await it. No thread waits "
-     "for "
-     "it; cancelling the task cancels it.\n`timeout` limits it, in seconds from now, waits for other calls "
-     "of "
-     "the model included."},
+     "call_async(*args, timeout=None, **kwargs)\n--\n\nCalls the function from asyncio: await it. No thread "
+     "waits for the call; cancelling the task cancels the call.\n`timeout` limits it, in seconds from now, "
+     "including waits for other calls of the model."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef function_fields[] = {
-    {"context", function_context, NULL, "The Context that it belongs to.", NULL},
+    {"context", function_context, NULL, "The Context to which the function belongs.", NULL},
     {"__name__", function_name, NULL, "The name of the export.", NULL},
     {"declaration", function_declaration, NULL,
-     "As its source declares it, or as its calling convention does.", NULL},
+     "The signature from the source, or else from the calling convention.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot function_slots[] = {
     {Py_tp_doc,
      "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, "
      "prepare=None, finish=None, has_timeout=False)\n--\n\n"
-     "An export that can be called: model.main(x, y), with names as in its declaration: "
+     "An export that can be called: model.main(x, y), or with the names of its declaration: "
      "model.main(input0=x).\n"
-     "timeout=0.5 limits this call to half a second (DeadlineExceededError); a function that declares an\n"
-     "argument `timeout` gets that instead. halyard.load makes these; `arguments` is a tuple of (name, "
-     "kind,\n"
-     "element type, shape or None)."},
+     "timeout=0.5 limits the call to half a second (DeadlineExceededError), unless the function declares an "
+     "argument `timeout`.\nhalyard.load creates functions; `arguments` is a tuple of (name, kind, element "
+     "type, shape or None)."},
     {Py_tp_new, function_new},
     {Py_tp_dealloc, function_free},
     {Py_tp_call, function_call},

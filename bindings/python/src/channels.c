@@ -98,23 +98,23 @@ static PyObject* channels_set_timeout(PyObject* object, PyObject* given) {
 
 static PyMethodDef channels_methods[] = {
     {"local", channels_local, METH_O | METH_CLASS,
-     "local(count)\n--\n\nRanks within this process: a list of Channels, for models that threads of their "
-     "own call."},
+     "local(count)\n--\n\nReturns a list of Channels, the ranks of a world within this process. Each is for "
+     "a model that a separate thread calls."},
     {"world", channels_world, METH_NOARGS,
-     "world()\n--\n\nThe place of this rank: rank, count, local_rank, local_count, description."},
+     "world()\n--\n\nReturns a dict: rank, count, local_rank, local_count, description."},
     {"import_communicator", (PyCFunction)(void (*)(void))channels_import, METH_VARARGS | METH_KEYWORDS,
-     "import_communicator(id, handle, kind='MPI_Comm')\n--\n\nMakes a communicator known to programs under "
-     "an id; of "
-     "mpi4py: MPI._handleof(comm).\nAll ranks of the communicator call it; it may be freed afterwards."},
+     "import_communicator(id, handle, kind='MPI_Comm')\n--\n\nRegisters a communicator, so that programs can "
+     "use it by this id. For mpi4py, the handle is MPI._handleof(comm).\nAll ranks of the communicator must "
+     "call this; the communicator may be freed afterwards."},
     {"set_timeout", channels_set_timeout, METH_O,
-     "set_timeout(seconds)\n--\n\nHow long a collective may wait for other ranks; None or 0: no limit."},
+     "set_timeout(seconds)\n--\n\nLimits how long collectives wait for other ranks; None or 0: no limit."},
     {NULL, NULL, 0, NULL}};
 
 static PyType_Slot channels_slots[] = {
     {Py_tp_doc,
      "Channels(library=None, *, rank=-1, rank_count=-1)\n--\n\n"
-     "This process as a rank of the job that a launcher (mpirun) has started; without one, the only rank.\n"
-     "For load(..., channels=...)."},
+     "This process as a rank of the job that a launcher (mpirun) has started; without a launcher, the only "
+     "rank.\nFor load(..., channels=...)."},
     {Py_tp_new, channels_new},
     {Py_tp_dealloc, channels_free},
     {Py_tp_methods, channels_methods},

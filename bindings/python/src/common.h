@@ -103,7 +103,7 @@ typedef struct {
   Py_ssize_t argument_count;  // without the fences of an async function
   Py_ssize_t result_count;
   int is_async;       // coarse fences: two additional arguments
-  int has_timeout;    // it declares an argument `timeout`, so calls have no limit of that name
+  int has_timeout;    // it declares an argument `timeout`, so `timeout=` is not a time limit
   PyObject* prepare;  // structured to flat arguments: prepare(*args, **kwargs) returns a tuple; or null
   PyObject* finish;   // flat results to structured ones; or null
   // Unused calls for reuse, so that a warm call allocates no handle. Guarded by the interpreter's lock.
@@ -262,7 +262,6 @@ void leave_list(nesting_t* nesting);
 int object_of_value(module_state* state, halyard_device_t device, PyObject* item, halyard_object_t* out);
 // Takes ownership of the element's object, also on failure.
 int append_to_list(module_state* state, halyard_object_t list, halyard_value_t* element);
-
 // ---- call.c
 // Converts arguments to the declared types; `values` must be large enough. 0, or -1 with an exception set and
 // nothing to release.

@@ -171,10 +171,11 @@ int enter_context(module_state* state, ContextObject* context, int64_t deadline)
   if (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
     if (context->owner == self) {
       return raise_status(
-          state, halyard_status_create(
-                     HALYARD_FAILED_PRECONDITION,
-                     "another call of this model is under way on the same thread; await it first, or load "
-                     "the model once more for calls at the same time"));
+          state,
+          halyard_status_create(
+              HALYARD_FAILED_PRECONDITION,
+              "this thread already runs another call of this model; await that call first, or load the "
+              "model again for concurrent calls"));
     }
     const PY_TIMEOUT_T wait = deadline == INT64_MAX ? -1 : (PY_TIMEOUT_T)milliseconds_until(deadline) * 1000;
     PyLockStatus acquired;
@@ -196,8 +197,8 @@ static PyType_Slot context_slots[] = {
     {Py_tp_doc,
      "Context(instance, programs, devices, parameters, *, max_memory=0, "
      "max_stack=0, max_time_ns=0, lead_device=0,\n"
-     "        capture_path=None, preload=False, channels=None, arrays=())\n--\n\nPrograms linked "
-     "together with their state. One call at a time: others wait."},
+     "        capture_path=None, preload=False, channels=None, arrays=())\n--\n\nLinked programs with their "
+     "state. Calls run one at a time; other calls wait."},
     {Py_tp_new, context_new},
     {Py_tp_dealloc, context_free},
     {0, NULL}};

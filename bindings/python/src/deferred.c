@@ -1,6 +1,6 @@
 #define _GNU_SOURCE  // nanosleep
-// Work that needs the interpreter but arises on a thread without its lock: Python's memory that a device has
-// used last.
+// Work that needs the interpreter but arises on a thread without its lock, such as releasing memory of Python
+// after its last use by a device.
 //
 // A thread of a device must not take the interpreter's lock, because the thread that holds the lock may be
 // waiting for the device. So the work is added to a list, and the next Python thread that calls the extension

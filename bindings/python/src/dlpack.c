@@ -63,7 +63,7 @@ static PyObject* unversioned_capsule(module_state* state, halyard_object_t view,
 static PyObject* as_buffer_error(void) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
-  PyErr_Format(PyExc_BufferError, "copy is False, and the memory cannot be shared: %S",
+  PyErr_Format(PyExc_BufferError, "the memory cannot be shared, but copy is False: %S",
                value ? value : Py_None);
   Py_XDECREF(type);
   Py_XDECREF(value);
@@ -79,12 +79,12 @@ PyObject* tensor_to_dlpack(PyObject* object, PyObject* arguments, PyObject* keyw
                                    &device, &copy))
     return NULL;
   module_state* state = state_of(object);
-  if (stream != Py_None)  // streams order work of GPUs; this memory is the CPU's, and its work is done
-    return PyErr_Format(PyExc_BufferError, "stream must be None: the tensor is in memory of the CPU");
+  if (stream != Py_None)  // streams order work of GPUs, but this memory is CPU memory and its work is done
+    return PyErr_Format(PyExc_BufferError, "stream must be None, because the tensor is in CPU memory");
   int type = 1, number = 0, major = 0, minor = 0;
   if (device != Py_None && !PyArg_ParseTuple(device, "ii:dl_device", &type, &number)) return NULL;
   if (type != 1)
-    return PyErr_Format(PyExc_BufferError, "the tensor is in memory of the CPU (1), not of device type %d",
+    return PyErr_Format(PyExc_BufferError, "the tensor is in CPU memory (1), not in memory of device type %d",
                         type);
   if (version != Py_None && !PyArg_ParseTuple(version, "ii:max_version", &major, &minor)) return NULL;
   const int must_copy = copy == Py_None ? 0 : PyObject_IsTrue(copy);
@@ -94,7 +94,7 @@ PyObject* tensor_to_dlpack(PyObject* object, PyObject* arguments, PyObject* keyw
   const halyard_object_t view = ((TensorObject*)object)->handle;
   if (must_copy) return make(state, view, HALYARD_DLPACK_COPY);
   PyObject* capsule = make(state, view, 0);
-  // The memory is not host-visible, or must not be written to and the consumer cannot be told so.
+  // The memory is not host-visible, or it is read-only and the struct cannot express that.
   if (!capsule && PyErr_ExceptionMatches(state->errors[HALYARD_PERMISSION_DENIED])) {
     if (copy != Py_None) return as_buffer_error();
     PyErr_Clear();
@@ -114,7 +114,7 @@ static PyObject* ask_for_capsule(PyObject* value) {
   PyObject* none = method ? PyTuple_New(0) : NULL;
   PyObject* versions = none ? Py_BuildValue("{s(ii)}", "max_version", 1, 1) : NULL;
   PyObject* capsule = versions ? PyObject_Call(method, none, versions) : NULL;
-  if (!capsule && versions && PyErr_ExceptionMatches(PyExc_TypeError)) {  // it has no versions yet
+  if (!capsule && versions && PyErr_ExceptionMatches(PyExc_TypeError)) {  // a producer without `max_version`
     PyErr_Clear();
     capsule = PyObject_Call(method, none, NULL);
   }
@@ -200,7 +200,7 @@ int view_of_dlpack(const view_request_t* request, PyObject* value, halyard_objec
     result = take_tensor(request, NULL, PyCapsule_GetPointer(capsule, "dltensor"), &view);
     if (result == 0) PyCapsule_SetName(capsule, "used_dltensor");
   } else {
-    PyErr_Format(PyExc_BufferError, "__dlpack__ of %R gave no DLPack capsule", Py_TYPE(value));
+    PyErr_Format(PyExc_BufferError, "__dlpack__ of %R did not return a DLPack capsule", Py_TYPE(value));
   }
   Py_DECREF(capsule);
   run_deferred(request->state->deferred);  // frees a tensor that was copied

@@ -64,9 +64,10 @@ static PyObject* make_class(const char* name, PyObject* error, const char* also)
       full,
       error
           ? "A failure with this status code. See Error."
-          : "Something failed.\n\n"
+          : "A failure.\n\n"
             "code: the status code, as a number; name: its name (\"NOT_FOUND\");\n"
-            "message: what was expected and found; trace: where it passed, the program's own stack included.",
+            "message: what was expected and found; trace: the steps that it passed, including the program's "
+            "stack.",
       bases, NULL);
   Py_DECREF(bases);
   return made;
@@ -116,7 +117,7 @@ static int set_error_field(PyObject* exception, PyObject* value, void* name) {
 static PyGetSetDef error_fields[] = {
     {"message", error_message, set_error_field, "What was expected and found.", (void*)"message"},
     {"trace", error_trace, set_error_field,
-     "Where it passed, the program's own stack included: a list of str.", (void*)"trace"}};
+     "The steps that the failure passed, including the program's stack: a list of str.", (void*)"trace"}};
 
 static int set_attribute(PyObject* object, const char* name, PyObject* value) {  // consumes the value
   const int result = value ? PyObject_SetAttrString(object, name, value) : -1;

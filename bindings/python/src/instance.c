@@ -52,17 +52,18 @@ static PyObject* trace_totals(PyObject* self, PyObject* unused) {
 }
 
 static PyMethodDef trace_methods[] = {
-    {"finish", trace_finish, METH_NOARGS, "Writes what is still kept to the file. More events may follow."},
-    {"totals", trace_totals, METH_NOARGS, "Nanoseconds by what they were spent on, as a dict."},
+    {"finish", trace_finish, METH_NOARGS, "Writes all buffered events to the file. More events may follow."},
+    {"totals", trace_totals, METH_NOARGS, "Returns a dict of nanoseconds by category of event."},
     {NULL, NULL, 0, NULL}};
-static PyType_Slot trace_slots[] = {{Py_tp_doc,
-                                     "Trace(path=None)\n--\n\nWhat happens when, in all devices and models "
-                                     "of the instances that it is given to. With a\n"
-                                     "path it is a file for ui.perfetto.dev; without, only totals() tells."},
-                                    {Py_tp_new, trace_new},
-                                    {Py_tp_dealloc, trace_free},
-                                    {Py_tp_methods, trace_methods},
-                                    {0, NULL}};
+static PyType_Slot trace_slots[] = {
+    {Py_tp_doc,
+     "Trace(path=None)\n--\n\nA timeline of all devices and models of the instances "
+     "that use it. With a path,\nwrites a file for ui.perfetto.dev; without "
+     "one, only totals() returns data."},
+    {Py_tp_new, trace_new},
+    {Py_tp_dealloc, trace_free},
+    {Py_tp_methods, trace_methods},
+    {0, NULL}};
 static PyType_Spec trace_spec = {"halyard.Trace", sizeof(TraceObject), 0,
                                  Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, trace_slots};
 
@@ -247,21 +248,21 @@ static PyObject* instance_objects(PyObject* self, PyObject* unused) {
 
 static PyMethodDef instance_methods[] = {
     {"search", instance_drivers, METH_NOARGS,
-     "What was looked at for drivers: a dict for each folder and file, with its outcome and the reason. Runs "
-     "no driver."},
+     "Returns the log of the search for drivers: a dict for each folder and file, with its outcome and the "
+     "reason. Runs no driver."},
     {"devices", instance_devices, METH_VARARGS,
-     "devices(driver=None)\n--\n\n(URI, name) of each device of one driver, or of all, which are loaded for "
-     "it."},
+     "devices(driver=None)\n--\n\n(URI, name) of each device of one driver, or of all drivers. Loads these "
+     "drivers."},
     {"open", instance_open, METH_VARARGS,
      "open(uri, settings={})\n--\n\nOpens a device: \"local-task\", \"vulkan://0?validate=1\"."},
     {"objects", instance_objects, METH_NOARGS,
-     "Buffers and lists of programs that are there, by type; for instances made with count_objects=True."},
+     "Counts the buffers and lists of programs that exist, by type; needs count_objects=True."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot instance_slots[] = {
     {Py_tp_doc,
      "Instance(*, driver_folders=(), driver_libraries=(), trace=None, environment=True, "
      "count_objects=False)\n--\n\n"
-     "Where drivers are looked for. Most programs need none of their own: halyard.load uses a common one."},
+     "The search for drivers. Most programs need no Instance of their own: halyard.load uses a common one."},
     {Py_tp_new, instance_new},
     {Py_tp_dealloc, instance_free},
     {Py_tp_methods, instance_methods},
@@ -352,18 +353,19 @@ static PyObject* device_trim(PyObject* self, PyObject* unused) {
 }
 
 static PyMethodDef device_methods[] = {
-    {"describe", device_describe, METH_NOARGS, "What the device is, as a dict."},
-    {"memory", device_memory, METH_NOARGS, "Bytes of its allocations, as a dict; imports are not counted."},
+    {"describe", device_describe, METH_NOARGS, "Returns the properties of the device as a dict."},
+    {"memory", device_memory, METH_NOARGS,
+     "Returns the bytes of its allocations as a dict, without imports."},
     {"query", device_query, METH_VARARGS,
-     "query(category, key)\n--\n\nWhat programs ask with hal.device.query: an int, or None where it does not "
-     "know the key."},
+     "query(category, key)\n--\n\nAsks the device, like hal.device.query in programs: an int, or None for an "
+     "unknown key."},
     {"objects", device_objects, METH_NOARGS,
-     "Objects of the device that are there, by type; for instances made with count_objects=True."},
-    {"trim", device_trim, METH_NOARGS, "Gives back memory that the device keeps for reuse."},
+     "Counts the device's objects that exist, by type; the instance needs count_objects=True."},
+    {"trim", device_trim, METH_NOARGS, "Frees memory that the device keeps for reuse."},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef device_fields[] = {{"uri", device_uri, NULL, "\"local-task://\"", NULL},
                                       {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot device_slots[] = {{Py_tp_doc, "A device, made by Instance.open or halyard.device."},
+static PyType_Slot device_slots[] = {{Py_tp_doc, "A device, opened by Instance.open or halyard.device."},
                                      {Py_tp_dealloc, device_free},
                                      {Py_tp_repr, device_repr},
                                      {Py_tp_richcompare, device_compare},

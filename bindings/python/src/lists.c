@@ -7,13 +7,13 @@ int enter_list(module_state* state, nesting_t* nesting, size_t size) {
   char message[160];
   if (nesting->depth >= HALYARD_LIST_MAX_DEPTH) {
     snprintf(message, sizeof message,
-             "lists within lists are more than %d deep, or one contains itself; expected at most %d levels",
-             HALYARD_LIST_MAX_DEPTH, HALYARD_LIST_MAX_DEPTH);
+             "expected lists nested at most %d deep, found more levels, or a list that contains itself",
+             HALYARD_LIST_MAX_DEPTH);
   } else if (size > (size_t)(HALYARD_LIST_MAX_ELEMENTS - nesting->visited)) {
     snprintf(message, sizeof message,
-             "a list and the lists within it have more than %d elements, counted as often as they are "
-             "reached; expected at most %d",
-             HALYARD_LIST_MAX_ELEMENTS, HALYARD_LIST_MAX_ELEMENTS);
+             "a list and the lists within it have more than %d elements; a list that is reached on several "
+             "paths counts once for each",
+             HALYARD_LIST_MAX_ELEMENTS);
   } else {
     ++nesting->depth;
     nesting->visited += (Py_ssize_t)size;

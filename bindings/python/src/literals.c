@@ -34,7 +34,7 @@ static int flatten(const view_request_t* request, PyObject* value, const int64_t
                    PyObject* flat) {
   const int is_list = PyList_Check(value) || PyTuple_Check(value);
   if (is_list != (rank > 0) || (is_list && PySequence_Size(value) != shape[0]))
-    return refuse(request, PyUnicode_FromString("is a list whose rows differ in length or depth"));
+    return refuse(request, PyUnicode_FromString("is a list with rows of different length or depth"));
   if (rank == 0) return PyList_Append(flat, value);
   for (int64_t i = 0; i < shape[0]; ++i) {
     PyObject* item = PySequence_GetItem(value, (Py_ssize_t)i);
@@ -87,7 +87,7 @@ static int refuse_element(const view_request_t* request, const element_name_t* e
                   PyUnicode_FromFormat("has the element %S, which does not fit %s", item, element->numpy));
   PyObject* place = place_of(request);
   if (place)
-    PyErr_Format(PyExc_TypeError, "%U has the element %R of %R, which is no number for %s", place, item,
+    PyErr_Format(PyExc_TypeError, "%U has the element %R of %R, which is not a number for %s", place, item,
                  Py_TYPE(item), element->numpy);
   Py_XDECREF(place);
   return -1;
@@ -133,8 +133,9 @@ int view_of_literal(const view_request_t* given, PyObject* value, halyard_object
     if (!element || (element->dl_code != kDlInt && element->dl_code != kDlUInt &&
                      element->dl_code != kDlFloat && element->dl_code != kDlBool)) {
       refuse(request,
-             PyUnicode_FromFormat("cannot be made of Python's numbers: its elements are %s; give an array",
-                                  element ? element->numpy : "of an unknown type"));
+             PyUnicode_FromFormat(
+                 "cannot be created from Python's numbers, because its elements are %s; pass an array",
+                 element ? element->numpy : "of an unknown type"));
     } else if (!(bytes = PyMem_Malloc((size_t)count * 8 + 8))) {
       PyErr_NoMemory();
     } else {
@@ -183,7 +184,7 @@ static int check_plain(const view_request_t* request, PyObject* value) {
   if (PyObject_HasAttrString((PyObject*)Py_TYPE(value), "harden_mask")) {
     PyObject* place = place_of(request);
     if (place)
-      PyErr_Format(PyExc_TypeError, "%U is a masked array, and tensors have no mask; give x.filled(value)",
+      PyErr_Format(PyExc_TypeError, "%U is a masked array, but tensors have no mask; pass x.filled(value)",
                    place);
     Py_XDECREF(place);
     return -1;
@@ -204,7 +205,7 @@ static int view_of_named(const view_request_t* request, PyObject* value, halyard
   int result = -1;
   PyObject* plain = NULL;
   if (!element) {
-    refuse(request, name ? PyUnicode_FromFormat("has elements of dtype %S, which no tensor has", dtype)
+    refuse(request, name ? PyUnicode_FromFormat("has elements of dtype %S, which tensors do not have", dtype)
                          : PyUnicode_FromFormat("is of %R, whose memory cannot be read", Py_TYPE(value)));
   } else if ((plain = PyObject_CallMethod(value, "view", "s", element->bits == 16 ? "uint16" : "uint8"))) {
     Py_buffer buffer;
@@ -238,7 +239,7 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
     int unit = 1;
     const element_name_t* element = element_by_format(buffer.format, buffer.itemsize, &unit);
     if (!element) {
-      refuse(request, PyUnicode_FromFormat("has elements of format '%s', which no tensor has",
+      refuse(request, PyUnicode_FromFormat("has elements of format '%s', which tensors do not have",
                                            buffer.format ? buffer.format : "B"));
       PyBuffer_Release(&buffer);
       return -1;
@@ -246,7 +247,7 @@ int make_view(const view_request_t* request, PyObject* value, halyard_object_t* 
     return view_of_elements(request, element, unit, &buffer, out);
   }
   if (PyObject_HasAttrString(value, "__dlpack__")) return view_of_dlpack(request, value, out);
-  // numpy's scalars and similar values have a buffer and are handled above. Other values with __array__
+  // numpy's scalars and similar values have a buffer and were handled above. Other values with __array__
   // provide an array.
   if (PyObject_HasAttrString(value, "__array__")) {
     PyObject* array = PyObject_CallMethod(value, "__array__", NULL);

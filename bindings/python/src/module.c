@@ -8,7 +8,8 @@ static PyObject* at_exit(PyObject* module, PyObject* unused) {
 }
 
 static PyMethodDef methods[] = {
-    {"_close", at_exit, METH_NOARGS, "The interpreter shuts down: no thread of a device needs it any more."},
+    {"_close", at_exit, METH_NOARGS,
+     "Called when the interpreter shuts down: waits until no device thread needs it."},
     {NULL, NULL, 0, NULL}};
 
 static int close_at_exit(PyObject* module) {

@@ -34,7 +34,7 @@ static int take_results(const native_user* self, PyObject* returned, halyard_mod
   PyObject* all = count == 1 ? PyTuple_Pack(1, returned) : PySequence_Tuple(returned);
   if (!all) return -1;
   if (PyTuple_Size(all) != (Py_ssize_t)count) {
-    PyErr_Format(PyExc_ValueError, "the function returned %zd values, and its convention says %u",
+    PyErr_Format(PyExc_ValueError, "the function returned %zd values, but its convention has %u results",
                  PyTuple_Size(all), count);
     Py_DECREF(all);
     return -1;

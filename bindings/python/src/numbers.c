@@ -1,4 +1,4 @@
-// Converts Python's numbers to numbers of programs: the whole value, or a failure. No value is truncated or
+// Converts Python's numbers to numbers of programs, or fails. No value is truncated, and no finite value is
 // rounded to infinity.
 #include <math.h>
 #include <string.h>

@@ -31,7 +31,7 @@ static PyObject* program_new(PyTypeObject* type, PyObject* arguments, PyObject* 
   } else {
     Py_buffer bytes;
     if (PyObject_GetBuffer(source, &bytes, PyBUF_SIMPLE) < 0) {
-      PyErr_Format(PyExc_TypeError, "a module is a path or the bytes of one, not %R", Py_TYPE(source));
+      PyErr_Format(PyExc_TypeError, "a module must be a path or bytes, not %R", Py_TYPE(source));
       return NULL;
     }
     Py_BEGIN_ALLOW_THREADS
@@ -118,16 +118,17 @@ static PyObject* program_prepare(PyObject* self, PyObject* unused) {
 }
 
 static PyMethodDef program_methods[] = {
-    {"info", program_info, METH_NOARGS, "Name, versions and counts, as a dict."},
-    {"function", program_function, METH_O, "function(index)\n--\n\nAn export by its number, as a dict."},
-    {"warnings", program_warnings, METH_NOARGS, "What is likely to give wrong results, one sentence a line."},
-    {"prepare", program_prepare, METH_NOARGS, "Verifies and decodes now what first calls would do."},
+    {"info", program_info, METH_NOARGS, "Returns name, versions and counts as a dict."},
+    {"function", program_function, METH_O, "function(index)\n--\n\nReturns a dict that describes an export."},
+    {"warnings", program_warnings, METH_NOARGS,
+     "Returns reasons why results may be wrong, one sentence a line."},
+    {"prepare", program_prepare, METH_NOARGS,
+     "Verifies and decodes all functions now, not at their first call."},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot program_slots[] = {
     {Py_tp_doc,
-     "Program(instance, source, *, verify=False, preload=False, native=False)\n--\n\nA module that was "
-     "loaded: from a path "
-     "(.vmfb, .vmasm) or from bytes. halyard.load does this and all\nthat follows."},
+     "Program(instance, source, *, verify=False, preload=False, native=False)\n--\n\nA module, loaded from a "
+     "path (.vmfb, .vmasm) or from bytes. halyard.load loads modules and prepares them for calls."},
     {Py_tp_new, program_new},
     {Py_tp_dealloc, program_free},
     {Py_tp_methods, program_methods},

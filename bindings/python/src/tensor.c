@@ -118,19 +118,18 @@ static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
   const element_name_t* element = element_by_type(self->info.element_type);
   if (!element || !element->format) {
     char* text = halyard_element_type_text(self->info.element_type);
-    PyErr_Format(PyExc_BufferError,
-                 "elements of type %s have no counterpart in the buffer protocol; use numpy()",
+    PyErr_Format(PyExc_BufferError, "elements of type %s do not exist in the buffer protocol; use numpy()",
                  text ? text : "?");
     halyard_free(text);
     return -1;
   }
   if (map_tensor(self) < 0) return -1;
   if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE && self->is_read_only) {
-    PyErr_SetString(PyExc_BufferError, "the memory of this tensor must not be written to");
+    PyErr_SetString(PyExc_BufferError, "the memory of this tensor is read-only");
     return -1;
   }
   if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && self->info.rank > 1) {
-    PyErr_SetString(PyExc_BufferError, "tensors are row-major");
+    PyErr_SetString(PyExc_BufferError, "tensors are row-major; request a C-contiguous buffer");
     return -1;
   }
   const Py_ssize_t rank = (Py_ssize_t)self->info.rank;
@@ -145,7 +144,7 @@ static int tensor_get_buffer(PyObject* object, Py_buffer* view, int flags) {
     for (Py_ssize_t i = rank; i-- > 0;) {
       self->shape_and_strides[i] = (Py_ssize_t)self->info.shape[i];
       self->shape_and_strides[rank + i] = stride;
-      // Only sizes next to a 0 can overflow, and then the strides are not used.
+      // Only dimensions next to a 0 can overflow, and then the strides are not used.
       const Py_ssize_t steps = self->info.shape[i] > 0 ? (Py_ssize_t)self->info.shape[i] : 1;
       stride = stride <= PTRDIFF_MAX / steps ? stride * steps : size;
     }
@@ -183,7 +182,7 @@ static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
 }
 
 static PyObject* no_element_type(const char* name) {
-  return PyErr_Format(PyExc_ValueError, "'%s' is no element type; they are in halyard.element_types", name);
+  return PyErr_Format(PyExc_ValueError, "'%s' is not an element type; see halyard.element_types", name);
 }
 
 // The same memory with elements of another type.
@@ -195,7 +194,7 @@ static PyObject* tensor_view(PyObject* object, PyObject* argument) {
   if (!element) return no_element_type(name);
   if (!own || own->bits != element->bits)
     return PyErr_Format(PyExc_ValueError,
-                        "view() takes a type whose elements are as large; %s has %d bits, %s %d", name,
+                        "view() needs an element type of the same size; %s has %d bits, %s %d", name,
                         (int)element->bits, own ? own->numpy : "this", own ? (int)own->bits : 0);
   halyard_object_t view = NULL;
   module_state* state = state_of(object);
@@ -216,7 +215,7 @@ static PyObject* tensor_array(PyObject* self, PyObject* arguments, PyObject* key
   return array;
 }
 
-// The result of a method of memoryview, which supports every format that it has.
+// The result of a method of memoryview, for formats that memoryview supports.
 static PyObject* through_memoryview(PyObject* self, const char* method) {
   PyObject* view = PyMemoryView_FromObject(self);
   PyObject* result = view ? PyObject_CallMethod(view, method, NULL) : NULL;
@@ -246,7 +245,7 @@ static PyObject* tensor_item(PyObject* object, PyObject* unused) {
   (void)unused;
   TensorObject* self = (TensorObject*)object;
   if (!has_one_element(&self->info)) {
-    refuse_count(&self->info, "item() is for tensors of one element; this one has %S");
+    refuse_count(&self->info, "item() needs a tensor of one element; this one has %S");
     return NULL;
   }
   PyObject* value = tensor_tolist(object, NULL);
@@ -295,7 +294,7 @@ static int tensor_bool(PyObject* object) {
   TensorObject* self = (TensorObject*)object;
   const element_name_t* element = element_by_type(self->info.element_type);
   if (!element) {
-    PyErr_SetString(PyExc_TypeError, "the truth of elements of this type is not known");
+    PyErr_SetString(PyExc_TypeError, "elements of this type have no truth value");
     return -1;
   }
   if (!has_one_element(&self->info)) {
@@ -346,7 +345,7 @@ static Py_ssize_t tensor_length(PyObject* object) {
   const halyard_view_info_t* info = &((TensorObject*)object)->info;
   if (info->rank > 0 && info->shape[0] >= 0) return (Py_ssize_t)info->shape[0];
   if (info->rank > 0) {
-    PyErr_Format(PyExc_ValueError, "the tensor's first size is %lld, so it has no length",
+    PyErr_Format(PyExc_ValueError, "the first dimension of the tensor is %lld, so it has no length",
                  (long long)info->shape[0]);
   } else {
     PyErr_SetString(PyExc_TypeError, "a tensor of rank 0 has no length");
@@ -381,34 +380,34 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* k
 }
 
 static PyMethodDef tensor_methods[] = {
-    {"tobytes", tensor_tobytes, METH_NOARGS, "A copy of its bytes."},
-    {"tolist", tensor_tolist, METH_NOARGS, "Its elements as nested lists."},
-    {"item", tensor_item, METH_NOARGS, "The one element of a tensor of one element."},
+    {"tobytes", tensor_tobytes, METH_NOARGS, "Returns a copy of the tensor's bytes."},
+    {"tolist", tensor_tolist, METH_NOARGS, "Returns the elements as nested lists."},
+    {"item", tensor_item, METH_NOARGS, "Returns the element of a tensor of one element."},
     {"view", tensor_view, METH_O,
-     "view(dtype)\n--\n\nThe same memory as elements of another type of the same size: "
+     "view(dtype)\n--\n\nReturns a tensor over the same memory, with another element type of the same size: "
      "tensor.view(\"uint16\")."},
     {"__array__", (PyCFunction)(void (*)(void))tensor_array, METH_VARARGS | METH_KEYWORDS,
-     "__array__(dtype=None, copy=None)\n--\n\nThe tensor as a numpy array, as halyard.numpy gives it."},
+     "__array__(dtype=None, copy=None)\n--\n\nReturns the tensor as a numpy array, like halyard.numpy."},
     {"__dlpack__", (PyCFunction)(void (*)(void))tensor_to_dlpack, METH_VARARGS | METH_KEYWORDS,
-     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nA DLPack capsule that "
-     "shares its memory."},
-    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS, "(device type, number) as DLPack counts them."},
+     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\nReturns a DLPack "
+     "capsule that shares the tensor's memory."},
+    {"__dlpack_device__", tensor_dlpack_device, METH_NOARGS,
+     "Returns (device type, number), in DLPack's numbers."},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef tensor_fields[] = {
-    {"shape", tensor_shape, NULL, "Its sizes, as a tuple.", NULL},
-    {"dtype", tensor_dtype, NULL, "The name of its element type, as numpy writes it: \"float32\".", NULL},
-    {"element_type", tensor_element_type, NULL,
-     "The name of its element type, as compilers write it: \"f32\".", NULL},
-    {"device", tensor_device, NULL, "The Device whose memory it is in.", NULL},
-    {"nbytes", tensor_nbytes, NULL, "Its size in bytes.", NULL},
-    {"ndim", tensor_ndim, NULL, "How many dimensions it has.", NULL},
-    {"size", tensor_size, NULL, "How many elements it has.", NULL},
+    {"shape", tensor_shape, NULL, "The sizes of the dimensions, as a tuple.", NULL},
+    {"dtype", tensor_dtype, NULL, "The element type by numpy's name: \"float32\".", NULL},
+    {"element_type", tensor_element_type, NULL, "The element type by the name in programs: \"f32\".", NULL},
+    {"device", tensor_device, NULL, "The Device that owns the memory.", NULL},
+    {"nbytes", tensor_nbytes, NULL, "The size in bytes.", NULL},
+    {"ndim", tensor_ndim, NULL, "The number of dimensions.", NULL},
+    {"size", tensor_size, NULL, "The number of elements.", NULL},
     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot tensor_slots[] = {
     {Py_tp_doc,
-     "Tensor(value, dtype=None, device=None)\n--\n\nA tensor of a program: a result, or an argument made "
-     "beforehand. numpy.asarray(tensor), "
-     "torch.from_dlpack(tensor)\nand memoryview(tensor) share its memory where the device's is the host's."},
+     "Tensor(value, dtype=None, device=None)\n--\n\nA tensor of a program: a result, or an argument that is "
+     "created before the call.\nnumpy.asarray(tensor), torch.from_dlpack(tensor) and memoryview(tensor) "
+     "share its memory if the host can access it."},
     {Py_tp_new, tensor_new},
     {Py_tp_dealloc, tensor_free},
     {Py_tp_repr, tensor_repr},
@@ -439,12 +438,13 @@ static PyObject* object_repr(PyObject* self) {
   return PyUnicode_FromFormat("<halyard.Object %s>", halyard_object_type(((ObjectObject*)self)->handle));
 }
 
-static PyType_Slot object_slots[] = {{Py_tp_doc,
-                                      "An object of a program that is no tensor: a buffer, an object of a "
-                                      "native module. It can be given back to it."},
-                                     {Py_tp_dealloc, object_free},
-                                     {Py_tp_repr, object_repr},
-                                     {0, NULL}};
+static PyType_Slot object_slots[] = {
+    {Py_tp_doc,
+     "An object of a program other than a tensor: a buffer, or an object of a "
+     "native module. It can be passed to the program again."},
+    {Py_tp_dealloc, object_free},
+    {Py_tp_repr, object_repr},
+    {0, NULL}};
 static PyType_Spec object_spec = {
     "halyard.Object", sizeof(ObjectObject), 0,
     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, object_slots};

@@ -69,17 +69,17 @@ static PyObject* describe(PyObject* module, PyObject* arguments, PyObject* keywo
 
 static PyMethodDef functions[] = {
     {"assemble", (PyCFunction)(void (*)(void))assemble, METH_VARARGS | METH_KEYWORDS,
-     "assemble(text, *, bytecode_version=0, file=None)\n--\n\n.vmasm text to the bytes of a module."},
+     "assemble(text, *, bytecode_version=0, file=None)\n--\n\nConverts .vmasm text to the bytes of a "
+     "module."},
     {"disassemble", (PyCFunction)(void (*)(void))disassemble, METH_VARARGS | METH_KEYWORDS,
-     "disassemble(data, *, offsets=False)\n--\n\nThe bytes of a module as .vmasm text, which assemble takes "
-     "back."},
+     "disassemble(data, *, offsets=False)\n--\n\nConverts the bytes of a module to .vmasm text, which "
+     "assemble accepts."},
     {"describe", (PyCFunction)(void (*)(void))describe, METH_VARARGS | METH_KEYWORDS,
-     "describe(data, *, json=False)\n--\n\nWhat the module is: who made it, what it needs, its functions and "
-     "executables."},
+     "describe(data, *, json=False)\n--\n\nDescribes a module: its compiler, its requirements, its functions "
+     "and executables."},
     {"native_module", native_module, METH_VARARGS,
-     "native_module(instance, name, functions, device=None)\n--\n\nA Program of Python functions: {\"name\": "
-     "(convention, "
-     "callable)}."},
+     "native_module(instance, name, functions, device=None)\n--\n\nCreates a Program of Python functions: "
+     "{\"name\": (convention, callable)}."},
     {NULL, NULL, 0, NULL}};
 
 int add_text_functions(PyObject* module) { return PyModule_AddFunctions(module, functions); }

@@ -46,7 +46,8 @@ void keep_warning(void* user, const halyard_warning_t* warning) {
   }
 }
 
-// A warning about an array that Python passed is an error, because the array's type and shape are intended.
+// A warning about an array that was passed from Python is raised as an error: it means that the array's type
+// or shape is not the one that the program expects.
 static int is_of_array(const ContextObject* context, const kept_warning* warning) {
   if (!context->arrays) return 0;
   PyObject* path =

@@ -177,7 +177,7 @@ def depth_of(value):
 
 
 # Steps, elements of each list, whether the last contains itself; what is found.
-UNBOUNDED = [(256, 1, 0, "more than 256 deep"), (1_000_000, 1, 0, "more than 256 deep"), (0, 1, 1, "contains itself"),
+UNBOUNDED = [(256, 1, 0, "at most 256 deep"), (1_000_000, 1, 0, "at most 256 deep"), (0, 1, 1, "contains itself"),
              (3, 2, 1, "contains itself"), (20, 2, 0, "more than 1048576 elements"),
              (250, 2, 0, "more than 1048576 elements")]
 

@@ -48,7 +48,7 @@ def test_missing_file():
 def test_no_module():
     with pytest.raises(halyard.InvalidArgumentError):
         halyard.load(b"not a module")
-    with pytest.raises(TypeError, match="path or the bytes"):
+    with pytest.raises(TypeError, match="path or bytes"):
         halyard.load(17)
 
 

@@ -105,7 +105,7 @@ def test_dlpack_from_numpy(product):
     assert product(OnlyDlpack(strided), [3.0] * 8).tolist() == [12.0] * 8
     with pytest.raises(halyard.InvalidArgumentError, match="float64, expected float32"):
         product(OnlyDlpack(np.ones(8)), [3.0] * 8)
-    with pytest.raises(BufferError, match="no DLPack capsule"):
+    with pytest.raises(BufferError, match="not return a DLPack capsule"):
         class Liar:
             def __dlpack__(self, **arguments):
                 return 3
@@ -122,7 +122,7 @@ def test_dlpack_of_memory_that_must_not_be_written_to(local_device):
     assert address(shared) == array.ctypes.data and memoryview(shared).readonly
     copied = halyard.Tensor(Capsule(tensor.__dlpack__()))  # a consumer of version 0 gets a copy, unless it wants none
     assert address(copied) != array.ctypes.data and copied.tolist() == [3.0] * 4096
-    with pytest.raises(BufferError, match="copy is False.*must not be written to"):
+    with pytest.raises(BufferError, match="copy is False.*read-only"):
         tensor.__dlpack__(copy=False)
 
 
@@ -167,9 +167,9 @@ def test_views(product):
     y = product([2.0] * 8, [3.0] * 8)
     bits = y.view("uint32")
     assert bits.dtype == "uint32" and address(bits) == address(y) and bits.tolist() == [0x40C00000] * 8
-    with pytest.raises(ValueError, match="as large; float64 has 64 bits, float32 32"):
+    with pytest.raises(ValueError, match="element type of the same size; float64 has 64 bits, float32 32"):
         y.view("float64")
-    with pytest.raises(ValueError, match="no element type"):
+    with pytest.raises(ValueError, match="not an element type"):
         y.view("nonsense")
 
 

@@ -112,7 +112,7 @@ def test_what_is_no_parameter():
         load({"model": [7]})
     with pytest.raises(ValueError, match="__metadata__"):
         load({"model": {"__metadata__": W}})
-    with pytest.raises(ValueError, match="no Unicode text"):
+    with pytest.raises(ValueError, match="not valid Unicode"):
         load({"model": {"\ud800": W}})
 
 

@@ -42,7 +42,7 @@ def test_keywords(product):
         product([2.0] * 8, input0=[3.0] * 8)
     with pytest.raises(TypeError, match="lacks argument 'input1'"):
         product(input0=[3.0] * 8)
-    with pytest.raises(TypeError, match="does not have"):
+    with pytest.raises(TypeError, match="unknown or too many arguments"):
         product([2.0] * 8, input1=[3.0] * 8, input2=1)
     assert product.bind(input1=2, input0=1) == (1, 2)
 
@@ -61,7 +61,7 @@ def test_wrong_shapes(product):
     with pytest.raises(halyard.InvalidArgumentError, match="'input1' has shape"):
         product([1.0] * 8, np.ones((8, 1), np.float32))
     assert "any size" not in str(caught.value)
-    with pytest.raises(halyard.InvalidArgumentError, match="rows differ"):
+    with pytest.raises(halyard.InvalidArgumentError, match="rows of different"):
         halyard.Tensor([[1.0, 2.0], [3.0]])
 
 
@@ -160,7 +160,7 @@ def test_literals():
     assert halyard.Tensor([-1], "i8").tolist() == [-1]
     with pytest.raises(halyard.InvalidArgumentError, match="300, which does not fit"):
         halyard.Tensor([300], "int8")
-    with pytest.raises(ValueError, match="'float99' is no element type"):
+    with pytest.raises(ValueError, match="'float99' is not an element type"):
         halyard.Tensor([1], "float99")
     with pytest.raises(ValueError, match="one element"):
         halyard.Tensor([1, 2]).item()
@@ -224,7 +224,7 @@ def test_elements_of_lists(product):
         with pytest.raises(halyard.InvalidArgumentError, match="has the element .*, which does not fit"):
             halyard.Tensor([value], dtype)
     for value, dtype in ((1.0, "bool"), (1.5, "int32"), (1.0, "int64"), ("1", "int8")):
-        with pytest.raises(TypeError, match="has the element .*, which is no number for"):
+        with pytest.raises(TypeError, match="has the element .*, which is not a number for"):
             halyard.Tensor([value], dtype)
     assert halyard.Tensor([255], "i8").tolist() == [-1]  # the type has no sign
     assert halyard.Tensor([65519], "float16").tobytes() == np.float16(65504).tobytes()

@@ -1,4 +1,4 @@
-// Converts an object file to an image: places all sections that the code refers to in one block, at fixed
+// Converts an object file to an image: one block with all sections that the code refers to, at fixed
 // distances. The code reads external addresses from a table in the block.
 #pragma once
 

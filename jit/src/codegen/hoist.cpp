@@ -1,4 +1,5 @@
-// Transforms each nest, from its innermost loop outwards as far as the ranges are known before the nest.
+// Transforms each loop nest. A nest extends from its innermost loop outwards as far as the ranges of its
+// indices are known before it.
 #include "codegen/hoist.h"
 
 #include <llvm/Analysis/LoopInfo.h>
@@ -77,7 +78,7 @@ class Nest {
         dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
         expander_(evolution_, function.getDataLayout(), "guard") {}
 
-  // The widest nest around this innermost loop in which no more checks remain than in a narrower one.
+  // The widest nest around this innermost loop that keeps no more checks than a narrower nest would.
   std::optional<Plan> widest(Loop* innermost) {
     std::optional<Plan> best = plan(innermost);
     if (!best) return {};
@@ -96,8 +97,8 @@ class Nest {
   std::optional<Plan> plan(Loop* root);
   std::optional<Affine> affine(const SCEV* value, const Loop* root);
   std::optional<Check> check_of(BranchInst* branch, Loop* root);
-  // The block with the loop's exit test: the latch or, if the loop is tested at its end, a block before the
-  // latch, with the check of the stop word in between. Null if there is none.
+  // The block with the loop's exit test; null if there is none. The block is the latch. If the loop is tested
+  // at its end, it is a block before the latch, and the check of the stop word is between the two.
   const BasicBlock* test_of(const Loop* loop) {
     llvm::SmallVector<BasicBlock*, 8> exiting;
     loop->getExitingBlocks(exiting);
@@ -203,8 +204,8 @@ std::optional<Plan> Nest::plan(Loop* root) {
   return plan;
 }
 
-// The buffers whose accesses in the nest lie in ranges that the hoisted checks establish. Empty if there are
-// too many.
+// The buffers whose accesses in the nest are all within the ranges that the hoisted checks establish. Empty
+// if there are too many buffers.
 std::vector<Buffer> Nest::find_buffers(const Plan& plan) {
   std::vector<Buffer> buffers;
   for (BasicBlock* block : plan.root->blocks()) {

@@ -14,13 +14,13 @@ namespace halyard::jit {
 // The value, if it is a constant that fits 64 bits without a sign. `value` may be null.
 std::optional<uint64_t> constant_of(const llvm::SCEV* value);
 
-// Whether the value can be computed before the loop, and computed there without undefined behaviour.
+// Whether the value can be computed before the loop without undefined behaviour.
 bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::ScalarEvolution& evolution,
                      const llvm::SCEVExpander& expander);
 
-// Duplicates the loop. If `condition`, a value at the end of its preheader, is true, the loop itself runs,
-// which the caller may then change; otherwise a copy runs, whose loops have the attribute `mark`. The copy
-// rarely runs and is not optimized. Updates `loops` and `dominators`.
+// Duplicates the loop. `condition` is a value at the end of its preheader. If it is true, the original loop
+// runs, which the caller may then change. Otherwise a copy runs, whose loops have the attribute `mark`; the
+// copy rarely runs and is not optimized. Updates `loops` and `dominators`.
 struct Fork {
   llvm::BasicBlock* preheader;  // of the loop itself, a new one
   llvm::Loop* copy;
@@ -28,8 +28,8 @@ struct Fork {
 Fork fork_loop(llvm::Loop& loop, llvm::Value* condition, const char* mark, llvm::LoopInfo& loops,
                llvm::DominatorTree& dominators);
 
-// Marks the loop and those in it as rarely run: they are neither unrolled nor vectorized, because that takes
-// long to compile. Valid until LLVM vectorizes loops.
+// Marks the loop and the loops in it as rarely run, so that LLVM neither unrolls nor vectorizes them, which
+// would take long. Valid until LLVM vectorizes loops.
 void leave_as_it_is(llvm::Loop& loop);
 bool is_left_as_it_is(const llvm::Loop& loop);
 

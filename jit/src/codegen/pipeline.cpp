@@ -29,8 +29,8 @@ namespace halyard::jit {
 
 namespace {
 
-// Rotates loops, so that the exit test is at the end. A loop that begins with a range check already has its
-// exit test there; rotating it would move the check to the end instead.
+// Rotates loops, so that the exit test is at the end. Excludes loops that begin with a range check: their
+// exit test is already at the end, and rotating them would move the range check to the end instead.
 struct RotateLoops : llvm::PassInfoMixin<RotateLoops> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -49,9 +49,9 @@ bool has_many_exits(const llvm::Loop& loop) {
   return exits.size() > kMaxCountedExits;
 }
 
-// Simplifies induction variables, with two exceptions. Loop copies that keep all checks rarely run, and
-// contain most of the conditions that this pass examines. Loops with many checks that could not be hoisted
-// take too long.
+// Simplifies induction variables, with two exceptions. Loop copies that keep all checks are skipped, because
+// they rarely run and contain most of the conditions that this pass examines. Loops with many checks that
+// could not be hoisted are skipped, because they take too long.
 struct SimplifyCounters : llvm::PassInfoMixin<SimplifyCounters> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -107,8 +107,8 @@ llvm::FunctionPassManager other_passes() {
   move_out();
   passes.addPass(llvm::LoopVectorizePass());
   passes.addPass(llvm::InstCombinePass());
-  // Only full unrolling: vector loops are interleaved already, and iterations of other loops depend on each
-  // other.
+  // Only full unrolling, because vector loops are interleaved already, and iterations of other loops depend
+  // on each other.
   passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(2).setPartial(false).setRuntime(false)));
   clean();
   // Keeps the vectorized outputs of a contraction in registers while their terms are added.
@@ -133,9 +133,8 @@ llvm::Error check_size(const llvm::Function& function) {
   const size_t count = function.getInstructionCount();
   if (count <= kMaxInstructions) return llvm::Error::success();
   return takes_too_long(
-      "it would take too long to compile: it becomes %zu instructions, most of them where compiled code can "
-      "be "
-      "left; at most %zu are compiled",
+      "it would take too long to compile: it becomes %zu instructions, mostly for exits from compiled code; "
+      "at most %zu are compiled",
       count, kMaxInstructions);
 }
 
@@ -159,8 +158,7 @@ llvm::Error check_exits(const llvm::LoopInfo& loops) {
   for (const llvm::Loop* loop : loops.getLoopsInPreorder())
     if (const size_t count = count_exits(*loop); count > kMaxLoopExits)
       return takes_too_long(
-          "it would take too long to compile: a loop can be left in %zu ways, as by checks of bounds; at "
-          "most "
+          "it would take too long to compile: a loop has %zu exits, for example by bounds checks; at most "
           "%zu are compiled",
           count, kMaxLoopExits);
   return llvm::Error::success();

@@ -70,8 +70,8 @@ void Registers::note(uint32_t slot, Bank bank) {
   if (bank == Bank::f64) double_[slot] = true;
 }
 
-// If one register of a move holds a float, the other does too. Otherwise the float would be converted to bits
-// in between.
+// If one register of a move holds a float, the other one does too. Without this rule the float would be
+// converted to bits and back.
 void Registers::spread_floats() {
   const auto join = [](std::vector<bool>& holds, uint16_t a, uint16_t b) {
     if (holds[a] == holds[b]) return false;
@@ -126,7 +126,8 @@ void Registers::find_uses() {
   }
 }
 
-// For recursive calls, unlike others, it is known which arguments and results are pairs.
+// Passes the registers of a call to `visit`. Only for recursive calls the types of arguments and results are
+// known, and so whether they are pairs.
 template <typename Visit>
 void Registers::for_each_value(const Word* word, Visit visit) const {
   if (!own_calls_.is_call(word)) return vm::for_each_value(word, lists_, visit);
@@ -210,8 +211,8 @@ void Registers::write_forms(const Word* word, std::span<Form> forms) const {
   }
 }
 
-// An instruction that is not compiled stores everything to the frame, and the following entry loads from the
-// frame.
+// An instruction that is not compiled ends compiled code: all live registers are stored to the frame, and the
+// next entry loads them from the frame.
 void Registers::find_forms() {
   if (slots_ == 0) return;
   std::vector<Form> now(slots_);

@@ -449,8 +449,8 @@ bool Translator::emit_conversion(Op op, const Word* word) {
     // The operand is narrowed to f32 first.
     case Op::cast_f64_si32: case Op::cast_f64_ui32: set(b, low(to_i64(b_.CreateFPTrunc(f64(a), f32_type)))); return true;
     case Op::cast_f64_si64: case Op::cast_f64_ui64: set(b, to_i64(f64(a))); return true;
-    // Hidden, because LLVM would fold the truncation of an extended float, but a signaling NaN must become
-    // quiet.
+    // Hidden, because LLVM would fold this truncation of an extended f32 to the f32 itself, but a signaling
+    // NaN must become quiet.
     case Op::trunc_f64_f32: set(b, b_.CreateFPTrunc(as_float(i64(a)), f32_type)); return true;
     case Op::ext_f32_f64: set(b, b_.CreateFPExt(f32(a), f64_type)); return true;
     // clang-format on

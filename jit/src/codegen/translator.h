@@ -143,7 +143,8 @@ class Translator {
     }
   }
 
-  // Registers whose buffer parts are used, or moved to a register where they are used.
+  // Records registers that need buffer parts: the buffer operands of instructions, and both registers of
+  // moves.
   void note_buffers(const Word* word) {
     if (leaves(word)) return;
     if (is(word, DecodedOp::move_ref)) {
@@ -193,7 +194,7 @@ class Translator {
     if (f32_[slot]) b_.CreateStore(as_float(low), f32_[slot]);
     if (f32_[slot + 1]) b_.CreateStore(as_float(high), f32_[slot + 1]);
   }
-  // Sets a float or double whose bits were computed, partly from bits that are opaque to LLVM.
+  // Sets a float or double from bits, which were computed partly from bits that are opaque to LLVM.
   void set_bits_of_float(uint16_t slot, Value* bits) {
     const bool wide = bits->getType()->isIntegerTy(64);
     Value* const number = b_.CreateBitCast(bits, wide ? b_.getDoubleTy() : b_.getFloatTy());
@@ -263,8 +264,8 @@ class Translator {
     }
   }
 
-  // Sets the register to its known constant instead of loading the frame, so that LLVM knows the constant
-  // too.
+  // If the register has a known constant, sets it instead of loading it from the frame, so that LLVM knows
+  // the constant too.
   bool load_constant(uint32_t at, uint32_t slot) {
     const std::optional<uint32_t> low = registers_.constant(at, slot);
     if (!low) return false;
@@ -491,8 +492,8 @@ class Translator {
   }
   // Bits to be stored in memory, from which they may be loaded as a float.
   Value* maybe_hidden(Value* bits) { return loads_floats_ ? hidden(bits) : bits; }
-  // The value of a slot for a store of a float, in its current form; combined bits are not converted to a
-  // float.
+  // The value of a slot, in its current form, for a store of a float. Bits that were combined from two slots
+  // are stored as bits, not converted to a float.
   Value* number_or_bits(uint32_t at, uint16_t slot) {
     return registers_.forms(at)[slot] == Form::i32 ? maybe_hidden(i32(slot)) : f32(slot);
   }

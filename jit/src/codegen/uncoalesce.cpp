@@ -1,5 +1,5 @@
-// Duplicates the loop. A condition before it selects the version: if the divisors are positive and divide the
-// number of iterations, the nest runs, otherwise the original loop. The loop may have loops inside.
+// Duplicates the loop. A condition before it selects the version: the nest, if the divisors are positive and
+// divide the number of iterations; otherwise the original loop. The loop may contain loops.
 //
 //   for c below B:                    for m below B / (M * K): for n below M: for k below K:
 //     c / (M * K), c % (M * K)          m, n * K + k
@@ -99,7 +99,7 @@ std::optional<Coalesced> Splitter::find(Loop* loop) {
   found.counter = &*header->phis().begin();
   found.test = llvm::dyn_cast<BranchInst>(header->getTerminator());
   using namespace llvm::PatternMatch;
-  // The header runs once more for each innermost loop, so it must not have side effects.
+  // The header runs one more time for each innermost loop, so it must not have side effects.
   for (const Instruction& instruction : *header)
     if (instruction.mayReadOrWriteMemory() || instruction.mayHaveSideEffects()) return {};
   const auto is_next = [&] {
@@ -197,8 +197,9 @@ void Splitter::replace_divisions(const Coalesced& found, Value* whole, Value* ou
   }
 }
 
-// Checks the stop word at the end of a row of `inner` iterations which began at `base`. If the work must
-// stop, the coalesced loop goes on with the next row: it leaves compiled code after its first iteration.
+// Checks the stop word at the end of a row of `inner` iterations, which began at `base`. If the work must
+// stop, execution continues in the coalesced loop with the next row, and leaves compiled code after one
+// iteration.
 void Splitter::check_stop_word(BasicBlock* end, const Loop& coalesced, Value* base, Value* inner) {
   BasicBlock* const head = end->getSingleSuccessor();
   // The latch is a block of its own, without an exit, so that the loop can be rotated.

@@ -1,6 +1,6 @@
 // Restores coalesced loops. For dynamic shapes, the compiler of modules makes one loop over all elements of a
-// nest, and divides its counter to get the indices. This pass makes nests of them again, so that indices are
-// affine.
+// nest, and computes the indices from its counter by division. This pass converts such loops to nests, whose
+// indices are affine.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

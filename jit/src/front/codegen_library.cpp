@@ -22,7 +22,7 @@ Result<const halyard_jit_codegen_t*> open_library(const std::string& path) {
   const halyard_jit_codegen_t* const codegen = reinterpret_cast<halyard_jit_codegen_fn>(symbol)();
   if (codegen->abi != HALYARD_JIT_CODEGEN_ABI)
     return fail(Code::INCOMPATIBLE,
-                "code generator '{}' is of another build of Halyard; install the one of the same build",
+                "code generator '{}' belongs to another build of Halyard; install the one of this build",
                 path);
   return codegen;
 }

@@ -59,9 +59,9 @@ extern "C" __attribute__((visibility("default"))) int halyard_jit_negotiate(
   const char* why = nullptr;
   if (request->struct_size < sizeof *request || reply->struct_size < sizeof *reply ||
       request->abi != HALYARD_JIT_ABI) {
-    why = "it speaks another version of the compiler ABI";
+    why = "it supports another version of the compiler ABI";
   } else if (request->code_format != halyard::vm::kCodeFormat) {
-    why = "its decoded code is of another format";
+    why = "its decoded code has another format";
   }
   if (why) {
     std::snprintf(reply->refusal, sizeof reply->refusal, "%s", why);

@@ -23,8 +23,8 @@ class GdbName {
   std::unique_ptr<Entry> entry_;
 };
 
-// Announces to perf, by a line in /tmp/perf-PID.map, and to gdb, if selected. Returns null if gdb is not
-// selected.
+// Announces the function to perf, by a line in /tmp/perf-PID.map, and to gdb, as $HALYARD_JIT_NAMES selects.
+// Returns null if gdb is not selected.
 std::unique_ptr<GdbName> announce(const std::string& name, uintptr_t address, size_t size);
 
 }  // namespace halyard::jit

@@ -56,7 +56,7 @@ Result<std::unique_ptr<PlacedCode>> PlacedCode::place(const Image& image, const 
                                 : symbol.starts_with("halyard_") ? host_symbol(symbol, host)
                                                                  : library_symbol(symbol.c_str());
     if (!address)
-      return fail(Code::NOT_FOUND, "compiled code needs '{}', which neither Halyard nor the C library has",
+      return fail(Code::NOT_FOUND, "compiled code needs '{}', which is in neither Halyard nor the C library",
                   symbol);
     addresses.push_back(reinterpret_cast<uintptr_t>(address));
   }

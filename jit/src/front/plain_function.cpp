@@ -66,10 +66,10 @@ std::string PlainFunction::refusal() const {
            " are compiled";
   if (words_.size() * std::max<size_t>(function_.value_slots, 1) > kMaxState)
     return "it has too many registers for its length";
-  if (function_.entry_count == 0) return "there is nothing in it that is compiled";
+  if (function_.entry_count == 0) return "it has no instruction that is compiled";
   if (function_.entry_count > kMaxEntries)
-    return "it is left in " + std::to_string(function_.entry_count) + " places; at most " +
-           std::to_string(kMaxEntries) + " are worth it";
+    return "compiled code would leave it in " + std::to_string(function_.entry_count) + " places; at most " +
+           std::to_string(kMaxEntries) + " are compiled";
   if (const Cost cost = estimate_cost(function_, words_); cost.total > kMaxCost)
     return "it would take too long to compile: it has " + std::to_string(cost.instructions) +
            " instructions that are compiled, " + std::to_string(cost.loops) + " loops and " +

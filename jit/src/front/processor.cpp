@@ -1,5 +1,5 @@
-// Reads the cpuid leaves by which LLVM identifies a processor, without the parts that differ between cores;
-// on ARM, what the kernel reports.
+// Reads the cpuid leaves by which LLVM identifies a processor, except for the parts that differ between
+// cores. On ARM, reads the kernel's description of the processor.
 #include "front/processor.h"
 
 #include <gnu/libc-version.h>

@@ -76,7 +76,7 @@ Result<Image> Image::from_bytes(std::span<const char> bytes) {
     return damaged("it ends within its fixups");
   auto names = reader.take(header.symbols_size);
   const auto code = reader.take(header.code_size);
-  if (!names || !code || !reader.is_empty()) return damaged("its parts are not as long as it says");
+  if (!names || !code || !reader.is_empty()) return damaged("its size differs from the one in its header");
   for (uint32_t i = 0; i < header.symbol_count; ++i) {
     const size_t end = names->find('\0');
     if (end == std::string_view::npos) return damaged("a symbol has no end");

@@ -19,10 +19,10 @@ namespace halyard::modules {
 namespace {
 
 constexpr uint64_t kMaxElements = 1024;  // maximum number of printed elements of a view
-constexpr size_t kBlock = 1 << 16;       // number of elements compared at a time
+constexpr size_t kBlock = 1 << 16;       // number of elements that are compared at once
 constexpr size_t kMaxElement = 32;       // bytes; a type has at most 255 bits
 
-// If there is no memory for the other lines, only the first line of the message is used.
+// If there is no memory for the whole message, only its first line is used.
 Result<> tell(CheckOptions& state, vm::CallContext& call, std::string_view function,
               const std::string& message) {
   if (!state.failed)
@@ -257,8 +257,8 @@ Result<> almost_equal(CheckOptions& state, vm::CallContext& call, hal::Device& d
   const hal::ElementType type = left.type();
   if (type == right.type() && !hal::is_float(type))
     return fail(Code::INVALID_ARGUMENT,
-                "expect_almost_eq takes floats of 64, 32, 16 and 8 bits; found elements of type {}; "
-                "expect_eq compares those",
+                "expect_almost_eq takes floats of 64, 32, 16 and 8 bits; found elements of type {}; use "
+                "expect_eq for them",
                 hal::element_type_text(type));
   hal::BufferView* const views[] = {&left, &right};
   const Ref<HostViews> contents = HALYARD_TRY(HostViews::of(call, device, state.memory, views));

@@ -32,7 +32,7 @@ template <auto kHandler, uint32_t kModuleVersion>
 consteval TableFunction table_function(const char* name, const char* convention, uint32_t since,
                                        uint32_t until) {
   if (std::string_view(vm::convention_of<kHandler>) != convention)
-    throw "the parameters of the handler are not those of the convention";
+    throw "the parameters of the handler do not match the convention";
   if (since > until || until > kModuleVersion) throw "versions";
   return {{name, convention, since, until}, {name, convention, vm::bind<kHandler>}};
 }

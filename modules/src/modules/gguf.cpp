@@ -87,7 +87,7 @@ Result<> read_pair(FileFields& fields, std::optional<uint32_t>& alignment) {
   if (key == kAlignmentKey) {
     if (kind != kUint32)
       return fields.error(Code::INVALID_ARGUMENT, "{} is of kind {}, expected 4 (u32)", key, kind);
-    if (alignment) return fields.error(Code::INVALID_ARGUMENT, "{} is there twice", key);
+    if (alignment) return fields.error(Code::INVALID_ARGUMENT, "{} occurs twice", key);
     alignment = HALYARD_TRY(fields.next<uint32_t>(key));
     if (!std::has_single_bit(*alignment))
       return fields.error(Code::INVALID_ARGUMENT, "{} is {}, expected a power of two", key, *alignment);
@@ -114,15 +114,14 @@ Result<> read_size(const FileFields& fields, std::span<const uint64_t> shape, ui
   uint64_t elements = 1;
   for (const uint64_t dimension : shape)
     if (__builtin_mul_overflow(elements, dimension, &elements))
-      return fields.error(Code::INVALID_ARGUMENT, "tensor '{}' has more elements than 64 bits count",
-                          tensor.name);
+      return fields.error(Code::INVALID_ARGUMENT, "tensor '{}' has 2^64 elements or more", tensor.name);
   if (!is_known || type->bytes == 0) {
     tensor.trouble =
         is_known ? fmt::format(
-                       "its type {} ({}) was removed from the format; convert it to one that is "
-                       "there, such as Q4_0 or F32",
+                       "its type {} ({}) was removed from the format; convert it to a current type, such as "
+                       "Q4_0 or F32",
                        type->name, id)
-                 : fmt::format("its type {} is not known; convert it to one that is, such as F32", id);
+                 : fmt::format("its type {} is unknown; convert it to a known type, such as F32", id);
     return {};
   }
   if (row % type->elements != 0)
@@ -130,7 +129,7 @@ Result<> read_size(const FileFields& fields, std::span<const uint64_t> shape, ui
                         "tensor '{}' ({}) has rows of {} elements, expected blocks of {}", tensor.name,
                         tensor.type, row, type->elements);
   if (__builtin_mul_overflow(elements / type->elements, uint64_t{type->bytes}, &tensor.length))
-    return fields.error(Code::INVALID_ARGUMENT, "tensor '{}' has more bytes than 64 bits count", tensor.name);
+    return fields.error(Code::INVALID_ARGUMENT, "tensor '{}' has 2^64 bytes or more", tensor.name);
   return {};
 }
 
@@ -191,8 +190,8 @@ Result<ParameterEntries> read_gguf(const Ref<Bytes>& file, std::string_view path
     if (tensor.offset > data.size() || tensor.length > data.size() - tensor.offset)
       return fields.error(
           Code::OUT_OF_RANGE,
-          "tensor '{}' (offset {}, length {}) leaves the {} bytes of tensor data; the file is "
-          "damaged or was cut off",
+          "tensor '{}' (offset {}, length {}) exceeds the {} bytes of tensor data; the file is damaged "
+          "or was cut off",
           tensor.name, tensor.offset, tensor.length, data.size());
     Parameter parameter;
     parameter.bytes = data.subspan(tensor.offset, tensor.length);

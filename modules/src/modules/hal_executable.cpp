@@ -60,8 +60,7 @@ Result<Ref<hal::Executable>> load_executable(const TargetFeatures& targets, vm::
 Result<uint64_t> executable_lookup_function(hal::Executable& executable, vm::Buffer& name) {
   const uint64_t function = HALYARD_TRY(executable.lookup(text(name)));
   if (function == UINT64_MAX)
-    return fail(Code::INTERNAL, "expected a number for function '{}' of the executable, found none",
-                text(name));
+    return fail(Code::INTERNAL, "function '{}' of the executable has no number", text(name));
   return function;
 }
 

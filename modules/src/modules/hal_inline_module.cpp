@@ -48,12 +48,12 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
   const uint64_t given = state.host->properties().memory_alignment;
   if (minimum_alignment != 0 && !std::has_single_bit(minimum_alignment))
     return fail(Code::INVALID_ARGUMENT,
-                "buffer.allocate with an alignment of {} bytes; expected 0 or a power of two",
+                "expected an alignment of 0 or a power of two for buffer.allocate, found {} bytes",
                 minimum_alignment);
   if (minimum_alignment > kMaxAlignment)
     return fail(Code::RESOURCE_EXHAUSTED,
-                "buffer.allocate with an alignment of {} bytes; buffers are aligned to at most {}",
-                minimum_alignment, kMaxAlignment);
+                "expected an alignment of at most {} bytes for buffer.allocate, found {}", kMaxAlignment,
+                minimum_alignment);
   // If the alignment exceeds that of the memory, allocates a larger block and uses an offset.
   const uint64_t slack = minimum_alignment > given ? minimum_alignment - given : 0;
   if (size > UINT64_MAX - slack)
@@ -84,7 +84,7 @@ Result<BufferAndStorage> buffer_allocate_initialized(HalInlineState& state, uint
 Result<Ref<hal::Buffer>> buffer_wrap(HalInlineState& state, vm::Buffer& source, uint64_t offset,
                                      uint64_t length) {
   const std::span<uint8_t> bytes = HALYARD_TRY(hal_functions::host_range(source, offset, length));
-  static constexpr uint8_t kNothing = 0;  // a valid address for no bytes
+  static constexpr uint8_t kNothing = 0;  // its address serves empty ranges
   auto* const data = bytes.empty() ? const_cast<uint8_t*>(&kNothing) : bytes.data();
   return hal::import_host(*state.host, hal::kAnyQueue, kMemoryType, kUsage,
                           source.is_mutable() ? hal::kAccessAll : hal::kRead, data, length,

@@ -18,8 +18,8 @@ Result<Ref<hal::Device>> device_of(HalLoaderState& state) {
   if (!state.options.drivers)
     return fail(
         Code::FAILED_PRECONDITION,
-        "hal_loader runs kernels on a device of kind '{}', and there is neither one nor an instance that "
-        "could open it; make the context with an instance",
+        "hal_loader runs kernels on a device of kind '{}', but the context has none and was created without "
+        "an instance that could open one; pass an instance to the context",
         kLoaderDevice);
   state.device =
       HALYARD_TRY(with_note(state.options.drivers->open_device(kLoaderDevice, state.options.settings),
@@ -49,10 +49,11 @@ Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::
     return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} bindings, found {}", hal::kMaxBindings,
                 bindings.size());
   if (!runs_loader_kernels(executable.device()))
-    return fail(Code::INVALID_ARGUMENT,
-                "executable was created for device '{}', which does not run in the call; load it with "
-                "hal_loader.executable.load",
-                executable.device().uri());
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "the executable was loaded for device '{}', which does not run work within the call; load it with "
+        "hal_loader.executable.load",
+        executable.device().uri());
   boost::container::small_vector<uint32_t, 32> values;
   hal_functions::collect(constants, values);
   hal::HostBinding ranges[hal::kMaxBindings];

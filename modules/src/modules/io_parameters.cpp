@@ -124,9 +124,9 @@ bool is_first_part(const Operation& operation) {
          operation.length < operation.parameter->length;
 }
 
-// Warns about reads that are valid but likely to give wrong numbers. A program that expects another type or
-// shape reads the first part of a parameter. A program that also reads a later part in the same call intends
-// to read parts.
+// Warns about reads that are valid but probably give wrong numbers: a program that expects another type or
+// shape reads only the first part of a parameter. No warning if the same call also reads a later part,
+// because such a program intends to read parts.
 void warn_of_doubts(State& state, const ParameterScope& scope, const std::vector<Operation>& operations) {
   if (!state.warn) return;
   std::set<const Parameter*> in_parts;

@@ -27,12 +27,12 @@ class Handler {
   bool end_object() { return tell({Kind::end, --depth_}); }
   bool end_array() { return tell({Kind::end, --depth_}); }
   bool parse_error(size_t position, const std::string& /*token*/, const nlohmann::json::exception& error) {
-    // "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while ...": the end is
-    // the reason.
+    // Keeps the end of "[json.exception.parse_error.101] parse error at line 1, column 3: syntax error while
+    // ...".
     const std::string_view text = error.what();
     const size_t column = text.find("column ");
     const size_t colon = text.find(": ", column == text.npos ? 0 : column);
-    result = fail(Code::INVALID_ARGUMENT, "byte {}: no JSON: {}", position,
+    result = fail(Code::INVALID_ARGUMENT, "byte {}: invalid JSON: {}", position,
                   colon == text.npos ? text : text.substr(colon + 2));
     return false;
   }
@@ -61,12 +61,12 @@ class Handler {
 Result<> read_json(std::string_view text, const std::function<Result<>(const JsonEvent&)>& sink) {
   // The parser treats a zero byte as the end of the text.
   if (const size_t zero = text.find('\0'); zero != text.npos)
-    return fail(Code::INVALID_ARGUMENT, "byte {}: no JSON: a byte of 0", zero + 1);
+    return fail(Code::INVALID_ARGUMENT, "byte {}: invalid JSON: a zero byte", zero + 1);
   Handler handler(sink);
   try {
     nlohmann::json::sax_parse(text.begin(), text.end(), &handler);
   } catch (const nlohmann::json::exception& error) {  // the parser reports through parse_error
-    return fail(Code::INVALID_ARGUMENT, "no JSON: {}", error.what());
+    return fail(Code::INVALID_ARGUMENT, "invalid JSON: {}", error.what());
   }
   return handler.result;
 }

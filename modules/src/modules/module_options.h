@@ -28,9 +28,9 @@ using TraceSink = std::function<void(std::string_view key, std::span<hal::Buffer
 struct HalOptions {
   std::vector<Ref<hal::Device>> devices;  // in the order that hal.devices.get uses
   TraceSink trace;
-  // The policy of hal.allocator.select. Set: an index in `devices`; selects the candidate that is this
-  // device, otherwise the first candidate. Not set: selects the first candidate or, with devices of several
-  // drivers, the first whose memory all candidates can use without a copy.
+  // The policy of hal.allocator.select. If set, the index of the preferred device in `devices`; if that
+  // device is no candidate, the first candidate is selected. If not set, the first candidate is selected or,
+  // with devices of several drivers, the first whose memory all candidates can use without a copy.
   std::optional<size_t> lead_allocator;
   Ref<hal::Capture> capture;           // captures every executed command buffer; null: no capture
   Ref<hal::TensorTrace> tensors;       // traces their dispatches; null: no trace. Not with a capture
@@ -40,8 +40,8 @@ struct HalOptions {
 
   uint64_t owner = 0;  // for the program's allocations, see halyard_memory_request_t
 
-  // State, not options; created with the context: the program's channels, and the work in flight of its
-  // calls.
+  // State, not options; created with the context: the channels that the program has opened, and the work that
+  // its calls have in flight.
   std::shared_ptr<hal::OpenChannels> open_channels;
   std::shared_ptr<WorkScopes> work;
 };

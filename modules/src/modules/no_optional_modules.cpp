@@ -12,11 +12,11 @@ namespace {
 Ref<vm::NativeModule> left_out(const char* name) {
   return vm::NativeModule::create(
       {.name = name, .version = 0, .exports = {}, .create_state = [name]() -> Result<vm::NativeState> {
-         return fail(Code::UNIMPLEMENTED,
-                     "the program needs module `{}`, which this Halyard was built without (HALYARD_SMALL); "
-                     "use an ordinary "
-                     "build",
-                     name);
+         return fail(
+             Code::UNIMPLEMENTED,
+             "the program needs module `{}`, which this build of Halyard lacks (HALYARD_SMALL); use an "
+             "ordinary build",
+             name);
        }});
 }
 
@@ -36,10 +36,11 @@ const ObjectType ParameterScope::kType = object_type<ParameterScope>("parameter_
 Result<ParameterScopes> load_parameters(std::span<const ParameterFile> files, ParameterMode /*mode*/,
                                         const ParameterProgress& /*progress*/) {
   if (files.empty()) return {};
-  return fail(Code::UNIMPLEMENTED,
-              "'{}' is a parameter file, and this Halyard was built without them (HALYARD_SMALL); use an "
-              "ordinary build",
-              files.front().path);
+  return fail(
+      Code::UNIMPLEMENTED,
+      "'{}' is a parameter file, and this build of Halyard (HALYARD_SMALL) cannot read parameters; use "
+      "an ordinary build",
+      files.front().path);
 }
 
 Ref<vm::NativeModule> create_io_parameters_module(ParameterScopes /*scopes*/, Ref<Budget> /*memory*/,

@@ -11,7 +11,7 @@
 namespace halyard::modules {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "fields are read as they lie in the file");
+static_assert(std::endian::native == std::endian::little, "fields are read without byte swapping");
 
 constexpr uint32_t kMagic = 0x41505249;  // "IRPA"
 constexpr uint16_t kMajorVersion = 0;
@@ -65,7 +65,7 @@ struct Archive {
     if (offset > whole.bytes.size() || length > whole.bytes.size() - offset)
       return error(
           Code::OUT_OF_RANGE, record.position + at,
-          "the {} (offset {}, length {}) leaves its segment of {} bytes; the file is damaged or was cut off",
+          "the {} (offset {}, length {}) exceeds its segment of {} bytes; the file is damaged or was cut off",
           what, offset, length, whole.bytes.size());
     return Segment{whole.bytes.subspan(offset, length), whole.position + offset};
   }
@@ -140,7 +140,7 @@ Result<uint64_t> Archive::read_header(uint64_t position) {
   const auto header_size = field<uint64_t>(whole, kHeaderSizeAt);
   if (header_size < kHeaderSize)
     return error(Code::INVALID_ARGUMENT, position + kHeaderSizeAt,
-                 "the header says that it has {} bytes, expected {}", header_size, kHeaderSize);
+                 "the header states a size of {} bytes, expected {}", header_size, kHeaderSize);
 
   const Segment table = HALYARD_TRY(range(whole, kEntriesAt, whole, "entry segment"));
   const Segment metadata = HALYARD_TRY(range(whole, kMetadataAt, whole, "metadata segment"));
@@ -163,7 +163,7 @@ Result<uint64_t> Archive::read_header(uint64_t position) {
     if (size < kSkipSize || size > left)
       return error(
           Code::OUT_OF_RANGE, record.position,
-          "entry {} of {} says that it has {} bytes, expected {} to {} (the rest of the entry segment)", i,
+          "entry {} of {} states a size of {} bytes, expected {} to {} (the rest of the entry segment)", i,
           count, size, kSkipSize, left);
     record.bytes = record.bytes.first(size);
     HALYARD_TRY(read_entry(record, metadata, storage));
@@ -173,8 +173,9 @@ Result<uint64_t> Archive::read_header(uint64_t position) {
   const auto next = field<uint64_t>(whole, kNextAt);
   if (next == 0) return 0;
   if (next >= whole.bytes.size())
-    return error(Code::OUT_OF_RANGE, position + kNextAt, "the next header is {} bytes on but {} are left",
-                 next, whole.bytes.size());
+    return error(Code::OUT_OF_RANGE, position + kNextAt,
+                 "the next header is {} bytes ahead, but the file has only {} more bytes", next,
+                 whole.bytes.size());
   return position + next;
 }
 

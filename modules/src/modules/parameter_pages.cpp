@@ -54,9 +54,9 @@ struct ParameterPages::Work final : ObjectOf<Work>, Step {
     loop.post(*this);
   }
 
-  // Returns false if continuing is pointless. Reads bytes instead of calling madvise(MADV_POPULATE_READ),
-  // because that holds the lock of the address space all the time, so that each mmap() of the program, and
-  // thus malloc(), waits for it.
+  // Returns false if touching more pages is pointless. Reads bytes instead of calling
+  // madvise(MADV_POPULATE_READ): that call holds the lock of the address space until it ends, so each mmap(),
+  // and with it malloc(), of the program would wait.
   static bool touch(const Range& range) {
     const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
     auto at = reinterpret_cast<uintptr_t>(range.bytes.data());

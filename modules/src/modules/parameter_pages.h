@@ -1,6 +1,7 @@
 // ParameterPages: pre-faults the pages of mapped parameters while the program runs. The first access to each
-// 64 KiB of a mapped file costs 3 to 6 us even if the file is in the page cache, so 500 MB make the first
-// call 30 ms longer than the next. The event loop touches the pages before the program does.
+// 64 KiB of a mapped file costs 3 to 6 us, even if the file is in the page cache. With 500 MB of parameters,
+// the first call takes 30 ms longer than the next ones. The event loop touches the pages before the program
+// does.
 //
 // Only pages in the page cache are touched, because the program may never need the others. Only large sets of
 // pages are pre-faulted, because waking the loop costs more than touching a few.

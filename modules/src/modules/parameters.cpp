@@ -34,7 +34,7 @@ Result<const Format*> format_of(const std::string& path) {
       std::ranges::find_if(kFormats, [&](const Format& known) { return lower.ends_with(known.extension); });
   if (format == std::end(kFormats))
     return fail(Code::UNIMPLEMENTED,
-                "'{}' does not look like a parameter file; expected a name that ends in .irpa, .gguf or "
+                "'{}' is not a parameter file; expected a name that ends in .irpa, .gguf or "
                 ".safetensors, or in .safetensors.index.json",
                 path);
   return format;
@@ -46,7 +46,7 @@ Result<ParameterEntries> read_entries(const Format& format, const std::string& p
   // Recognises foreign formats only after a failure, because a valid file may begin with any bytes.
   const std::optional<ForeignFile> foreign = foreign_file(file->span(), format.extension);
   if (!foreign) return entries;
-  return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no {} file; {}", path, foreign->is, format.extension,
+  return fail(Code::INVALID_ARGUMENT, "'{}' is {}, not a {} file; {}", path, foreign->is, format.extension,
               foreign->advice);
 }
 
@@ -75,7 +75,7 @@ Result<> add_sources(const ParameterFile& file, std::vector<Source>& sources) {
   Result<ShardIndex> read = read_shard_index(text->span(), file.path);
   if (!read) {
     if (const auto foreign = foreign_file(text->span(), ".json"))
-      return fail(Code::INVALID_ARGUMENT, "'{}' is {}, and no index of shards; {}", file.path, foreign->is,
+      return fail(Code::INVALID_ARGUMENT, "'{}' is {}, not an index of shards; {}", file.path, foreign->is,
                   foreign->advice);
     return std::unexpected(std::move(read).error());
   }
@@ -99,8 +99,8 @@ Result<> refuse_repeated_names(const ParameterEntries& entries, std::string_view
   const auto repeated = std::ranges::adjacent_find(names);
   if (repeated == names.end()) return {};
   return fail(Code::INVALID_ARGUMENT,
-              "parameter file '{}': two tensors have the name '{}'; write it again with one of them", path,
-              *repeated);
+              "parameter file '{}': two tensors have the name '{}'; write the file again with one of them",
+              path, *repeated);
 }
 
 Result<> ParameterScope::add(const std::string& path, const Ref<Bytes>& file) {
@@ -117,8 +117,8 @@ Result<> ParameterScope::add(const std::string& path,
     if (!is_new && first.parameter.other.empty())
       first.parameter.other =
           first.file == file
-              ? fmt::format("'{}' has it twice, and the first one is used", path)
-              : fmt::format("'{}' and '{}' have it, and the first one is used", paths_[first.file], path);
+              ? fmt::format("'{}' contains it twice; the first one is used", path)
+              : fmt::format("'{}' and '{}' contain it; the first one is used", paths_[first.file], path);
   }
   return {};
 }

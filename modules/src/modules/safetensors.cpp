@@ -77,7 +77,7 @@ class Header {
         name_ = event.text;
         in_metadata_ = name_ == kMetadata;
         if (in_metadata_ && std::exchange(has_metadata_, true))
-          return fail(Code::INVALID_ARGUMENT, "{} is there twice; write the file again", kMetadata);
+          return fail(Code::INVALID_ARGUMENT, "{} occurs twice; write the file again", kMetadata);
         return {};
       case Kind::object:
         tensor_ = {};
@@ -87,7 +87,7 @@ class Header {
         return in_metadata_ ? Result<>() : add_tensor();
       default:
         if (in_metadata_) return {};
-        return error("is no object; expected one with dtype, shape and data_offsets");
+        return error("is not an object; expected an object with dtype, shape and data_offsets");
     }
   }
 
@@ -109,13 +109,13 @@ class Header {
     }
     if (event.kind == Kind::end || member_ == Member::other) return {};
     if (member_ == Member::dtype) {
-      if (event.kind != Kind::string) return error("has a dtype that is no text");
+      if (event.kind != Kind::string) return error("has a dtype that is not a string");
       tensor_.type = event.text;
       return {};
     }
     const bool is_shape = member_ == Member::shape;
     if (event.kind != Kind::array)
-      return error("has a member {} that is no list of numbers", is_shape ? "shape" : "data_offsets");
+      return error("has a member {} that is not a list of numbers", is_shape ? "shape" : "data_offsets");
     (is_shape ? tensor_.shape : tensor_.offsets).emplace();
     return {};
   }
@@ -123,7 +123,7 @@ class Header {
   Result<> take_number(const JsonEvent& event) {
     std::vector<uint64_t>& numbers = *list();
     if (event.kind != Kind::whole)
-      return error("has a {} with something else than whole numbers from 0 to 2^64 - 1",
+      return error("has a {} with elements other than whole numbers from 0 to 2^64 - 1",
                    member_ == Member::shape ? "shape" : "data_offsets");
     if (numbers.size() == kMaxDimensions) return error("has more than {} dimensions", kMaxDimensions);
     numbers.push_back(event.whole);
@@ -134,8 +134,7 @@ class Header {
     if (!tensor_.offsets) return error("has no data_offsets");
     const std::vector<uint64_t>& offsets = *tensor_.offsets;
     if (offsets.size() != 2)
-      return error("has data_offsets of {} numbers; expected 2: where its bytes begin and end",
-                   offsets.size());
+      return error("has {} data_offsets; expected 2: the begin and the end of its bytes", offsets.size());
     const uint64_t begin = offsets[0], end = offsets[1];
     if (begin > end || end > data_.size())
       return error("is at [{}, {}) of {} bytes of data; the file is damaged or was cut off", begin, end,
@@ -164,11 +163,11 @@ class Header {
       bits = 0;
       is_too_large = false;
     }
-    if (is_too_large) return error("is {}, which are more bits than 64 bits count", declared);
-    if (bits % 8 != 0) return error("is {}, which are {} bits; expected whole bytes", declared, bits);
+    if (is_too_large) return error("is {}, whose size in bits exceeds 64 bits", declared);
+    if (bits % 8 != 0) return error("is {}, which is {} bits; expected whole bytes", declared, bits);
     if (bits / 8 != size)
-      return error("has {} bytes, but {} are {}; the file is damaged or was written wrongly", size, declared,
-                   bits / 8);
+      return error("has {} bytes, but {} needs {}; the file is damaged or was written wrongly", size,
+                   declared, bits / 8);
     return {};
   }
 

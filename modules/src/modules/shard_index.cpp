@@ -43,14 +43,14 @@ Result<ShardIndex> read_shard_index(std::span<const uint8_t> bytes, std::string_
     if (event.depth == 1 && event.kind == Kind::key) {
       in_map = event.text == "weight_map";
       if (in_map && std::exchange(has_map, true))
-        return fail(Code::INVALID_ARGUMENT, "weight_map is there twice");
+        return fail(Code::INVALID_ARGUMENT, "weight_map occurs twice");
     } else if (event.depth == 1 && in_map && event.kind != Kind::object && event.kind != Kind::end) {
-      return fail(Code::INVALID_ARGUMENT, "weight_map is no object; expected the file of each tensor");
+      return fail(Code::INVALID_ARGUMENT, "weight_map is not an object; expected the file of each tensor");
     } else if (event.depth == 2 && in_map && event.kind == Kind::key) {
       name = event.text;
     } else if (event.depth == 2 && in_map) {
       if (event.kind != Kind::string)
-        return fail(Code::INVALID_ARGUMENT, "tensor '{}' has no text for the name of its file", name);
+        return fail(Code::INVALID_ARGUMENT, "tensor '{}': the name of its file is not a string", name);
       if (!lies_below(event.text))
         return fail(Code::INVALID_ARGUMENT,
                     "tensor '{}' is in '{}'; expected a file in the folder of the index", name, event.text);
@@ -58,13 +58,13 @@ Result<ShardIndex> read_shard_index(std::span<const uint8_t> bytes, std::string_
         return fail(Code::INVALID_ARGUMENT, "tensor '{}' is in '{}'; expected a .safetensors file", name,
                     event.text);
       if (!index.file_by_tensor.try_emplace(name, event.text).second)
-        return fail(Code::INVALID_ARGUMENT, "tensor '{}' is there twice", name);
+        return fail(Code::INVALID_ARGUMENT, "tensor '{}' occurs twice", name);
       index.tensors[std::string(event.text)].push_back(name);
     }
     return {};
   };
   Result<> read = read_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, take);
-  if (read && !has_map) read = fail(Code::INVALID_ARGUMENT, "there is no weight_map");
+  if (read && !has_map) read = fail(Code::INVALID_ARGUMENT, "weight_map is missing");
   if (!read) return fail(read.error().code(), "index of shards '{}': {}", path, read.error().message());
   return index;
 }
@@ -79,16 +79,16 @@ Result<> check_shard(const ShardIndex& index, std::string_view path, const std::
     if (found != index.file_by_tensor.end() && found->second != shard)
       return fail(
           Code::INVALID_ARGUMENT,
-          "index of shards '{}': tensor '{}' is said to be in '{}', but '{}' has it; the files are not "
-          "of one model",
+          "index of shards '{}': tensor '{}' is assigned to '{}', but '{}' contains it; the files do not "
+          "belong to one model",
           path, name, found->second, shard);
   }
   for (const std::string& name : index.tensors.at(shard))
     if (!std::ranges::binary_search(there, std::string_view(name)))
       return fail(
           Code::INVALID_ARGUMENT,
-          "index of shards '{}': tensor '{}' is said to be in '{}', which does not have it; the files "
-          "are not of one model, or were cut off",
+          "index of shards '{}': tensor '{}' is assigned to '{}', which does not contain it; the files do "
+          "not belong to one model, or were cut off",
           path, name, shard);
   return {};
 }

@@ -1,7 +1,7 @@
 // TargetFeatures: the processor features and the subgroup sizes for which a program's device code was
-// compiled, if the program states them. Executables do not state them, and an unsupported instruction
-// terminates the process. But compilers write them into the message with which a program fails if none of its
-// devices is available:
+// compiled, if the program states them. Executables do not state them, and an instruction that the processor
+// lacks kills the process. But compilers write them into the message with which a program fails if none of
+// its devices is available:
 //
 //   HAL device `...` not found or unavailable: #hal.device.target<"local",
 //   [#hal.executable.target<"llvm-cpu", "embedded-elf-x86_64", {cpu = "...", cpu_features =

@@ -4,7 +4,7 @@ namespace halyard::modules {
 
 void WorkScopes::add(WorkScope& scope) {
   const std::lock_guard lock(mutex_);
-  // Scopes that are dropped below may be reallocated at the same address for another call.
+  // A later scope may get the address of a scope that is dropped below.
   last_.store(nullptr, std::memory_order_release);
   // Drops scopes of calls that have ended and have no work in flight.
   std::erase_if(scopes_,

@@ -31,27 +31,17 @@ namespace {
 constexpr uint64_t kMaxElements = 1024;  // maximum number of printed elements of a tensor
 
 constexpr char kHelp[] =
-    "usage: vm-run --module=FILE [--module=FILE]... [--function=NAME] [--device=URI] [--input=VALUE]...\n"
-    "\n"
-    "Runs a function of a compiled module and prints its results.\n"
-    "\n"
-    "  --module=FILE    a compiled module (.vmfb); with several, later ones may import from earlier ones\n"
-    "  --function=NAME  the function to call; not needed if the last module exports one function only\n"
-    "  --device=URI     the device (local-sync); local-sync, local-task\n"
-    "  --input=VALUE    an argument: a number, such as 5 or 2.5; a tensor, such as 2x2xf32=1,2,3,4 or "
-    "4xf32=0\n"
-    "  --help           this text\n"
-    "  --version        the version\n"
-    "\n"
-    "This is the small vm-run of a static build. It leaves out: modules as text (.vmasm), native modules, "
-    "machine code\n"
-    "for the system's loader, drivers in files, just-in-time compilation, kernels with vector instructions, "
-    "the modules\n"
-    "check, hal_inline, hal_loader and io_parameters, captures, traces, statistics, limits, JSON, arrays in "
-    "files (.npy,\n"
-    ".bin), comparison with expected results, and lists of drivers, devices and functions. The vm-run of an "
-    "ordinary\n"
-    "build has all of them.\n";
+    "usage: vm-run --module=FILE [--module=FILE]... [--function=NAME] [--device=URI] "
+    "[--input=VALUE]...\n\nRuns a function of a compiled module and prints its results.\n\n  --module=FILE   "
+    " a compiled module (.vmfb); repeat it: later modules may import from earlier ones\n  --function=NAME  "
+    "the function to call; optional if the last module exports only one\n  --device=URI     the device "
+    "(local-sync); local-sync, local-task\n  --input=VALUE    an argument: a number, such as 5 or 2.5; a "
+    "tensor, such as 2x2xf32=1,2,3,4 or 4xf32=0\n  --help           this text\n  --version        the "
+    "version\n\nThis is the small vm-run of a static build. It leaves out: modules as text (.vmasm), native "
+    "modules, machine code\nfor the system's loader, drivers in files, just-in-time compilation, kernels "
+    "with vector instructions, the modules\ncheck, hal_inline, hal_loader and io_parameters, captures, "
+    "traces, statistics, limits, JSON, arrays in files (.npy,\n.bin), comparison with expected results, and "
+    "lists of drivers, devices and functions. The vm-run of an ordinary\nbuild has all of them.\n";
 
 struct Options {
   std::vector<std::string> modules;
@@ -78,11 +68,10 @@ Result<Options> read_options(int argc, char** argv) {
     } else if (name == "--input") {
       options.inputs.push_back(value);
     } else {
-      return fail(
-          HALYARD_INVALID_ARGUMENT,
-          "expected --module, --function, --device or --input, found '{}'; this small vm-run has no other "
-          "flags, see --help",
-          name);
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "expected --module, --function, --device or --input, found '{}'; this small vm-run has no "
+                  "other flags (see --help)",
+                  name);
     }
   }
   if (options.modules.empty())
@@ -110,8 +99,8 @@ Result<halyard_function_description_t> choose_function(const Module& module, std
                 names.empty() ? "none" : names);
   if (count != 1)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "module '{}' exports {} functions; expected one, or its name with --function=NAME{}{}",
-                view(info.name), count, names.empty() ? "" : ": ", names);
+                "module '{}' exports {} functions; select one with --function=NAME{}{}", view(info.name),
+                count, names.empty() ? "" : ": ", names);
   return chosen;
 }
 
@@ -129,7 +118,7 @@ Result<Arguments> parse_arguments(const std::vector<std::string>& texts, std::st
                                   const Device& device) {
   if (texts.size() != types.size())
     return fail(HALYARD_INVALID_ARGUMENT,
-                "the function takes {} arguments, found {}; give one --input for each", types.size(),
+                "the function takes {} arguments, found {}; pass one --input for each", types.size(),
                 texts.size());
   Arguments arguments;
   for (size_t i = 0; i < texts.size(); ++i)

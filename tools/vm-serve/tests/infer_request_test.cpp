@@ -161,16 +161,16 @@ TEST(InferRequest, WhatDoesNotFitTheModel) {
   };
   EXPECT_EQ(replaced("[2, 2]", "[3, 2]"), "input 'x' has the shape [3,2]; model 'm' takes [2,-1]");
   EXPECT_EQ(replaced("[2, 2]", "[4]"), "input 'x' has the shape [4]; model 'm' takes [2,-1]");
-  EXPECT_EQ(replaced("[2, 2]", "[2, 3]"), "'data' of input 'x' has 4 elements; its shape [2,3] has 6");
+  EXPECT_EQ(replaced("[2, 2]", "[2, 3]"), "'data' of input 'x' has 4 elements, but its shape [2,3] has 6");
   EXPECT_EQ(replaced("FP32", "FP64"), "input 'x' is FP64; model 'm' takes FP32");
   EXPECT_EQ(replaced("\"y\"", "\"z\""), "model 'm' has no input 'z'; it takes 'x', 'y'");
   EXPECT_EQ(replaced("\"y\"", "\"x\""), "the request has input 'x' twice");
   EXPECT_NE(replaced("FP32", "float").find("'float'; this server has BOOL, INT8"), std::string::npos);
-  EXPECT_EQ(replaced("-2,", "-2.5,"), "element 1 of input 'y' is no INT32");
+  EXPECT_EQ(replaced("-2,", "-2.5,"), "element 1 of input 'y' is not of type INT32");
   EXPECT_EQ(replaced("[2, 2]", "[2, -2]"),
-            "'shape' of an input has a dimension that is no whole number from 0 on");
+            "'shape' of an input has a dimension that is not a whole number from 0 on");
   EXPECT_EQ(why_not(R"({"inputs": []})"), "the request lacks input 'x'; model 'm' takes 'x', 'y'");
-  EXPECT_EQ(why_not("{}"), "the request has no member 'inputs'; expected the model's: 'x', 'y'");
+  EXPECT_EQ(why_not("{}"), "the request has no member 'inputs'; the model takes 'x', 'y'");
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
   EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32"}]})", spec),
             "input 'x' has neither 'data' nor the parameter 'binary_data_size'");
@@ -178,7 +178,7 @@ TEST(InferRequest, WhatDoesNotFitTheModel) {
       why_not(
           R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","parameters":{"binary_data_size":5}}]})",
           spec),
-      "input 'x' has binary_data_size 5; 1 elements of FP32 have 4 bytes");
+      "input 'x' has binary_data_size 5, but 1 elements of FP32 have 4 bytes");
   EXPECT_EQ(
       why_not(
           R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1],"parameters":{"binary_data_size":4}}]})",
@@ -188,7 +188,7 @@ TEST(InferRequest, WhatDoesNotFitTheModel) {
       why_not(
           R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"z"}]})",
           spec),
-      "model 'm' has no output 'z'; it gives 'y'");
+      "model 'm' has no output 'z'; it has 'y'");
   EXPECT_EQ(
       why_not(
           R"({"inputs":[{"name":"x","shape":[1],"datatype":"FP32","data":[1]}],"outputs":[{"name":"y"},{"name":"y"}]})",
@@ -223,8 +223,8 @@ TEST(InferRequest, FloatsThatAreNoNumbersAsClientsWriteThem) {
         "accepted");
     EXPECT_EQ(
         why_not(of_data(type, "[1]", "[null]"), spec),
-        "element 0 of input 'x' is null; write \"NaN\", \"Infinity\" or \"-Infinity\" for a float that is no "
-        "number");
+        "element 0 of input 'x' is null, but a float without a number in JSON is \"NaN\", \"Infinity\" or "
+        "\"-Infinity\"");
     for (const char* data : {"[nan]", "[Infinit]", "[+Infinity]", "[-NaN]", "[NaNs]", "[1NaN]", "[NaN 1]",
                              "[N]", R"(["NaNs"])", R"(["infi"])", R"([""])", R"(["1"])"})
       EXPECT_NE(why_not(of_data(type, "[1]", data), spec), "accepted") << data;
@@ -238,7 +238,8 @@ TEST(InferRequest, FloatsThatAreNoNumbersAsClientsWriteThem) {
   EXPECT_EQ(values[2], -std::numeric_limits<float>::infinity());
   // Integers, shapes, keys and texts have none; in strings they are letters.
   const ModelSpec integers = model_of(HALYARD_ELEMENT_I32);
-  EXPECT_EQ(why_not(of_data("INT32", "[1]", "[NaN]"), integers), "element 0 of input 'x' is no INT32");
+  EXPECT_EQ(why_not(of_data("INT32", "[1]", "[NaN]"), integers),
+            "element 0 of input 'x' is not of type INT32");
   EXPECT_NE(why_not(of_data("INT32", "[NaN]", "[1]"), integers), "accepted");
   EXPECT_NE(why_not(R"({NaN:1,"inputs":[]})"), "accepted");
   EXPECT_NE(why_not("NaN"), "accepted");
@@ -340,7 +341,7 @@ TEST(InferRequest, MemoryIsReservedForWhatStandsThere) {
 TEST(InferRequest, NoMemoryForPromises) {
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F64);
   EXPECT_EQ(why_not(of_data("FP64", "[1000000000000]", "[1]"), spec),
-            "'data' of input 'x' has 1 elements; its shape [1000000000000] has 1000000000000");
+            "'data' of input 'x' has 1 elements, but its shape [1000000000000] has 1000000000000");
   EXPECT_EQ(why_not(of_data("FP64", "[9223372036854775807]", "[1]"), spec),
             "input 'x' has the shape [9223372036854775807], which is too large");
   EXPECT_NE(why_not(of_data("FP64", "[18446744073709551616]", "[1]"), spec), "accepted");
@@ -368,10 +369,10 @@ TEST(InferRequest, MalformedJson) {
 
 TEST(InferRequest, DeepNesting) {
   const std::string deep = "{\"a\":" + std::string(100000, '[') + std::string(100000, ']') + "}";
-  EXPECT_EQ(why_not(deep), "the request nests deeper than 64");
+  EXPECT_EQ(why_not(deep), "the request is nested deeper than 64");
   std::string objects;
   for (int i = 0; i < 1000; ++i) objects += "{\"a\":";
-  EXPECT_EQ(why_not(objects), "the request nests deeper than 64");
+  EXPECT_EQ(why_not(objects), "the request is nested deeper than 64");
 }
 
 TEST(InferRequest, NumbersByValue) {

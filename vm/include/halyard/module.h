@@ -109,12 +109,10 @@ typedef struct halyard_module_services {
   halyard_status_t (*list_resize)(halyard_object_t list, uint64_t size); /* new elements are zero or null */
   /* Reads an element without conversion; an object is an owned reference. OUT_OF_RANGE: no such element. */
   halyard_status_t (*list_get)(halyard_object_t list, uint64_t index, halyard_value_t* value);
-  /* Converts numbers to the list's kind as a program would; an object is borrowed. OUT_OF_RANGE: no such
-   * element. */
+  /* Converts numbers to the list's kind as a program would. Borrows an object. OUT_OF_RANGE: no element. */
   halyard_status_t (*list_set)(halyard_object_t list, uint64_t index, const halyard_value_t* value);
 
-  /* Creates an object of a type of the module; it wraps the module's pointer. On failure `destroy` is not
-   * called. */
+  /* Creates an object of a type of the module, over the module's pointer. A failure calls no `destroy`. */
   halyard_status_t (*object_create)(halyard_type_t type, void* pointer, halyard_object_t* out);
   /* Returns the pointer of an object of that type; valid as long as a reference to the object is held. */
   halyard_status_t (*object_pointer)(halyard_type_t type, halyard_object_t object, void** pointer);
@@ -166,7 +164,7 @@ typedef struct halyard_module_call {
   uint32_t argument_count; /* counts each value of a span's tuples */
   uint32_t result_count;
   uint32_t span_count;
-  const halyard_value_t* arguments; /* in the order of the convention; values of spans stand in their place */
+  const halyard_value_t* arguments; /* in the order of the convention, including the values of spans */
   /* Preset to the convention's kinds, and zero. The host converts numbers of another kind if the conversion
    * is exact; else the call fails with INVALID_ARGUMENT. */
   halyard_value_t* results;
@@ -208,14 +206,13 @@ typedef struct halyard_module_type {
   void (*destroy)(void* pointer); /* called on the thread that drops the last reference; may be null */
 } halyard_module_type_t;
 
-/* Borrowed for the call, except the targets of `services` and `types`. The types live as long as the
- * state. */
+/* Borrowed for the call, except the targets of `services` and `types`. `types` live as long as the state. */
 typedef struct halyard_module_state_args {
   uint32_t struct_size;
   uint32_t type_count;
   const halyard_module_services_t* services;
-  void* user;                  /* the definition's */
-  const char* argument;        /* the text after '@' in --module=library.so@argument; "" if there is none */
+  void* user;                  /* `user` of the definition */
+  const char* argument;        /* the text after '@' in "library.so@text"; "" if there is none */
   const halyard_type_t* types; /* the module's types, in the order of its definition */
 } halyard_module_state_args_t;
 
@@ -223,7 +220,7 @@ typedef struct halyard_module_definition {
   uint32_t struct_size;
   uint32_t abi_version; /* HALYARD_MODULE_ABI_V1; 0 is refused */
   const char* name;     /* the part of an import's name before '.': letters, digits, '_', '$', '-' */
-  uint32_t version;     /* the module's; programs may require a minimum */
+  uint32_t version;     /* version of the module; programs may require a minimum */
   uint32_t export_size; /* sizeof(halyard_module_export_t) */
   const halyard_module_export_t* exports; /* several exports may have one name and different conventions */
   uint64_t export_count;
@@ -248,7 +245,7 @@ typedef struct halyard_module_definition {
 /* The note's description. Its size never changes; a later version of the note gets another type. Texts are
  * zero-padded. */
 typedef struct halyard_module_note {
-  uint32_t abi_min; /* lowest and highest ABI version that the module speaks; 0 is always refused */
+  uint32_t abi_min; /* lowest and highest ABI version that the module supports; 0 is always refused */
   uint32_t abi_max;
   uint32_t sanitizer; /* HALYARD_SANITIZER_*: must be the host's, unless it is NONE */
   uint32_t reserved;  /* 0 */
@@ -265,22 +262,21 @@ typedef struct halyard_module_note_record {
   halyard_module_note_t description;
 } halyard_module_note_record_t;
 
-/* Stands once in a library, at file scope; part of HALYARD_MODULE. */
-#define HALYARD_MODULE_NOTE(name_, version_)                                                             \
-  HALYARD_NOTE_PLAIN_ __attribute__((                                                                    \
-      used, aligned(4), section(HALYARD_MODULE_NOTE_SECTION))) static const halyard_module_note_record_t \
-      halyard_module_note_record_ = {                                                                    \
-          8,                                                                                             \
-          sizeof(halyard_module_note_t),                                                                 \
-          HALYARD_NOTE_TYPE_MODULE,                                                                      \
-          HALYARD_NOTE_OWNER,                                                                            \
-          {HALYARD_MODULE_ABI_V1, HALYARD_MODULE_ABI_V1, HALYARD_SANITIZER_KIND, 0, name_, version_}}
+/* Defines the note of a library, once, at file scope. HALYARD_MODULE contains it. */
+/* clang-format off */
+#define HALYARD_MODULE_NOTE(name_, version_)                                                   \
+  HALYARD_NOTE_PLAIN_                                                                          \
+  __attribute__((used, aligned(4), section(HALYARD_MODULE_NOTE_SECTION)))                      \
+  static const halyard_module_note_record_t halyard_module_note_record_ = {                    \
+      8, sizeof(halyard_module_note_t), HALYARD_NOTE_TYPE_MODULE, HALYARD_NOTE_OWNER,          \
+      {HALYARD_MODULE_ABI_V1, HALYARD_MODULE_ABI_V1, HALYARD_SANITIZER_KIND, 0, name_, version_}}
+/* clang-format on */
 
 /* ---- Negotiation --------------------------------------------------------------------------------------- */
 
 typedef struct halyard_module_request {
   uint32_t struct_size;
-  uint32_t abi_min; /* versions that the host speaks */
+  uint32_t abi_min; /* versions that the host supports */
   uint32_t abi_max;
   uint32_t sanitizer;       /* HALYARD_SANITIZER_* of the host */
   const char* host_version; /* for display */
@@ -312,7 +308,7 @@ HALYARD_MODULE_EXPORT int32_t halyard_module_negotiate(const halyard_module_requ
 static inline int32_t halyard_module_offer(const halyard_module_request_t* request,
                                            halyard_module_reply_t* reply,
                                            const halyard_module_definition_t* definition) {
-  const char refusal[] = "its definition is of a version of the module ABI that this host does not speak";
+  const char refusal[] = "its definition uses a version of the module ABI that this host does not support";
   size_t i;
   if (definition->abi_version >= request->abi_min && definition->abi_version <= request->abi_max) {
     reply->definition = definition;

@@ -53,9 +53,9 @@ typedef struct halyard_channels_options {
  * passed. */
 HALYARD_API halyard_status_t halyard_channels_create(const halyard_channels_options_t* options,
                                                      halyard_channels_t* out);
-/* Creates a world within this process: `count` handles, one a rank, each for one context. Run each rank on
- * its own thread, because ranks wait for each other; or run all on one thread with asynchronous functions.
- * INVALID_ARGUMENT: `count` is 0 or more than 65535. */
+/* Creates a world within this process: `count` handles, one for each rank, each for one context. Run each
+ * rank on its own thread, because ranks wait for each other; or run all on one thread with asynchronous
+ * functions. INVALID_ARGUMENT: `count` is 0 or more than 65535. */
 HALYARD_API halyard_status_t halyard_channels_create_local(uint32_t count, halyard_channels_t* out);
 
 typedef struct halyard_channels_world {
@@ -78,9 +78,9 @@ HALYARD_API halyard_status_t halyard_channels_set_timeout(halyard_channels_t cha
 
 /* Registers a communicator of the caller, so that programs get it from hal.channel.create with this id.
  * `kind` is the type of `handle`: "MPI_Comm", a handle of the MPI library that the provider uses (mpi4py:
- * MPI._handleof(comm)). A collective call of all ranks of the communicator. The communicator is duplicated;
- * the caller may free it afterwards. ALREADY_EXISTS: the id is registered; UNIMPLEMENTED: a world within one
- * process. */
+ * MPI._handleof(comm)). All ranks of the communicator must call this function. The communicator is
+ * duplicated; the caller may free it afterwards. ALREADY_EXISTS: the id is registered; UNIMPLEMENTED: a world
+ * within one process. */
 HALYARD_API halyard_status_t halyard_channels_import(halyard_channels_t channels, const char* id,
                                                      const char* kind, uint64_t handle);
 

@@ -1,4 +1,4 @@
-/* Fences, for which asynchronous functions wait and which they signal. Plain C11; link with libhalyard.
+/* Fences. Asynchronous functions wait for fences and signal fences. Plain C11; link with libhalyard.
  *
  * A fence is a set of timepoints. It is reached when all its timepoints are reached; it has failed when one
  * has failed. Fences are created with halyard_fence_create or halyard_fence_join, and passed to an

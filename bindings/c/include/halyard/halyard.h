@@ -83,11 +83,11 @@ typedef struct halyard_device* halyard_device_t;
 typedef struct halyard_module* halyard_module_t;
 typedef struct halyard_context* halyard_context_t;
 typedef struct halyard_function* halyard_function_t; /* an export of a module in a context */
-typedef struct halyard_call* halyard_call_t;       /* a reusable invocation; a warm call does not allocate */
-typedef struct halyard_capture* halyard_capture_t; /* executed command buffers; immutable */
-typedef struct halyard_replay* halyard_replay_t;   /* a capture on a device; one thread at a time */
-typedef struct halyard_trace* halyard_trace_t;     /* a timeline of events; any thread */
-typedef struct halyard_search* halyard_search_t;   /* a log of the search for drivers; immutable */
+typedef struct halyard_call* halyard_call_t;         /* a reusable invocation; later calls do not allocate */
+typedef struct halyard_capture* halyard_capture_t;   /* executed command buffers; immutable */
+typedef struct halyard_replay* halyard_replay_t;     /* a capture on a device; one thread at a time */
+typedef struct halyard_trace* halyard_trace_t;       /* a timeline of events; any thread */
+typedef struct halyard_search* halyard_search_t;     /* a log of the search for drivers; immutable */
 typedef struct halyard_channels* halyard_channels_t; /* a rank (halyard/channels.h); any thread */
 
 /* For every handle of this header except a status. Null is allowed. */
@@ -98,9 +98,10 @@ HALYARD_API void halyard_free(void* memory);
 
 /* ---- Status -------------------------------------------------------------------------------------------- */
 
+/* Creates an error, owned by the caller; never null. `message` is zero-terminated and copied. */
 HALYARD_API halyard_status_t halyard_status_create(halyard_status_code_t code, const char* message);
-HALYARD_API halyard_status_t halyard_status_retain(halyard_status_t status);
-HALYARD_API void halyard_status_release(halyard_status_t status);
+HALYARD_API halyard_status_t halyard_status_retain(halyard_status_t status);    /* null gives null */
+HALYARD_API void halyard_status_release(halyard_status_t status);               /* null is allowed */
 HALYARD_API halyard_status_code_t halyard_status_code(halyard_status_t status); /* HALYARD_OK for null */
 HALYARD_API const char* halyard_status_message(halyard_status_t status); /* lives as long as the status */
 /* "NOT_FOUND; message; note; ..." with cause and stack trace. Free it with halyard_free. */
@@ -121,12 +122,10 @@ HALYARD_API halyard_status_t halyard_trace_finish(halyard_trace_t trace);
  * `trace` is null. */
 HALYARD_API void halyard_trace_begin(halyard_trace_t trace, const char* name);
 HALYARD_API void halyard_trace_end(halyard_trace_t trace);
-/* Creates a track for work that does not belong to one thread, such as a request. Returns 0 for null. Any
- * thread. */
+/* Creates a track for work that does not belong to one thread, such as a request. 0 for null. Any thread. */
 HALYARD_API uint64_t halyard_trace_track(halyard_trace_t trace, const char* name);
 /* Adds a finished slice of the caller's work to such a track; times in nanoseconds of CLOCK_MONOTONIC. Slices
- * of one track must not overlap, but may nest: add the outer slice first. Any thread. No effect if `trace` is
- * null. */
+ * of one track must not overlap, but may nest: add the outer slice first. Any thread. No effect for null. */
 HALYARD_API void halyard_trace_span(halyard_trace_t trace, uint64_t track, const char* name,
                                     uint64_t begin_ns, uint64_t end_ns);
 
@@ -150,7 +149,7 @@ enum {
   HALYARD_INSTANCE_NO_ENVIRONMENT = 1u << 0,     /* ignore $HALYARD_DRIVER_PATH */
   HALYARD_INSTANCE_NO_DEFAULT_FOLDERS = 1u << 1, /* ignore the user's folder and the one beside libhalyard */
   HALYARD_INSTANCE_COUNT_OBJECTS = 1u << 2,      /* for halyard_device_objects and halyard_instance_objects */
-  HALYARD_INSTANCE_RUN_BY_EMBEDDER = 1u << 3, /* halyard_instance_run runs the event loop; starts no thread */
+  HALYARD_INSTANCE_RUN_BY_EMBEDDER = 1u << 3,    /* halyard_instance_run runs the event loop, not a thread */
   /* Compile functions of bytecode modules to native code (docs/jit.md). ALWAYS compiles each function when it
    * is first called. AUTO compiles hot functions on a low-priority thread of the instance, for which no call
    * waits. ALWAYS and AUTO exclude each other. Kernels are controlled by the device option `jit`. The last
@@ -173,8 +172,7 @@ typedef struct halyard_instance_options {
   size_t driver_folder_count;
   halyard_trace_t trace; /* records devices and contexts of the instance; may be null */
   /* Null, or a boost::asio::io_context that the embedder runs and that replaces the instance's event loop;
-   * the instance then starts no thread. The io_context must outlive the instance and all objects made with
-   * it. */
+   * the instance then starts no thread. The io_context must outlive the instance and all its objects. */
   void* asio_context;
   uint32_t asio_version; /* BOOST_ASIO_VERSION of that context */
   uint32_t reserved;
@@ -189,7 +187,7 @@ typedef struct halyard_instance_options {
  *
  * Two features need an event loop: time limits of calls, and closing a device whose last reference was held
  * by its own work. The instance has an event loop, whose thread starts on first use, unless the options
- * select another one. If the embedder stops running that one, time limits stop working.
+ * select a loop that the embedder runs. Time limits work only while the embedder runs that loop.
  *
  * FAILED_PRECONDITION: asio_version differs from the version that Halyard was built with, so layouts may
  * differ; the message names both. INVALID_ARGUMENT: both asio_context and HALYARD_INSTANCE_RUN_BY_EMBEDDER,
@@ -239,8 +237,9 @@ typedef struct halyard_driver_candidate {
 HALYARD_API halyard_status_t halyard_instance_candidates(halyard_instance_t instance,
                                                          halyard_driver_candidate_t** out, size_t* count);
 
-/* Opens a device. `uri` is "driver[://path][?key=value&...]". Opening a URI twice gives two logical
- * devices. */
+/* Opens a device. `uri` is "driver[://path][?key=value&...]". Opening a URI twice gives two logical devices.
+ * INVALID_ARGUMENT: not a URI; NOT_FOUND: no such driver; the message names the available ones and the
+ * reasons of the refused ones. Also returns failures of the driver. */
 HALYARD_API halyard_status_t halyard_device_open(halyard_instance_t instance, const char* uri,
                                                  halyard_device_t* out);
 typedef struct halyard_device_setting {
@@ -248,8 +247,7 @@ typedef struct halyard_device_setting {
   const char* value;
 } halyard_device_setting_t;
 /* Like halyard_device_open, with further options after those of the URI. Values may contain any characters.
- * Keys may be repeated if the driver allows it ("plugin" of local devices). The device copies keys and
- * values. */
+ * Keys may be repeated if the driver allows it ("plugin" of local devices). Keys and values are copied. */
 HALYARD_API halyard_status_t halyard_device_open_with(halyard_instance_t instance, const char* uri,
                                                       const halyard_device_setting_t* settings, size_t count,
                                                       halyard_device_t* out);
@@ -413,10 +411,11 @@ enum {
 };
 
 /* Loads a module. A .vmfb archive is memory-mapped; a file whose name ends in ".vmasm" is text, which is
- * assembled. "-" reads standard input; it and other files that are not regular files are read into memory, up
- * to 1 GiB (RESOURCE_EXHAUSTED). Without PRELOAD the file must not change while the module lives: if it is
- * truncated, a read past its end kills the process (SIGBUS). The file is never written: pages that kernels
- * write to are copied.
+ * assembled. "-" is standard input. Standard input, and any other file that is not a regular file, is read
+ * into memory, up to 1 GiB (RESOURCE_EXHAUSTED). Without PRELOAD the file must not change while the module
+ * lives: if it is truncated, a read past its end kills the process (SIGBUS). The file is never written: pages
+ * that kernels write to are copied. NOT_FOUND, PERMISSION_DENIED: the file; INVALID_ARGUMENT: not a module,
+ * or damaged.
  *
  * With HALYARD_MODULE_NATIVE a shared library is loaded as a native module (halyard/module.h), whose code
  * runs in this process; without the flag it is PERMISSION_DENIED. A library that is not named x.so or x.so.1
@@ -572,8 +571,8 @@ typedef struct halyard_context_options {
    * native code between workgroups. A native function is not stopped. */
   uint64_t max_time_ns;
   /* The preferred device for memory that several devices use, if the program leaves the choice to the host:
-   * its index in `devices`, counted from 1. 0: the first of the program's devices whose memory all of them
-   * can use. */
+   * the index of the device in `devices`, counted from 1. 0: the first of the program's devices whose memory
+   * all of them can use. */
   uint32_t lead_device;
   uint32_t flags; /* HALYARD_CONTEXT_* */
   /* A capture file: every command buffer that programs execute, with its bytes before and after
@@ -590,8 +589,7 @@ typedef struct halyard_context_options {
   halyard_progress_fn progress;
   void* progress_user;
   /* Settings, as for halyard_device_open_with, of the "local-sync" device that the built-in module
-   * `hal_loader` opens if `devices` has no local device; for example `native` and `plugin`. They are
-   * copied. */
+   * `hal_loader` opens if `devices` has no local device; for example `native` and `plugin`. Copied. */
   const halyard_device_setting_t* loader_settings;
   size_t loader_setting_count;
   /* Called for each failed expectation of a test program; a test passes if there is none. Null: the first
@@ -612,7 +610,8 @@ typedef struct halyard_context_options {
  * `hal_inline`, `hal_loader` and `check` are linked first, if a module depends on or imports from them.
  * `hal_inline` and `hal_loader` serve programs without devices: `hal_inline` provides buffers in host memory;
  * `hal_loader` runs kernels during the call, on the first local device in `devices` or on a device that it
- * opens on first use. */
+ * opens on first use. NOT_FOUND: a module, import or parameter file is missing; INCOMPATIBLE: the signatures
+ * of an import and its export differ. Also returns failures of `__init`. */
 HALYARD_API halyard_status_t halyard_context_create(halyard_instance_t instance,
                                                     const halyard_context_options_t* options,
                                                     halyard_context_t* out);
@@ -622,6 +621,7 @@ HALYARD_API halyard_status_t halyard_context_find(halyard_context_t context, con
 
 /* ---- Values and calls ---------------------------------------------------------------------------------- */
 
+/* Creates a handle for calls in this context, one call at a time. It keeps the context alive. */
 HALYARD_API halyard_status_t halyard_call_create(halyard_context_t context, halyard_call_t* out);
 /* Runs a function to its end. Arguments are borrowed. The caller owns the results: release their objects.
  * INVALID_ARGUMENT: wrong number of arguments or results. */
@@ -648,8 +648,8 @@ HALYARD_API halyard_status_t halyard_call_begin(halyard_call_t call, halyard_fun
                                                 uint32_t* state);
 /* FAILED_PRECONDITION: no call to resume, or the call still waits. */
 HALYARD_API halyard_status_t halyard_call_resume(halyard_call_t call, uint32_t* state);
-/* The state in which halyard_call_resume would find the call: READY; WAITING, for which it would fail; DONE,
- * if no call is suspended. For callers that may be notified twice that a call is ready. */
+/* The state of the call. READY: halyard_call_resume would continue it. WAITING: halyard_call_resume would
+ * fail. DONE: no call is suspended. For callers that may be notified twice that a call is ready. */
 HALYARD_API uint32_t halyard_call_state(halyard_call_t call);
 /* Takes the results, once, after HALYARD_CALL_DONE; the caller owns them. INVALID_ARGUMENT: wrong
  * result_count; the results can still be taken. FAILED_PRECONDITION: the call is not done, has failed, or its
@@ -660,22 +660,22 @@ HALYARD_API halyard_status_t halyard_call_results(halyard_call_t call, halyard_v
  * INT64_MAX: never. */
 HALYARD_API int64_t halyard_call_deadline(halyard_call_t call);
 /* Sets a deadline for the suspended call of this handle, or else for its next call, in nanoseconds of
- * CLOCK_MONOTONIC. The call then fails with DEADLINE_EXCEEDED, unless the context's max_time_ns ends it
- * earlier, and its work on devices is stopped as with max_time_ns. The deadline applies to one call.
+ * CLOCK_MONOTONIC. At the deadline the call fails with DEADLINE_EXCEEDED, and its work on devices is stopped
+ * as with max_time_ns. The context's max_time_ns may end the call earlier. The deadline applies to one call.
  * INT64_MAX: no deadline. Must not be called while the call runs. FAILED_PRECONDITION: the context was made
  * without an instance, so it has no event loop. */
 HALYARD_API halyard_status_t halyard_call_set_deadline(halyard_call_t call, int64_t deadline_ns);
 /* Sets the callback that is called whenever a wait ends, on the thread that ends it; null: none. It must not
- * call functions of this call; it should notify the thread that resumes the call. Set it before the call
- * begins. */
+ * call functions of this call, but notify the thread that resumes the call. Set before halyard_call_begin. */
 HALYARD_API void halyard_call_on_ready(halyard_call_t call, void (*ready)(void* user), void* user);
 /* Cancels the call. A running call fails with CANCELLED at its next branch or call, a waiting call at once.
  * Work on devices is stopped as with max_time_ns, including work left by finished calls of this handle. No
  * effect if there is neither a call nor work. A native function is not interrupted. Releasing a waiting call
  * cancels its work likewise. Any thread. */
 HALYARD_API void halyard_call_cancel(halyard_call_t call);
-/* From now on halyard_call_cancel also cancels the next call of this handle, which then fails when it begins.
- * For callers that queue a call for another thread. No effect while a call is suspended. */
+/* Lets halyard_call_cancel also cancel the next call of this handle: if it is called before the next call
+ * begins, that call fails when it begins. For callers that queue a call for another thread. No effect while a
+ * call is suspended. */
 HALYARD_API void halyard_call_arm(halyard_call_t call);
 /* Selects whether the instance's trace records the next calls of this handle and their work on devices;
  * default: it does. Events that a device reports from its own threads are recorded while work of any recorded
@@ -719,18 +719,16 @@ HALYARD_API halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_
 
 /* Creates an empty vm.list, for arguments of functions: for one kind of number (HALYARD_VALUE_I8, _I16, _I32,
  * _I64, _F32, _F64), or with HALYARD_VALUE_NULL for all kinds of values, including nulls and lists. The
- * program shares the list. Lists are not synchronized: one thread at a time. INVALID_ARGUMENT: another
- * kind. */
+ * program shares the list. Not synchronized: one thread at a time. INVALID_ARGUMENT: another element kind. */
 HALYARD_API halyard_status_t halyard_list_create(uint32_t element_kind, halyard_object_t* out);
 /* Appends or replaces an element. A number is converted to the list's kind; floats are rounded. The list
  * takes its own reference to an object. FAILED_PRECONDITION: an object for a list of numbers;
  * INVALID_ARGUMENT: a number that the list's kind cannot represent, an unknown kind of value, or not a list;
- * OUT_OF_RANGE: no such element; RESOURCE_EXHAUSTED: more than 2^28 elements. A failed call changes
- * nothing. */
+ * OUT_OF_RANGE: no such element; RESOURCE_EXHAUSTED: more than 2^28 elements. A failure changes nothing. */
 HALYARD_API halyard_status_t halyard_list_append(halyard_object_t list, const halyard_value_t* value);
 HALYARD_API halyard_status_t halyard_list_set(halyard_object_t list, size_t index,
                                               const halyard_value_t* value);
-/* Size and elements of a vm.list. The caller owns an object in *value. */
+/* Size and elements of a vm.list. The caller owns an object in *value. OUT_OF_RANGE: no such element. */
 HALYARD_API halyard_status_t halyard_list_size(halyard_object_t list, size_t* size);
 HALYARD_API halyard_status_t halyard_list_get(halyard_object_t list, size_t index, halyard_value_t* value);
 /* The limits that the tools and the other language bindings pass to halyard_list_check. */
@@ -739,27 +737,28 @@ HALYARD_API halyard_status_t halyard_list_get(halyard_object_t list, size_t inde
 /* Checks that a walk through a list and its nested lists ends, for callers that walk lists of untrusted
  * programs. A program can make a list that contains itself, that is a million levels deep, or that has 2^64
  * paths. RESOURCE_EXHAUSTED: more than `max_depth` levels (a list without lists has one level), or more than
- * `max_elements` elements (elements of a list with several paths count once a path). Visits at most
+ * `max_elements` elements (the elements of a list count once for each path to the list). Visits at most
  * `max_elements` elements. */
 HALYARD_API halyard_status_t halyard_list_check(halyard_object_t list, size_t max_depth, size_t max_elements);
 
 /* Creates a fence that is not reached, for the signal argument of async functions. */
 HALYARD_API halyard_status_t halyard_fence_create(halyard_device_t device, halyard_object_t* out);
-/* Blocks until the fence is reached. `timeout_ms` UINT32_MAX: no limit. DEADLINE_EXCEEDED: timeout; or the
- * failure of the work, with its cause. */
+/* Blocks until the fence is reached. `timeout_ms` UINT32_MAX: no limit. DEADLINE_EXCEEDED: timeout. If the
+ * fence has failed, returns its failure, with its cause. */
 HALYARD_API halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms);
 
 /* ---- Tensors as text (run-module-cli.md, sections 3 and 4) --------------------------------------------- */
 
 typedef struct halyard_tensor {
   uint32_t struct_size;
-  uint32_t element_type;
+  uint32_t element_type; /* HALYARD_ELEMENT_* */
   size_t rank;
   const int64_t* shape;
   size_t size; /* bytes */
   const void* data;
 } halyard_tensor_t;
-/* Parses "2x3xf32=1,2,3,4,5,6" into host memory. *out is one block: free it with halyard_free. */
+/* Parses "2x3xf32=1,2,3,4,5,6" into host memory. *out is one block: free it with halyard_free.
+ * INVALID_ARGUMENT, OUT_OF_RANGE: not a tensor; RESOURCE_EXHAUSTED: too large. */
 HALYARD_API halyard_status_t halyard_tensor_parse(halyard_text_t text, halyard_tensor_t** out);
 /* Parses "2x3xf32". `data` is null; `size` is that of such a tensor. Free *out with halyard_free. */
 HALYARD_API halyard_status_t halyard_tensor_type_parse(halyard_text_t text, halyard_tensor_t** out);
@@ -773,7 +772,8 @@ typedef struct halyard_assemble_options {
   uint32_t bytecode_version; /* 15, 16, 17; 0: the version stated in the text, else 17 */
   const char* file;          /* for messages; may be null */
 } halyard_assemble_options_t;
-/* Assembles .vmasm text to a module. `options` may be null. Free *out with halyard_free. */
+/* Assembles .vmasm text to a module. `options` may be null. Free *out with halyard_free. INVALID_ARGUMENT,
+ * OUT_OF_RANGE, UNIMPLEMENTED: an error in the text; the message names file and line. */
 HALYARD_API halyard_status_t halyard_assemble(const char* text, size_t size,
                                               const halyard_assemble_options_t* options, void** out,
                                               size_t* out_size);
@@ -872,7 +872,7 @@ typedef struct halyard_replay_result {
   uint32_t outcome; /* HALYARD_REPLAY_* */
   /* The first difference; 0 if there is none. */
   uint32_t buffer;  /* its number in the execution's description */
-  uint32_t shown;   /* bytes in `expected` and `found`: the first of `length`, at most 16 */
+  uint32_t shown;   /* bytes in `expected` and `found`: the first ones of `length`, at most 16 */
   uint64_t offset;  /* bytes, within the buffer */
   uint64_t length;  /* consecutive bytes that differ */
   uint64_t total;   /* bytes that differ in all buffers */

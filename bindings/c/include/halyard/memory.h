@@ -17,7 +17,7 @@ extern "C" {
 /* ---- Views over host memory ---------------------------------------------------------------------------- */
 
 enum {
-  HALYARD_IMPORT_READ_ONLY = 1u << 0, /* programs must not write: kernels that do fail (PERMISSION_DENIED) */
+  HALYARD_IMPORT_READ_ONLY = 1u << 0, /* programs must not write: a writing kernel is PERMISSION_DENIED */
   HALYARD_IMPORT_NO_COPY = 1u << 1,   /* fail if the device cannot use the memory in place */
 };
 
@@ -28,9 +28,9 @@ typedef void (*halyard_release_fn)(void* user);
 /* Creates a view over `size` bytes at `data`. The device uses the bytes in place if it can: `local` devices
  * if `data` is a multiple of their import_alignment (halyard_device_describe; 64 bytes), memory without a
  * device always. Otherwise the view holds a copy, and `release` (may be null) is called before this function
- * returns. *is_copy (may be null) tells which. `device` null: for programs that use no device. If this
- * function fails, `release` is not called. INVALID_ARGUMENT: shape and size disagree, unknown flags. With
- * NO_COPY also OUT_OF_RANGE (wrong alignment) and UNIMPLEMENTED (the device cannot import). */
+ * returns. *is_copy (may be null) is 1 for a copy, else 0. `device` null: for programs that use no device. If
+ * this function fails, `release` is not called. INVALID_ARGUMENT: shape and size disagree, unknown flags.
+ * With NO_COPY also OUT_OF_RANGE (wrong alignment) and UNIMPLEMENTED (the device cannot import). */
 HALYARD_API halyard_status_t halyard_view_import(halyard_device_t device, uint32_t element_type,
                                                  const int64_t* shape, size_t rank, void* data, size_t size,
                                                  uint32_t flags, halyard_release_fn release, void* user,
@@ -84,9 +84,10 @@ enum {
 /* Maps the elements of a view, or the bytes of a buffer, into this process until halyard_view_unmap, and
  * keeps the object alive until then. Mappings nest. `access` is HALYARD_VIEW_*. PERMISSION_DENIED: the memory
  * is not host-visible, or is read-only; halyard_view_read may still read it. FAILED_PRECONDITION: the bytes
- * do not exist, yet or any more. Also fails like halyard_view_byte_count. */
+ * do not exist yet, or no longer exist. Also fails like halyard_view_byte_count. */
 HALYARD_API halyard_status_t halyard_view_map(halyard_object_t view, uint32_t access, void** data,
                                               size_t* size);
+/* Ends one mapping of the view. */
 HALYARD_API void halyard_view_unmap(halyard_object_t view);
 
 /* ---- DLPack (github.com/dmlc/dlpack, versions 0.x and 1.x): tensors of PyTorch, JAX, numpy and others -- */
@@ -108,8 +109,7 @@ HALYARD_API halyard_status_t halyard_view_to_dlpack(halyard_object_t view, uint3
 HALYARD_API halyard_status_t halyard_view_to_dlpack_unversioned(halyard_object_t view, uint32_t flags,
                                                                 struct DLManagedTensor** out);
 
-/* Calls the tensor's deleter, if it has one, for callers that do not include DLPack's header. Null is
- * allowed. */
+/* Calls the tensor's deleter, if it has one, for callers without DLPack's header. Null is allowed. */
 HALYARD_API void halyard_dlpack_release(struct DLManagedTensorVersioned* tensor);
 HALYARD_API void halyard_dlpack_release_unversioned(struct DLManagedTensor* tensor);
 

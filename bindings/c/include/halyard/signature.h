@@ -3,8 +3,8 @@
  *
  * A signature combines two sources, which are read once. The calling convention of the function is exact. The
  * declaration (attribute iree.abi.declaration), which compilers write for people, provides element types,
- * shapes and names; these are unknown without a declaration, or if it contradicts the convention. Reading the
- * entries of a signature does not allocate.
+ * shapes and names. They are unknown without a declaration, and if the declaration contradicts the
+ * convention. Reading the entries of a signature does not allocate.
  *
  *   halyard_signature_t signature;
  *   halyard_value_description_t x = {.struct_size = sizeof x};

@@ -11,12 +11,12 @@
 //
 // COMPLETION. Any completion token. Handlers take (std::exception_ptr, R...), where the pointer is null or a
 // halyard::Error; without exceptions, they take one expected<...>. A handler runs on its associated executor,
-// else on that of the AsyncCall, and never within the function that starts the operation (except with
-// AsyncCall::begin_here).
+// or else on the executor of the AsyncCall, and never within the function that starts the operation (except
+// with AsyncCall::begin_here).
 //
 // WHERE CALLS RUN. Functions of the program, and kernels of local-sync, run on the executor of the AsyncCall.
-// A waiting call holds no thread. A context takes one call at a time, so concurrent calls need a context
-// each, a strand, or HALYARD_CONTEXT_CONCURRENT_CALLS.
+// A waiting call holds no thread. A context takes one call at a time, so concurrent calls need separate
+// contexts, a strand, or HALYARD_CONTEXT_CONCURRENT_CALLS.
 //
 // CANCELLATION. If Asio has cancellation slots (Boost 1.77, Asio 1.20), cancellation of any type cancels the
 // call, which completes with CANCELLED; AsyncCall::cancel works with every version. expires_after sets a
@@ -36,8 +36,8 @@ namespace halyard::inline HALYARD_CPP_FORM::inline HALYARD_CPP_ASIO_FORM {
 #if !defined(HALYARD_STANDALONE_ASIO)
 // Options for an instance that runs its time limits on this io_context and starts no thread. The io_context
 // must outlive the instance and all objects made with it. Instance::create fails (FAILED_PRECONDITION) if
-// libhalyard was built with another Asio version. A program with another version lets the instance start its
-// thread, which happens when a limit or deadline of Halyard is first used, or calls halyard_instance_run.
+// libhalyard was built with another Asio version. With another version, do not use this function: the
+// instance then starts its thread when a time limit or deadline is first used; or call halyard_instance_run.
 inline InstanceOptions on_context(net::io_context& context, InstanceOptions options = {}) {
   options.asio_context = &context;
   options.asio_version = BOOST_ASIO_VERSION;
@@ -78,15 +78,15 @@ class BasicAsyncCall {
   executor_type get_executor() const noexcept { return core_->executor(); }
   // Cancels the queued or running call, which completes with CANCELLED. Any thread.
   void cancel() const noexcept { core_->cancel(0, false); }
-  // The next call completes with DEADLINE_EXCEEDED if it is not done by then; the time before its start
+  // The next call completes with DEADLINE_EXCEEDED if it is not done by then. The time before the call starts
   // counts too.
   void expires_at(Clock::time_point time) const noexcept { core_->set_expiry(time); }
   void expires_after(Clock::duration duration) const noexcept { core_->set_expiry(Clock::now() + duration); }
 
   // If `here`, calls begin within the function that starts them, like asio::dispatch, instead of being
-  // posted. This suits calls that are shorter than waking another thread. Start such calls on a thread of the
-  // executor. A call that does not wait also completes there: its handler may be called before that function
-  // returns.
+  // posted. This suits calls that are shorter than the time to wake another thread. Start such calls on a
+  // thread of the executor. A call that does not wait also completes there: its handler may be called before
+  // the function returns.
   void begin_here(bool here) const noexcept { core_->set_begins_here(here); }
 
   const std::shared_ptr<asio_detail::CallCore<Executor>>& core() const noexcept {
@@ -125,7 +125,7 @@ auto async_call_into(const BasicAsyncCall<Executor>& call, const Handle<halyard_
 
 // Waits for a fence. If the fence fails, its failure is the error. An empty fence counts as reached.
 // Cancelling the wait does not change the fence. The handler runs on its associated executor; without one, on
-// `executor`, else on Asio's system executor.
+// `executor`, or else on Asio's system executor.
 template <typename Executor, typename Token>
 auto async_wait(const Executor& executor, const Fence& fence, Token&& token) {
   return net::async_initiate<Token, asio_detail::CompletionSignature<>>(

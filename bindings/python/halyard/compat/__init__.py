@@ -1,1 +1,1 @@
-"""The names of other runtimes, so that scripts written for them run."""
+"""The names of other runtimes, for scripts that were written for them."""

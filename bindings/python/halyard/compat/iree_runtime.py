@@ -1,8 +1,8 @@
-"""Scripts written for `iree.runtime` run with one line changed:
+"""Runs scripts that were written for `iree.runtime`, after one line is changed:
 
     import halyard.compat.iree_runtime as rt
 
-Here are the names that such scripts use most. Whatever is not here raises AttributeError and says what to use.
+This module has the names that such scripts use most. For any other name, AttributeError says what to use instead.
 """
 
 import os
@@ -26,26 +26,26 @@ _INSTEAD = {
     "HalFence": "call_async of the functions of halyard.Model",
     "BenchmarkResult": "the tool vm-bench",
     "flags": "the options of halyard.load and of device URIs",
-    "create_hal_module": "nothing: modules that need it get it",
+    "create_hal_module": "nothing: modules that need `hal` get it",
     "SplatValue": "arrays in ParameterIndex.add_buffer",
 }
 
 
 def __getattr__(name):
     if name in _INSTEAD:
-        raise AttributeError(f"'{name}' is not offered here; use {_INSTEAD[name]}")
-    raise AttributeError(f"'{name}' is not offered here; halyard.compat.iree_runtime has {', '.join(__all__)}")
+        raise AttributeError(f"'{name}' is not available here; use {_INSTEAD[name]}")
+    raise AttributeError(f"'{name}' is not available here; halyard.compat.iree_runtime has {', '.join(__all__)}")
 
 
 def query_available_drivers():
-    """The names of the drivers that are there."""
+    """The names of the available drivers."""
     rows = _halyard.drivers()
     return sorted({name for row in rows if row["outcome"] == "accepted" and not row["is_folder"]
                    for name in row["drivers"].split(",")})
 
 
 def get_device(name, cache=True):
-    """The device of that driver or URI. With `cache` the same one each time."""
+    """The device of this driver or URI. With `cache`, repeated calls return the same device."""
     uri = _DEVICES.get(name, name)
     if not cache:
         return _halyard.device(uri)
@@ -58,7 +58,7 @@ _cached_devices = {}
 
 
 class Config:
-    """Where programs run: a driver's name, or a device."""
+    """The device on which programs run: the name of a driver, or a device."""
 
     def __init__(self, driver_name=None, *, device=None):
         if driver_name is not None and device is not None:
@@ -68,13 +68,13 @@ class Config:
 
 
 class DeviceArray:
-    """A result or an argument: numpy where the host can see it."""
+    """A result or an argument, which converts to numpy if the host can read it."""
 
     def __init__(self, tensor):
         self.tensor = tensor
 
     def to_host(self):
-        """A numpy array that shares its memory where it can."""
+        """A numpy array, which shares the memory if possible."""
         return _halyard.numpy(self.tensor)
 
     @property
@@ -122,13 +122,13 @@ class DeviceArray:
 
 def asdevicearray(device, value, dtype=None, implicit_host_transfer=False, memory_type=None, allowed_usage=None,
                   element_type=None):
-    """The value in memory that the device can use."""
+    """Copies the value to memory that the device can use."""
     array = _np.asarray(value, dtype=dtype)
     return DeviceArray(_halyard.Tensor(array, device=device))
 
 
 class VmModule:
-    """A module that was read, and not yet loaded into a context."""
+    """A module that has been read but not loaded into a context."""
 
     def __init__(self, source, destroy_callback=None):
         self._source = source
@@ -193,7 +193,7 @@ def _unwrap(value):
 
 
 class FunctionInvoker:
-    """A function of a bound module: takes arrays, gives DeviceArrays."""
+    """A function of a bound module: takes arrays, returns DeviceArrays."""
 
     def __init__(self, function):
         self._function = function
@@ -241,7 +241,7 @@ class _BoundModules(dict):
 
 
 class SystemContext:
-    """Modules that are loaded together, with one state."""
+    """Modules that are loaded together and share one state."""
 
     def __init__(self, vm_modules=None, config=None):
         self._config = config or Config()
@@ -318,7 +318,7 @@ class ParameterIndex:
 
 
 class ParameterProvider:
-    """The parameters of one scope. Made by ParameterIndex.create_provider."""
+    """The parameters of one scope. Created by ParameterIndex.create_provider."""
 
     def __init__(self, index, scope):
         self.index = index
@@ -331,7 +331,7 @@ class _ParametersModule:
         for provider in providers:
             index = provider.index
             if index._files and index._arrays:
-                raise NotImplementedError(f"scope '{provider.scope}' has files and arrays; give each a scope of its own")
+                raise NotImplementedError(f"scope '{provider.scope}' has both files and arrays; use a scope for each")
             self.scopes[provider.scope] = index._arrays or index._files
 
 

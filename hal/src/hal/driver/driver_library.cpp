@@ -184,7 +184,7 @@ Result<uint32_t> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate)
   reply.struct_size = sizeof reply;
   if (negotiate(&request, &reply) == 0) {
     const std::string_view reason = padded_text(reply.refusal);
-    return fail(Code::INCOMPATIBLE, "driver '{}' refuses this host, which speaks driver ABI {}: {}", path_,
+    return fail(Code::INCOMPATIBLE, "driver '{}' refuses this host, which supports driver ABI {}: {}", path_,
                 to_text(kAbi), reason.empty() ? "it gives no reason" : reason);
   }
   const AbiRange common = {std::max(kAbi.low, note_.abi_min), std::min(kAbi.high, note_.abi_max)};

@@ -10,9 +10,9 @@ namespace halyard::vm {
 
 namespace {
 
-// Lowers the priority of the calling thread. Next to a thread of normal priority on the same processor it
-// then gets 3 % of the time if the process has one processor, and 25 % if it has more, because the program
-// may not need all of them, and functions should be compiled even on a busy machine.
+// Lowers the priority of the calling thread. Next to a thread of normal priority on the same processor, it
+// gets 3 % of the time if the process has only one processor. If the process has more, it gets 25 %, because
+// the program may not need all of them, and functions should be compiled even on a busy machine.
 void lower_priority() {
 #ifdef __linux__
   const int niceness = std::thread::hardware_concurrency() == 1 ? 15 : 5;

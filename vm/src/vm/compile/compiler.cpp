@@ -98,11 +98,12 @@ Result<Compiler::Description> Compiler::look_for() {
     const auto note = HALYARD_TRY(read_note<halyard_jit_note_t>(path, kCompilerPlugin));
     const uint64_t format = note.code_format[0] | uint64_t{note.code_format[1]} << 32;
     if (note.abi != HALYARD_JIT_ABI || format != kCodeFormat)
-      return fail(Code::INCOMPATIBLE,
-                  "compiler '{}' is of another build of Halyard (compiler ABI {}, this Halyard has {}{}); "
-                  "install the one of the same build",
-                  path, note.abi, int{HALYARD_JIT_ABI},
-                  note.abi == HALYARD_JIT_ABI ? ", and another format of decoded code" : "");
+      return fail(
+          Code::INCOMPATIBLE,
+          "compiler '{}' belongs to another build of Halyard (compiler ABI {}, this Halyard has {}{}); "
+          "install the one of this build",
+          path, note.abi, int{HALYARD_JIT_ABI},
+          note.abi == HALYARD_JIT_ABI ? ", and another format of decoded code" : "");
     if (const fs::path codegen = fs::path(path).replace_filename(kCodegenFile); !fs::exists(codegen, error))
       return fail(Code::NOT_FOUND,
                   "compiler '{}' has no code generator: '{}' is missing; install it, or everything is "
@@ -110,7 +111,7 @@ Result<Compiler::Description> Compiler::look_for() {
                   path, codegen.string());
     return Description{std::string(padded_text(note.compiler)), path};
   }
-  return fail(Code::NOT_FOUND, "there is no compiler '{}' (looked for {}); everything is interpreted", kFile,
+  return fail(Code::NOT_FOUND, "no compiler '{}' found (searched {}); everything is interpreted", kFile,
               looked_at);
 }
 
@@ -126,7 +127,7 @@ Result<Compiler> Compiler::open(const std::string& path) {
   halyard_jit_reply_t reply = {};
   reply.struct_size = sizeof reply;
   if (reinterpret_cast<halyard_jit_negotiate_fn>(symbol)(&request, &reply) == 0 || !reply.table)
-    return fail(Code::INCOMPATIBLE, "compiler '{}' refuses this host: {}; install the one of the same build",
+    return fail(Code::INCOMPATIBLE, "compiler '{}' refuses this host: {}; install the one of this build",
                 path, padded_text(reply.refusal));
   constexpr PluginKind kExplains = [] {
     PluginKind kind = kCompilerPlugin;
@@ -153,7 +154,7 @@ halyard_jit_stats_t Compiler::stats() {
   for (const std::string& path : places()) {
     void* const library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (!library) continue;
-    ::dlclose(library);  // this code did not open it
+    ::dlclose(library);  // balances the dlopen() above; the library stays loaded
     if (const Result<const Compiler*> found = find()) (*found)->table_->stats(&stats);
     break;
   }

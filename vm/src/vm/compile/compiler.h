@@ -15,18 +15,18 @@ namespace halyard::vm {
 
 class Compiler {
  public:
-  // Opens the compiler of the installation to which this code belongs; searched once. NOT_FOUND: none; the
-  // message has the places searched. UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it is of another build;
-  // INVALID_ARGUMENT: its file is damaged. Any thread.
+  // Opens the compiler of the installation to which this code belongs; searches only once. NOT_FOUND: none;
+  // the message names the places searched. UNAVAILABLE: it cannot be loaded; INCOMPATIBLE: it belongs to
+  // another build; INVALID_ARGUMENT: its file is damaged. Any thread.
   static Result<const Compiler*> find();
 
   struct Description {
     std::string name;  // with its version, for display
     std::string path;
   };
-  // Reads the library's ELF note, without running its code or loading LLVM; searched once. NOT_FOUND (also if
-  // there is no code generator) and INCOMPATIBLE as from find(); INVALID_ARGUMENT: the file is damaged. Any
-  // thread.
+  // Reads the library's ELF note, without running its code or loading LLVM; searches only once. NOT_FOUND
+  // (also if there is no code generator), INCOMPATIBLE: as for find(); INVALID_ARGUMENT: the file is damaged.
+  // Any thread.
   static Result<const Description*> describe();
 
   // Counters of this process, for all libraries that contain the VM; zero if no compiler is loaded.

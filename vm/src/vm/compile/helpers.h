@@ -12,8 +12,8 @@ namespace halyard::vm {
 
 std::span<const void* const> compiled_helpers();
 
-// Tells which roundings to an integer leave a signaling NaN unchanged, one bit for each such opcode. This
-// depends on the build of this library and on the C library.
+// Returns one bit for each opcode that rounds to an integer: whether it leaves a signaling NaN unchanged.
+// This depends on the build of this library and on the C library.
 uint32_t kept_nans();
 constexpr bool keeps_nan(uint32_t kept, Op op) {
   switch (op) {

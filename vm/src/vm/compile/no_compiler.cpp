@@ -8,8 +8,8 @@ namespace {
 std::unexpected<Status> no_compiler() {
   return fail(
       Code::NOT_FOUND,
-      "there is no compiler: this Halyard is part of a static program and loads no libraries; use one "
-      "that was built without HALYARD_STATIC");
+      "no compiler: this Halyard is part of a static program and cannot load libraries; use a Halyard "
+      "built without HALYARD_STATIC");
 }
 
 }  // namespace

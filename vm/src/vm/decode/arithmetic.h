@@ -28,8 +28,8 @@ Signed absolute(Signed value) {
   return value < 0 ? static_cast<Signed>(Unsigned{0} - static_cast<Unsigned>(value)) : value;
 }
 
-// Prevents the compiler from contracting the operation that computed `value` with the next one, because an
-// fma rounds twice.
+// Keeps the compiler from contracting the operation that computed `value` with the next one to an fma, which
+// would round once instead of twice.
 template <typename Float>
 Float rounded(Float value) {
 #if defined(__x86_64__)

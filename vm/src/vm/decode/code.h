@@ -83,30 +83,30 @@ struct Word {
 };
 static_assert(sizeof(Word) == 8);
 
-// Register fields. A ref field keeps kMoveBit if its operand may be moved. Entries of lists also keep
-// kRefBit, and bit 14 of a value entry marks a pair. Bit 14 is free because the verifier limits register
+// Flags in register numbers. A ref field has kMoveBit if its operand may be moved. Entries of lists also have
+// kRefBit, and in a value entry bit 14 marks a pair. Bit 14 is free, because the verifier limits register
 // numbers to less than 0x4000.
 inline constexpr uint16_t kWideBit = 0x4000;
 inline constexpr uint16_t kRegisterMask = 0x3FFF;
 
 // A move from a register of the caller to one of the callee.
 struct ArgumentMove {
-  uint16_t source;  // refs: with the MOVE bit
+  uint16_t source;  // of a ref: with the MOVE bit
   uint16_t destination;
 };
 
 // Data about the callee of a call within the module; resolved on the first call.
 struct Binding {
-  const Binding* earlier = nullptr;  // to the callee's code before it was compiled; owned by this binding
+  const Binding* earlier = nullptr;  // binding to the callee's code before it was compiled; owned by this one
   const FunctionCode* callee = nullptr;
   const Word* entry = nullptr;
   uint32_t frame_bytes = 0;
   uint32_t zero_from = 0;
   uint32_t refs_offset = 0;
-  uint32_t narrow = 0;       // the 32-bit moves come first,
-  uint32_t wide = 0;         // then the pairs,
-  uint32_t refs = 0;         // then the refs,
-  uint32_t dropped = 0;      // then the refs moved to a callee that has no register for them
+  uint32_t narrow = 0;       // number of 32-bit moves, which come first,
+  uint32_t wide = 0;         // then of pairs,
+  uint32_t refs = 0;         // then of refs,
+  uint32_t dropped = 0;      // then of refs that are moved but for which the callee has no register
   bool narrow_only = false;  // all moves are 32-bit moves, and no register of the new frame needs zeroing
   std::vector<ArgumentMove> moves;
 };
@@ -143,7 +143,7 @@ struct FoldedConstant {
   uint32_t slot;
   uint32_t bits;
 };
-// Data for frames that switch between two versions of a function.
+// What a frame needs to switch between two versions of a function.
 struct TierNotes {
   std::vector<LoopHead> heads;  // of outermost loops
   std::vector<FoldedConstant> folded;
@@ -191,7 +191,7 @@ struct FunctionCode {
     }
   }
 
-  // Offset in the object of the address of its words.
+  // The offset of the address of the words in this object.
   static uint32_t words_offset();
   // The bytecode pc of the instruction that contains `word`.
   uint32_t pc_of(uint32_t word) const;

@@ -96,7 +96,7 @@ class CodeBuilder {
     block_ = here();
   }
   // The first word of the instruction emitted before the current one in this block, if any. If that
-  // instruction emitted no words, the word after it.
+  // instruction has no words, the word where they would be.
   std::optional<uint32_t> previous() const {
     const size_t count = places_.size();
     if (count < 2 || places_[count - 2].word < block_) return {};

@@ -1,6 +1,6 @@
 // Constants: constant propagation for the decoder. Within a block it tracks the values that instructions
-// write. After the entry block it also knows slots that only the entry block writes, once. A constant needs
-// no register if every instruction that reads it can take it as an immediate.
+// write. Across blocks it tracks slots that are written once, in the entry block. A constant needs no
+// register if every instruction that reads it can take it as an immediate.
 #pragma once
 
 #include <cstdint>

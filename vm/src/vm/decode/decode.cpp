@@ -87,7 +87,8 @@ class Decoder {
     size_t tail;  // the block that leads back to the head
   };
 
-  // Finds loops by their back edges. Assumes the usual layout, in which the body is between head and tail.
+  // Finds loops by their back edges. Assumes the usual layout: the body of a loop is between its head and
+  // tail.
   void find_loops() {
     for (size_t block = 0; block < flow_.blocks().size(); ++block) {
       for (const Flow::Edge& edge : flow_.edges(block))
@@ -117,8 +118,8 @@ class Decoder {
       const uint32_t pc = flow_.blocks()[block].pc;
       notes->heads.push_back({block_words_[block], pc});
       if (!fuse_ || !is_test(block)) continue;
-      // The test is duplicated at the end of the loop. A frame after that copy may repeat the test, so it may
-      // switch versions there.
+      // The test is duplicated at the end of the loop. There, a frame may execute the test again, so it may
+      // switch versions.
       for (const Flow::Edge& edge : flow_.edges(block))
         if (edge.block > block && is_repeatable(block, edge))
           notes->heads.push_back({block_words_[edge.block], pc});

@@ -126,8 +126,8 @@ class FlowBuilder {
     return std::ranges::any_of(convention, [](char type) { return type == 'I' || type == 'F'; });
   }
 
-  // The slots of a list: pairs or single slots. Results of calls do not count as definitions, but they end
-  // the known values of their slots.
+  // The slots of a list: pairs or single slots. Results of calls do not count as definitions, but end the
+  // lifetime of earlier values of their slots.
   void list(const RegList& regs, bool writes, bool may_be_pairs) {
     for (size_t i = 0; i < regs.size(); ++i) {
       const uint16_t reg = regs[i];
@@ -320,7 +320,7 @@ class FlowBuilder {
         each->set_last(!has(live, each->slot()));
         if (each->writes()) remove(live, each->slot());
       }
-      // After all reads are marked, because an operand that occurs twice has two last reads.
+      // After all reads are marked, because if an operand occurs twice, both are last reads.
       for (const Access* each = first; each != end && !each->writes(); ++each) add(live, each->slot());
       end = first;
     }

@@ -78,7 +78,7 @@ typedef struct halyard_jit_host_t {
 } halyard_jit_host_t;
 
 /* A function to compile. Everything is borrowed for the call. Compiled code depends on nothing else, and on
- * no address except those in its words. */
+ * no address except the addresses in its words. */
 typedef struct halyard_jit_function_t {
   size_t struct_size;
   const char* name;  /* for display; not unique */

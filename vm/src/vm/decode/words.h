@@ -103,8 +103,8 @@ void for_each_successor(std::span<const Word> words, uint32_t at, Visit visit) {
   visit(at + word_count(*word));
 }
 
-// Calls `visit(slot, writes)` for each value slot that the instruction reads and writes. A call counts as
-// reading a pair for each argument, because the argument may be one, and as writing nothing.
+// Calls `visit(slot, writes)` for each value slot that the instruction reads or writes. For a call, counts
+// each argument as a read of a pair, because the argument may be one, and results as not written.
 template <typename Visit>
 void for_each_value(const Word* word, std::span<const uint16_t> lists, Visit visit) {
   const auto value = [&](uint16_t reg, bool wide, bool writes) {
@@ -209,8 +209,8 @@ constexpr bool is_compiled(Op op) {
   }
 }
 
-// Whether the call is a recursive call that compiled code may perform, if the function allows any: it passes
-// as many arguments and takes as many results as the convention has.
+// Whether the call is a recursive call that compiled code may perform, if it may perform any: the call has as
+// many arguments and results as the convention.
 inline bool is_own_call(uint32_t function, size_t arguments, size_t results, const CallSite& site) {
   return !site.is_import && site.function == function && site.argument_count == arguments &&
          site.result_count == results;

@@ -41,12 +41,12 @@ std::unexpected<Status> not_a_module(std::span<const uint8_t> file, uint64_t bas
   const std::span<const uint8_t> found = file.subspan(base + 8, 4);
   const std::span<const uint8_t> bare = file.subspan(base + 4, 4);
   std::string_view advice =
-      "; is this a module made by iree-compile? (the name of one in text form ends in .vmasm)";
+      "; load a module made by iree-compile (the name of a module in text form ends in .vmasm)";
   if (std::ranges::equal(bare, std::string_view("IREE")))
-    advice = "; it is 4 bytes too early: the u32 size prefix before the FlatBuffer is missing";
+    advice = "; the u32 size prefix before the FlatBuffer is missing";
   else if (base != 0 && load_unaligned<uint16_t>(file.data() + 8) != 0)
     advice =
-        "; the first entry of the zip archive is compressed, it must be the module, stored without "
+        "; the first entry of the zip archive is compressed; it must be the module, stored without "
         "compression";
   else if (base != 0)
     advice = "; the first entry of the zip archive must be the module";
@@ -63,7 +63,7 @@ Result<> check(std::span<const uint8_t> flatbuffer, uint64_t file_offset) {
   if (!schema::VerifySizePrefixedBytecodeModuleBuffer(verifier))
     return fail(Code::INVALID_ARGUMENT,
                 "the module's FlatBuffer is damaged: an offset, a size, an alignment or the end of a string "
-                "is wrong, or its name is missing");
+                "is wrong, or the module's name is missing");
   return check_structure(*schema::GetSizePrefixedBytecodeModule(flatbuffer.data()), flatbuffer, file_offset);
 }
 

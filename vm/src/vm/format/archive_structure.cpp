@@ -85,12 +85,12 @@ class StructureCheck {
   }
   [[gnu::cold]] Result<> overlap(const void* begin, uint64_t size, std::string_view name, int64_t constant) {
     const std::span<const uint8_t> data = constant_bytes_[static_cast<size_t>(constant)];
-    return fail(Code::INVALID_ARGUMENT,
-                "constant {} (bytes {} to {} of the file) overlaps '{}' (bytes {} to {}); a program may "
-                "write to its constants, so nothing else may lie there: the file is damaged or was made to "
-                "change itself; compile it again",
-                constant, place(data.data()), place(data.data() + data.size()), name, place(begin),
-                place(static_cast<const uint8_t*>(begin) + size));
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "constant {} (bytes {} to {} of the file) overlaps '{}' (bytes {} to {}), but a program may write to "
+        "its constants; the file is damaged or was crafted to modify itself; compile it again",
+        constant, place(data.data()), place(data.data() + data.size()), name, place(begin),
+        place(static_cast<const uint8_t*>(begin) + size));
   }
   uint64_t place(const void* at) const {
     return file_offset_ + static_cast<uint64_t>(static_cast<const uint8_t*>(at) - flatbuffer_.data());
@@ -124,7 +124,7 @@ class StructureCheck {
     }
     HALYARD_TRY(apart(vtable, vtable_size, name));
     // The last field begins within the stated size, but may extend past it. It cannot reach a following
-    // constant, because the length of the constant is in between.
+    // constant, because the length of the constant precedes the constant.
     return apart(bytes, table_size + kFieldSize - 1, name);
   }
 

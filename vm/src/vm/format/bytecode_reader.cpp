@@ -102,7 +102,7 @@ Result<Op> read_opcode(Cursor& cursor, uint32_t bytecode_version, uint32_t featu
     if (!(features & feature_of(set)))
       return fail(
           Code::INVALID_ARGUMENT,
-          "opcode of the {0} set in a function whose requirements lack {0}; expected the bit to be set",
+          "the requirements of the function lack {0}, which this opcode needs; expected the bit to be set",
           set == OpSet::F64 ? "EXT_F64" : "EXT_F32");
     const uint8_t prefix = byte;
     if (!cursor.read(byte))

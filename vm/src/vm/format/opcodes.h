@@ -19,7 +19,7 @@ inline constexpr size_t kOpCount = static_cast<size_t>(Op::kCount);
 enum class OpSet : uint8_t { CORE, F32, F64 };
 
 enum class Bank : uint8_t { none, i32, i64, f32, f64, ref, any };
-// Whether a value takes two registers.
+// Whether a value of this bank takes two registers.
 constexpr bool is_wide(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
 
 enum class OperandKind : uint8_t {

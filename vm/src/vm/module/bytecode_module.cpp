@@ -182,9 +182,8 @@ struct ModuleReader {
         if (archive.rodata_base > file_size || offset > file_size - archive.rodata_base ||
             length > file_size - archive.rodata_base - offset)
           return fail(Code::INVALID_ARGUMENT,
-                      "constant {} ({} bytes at {} past byte {} of the file) reaches past the end of the "
-                      "file ({} bytes); the file "
-                      "was cut off",
+                      "constant {} ({} bytes at {} past byte {} of the file) exceeds the file ({} bytes); "
+                      "the file was cut off",
                       i, length, offset, archive.rodata_base, file_size);
         data = archive.bytes->span().subspan(archive.rodata_base + offset, length);
         owner = archive.bytes;
@@ -261,17 +260,18 @@ struct ModuleReader {
       if (offset < 0) return refuse("bytecode offset", offset, "0 or more");
       if (static_cast<uint64_t>(offset + length) > bytecode_size)
         return fail(Code::INVALID_ARGUMENT,
-                    "function {} has its bytecode at {} to {}; expected within the {} bytes there are", i,
-                    offset, offset + length, bytecode_size);
+                    "function {} has its bytecode at {} to {}, but there are only {} bytes", i, offset,
+                    offset + length, bytecode_size);
       if (descriptor.i32_register_count() < 0)
         return refuse("value register count", descriptor.i32_register_count(), "0 to 32767");
       if (descriptor.ref_register_count() < 0 || descriptor.ref_register_count() > kRefOrdinalMask)
         return refuse("ref register count", descriptor.ref_register_count(), "0 to 16383");
       function_bytes += static_cast<uint64_t>(length);
       if (function_bytes > std::max(kMaxFunctionBytes, 8 * bytecode_size))
-        return fail(Code::RESOURCE_EXHAUSTED,
-                    "functions 0 to {} share {} bytes of bytecode but have {} in all; expected far less", i,
-                    bytecode_size, function_bytes);
+        return fail(
+            Code::RESOURCE_EXHAUSTED,
+            "functions 0 to {} share {} bytes of bytecode but have {} bytes together; expected far fewer", i,
+            bytecode_size, function_bytes);
       module.functions_.push_back(
           {module.bytecode_->span().subspan(static_cast<size_t>(offset), static_cast<size_t>(length)),
            descriptor.requirements(), static_cast<uint16_t>(descriptor.block_count()),

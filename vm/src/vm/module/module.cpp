@@ -42,9 +42,8 @@ Result<const Export*> Module::resolve(std::string_view name, std::string_view co
   if (!last) return no_export(name);
   if (convention.empty()) return last;
   return fail(Code::INCOMPATIBLE,
-              "'{}.{}' is imported as '{}', but the module has it as '{}'; importer and module must come "
-              "from releases that "
-              "agree on its signature",
+              "'{}.{}' is imported as '{}', but the module has it as '{}'; use an importer and a module from "
+              "releases that agree on its signature",
               name_, name, convention, fmt::join(conventions, "', '"));
 }
 

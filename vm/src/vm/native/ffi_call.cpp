@@ -39,8 +39,8 @@ Result<std::unique_ptr<const PlainFunction>> PlainFunction::prepare(const Conven
                                                                     halyard_any_function_t function,
                                                                     uint32_t flags) {
   if (const uint32_t unknown = flags & ~kKnownFlags)
-    return fail(Code::UNIMPLEMENTED,
-                "flags {:#x} of a plain function are not known; it needs a newer Halyard", unknown);
+    return fail(Code::UNIMPLEMENTED, "flags {:#x} of a plain function are unknown; use a newer Halyard",
+                unknown);
   if (convention.has_span)
     return fail(Code::INVALID_ARGUMENT,
                 "a variable number of arguments (C...D) cannot be passed to a plain function; make it a "
@@ -67,7 +67,7 @@ Result<std::unique_ptr<const PlainFunction>> PlainFunction::prepare(const Conven
   const ffi_status status = ::ffi_prep_cif(
       &plain->cif_, FFI_DEFAULT_ABI, static_cast<unsigned>(parameters.size()), returned, parameters.data());
   if (status != FFI_OK)
-    return fail(Code::UNIMPLEMENTED, "libffi cannot call such a function here (its status is {})",
+    return fail(Code::UNIMPLEMENTED, "libffi cannot call a function with this signature (status {})",
                 static_cast<int>(status));
   return plain;
 }

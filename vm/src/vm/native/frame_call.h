@@ -25,7 +25,7 @@ class FrameFunction {
   static Status call(NativeCall& call);
 
  private:
-  // A span C...D of the arguments, and the values before it.
+  // A span C...D of the arguments, and the values between the previous span and this one.
   struct Span {
     uint32_t segment;    // index of its segment size in the call
     std::string before;  // types of the values between the previous span and this one

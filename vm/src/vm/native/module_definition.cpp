@@ -65,7 +65,7 @@ const void* keep(std::vector<std::unique_ptr<const Function>>& functions,
   return functions.emplace_back(std::move(function)).get();
 }
 
-// Returns the fields that the definition's writer knew, if they are sufficient.
+// Returns the fields that the definition's writer had, if they are sufficient.
 Result<halyard_module_definition_t> known_definition(const halyard_module_definition_t* definition) {
   if (!definition)
     return fail(Code::INVALID_ARGUMENT, "expected the `definition` of a native module, found a null pointer");
@@ -74,10 +74,11 @@ Result<halyard_module_definition_t> known_definition(const halyard_module_defini
   if (size >= HALYARD_FIELD_END(halyard_module_definition_t, abi_version) &&
       (definition->abi_version < kModuleAbi.low || definition->abi_version > kModuleAbi.high))
     return fail(Code::INCOMPATIBLE,
-                "the definition of a native module is of module ABI {}, this Halyard speaks {}{}",
+                "the definition of a native module uses module ABI {}, this Halyard supports {}{}",
                 definition->abi_version, to_text(kModuleAbi),
-                definition->abi_version == 0 ? "; version 0 is none: set abi_version to HALYARD_MODULE_ABI_V1"
-                                             : "; build it with the headers of this Halyard");
+                definition->abi_version == 0
+                    ? "; version 0 marks an unfinished ABI: set abi_version to HALYARD_MODULE_ABI_V1"
+                    : "; build it with the headers of this Halyard");
   if (size < kNeeded)
     return fail(Code::INCOMPATIBLE,
                 "the definition of a native module has {} bytes, module ABI {} needs {}; set struct_size to "
@@ -113,7 +114,7 @@ Result<> check_elements(const std::string& module, const Elements& elements) {
   return {};
 }
 
-// Returns element `index` of a table with elements of `size` bytes, with the fields that this version knows.
+// Returns element `index` of a table with elements of `size` bytes, with the fields that this version has.
 template <typename T>
 T element(const T* first, size_t size, size_t index) {
   T known = {};
@@ -131,9 +132,8 @@ Result<Convention> parse_convention(std::string_view text) {
   for (const ConventionItem& item : convention.arguments)
     arguments += item.type == 'C' ? item.span.size() : 1;
   if (arguments > kMaxNativeArguments || convention.results.size() > kMaxNativeResults)
-    return fail(Code::INVALID_ARGUMENT,
-                "{} arguments and {} results; a native function has at most {} and {}", arguments,
-                convention.results.size(), kMaxNativeArguments, kMaxNativeResults);
+    return fail(Code::INVALID_ARGUMENT, "expected at most {} arguments and {} results, found {} and {}",
+                kMaxNativeArguments, kMaxNativeResults, arguments, convention.results.size());
   return convention;
 }
 
@@ -241,11 +241,12 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   const halyard_module_definition_t definition = HALYARD_TRY(known_definition(source));
   const std::string_view name = bounded(definition.name);
   if (!is_module_name(name))
-    return fail(Code::INVALID_ARGUMENT,
-                "a native module with the name '{}'; expected 1 to {} letters, digits, '_', '$' and '-'",
-                name, kMaxName);
+    return fail(
+        Code::INVALID_ARGUMENT,
+        "expected a name of 1 to {} letters, digits, '_', '$' and '-' for a native module, found '{}'",
+        kMaxName, name);
   if (!options.name.empty() && options.name != name)
-    return fail(Code::INCOMPATIBLE, "the definition is of '{}', the note of '{}'; expected the same name",
+    return fail(Code::INCOMPATIBLE, "the definition has the name '{}', the note '{}'; expected the same name",
                 name, options.name);
   auto parts = std::make_shared<Parts>();
   parts->name = name;

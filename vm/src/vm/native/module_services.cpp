@@ -89,9 +89,8 @@ halyard_status_t buffer_wrap(void* data, uint64_t length, uint32_t is_mutable, v
                   "expected the address of {} bytes as `data` of a buffer, found a null pointer", length);
     if (length > kMaxBytes)
       return fail(Code::INVALID_ARGUMENT,
-                  "a buffer over {} bytes; expected at most {}, as much as can be in "
-                  "memory",
-                  length, kMaxBytes);
+                  "expected a buffer of at most {} bytes, the size of an address space, found {}", kMaxBytes,
+                  length);
     std::function<void()> end;
     if (released) end = [released, user] { released(user); };
     give(out, Buffer::wrap({static_cast<uint8_t*>(data), length}, is_mutable != 0, std::move(end)));
@@ -125,16 +124,17 @@ Result<ElementType> element_of(uint32_t kind) {
     case HALYARD_VALUE_F64:
       return ElementType{ValueType::f64};
     default:
-      return fail(Code::INVALID_ARGUMENT,
-                  "a list of elements of kind {}; expected a kind of number, or HALYARD_VALUE_NULL for "
-                  "anything",
-                  kind);
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "expected a kind of number for the elements of a list, or HALYARD_VALUE_NULL for values of any "
+          "kind, found kind {}",
+          kind);
   }
 }
 
 Result<uint32_t> checked_index(const List& list, uint64_t index) {
   if (index < list.size()) return static_cast<uint32_t>(index);
-  return fail(Code::OUT_OF_RANGE, "element {} of a list of {} asked for", index, list.size());
+  return fail(Code::OUT_OF_RANGE, "element {} does not exist; the list has {} elements", index, list.size());
 }
 
 halyard_status_t list_create(uint32_t element_kind, halyard_object_t* out) noexcept {
@@ -156,7 +156,7 @@ halyard_status_t list_resize(halyard_object_t handle, uint64_t size) noexcept {
     List* const list = HALYARD_TRY(as<List>(handle));
     const uint32_t limit = Limits().list_elements;
     if (size > limit)
-      return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", size, limit);
+      return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements exceeds the limit of {}", size, limit);
     return list->resize(static_cast<uint32_t>(size), limit);
   });
 }
@@ -206,7 +206,7 @@ halyard_status_t call_wait(halyard_module_call_t* call, halyard_wakeup_t* out) n
     HALYARD_TRY(check_address(call, "call"));
     HALYARD_TRY(check_address(out, "out"));
     auto& frame = *static_cast<FrameCall*>(call);
-    if (frame.waits) return fail(Code::FAILED_PRECONDITION, "this attempt waits already; keep its wakeup");
+    if (frame.waits) return fail(Code::FAILED_PRECONDITION, "this attempt already waits; use its wakeup");
     if (!frame.native->may_defer || !frame.native->invocation)
       return fail(Code::FAILED_PRECONDITION,
                   "the program cannot wait for the results of this call; it needs call.yieldable");

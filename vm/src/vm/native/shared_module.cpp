@@ -33,18 +33,18 @@ Result<const halyard_module_definition_t*> negotiate(halyard_module_negotiate_fn
   reply.struct_size = sizeof reply;
   if (function(&request, &reply) == 0) {
     const std::string_view reason = padded_text(reply.refusal);
-    return fail(Code::INCOMPATIBLE, "native module '{}' refuses this host, which speaks module ABI {}: {}",
+    return fail(Code::INCOMPATIBLE, "native module '{}' refuses this host, which supports module ABI {}: {}",
                 path, to_text(kModuleAbi), reason.empty() ? "it gives no reason" : reason);
   }
   const halyard_module_definition_t* const definition = reply.definition;
   if (!definition)
-    return fail(Code::INCOMPATIBLE, "native module '{}' gave no definition when it negotiated", path);
+    return fail(Code::INCOMPATIBLE, "native module '{}' gave no definition in the negotiation", path);
   if (definition->struct_size >= HALYARD_FIELD_END(halyard_module_definition_t, abi_version) &&
       definition->abi_version != 0) {
     const AbiRange common = {std::max(kModuleAbi.low, note.abi_min), std::min(kModuleAbi.high, note.abi_max)};
     if (definition->abi_version < common.low || definition->abi_version > common.high)
       return fail(Code::INCOMPATIBLE,
-                  "native module '{}' chose module ABI {}; expected {}, which both sides speak", path,
+                  "native module '{}' chose module ABI {}; expected {}, which both sides support", path,
                   definition->abi_version, to_text(common));
   }
   return definition;

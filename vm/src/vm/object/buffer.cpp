@@ -30,16 +30,17 @@ Buffer::Layout Buffer::layout() {
 
 Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit, Budget* budget) {
   if (alignment != 0 && !std::has_single_bit(alignment)) {
-    return fail(Code::INVALID_ARGUMENT, "an alignment of {} bytes; expected 0 or a power of two", alignment);
+    return fail(Code::INVALID_ARGUMENT, "expected an alignment of 0 or a power of two, found {} bytes",
+                alignment);
   }
   alignment = std::max(alignment, kMinAlignment);
   if (length > limit) {
-    return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes passes the limit of {}", length, limit);
+    return fail(Code::RESOURCE_EXHAUSTED, "a buffer of {} bytes exceeds the limit of {}", length, limit);
   }
-  // A large alignment costs as much address space as that many bytes.
+  // A large alignment takes as much address space as a buffer of that size.
   if (alignment > std::max(limit, kModestAlignment)) {
     return fail(Code::RESOURCE_EXHAUSTED,
-                "an alignment of {} bytes passes the limit of {} bytes for a buffer", alignment, limit);
+                "an alignment of {} bytes exceeds the limit of {} bytes for a buffer", alignment, limit);
   }
   // calloc returns untouched zero pages for large sizes. For a larger alignment, allocate more and move the
   // start up.

@@ -29,8 +29,8 @@ class Buffer final : public ObjectOf<Buffer> {
   // budget (may be null) is charged for the header. RESOURCE_EXHAUSTED: `released` is not called.
   static Result<Ref<Buffer>> wrap(std::span<uint8_t> bytes, bool is_mutable, NodePool& nodes, Budget* budget,
                                   std::function<void()> released);
-  // Wraps a constant. Nothing changes the bytes, except work on devices if `is_private`, which promises that
-  // nothing else uses the memory and that it can be made writable.
+  // Wraps a constant. `is_private` promises that nothing else uses the memory and that it can be made
+  // writable: work on devices may then write to it. Otherwise nothing changes the bytes.
   static Ref<Buffer> wrap_const(std::span<const uint8_t> bytes, std::function<void()> released,
                                 bool is_private = false);
 
@@ -39,10 +39,10 @@ class Buffer final : public ObjectOf<Buffer> {
   bool is_mutable() const { return mutable_; }
   uint64_t mutable_length() const { return mutable_length_; }  // writable bytes: all or none
   std::span<uint8_t> span() const { return {data_, length_}; }
-  // For constants that are passed out of the program. Work on a device may write to some constants; others
-  // (device code) must not change. The first use decides for the whole buffer. Returns false if the other use
-  // came first; the caller must then copy the bytes. A buffer of wrap() that programs cannot write to may
-  // still change, because it may be a view of device memory.
+  // Decides between two uses of constants that leave the program: some may be written by work on devices,
+  // others (device code) must not change. The first use decides for the whole buffer. Returns false if the
+  // buffer was first used in the other way; the caller must then copy the bytes. A buffer of wrap() that
+  // programs cannot write to may still change, because it may be a view of device memory.
   bool may_be_written_by_devices() {
     return mutable_ || (private_ && decide(ConstantUse::written_by_devices));
   }

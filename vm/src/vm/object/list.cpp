@@ -120,7 +120,7 @@ template <typename T>
 template <typename Visit>
 Result<> List::with_elements(uint32_t count, uint32_t limit, Visit visit) {
   if (count > limit)
-    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements passes the limit of {}", count, limit);
+    return fail(Code::RESOURCE_EXHAUSTED, "a list of {} elements exceeds the limit of {}", count, limit);
   if (element_.value != ValueType::none) return visit(packed_, size_t{count} * width(element_.value));
   if (element_.object) return visit(refs_, count);
   return visit(variants_, count);
@@ -232,16 +232,15 @@ Result<> List::check_nesting(uint64_t depth, uint64_t elements) const {
   uint64_t count = 0;
   const auto enter = [&](const List* list) -> Result<> {
     if (levels.size() >= depth)
-      return fail(
-          Code::RESOURCE_EXHAUSTED,
-          "lists within lists are more than {} deep, or one contains itself; expected at most {} levels",
-          depth, depth);
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "expected lists nested at most {} deep, found more levels, or a list that contains itself",
+                  depth);
     count += list->size_;
     if (count > elements)
       return fail(Code::RESOURCE_EXHAUSTED,
-                  "a list and the lists within it have more than {} elements, counted as often as they are "
-                  "reached; expected at most {}",
-                  elements, elements);
+                  "a list and the lists within it have more than {} elements; a list that is reached on "
+                  "several paths counts once for each",
+                  elements);
     // Packed numbers contain no lists.
     levels.push_back({list, list->element_.value == ValueType::none ? 0 : list->size_});
     return {};

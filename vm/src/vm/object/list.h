@@ -57,9 +57,9 @@ class List final : public ObjectOf<List> {
   // Copies an element without conversion, for hosts and printers.
   Result<Variant> get(uint32_t index) const;
   Result<> set(uint32_t index, const Variant& variant);
-  // RESOURCE_EXHAUSTED: nested lists exceed `depth` levels (this list is the first) or `elements` elements in
-  // all. A list with several paths counts once a path; a list that contains itself has no end. Takes time for
-  // at most `elements` elements and memory for `depth` levels.
+  // RESOURCE_EXHAUSTED: nested lists exceed `depth` levels (this list is the first), or `elements` elements
+  // in all. The elements of a list count once for each path to it, so a list that contains itself always
+  // fails. Visits at most `elements` elements, and uses memory for `depth` levels.
   Result<> check_nesting(uint64_t depth, uint64_t elements) const;
 
   // Byte offsets of members, for compiled code.

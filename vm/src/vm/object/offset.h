@@ -6,7 +6,7 @@
 
 namespace halyard::vm {
 
-// The offset in the object at which it stores this pointer; it must store it.
+// Returns the offset at which the object stores this pointer. The object must store it.
 inline uint32_t offset_of_pointer(const void* object, const void* pointer) {
   uint32_t offset = 0;
   while (std::memcmp(static_cast<const char*>(object) + offset, &pointer, sizeof pointer) != 0)

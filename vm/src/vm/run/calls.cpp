@@ -232,7 +232,7 @@ void leave_to_outside(Stack& stack, Frame& frame, const uint16_t* list) {
 bool too_many_results(Stack& stack, size_t count, const CallSite& site) {
   stack.error =
       Status(Code::FAILED_PRECONDITION,
-             fmt::format("{} values are returned to a call that takes {}", count, site.result_count));
+             fmt::format("the callee returns {} values, but the call takes {}", count, site.result_count));
   return false;
 }
 
@@ -263,8 +263,8 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
     if (!site.yieldable && site.result_count > 0) {
       stack.error = Status(
           Code::UNIMPLEMENTED,
-          fmt::format("import '{}' is not done yet, but its results are expected by a call that cannot "
-                      "wait; it needs call.yieldable",
+          fmt::format("import '{}' is not done, but this call cannot wait for its results; call it with "
+                      "call.yieldable",
                       frame.code->module->imports()[site.function].name));
       return CallOutcome::failed;
     }
@@ -302,8 +302,8 @@ CallOutcome call_native_entry(Stack& stack) {
 
 namespace {
 
-// `callee` is the frame above. The printed offset is that of the return, the source location that of the
-// call.
+// `callee` is the frame above. The line has the offset at which the frame continues, and the source location
+// of the call.
 std::string frame_line(const Frame& frame, const Frame& callee, size_t depth) {
   const BytecodeModule& module = *frame.code->module;
   const uint32_t function = frame.code->function;
@@ -333,10 +333,11 @@ Status interruption(const Stack& stack) {
   const auto code = static_cast<Code>(stack.interrupted.load());
   if (code != Code::DEADLINE_EXCEEDED) return Status(code, "the call was cancelled");
   const auto limit = std::chrono::duration_cast<std::chrono::milliseconds>(stack.limits.time);
-  if (limit.count() == 0) return Status(code, "the call was not over at its deadline");
+  if (limit.count() == 0) return Status(code, "the call did not end before its deadline");
   return Status(
-      code, fmt::format("the call took longer than its time limit of {} ms; raise it where that is too short",
-                        limit.count()));
+      code,
+      fmt::format("the call took longer than its time limit of {} ms; raise the limit if it is too short",
+                  limit.count()));
 }
 
 namespace {

@@ -54,8 +54,9 @@ inline uint32_t bits_of(float value) { return std::bit_cast<uint32_t>(value); }
 inline double as_f64(uint64_t bits) { return std::bit_cast<double>(bits); }
 inline uint64_t bits_of(double value) { return std::bit_cast<uint64_t>(value); }
 
-// How many bytes of the stack recursive compiled calls may use before they return to the interpreter; this
-// bounds their native stack. With tracing they return for each call, because a trace records every call.
+// Recursive compiled calls use at most this many bytes of the stack before they return to the interpreter,
+// which bounds their native stack. With tracing they return for each call, because a trace records every
+// call.
 #ifdef HALYARD_TRACED_INTERPRETER
 constexpr size_t kNativeBytes = 0;
 #else
@@ -169,9 +170,9 @@ CallOutcome interpret(Stack& stack) {
     COUNT_BRANCH();         \
     DISPATCH();             \
   } while (false)
-// The branch at the end of a loop's body. It compares itself with the loop branch taken last: a processor
-// that predicts the comparison continues without waiting for the load of the distance. Written in assembly,
-// because the compiler would detect that both paths lead to the same place.
+// The branch at the end of a loop's body. It compares itself with the previous loop branch. If the processor
+// predicts that they are the same, it continues without waiting for the load of the distance. Written in
+// assembly, because the compiler would detect that both paths lead to the same place.
 #if defined(__x86_64__)
 #define SAME_LOOP() asm goto("cmp %0, %1\n\tjne %l[other_loop]" ::"r"(ip), "rm"(tail) : "cc" : other_loop)
 #else
@@ -209,7 +210,7 @@ CallOutcome interpret(Stack& stack) {
   uint32_t* values;
   Object** refs;
   const Word* ip;
-  const Word* tail = nullptr;  // the loop branch taken last,
+  const Word* tail = nullptr;  // the previous loop branch,
   const Word* head = nullptr;  // and its target
   LOAD_FRAME();
   ip = stack.ip;

@@ -260,9 +260,8 @@ bool Invocation::still_waits() const {
 Result<Outcome> Invocation::continue_call() {
   if (wait_->waiting()) {
     if (still_waits())
-      return fail(
-          Code::FAILED_PRECONDITION,
-          "the call waits for something that has not happened; resume it when its ready hook is called");
+      return fail(Code::FAILED_PRECONDITION,
+                  "the call still waits; resume it when its ready hook is called, or at its deadline");
     wait_->abandon();
   }
   if (stack_->interrupted.load() != 0) {
@@ -354,8 +353,9 @@ void Invocation::stop_work(Code code) {
   if (scope_) scope_->stop(code);
 }
 
-// Creates a new scope if the old one was stopped, because work of an earlier call may still poll it. If calls
-// have a time limit, each call has its own scope, because its work may outlive the call, until its own limit.
+// Returns the scope for new work of this call. Creates a new scope if the old one was stopped, because work
+// of an earlier call may still poll the old one. If calls have a time limit, each call has its own scope,
+// because its work may outlive the call, but not its limit.
 WorkScope& Invocation::new_scope() {
   if (scope_ && is_scope_of_this_call_ && !scope_->is_stopped()) return *scope_;
   const auto code = [this] { return static_cast<Code>(stack_->interrupted.load()); };
@@ -391,9 +391,8 @@ void Invocation::set_time_limit() {
 
 Result<> Invocation::set_deadline(const Deadline& deadline) {
   if (deadline && !context_->loop())
-    return fail(
-        Code::FAILED_PRECONDITION,
-        "a deadline needs an event loop, which the context lacks; create the context with an instance");
+    return fail(Code::FAILED_PRECONDITION,
+                "a deadline needs an event loop, but the context was created without an instance; pass one");
   own_deadline_ = deadline.value_or(Clock::time_point::max());
   if (!stack_->top) return {};
   try {

@@ -70,8 +70,8 @@ class Invocation {
   // work on devices that this call, or earlier calls of this invocation, have submitted. No effect if there
   // is neither. Native functions are not interrupted. Thread-safe.
   void interrupt(Code code);
-  // From now on interrupt() also affects the next call, before it begins. Called by the thread that begins
-  // the call.
+  // From now on interrupt() also affects the next call, even before it begins. For the thread that begins the
+  // call.
   void arm();
 
   // Fails the suspended call, or else the next call, with DEADLINE_EXCEEDED at this time, unless the

@@ -57,8 +57,7 @@ Result<> check_dependencies(Instances instances, const Module& module) {
   return {};
 }
 
-// The size of a fragment of a signature when arguments are passed in a struct. A span counts only its count
-// field.
+// The size of arguments or results when they are passed in a struct. A span counts only its count field.
 uint64_t signature_bytes(std::span<const ConventionItem> items) {
   uint64_t bytes = 0;
   for (const ConventionItem& item : items) {
@@ -132,7 +131,7 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
   } else {
     if (module->type() != &LoadedModule::kType)
       return fail(Code::FAILED_PRECONDITION,
-                  "module '{}' was read to be inspected; expected one that was loaded to run",
+                  "module '{}' was opened for inspection; expected one that was loaded to run",
                   module->name());
     const auto& loaded = static_cast<const LoadedModule&>(*module);
     instance->bytecode = &loaded;
@@ -141,7 +140,7 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
     const uint64_t refs = instance->bytecode->global_refs();
     if (bytes > limits.buffer_bytes || refs > limits.list_elements) {
       return fail(Code::RESOURCE_EXHAUSTED,
-                  "module '{}' wants {} bytes and {} refs of globals; the limits are {} and {}",
+                  "module '{}' needs {} bytes and {} refs of globals; the limits are {} and {}",
                   module->name(), bytes, refs, limits.buffer_bytes, limits.list_elements);
     }
     instance->charge = HALYARD_TRY(Charge::take(
@@ -182,8 +181,8 @@ Ref<Context> Context::create(Limits limits, Ref<Tracer> tracer, Ref<Loop> loop) 
 }
 
 Context::~Context() {
-  // __deinit runs in an invocation, which holds a reference to its context. This reference keeps the count
-  // from reaching zero a second time.
+  // __deinit runs in an invocation, which holds a reference to its context. This extra reference keeps the
+  // count from reaching zero again when the invocation ends.
   retain();
   for (const auto& instance : modules_ | std::views::reverse)
     (void)call_special(*this, *instance, "__deinit");
@@ -232,8 +231,8 @@ Result<Callable> Context::callable(ModuleInstance* instance, const Export& funct
 std::unexpected<Status> Context::is_running(const Export& running, const Export& refused) {
   return fail(
       Code::FAILED_PRECONDITION,
-      "'{}' cannot be called while the context is in a call of '{}', on another thread or further up on "
-      "this one; wait for it, or make a context for each thread",
+      "'{}' cannot be called while the context runs '{}', on another thread or in an outer call of this one; "
+      "wait for its end, or create a context for each thread",
       refused.name, running.name);
 }
 

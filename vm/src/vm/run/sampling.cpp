@@ -74,8 +74,8 @@ const Sampling& sampling_of(const Frame& frame) {
 }
 
 // Sampling::hot samples take 12 ms in the tightest loop and 80 ms in larger ones. Loading LLVM and compiling
-// a function takes 22 to 60 ms. If a program ends during a compilation, it ends up to 5 ms later on a busy
-// machine, because the compile thread must end too. Sampling::age avoids this for short programs
+// a function take 22 to 60 ms. On a busy machine, a program that ends during a compilation ends up to 5 ms
+// later, because the compile thread must end too. Sampling::age avoids this delay for short programs
 // (docs/jit.md).
 const Word* sample(Stack& stack, const Word* ip) {
   const FunctionCode& code = *stack.top->code;

@@ -30,15 +30,16 @@ Result<uint32_t> resolve(const Module& module, const CalleeUse& use) {
     if (callee.kind == Callee::by_name && import != module.import_ordinals.end())
       return kImportBit | import->second;
     return use.at.error(Code::INVALID_ARGUMENT,
-                        "no import '@{}' to ask about{}; declare it with vm.import optional", callee.name,
+                        "no import '@{}' to query{}; declare it with vm.import optional", callee.name,
                         suggestion(callee.name, module.import_ordinals));
   }
   if (callee.kind == Callee::function) {
     if (callee.name == module.name) return callee.ordinal;
-    return use.at.error(Code::INVALID_ARGUMENT,
-                        "'@{}:{}' names a function of another module by ordinal; this module is "
-                        "'@{}', functions of others are imported by name",
-                        callee.name, callee.ordinal, module.name);
+    return use.at.error(
+        Code::INVALID_ARGUMENT,
+        "'@{}:{}' names a function of another module by ordinal, but this module is '@{}'; import "
+        "functions of other modules by name",
+        callee.name, callee.ordinal, module.name);
   }
   if (const auto own = module.function_ordinals.find(callee.name); own != module.function_ordinals.end())
     return own->second;
@@ -105,7 +106,7 @@ Result<> check_requirements(const Module& module, const Cursor& at) {
   return at.error(
       Code::INVALID_ARGUMENT,
       "module '@{}' requires {}, which bytecode {} does not have; assemble it for a newer version, or "
-      "take the requirement out of its vm.requires and .requires lines",
+      "remove the requirement from its vm.requires and .requires lines",
       module.name, features_text(unknown), module.bytecode_version);
 }
 
@@ -155,12 +156,12 @@ Result<std::vector<uint8_t>> assemble_module(LineReader& lines, Source& source, 
   }
   if (!closed)
     return opening.error(Code::INVALID_ARGUMENT,
-                         "the nested module has no end: expected '}}' alone on a line");
+                         "the nested module has no end; expected '}}' alone on a line");
   const Cursor end(source, {lines.line_number(), {}});
   if (!module.declared)
-    return end.error(Code::INVALID_ARGUMENT, "{}; begin with 'vm.module @NAME'",
-                     lines.said_anything() ? "the text has no vm.module"
-                                           : "the text is empty, or has nothing but comments");
+    return end.error(
+        Code::INVALID_ARGUMENT, "{}; begin with 'vm.module @NAME'",
+        lines.said_anything() ? "the text has no vm.module" : "the text is empty or has only comments");
   if (module.functions.empty() && !module.functionless)
     return end.error(Code::INVALID_ARGUMENT,
                      "module '@{}' has no function; a module needs at least one, or the line 'vm.empty'",

@@ -38,7 +38,7 @@ Result<> define(OrdinalOf& names, std::string_view name, size_t ordinal, const C
 
 Result<> module_directive(Module& module, Cursor cursor, LineReader&, int) {
   if (module.declared)
-    return cursor.error(Code::INVALID_ARGUMENT, "vm.module is given twice; this module is '@{}' already",
+    return cursor.error(Code::INVALID_ARGUMENT, "vm.module occurs twice; this module is already '@{}'",
                         module.name);
   module.name = HALYARD_TRY(cursor.symbol("the module's name"));
   if (module.name.empty())
@@ -83,7 +83,7 @@ Result<std::vector<uint8_t>> hex_lines(Module& module, Cursor& cursor, LineReade
     Cursor digits(*module.source, *line);
     HALYARD_TRY(read_hex(digits, bytes));
   }
-  return cursor.error(Code::INVALID_ARGUMENT, "the rodata has no end: expected '}}' alone on a line");
+  return cursor.error(Code::INVALID_ARGUMENT, "the rodata has no end; expected '}}' alone on a line");
 }
 
 Result<> rodata_directive(Module& module, Cursor cursor, LineReader& lines, int depth) {
@@ -158,7 +158,7 @@ Result<> global_directive(Module& module, Cursor cursor, LineReader&, int) {
     if (value != "0")
       return cursor.error(
           Code::UNIMPLEMENTED,
-          "globals begin as 0, found the initial value {}; store it in the exported function @__init",
+          "globals begin as 0, found the initial value {}; set it in the exported function @__init",
           quoted(value));
   } else {
     HALYARD_TRY(cursor.expect_end("the global"));
@@ -227,7 +227,7 @@ Result<> requires_directive(Module& module, Cursor cursor, LineReader&, int) {
 }
 
 Result<> state_directive(Module& module, Cursor cursor, LineReader&, int) {
-  if (module.state_given) return cursor.error(Code::INVALID_ARGUMENT, "vm.state is given twice");
+  if (module.state_given) return cursor.error(Code::INVALID_ARGUMENT, "vm.state occurs twice");
   module.state_given = true;
   module.global_bytes = HALYARD_TRY(cursor.number("the bytes of globals", INT32_MAX));
   HALYARD_TRY(cursor.expect(",", "after the bytes of globals"));
@@ -242,7 +242,8 @@ Result<> empty_directive(Module& module, Cursor cursor, LineReader&, int) {
 
 Result<> function_directive(Module& module, Cursor cursor, LineReader& lines, int) {
   if (module.functionless)
-    return cursor.error(Code::INVALID_ARGUMENT, "vm.func in a module that vm.empty says has no function");
+    return cursor.error(Code::INVALID_ARGUMENT,
+                        "found vm.func in a module with vm.empty; remove one of them");
   if (module.functions.empty()) HALYARD_TRY(lay_out_globals(module, cursor));
   return assemble_function(module, cursor, lines);
 }
@@ -327,7 +328,7 @@ Result<> lay_out_globals(Module& module, const Cursor& at) {
   if (!module.state_given) {
     module.global_bytes = offset;
   } else if (offset > module.global_bytes) {
-    return at.error(Code::INVALID_ARGUMENT, "the globals take {} bytes, vm.state says {}", offset,
+    return at.error(Code::INVALID_ARGUMENT, "the globals take {} bytes, but vm.state says {}", offset,
                     module.global_bytes);
   }
   return {};
@@ -345,9 +346,10 @@ Result<> assemble_directive(Module& module, Cursor cursor, LineReader& lines, in
                        did_you_mean(name, names));
   }
   if (!module.declared && !found->may_precede_module)
-    return start.error(Code::INVALID_ARGUMENT, "{} before vm.module; begin with 'vm.module @NAME'", name);
+    return start.error(Code::INVALID_ARGUMENT, "found {} before vm.module; begin with 'vm.module @NAME'",
+                       name);
   if (!module.functions.empty() && !found->may_follow_function)
-    return start.error(Code::INVALID_ARGUMENT, "{} after a function; declare it before the first vm.func",
+    return start.error(Code::INVALID_ARGUMENT, "found {} after a function; move it before the first vm.func",
                        name);
   return found->assemble(module, cursor, lines, depth);
 }

@@ -96,7 +96,7 @@ class Body {
   Result<> finish(const Cursor& last) {
     if (!returns_ && !facts_.endless && !facts_.raw)
       return last.error(Code::INVALID_ARGUMENT,
-                        "function @{} has no vm.return and no vm.fail; every function needs one",
+                        "function @{} has neither vm.return nor vm.fail; every function needs one",
                         function_.name);
     for (const LabelUse& use : label_uses_) {
       const auto found = labels_.find(use.label);
@@ -147,9 +147,10 @@ class Body {
   // .bytes is handled here, because only this class knows the preceding lines.
   Result<> fact(Cursor& cursor) {
     if (!starts_with_label_)
-      return cursor.error(Code::INVALID_ARGUMENT,
-                          "{} after the first instruction of function @{}; put it before",
-                          quoted(cursor.rest().substr(0, cursor.rest().find(' '))), function_.name);
+      return cursor.error(
+          Code::INVALID_ARGUMENT,
+          "found {} after the first instruction of function @{}; move it before the instructions",
+          quoted(cursor.rest().substr(0, cursor.rest().find(' '))), function_.name);
     if (!cursor.accept_word(".bytes")) return read_fact(cursor, function_, facts_);
     facts_.raw = true;
     HALYARD_TRY(read_hex(cursor, module_.bytecode));
@@ -339,10 +340,8 @@ class Body {
       return cursor.error(Code::INVALID_ARGUMENT, "{}: expected {}, found {}", what, bank_text(bank),
                           bank_text(reg.bank));
     if (reg.idle && move)
-      return cursor.error(
-          Code::INVALID_ARGUMENT,
-          "{}: this operand can be moved, which is written %R{}; %m{} is for those that cannot", what,
-          reg.last, reg.last);
+      return cursor.error(Code::INVALID_ARGUMENT, "{}: this operand can be moved; write %R{} instead of %m{}",
+                          what, reg.last, reg.last);
     if (reg.move() && !reg.idle && !move)
       return cursor.error(Code::INVALID_ARGUMENT,
                           "{}: this operand cannot be moved; write %r{} instead of %R{}", what, reg.last,
@@ -523,9 +522,10 @@ class Body {
       if (!operand.writes) continue;
       if (text_form(op).find("$r") != std::string::npos) {
         if (results.empty()) return {};
-        return cursor.error(Code::INVALID_ARGUMENT,
-                            "the results of vm.{} stand after its block: -> ^bbN(%i0), not before the '='",
-                            op_info.mnemonic);
+        return cursor.error(
+            Code::INVALID_ARGUMENT,
+            "the results of vm.{} follow its block, as in '-> ^bbN(%i0)', and are not written before the '='",
+            op_info.mnemonic);
       }
       if (operand.kind == OperandKind::reg_list) {
         for (const RegisterName& reg : results) {
@@ -645,7 +645,7 @@ Result<> assemble_function(Module& module, Cursor cursor, LineReader& lines) {
     module.functions.push_back(std::move(function));
     return {};
   }
-  return cursor.error(Code::INVALID_ARGUMENT, "function '@{}' has no end: expected '}}' alone on a line",
+  return cursor.error(Code::INVALID_ARGUMENT, "function '@{}' has no end; expected '}}' alone on a line",
                       function.name);
 }
 

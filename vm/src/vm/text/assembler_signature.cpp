@@ -175,7 +175,7 @@ Result<> read_fact(Cursor& cursor, Function& function, FunctionFacts& facts) {
 
 Result<> apply_facts(const Cursor& at, Function& function, const FunctionFacts& facts) {
   if (facts.raw && function.length == 0)
-    return at.error(Code::INVALID_ARGUMENT, "function @{} has .bytes but none in them", function.name);
+    return at.error(Code::INVALID_ARGUMENT, "function @{} has .bytes without bytes", function.name);
   if (facts.raw != facts.blocks.has_value())
     return at.error(Code::INVALID_ARGUMENT, "function @{} has {}; .bytes and .blocks belong together",
                     function.name, facts.raw ? ".bytes without .blocks" : ".blocks without .bytes");
@@ -183,7 +183,7 @@ Result<> apply_facts(const Cursor& at, Function& function, const FunctionFacts& 
       !(covers(*facts.value_registers, function.value_registers) &&
         covers(*facts.ref_registers, function.ref_registers)))
     return at.error(Code::INVALID_ARGUMENT,
-                    "function @{} uses {} value and {} ref registers, but .registers says {} and {}",
+                    "function @{} uses {} value and {} ref registers, but .registers states {} and {}",
                     function.name, function.value_registers, function.ref_registers, *facts.value_registers,
                     *facts.ref_registers);
   function.calling_convention = facts.calling_convention.value_or(function.calling_convention);

@@ -4,11 +4,11 @@
 namespace halyard::vm {
 
 Result<std::vector<uint8_t>> assemble(std::string_view /*text*/, const AssembleOptions& options) {
-  return fail(Code::UNIMPLEMENTED,
-              "'{}' is a module as text, and this Halyard was built without the assembler (HALYARD_SMALL); "
-              "assemble it "
-              "elsewhere with vm-as",
-              options.file);
+  return fail(
+      Code::UNIMPLEMENTED,
+      "'{}' is a module as text, but this build of Halyard lacks the assembler (HALYARD_SMALL); assemble the "
+      "module with vm-as of an ordinary build",
+      options.file);
 }
 
 }  // namespace halyard::vm

@@ -208,7 +208,7 @@ class FunctionVerifier {
       if (marker == in_block)
         return in_block
                    ? fail(Code::INVALID_ARGUMENT,
-                          "a block marker inside a block; expected a terminator before it")
+                          "found a block marker inside a block; expected a terminator before it")
                    : fail(Code::INVALID_ARGUMENT, "expected a block marker (0x{:02X}), found byte 0x{:02X}",
                           info(kBlockMarker).byte, function_.bytecode[pc_]);
       HALYARD_TRY(read_instruction(function_.bytecode, pc_, module_.bytecode_version(), function_.features,
@@ -277,13 +277,14 @@ class FunctionVerifier {
 
   Result<> add_block(uint32_t pc, uint8_t kind) {
     if (pc >= kEndOfBlockPcs)
-      return fail(Code::OUT_OF_RANGE, "a block at pc 0x{:X}; expected it below 0x{:X}", pc, kEndOfBlockPcs);
+      return fail(Code::OUT_OF_RANGE, "a block begins at pc 0x{:X}; expected a pc below 0x{:X}", pc,
+                  kEndOfBlockPcs);
     if (!has_instruction(function_.bytecode, pc))
       return fail(Code::INVALID_ARGUMENT,
-                  "a branch to pc 0x{:X}, where no block can be: the function has 0x{:X} bytes", pc,
+                  "a branch to pc 0x{:X}, which is not within the function (0x{:X} bytes)", pc,
                   function_.bytecode.size());
     if (blocks_[pc] == 0 && ++block_count_ > function_.block_count)
-      return fail(Code::INVALID_ARGUMENT, "the function has more blocks than the {} it states",
+      return fail(Code::INVALID_ARGUMENT, "the function has more blocks than the stated {}",
                   function_.block_count);
     blocks_[pc] |= kind;
     return {};
@@ -400,7 +401,7 @@ class FunctionVerifier {
     const bool import = call.callee & kImportBit;
     if (call.variadic && !import)
       return fail(Code::FAILED_PRECONDITION,
-                  "a variadic call to a function of the module; only imports can be called with spans");
+                  "found a variadic call to an internal function; only imports take spans");
     const std::string_view text = import ? module_.imports()[call.callee & ~kImportBit].convention
                                          : module_.functions()[call.callee].convention;
     if (const std::optional<PlainTypes> types = plain_types(text)) return call.check(registers_, *types);

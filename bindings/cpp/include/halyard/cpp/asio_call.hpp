@@ -102,12 +102,11 @@ struct ResultsInto {
 };
 
 // The state of an AsyncCall. It lives as long as a call is in progress.
-//
-// THE PHASE controls who may continue the call. In phase `running` one step is queued or executing; only that
-// step uses the call, the timers and the operation. A step that leaves the call waiting sets the phase to
-// `waiting`. The wakeup that changes `waiting` to `woken` queues the next step. A wakeup during a step also
-// sets `woken`, and the step then checks again. Wakeups may be duplicates, or belong to an earlier wait: a
-// step asks the call whether it still waits.
+// THE PHASE controls which thread may continue the call. In phase `running`, one step is queued or executing;
+// only that step uses the call, the timers and the operation. A step that leaves the call waiting sets the
+// phase to `waiting`. The first wakeup changes `waiting` to `woken` and queues the next step. A wakeup during
+// a step also sets `woken`, and the step then checks the call again. Wakeups may be duplicates, or belong to
+// an earlier wait, so a step asks the call whether it still waits.
 template <typename Executor>
 class CallCore final : public CallService::Member, public std::enable_shared_from_this<CallCore<Executor>> {
  public:

@@ -23,8 +23,9 @@ class Channels : public Handle<halyard_channels_t> {
  public:
   using Handle::Handle;
 
-  // Joins the job; may wait for the other processes (halyard_channels_create). `library` "": that of the
-  // launcher. `rank` and `count` -1: any. `timeout` limits this wait and those of collectives; 0: no limit.
+  // Joins the job; may wait for the other processes (halyard_channels_create). `library` "": the library for
+  // the launcher. `rank` and `count` -1: any. `timeout` limits this wait and the waits of collectives; 0: no
+  // limit.
   static Result<Channels> create(const std::string& library = "", int32_t rank = -1, int32_t count = -1,
                                  std::chrono::nanoseconds timeout = {}) {
     auto options = detail::sized<halyard_channels_options_t>();

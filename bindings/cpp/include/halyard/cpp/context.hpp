@@ -32,16 +32,16 @@ struct ContextOptions {
   std::vector<Module> modules{};  // a module may import from earlier ones; the last is the main module
   std::vector<Device> devices{};
   std::vector<ParameterFile> parameters{};
-  uint32_t flags = 0;       // HALYARD_CONTEXT_*
-  uint64_t max_memory = 0;  // bytes
-  uint64_t max_stack = 0;   // bytes
-  std::chrono::nanoseconds max_time{0};
-  uint32_t lead_device = 0;
+  uint32_t flags = 0;                    // HALYARD_CONTEXT_*
+  uint64_t max_memory = 0;               // bytes; 0: no limit
+  uint64_t max_stack = 0;                // bytes; 0: 8 MiB
+  std::chrono::nanoseconds max_time{0};  // of one call; 0: no limit
+  uint32_t lead_device = 0;              // index in `devices`, counted from 1; 0: none
   std::string capture_path{};
   std::vector<std::pair<std::string, std::string>> loader_settings{};
   // Called for hal.buffer_view.trace; the views are borrowed.
   std::function<void(std::string_view key, std::span<const halyard_object_t> views)> trace{};
-  std::string tensor_pattern{};  // selects dispatches for `tensor`
+  std::string tensor_pattern{};  // wildcards for the names of functions; selects dispatches for `tensor`
   std::function<Result<void>(const halyard_traced_tensor_t& tensor)> tensor{};
   std::function<Result<void>(uint64_t done, uint64_t total)> progress{};
   std::function<void(const halyard_failed_expectation_t& failed)> expectation{};
@@ -150,7 +150,7 @@ class Call : public Handle<halyard_call_t> {
     const int64_t at = halyard_call_deadline(get());
     return at == INT64_MAX ? Clock::time_point::max() : Clock::time_point(std::chrono::nanoseconds(at));
   }
-  // The suspended call, or else the next call, fails with DEADLINE_EXCEEDED at that time; time_point::max():
+  // Fails the suspended call, or else the next call, with DEADLINE_EXCEEDED at that time; time_point::max():
   // no deadline. The instance's event loop measures the time.
   Result<void> set_deadline(Clock::time_point deadline) const {
     const auto at = std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count();
@@ -164,11 +164,11 @@ class Call : public Handle<halyard_call_t> {
   }
   // Fails the call with CANCELLED, and stops its work on devices. Any thread.
   void cancel() const noexcept { halyard_call_cancel(get()); }
-  // From now on cancel() also cancels the next call, before it begins.
+  // Lets cancel() also cancel the next call, before it begins.
   void arm() const noexcept { halyard_call_arm(get()); }
   // Selects whether the instance's trace records the next calls; default: it does.
   void set_traced(bool traced) const noexcept { halyard_call_trace(get(), traced); }
-  // The state in which resume() would find the call; `done` if no call is suspended.
+  // The state of the call; `done` if no call is suspended. resume() fails in state `waiting`.
   CallState state() const noexcept { return static_cast<CallState>(halyard_call_state(get())); }
 
  private:

@@ -115,8 +115,8 @@ halyard_status_t status_of(Body&& body) noexcept {
     return halyard_status_create(HALYARD_UNKNOWN, error.what());
   } catch (...) {
     return halyard_status_create(HALYARD_UNKNOWN,
-                                 "a function of the embedder has thrown something else than "
-                                 "a std::exception");
+                                 "a function of the embedder has thrown an exception that is not a "
+                                 "std::exception");
   }
 #else
   Result<void> result = std::forward<Body>(body)();

@@ -1,4 +1,4 @@
-// Fences, for which asynchronous functions wait and which they signal (halyard/fence.h).
+// Fences. Asynchronous functions wait for fences and signal fences (halyard/fence.h).
 #ifndef HALYARD_CPP_FENCE_HPP_
 #define HALYARD_CPP_FENCE_HPP_
 
@@ -44,7 +44,7 @@ class Fence : public Object {
   Result<void> fail(const Error& error) const {
     return detail::finish(halyard_fence_fail(get(), error.status()));
   }
-  // Blocks. DEADLINE_EXCEEDED: timeout; or the failure of the work.
+  // Blocks. DEADLINE_EXCEEDED: timeout. If the fence has failed, returns its failure.
   Result<void> wait(std::chrono::milliseconds limit = std::chrono::milliseconds::max()) const {
     return detail::finish(get() ? halyard_fence_wait(get(), milliseconds_of(limit)) : nullptr);
   }

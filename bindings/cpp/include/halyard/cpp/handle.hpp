@@ -19,7 +19,7 @@ inline constexpr adopt_t adopt;
 inline constexpr share_t share;
 
 // One reference, or none. A copy is a further reference. Derived classes add functions but no state, unless
-// they say so. The object is as thread-safe as the C header says; one thread at a time uses one Handle.
+// they say so. Thread-safety of the object: as in the C header. One thread at a time may use a Handle.
 template <typename C>
 class Handle {
  public:

@@ -18,7 +18,7 @@ namespace halyard::inline HALYARD_CPP_FORM {
 inline const char* version() noexcept { return halyard_version(); }
 
 // The library that compiles bytecode (docs/jit.md): its name and version, and its path. Texts live as long as
-// the process. Loads nothing. NOT_FOUND: none is installed; INCOMPATIBLE: it is of another build.
+// the process. Loads nothing. NOT_FOUND: none is installed; INCOMPATIBLE: it belongs to another build.
 struct Compiler {
   const char* name;
   const char* path;

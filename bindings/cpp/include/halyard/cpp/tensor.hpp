@@ -251,7 +251,7 @@ class Tensor : public Object {
   // another type; OUT_OF_RANGE: the buffer has fewer bytes than the shape needs.
   template <Element T>
   Result<std::vector<T>> read() const {
-    static_assert(!std::is_same_v<T, bool>, "a vector of bool is no array; read as uint8_t");
+    static_assert(!std::is_same_v<T, bool>, "a vector of bool is not an array; read as uint8_t");
     uint64_t bytes = 0;
     if (halyard_status_t status = check_type<T>(&bytes))
       return detail::fail<std::vector<T>>(Error::adopt(status));
