@@ -210,7 +210,7 @@ TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
       .dispatch(command(executable, on_first));
   List list = finish(recording);
   for (uint32_t round = 0; round < 5; ++round) {
-    EXPECT_OK(run(execute(list, {})));
+    EXPECT_OK(run(execute_operation(list, {})));
     EXPECT_EQ(content<uint32_t>(first, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 2 * round + 2));
     EXPECT_EQ(content<uint32_t>(second, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 2 * round + 2));
   }
@@ -266,7 +266,7 @@ class SmallWorkTest : public BatchTest {
     KernelThreads kernels(host_);
     std::vector<size_t> counts;
     for (uint32_t round = 0; round < rounds; ++round) {
-      EXPECT_OK(run(execute(list, {})));
+      EXPECT_OK(run(execute_operation(list, {})));
       counts.push_back(kernels.take().threads);
     }
     return counts;
@@ -307,7 +307,7 @@ TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
     host_.trace([&](const halyard_trace_span_t& span) {
       if (name_of(span) == name) meeting.come();
     });
-    EXPECT_OK(run(execute(finish(*recording), {})));
+    EXPECT_OK(run(execute_operation(finish(*recording), {})));
     EXPECT_EQ(meeting.size(), 3u) << name;
   }
   EXPECT_EQ(content<uint32_t>(words, 3), std::vector<uint32_t>(3, 1));
@@ -329,7 +329,7 @@ TEST_F(BatchTest, NothingPassesABarrier) {
     const std::lock_guard lock(mutex);
     times.emplace_back(span.begin_ns, span.end_ns);
   });
-  EXPECT_OK(run(execute(finish(recording), {})));
+  EXPECT_OK(run(execute_operation(finish(recording), {})));
   EXPECT_EQ(content<uint32_t>(memory, 1 << 20), std::vector<uint32_t>(1 << 20, 5));
   ASSERT_EQ(times.size(), 12u);
   std::ranges::sort(times);
@@ -378,7 +378,7 @@ TEST_F(BatchTest, EveryCommandIsDoneOnce) {
   }
   List list = finish(recording);
   for (uint32_t round = 1; round <= 10; ++round) {
-    EXPECT_OK(run(execute(list, {})));
+    EXPECT_OK(run(execute_operation(list, {})));
     std::vector<uint32_t> expected;
     for (uint32_t row = 0; row < kRows; ++row) {
       const uint32_t by_kind[] = {7, 7, 7, round, round, 0};
@@ -409,7 +409,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   }
   List list = finish(recording);
   for (uint32_t round = 1; round <= 10; ++round) {
-    const Outcome outcome = run(execute(list, {}));
+    const Outcome outcome = run(execute_operation(list, {}));
     EXPECT_CODE(FAILED_PRECONDITION, outcome);
     EXPECT_NE(outcome.message().find("workgroup 100,0,0 of 393,1,1"), std::string::npos) << outcome.text();
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kCommands * kWorkgroups);
@@ -429,7 +429,7 @@ TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   for (uint64_t i = 0; i < 20; ++i)
     dispatches.push_back({.x = 100, .bindings = {range(memory, 400 * i, 400)}});
   for (const Dispatch& d : dispatches) recording.dispatch(command(executable, d));
-  const halyard_operation_t work = execute(finish(recording), {});
+  const halyard_operation_t work = execute_operation(finish(recording), {});
   EXPECT_OK(run(work));
   EXPECT_TRUE(comes_true([&] {
     const int64_t before = driver_tests::allocation_count().made;

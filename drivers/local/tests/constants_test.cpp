@@ -155,7 +155,7 @@ TEST_P(ConstantsTest, CommandsWriteToThemThroughSlots) {
   const Words expected = {3, 3, 7, 8, 20, 21, 7, 0};
   for (Memory memory : {import(page.bytes(), 96, HALYARD_MAP_READ),
                         import(words, sizeof words, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE)}) {
-    EXPECT_OK(run(execute(list, {{memory, 0, 32}})));
+    EXPECT_OK(run(execute_operation(list, {{memory, 0, 32}})));
     EXPECT_EQ(content<uint32_t>(memory, 8), expected);
   }
   EXPECT_EQ(Words(words, words + 8), expected);
@@ -180,10 +180,10 @@ TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
     Recording recording;
     recording.fill(slot(0, 0, 8), 3, 4);
     List list = finish(recording, 1);
-    const Outcome filled = run(execute(list, {{constant, 0, 64}}));
+    const Outcome filled = run(execute_operation(list, {{constant, 0, 64}}));
     EXPECT_CODE(PERMISSION_DENIED, filled);
     EXPECT_NE(filled.text().find("slot 0"), std::string::npos) << filled.text();
-    EXPECT_OK(run(execute(list, {{memory, 0, 16}})));
+    EXPECT_OK(run(execute_operation(list, {{memory, 0, 16}})));
   }
   EXPECT_EQ(Words(words, words + 4), (Words{5, 6, 7, 8}));
 }

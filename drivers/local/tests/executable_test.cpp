@@ -306,7 +306,7 @@ TEST_P(ExecutableTest, IndirectCountsAreReadWhenTheCommandRuns) {
   Dispatch d = {.x = 99, .y = 99, .z = 99, .bindings = {range(log, 0, 64)}, .indirect = &direct};
   const Recording recording =
       Recording().update(real, range(counts, 8, 12)).barrier().dispatch(command(executable, d));
-  EXPECT_OK(run(execute(finish(recording), {})));
+  EXPECT_OK(run(execute_operation(finish(recording), {})));
   EXPECT_EQ(content<uint32_t>(log, 5), (std::vector<uint32_t>{4, 0, 1, 100, 101}));
 
   // The same with slots.
@@ -315,7 +315,7 @@ TEST_P(ExecutableTest, IndirectCountsAreReadWhenTheCommandRuns) {
   d.bindings = {slot(0, 4, 32)};
   d.indirect = &indirect;
   const Recording slots = Recording().dispatch(command(executable, d));
-  EXPECT_OK(run(execute(finish(slots, 2), {{log, 4, 36}, {counts, 4, 16}})));
+  EXPECT_OK(run(execute_operation(finish(slots, 2), {{log, 4, 36}, {counts, 4, 16}})));
   EXPECT_EQ(content<uint32_t>(log, 7), (std::vector<uint32_t>{0, 0, 4, 0, 1, 100, 101}));
 }
 

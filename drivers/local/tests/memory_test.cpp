@@ -109,8 +109,8 @@ TEST_P(MemoryTest, ImportsAlignedHostMemory) {
   Memory memory = nullptr;
   EXPECT_OK(import(storage, sizeof storage, &memory));
   EXPECT_EQ(bytes(memory), storage);
-  EXPECT_OK(run(fill(range(memory, 1, 2), 0xEE, 1)));
-  EXPECT_OK(run(dealloca(memory))) << "no effect on memory that alloca did not make";
+  EXPECT_OK(run(fill_operation(range(memory, 1, 2), 0xEE, 1)));
+  EXPECT_OK(run(dealloca_operation(memory))) << "no effect on memory that alloca did not make";
   EXPECT_EQ(storage[0], 5);
   EXPECT_EQ(storage[2], 0xEE);
   EXPECT_EQ(bytes(memory), storage);
@@ -146,7 +146,7 @@ TEST_P(MemoryTest, ExportsItsBytesToOtherDevices) {
     table_.memory_unmap(other, same);
     if (kind == kind_) {
       std::swap(device_, other);
-      EXPECT_OK(run(fill(range(same, 1, 2), 9, 1)));
+      EXPECT_OK(run(fill_operation(range(same, 1, 2), 9, 1)));
       std::swap(device_, other);
       EXPECT_EQ(content<uint8_t>(memory, 4), (std::vector<uint8_t>{1, 9, 9, 4}));
     }

@@ -253,7 +253,9 @@ class Reader {
   // ---- The fields of commands
 
   Result<uint32_t> field(command_field::Number, uint32_t from, const CapturedExecution&) { return from; }
-  Result<uint32_t> field(command_field::Channel, uint32_t from, const CapturedExecution&) { return from; }
+  Result<uint32_t> field(command_field::ChannelNumber, uint32_t from, const CapturedExecution&) {
+    return from;
+  }
   Result<uint64_t> field(command_field::Elements, uint64_t from, const CapturedExecution&) { return from; }
   Result<std::string_view> field(command_field::Text, const flatbuffers::Vector<uint8_t>* from,
                                  const CapturedExecution&) {
@@ -268,10 +270,10 @@ class Reader {
                              const CapturedExecution& execution) {
     return range_or_none(*from, execution);
   }
-  Result<std::span<const uint8_t>> field(command_field::Bytes, uint32_t from, const CapturedExecution&) {
+  Result<std::span<const uint8_t>> field(command_field::Data, uint32_t from, const CapturedExecution&) {
     return blob(from);
   }
-  Result<uint32_t> field(command_field::Executable, uint32_t from, const CapturedExecution&) {
+  Result<uint32_t> field(command_field::ExecutableNumber, uint32_t from, const CapturedExecution&) {
     if (from < file_.executables.size()) return from;
     return damaged("it names executable {} of {}", from, file_.executables.size());
   }

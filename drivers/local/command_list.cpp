@@ -1,5 +1,5 @@
 // Runs the batches of a list in order.
-#include "commands.h"
+#include "command_list.h"
 
 #include <algorithm>
 #include <utility>
