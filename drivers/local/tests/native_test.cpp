@@ -285,9 +285,12 @@ TEST_P(NativeTest, WorkgroupsOfSequentialFunctionsRunInOrder) {
   constexpr uint32_t kCount = 40;
   Memory order = allocate(std::vector<uint32_t>(kCount, 99));
   Memory running = allocate(std::vector<uint32_t>(3, 0));
+  std::atomic<uint32_t> sharing = HALYARD_SHARING_UNKNOWN;
+  host_.trace([&](const halyard_trace_span_t& span) { sharing = span.sharing; });
   EXPECT_OK(dispatch(
       executable,
       {.function = 4, .x = kCount, .bindings = {range(order, 0, 4 * kCount), range(running, 0, 12)}}));
+  EXPECT_EQ(sharing, runs_in_caller() ? HALYARD_SHARING_ONE_THREAD : HALYARD_SHARING_SEQUENTIAL);
   std::vector<uint32_t> expected(kCount);
   for (uint32_t i = 0; i < kCount; ++i) expected[i] = i;
   EXPECT_EQ(content<uint32_t>(order, kCount), expected);
