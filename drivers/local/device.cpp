@@ -54,7 +54,7 @@ std::optional<int64_t> Device::query(std::string_view category, std::string_view
   if (category == "hal.device" && key == "concurrency") return options.queues;
   if (category == "hal.dispatch" && key == "concurrency") return std::max<uint32_t>(options.workers, 1);
   if (category == "hal.cpu") return cpu_feature(key);
-  // Kernels that are being compiled or wait for it: closing the device waits for the one being compiled.
+  // Kernels being compiled or waiting to be. Closing the device waits for the kernel being compiled.
   if (category == "halyard.jit" && key == "compiling")
     return compile_queue_ ? static_cast<int64_t>(compile_queue_->pending()) : 0;
   return std::nullopt;

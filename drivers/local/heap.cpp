@@ -56,9 +56,10 @@ Result<uint8_t*> Heap::allocate(uint64_t size, bool host_local, uint64_t owner) 
   uint8_t* bytes = fits ? take(size, owner) : nullptr;
   if (!bytes) {
     if (fits) fetch_sub(tally.allocated, size, std::memory_order_relaxed);
-    return fail(Code::RESOURCE_EXHAUSTED,
-                "no memory for {} bytes: the device has {} bytes, {} of them are in use", size, limit_,
-                live());
+    return fail(
+        Code::RESOURCE_EXHAUSTED,
+        "no memory for {} bytes: the device has {} bytes, {} of them are in use; free memory or ask for less",
+        size, limit_, live());
   }
   if (validates_) std::memset(bytes, kFreshPattern, size);
   return bytes;

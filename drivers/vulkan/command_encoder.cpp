@@ -11,7 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint64_t kUploadBlock = uint64_t{64} << 10;  // bytes that a encoder keeps
+constexpr uint64_t kUploadBlock = uint64_t{64} << 10;  // bytes that an encoder keeps
 constexpr uint64_t kMaxInline = 4096;                  // bytes of an update within the command buffer
 constexpr uint32_t kSetsInPool = 128;
 constexpr uint32_t kDescriptorsInPool = 1024;  // of each type

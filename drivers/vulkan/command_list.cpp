@@ -66,7 +66,7 @@ Result<> CommandList::check() {
         return check_dispatch(device_, dispatch);
       }
       default:
-        return fail(HALYARD_UNIMPLEMENTED, "commands of kind {} are not known to this driver", command.kind);
+        return fail(HALYARD_UNIMPLEMENTED, "this device has no commands of kind {}", command.kind);
     }
   });
 }

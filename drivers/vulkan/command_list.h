@@ -68,7 +68,7 @@ class CommandList {
 
   std::mutex mutex_;
   std::vector<CachedCommands> cached_;
-  std::vector<Place> wanted_;  // of the slots of the execution for which commands are searched
+  std::vector<Place> wanted_;  // by commands_for(); a member, so that its memory is reused
   uint64_t clock_ = 0;
 };
 

@@ -8,7 +8,9 @@
 namespace halyard::vulkan {
 
 Result<int32_t> Semaphore::export_fd() {
-  if (import_) return vulkan::fail(HALYARD_UNIMPLEMENTED, "an imported semaphore cannot be exported again");
+  if (import_)
+    return vulkan::fail(HALYARD_UNIMPLEMENTED,
+                        "an imported semaphore cannot be exported again; export the original");
   const std::lock_guard exports_lock(exports_mutex_);
   uint64_t initial = 0;
   {

@@ -205,12 +205,12 @@ TEST(DriverNote, IsCheckedBeforeAnythingRuns) {
                check_driver_note(make_note(2, 3, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 0, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 1, "a", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(3, 2, "a", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "a", ""), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "a", "a,,b"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "a", "a://b"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "../a", "a"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(3, 2, "a", "a"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "", "a"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", ""), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", "a,,b"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", "a://b"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "../a", "a"), path));
   EXPECT_FAILS(INVALID_ARGUMENT, "calls itself 'b'; expected a file with the name halyard-driver-b.so",
                check_driver_note(make_note(1, 1, "b", "a"), path));
 }

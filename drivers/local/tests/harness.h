@@ -250,7 +250,9 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     std::atomic<int> calls = 0;
     Outcome outcome;
 
-    ~Completion() { EXPECT_TRUE(!host || calls != 0) << "it goes while its work is under way"; }
+    ~Completion() {
+      EXPECT_TRUE(!host || calls != 0) << "a completion is destroyed before its work has completed";
+    }
   };
   static void completed(void* user, halyard_status_t status) {
     auto* completion = static_cast<Completion*>(user);

@@ -98,7 +98,7 @@ struct CaptureWriter::Records {
   Result<> write(const void* bytes, size_t size) const {
     if (self.is_broken_)
       return fail(Code::FAILED_PRECONDITION,
-                  "capture '{}' is cut short, since it could not be written earlier; capture again",
+                  "capture '{}' is cut short, because an earlier write has failed; capture again",
                   self.path_);
     if (std::fwrite(bytes, 1, size, self.file_) != size) {
       self.is_broken_ = true;
