@@ -191,6 +191,21 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     if (!content.empty()) std::memcpy(bytes(memory), content.data(), content.size() * sizeof(T));
     return memory;
   }
+  // Memory over the bytes. `access`: HALYARD_MAP_*.
+  Memory import_memory(const void* pointer, uint64_t size, uint32_t access) {
+    const halyard_memory_request_t wanted = request(size);
+    const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                                .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                                .pointer = const_cast<void*>(pointer),
+                                                .fd = -1,
+                                                .access = access,
+                                                .size = size};
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    Memory memory = nullptr;
+    EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &external, &memory, &info)));
+    if (memory) memories_.push_back(memory);
+    return memory;
+  }
   uint8_t* bytes(Memory memory) {
     void* pointer = nullptr;
     EXPECT_OK(map(memory, &pointer));
