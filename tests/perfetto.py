@@ -60,6 +60,7 @@ class Event:
     category: str = ""
     flows: list = field(default_factory=list)
     value: int = 0
+    arguments: dict = field(default_factory=dict)
 
 
 @dataclass
@@ -71,6 +72,7 @@ class Slice:
     end: int
     flows: list
     depth: int
+    arguments: dict
 
 
 class Trace:
@@ -128,6 +130,9 @@ class Trace:
                 event.value = value - (1 << 64) if value >> 63 else value
             elif key == 47:
                 event.flows.append(value)
+            elif key == 4:
+                argument = message(value)
+                event.arguments[argument[10].decode()] = argument[6].decode() if 6 in argument else argument[3]
         assert event.track in self.tracks, "a track is described before its first event"
         self.events.append(event)
 
@@ -137,7 +142,8 @@ class Trace:
         for event in sorted(self.events, key=lambda event: event.time):
             stack = open_slices.setdefault(event.track, [])
             if event.kind == BEGIN:
-                stack.append(Slice(event.track, event.name, event.category, event.time, 0, event.flows, len(stack)))
+                stack.append(Slice(event.track, event.name, event.category, event.time, 0, event.flows, len(stack),
+                                   event.arguments))
                 done.append(stack[-1])
             elif event.kind == END:
                 assert stack, f"an end without a begin on track {self.tracks[event.track]}"

@@ -75,7 +75,7 @@ DAMAGED = [
     ("half", lambda data: data[:len(data) // 2], "is damaged"),
     ("text", lambda data: bytearray(b"hello, world\n"), "is not a shared library (no ELF file)"),
     ("no-bytes", lambda data: bytearray(), "is not a shared library (no ELF file)"),
-    ("upside-down", note_field(1, 0), "makes no sense"),
+    ("upside-down", note_field(1, 0), "is not valid"),
     ("misnamed", lambda data: data, "calls itself 'sample'; expected a file with the name halyard-driver-sample.so"),
 ]
 
@@ -200,12 +200,12 @@ def check_search(checks, places):
         (gone, "refused", "NOT_FOUND; "),
         (good / library("sample"), "taken", ""),
         (pathlib.Path(vmrun.SOURCE, "no/such/driver.so"), "refused", "NOT_FOUND; "),
-        ("''", "skipped", "the current folder is never looked into"),
+        ("''", "skipped", "the current folder is never searched"),
         ("relative/folder", "refused", "give a path that starts with '/'"),
         ("/none/such", "skipped", "NOT_FOUND; there is no such folder"),
         (other, "folder", ""),
         (other / library("newer"), "taken", ""),
-        (link / library("sample"), "skipped", f"this file is '{(good / library('sample')).resolve()}', which was looked at before"),
+        (link / library("sample"), "skipped", f"this file is '{(good / library('sample')).resolve()}', which was seen before"),
         (listed, "skipped", "is not a folder, and no file named halyard-driver-NAME.so either"),
         (f"/none/{library('x')}", "refused", "NOT_FOUND; "),
         (places.home / ".local/lib/halyard/drivers", "skipped", "there is no such folder"),
@@ -216,7 +216,7 @@ def check_search(checks, places):
         right = found == outcome and reason in why
         checks.check(f"'{place}' in --explain", None if right else f"expected {outcome} {reason!r}, found {found} {why!r}", done)
     checks.check("files that are no drivers", succeeded(done, f"{other}  (2 files in it are not named halyard-driver-NAME.so)"), done)
-    checks.check("a folder named twice", succeeded(done, "this folder was looked into before"), done)
+    checks.check("a folder named twice", succeeded(done, "this folder was searched before"), done)
     if os.geteuid() != 0:
         checks.check("a locked folder", None if "PERMISSION_DENIED" in explained(done.stdout, locked)[1] else "is not told", done)
     locked.chmod(stat.S_IRWXU)

@@ -157,6 +157,17 @@ class Traces(unittest.TestCase):
                 if device == "local-task" or not vmrun.is_emulated():  # the emulator names the thread of its own program
                     self.assertEqual(worker, {"local-sync": "vm-run", "local-task": "halyard-worker"}[device])
 
+    def test_dispatches_say_how_many_threads_ran_them_and_why(self):
+        alone = {"threads": 1, "not shared because": "the device runs each dispatch on one thread"}
+        for device, expected in (("local-sync", alone), ("local-task?workers=1", alone), ("local-task?workers=2", {"threads": 2})):
+            with self.subTest(device):
+                trace, _ = self.product(device)
+                dispatches = [s for s in trace.slices() if s.category == "device"]
+                self.assertIn(len(dispatches), range(1, expected["threads"] + 1))  # one for each thread that took part
+                for dispatch in dispatches:
+                    self.assertEqual(dispatch.arguments, expected)
+                self.assertTrue(all(not s.arguments for s in trace.slices() if s.category != "device"))
+
     def test_flows_lead_from_the_call_through_alloca_and_execute_to_the_await(self):
         trace, _ = self.product("local-task")
         submitted = [event for event in trace.events if event.kind == INSTANT and event.category == "queue"

@@ -105,6 +105,26 @@ TEST(Tracer, ManyThreadsLoseNothing) {
   std::filesystem::remove(path);
 }
 
+TEST(Tracer, ArgumentsOfSlicesAreInTheFile) {
+  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_args.perfetto";
+  {
+    const Ref<Tracer> tracer = *Tracer::create(path);
+    const TraceArgument arguments[] = {{.name = "threads", .number = 4}, {.name = "why", .text = "because"}};
+    tracer->span(TraceCategory::device, "kernel", 1, 2, arguments);
+    tracer->span(TraceCategory::device, "kernel", 3, 4);
+    ASSERT_TRUE(tracer->finish());
+  }
+  const std::string bytes = contents(path);
+  std::filesystem::remove(path);
+  // Name (field 10), then the number (field 3) or the text (field 6).
+  EXPECT_EQ(count(bytes, "\x52\x07threads\x18\x04"), 1u);
+  EXPECT_EQ(count(bytes,
+                  "\x52\x03why\x32\x07"
+                  "because"),
+            1u);
+  EXPECT_EQ(count(bytes, "kernel"), 1u);
+}
+
 TEST(Tracer, LongNamesAreCut) {
   const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_name.perfetto";
   {

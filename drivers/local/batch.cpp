@@ -136,7 +136,8 @@ class Batch {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
-    const kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
+    kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
+    span.set_sharing(HALYARD_SHARING_SHARED, threads());
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
@@ -226,13 +227,17 @@ class Batch {
 
 }  // namespace
 
-uint32_t helpers_for(const Load& load, const Execution& execution) {
-  if (!execution.thread_pool || execution.thread_pool->limit() == 1) return 0;
+Helpers helpers_for(const Load& load, const Execution& execution) {
+  if (!execution.thread_pool || execution.thread_pool->limit() == 1) return {0, HALYARD_SHARING_ONE_THREAD};
+  if (load.pieces == 1) return {0, HALYARD_SHARING_ONE_WORKGROUP};
   const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / kWorthHelping, load.pieces - 1);
-  if (worth == 0) return 0;
+  if (worth == 0) return {0, HALYARD_SHARING_TOO_SHORT};
   // Sharing has a cost: threads may have to be woken, and data moves between the caches of threads.
-  if (!execution.is_shared && load.saving(execution.thread_pool->limit()) < kWorthSharing) return 0;
-  return static_cast<uint32_t>(std::min<uint64_t>(worth, execution.thread_pool->idle_threads()));
+  if (!execution.is_shared && load.saving(execution.thread_pool->limit()) < kWorthSharing)
+    return {0, HALYARD_SHARING_TOO_SHORT};
+  const unsigned idle = execution.thread_pool->idle_threads();
+  if (idle == 0) return {0, HALYARD_SHARING_NO_IDLE_THREAD};
+  return {static_cast<uint32_t>(std::min<uint64_t>(worth, idle)), HALYARD_SHARING_SHARED};
 }
 
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,

@@ -13,8 +13,13 @@
 
 namespace halyard::local {
 
-// The number of threads that should help. Takes no lock if the cost is too low for helpers.
-uint32_t helpers_for(const Load& load, const Execution& execution);
+// The number of threads that should help, and for traces the reason if there are none.
+struct Helpers {
+  uint32_t count = 0;
+  uint32_t sharing = HALYARD_SHARING_UNKNOWN;  // HALYARD_SHARING_*
+};
+// Takes no lock if the cost is too low for helpers.
+Helpers helpers_for(const Load& load, const Execution& execution);
 
 // Runs all commands with at least one helper thread. Returns the failure of the first command that fails, at
 // the command's first failing workgroup in the order of KernelRunner::run.

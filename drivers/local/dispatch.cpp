@@ -23,11 +23,12 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   const auto helpers_with = [&](uint64_t workgroups) {
     return helpers_for({cost_of(each, workgroups), std::min(each, kMaxCost), workgroups}, execution);
   };
-  uint32_t helpers = helpers_with(total);
+  Helpers helpers = helpers_with(total);
   Tile tile = {0, total};
-  if (helpers == 0) {
+  if (helpers.count == 0) {
     const Stopwatch watch(true);
-    const kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
+    kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
+    span.set_sharing(helpers.sharing, 1);
     const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // measure the first workgroup to estimate the others
@@ -35,15 +36,17 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
+      // If one workgroup remains, the reason for the whole dispatch stays.
+      if (total > 2) span.set_sharing(helpers.sharing, helpers.count + 1);
       tile.last = total;
     }
-    if (helpers == 0) {
+    if (helpers.count == 0) {
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
       watch.record(cost, total);
       return {};
     }
   }
-  return share_out(command, count, tile.first, each, helpers, execution);
+  return share_out(command, count, tile.first, each, helpers.count, execution);
 }
 
 }  // namespace halyard::local

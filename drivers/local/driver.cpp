@@ -7,19 +7,19 @@
 #include <string>
 #include <string_view>
 
-#include "commands.h"
+#include "command_list.h"
 #include "device.h"
 #include "executable.h"
 #include "executable_kinds.h"
-#include "queue.h"
 #include "timeline.h"
+#include "work.h"
 
 namespace halyard::local {
 
 namespace {
 
 // A device with the functions that the table of functions calls in addition; see driver.h.
-struct LocalDevice final : Device {
+struct DriverDevice final : Device {
   using Device::Device;
   uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {
     return grade_executable(*this, format, data, reason);
@@ -37,18 +37,18 @@ struct LocalDevice final : Device {
   void help(kit::Timepoints points, bool any) { run_pending(*this, points, any); }
 };
 
-struct LocalInstance final : Instance {
+struct DriverInstance final : Instance {
   using Instance::Instance;
-  Result<std::unique_ptr<LocalDevice>> open(const halyard_device_open_args_t& args) {
-    auto device = std::make_unique<LocalDevice>(*this, HALYARD_TRY(DeviceOptions::parse(args)));
+  Result<std::unique_ptr<DriverDevice>> open(const halyard_device_open_args_t& args) {
+    auto device = std::make_unique<DriverDevice>(*this, HALYARD_TRY(DeviceOptions::parse(args)));
     HALYARD_TRY(device->start());
     return device;
   }
 };
 
 struct LocalDriver : kit::OwnClasses<local::TaskList> {
-  using Instance = LocalInstance;
-  using Device = LocalDevice;
+  using Instance = DriverInstance;
+  using Device = DriverDevice;
   static Result<std::unique_ptr<Instance>> create(const Services& services) {
     return std::make_unique<Instance>(services);
   }

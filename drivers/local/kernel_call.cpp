@@ -36,12 +36,25 @@ Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, con
   return runner;
 }
 
+namespace {
+
+// Why this thread runs all workgroups of the dispatch (HALYARD_SHARING_*).
+uint32_t why_alone(const halyard_command_dispatch_t& command, const Execution& execution,
+                   uint64_t workgroups) {
+  if (!execution.thread_pool || execution.thread_pool->limit() == 1) return HALYARD_SHARING_ONE_THREAD;
+  if (is_sequential(command)) return HALYARD_SHARING_SEQUENTIAL;
+  return workgroups == 1 ? HALYARD_SHARING_ONE_WORKGROUP : HALYARD_SHARING_UNKNOWN;
+}
+
+}  // namespace
+
 Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& execution) {
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
   const Stopwatch watch(execution.thread_pool);
-  const kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
+  kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
+  span.set_sharing(why_alone(command, execution, total), 1);
   const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};

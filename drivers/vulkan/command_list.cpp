@@ -1,4 +1,4 @@
-// Records commands, and selects recordings.
+// Encodes commands, and selects a command buffer for an execution.
 #include "command_list.h"
 
 #include <algorithm>
@@ -66,42 +66,42 @@ Result<> CommandList::check() {
         return check_dispatch(device_, dispatch);
       }
       default:
-        return fail(HALYARD_UNIMPLEMENTED, "commands of kind {} are not known to this driver", command.kind);
+        return fail(HALYARD_UNIMPLEMENTED, "this device has no commands of kind {}", command.kind);
     }
   });
 }
 
-Result<> CommandList::record(Recorder& recorder, BindingTable table) const {
-  HALYARD_KIT_TRY(recorder.begin(one_shot_));
+Result<> CommandList::encode(CommandEncoder& encoder, BindingTable table) const {
+  HALYARD_KIT_TRY(encoder.begin(one_shot_));
   HALYARD_KIT_TRY(each([&](const halyard_command_t& command) -> Result<> {
     switch (command.kind) {
       case HALYARD_COMMAND_BARRIER:
-        recorder.barrier();
+        encoder.barrier();
         return {};
       case HALYARD_COMMAND_FILL: {
         const auto& fill = reinterpret_cast<const halyard_command_fill_t&>(command);
-        return recorder.fill(HALYARD_KIT_TRY(resolve(fill.target, table)), fill.pattern, fill.pattern_size);
+        return encoder.fill(HALYARD_KIT_TRY(resolve(fill.target, table)), fill.pattern, fill.pattern_size);
       }
       case HALYARD_COMMAND_UPDATE: {
         const auto& update = reinterpret_cast<const halyard_command_update_t&>(command);
-        return recorder.update(HALYARD_KIT_TRY(resolve(update.target, table)), update.source);
+        return encoder.update(HALYARD_KIT_TRY(resolve(update.target, table)), update.source);
       }
       case HALYARD_COMMAND_COPY: {
         const auto& copy = reinterpret_cast<const halyard_command_copy_t&>(command);
-        return recorder.copy(HALYARD_KIT_TRY(resolve(copy.source, table)),
-                             HALYARD_KIT_TRY(resolve(copy.target, table)));
+        return encoder.copy(HALYARD_KIT_TRY(resolve(copy.source, table)),
+                            HALYARD_KIT_TRY(resolve(copy.target, table)));
       }
       case HALYARD_COMMAND_DISPATCH:
-        return recorder.dispatch(reinterpret_cast<const halyard_command_dispatch_t&>(command), table);
+        return encoder.dispatch(reinterpret_cast<const halyard_command_dispatch_t&>(command), table);
       case HALYARD_COMMAND_BEGIN_GROUP:
-        recorder.begin_group(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
+        encoder.begin_group(view(reinterpret_cast<const halyard_command_begin_group_t&>(command).label));
         return {};
       default:  // check() has accepted only these
-        recorder.end_group();
+        encoder.end_group();
         return {};
     }
   }));
-  return recorder.end();
+  return encoder.end();
 }
 
 Result<> CommandList::places_of(BindingTable table, std::vector<Place>& places) const {
@@ -114,47 +114,47 @@ Result<> CommandList::places_of(BindingTable table, std::vector<Place>& places) 
   return {};
 }
 
-Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table) {
-  const auto make = [&] { return Recorder::create(device_, queue); };
+Result<EncodedCommands> CommandList::commands_for(Queue& queue, BindingTable table) {
+  const auto make = [&] { return CommandEncoder::create(device_, queue); };
   const uint32_t family = queue.traits().family;
-  RecordingUse use;
+  EncodedCommands use;
   if (!one_shot_) {
     const std::lock_guard lock(mutex_);
     HALYARD_KIT_TRY(places_of(table, wanted_));
-    Recording* chosen = nullptr;
-    for (Recording& recording : recordings_) {
-      if (recording.in_use || recording.family != family) continue;
-      if (recording.is_complete && recording.places == wanted_) {
-        chosen = &recording;
+    CachedCommands* chosen = nullptr;
+    for (CachedCommands& each : cached_) {
+      if (each.in_use || each.family != family) continue;
+      if (each.is_complete && each.places == wanted_) {
+        chosen = &each;
         break;
       }
-      if (!chosen || recording.last_use < chosen->last_use) chosen = &recording;
+      if (!chosen || each.last_use < chosen->last_use) chosen = &each;
     }
     const bool fits = chosen && chosen->is_complete && chosen->places == wanted_;
-    if (!fits && recordings_.size() < kMaxRecordings) {
-      std::unique_ptr<Recorder> recorder = HALYARD_KIT_TRY(make());
-      recordings_.reserve(kMaxRecordings);
-      recordings_.push_back({.recorder = std::move(recorder), .family = family});
-      chosen = &recordings_.back();
+    if (!fits && cached_.size() < kMaxCached) {
+      std::unique_ptr<CommandEncoder> encoder = HALYARD_KIT_TRY(make());
+      cached_.reserve(kMaxCached);
+      cached_.push_back({.encoder = std::move(encoder), .family = family});
+      chosen = &cached_.back();
     }
     if (chosen) {
       if (!fits) {
         chosen->is_complete = false;
-        HALYARD_KIT_TRY(record(*chosen->recorder, table));
+        HALYARD_KIT_TRY(encode(*chosen->encoder, table));
         chosen->is_complete = true;
         chosen->places = wanted_;
       }
       chosen->in_use = true;
       chosen->last_use = ++clock_;
-      use.commands = chosen->recorder->commands();
-      use.timestamps = chosen->recorder->timestamps();
+      use.commands = chosen->encoder->commands();
+      use.timestamps = chosen->encoder->timestamps();
       use.list = this;
-      use.index = static_cast<size_t>(chosen - recordings_.data());
+      use.index = static_cast<size_t>(chosen - cached_.data());
       return use;
     }
   }
-  use.once = HALYARD_KIT_TRY(device_.recorders(queue).take(make));
-  HALYARD_KIT_TRY(record(*use.once, table));
+  use.once = HALYARD_KIT_TRY(device_.encoders(queue).take(make));
+  HALYARD_KIT_TRY(encode(*use.once, table));
   use.commands = use.once->commands();
   use.timestamps = use.once->timestamps();
   return use;
@@ -162,7 +162,7 @@ Result<RecordingUse> CommandList::commands_for(Queue& queue, BindingTable table)
 
 void CommandList::release(size_t index) {
   const std::lock_guard lock(mutex_);
-  recordings_[index].in_use = false;
+  cached_[index].in_use = false;
 }
 
 }  // namespace halyard::vulkan

@@ -1,6 +1,6 @@
-// CommandList: a finished recording of the host, translated to Vulkan command buffers. A list without slots
-// is translated once. A list with slots is translated for each binding table. A few translations are kept, so
-// that a program that uses the same buffers again records nothing.
+// CommandList: a finished recording of the host, encoded as Vulkan command buffers. A list without slots is
+// encoded once. A list with slots is encoded for each binding table. A few command buffers are kept, so that
+// a program that uses the same buffers again encodes nothing.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "recorder.h"
+#include "command_encoder.h"
 #include "submission_log.h"
 
 namespace halyard::vulkan {
@@ -23,7 +23,7 @@ class CommandList {
 
   bool computes() const { return computes_; }
   // Commands for one execution on `queue`; return them with release().
-  Result<RecordingUse> commands_for(Queue& queue, BindingTable table);
+  Result<EncodedCommands> commands_for(Queue& queue, BindingTable table);
   void release(size_t index);
   const SubmissionLabel& label() const { return label_; }
 
@@ -36,24 +36,24 @@ class CommandList {
         one_shot_(args.one_shot != 0) {}
 
  private:
-  static constexpr size_t kMaxRecordings = 4;
-  // The place of a slot. No other memory ever gets the same place.
+  static constexpr size_t kMaxCached = 4;
+  // Where the memory of a slot is. No other memory ever gets the same place.
   struct Place {
     uint64_t chunk = 0;
     uint64_t offset = 0;
     bool operator==(const Place&) const = default;
   };
-  struct Recording {
-    std::unique_ptr<Recorder> recorder;
+  struct CachedCommands {
+    std::unique_ptr<CommandEncoder> encoder;
     uint32_t family = 0;
-    bool is_complete = false;  // has been recorded for `places`
+    bool is_complete = false;  // has been encoded for `places`
     std::vector<Place> places;
     bool in_use = false;  // in flight
     uint64_t last_use = 0;
   };
 
   Result<> check();
-  Result<> record(Recorder& recorder, BindingTable table) const;
+  Result<> encode(CommandEncoder& encoder, BindingTable table) const;
   Result<> places_of(BindingTable table, std::vector<Place>& places) const;
   template <typename Visit>
   Result<> each(Visit visit) const;
@@ -67,8 +67,8 @@ class CommandList {
   SubmissionLabel label_;
 
   std::mutex mutex_;
-  std::vector<Recording> recordings_;
-  std::vector<Place> wanted_;  // of the recording that is searched for
+  std::vector<CachedCommands> cached_;
+  std::vector<Place> wanted_;  // by commands_for(); a member, so that its memory is reused
   uint64_t clock_ = 0;
 };
 

@@ -9,17 +9,6 @@
 
 namespace halyard::vulkan {
 
-std::vector<halyard_device_info_t> Instance::devices() const {
-  std::vector<halyard_device_info_t> infos;
-  for (const PhysicalDevice& device : vulkan->devices()) {
-    halyard_device_info_t& info = infos.emplace_back();
-    info.kind = "vulkan";
-    info.path = device.path.c_str();
-    info.name = device.properties.deviceName;
-  }
-  return infos;
-}
-
 halyard_device_properties_t Device::properties() const {
   halyard_device_properties_t properties = {};
   properties.capabilities = HALYARD_DEVICE_QUEUE_ALLOCA;
@@ -61,7 +50,7 @@ Status Device::lost() const {
   return lost_;
 }
 
-void Device::lose(const Failure& reason, const Submission* refused, TaskList& ready) {
+void Device::lose(const Failure& reason, const LoggedSubmission* refused, TaskList& ready) {
   {
     const std::lock_guard lock(lost_mutex_);
     if (!lost_) {

@@ -1,58 +1,26 @@
-// Instance and Device, for executables and queue work; driver.cpp adds the functions that use executables and
-// queue work. Devices share only the host's services and a pool of work nodes.
+// Device: the options and the parts of a device, for executables and queue work. driver.cpp adds the
+// functions that use executables and queue work.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "device_memory.h"
+#include "device_options.h"
 #include "halyard/driver/pool.hpp"
-#include "halyard/driver/trace.hpp"
 #include "halyard/driver/waiting.hpp"
 #include "heap.h"
 #include "instance.h"
 #include "pipeline_cache.h"
 #include "queue.h"
-#include "spirv_check.h"
 
 namespace halyard::vulkan {
 
-struct Recorder;
-struct Work;
-
-struct Instance {
-  explicit Instance(const Services& host);
-  ~Instance();
-  const Services& services() const { return host_; }
-  // See driver.h.
-  std::vector<halyard_device_info_t> devices() const;
-
-  const kit::TraceSpanFunction trace_span;  // null: the host does not record a trace
-  std::unique_ptr<VulkanInstance> vulkan;
-  kit::Pool<Work> works;  // in the instance, because a node may be freed after its device has been closed
-
- private:
-  const Services& host_;
-};
-
-struct DeviceOptions {
-  std::string path;
-  bool validate = false;
-  uint32_t queues = 0;            // maximum number of compute queues; 0: the default
-  uint32_t compile_threads = 1;   // threads that create the pipelines of one executable
-  bool inline_completion = true;  // the submitting or waiting thread handles completed work
-  bool push_descriptors = true;   // use push descriptors if the device has them
-  bool robust = true;             // check bounds of accesses to bindings, if the device can
-  SpirvPolicy spirv = SpirvPolicy::tolerant;
-  std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not set: the user's cache
-  // Parses `kind://path?key=value`. INVALID_ARGUMENT: an invalid option.
-  static Result<DeviceOptions> parse(const halyard_device_open_args_t& args);
-};
+struct CommandEncoder;
 
 // The operations of queue_submit, except file transfers, which the host stages.
 inline constexpr uint64_t kOperationBits = 1u << HALYARD_OPERATION_BARRIER | 1u << HALYARD_OPERATION_ALLOCA |
@@ -113,13 +81,13 @@ class Device {
   // Chooses a queue in `affinity`. If the work needs compute and no queue in `affinity` supports it, chooses
   // another queue that does.
   Queue& queue_for(uint64_t affinity, bool computes);
-  kit::Pool<Recorder>& recorders(const Queue& queue) { return recorders_[queue.traits().family]; }
+  kit::Pool<CommandEncoder>& encoders(const Queue& queue) { return encoders_[queue.traits().family]; }
 
   // The failure of all work if the device is lost; otherwise empty.
   Status lost() const;
   // Marks the device as lost and fails the work in flight. `refused` is the submission that reported the
   // loss, if it is not in flight. Must be called without locks.
-  void lose(const Failure& reason, const Submission* refused, TaskList& ready);
+  void lose(const Failure& reason, const LoggedSubmission* refused, TaskList& ready);
   // Returns the id of new work, for reports.
   uint64_t next_submission() { return submissions_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
@@ -143,7 +111,7 @@ class Device {
   bool calls_run_ = false;  // whether the thread for calls has been started
   kit::TaskThread calls_;
   std::deque<Queue> queues_;
-  std::vector<kit::Pool<Recorder>> recorders_;  // by queue family
+  std::vector<kit::Pool<CommandEncoder>> encoders_;  // by queue family
 
   std::atomic<uint64_t> submissions_ = 0;
   std::atomic<bool> is_lost_ = false;

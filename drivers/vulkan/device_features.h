@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "instance.h"
+#include "vulkan_instance.h"
 
 namespace halyard::vulkan {
 

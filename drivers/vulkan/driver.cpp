@@ -15,9 +15,13 @@
 
 namespace halyard::vulkan {
 
+// Here, because the pool of work nodes needs Work.
+Instance::Instance(const Services& host) : trace_span(kit::trace_function(host)), host_(host) {}
+Instance::~Instance() = default;
+
 namespace {
 
-// A device with what the table of functions calls beyond it, as in driver.h.
+// A device with the functions that the table of functions calls in addition; see driver.h.
 struct DriverDevice final : halyard_driver_device {
   using halyard_driver_device::halyard_driver_device;
   Result<std::unique_ptr<halyard_driver_semaphore>> create_semaphore(uint64_t initial) {

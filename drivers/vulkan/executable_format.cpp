@@ -134,7 +134,8 @@ class FlatbufferReader {
       for (uint32_t j = 0; j < length_of(layout.sets()); ++j) {
         const uint32_t set = layout.sets()->Get(j);
         if (set >= image_.sets.size())
-          return fail(HALYARD_INVALID_ARGUMENT, "pipeline layout {}: set layout {} of {}", i, set,
+          return fail(HALYARD_INVALID_ARGUMENT,
+                      "pipeline layout {} names set layout {}; the executable has {}", i, set,
                       image_.sets.size());
         image.sets.push_back(set);
       }
@@ -168,8 +169,9 @@ class FlatbufferReader {
     pipeline.layout = source->layout();
     pipeline.subgroup_size = source->subgroup_size();
     if (pipeline.module >= image_.modules.size() || pipeline.layout >= image_.layouts.size())
-      return fail(HALYARD_INVALID_ARGUMENT, "pipeline '{}': shader module {} of {}, pipeline layout {} of {}",
-                  pipeline.name, pipeline.module, image_.modules.size(), pipeline.layout,
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "pipeline '{}' names shader module {} and pipeline layout {}; the executable has {} and {}",
+                  pipeline.name, pipeline.module, pipeline.layout, image_.modules.size(),
                   image_.layouts.size());
     const auto& entries = image_.modules[pipeline.module].spirv.entries;
     const auto entry = std::ranges::find(entries, pipeline.name, &SpirvEntry::name);

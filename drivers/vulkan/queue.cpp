@@ -1,5 +1,5 @@
-// The timeline semaphore of a queue, and semaphores of other drivers that it signals. in_flight.cpp contains
-// the functions that handle work.
+// The timeline semaphore of a queue, and semaphores of other drivers that it signals. queue_in_flight.cpp
+// contains the functions that handle work.
 #include "queue.h"
 
 #include <new>
@@ -33,7 +33,7 @@ void Queue::want(uint64_t number) {
   uint64_t known = wanted_;
   while (known < number && !wanted_.compare_exchange_weak(known, number)) {
   }
-  if (known < number && !is_awake_) alarm_.set(Alarm::kNow);
+  if (known < number && !is_awake_) timer_.set(TimerFd::kNow);
 }
 
 uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {

@@ -3,8 +3,8 @@
 // The submitting thread checks at once whether the work has completed. A thread that waits for work waits for
 // the device and retires the work. For all other work, each queue has a thread, which is started when a
 // submission does not complete at once. The thread retires work immediately if a notification is requested
-// (by a subscriber or by work of another device), otherwise after 2 ms. It sleeps on an alarm. A submission
-// can move the alarm without waking the thread, because waking it for each submission would cost as much as a
+// (by a subscriber or by work of another device), otherwise after 2 ms. It sleeps on a timer. A submission
+// can move the timer without waking the thread, because waking it for each submission would cost as much as a
 // small dispatch. While awake, the thread waits for the device to complete the oldest work in flight. It
 // never polls: it sleeps in an idle program, and in a program that waits for its own work.
 #pragma once
@@ -17,10 +17,10 @@
 #include <thread>
 #include <vector>
 
-#include "alarm.h"
 #include "halyard/driver/task.hpp"
 #include "loader.h"
 #include "submission_log.h"
+#include "timer_fd.h"
 
 namespace halyard::vulkan {
 
@@ -33,7 +33,7 @@ using kit::Task;
 using kit::TaskList;
 
 // Submission `number` of `queue`. If `queue` is null, no submission.
-struct QueuePoint {
+struct QueueSubmission {
   Queue* queue = nullptr;
   uint64_t number = 0;
 };
@@ -75,9 +75,10 @@ class Queue {
   // Whether submission `number` has completed. Never blocks.
   bool has_done(uint64_t number) const;
 
-  // Submits the commands to the device and retires completed work. The commands wait for the points in
+  // Submits the commands to the device and retires completed work. The commands wait for the submissions in
   // `after`. `commands` null: only waits. On failure the caller keeps the work.
-  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after, TaskList& ready);
+  Result<> submit(Work& work, VkCommandBuffer commands, std::span<const QueueSubmission> after,
+                  TaskList& ready);
   // Makes the work complete together with submission `number`. False: the submission has already completed,
   // and nothing has changed.
   bool attach(Work& work, uint64_t number, TaskList& ready);
@@ -122,8 +123,8 @@ class Queue {
   SubmissionLog log_;
   FlightList flights_;
   std::unique_ptr<QueueTrace> trace_;  // null: not traced
-  Alarm alarm_;
-  uint64_t alarm_time_ = 0;  // the time to which the alarm is set, guarded by the lock; 0: expired
+  TimerFd timer_;
+  uint64_t timer_time_ = 0;  // the time to which the timer is set, guarded by the lock; 0: expired
   std::thread thread_;
   bool stopping_ = false;
   // Whether the thread is awake and will check for work before it sleeps. Written under the lock. A requester

@@ -27,7 +27,7 @@ void SubmissionLabel::add_group(const std::vector<std::string_view>& path) {
   }
 }
 
-std::string Submission::text() const {
+std::string LoggedSubmission::text() const {
   constexpr std::string_view kNames[] = {"barrier", "alloca", "dealloca", "fill",     "update",
                                          "copy",    "read",   "write",    "dispatch", "execute"};
   std::string text = fmt::format("#{} {}", id, kNames[operation]);

@@ -45,7 +45,7 @@ struct SubmissionLabel {
   void add_group(const std::vector<std::string_view>& path);
 };
 
-struct Submission {
+struct LoggedSubmission {
   uint64_t id = 0;      // in the order of submission to the device, from 1
   uint64_t number = 0;  // on its queue
   uint32_t queue = 0;
@@ -60,7 +60,7 @@ class SubmissionLog {
  public:
   static constexpr size_t kMaxEntries = 8;
   // Returns the next entry, which the caller fills in.
-  Submission& next() { return entries_[count_++ % kMaxEntries]; }
+  LoggedSubmission& next() { return entries_[count_++ % kMaxEntries]; }
   // From oldest to newest.
   template <typename Visit>
   void each(Visit visit) const {
@@ -69,7 +69,7 @@ class SubmissionLog {
   }
 
  private:
-  std::array<Submission, kMaxEntries> entries_;
+  std::array<LoggedSubmission, kMaxEntries> entries_;
   uint64_t count_ = 0;
 };
 

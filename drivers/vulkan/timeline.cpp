@@ -14,14 +14,15 @@ uint64_t Semaphore::seen_value() const {
 uint64_t Semaphore::on_device() const {
   uint64_t value = import_ ? std::max(this->value(), import_->value()) : this->value();
   for (const Promise& promise : promises_)
-    if (promise.value > value && promise.point.queue->has_done(promise.point.number)) value = promise.value;
+    if (promise.value > value && promise.submission.queue->has_done(promise.submission.number))
+      value = promise.value;
   return value;
 }
 
 // Called under the lock.
 Waiter* Semaphore::take_completed_here() {
   Waiter* const completed = take_completed();
-  for (Waiter* waiter = completed; waiter; waiter = waiter->next) waiter->point = source_;
+  for (Waiter* waiter = completed; waiter; waiter = waiter->next) waiter->submission = source_;
   return completed;
 }
 
@@ -62,23 +63,23 @@ Result<> Semaphore::subscribe(uint64_t value, halyard_subscriber_fn subscriber, 
   return {};
 }
 
-void Semaphore::promise(uint64_t value, QueuePoint point, TaskList& ready) {
+void Semaphore::promise(uint64_t value, QueueSubmission submission, TaskList& ready) {
   Waiter* completed = nullptr;
   Waiter** end = &completed;
   {
     const std::lock_guard lock(mutex_);
     if (failed_ || value <= value_) return;
     try {
-      promises_.push_back({value, point});
+      promises_.push_back({value, submission});
     } catch (const std::bad_alloc&) {  // waiters are notified when the value is reached
       return;
     }
     Waiter* waiter = waiters_.first();
     while (waiter && waiter->value <= value) {
       Waiter* next = waiter->next;
-      if (waiter->device == &point.queue->device()) {
+      if (waiter->device == &submission.queue->device()) {
         waiters_.remove(*waiter);
-        waiter->point = point;
+        waiter->submission = submission;
         waiter->promised = true;
         waiter->next = nullptr;
         *end = waiter;
@@ -87,18 +88,18 @@ void Semaphore::promise(uint64_t value, QueuePoint point, TaskList& ready) {
       waiter = next;
     }
     if (is_exported_ || (waiters_.first() && waiters_.first()->value <= value))
-      point.queue->want(point.number);
+      submission.queue->want(submission.number);
   }
   kit::complete_all(completed, Status(), ready);
 }
 
-void Semaphore::keep(uint64_t value, QueuePoint point, TaskList& ready) {
+void Semaphore::keep(uint64_t value, QueueSubmission submission, TaskList& ready) {
   Waiter* completed = nullptr;
   bool is_exported = false;
   {
     const std::lock_guard lock(mutex_);
     if (!failed_ && value > value_) {
-      source_ = point;
+      source_ = submission;
       value_.store(value);
       completed = take_completed_here();
       is_exported = is_exported_;
@@ -109,33 +110,33 @@ void Semaphore::keep(uint64_t value, QueuePoint point, TaskList& ready) {
   kit::complete_all(completed, Status(), ready);
 }
 
-void Semaphore::break_promise(uint64_t value, QueuePoint point) {
+void Semaphore::break_promise(uint64_t value, QueueSubmission submission) {
   const std::lock_guard lock(mutex_);
   std::erase_if(promises_, [&](const Promise& promise) {
-    return promise.value == value && promise.point.queue == point.queue &&
-           promise.point.number == point.number;
+    return promise.value == value && promise.submission.queue == submission.queue &&
+           promise.submission.number == submission.number;
   });
 }
 
 const Semaphore::Promise* Semaphore::promise_for(uint64_t value, const Device* device) const {
   const Promise* found = nullptr;
   for (const Promise& promise : promises_) {
-    if (promise.value < value || (device && &promise.point.queue->device() != device)) continue;
+    if (promise.value < value || (device && &promise.submission.queue->device() != device)) continue;
     if (!found || promise.value < found->value) found = &promise;
   }
   return found;
 }
 
-QueuePoint Semaphore::promised(uint64_t value) const {
+QueueSubmission Semaphore::promised(uint64_t value) const {
   const std::lock_guard lock(mutex_);
   const Promise* found = failed_ ? nullptr : promise_for(value, nullptr);
-  return found ? found->point : QueuePoint{};
+  return found ? found->submission : QueueSubmission{};
 }
 
 bool Semaphore::watch(Waiter& waiter) {
   const std::lock_guard lock(mutex_);
   if (progress(waiter.value) != Progress::pending) {
-    waiter.point = source_;
+    waiter.submission = source_;
     return false;
   }
   if (import_ && waiter.device == &device_) {
@@ -144,13 +145,13 @@ bool Semaphore::watch(Waiter& waiter) {
   }
   if (waiter.device) {
     if (const Promise* found = promise_for(waiter.value, waiter.device)) {
-      waiter.point = found->point;
+      waiter.submission = found->submission;
       waiter.promised = true;
       return false;
     }
   }
   if (const Promise* found = promise_for(waiter.value, nullptr))
-    found->point.queue->want(found->point.number);
+    found->submission.queue->want(found->submission.number);
   waiters_.insert(waiter);
   return true;
 }

@@ -26,8 +26,8 @@ using kit::Progress;
 // has promised the value.
 struct Waiter : kit::WaiterLink<Waiter, TaskList> {
   const Device* device = nullptr;  // accepts promises of this device's queues; null: of none
-  // If the wait ended with a promise: the point to wait for on the device.
-  QueuePoint point;
+  // If the wait ended with a promise: the submission for which the device waits.
+  QueueSubmission submission;
   bool promised = false;
 };
 
@@ -46,17 +46,17 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
   Result<> signal(uint64_t value, TaskList& ready);
   void fail(const Status& failure, TaskList& ready);
 
-  // `point` has been submitted and will signal `value`. No effect if the timeline has reached `value`.
-  void promise(uint64_t value, QueuePoint point, TaskList& ready);
-  // `point` has completed, or the host has signalled (no point). No effect if the value is not larger, or the
-  // timeline has failed.
-  void keep(uint64_t value, QueuePoint point, TaskList& ready);
-  // `point` will not complete.
-  void break_promise(uint64_t value, QueuePoint point);
+  // `submission` has been submitted and will signal `value`. No effect if the timeline has reached `value`.
+  void promise(uint64_t value, QueueSubmission submission, TaskList& ready);
+  // `submission` has completed, or the host has signalled (no submission). No effect if the value is not
+  // larger, or the timeline has failed.
+  void keep(uint64_t value, QueueSubmission submission, TaskList& ready);
+  // `submission` will not complete.
+  void break_promise(uint64_t value, QueueSubmission submission);
   // The earliest promise of at least `value`, by any device.
-  QueuePoint promised(uint64_t value) const;
+  QueueSubmission promised(uint64_t value) const;
 
-  // Adds the waiter to the list. Returns false if its wait is already over, because of its `point` and
+  // Adds the waiter to the list. Returns false if its wait is already over, because of its `submission` and
   // `promised`, or because the timeline has failed.
   bool watch(Waiter& waiter);
   // UNIMPLEMENTED: an import; the host subscribes to the original semaphore [R111].
@@ -80,7 +80,7 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
  private:
   struct Promise {
     uint64_t value;
-    QueuePoint point;
+    QueueSubmission submission;
   };
 
   struct Export {
@@ -99,7 +99,7 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
 
   Device& device_;
   // Guarded by the lock of BasicTimeline:
-  QueuePoint source_;              // the point that signalled the value
+  QueueSubmission source_;         // the submission that signalled the value
   std::vector<Promise> promises_;  // not yet fulfilled
   bool is_exported_ = false;
   std::optional<SharedSemaphore> import_;

@@ -24,9 +24,9 @@ class Timestamps {
   Timestamps& operator=(const Timestamps&) = delete;
   ~Timestamps();
 
-  // Called when the command buffer is recorded again.
+  // Called when the command buffer is encoded again.
   void clear() { names_.clear(); }
-  // All commands recorded between the two calls form one span. `name` must live as long as the recording.
+  // All commands between the two calls form one span. `name` must live as long as the command buffer.
   Result<> before(VkCommandBuffer commands, std::string_view name);
   void after(VkCommandBuffer commands);
 
@@ -42,7 +42,7 @@ class Timestamps {
   const DeviceFunctions& vk_;
   std::vector<VkQueryPool> pools_;
   std::vector<std::string_view> names_;
-  std::vector<uint64_t> ticks_;  // sized when recorded
+  std::vector<uint64_t> ticks_;  // sized when encoded
 };
 
 // One reading of both clocks.

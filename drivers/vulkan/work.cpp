@@ -23,39 +23,39 @@ bool is_for_device(const Work& work) {
          work.operation.kind != HALYARD_OPERATION_ALLOCA && work.operation.kind != HALYARD_OPERATION_DEALLOCA;
 }
 
-Result<> record_operation(const halyard_operation_t& operation, Recorder& recorder) {
+Result<> encode_operation(const halyard_operation_t& operation, CommandEncoder& encoder) {
   switch (operation.kind) {
     case HALYARD_OPERATION_FILL:
-      return recorder.fill(HALYARD_KIT_TRY(resolve(operation.fill.target, {})), operation.fill.pattern,
-                           operation.fill.pattern_size);
+      return encoder.fill(HALYARD_KIT_TRY(resolve(operation.fill.target, {})), operation.fill.pattern,
+                          operation.fill.pattern_size);
     case HALYARD_OPERATION_UPDATE:
-      return recorder.update(HALYARD_KIT_TRY(resolve(operation.update.target, {})), operation.update.source);
+      return encoder.update(HALYARD_KIT_TRY(resolve(operation.update.target, {})), operation.update.source);
     case HALYARD_OPERATION_COPY:
-      return recorder.copy(HALYARD_KIT_TRY(resolve(operation.copy.source, {})),
-                           HALYARD_KIT_TRY(resolve(operation.copy.target, {})));
+      return encoder.copy(HALYARD_KIT_TRY(resolve(operation.copy.source, {})),
+                          HALYARD_KIT_TRY(resolve(operation.copy.target, {})));
     default:  // HALYARD_OPERATION_DISPATCH
-      return recorder.dispatch(*operation.dispatch.dispatch, {});
+      return encoder.dispatch(*operation.dispatch.dispatch, {});
   }
 }
 
-Result<RecordingUse> commands_for(Work& work, Queue& queue) {
+Result<EncodedCommands> commands_for(Work& work, Queue& queue) {
   const halyard_operation_t& operation = work.operation;
   if (operation.kind == HALYARD_OPERATION_EXECUTE)
     return operation.execute.list->commands_for(queue, work.table);
-  RecordingUse use;
+  EncodedCommands use;
   use.once = HALYARD_KIT_TRY(
-      work.device->recorders(queue).take([&] { return Recorder::create(*work.device, queue); }));
+      work.device->encoders(queue).take([&] { return CommandEncoder::create(*work.device, queue); }));
   HALYARD_KIT_TRY(use.once->begin(true));
-  HALYARD_KIT_TRY(record_operation(operation, *use.once));
+  HALYARD_KIT_TRY(encode_operation(operation, *use.once));
   HALYARD_KIT_TRY(use.once->end());
   use.commands = use.once->commands();
   use.timestamps = use.once->timestamps();
   return use;
 }
 
-void give_back(RecordingUse& use, Work& work) {
+void give_back(EncodedCommands& use, Work& work) {
   if (use.list) use.list->release(use.index);
-  if (use.once) work.device->recorders(*work.queue).give(std::move(use.once));
+  if (use.once) work.device->encoders(*work.queue).give(std::move(use.once));
   use = {};
 }
 
@@ -64,9 +64,8 @@ Result<bool> start(Work& work, TaskList& ready) {
   Device& device = *work.device;
   if (work.transient) HALYARD_KIT_TRY(work.transient->commit());
 
-  // The points on the device for which the work waits.
-  constexpr size_t kMaxPoints = 64;
-  std::array<QueuePoint, kMaxPoints> points;
+  // The submissions on the device for which the work waits.
+  std::array<QueueSubmission, kMaxQueues> after;
   size_t count = 0;
   work.device_waits.clear();
   for (const Work::Wait& wait : work.waits) {
@@ -75,37 +74,38 @@ Result<bool> start(Work& work, TaskList& ready) {
       if (!imported) return false;  // it has failed, so the work will fail too
       work.device_waits.add(imported, wait.value);
     }
-    if (!wait.point.queue || &wait.point.queue->device() != &device) continue;
-    QueuePoint* const found =
-        std::find_if(points.data(), points.data() + count,
-                     [&](const QueuePoint& point) { return point.queue == wait.point.queue; });
-    if (found == points.data() + count) points[count++] = wait.point;  // a device has at most 64 queues
-    found->number = std::max(found->number, wait.point.number);
+    if (!wait.submission.queue || &wait.submission.queue->device() != &device) continue;
+    QueueSubmission* const found = std::find_if(
+        after.data(), after.data() + count,
+        [&](const QueueSubmission& submission) { return submission.queue == wait.submission.queue; });
+    if (found == after.data() + count) after[count++] = wait.submission;
+    found->number = std::max(found->number, wait.submission.number);
   }
 
   if (is_for_device(work)) {
     Queue& queue = device.queue_for(work.affinity, computes(work));
     work.queue = &queue;
-    work.recording = HALYARD_KIT_TRY(commands_for(work, queue));
-    if (Result<> submitted = queue.submit(work, work.recording.commands, {points.data(), count}, ready);
+    work.encoded = HALYARD_KIT_TRY(commands_for(work, queue));
+    if (Result<> submitted = queue.submit(work, work.encoded.commands, {after.data(), count}, ready);
         !submitted) {
-      give_back(work.recording, work);
+      give_back(work.encoded, work);
       return std::move(submitted.failure());
     }
     return true;
   }
   if (!work.device_waits.semaphores.empty()) {
     HALYARD_KIT_TRY(
-        device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
+        device.queue_for(work.affinity, false).submit(work, VK_NULL_HANDLE, {after.data(), count}, ready));
     return true;
   }
-  count = static_cast<size_t>(
-      std::remove_if(points.data(), points.data() + count,
-                     [](const QueuePoint& point) { return point.queue->has_done(point.number); }) -
-      points.data());
+  count = static_cast<size_t>(std::remove_if(after.data(), after.data() + count,
+                                             [](const QueueSubmission& submission) {
+                                               return submission.queue->has_done(submission.number);
+                                             }) -
+                              after.data());
   if (count == 0) return false;
-  if (count == 1) return points[0].queue->attach(work, points[0].number, ready);
-  HALYARD_KIT_TRY(points[0].queue->submit(work, VK_NULL_HANDLE, {points.data(), count}, ready));
+  if (count == 1) return after[0].queue->attach(work, after[0].number, ready);
+  HALYARD_KIT_TRY(after[0].queue->submit(work, VK_NULL_HANDLE, {after.data(), count}, ready));
   return true;
 }
 
@@ -129,7 +129,7 @@ void Work::issue(TaskList& ready) {
       }
       is_lost = started.failure().code == HALYARD_ABORTED;
       if (is_lost) {
-        Submission refused;
+        LoggedSubmission refused;
         describe(*this, refused);
         on.lose(started.failure(), id != 0 ? &refused : nullptr, ready);
       }
@@ -142,17 +142,17 @@ void Work::issue(TaskList& ready) {
 }
 
 void Work::finish(Status failure, TaskList& ready) {
-  if (recording.commands) give_back(recording, *this);
+  if (encoded.commands) give_back(encoded, *this);
   // A promised wait may have failed meanwhile.
   for (const Wait& wait : waits)
     if (!failure && wait.promised && wait.timeline->value() < wait.value) failure = wait.timeline->failure();
-  const QueuePoint point = {queue && number != 0 ? queue : nullptr, number};
+  const QueueSubmission submission = {queue && number != 0 ? queue : nullptr, number};
   for (const halyard_timepoint_t& signal : signals) {
     if (failure) {
-      signal.semaphore->break_promise(signal.value, point);
+      signal.semaphore->break_promise(signal.value, submission);
       signal.semaphore->fail(failure, ready);
     } else {
-      signal.semaphore->keep(signal.value, point, ready);
+      signal.semaphore->keep(signal.value, submission, ready);
     }
   }
   const halyard_completed_fn notify = completed;
@@ -209,7 +209,7 @@ Result<> submit(Device& device, const halyard_submission_t& submission, TaskList
   return {};
 }
 
-void describe(const Work& work, Submission& submission) {
+void describe(const Work& work, LoggedSubmission& submission) {
   const halyard_operation_t& operation = work.operation;
   submission.id = work.id;
   submission.number = work.number;

@@ -6,9 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "command_encoder.h"
 #include "device.h"
 #include "halyard/driver/waiting.hpp"
-#include "recorder.h"
 #include "submission_log.h"
 #include "timeline.h"
 
@@ -48,7 +48,7 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   uint64_t submit_time = 0;  // CLOCK_MONOTONIC in nanoseconds
   Work* next_in_flight = nullptr;
   Queue* queue = nullptr;
-  RecordingUse recording;
+  EncodedCommands encoded;
   DeviceWaits device_waits;  // for other drivers, until submission
 
   // Copies the submission and starts to wait. May free the work before it returns.
@@ -69,6 +69,6 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
 Result<> submit(Device& device, const halyard_submission_t& submission, TaskList& ready);
 
 // Describes the work for reports. The objects that it uses must exist.
-void describe(const Work& work, Submission& submission);
+void describe(const Work& work, LoggedSubmission& submission);
 
 }  // namespace halyard::vulkan

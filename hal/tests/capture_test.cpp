@@ -375,7 +375,7 @@ TEST_F(CaptureTest, CutShortAnywhere) {
   EXPECT_EQ(most, 2u);
   Values longer = whole;
   longer.resize(whole.size() + 8);
-  EXPECT_FAILS(INVALID_ARGUMENT, "8 bytes follow its end",
+  EXPECT_FAILS(INVALID_ARGUMENT, "8 bytes follow its last record",
                read_capture(Bytes::own(longer), Incomplete::accept));
 }
 

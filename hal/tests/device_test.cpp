@@ -165,7 +165,7 @@ TEST(DeviceMemory, FailuresToAllocate) {
                Buffer::allocate(*device, 0, 0, 0, UINT64_MAX));
   EXPECT_OK(Buffer::allocate(*device, 0, 0, 0, 1 << 20));
   auto broken = sample_device("broken-size");
-  EXPECT_FAILS(INTERNAL, "gave 4 bytes of 8", Buffer::allocate(*broken, 0, 0, 0, 8));
+  EXPECT_FAILS(INTERNAL, "gave 4 bytes; asked for 8", Buffer::allocate(*broken, 0, 0, 0, 8));
   EXPECT_EQ(seen(*device, "live_memories"), 0);
   EXPECT_EQ(seen(*broken, "live_memories"), 0);
 }

@@ -14,11 +14,11 @@
 namespace halyard::hal {
 namespace {
 
-using Bytes = std::vector<uint8_t>;
+using FileBytes = std::vector<uint8_t>;
 
-Bytes sample_bytes() { return file_bytes(sample_path("sample")); }
+FileBytes sample_bytes() { return file_bytes(sample_path("sample")); }
 
-Elf64_Ehdr header_of(const Bytes& file) {
+Elf64_Ehdr header_of(const FileBytes& file) {
   Elf64_Ehdr header;
   std::memcpy(&header, file.data(), sizeof header);
   return header;
@@ -29,7 +29,7 @@ struct NotePlace {
   size_t segment = 0;
   size_t record = 0;
 };
-NotePlace find_note(const Bytes& file) {
+NotePlace find_note(const FileBytes& file) {
   const Elf64_Ehdr header = header_of(file);
   for (size_t i = 0; i < header.e_phnum; ++i) {
     const size_t at = header.e_phoff + i * header.e_phentsize;
@@ -47,13 +47,15 @@ NotePlace find_note(const Bytes& file) {
 }
 
 template <typename T>
-Bytes patched(Bytes file, size_t at, T value) {
+FileBytes patched(FileBytes file, size_t at, T value) {
   EXPECT_LE(at + sizeof value, file.size());
   std::memcpy(file.data() + at, &value, sizeof value);
   return file;
 }
 
-Result<std::span<const uint8_t>> note_of(const Bytes& file) { return find_note(file, "FILE", kDriverPlugin); }
+Result<std::span<const uint8_t>> note_of(const FileBytes& file) {
+  return find_note(file, "FILE", kDriverPlugin);
+}
 
 TEST(ElfNote, OfADriver) {
   auto note = read_driver_note(sample_path("sample"));
@@ -69,9 +71,9 @@ TEST(ElfNote, OfADriver) {
 TEST(ElfNote, FilesThatAreNoLibraries) {
   EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", note_of({}));
   EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", note_of({0x7F, 'E', 'L'}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", note_of(Bytes(4096, 'x')));
-  EXPECT_FAILS(INVALID_ARGUMENT, "FILE", note_of(Bytes(4096, 'x')));
-  const Bytes file = sample_bytes();
+  EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", note_of(FileBytes(4096, 'x')));
+  EXPECT_FAILS(INVALID_ARGUMENT, "FILE", note_of(FileBytes(4096, 'x')));
+  const FileBytes file = sample_bytes();
   EXPECT_FAILS(INVALID_ARGUMENT, "not a 64-bit library",
                note_of(patched<uint8_t>(file, EI_CLASS, ELFCLASS32)));
   EXPECT_FAILS(INCOMPATIBLE, "big-endian", note_of(patched<uint8_t>(file, EI_DATA, ELFDATA2MSB)));
@@ -80,14 +82,14 @@ TEST(ElfNote, FilesThatAreNoLibraries) {
 }
 
 TEST(ElfNote, OtherMachinesAreNamed) {
-  const Bytes file = sample_bytes();
+  const FileBytes file = sample_bytes();
   const size_t at = offsetof(Elf64_Ehdr, e_machine);
   EXPECT_FAILS(INCOMPATIBLE, "is for s390, this machine is", note_of(patched<uint16_t>(file, at, EM_S390)));
   EXPECT_FAILS(INCOMPATIBLE, "is for ELF machine 64000", note_of(patched<uint16_t>(file, at, 64000)));
 }
 
 TEST(ElfNote, ProgramHeadersThatLieElsewhere) {
-  const Bytes file = sample_bytes();
+  const FileBytes file = sample_bytes();
   for (const uint64_t offset :
        {uint64_t{file.size()}, uint64_t{file.size() - 10}, UINT64_MAX, UINT64_MAX - 55}) {
     EXPECT_FAILS(INVALID_ARGUMENT, "program headers lie outside",
@@ -99,7 +101,7 @@ TEST(ElfNote, ProgramHeadersThatLieElsewhere) {
 }
 
 TEST(ElfNote, NotesThatLieElsewhere) {
-  const Bytes file = sample_bytes();
+  const FileBytes file = sample_bytes();
   const size_t segment = find_note(file).segment;
   for (const uint64_t offset : {uint64_t{file.size()}, uint64_t{file.size() - 3}, UINT64_MAX}) {
     EXPECT_FAILS(INVALID_ARGUMENT, "notes lie outside",
@@ -112,7 +114,7 @@ TEST(ElfNote, NotesThatLieElsewhere) {
 }
 
 TEST(ElfNote, DamagedNotes) {
-  const Bytes file = sample_bytes();
+  const FileBytes file = sample_bytes();
   const size_t record = find_note(file).record;
   const size_t owner_size = record + offsetof(Elf64_Nhdr, n_namesz);
   const size_t size = record + offsetof(Elf64_Nhdr, n_descsz);
@@ -132,7 +134,7 @@ TEST(ElfNote, DamagedNotes) {
 }
 
 TEST(ElfNote, MoreNotesThanAnyDriverHas) {
-  Bytes file = sample_bytes();
+  FileBytes file = sample_bytes();
   const size_t segment = find_note(file).segment;
   const uint64_t begin = file.size();
   file.resize(begin + (2u << 20));
@@ -143,17 +145,17 @@ TEST(ElfNote, MoreNotesThanAnyDriverHas) {
 
 // A file truncated anywhere before the end of its note is refused.
 TEST(ElfNote, TruncatedAtEveryLength) {
-  const Bytes file = sample_bytes();
+  const FileBytes file = sample_bytes();
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
   for (size_t size = 0; size < end; ++size) {
-    const Bytes part(file.begin(), file.begin() + static_cast<ptrdiff_t>(size));
+    const FileBytes part(file.begin(), file.begin() + static_cast<ptrdiff_t>(size));
     auto note = note_of(part);
     ASSERT_FALSE(note) << size;
     ASSERT_EQ(note.error().code(), Code::INVALID_ARGUMENT) << size;
   }
   // A library with a complete note but a truncated segment is refused too: mapping it would crash the
   // process.
-  const auto cut = note_of(Bytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(end)));
+  const auto cut = note_of(FileBytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(end)));
   ASSERT_FALSE(cut);
   EXPECT_NE(cut.error().text().find("cut short"), std::string::npos) << cut.error().text();
   EXPECT_TRUE(note_of(file));
@@ -162,12 +164,12 @@ TEST(ElfNote, TruncatedAtEveryLength) {
 // Any byte of headers and notes may be wrong. The reader stays within the file (sanitizers check this) and
 // ends.
 TEST(ElfNote, AnyByteMayBeWrong) {
-  const Bytes file = sample_bytes();
+  const FileBytes file = sample_bytes();
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
   size_t refused = 0;
   for (size_t at = 0; at < end; ++at) {
     for (const uint8_t mask : {0x01, 0x80, 0xFF}) {
-      Bytes bad = file;
+      FileBytes bad = file;
       bad[at] ^= mask;
       if (!note_of(bad)) ++refused;
     }
@@ -203,12 +205,12 @@ TEST(DriverNote, IsCheckedBeforeAnythingRuns) {
                check_driver_note(make_note(2, 3, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 0, "a", "a"), path));
   EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 1, "a", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(3, 2, "a", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "a", ""), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "a", "a,,b"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "a", "a://b"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "makes no sense", check_driver_note(make_note(1, 1, "../a", "a"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(3, 2, "a", "a"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "", "a"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", ""), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", "a,,b"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", "a://b"), path));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "../a", "a"), path));
   EXPECT_FAILS(INVALID_ARGUMENT, "calls itself 'b'; expected a file with the name halyard-driver-b.so",
                check_driver_note(make_note(1, 1, "b", "a"), path));
 }

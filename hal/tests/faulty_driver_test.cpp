@@ -82,7 +82,7 @@ TEST_F(Nonsense, ListsOfDevices) {
 }
 
 TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
-  const char* const expected[] = {"15 bytes of 16", "memory of type NONE", "memory for NONE"};
+  const char* const expected[] = {"15 bytes; asked for 16", "memory of type NONE", "memory for NONE"};
   std::vector<uint8_t> bytes(256);
   auto* const aligned = bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
   for (int32_t how = 0; how < 3; ++how) {

@@ -13,7 +13,7 @@ void need_alloca(Session& s) {
 Work& submit_fill(Session& s, const Memory& memory, uint32_t pattern, const Points& waits,
                   const Points& signals) {
   return s.submit(
-      execute_operation(s.list(Recording().fill(direct(memory.handle, 0, memory.size), pattern, 1)), {}),
+      execute_operation(s.list(Recording().fill(range(memory.handle, 0, memory.size), pattern, 1)), {}),
       waits, signals);
 }
 
@@ -42,7 +42,7 @@ void alloca_bytes_in_queue_order(Session& s) {
   const Memory transient = s.alloca_(1000, {{t, 1}}, {{t, 2}});
   Work& filled = submit_fill(s, transient, 0x3C, {{t, 2}}, {{t, 3}});
   const Memory result = s.allocate(std::vector<uint8_t>(1000, 0));
-  const List copy = s.list(Recording().copy(slot(0, 0, 1000), direct(result.handle, 0, 1000)), 1);
+  const List copy = s.list(Recording().copy(slot(0, 0, 1000), range(result.handle, 0, 1000)), 1);
   Work& copied = s.submit(execute_operation(copy, {{transient.handle, 0, 1000}}), {{t, 3}}, {{t, 4}});
   Work& gone = s.submit(dealloca_operation(transient.handle), {{t, 4}}, {{t, 5}});
   s.must("semaphore_signal", "signal", s.signal(t, 1));

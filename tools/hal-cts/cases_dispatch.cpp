@@ -39,7 +39,7 @@ void dispatch_grids_and_constants(Session& s) {
                           .y = y,
                           .z = z,
                           .constants = {1000 + x, 3 + z},
-                          .bindings = {direct(output.handle, 0, count * 4)}};
+                          .bindings = {range(output.handle, 0, count * 4)}};
       s.must_execute(Recording().dispatch(command(kernel, d)));
       words_are(s, "R93", fmt::format("iota of {}x{}x{} workgroups", x, y, z), expected, output);
       s.free(output);
@@ -61,8 +61,8 @@ void dispatch_bindings(Session& s) {
     constexpr uint64_t kLength = kCount * 4;
     Dispatch d = {
         .x = kCount,
-        .bindings = {direct(first.handle, 0, kLength), direct(second.handle, kStorageAlignment, kLength),
-                     direct(output.handle, 0, kLength)}};
+        .bindings = {range(first.handle, 0, kLength), range(second.handle, kStorageAlignment, kLength),
+                     range(output.handle, 0, kLength)}};
     s.must_execute(Recording().dispatch(command(kernel, d), 8));  // longer, as a newer host's
     words_are(s, "R104", "a + b with direct bindings", sum, output);
 
@@ -81,7 +81,7 @@ void dispatch_bindings(Session& s) {
       words_are(s, "R104", "a + b with bindings in slots", expected, target);
     }
     // The same memory in all three bindings.
-    d.bindings.assign(3, direct(first.handle, 0, kLength));
+    d.bindings.assign(3, range(first.handle, 0, kLength));
     s.must_execute(Recording().dispatch(command(kernel, d)));
     Words twice(kCount);
     for (uint32_t i = 0; i < kCount; ++i) twice[i] = a[i] + a[i];
@@ -93,12 +93,12 @@ void dispatch_zero_workgroups(Session& s) {
   for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
     const Memory counter = words(s, Words(8, 3)), counts = words(s, {0, 4, 4, 4});
     for (int zero = 0; zero < 3; ++zero) {
-      Dispatch d = {.x = 4, .y = 4, .z = 4, .bindings = {direct(counter.handle, 0, 32)}};
+      Dispatch d = {.x = 4, .y = 4, .z = 4, .bindings = {range(counter.handle, 0, 32)}};
       (zero == 0 ? d.x : zero == 1 ? d.y : d.z) = 0;
       s.must_execute(Recording().dispatch(command(kernel, d)));
     }
-    const halyard_range_t indirect = direct(counts.handle, 0, 12);
-    const Dispatch d = {.bindings = {direct(counter.handle, 0, 32)}, .indirect = &indirect};
+    const halyard_range_t indirect = range(counts.handle, 0, 12);
+    const Dispatch d = {.bindings = {range(counter.handle, 0, 32)}, .indirect = &indirect};
     s.must_execute(Recording().dispatch(command(kernel, d)));
     words_are(s, "R106", "words after dispatches with a count of 0", Words(8, 3), counter);
   }
@@ -110,12 +110,12 @@ void dispatch_indirect(Session& s) {
     const Memory counts = words(s, Words(64, 1000));
     // An earlier command writes the counts, which begin at an offset.
     const Words real = {2, 3, 4};
-    const halyard_range_t there = direct(counts.handle, 20, 12);
+    const halyard_range_t there = range(counts.handle, 20, 12);
     Dispatch d = {.x = 9,
                   .y = 9,
                   .z = 9,
                   .constants = {5, 2},
-                  .bindings = {direct(output.handle, 0, 256)},
+                  .bindings = {range(output.handle, 0, 256)},
                   .indirect = &there};
     Words expected = iota(24, 5, 2);
     expected.resize(64, 0);
@@ -144,10 +144,10 @@ void dispatch_barriers_between(Session& s) {
     constexpr uint32_t kTimes = 500;
     const Memory counter = words(s, Words(16, 0));
     Recording recording;
-    const Dispatch d = {.x = 16, .bindings = {direct(counter.handle, 0, 64)}};
+    const Dispatch d = {.x = 16, .bindings = {range(counter.handle, 0, 64)}};
     for (uint32_t i = 0; i < kTimes; ++i) {
       recording.dispatch(command(kernel, d)).barrier();
-      if (i == kTimes / 2) recording.fill(direct(counter.handle, 0, 32), 0, 4).barrier();
+      if (i == kTimes / 2) recording.fill(range(counter.handle, 0, 32), 0, 4).barrier();
     }
     s.must_execute(std::move(recording));
     Words expected(16, kTimes);
@@ -162,7 +162,7 @@ void dispatch_as_operation(Session& s) {
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
     const Memory output = words(s, Words(12, 0));
     const Dispatch d = {
-        .x = 3, .y = 2, .z = 2, .constants = {8, 1}, .bindings = {direct(output.handle, 0, 48)}};
+        .x = 3, .y = 2, .z = 2, .constants = {8, 1}, .bindings = {range(output.handle, 0, 48)}};
     const halyard_command_dispatch_t recorded = command(kernel, d);
     const Semaphore wait = s.semaphore(), signal = s.semaphore();
     Work& work = s.submit(dispatch_operation(&recorded), {{wait, 1}}, {{signal, 1}});
@@ -199,7 +199,7 @@ void dispatch_into_read_only_imports(Session& s) {
          s.take(s.table().memory_import(s.device(), &request, &external, &memory.handle, &info)));
   s.keep(memory);
   for (const Kernel& kernel : increments) {
-    const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+    const Dispatch d = {.x = 4, .bindings = {range(memory.handle, 0, 16)}};
     const List list = s.list(Recording().dispatch(command(kernel, d)));
     // Either the execution fails, or the kernel does not get these bytes.
     const Outcome outcome = s.execute(list);
@@ -235,7 +235,7 @@ void dispatch_into_constants(Session& s) {
       Memory memory{.size = size};
       s.must("memory_import", "memory_import of constants",
              s.take(s.table().memory_import(s.device(), &request, &external, &memory.handle, &info)));
-      const Dispatch direct_use = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+      const Dispatch direct_use = {.x = 4, .bindings = {range(memory.handle, 0, 16)}};
       const halyard_range_t entry = {.slot = 0, .offset = 0, .length = 16};
       const Dispatch slot_use = {.x = 4, .bindings = {entry}};
       const List first = s.list(Recording().dispatch(command(kernel, direct_use)));
@@ -247,7 +247,7 @@ void dispatch_into_constants(Session& s) {
              s.execute(second, {{memory.handle, 0, 32}}));
       const Memory seen = words(s, Words(8, 9));
       s.must("R77", "a copy of the constants",
-             s.execute(s.list(Recording().copy(direct(memory.handle, 0, 32), direct(seen.handle, 0, 32)))));
+             s.execute(s.list(Recording().copy(range(memory.handle, 0, 32), range(seen.handle, 0, 32)))));
       words_are(s, "R77", "constants that were written to", {2, 2, 2, 2, 5, 5, 5, 5}, seen);
       if (!(access & HALYARD_MAP_PRIVATE))
         same_bytes(s, "R77", "the host's bytes of constants that are not private",
@@ -279,8 +279,8 @@ void dispatch_stopped(Session& s) {
   for (const Kernel& kernel : kernels(s, "increment", 1, 0)) {
     const Memory memory = words(s, Words(4, 0));
     const Dispatch endless = {
-        .x = 4, .y = UINT16_MAX, .z = UINT16_MAX, .bindings = {direct(memory.handle, 0, 16)}};
-    const Dispatch short_one = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+        .x = 4, .y = UINT16_MAX, .z = UINT16_MAX, .bindings = {range(memory.handle, 0, 16)}};
+    const Dispatch short_one = {.x = 4, .bindings = {range(memory.handle, 0, 16)}};
     const List list = s.list(Recording().dispatch(command(kernel, endless)));
     const List other = s.list(Recording().dispatch(command(kernel, short_one)));
     for (const halyard_status_code_t code : {HALYARD_CANCELLED, HALYARD_DEADLINE_EXCEEDED}) {
@@ -340,7 +340,7 @@ void dispatch_charged_to_a_budget(Session& s) {
                  s.take(s.table().executable_function_info(executable, i, &info)));
           if (std::string_view(info.name.data, info.name.size) != "increment") continue;
           const Memory memory = words(s, Words(4, 0));
-          const Dispatch d = {.x = 4, .bindings = {direct(memory.handle, 0, 16)}};
+          const Dispatch d = {.x = 4, .bindings = {range(memory.handle, 0, 16)}};
           const List list = s.list(Recording().dispatch(command({executable, i}, d)));
           const Outcome outcome = s.execute(list);
           if (!outcome.ok())
@@ -362,7 +362,7 @@ void dispatch_at_once_from_threads(Session& s) {
     at_once(8, [&](int thread) {
       const auto base = static_cast<uint32_t>(thread) * 1000;
       const Memory output = words(s, Words(100, 0));
-      const Dispatch d = {.x = 100, .constants = {base, 1}, .bindings = {direct(output.handle, 0, 400)}};
+      const Dispatch d = {.x = 100, .constants = {base, 1}, .bindings = {range(output.handle, 0, 400)}};
       const List list = s.list(Recording().dispatch(command(kernel, d)));
       for (int i = 0; i < 20; ++i) {
         s.write(output, 0, std::vector<uint8_t>(400, 0));

@@ -28,12 +28,12 @@ void dispatch_workgroups_of_several(Session& s) {
         const uint32_t count = x * y * z * kSpread;
         // The memory after the bound range has room for the words of a grid that is too large.
         const Memory output = words(s, Words(count * 4 + kGuard, 7)), counts = words(s, {x, y, z});
-        const halyard_range_t indirect = direct(counts.handle, 0, 12);
+        const halyard_range_t indirect = range(counts.handle, 0, 12);
         const Dispatch d = {.x = is_indirect ? 0 : x,
                             .y = y,
                             .z = z,
                             .constants = {kBase},
-                            .bindings = {direct(output.handle, 0, count * 4)},
+                            .bindings = {range(output.handle, 0, count * 4)},
                             .indirect = is_indirect ? &indirect : nullptr};
         s.must_execute(Recording().dispatch(command(kernel, d)));
         Words expected = iota(count, 7 + kBase, 1);
@@ -53,8 +53,7 @@ void dispatch_arguments_of_each(Session& s) {
   constexpr uint32_t kWords = 8, kMany = 16;
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
     const auto dispatch_of = [&](const Memory& memory, uint32_t base) {
-      return Dispatch{
-          .x = kWords, .constants = {base, 3}, .bindings = {direct(memory.handle, 0, kWords * 4)}};
+      return Dispatch{.x = kWords, .constants = {base, 3}, .bindings = {range(memory.handle, 0, kWords * 4)}};
     };
     const auto output = [&] { return words(s, Words(kWords, 0)); };
     const auto is = [&](const char* what, const Memory& memory, uint32_t base) {
@@ -105,7 +104,7 @@ void dispatch_arguments_of_each_thread(Session& s) {
     std::array<Dispatch, 2> dispatches;
     std::array<List, 2> lists = {};
     for (size_t i = 0; i < 2; ++i) {
-      dispatches[i] = {.x = kWords, .bindings = {direct(outputs[i].handle, 0, kWords * 4)}};
+      dispatches[i] = {.x = kWords, .bindings = {range(outputs[i].handle, 0, kWords * 4)}};
       dispatches[i].constants = {i == 0 ? 1000u : 2000u, 1};
       lists[i] = s.list(Recording().dispatch(command(kernel, dispatches[i])));
     }

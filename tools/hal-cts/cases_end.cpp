@@ -99,7 +99,7 @@ void queue_handles_after_completed(Session& s) {
     // On the heap, because a late driver may still read the blocks.
     auto& shared = *new Shared{s, s.semaphore(), s.semaphore(), s.allocate(64), nullptr, {}};
     // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): allocate() gives the handle
-    shared.list = s.list(Recording().fill(direct(shared.memory.handle, 0, 64), 1, 1).barrier());
+    shared.list = s.list(Recording().fill(range(shared.memory.handle, 0, 64), 1, 1).barrier());
     // Half of the work can run at once, the other half waits for a signal.
     const Points waits = round % 2 ? Points{{shared.wait, 1}} : Points{};
     Work& work = s.submit(
@@ -139,7 +139,7 @@ void queue_host_bytes_after_completed(Session& s) {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
     std::ranges::copy(contents, shared.source.data());
     const Recording recording =
-        Recording().update(shared.source.data(), direct(memory.handle, 0, page)).barrier();
+        Recording().update(shared.source.data(), range(memory.handle, 0, page)).barrier();
     halyard_command_list_args_t args = recording.args(0);
     args.affinity = s.all_queues();
     std::memcpy(shared.commands.data(), args.commands, args.commands_size);
@@ -165,7 +165,7 @@ void queue_host_bytes_after_completed(Session& s) {
     auto& shared = *new Shared{s, nullptr, {}, {s, page}, {s, page}, {s, page}};
     std::ranges::copy(contents, shared.source.data());
     Work& work = s.submit(
-        update_operation(shared.source.data(), direct(memory.handle, 0, page)), {}, {}, 0,
+        update_operation(shared.source.data(), range(memory.handle, 0, page)), {}, {}, 0,
         [](void* user) { static_cast<Shared*>(user)->source.take_away(); }, &shared);
     s.must("R63", "an update as an operation", s.end_of(work));
     s.step("after completed of an update, whose source is no longer there");
@@ -186,7 +186,7 @@ void queue_host_bytes_after_completed(Session& s) {
   halyard_memory_info_t info = {.struct_size = sizeof info};
   s.must("memory_import", "memory_import",
          s.take(s.table().memory_import(s.device(), &request, &external, &shared.imported.handle, &info)));
-  shared.list = s.list(Recording().fill(direct(shared.imported.handle, 0, page), 3, 1).barrier());
+  shared.list = s.list(Recording().fill(range(shared.imported.handle, 0, page), 3, 1).barrier());
   Work& work = s.submit(
       execute_operation(shared.list, {}), {}, {}, 0,
       [](void* user) {
@@ -214,7 +214,7 @@ void queue_bytes_after_completed(Session& s) {
         "staging memory is not coherent: writes of the host and of late work could not be told apart");
   const std::vector<uint8_t> mine = noise(kSize, 3);
   for (uint32_t round = 1; round <= 3 && !s.failed(); ++round) {
-    const List list = s.list(Recording().fill(direct(shared.memory.handle, 0, kSize), round, 1));
+    const List list = s.list(Recording().fill(range(shared.memory.handle, 0, kSize), round, 1));
     Work& work = s.submit(
         execute_operation(list, {}), {}, {}, 0,
         [](void* user) {

@@ -30,7 +30,7 @@ void failure_of_a_wait_reaches_the_signals(Session& s) {
 
 void failure_of_a_wait_skips_the_operation(Session& s) {
   const Memory memory = s.allocate(noise(64));
-  const List list = s.list(Recording().fill(direct(memory.handle, 0, 64), 0, 1));
+  const List list = s.list(Recording().fill(range(memory.handle, 0, 64), 0, 1));
   const Semaphore failed = s.semaphore(), later = s.semaphore();
   s.fail(failed, kCode, kMessage);
   is_skipped(s, "R62", "a fill that waits for a failed semaphore",

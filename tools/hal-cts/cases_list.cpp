@@ -17,7 +17,7 @@ void list_barriers(Session& s) {
   const Memory memory = s.allocate(begin, kDeviceLocal);
   Recording recording;
   for (uint64_t i = 0; i < kSteps; ++i)
-    recording.copy(direct(memory.handle, i * kSize, kSize), direct(memory.handle, (i + 1) * kSize, kSize))
+    recording.copy(range(memory.handle, i * kSize, kSize), range(memory.handle, (i + 1) * kSize, kSize))
         .barrier();
   s.must_execute(std::move(recording));
   same_bytes(s, "R103", "the end of a row of copies with barriers between them", contents,
@@ -25,7 +25,7 @@ void list_barriers(Session& s) {
 
   // Several writes to the same range: the last write must remain.
   Recording same;
-  for (uint32_t i = 1; i <= 200; ++i) same.fill(direct(memory.handle, 0, kSize), i, 1).barrier();
+  for (uint32_t i = 1; i <= 200; ++i) same.fill(range(memory.handle, 0, kSize), i, 1).barrier();
   s.must_execute(std::move(same));
   same_bytes(s, "R103", "bytes that were filled 200 times with barriers between",
              std::vector<uint8_t>(kSize, 200), s.read(memory, 0, kSize));
@@ -116,10 +116,10 @@ void list_groups(Session& s) {
   const Memory memory = s.allocate(std::vector<uint8_t>(32, 0));
   Recording recording;
   recording.begin_group("outer")
-      .fill(direct(memory.handle, 0, 8), 1, 1)
+      .fill(range(memory.handle, 0, 8), 1, 1)
       .begin_group("")
-      .fill(direct(memory.handle, 8, 8), 2, 1);
-  recording.end_group().barrier().fill(direct(memory.handle, 16, 8), 3, 1).end_group();
+      .fill(range(memory.handle, 8, 8), 2, 1);
+  recording.end_group().barrier().fill(range(memory.handle, 16, 8), 3, 1).end_group();
   s.must_execute(std::move(recording));
   std::vector<uint8_t> expected(32, 0);
   for (size_t i = 0; i < 24; ++i) expected[i] = static_cast<uint8_t>(i / 8 + 1);
@@ -131,9 +131,9 @@ void list_longer_commands(Session& s) {
   const std::vector<uint8_t> contents = noise(64), begin = noise(64, 2);
   const Memory source = s.allocate(contents), target = s.allocate(begin);
   Recording recording;
-  recording.barrier(8).fill(direct(target.handle, 0, 16), 0x99, 1, 16).barrier(64);
-  recording.update(contents.data(), direct(target.handle, 16, 16), 8)
-      .copy(direct(source.handle, 32, 16), direct(target.handle, 32, 16), 24)
+  recording.barrier(8).fill(range(target.handle, 0, 16), 0x99, 1, 16).barrier(64);
+  recording.update(contents.data(), range(target.handle, 16, 16), 8)
+      .copy(range(source.handle, 32, 16), range(target.handle, 32, 16), 24)
       .barrier();
   s.must_execute(std::move(recording));
   std::vector<uint8_t> expected = begin;
@@ -175,7 +175,7 @@ void list_extensions(Session& s) {
 void list_never_submitted(Session& s) {
   const Memory memory = s.allocate(noise(64));
   for (int i = 0; i < 100; ++i)
-    s.destroy(s.list(Recording().fill(direct(memory.handle, 0, 64), 0, 1), 0, i % 2 != 0));
+    s.destroy(s.list(Recording().fill(range(memory.handle, 0, 64), 0, 1), 0, i % 2 != 0));
   same_bytes(s, "R24", "memory that lists name which were never submitted", noise(64), s.read(memory));
 }
 
@@ -190,8 +190,7 @@ void list_thousands_of_commands(Session& s) {
     state = state * 1664525u + 1013904223u;
     const uint64_t word = (state >> 8) % kWords,
                    length = 4 * (1 + (state >> 28) % std::min<uint64_t>(8, kWords - word));
-    const halyard_range_t target =
-        i % 2 ? direct(memory.handle, word * 4, length) : slot(0, word * 4, length);
+    const halyard_range_t target = i % 2 ? range(memory.handle, word * 4, length) : slot(0, word * 4, length);
     if (i % 3 == 0) {
       const uint64_t from = state % 900;
       recording.update(host.data() + from, target);

@@ -331,10 +331,10 @@ void memory_imports_host_bytes(Session& s) {
       s.equal("memory_import", what + ": size given", size, info.size);
       // The device reads the bytes, and writes them.
       const Memory copy = s.allocate(std::vector<uint8_t>(size, 0));
-      s.must_execute(Recording().copy(direct(memory.handle, 0, size), direct(copy.handle, 0, size)));
+      s.must_execute(Recording().copy(range(memory.handle, 0, size), range(copy.handle, 0, size)));
       same_bytes(s, "R75", what + ": as the device copies them", contents, s.read(copy));
       if (writable) {
-        s.must_execute(Recording().fill(direct(memory.handle, 0, size), 0x77, 1));
+        s.must_execute(Recording().fill(range(memory.handle, 0, size), 0x77, 1));
         if (memory.visible() && !memory.coherent()) static_cast<void>(s.read(memory));
         same_bytes(s, "R75", what + ": the host's bytes after a fill", std::vector<uint8_t>(size, 0x77),
                    {start, size});

@@ -69,7 +69,7 @@ void use_of_missing_bytes(Session& s, Attempts& attempts) {
   if (memory.visible()) mapped = s.map(memory, HALYARD_MAP_READ, 0, 64, &pointer);
   if (pointer) s.unmap(memory);
   if (mapped.code == HALYARD_FAILED_PRECONDITION) {
-    const halyard_range_t missing = direct(memory.handle, 0, 64), there = direct(other.handle, 0, 64);
+    const halyard_range_t missing = range(memory.handle, 0, 64), there = range(other.handle, 0, 64);
     const List fill = s.list(Recording().fill(missing, 0, 1)),
                copy = s.list(Recording().copy(missing, there)),
                through_slot = s.list(Recording().copy(there, slot(0, 0, 64)), 1);
@@ -90,16 +90,16 @@ void use_of_missing_bytes(Session& s, Attempts& attempts) {
 void failure_of_an_operation(Session& s) {
   Attempts attempts(s);
   const Memory memory = s.allocate(100);
-  const halyard_range_t range = direct(memory.handle, 0, 100);
+  const halyard_range_t bytes = range(memory.handle, 0, 100);
   const OpenFile empty("/dev/null", O_RDONLY), folder("/", O_RDONLY | O_DIRECTORY),
       full("/dev/full", O_WRONLY);
   if (s.does(HALYARD_OPERATION_READ) && empty.get() >= 0)
     attempts.add("a read of 100 bytes of /dev/null",
-                 file_operation(HALYARD_OPERATION_READ, empty.get(), 0, range));
+                 file_operation(HALYARD_OPERATION_READ, empty.get(), 0, bytes));
   if (s.does(HALYARD_OPERATION_READ) && folder.get() >= 0)
-    attempts.add("a read of a folder", file_operation(HALYARD_OPERATION_READ, folder.get(), 0, range));
+    attempts.add("a read of a folder", file_operation(HALYARD_OPERATION_READ, folder.get(), 0, bytes));
   if (s.does(HALYARD_OPERATION_WRITE) && full.get() >= 0)
-    attempts.add("a write to /dev/full", file_operation(HALYARD_OPERATION_WRITE, full.get(), 0, range));
+    attempts.add("a write to /dev/full", file_operation(HALYARD_OPERATION_WRITE, full.get(), 0, bytes));
   if (s.does(HALYARD_OPERATION_ALLOCA) && s.has(HALYARD_DEVICE_QUEUE_ALLOCA))
     use_of_missing_bytes(s, attempts);
   if (attempts.count() == 0)

@@ -59,9 +59,9 @@ void list_order_of_large_and_small(Session& s) {
   const Memory source = s.allocate(kLarge, kDeviceLocal), target = s.allocate(kLarge, kDeviceLocal),
                small = s.allocate(kSmall);
   s.write(source, kTail, contents);
-  const auto all = [](const Memory& memory) { return direct(memory.handle, 0, kLarge); };
-  const auto tail = [](const Memory& memory) { return direct(memory.handle, kTail, kSmall); };
-  const halyard_range_t little = direct(small.handle, 0, kSmall);
+  const auto all = [](const Memory& memory) { return range(memory.handle, 0, kLarge); };
+  const auto tail = [](const Memory& memory) { return range(memory.handle, kTail, kSmall); };
+  const halyard_range_t little = range(small.handle, 0, kSmall);
   const auto fill_of = [](const halyard_range_t& range, uint32_t pattern) {
     return [=](Recording& recording) { recording.fill(range, pattern, 1); };
   };
@@ -95,8 +95,8 @@ void dispatch_order_of_large_and_small(Session& s) {
   const Memory grid = s.allocate(kGrid * 4, kDeviceLocal), small = s.allocate(kSmall);
   constexpr uint64_t kLast = kGrid * 4 - kSmall;
   constexpr auto kWords = static_cast<uint32_t>(kSmall / 4);
-  const halyard_range_t all = direct(grid.handle, 0, kGrid * 4), tail = direct(grid.handle, kLast, kSmall),
-                        little = direct(small.handle, 0, kSmall);
+  const halyard_range_t all = range(grid.handle, 0, kGrid * 4), tail = range(grid.handle, kLast, kSmall),
+                        little = range(small.handle, 0, kSmall);
   const Words last = iota(kWords, 11 + 3 * (static_cast<uint32_t>(kGrid) - kWords), 3);
   Words incremented = last;
   for (uint32_t& word : incremented) ++word;

@@ -126,7 +126,7 @@ void queue_order_of_writes(Session& s) {
   for (uint64_t i = 0; i < kLength; ++i) {
     const uint64_t step = (i * 17 + 5) % kLength;  // 17 and 40 are coprime
     const List list =
-        s.list(Recording().copy(direct(row[step].handle, 0, 16), direct(row[step + 1].handle, 0, 16)));
+        s.list(Recording().copy(range(row[step].handle, 0, 16), range(row[step + 1].handle, 0, 16)));
     works.push_back(&s.submit(execute_operation(list, {}), {{semaphore, step + 1}}, {{semaphore, step + 2}}));
   }
   s.must("semaphore_signal", "signal of 1", s.signal(semaphore, 1));
@@ -141,7 +141,7 @@ void queue_every_affinity(Session& s) {
   for (uint32_t queue = 0; queue < queues; ++queue) {
     const Semaphore semaphore = s.semaphore();
     const List list =
-        s.list(Recording().fill(direct(memory.handle, 4 * queue, 4), 0x01010101 * (queue + 1), 4));
+        s.list(Recording().fill(range(memory.handle, 4 * queue, 4), 0x01010101 * (queue + 1), 4));
     s.submit(execute_operation(list, {}), {}, {{semaphore, 1}}, uint64_t{1} << queue);
     s.succeeded("R60", fmt::format("work on queue {} alone", queue), s.await(semaphore, 1));
     s.equal("R63", fmt::format("what was written on queue {}", queue), queue + 1,
@@ -185,10 +185,10 @@ void queue_undeclared_operations(Session& s) {
     halyard_operation_t operation = cts::operation(kind);
     if (kind == HALYARD_OPERATION_ALLOCA) operation.alloca_ = {&request, &memory, &info};
     if (kind == HALYARD_OPERATION_DEALLOCA) operation = dealloca_operation(target.handle);
-    if (kind == HALYARD_OPERATION_FILL) operation = fill_operation(direct(target.handle, 0, 4), 0, 4);
-    if (kind == HALYARD_OPERATION_UPDATE) operation = update_operation(&source, direct(target.handle, 0, 4));
+    if (kind == HALYARD_OPERATION_FILL) operation = fill_operation(range(target.handle, 0, 4), 0, 4);
+    if (kind == HALYARD_OPERATION_UPDATE) operation = update_operation(&source, range(target.handle, 0, 4));
     if (kind == HALYARD_OPERATION_COPY)
-      operation = copy_operation(direct(target.handle, 0, 4), direct(target.handle, 4, 4));
+      operation = copy_operation(range(target.handle, 0, 4), range(target.handle, 4, 4));
     s.refused_naming("R68", fmt::format("operation {}, whose bit is not set", kind), HALYARD_UNIMPLEMENTED,
                      fmt::format("{}", kind), s.try_submit(operation, {}, {{signal, 1}}, nullptr));
   }
@@ -276,7 +276,7 @@ void queue_completed_may_do_anything(Session& s) {
     Memory memory;
     List list;
   } shared = {s, s.semaphore(), s.semaphore(), s.semaphore(), s.allocate(64), nullptr};
-  shared.list = s.list(Recording().fill(direct(shared.memory.handle, 0, 64), 1, 1));
+  shared.list = s.list(Recording().fill(range(shared.memory.handle, 0, 64), 1, 1));
   Work& work = s.submit(
       execute_operation(shared.list, {}), {}, {{shared.mine, 1}}, 0,
       [](void* user) {
@@ -315,7 +315,7 @@ void queue_threads(Session& s) {
     for (uint64_t i = 0; i < kEach; ++i) {
       const uint64_t step = kEach - i;  // in reverse order
       const List list =
-          s.list(Recording().fill(direct(memory.handle, at, 64), static_cast<uint32_t>(step), 1));
+          s.list(Recording().fill(range(memory.handle, at, 64), static_cast<uint32_t>(step), 1));
       s.submit(execute_operation(list, {}), {{semaphore, step}}, {{semaphore, step + 1}});
     }
     s.must("semaphore_signal", "signal", s.signal(semaphore, 1));

@@ -78,7 +78,7 @@ void semaphore_subscribe_races(Session& s) {
 
 void semaphore_subscribers_wait_for_later_work(Session& s) {
   const Memory memory = s.allocate(std::vector<uint8_t>(64, 0));
-  const List list = s.list(Recording().fill(direct(memory.handle, 0, 64), 0x5A, 1));
+  const List list = s.list(Recording().fill(range(memory.handle, 0, 64), 0x5A, 1));
   for (const bool is_kept : {false, true}) {
     const std::string what =
         is_kept ? "work that becomes due together with it" : "work that is submitted later";

@@ -72,12 +72,12 @@ void apply(Session& s, Way way, Field& field, const std::vector<Step>& steps) {
     predict(field, step);
     const void* const host = field.host_bytes.data() + step.source;
     // Ranges before the start of the entry are direct.
-    const auto range = [&](uint32_t number, const Memory& memory, uint64_t offset) {
+    const auto used = [&](uint32_t number, const Memory& memory, uint64_t offset) {
       return way == Way::through_slots && offset >= base ? slot(number, offset - base, step.length)
-                                                         : direct(memory.handle, offset, step.length);
+                                                         : range(memory.handle, offset, step.length);
     };
-    const halyard_range_t target = range(kTargetSlot, field.target, step.target),
-                          source = range(kSourceSlot, field.source, step.source);
+    const halyard_range_t target = used(kTargetSlot, field.target, step.target),
+                          source = used(kSourceSlot, field.source, step.source);
     if (way == Way::as_operation) {
       works.push_back(&s.submit(step.kind == HALYARD_COMMAND_FILL
                                     ? fill_operation(target, step.pattern, step.pattern_size)
@@ -220,9 +220,9 @@ void transfer_files(Session& s) {
     std::vector<uint8_t> expected = noise(100000, 5);
     const Memory memory = s.allocate(expected);
     const std::string what = fmt::format("read of {} bytes at {} of a file", length, file_offset);
-    s.must("R63", what,
-           s.run(file_operation(HALYARD_OPERATION_READ, fd, file_offset,
-                                direct(memory.handle, offset, length))));
+    s.must(
+        "R63", what,
+        s.run(file_operation(HALYARD_OPERATION_READ, fd, file_offset, range(memory.handle, offset, length))));
     std::copy_n(contents.begin() + static_cast<ptrdiff_t>(file_offset), length,
                 expected.begin() + static_cast<ptrdiff_t>(offset));
     same_bytes(s, "R63", what, expected, s.read(memory));
@@ -230,7 +230,7 @@ void transfer_files(Session& s) {
   const std::vector<uint8_t> other = noise(5000, 6);
   const Memory memory = s.allocate(other);
   s.must("R63", "write of 3000 bytes to a file",
-         s.run(file_operation(HALYARD_OPERATION_WRITE, fd, 1001, direct(memory.handle, 7, 3000))));
+         s.run(file_operation(HALYARD_OPERATION_WRITE, fd, 1001, range(memory.handle, 7, 3000))));
   std::vector<uint8_t> expected = contents, found(contents.size());
   std::copy_n(other.begin() + 7, 3000, expected.begin() + 1001);
   if (pread(fd, found.data(), found.size(), 0) == static_cast<ssize_t>(found.size()))
@@ -244,7 +244,7 @@ void transfer_files_that_end_early(Session& s) {
   const Memory memory = s.allocate(100);
   const Semaphore signal = s.semaphore();
   Work& work =
-      s.submit(file_operation(HALYARD_OPERATION_READ, fileno(file.get()), 0, direct(memory.handle, 0, 100)),
+      s.submit(file_operation(HALYARD_OPERATION_READ, fileno(file.get()), 0, range(memory.handle, 0, 100)),
                {}, {{signal, 1}});
   const Outcome outcome = s.end_of(work);
   s.check("R63", !outcome.ok(), "read of 100 bytes of an empty file", "a failure", "success");

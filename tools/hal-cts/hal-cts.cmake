@@ -1,4 +1,5 @@
 # What hal-cts has that other tools have not: the driver ABI, and an executable that vm-as makes and that is part of it.
+target_include_directories(hal-cts PRIVATE "${PROJECT_SOURCE_DIR}/drivers/testing")
 target_link_libraries(hal-cts PRIVATE halyard_driver_abi Threads::Threads ${CMAKE_DL_LIBS})
 set(device_code "${CMAKE_CURRENT_BINARY_DIR}/hal-cts/device_code.vmfb")
 file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/hal-cts")

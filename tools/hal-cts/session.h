@@ -23,6 +23,20 @@
 
 namespace halyard::cts {
 
+// From drivers/testing: ranges, commands and operations in the form that a driver receives.
+using driver_tests::barrier_operation;
+using driver_tests::copy_operation;
+using driver_tests::dealloca_operation;
+using driver_tests::dispatch_operation;
+using driver_tests::execute_operation;
+using driver_tests::file_operation;
+using driver_tests::fill_operation;
+using driver_tests::operation;
+using driver_tests::range;
+using driver_tests::Recording;
+using driver_tests::slot;
+using driver_tests::update_operation;
+
 using Points = std::vector<halyard_timepoint_t>;
 using Semaphore = halyard_driver_semaphore_t;
 using List = halyard_driver_command_list_t;
@@ -174,6 +188,12 @@ class Session : public Checks {
   std::vector<List> lists_;
   std::vector<Executable> executables_;
 };
+
+// An extension of an unknown kind.
+inline constexpr uint32_t kUnknownExtension = 8019693;
+inline halyard_extension_t extension(uint32_t must_understand, const halyard_extension_t* next = nullptr) {
+  return {sizeof(halyard_extension_t), kUnknownExtension, must_understand, 0, next};
+}
 
 int64_t now_ns();  // CLOCK_MONOTONIC
 inline halyard_text_t text(std::string_view string) { return {string.data(), string.size()}; }

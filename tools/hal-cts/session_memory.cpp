@@ -65,8 +65,8 @@ void Session::write(const Memory& memory, uint64_t offset, std::span<const uint8
   if (bytes.empty()) return;
   if (!memory.visible()) {
     const Memory staging = allocate({bytes.begin(), bytes.end()}, kStaging);
-    must_execute(Recording().copy(direct(staging.handle, 0, bytes.size()),
-                                  direct(memory.handle, offset, bytes.size())));
+    must_execute(
+        Recording().copy(range(staging.handle, 0, bytes.size()), range(memory.handle, offset, bytes.size())));
     return free(staging);
   }
   void* pointer = nullptr;
@@ -87,7 +87,7 @@ std::vector<uint8_t> Session::read(const Memory& memory, uint64_t offset, uint64
   if (bytes.empty()) return bytes;
   if (!memory.visible()) {
     const Memory staging = allocate(length, kStaging);
-    must_execute(Recording().copy(direct(memory.handle, offset, length), direct(staging.handle, 0, length)));
+    must_execute(Recording().copy(range(memory.handle, offset, length), range(staging.handle, 0, length)));
     bytes = read(staging, 0, length);
     free(staging);
     return bytes;

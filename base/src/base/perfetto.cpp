@@ -25,6 +25,7 @@ enum Interned : uint32_t { kCategoryNames = 1, kEventNames = 2 };
 enum Name : uint32_t { kNumber = 1, kText = 2 };
 enum Event : uint32_t {
   kCategory = 3,
+  kArgument = 4,
   kType = 9,
   kName = 10,
   kTrack = 11,
@@ -32,6 +33,7 @@ enum Event : uint32_t {
   kCounterValue = 30,
   kFlows = 47
 };
+enum Argument : uint32_t { kArgumentNumber = 3, kArgumentText = 6, kArgumentName = 10 };
 enum EventType : uint32_t { kBegin = 1, kEnd = 2, kInstant = 3, kCounter = 4 };
 enum Descriptor : uint32_t {
   kUuid = 1,
@@ -149,7 +151,8 @@ void PerfettoWriter::start_event(uint32_t type, uint64_t track) {
 }
 
 void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, std::string_view category,
-                                 std::string_view name, std::span<const uint64_t> flows) {
+                                 std::string_view name, std::span<const uint64_t> flows,
+                                 std::span<const TraceArgument> arguments) {
   start_event(type, track);
   put_number(event_, kCategory, number(categories_, kCategoryNames, category));
   if (names_.size() < kMaxNames || names_.contains(name)) {
@@ -158,12 +161,22 @@ void PerfettoWriter::named_event(uint32_t type, uint64_t track, uint64_t time, s
     put_bytes(event_, kNameText, name);
   }
   for (const uint64_t flow : flows) put_fixed(event_, kFlows, unique(flow));
+  for (const TraceArgument& argument : arguments) {
+    std::string fields;
+    put_bytes(fields, kArgumentName, argument.name);
+    if (argument.text) {
+      put_bytes(fields, kArgumentText, argument.text);
+    } else {
+      put_number(fields, kArgumentNumber, argument.number);
+    }
+    put_bytes(event_, kArgument, fields);
+  }
   packet(time);
 }
 
 void PerfettoWriter::begin(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
-                           std::span<const uint64_t> flows) {
-  named_event(kBegin, track, time, category, name, flows);
+                           std::span<const uint64_t> flows, std::span<const TraceArgument> arguments) {
+  named_event(kBegin, track, time, category, name, flows, arguments);
 }
 
 void PerfettoWriter::end(uint64_t track, uint64_t time) {

@@ -14,6 +14,14 @@
 
 namespace halyard {
 
+// An argument of a slice, shown with it: a text, or a number if `text` is null. Both strings must live as
+// long as the tracer.
+struct TraceArgument {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  uint64_t number = 0;
+};
+
 class PerfettoWriter {
  public:
   static constexpr size_t kMaxNames = 4096;  // names kept in memory
@@ -27,7 +35,7 @@ class PerfettoWriter {
 
   // Times are in nanoseconds. A flow connects the events that name it, in the order of their times.
   void begin(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
-             std::span<const uint64_t> flows);
+             std::span<const uint64_t> flows, std::span<const TraceArgument> arguments = {});
   void end(uint64_t track, uint64_t time);
   void instant(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
                std::span<const uint64_t> flows);
@@ -47,7 +55,8 @@ class PerfettoWriter {
   uint64_t number(Numbers& numbers, uint32_t field, std::string_view name);
   void start_event(uint32_t type, uint64_t track);
   void named_event(uint32_t type, uint64_t track, uint64_t time, std::string_view category,
-                   std::string_view name, std::span<const uint64_t> flows);
+                   std::string_view name, std::span<const uint64_t> flows,
+                   std::span<const TraceArgument> arguments = {});
 
   const uint32_t process_;
   std::string bytes_;

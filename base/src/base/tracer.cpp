@@ -24,6 +24,7 @@ namespace {
 constexpr size_t kBufferBytes = 1 << 16;
 constexpr size_t kMaxName = 255;
 constexpr size_t kMaxFlows = 255;
+constexpr size_t kMaxArguments = 255;
 
 constexpr std::array<std::string_view, kTraceCategories> kCategoryNames = {
     "phase", "machine", "import", "queue", "device", "wait", "memory"};
@@ -50,7 +51,8 @@ uintptr_t this_thread() { return reinterpret_cast<uintptr_t>(__builtin_thread_po
 
 }  // namespace
 
-// The header of an event in a buffer. The flows and the name follow, padded to a multiple of eight bytes.
+// The header of an event in a buffer. The flows, the arguments and the name follow, padded to a multiple of
+// eight bytes.
 struct Tracer::Record {
   enum class Kind : uint8_t { begin, end, span, instant, count };
 
@@ -61,8 +63,12 @@ struct Tracer::Record {
   TraceCategory category = TraceCategory::phase;
   uint8_t flows = 0;
   uint8_t name_size = 0;
+  uint8_t arguments = 0;
 
-  size_t bytes() const { return (sizeof(Record) + flows * sizeof(uint64_t) + name_size + 7) & ~size_t{7}; }
+  size_t bytes() const {
+    return (sizeof(Record) + flows * sizeof(uint64_t) + arguments * sizeof(TraceArgument) + name_size + 7) &
+           ~size_t{7};
+  }
 };
 
 struct Tracer::ThreadBuffer {
@@ -181,7 +187,8 @@ Tracer::ThreadBuffer* Tracer::buffer() noexcept {
   }
 }
 
-void Tracer::add(Record record, std::string_view name, std::span<const uint64_t> flows) noexcept {
+void Tracer::add(Record record, std::string_view name, std::span<const uint64_t> flows,
+                 std::span<const TraceArgument> arguments) noexcept {
   ThreadBuffer* buffer = this->buffer();
   if (!buffer) [[unlikely]] {
     const std::lock_guard lock(mutex_);
@@ -190,15 +197,20 @@ void Tracer::add(Record record, std::string_view name, std::span<const uint64_t>
   }
   record.name_size = static_cast<uint8_t>(std::min(name.size(), kMaxName));
   record.flows = static_cast<uint8_t>(std::min(flows.size(), kMaxFlows));
+  record.arguments = static_cast<uint8_t>(std::min(arguments.size(), kMaxArguments));
   const size_t size = record.bytes();
   const std::lock_guard lock(buffer->lock);
   if (kBufferBytes - buffer->used < size) [[unlikely]]
     flush(*buffer);
   std::byte* to = buffer->bytes.data() + buffer->used;
-  std::memcpy(to, &record, sizeof record);
-  to += sizeof record;
-  if (record.flows) std::memcpy(to, flows.data(), record.flows * sizeof(uint64_t));
-  if (record.name_size) std::memcpy(to + record.flows * sizeof(uint64_t), name.data(), record.name_size);
+  const auto append = [&to](const void* from, size_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+    to += bytes;
+  };
+  append(&record, sizeof record);
+  append(flows.data(), record.flows * sizeof(uint64_t));
+  append(arguments.data(), record.arguments * sizeof(TraceArgument));
+  append(name.data(), record.name_size);
   buffer->used += size;
 }
 
@@ -216,7 +228,10 @@ void Tracer::encode(ThreadBuffer& buffer) {
     std::memcpy(&record, buffer.bytes.data() + at, sizeof record);
     const auto* flow_numbers = reinterpret_cast<const uint64_t*>(buffer.bytes.data() + at + sizeof record);
     const std::span<const uint64_t> flows(flow_numbers, record.flows);
-    const std::string_view name(reinterpret_cast<const char*>(flow_numbers + record.flows), record.name_size);
+    const auto* first_argument = reinterpret_cast<const TraceArgument*>(flow_numbers + record.flows);
+    const std::span<const TraceArgument> arguments(first_argument, record.arguments);
+    const std::string_view name(reinterpret_cast<const char*>(first_argument + record.arguments),
+                                record.name_size);
     at += record.bytes();
     const Track track = record.track ? record.track : buffer.track;
     const std::string_view category = kCategoryNames[static_cast<size_t>(record.category)];
@@ -235,7 +250,7 @@ void Tracer::encode(ThreadBuffer& buffer) {
         totals_.nanoseconds[static_cast<size_t>(record.category)] += whole;
         if (!record.track && !buffer.open.empty()) buffer.open.back().within += whole;
         if (!file_) break;
-        writer_.begin(track, record.time, category, name, flows);
+        writer_.begin(track, record.time, category, name, flows, arguments);
         writer_.end(track, record.more);
         break;
       }
@@ -260,8 +275,10 @@ void Tracer::begin(TraceCategory category, std::string_view name, std::span<cons
 
 void Tracer::end() noexcept { add({.time = now(), .kind = Record::Kind::end}, {}, {}); }
 
-void Tracer::span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end) noexcept {
-  span_on(0, category, name, begin, end);
+void Tracer::span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end,
+                  std::span<const TraceArgument> arguments) noexcept {
+  add({.time = begin, .more = std::max(begin, end), .kind = Record::Kind::span, .category = category}, name,
+      {}, arguments);
 }
 
 void Tracer::instant(TraceCategory category, std::string_view name,

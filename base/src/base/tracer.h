@@ -49,7 +49,8 @@ class Tracer final : public ObjectOf<Tracer> {
   void begin(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
   void end() noexcept;
   // Adds a completed slice of the calling thread, within the current slice.
-  void span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end) noexcept;
+  void span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end,
+            std::span<const TraceArgument> arguments = {}) noexcept;
   void instant(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
 
   // Adds a track. Slices of one track must not overlap.
@@ -84,7 +85,8 @@ class Tracer final : public ObjectOf<Tracer> {
   struct Record;
 
   ThreadBuffer* buffer() noexcept;  // buffer of the calling thread; null if out of memory
-  void add(Record record, std::string_view name, std::span<const uint64_t> flows) noexcept;
+  void add(Record record, std::string_view name, std::span<const uint64_t> flows,
+           std::span<const TraceArgument> arguments = {}) noexcept;
   void flush(ThreadBuffer& buffer) noexcept;  // the caller holds the buffer's lock
   void encode(ThreadBuffer& buffer);
   void flush_all() noexcept;

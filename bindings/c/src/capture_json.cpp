@@ -121,8 +121,8 @@ class Writer {
   void member(hal::command_field::Target, std::string_view name, const hal::CommandRange& value) {
     range(name, value);
   }
-  void member(hal::command_field::Bytes, std::string_view, std::span<const uint8_t>) {}
-  void member(hal::command_field::Channel, std::string_view name, uint32_t value) {
+  void member(hal::command_field::Data, std::string_view, std::span<const uint8_t>) {}
+  void member(hal::command_field::ChannelNumber, std::string_view name, uint32_t value) {
     json_.field(name, value);
   }
   void member(hal::command_field::Elements, std::string_view name, uint64_t value) {

@@ -61,14 +61,14 @@ PEAK(avx2_f32, "fma", __m256, 8, "vfmadd231ps");
 
 // ---- Products
 
-struct FreeBytes {
+struct Free {
   void operator()(uint8_t* bytes) const { std::free(bytes); }
 };
-using Bytes = std::unique_ptr<uint8_t, FreeBytes>;
+using AlignedBytes = std::unique_ptr<uint8_t, Free>;
 
 // Zeros if `value` is 0, otherwise small numbers of any type.
-Bytes allocate(size_t size, int value) {
-  Bytes bytes(static_cast<uint8_t*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
+AlignedBytes allocate(size_t size, int value) {
+  AlignedBytes bytes(static_cast<uint8_t*>(std::aligned_alloc(4096, (size + 4095) / 4096 * 4096)));
   std::memset(bytes.get(), value, size);
   return bytes;
 }
@@ -81,9 +81,9 @@ void mmt4d(benchmark::State& state, const Kernels& kernels, size_t type, bool sk
            uint64_t depth) {
   const TileSizes sizes = kernels.tiles[type];
   const uint64_t k = depth / sizes.k0;
-  const Bytes lhs = allocate(tiles * depth * sizes.m0 * 4, 0x11);
-  const Bytes rhs = allocate(tiles * depth * sizes.n0 * 4, 0x11);
-  const Bytes out = allocate(tiles * tiles * sizes.m0 * sizes.n0 * 4, 0);
+  const AlignedBytes lhs = allocate(tiles * depth * sizes.m0 * 4, 0x11);
+  const AlignedBytes rhs = allocate(tiles * depth * sizes.n0 * 4, 0x11);
+  const AlignedBytes out = allocate(tiles * tiles * sizes.m0 * sizes.n0 * 4, 0);
   const Mmt4d operands = {.lhs = lhs.get(),
                           .rhs = rhs.get(),
                           .out = out.get(),
@@ -193,8 +193,8 @@ constexpr Mover kMovers[] = {
 
 void move(benchmark::State& state, const Mover& mover, uint64_t size) {
   const Kernels& kernels = *find_kernels("best");
-  const Bytes from = allocate(size, 1);
-  const Bytes to = allocate(size, 2);
+  const AlignedBytes from = allocate(size, 1);
+  const AlignedBytes to = allocate(size, 2);
   for ([[maybe_unused]] auto _ : state) {
     mover.move(kernels, from.get(), to.get(), size);
     benchmark::ClobberMemory();

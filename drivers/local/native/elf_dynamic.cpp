@@ -198,10 +198,10 @@ class Reader {
                   type, architecture_.name);
     if (rule->value == RelocationValue::none) return {};
     if (index >= symbols_.size() && index != 0)
-      return broken_elf("a relocation of symbol {} of {}", index, symbols_.size());
+      return broken_elf("a relocation names symbol {}; the library has {}", index, symbols_.size());
     const uint64_t place = relocation.r_offset;
     if (!image_.has_memory(place, rule->width, &ElfSegment::writable))
-      return broken_elf("a relocation of the {} bytes at address {:#x}, which are not in a writable segment",
+      return broken_elf("a relocation changes {} bytes at address {:#x}, which are not in a writable segment",
                         rule->width, place);
     const Symbol symbol = index == 0 ? Symbol() : symbols_[index];
     const auto addend = static_cast<uint64_t>(relocation.r_addend);

@@ -21,7 +21,7 @@ Result<Elf64_Ehdr> read_header(FileBytes file, const ElfArchitecture& architectu
   const auto header = read_at<Elf64_Ehdr>(file, 0);
   if (!header) return broken_elf("it has {} bytes, an ELF header has {}", file.size(), sizeof(Elf64_Ehdr));
   if (std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-    return broken_elf("it does not start as ELF files do");
+    return broken_elf("expected the magic number of ELF files at its start");
   if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB)
     return broken_elf("expected 64-bit and little-endian (class {}, data {}), found class {}, data {}",
                       ELFCLASS64, ELFDATA2LSB, header->e_ident[EI_CLASS], header->e_ident[EI_DATA]);
@@ -45,11 +45,11 @@ Result<FileBytes> read_tables(FileBytes file, const Elf64_Ehdr& header) {
                       header.e_shentsize);
   const auto programs = part(file, header.e_phoff, uint64_t{header.e_phnum} * sizeof(Elf64_Phdr));
   if (!programs || header.e_phnum == 0 || header.e_phnum == PN_XNUM)
-    return broken_elf("{} program headers at offset {} of a file of {} bytes", header.e_phnum, header.e_phoff,
-                      file.size());
+    return broken_elf("expected one or more program headers within its {} bytes, found {} at offset {}",
+                      file.size(), header.e_phnum, header.e_phoff);
   if (header.e_shnum == 0 || !part(file, header.e_shoff, uint64_t{header.e_shnum} * sizeof(Elf64_Shdr)))
-    return broken_elf("{} section headers at offset {} of a file of {} bytes", header.e_shnum, header.e_shoff,
-                      file.size());
+    return broken_elf("expected one or more section headers within its {} bytes, found {} at offset {}",
+                      file.size(), header.e_shnum, header.e_shoff);
   return *programs;
 }
 
@@ -62,7 +62,7 @@ Result<> add_segment(FileBytes file, const Elf64_Phdr& header, ElfImage& image) 
                               (header.p_flags & PF_W) != 0,
                               (header.p_flags & PF_X) != 0};
   if (segment.file_size > segment.memory_size || !part(file, segment.file_offset, segment.file_size))
-    return broken_elf("a segment of {} bytes has {} bytes at offset {} of a file of {} bytes",
+    return broken_elf("a segment of {} bytes in memory has {} bytes at offset {} of a file of {} bytes",
                       segment.memory_size, segment.file_size, segment.file_offset, file.size());
   const uint64_t alignment = std::max<uint64_t>(header.p_align, 1);
   if (!std::has_single_bit(alignment) || alignment > kMaxAlignment ||

@@ -43,17 +43,17 @@ Result<FileBytes> choose_from_fat_elf(FileBytes file, const ElfArchitecture& arc
   if (read_at<uint32_t>(file, 0) != kMagic) return file;
   const auto header = read_at<Header>(file, 0);
   if (!header || header->version != kVersion)
-    return broken_elf("a FatELF container of version {}, expected {}", header ? header->version : 0,
-                      kVersion);
+    return broken_elf("expected a FatELF container of version {1}, found version {0}",
+                      header ? header->version : 0, kVersion);
   for (uint64_t i = 0; i < header->record_count; ++i) {
     const auto record = read_at<Record>(file, sizeof(Header) + i * sizeof(Record));
     if (!record)
-      return broken_elf("a FatELF container that ends before record {} of {}", i, header->record_count);
+      return broken_elf("the FatELF container ends before record {} of {}", i, header->record_count);
     if (!fits(*record, architecture)) continue;
     const auto library = part(file, record->offset, record->size);
     if (!library)
-      return broken_elf("a FatELF container of {} bytes with {} bytes at {} in it", file.size(), record->size,
-                        record->offset);
+      return broken_elf("a FatELF container of {} bytes, with a library of {} bytes at offset {}",
+                        file.size(), record->size, record->offset);
     return *library;
   }
   return fail(Code::INCOMPATIBLE,

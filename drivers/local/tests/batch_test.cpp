@@ -60,7 +60,8 @@ class KernelThreads {
 
 class BatchTest : public KernelTest {
  public:
-  BatchTest() : KernelTest("local-task", "3") {}
+  explicit BatchTest(const char* kind = "local-task", std::string_view workers = "3")
+      : KernelTest(kind, workers) {}
 
   static std::string slow_kernel(std::string_view body, std::string_view directives = "") {
     return kernel(std::string(kSlow) + std::string(body), directives);
@@ -210,7 +211,7 @@ TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
       .dispatch(command(executable, on_first));
   List list = finish(recording);
   for (uint32_t round = 0; round < 5; ++round) {
-    EXPECT_OK(run(execute(list, {})));
+    EXPECT_OK(run(execute_operation(list, {})));
     EXPECT_EQ(content<uint32_t>(first, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 2 * round + 2));
     EXPECT_EQ(content<uint32_t>(second, kWorkgroups), std::vector<uint32_t>(kWorkgroups, 2 * round + 2));
   }
@@ -266,7 +267,7 @@ class SmallWorkTest : public BatchTest {
     KernelThreads kernels(host_);
     std::vector<size_t> counts;
     for (uint32_t round = 0; round < rounds; ++round) {
-      EXPECT_OK(run(execute(list, {})));
+      EXPECT_OK(run(execute_operation(list, {})));
       counts.push_back(kernels.take().threads);
     }
     return counts;
@@ -307,7 +308,7 @@ TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
     host_.trace([&](const halyard_trace_span_t& span) {
       if (name_of(span) == name) meeting.come();
     });
-    EXPECT_OK(run(execute(finish(*recording), {})));
+    EXPECT_OK(run(execute_operation(finish(*recording), {})));
     EXPECT_EQ(meeting.size(), 3u) << name;
   }
   EXPECT_EQ(content<uint32_t>(words, 3), std::vector<uint32_t>(3, 1));
@@ -329,7 +330,7 @@ TEST_F(BatchTest, NothingPassesABarrier) {
     const std::lock_guard lock(mutex);
     times.emplace_back(span.begin_ns, span.end_ns);
   });
-  EXPECT_OK(run(execute(finish(recording), {})));
+  EXPECT_OK(run(execute_operation(finish(recording), {})));
   EXPECT_EQ(content<uint32_t>(memory, 1 << 20), std::vector<uint32_t>(1 << 20, 5));
   ASSERT_EQ(times.size(), 12u);
   std::ranges::sort(times);
@@ -378,7 +379,7 @@ TEST_F(BatchTest, EveryCommandIsDoneOnce) {
   }
   List list = finish(recording);
   for (uint32_t round = 1; round <= 10; ++round) {
-    EXPECT_OK(run(execute(list, {})));
+    EXPECT_OK(run(execute_operation(list, {})));
     std::vector<uint32_t> expected;
     for (uint32_t row = 0; row < kRows; ++row) {
       const uint32_t by_kind[] = {7, 7, 7, round, round, 0};
@@ -409,7 +410,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   }
   List list = finish(recording);
   for (uint32_t round = 1; round <= 10; ++round) {
-    const Outcome outcome = run(execute(list, {}));
+    const Outcome outcome = run(execute_operation(list, {}));
     EXPECT_CODE(FAILED_PRECONDITION, outcome);
     EXPECT_NE(outcome.message().find("workgroup 100,0,0 of 393,1,1"), std::string::npos) << outcome.text();
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kCommands * kWorkgroups);
@@ -429,13 +430,109 @@ TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   for (uint64_t i = 0; i < 20; ++i)
     dispatches.push_back({.x = 100, .bindings = {range(memory, 400 * i, 400)}});
   for (const Dispatch& d : dispatches) recording.dispatch(command(executable, d));
-  const halyard_operation_t work = execute(finish(recording), {});
+  const halyard_operation_t work = execute_operation(finish(recording), {});
   EXPECT_OK(run(work));
   EXPECT_TRUE(comes_true([&] {
     const int64_t before = driver_tests::allocation_count().made;
     EXPECT_OK(run(work));
     return driver_tests::allocation_count().made == before;
   }));
+}
+
+// What traces say about the threads of dispatches.
+class SharingTraceTest : public BatchTest {
+ public:
+  explicit SharingTraceTest(const char* kind = "local-task", std::string_view workers = "2")
+      : BatchTest(kind, workers) {}
+
+  struct Told {
+    uint32_t sharing = HALYARD_SHARING_UNKNOWN;
+    uint32_t threads = 0;
+    bool operator==(const Told&) const = default;
+  };
+  // Runs the dispatch and returns what its first span says.
+  Told told_by(Executable executable, uint32_t workgroups, Memory memory) {
+    std::mutex mutex;
+    std::vector<Told> told;
+    host_.trace([&](const halyard_trace_span_t& span) {
+      if (name_of(span) != "k") return;
+      const std::lock_guard lock(mutex);
+      told.push_back({span.sharing, span.threads});
+    });
+    EXPECT_OK(dispatch(executable, {.x = workgroups, .bindings = {range(memory, 0, 4 * workgroups)}}));
+    host_.trace([](const halyard_trace_span_t&) {});
+    return told.empty() ? Told() : told.front();
+  }
+  Memory zeros(uint32_t workgroups) { return allocate(std::vector<uint32_t>(workgroups, 0)); }
+};
+
+TEST_F(SharingTraceTest, OneWorkgroup) {
+  const Told one = {HALYARD_SHARING_ONE_WORKGROUP, 1};
+  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 1, zeros(1)), one);
+}
+
+// The duration of a kernel that has not run yet is unknown, so all idle threads are asked.
+TEST_F(SharingTraceTest, Shared) {
+  EXPECT_TRUE(comes_true([&] {
+    return told_by(load(slow_kernel(kCount)), 3000, zeros(3000)) == Told{HALYARD_SHARING_SHARED, 2};
+  }));
+}
+
+TEST_F(SharingTraceTest, TooShort) {
+  Executable executable = load(slow_kernel(kCount));
+  Memory memory = zeros(2);
+  EXPECT_TRUE(comes_true([&] {  // the first runs measure the kernel
+    return told_by(executable, 2, memory) == Told{HALYARD_SHARING_TOO_SHORT, 1};
+  }));
+}
+
+// The trace blocks one of the two workers until the other has run the dispatch.
+TEST_F(SharingTraceTest, NoIdleThread) {
+  Memory memory = zeros(3000);
+  Executable blocking = load(slow_kernel(kCount));
+  Executable executable = load(slow_kernel(kCount));
+  std::mutex mutex;
+  std::condition_variable changed;
+  int spans = 0;
+  Told second;
+  host_.trace([&](const halyard_trace_span_t& span) {
+    if (name_of(span) != "k") return;
+    std::unique_lock lock(mutex);
+    changed.notify_all();
+    if (++spans == 2) second = {span.sharing, span.threads};
+    changed.wait_for(lock, std::chrono::seconds(30), [&] { return spans >= 2; });
+  });
+  const Dispatch one = {.x = 1, .bindings = {range(memory, 0, 4)}};
+  const Dispatch many = {.x = 3000, .bindings = {range(memory, 0, 12000)}};
+  const halyard_command_dispatch_t first_command = command(blocking, one);
+  const halyard_command_dispatch_t second_command = command(executable, many);
+  Completion first_done, second_done;
+  EXPECT_OK(submit(dispatch_operation(&first_command), {}, {}, first_done));
+  {
+    std::unique_lock lock(mutex);
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(30), [&] { return spans == 1; }));
+  }
+  EXPECT_OK(submit(dispatch_operation(&second_command), {}, {}, second_done));
+  EXPECT_OK(outcome(first_done));
+  EXPECT_OK(outcome(second_done));
+  EXPECT_EQ(second, (Told{HALYARD_SHARING_NO_IDLE_THREAD, 1}));
+  host_.trace([](const halyard_trace_span_t&) {});
+}
+
+class OneThreadTraceTest : public SharingTraceTest {
+ public:
+  OneThreadTraceTest() : SharingTraceTest("local-task", "1") {}
+};
+TEST_F(OneThreadTraceTest, OfAWorker) {
+  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 3000, zeros(3000)), (Told{HALYARD_SHARING_ONE_THREAD, 1}));
+}
+
+class CallerTraceTest : public SharingTraceTest {
+ public:
+  CallerTraceTest() : SharingTraceTest("local-sync") {}
+};
+TEST_F(CallerTraceTest, OfTheCaller) {
+  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 3000, zeros(3000)), (Told{HALYARD_SHARING_ONE_THREAD, 1}));
 }
 
 }  // namespace

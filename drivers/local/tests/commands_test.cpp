@@ -35,7 +35,7 @@ TEST_P(CommandsTest, FillsEveryPatternAtEveryPlace) {
         std::memcpy(bytes(memory), expected.data(), expected.size());
         for (uint64_t i = 0; i < length; ++i)
           expected[offset + i] = static_cast<uint8_t>(kPattern >> (8 * (i % size)));
-        EXPECT_OK(run(fill(range(memory, offset, length), kPattern, size)));
+        EXPECT_OK(run(fill_operation(range(memory, offset, length), kPattern, size)));
         ASSERT_EQ(content<uint8_t>(memory, 72), expected) << size << " at " << offset << " for " << length;
         table_.memory_free(device_, memory);
       }
@@ -57,27 +57,27 @@ TEST_P(CommandsTest, FillsManyBytes) {
 
 TEST_P(CommandsTest, FillUsesTheLowBytesOfThePattern) {
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
-  EXPECT_OK(run(fill(range(memory, 0, 4), 0xFFFFFF07, 1)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 4), 0xFFFFFF07, 1)));
   EXPECT_EQ(content<uint8_t>(memory, 4), (std::vector<uint8_t>{7, 7, 7, 7}));
-  EXPECT_OK(run(fill(range(memory, 0, 4), 0xFFFF0807, 2)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 4), 0xFFFF0807, 2)));
   EXPECT_EQ(content<uint8_t>(memory, 4), (std::vector<uint8_t>{7, 8, 7, 8}));
 }
 
 TEST_P(CommandsTest, Update) {
   const std::vector<uint8_t> source = {1, 2, 3, 4, 5};
   Memory memory = allocate(std::vector<uint8_t>(7, 0));
-  EXPECT_OK(run(update(source.data() + 1, range(memory, 3, 3))));
+  EXPECT_OK(run(update_operation(source.data() + 1, range(memory, 3, 3))));
   EXPECT_EQ(content<uint8_t>(memory, 7), (std::vector<uint8_t>{0, 0, 0, 2, 3, 4, 0}));
-  EXPECT_OK(run(update(nullptr, range(memory, 3, 0))));
+  EXPECT_OK(run(update_operation(nullptr, range(memory, 3, 0))));
 }
 
 TEST_P(CommandsTest, Copy) {
   Memory source = allocate(counting(10));
   Memory target = allocate(std::vector<uint8_t>(10, 0));
-  EXPECT_OK(run(copy(range(source, 2, 5), range(target, 4, 5))));
+  EXPECT_OK(run(copy_operation(range(source, 2, 5), range(target, 4, 5))));
   EXPECT_EQ(content<uint8_t>(target, 10), (std::vector<uint8_t>{0, 0, 0, 0, 3, 4, 5, 6, 7, 0}));
-  EXPECT_OK(run(copy(range(source, 10, 0), range(target, 0, 0))));
-  EXPECT_OK(run(copy(range(source, 0, 5), range(source, 5, 5)))) << "two ranges of one memory";
+  EXPECT_OK(run(copy_operation(range(source, 10, 0), range(target, 0, 0))));
+  EXPECT_OK(run(copy_operation(range(source, 0, 5), range(source, 5, 5)))) << "two ranges of one memory";
   EXPECT_EQ(content<uint8_t>(source, 10), (std::vector<uint8_t>{1, 2, 3, 4, 5, 1, 2, 3, 4, 5}));
 }
 
@@ -99,13 +99,13 @@ TEST_P(CommandsTest, ListsRunInOrder) {
           .add(HALYARD_COMMAND_END_GROUP, halyard_command_barrier_t{});
   List list = finish(recording);
   for (int repetition = 0; repetition < 2; ++repetition) {
-    EXPECT_OK(run(execute(list, {})));
+    EXPECT_OK(run(execute_operation(list, {})));
     EXPECT_EQ(content<uint8_t>(first, 8), (std::vector<uint8_t>{2, 2, 2, 2, 1, 1, 1, 1}));
     EXPECT_EQ(content<uint8_t>(second, 8), (std::vector<uint8_t>{0, 0, 0, 0, 1, 1, 9, 8}));
   }
 }
 
-TEST_P(CommandsTest, EmptyList) { EXPECT_OK(run(execute(finish(Recording()), {}))); }
+TEST_P(CommandsTest, EmptyList) { EXPECT_OK(run(execute_operation(finish(Recording()), {}))); }
 
 TEST_P(CommandsTest, SlotsAreRelativeToTheirEntry) {
   Memory first = allocate(counting(16));
@@ -114,12 +114,12 @@ TEST_P(CommandsTest, SlotsAreRelativeToTheirEntry) {
       Recording().copy(slot(2, 1, 3), slot(0, 2, 3)).fill(range(first, 0, 1), 0xFF, 1);
   List list = finish(recording, 3);
   // No command uses slot 1; entries after the last slot are ignored.
-  EXPECT_OK(run(execute(list, {{second, 4, 8}, {nullptr, 0, 0}, {first, 8, 8}, {first, 0, 1}})));
+  EXPECT_OK(run(execute_operation(list, {{second, 4, 8}, {nullptr, 0, 0}, {first, 8, 8}, {first, 0, 1}})));
   EXPECT_EQ(content<uint8_t>(second, 16),
             (std::vector<uint8_t>{0, 0, 0, 0, 0, 0, 10, 11, 12, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(bytes(first)[0], 0xFF);
   // A different table with a different place; slots may overlap.
-  EXPECT_OK(run(execute(list, {{first, 9, 7}, {}, {first, 9, 7}})));
+  EXPECT_OK(run(execute_operation(list, {{first, 9, 7}, {}, {first, 9, 7}})));
 }
 
 TEST_P(CommandsTest, FailureEndsTheList) {
@@ -132,11 +132,11 @@ TEST_P(CommandsTest, FailureEndsTheList) {
                                   .fill(range(unborn, 0, 4), 1, 1)
                                   .fill(range(memory, 1, 1), 1, 1);
   List list = finish(recording);
-  EXPECT_CODE(FAILED_PRECONDITION, run(execute(list, {})));
+  EXPECT_CODE(FAILED_PRECONDITION, run(execute_operation(list, {})));
   EXPECT_EQ(content<uint8_t>(memory, 2), (std::vector<uint8_t>{1, 0}));
   EXPECT_OK(signal(never, 1));
   EXPECT_OK(outcome(completion));
-  EXPECT_OK(run(execute(list, {})));
+  EXPECT_OK(run(execute_operation(list, {})));
   EXPECT_EQ(content<uint8_t>(memory, 2), (std::vector<uint8_t>{1, 1}));
 }
 

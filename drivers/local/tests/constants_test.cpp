@@ -54,20 +54,6 @@ class ConstantsTest : public NativeTest {
     void* const bytes_;
   };
 
-  Memory import(void* pointer, uint64_t size, uint32_t access) {
-    const halyard_memory_request_t wanted = request(size);
-    const halyard_external_memory_t external = {.struct_size = sizeof external,
-                                                .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
-                                                .pointer = pointer,
-                                                .fd = -1,
-                                                .access = access,
-                                                .size = size};
-    halyard_memory_info_t info = {.struct_size = sizeof info};
-    Memory memory = nullptr;
-    EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &external, &memory, &info)));
-    if (memory) memories_.push_back(memory);
-    return memory;
-  }
   void validate() { reopen({{text("validate"), text("1")}}); }
 };
 HALYARD_ON_EVERY_DEVICE(ConstantsTest);
@@ -82,7 +68,7 @@ TEST_P(ConstantsTest, TheDeviceSaysThatTheyMayBeWritten) {
 
 TEST_P(ConstantsTest, PrivateOnesAreWrittenInPlace) {
   alignas(64) uint32_t words[16] = {5, 6, 7, 8, 9};
-  Memory memory = import(words, sizeof words, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
+  Memory memory = import_memory(words, sizeof words, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
   Executable executable = load(increment(1));
   for (int i = 0; i < 2; ++i) EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 64)}}));
   EXPECT_EQ(Words(words, words + 5), (Words{7, 8, 9, 10, 9}));
@@ -91,7 +77,7 @@ TEST_P(ConstantsTest, PrivateOnesAreWrittenInPlace) {
 
 TEST_P(ConstantsTest, OthersAreCopiedWhenTheyAreFirstUsedByAKernel) {
   const ReadOnlyPage page;
-  Memory memory = import(page.bytes(), 128, HALYARD_MAP_READ);
+  Memory memory = import_memory(page.bytes(), 128, HALYARD_MAP_READ);
   EXPECT_EQ(statistics().device_bytes_allocated, 0u);
   Executable executable = load(increment(1));
   for (int i = 0; i < 3; ++i) EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 64, 16)}}));
@@ -112,7 +98,7 @@ TEST_P(ConstantsTest, ThreadsThatComeAtOnceUseOneCopy) {
   const ReadOnlyPage page;
   Executable executable = load(increment(1));
   for (int turn = 0; turn < 20; ++turn) {
-    Memory memory = import(page.bytes(), 4096, HALYARD_MAP_READ);
+    Memory memory = import_memory(page.bytes(), 4096, HALYARD_MAP_READ);
     std::vector<std::thread> threads;
     for (uint64_t i = 0; i < 4; ++i)
       threads.emplace_back(
@@ -129,8 +115,8 @@ TEST_P(ConstantsTest, NativeCodeWritesToThem) {
   for (const char* kind : kLibraryKinds) {
     Executable executable = load_native(kind, "rev6");
     Memory from = allocate(std::vector<float>{2, 4, 6, 8, 10, 12, 14, 16});
-    for (Memory to : {import(page.bytes(), 32, HALYARD_MAP_READ),
-                      import(in_place, 32, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE)}) {
+    for (Memory to : {import_memory(page.bytes(), 32, HALYARD_MAP_READ),
+                      import_memory(in_place, 32, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE)}) {
       EXPECT_OK(dispatch(executable, {.function = 2, .bindings = {range(from, 0, 32), range(to, 0, 32)}}));
       EXPECT_EQ(content<float>(to, 8), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));
     }
@@ -153,9 +139,9 @@ TEST_P(ConstantsTest, CommandsWriteToThemThroughSlots) {
   List list = finish(recording, 1);
   alignas(64) uint32_t words[8] = {};
   const Words expected = {3, 3, 7, 8, 20, 21, 7, 0};
-  for (Memory memory : {import(page.bytes(), 96, HALYARD_MAP_READ),
-                        import(words, sizeof words, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE)}) {
-    EXPECT_OK(run(execute(list, {{memory, 0, 32}})));
+  for (Memory memory : {import_memory(page.bytes(), 96, HALYARD_MAP_READ),
+                        import_memory(words, sizeof words, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE)}) {
+    EXPECT_OK(run(execute_operation(list, {{memory, 0, 32}})));
     EXPECT_EQ(content<uint32_t>(memory, 8), expected);
   }
   EXPECT_EQ(Words(words, words + 8), expected);
@@ -167,8 +153,8 @@ TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
   alignas(64) uint32_t words[16] = {5, 6, 7, 8};
   alignas(64) static const uint32_t constants[16] = {1, 2, 3, 4};  // on read-only pages
   Memory memory = allocate(Words(4, 0));
-  for (Memory constant : {import(words, 64, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE),
-                          import(const_cast<uint32_t*>(constants), 64, HALYARD_MAP_READ)}) {
+  for (Memory constant : {import_memory(words, 64, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE),
+                          import_memory(const_cast<uint32_t*>(constants), 64, HALYARD_MAP_READ)}) {
     Executable executable = load(increment(2));
     const Outcome written =
         dispatch(executable, {.bindings = {range(memory, 0, 16), range(constant, 0, 16)}});
@@ -180,10 +166,10 @@ TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
     Recording recording;
     recording.fill(slot(0, 0, 8), 3, 4);
     List list = finish(recording, 1);
-    const Outcome filled = run(execute(list, {{constant, 0, 64}}));
+    const Outcome filled = run(execute_operation(list, {{constant, 0, 64}}));
     EXPECT_CODE(PERMISSION_DENIED, filled);
     EXPECT_NE(filled.text().find("slot 0"), std::string::npos) << filled.text();
-    EXPECT_OK(run(execute(list, {{memory, 0, 16}})));
+    EXPECT_OK(run(execute_operation(list, {{memory, 0, 16}})));
   }
   EXPECT_EQ(Words(words, words + 4), (Words{5, 6, 7, 8}));
 }
@@ -194,7 +180,7 @@ TEST_P(ConstantsTest, ADeviceThatValidatesFindsNativeCodeThatWrites) {
   for (const char* kind : kLibraryKinds) {
     Executable executable = load_native(kind, "rev6");
     Memory memory = allocate(std::vector<float>(8, 1));
-    Memory constant = import(words, 32, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
+    Memory constant = import_memory(words, 32, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
     const Outcome written =
         dispatch(executable, {.function = 2, .bindings = {range(memory, 0, 32), range(constant, 0, 32)}});
     EXPECT_CODE(PERMISSION_DENIED, written);

@@ -306,7 +306,7 @@ TEST_P(ExecutableTest, IndirectCountsAreReadWhenTheCommandRuns) {
   Dispatch d = {.x = 99, .y = 99, .z = 99, .bindings = {range(log, 0, 64)}, .indirect = &direct};
   const Recording recording =
       Recording().update(real, range(counts, 8, 12)).barrier().dispatch(command(executable, d));
-  EXPECT_OK(run(execute(finish(recording), {})));
+  EXPECT_OK(run(execute_operation(finish(recording), {})));
   EXPECT_EQ(content<uint32_t>(log, 5), (std::vector<uint32_t>{4, 0, 1, 100, 101}));
 
   // The same with slots.
@@ -315,7 +315,7 @@ TEST_P(ExecutableTest, IndirectCountsAreReadWhenTheCommandRuns) {
   d.bindings = {slot(0, 4, 32)};
   d.indirect = &indirect;
   const Recording slots = Recording().dispatch(command(executable, d));
-  EXPECT_OK(run(execute(finish(slots, 2), {{log, 4, 36}, {counts, 4, 16}})));
+  EXPECT_OK(run(execute_operation(finish(slots, 2), {{log, 4, 36}, {counts, 4, 16}})));
   EXPECT_EQ(content<uint32_t>(log, 7), (std::vector<uint32_t>{0, 0, 4, 0, 1, 100, 101}));
 }
 
@@ -414,19 +414,9 @@ TEST_P(ExecutableTest, BytesThatAreNotThereYetFailTheDispatch) {
 TEST_P(ExecutableTest, ImportedBytesThatMayNotBeWrittenStayWhenAKernelWrites) {
   Executable executable = load(kernel(kLogBody));
   alignas(64) static const uint8_t constants[64] = {};  // on read-only pages
-  const halyard_memory_request_t wanted = request(sizeof constants);
-  const halyard_external_memory_t external = {.struct_size = sizeof external,
-                                              .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
-                                              .pointer = const_cast<uint8_t*>(constants),
-                                              .fd = -1,
-                                              .access = HALYARD_MAP_READ,
-                                              .size = sizeof constants};
-  halyard_memory_info_t info = {.struct_size = sizeof info};
-  Memory memory = nullptr;
-  EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &external, &memory, &info)));
+  Memory memory = import_memory(constants, sizeof constants, HALYARD_MAP_READ);
   EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 64)}}));  // a copy is written (ruling 31)
   EXPECT_EQ(std::ranges::count(constants, 0), 64);
-  table_.memory_free(device_, memory);
 }
 
 // ---- Objects that a kernel keeps

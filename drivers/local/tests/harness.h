@@ -91,8 +91,18 @@ class Host {
   std::atomic<int> live_ = 0;
 };
 
+using driver_tests::barrier_operation;
+using driver_tests::copy_operation;
+using driver_tests::dealloca_operation;
+using driver_tests::dispatch_operation;
+using driver_tests::execute_operation;
+using driver_tests::fill_operation;
+using driver_tests::operation;
+using driver_tests::range;
+using driver_tests::slot;
 using driver_tests::table;
 using driver_tests::text;
+using driver_tests::update_operation;
 
 inline testing::AssertionResult is_ok(const Outcome& outcome) {
   if (outcome.ok()) return testing::AssertionSuccess();
@@ -181,6 +191,21 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     if (!content.empty()) std::memcpy(bytes(memory), content.data(), content.size() * sizeof(T));
     return memory;
   }
+  // Memory over the bytes. `access`: HALYARD_MAP_*.
+  Memory import_memory(const void* pointer, uint64_t size, uint32_t access) {
+    const halyard_memory_request_t wanted = request(size);
+    const halyard_external_memory_t external = {.struct_size = sizeof external,
+                                                .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
+                                                .pointer = const_cast<void*>(pointer),
+                                                .fd = -1,
+                                                .access = access,
+                                                .size = size};
+    halyard_memory_info_t info = {.struct_size = sizeof info};
+    Memory memory = nullptr;
+    EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &external, &memory, &info)));
+    if (memory) memories_.push_back(memory);
+    return memory;
+  }
   uint8_t* bytes(Memory memory) {
     void* pointer = nullptr;
     EXPECT_OK(map(memory, &pointer));
@@ -195,12 +220,6 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     std::vector<T> result(count);
     std::memcpy(result.data(), bytes(memory), count * sizeof(T));
     return result;
-  }
-  static halyard_range_t range(Memory memory, uint64_t offset, uint64_t length) {
-    return {.memory = memory, .offset = offset, .length = length};
-  }
-  static halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
-    return {.slot = number, .offset = offset, .length = length};
   }
 
   // ---- Semaphores
@@ -246,7 +265,9 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     std::atomic<int> calls = 0;
     Outcome outcome;
 
-    ~Completion() { EXPECT_TRUE(!host || calls != 0) << "it goes while its work is under way"; }
+    ~Completion() {
+      EXPECT_TRUE(!host || calls != 0) << "a completion is destroyed before its work has completed";
+    }
   };
   static void completed(void* user, halyard_status_t status) {
     auto* completion = static_cast<Completion*>(user);
@@ -300,38 +321,6 @@ class LocalTest : public testing::TestWithParam<const char*>, public driver_test
     return outcome(completion);
   }
 
-  static halyard_operation_t operation(uint32_t kind) {
-    halyard_operation_t result = {};
-    result.struct_size = sizeof result;
-    result.kind = kind;
-    return result;
-  }
-  static halyard_operation_t barrier() { return operation(HALYARD_OPERATION_BARRIER); }
-  static halyard_operation_t fill(halyard_range_t target, uint32_t pattern, uint32_t pattern_size) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_FILL);
-    result.fill = {target, pattern, pattern_size};
-    return result;
-  }
-  static halyard_operation_t copy(halyard_range_t source, halyard_range_t target) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_COPY);
-    result.copy = {source, target};
-    return result;
-  }
-  static halyard_operation_t update(const void* source, halyard_range_t target) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_UPDATE);
-    result.update = {source, target};
-    return result;
-  }
-  static halyard_operation_t dealloca(Memory memory) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_DEALLOCA);
-    result.dealloca = {memory};
-    return result;
-  }
-  static halyard_operation_t execute(List list, const std::vector<halyard_binding_t>& bindings) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_EXECUTE);
-    result.execute = {list, bindings.data(), bindings.size()};
-    return result;
-  }
   // An alloca, whose memory is freed through `memories_`.
   Memory queue_allocate(uint64_t size, const Points& waits, const Points& signals, Completion& completion) {
     Memory memory = nullptr;

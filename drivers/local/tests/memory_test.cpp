@@ -109,8 +109,8 @@ TEST_P(MemoryTest, ImportsAlignedHostMemory) {
   Memory memory = nullptr;
   EXPECT_OK(import(storage, sizeof storage, &memory));
   EXPECT_EQ(bytes(memory), storage);
-  EXPECT_OK(run(fill(range(memory, 1, 2), 0xEE, 1)));
-  EXPECT_OK(run(dealloca(memory))) << "no effect on memory that alloca did not make";
+  EXPECT_OK(run(fill_operation(range(memory, 1, 2), 0xEE, 1)));
+  EXPECT_OK(run(dealloca_operation(memory))) << "no effect on memory that alloca did not make";
   EXPECT_EQ(storage[0], 5);
   EXPECT_EQ(storage[2], 0xEE);
   EXPECT_EQ(bytes(memory), storage);
@@ -146,7 +146,7 @@ TEST_P(MemoryTest, ExportsItsBytesToOtherDevices) {
     table_.memory_unmap(other, same);
     if (kind == kind_) {
       std::swap(device_, other);
-      EXPECT_OK(run(fill(range(same, 1, 2), 9, 1)));
+      EXPECT_OK(run(fill_operation(range(same, 1, 2), 9, 1)));
       std::swap(device_, other);
       EXPECT_EQ(content<uint8_t>(memory, 4), (std::vector<uint8_t>{1, 9, 9, 4}));
     }
@@ -173,20 +173,10 @@ TEST_P(MemoryTest, ExportsWhatThereIsToExport) {
 
   // Read-only bytes stay unchanged.
   alignas(64) static const uint8_t constants[64] = {};
-  const halyard_memory_request_t wanted = request(sizeof constants);
-  const halyard_external_memory_t read_only = {.struct_size = sizeof read_only,
-                                               .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
-                                               .pointer = const_cast<uint8_t*>(constants),
-                                               .fd = -1,
-                                               .access = HALYARD_MAP_READ,
-                                               .size = sizeof constants};
-  halyard_memory_info_t info = {.struct_size = sizeof info};
-  Memory imported = nullptr;
-  EXPECT_OK(host_.take(table_.memory_import(device_, &wanted, &read_only, &imported, &info)));
+  Memory imported = import_memory(constants, sizeof constants, HALYARD_MAP_READ);
   EXPECT_OK(host_.take(table_.memory_export(device_, imported, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
   EXPECT_EQ(external.pointer, constants);
   EXPECT_EQ(external.access, unsigned{HALYARD_MAP_READ});
-  table_.memory_free(device_, imported);
 }
 
 TEST_P(MemoryTest, IsCounted) {

@@ -285,9 +285,12 @@ TEST_P(NativeTest, WorkgroupsOfSequentialFunctionsRunInOrder) {
   constexpr uint32_t kCount = 40;
   Memory order = allocate(std::vector<uint32_t>(kCount, 99));
   Memory running = allocate(std::vector<uint32_t>(3, 0));
+  std::atomic<uint32_t> sharing = HALYARD_SHARING_UNKNOWN;
+  host_.trace([&](const halyard_trace_span_t& span) { sharing = span.sharing; });
   EXPECT_OK(dispatch(
       executable,
       {.function = 4, .x = kCount, .bindings = {range(order, 0, 4 * kCount), range(running, 0, 12)}}));
+  EXPECT_EQ(sharing, runs_in_caller() ? HALYARD_SHARING_ONE_THREAD : HALYARD_SHARING_SEQUENTIAL);
   std::vector<uint32_t> expected(kCount);
   for (uint32_t i = 0; i < kCount; ++i) expected[i] = i;
   EXPECT_EQ(content<uint32_t>(order, kCount), expected);
@@ -316,17 +319,8 @@ TEST_P(NativeTest, DenormalsAreFlushedWhileAFunctionRuns) {
 
 TEST_P(NativeTest, ReadOnlyBytesAreGiven) {
   alignas(64) static const float constants[8] = {2, 4, 6, 8, 10, 12, 14, 16};
-  halyard_memory_request_t wanted = request(sizeof constants);
-  halyard_external_memory_t external = {.struct_size = sizeof external,
-                                        .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
-                                        .pointer = const_cast<float*>(constants),
-                                        .fd = -1,
-                                        .access = HALYARD_MAP_READ,
-                                        .size = sizeof constants};
-  halyard_memory_info_t given = {.struct_size = sizeof given};
-  Memory from = nullptr;
-  ASSERT_TRUE(is_ok(host_.take(table_.memory_import(device_, &wanted, &external, &from, &given))));
-  memories_.push_back(from);
+  Memory from = import_memory(constants, sizeof constants, HALYARD_MAP_READ);
+  ASSERT_NE(from, nullptr);
   Memory to = allocate(32);
   Executable executable = load_native("embedded", "rev6");
   EXPECT_OK(dispatch(executable, {.function = 2, .bindings = {range(from, 0, 32), range(to, 0, 32)}}));

@@ -16,7 +16,7 @@ class PoolTest : public LocalTest {
   PoolTest() : LocalTest(GetParam(), "1") {}
 
   Outcome free_in_order(Memory memory) {
-    Outcome result = run(dealloca(memory));
+    Outcome result = run(dealloca_operation(memory));
     std::erase(memories_, memory);
     table_.memory_free(device_, memory);
     return result;
@@ -42,11 +42,11 @@ class Cycle {
     Memory memory = nullptr;
     halyard_memory_info_t info = {.struct_size = sizeof info};
     const halyard_memory_request_t wanted = LocalTest::request(size_);
-    halyard_operation_t work = LocalTest::operation(HALYARD_OPERATION_ALLOCA);
+    halyard_operation_t work = operation(HALYARD_OPERATION_ALLOCA);
     work.alloca_ = {&wanted, &memory, &info};
     submit(work, start);
-    submit(LocalTest::fill(LocalTest::range(memory, 0, size_), 7, 1), start + 1);
-    submit(LocalTest::dealloca(memory), start + 2);
+    submit(fill_operation(range(memory, 0, size_), 7, 1), start + 1);
+    submit(dealloca_operation(memory), start + 2);
     if (held_) failures_ += test_.table_.semaphore_signal(timeline_, start) != nullptr;
     value_ = start + 3;
     completed_ += 3;
@@ -58,7 +58,7 @@ class Cycle {
   void warm_up() {
     constexpr int kPieces = 8;
     const uint64_t start = value_ + 1;
-    for (int i = 0; i < kPieces; ++i) submit(LocalTest::operation(HALYARD_OPERATION_BARRIER), start);
+    for (int i = 0; i < kPieces; ++i) submit(operation(HALYARD_OPERATION_BARRIER), start);
     failures_ += test_.table_.semaphore_signal(timeline_, start) != nullptr;
     value_ = start + 1;
     completed_ += kPieces;
@@ -141,7 +141,7 @@ TEST_P(PoolTest, TrimGivesEverythingBack) {
 TEST_P(PoolTest, BytesAreReusedAsSoonAsTheHandleGoes) {
   Memory first = allocate_in_order(10000);
   uint8_t* const there = bytes(first);
-  EXPECT_OK(run(dealloca(first)));
+  EXPECT_OK(run(dealloca_operation(first)));
   Memory second = allocate_in_order(10000);
   EXPECT_NE(bytes(second), there) << "somebody may still read the first";
   std::erase(memories_, first);
@@ -184,14 +184,15 @@ HALYARD_ON_EVERY_DEVICE(ValidatingTest);
 TEST_P(ValidatingTest, UseAfterDeallocaIsReported) {
   Memory memory = allocate_in_order(64);
   Memory other = allocate(64);
-  EXPECT_OK(run(fill(range(memory, 0, 64), 1, 1)));
-  EXPECT_OK(run(dealloca(memory)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 64), 1, 1)));
+  EXPECT_OK(run(dealloca_operation(memory)));
 
   const Recording recording = Recording().copy(slot(0, 0, 64), range(other, 0, 64));
   for (const Outcome& failed :
-       {run(fill(range(memory, 0, 64), 2, 1)), run(copy(range(memory, 0, 64), range(other, 0, 64))),
-        run(copy(range(other, 0, 64), range(memory, 0, 64))),
-        run(execute(finish(recording, 1), {{memory, 0, 64}})), run(dealloca(memory))}) {
+       {run(fill_operation(range(memory, 0, 64), 2, 1)),
+        run(copy_operation(range(memory, 0, 64), range(other, 0, 64))),
+        run(copy_operation(range(other, 0, 64), range(memory, 0, 64))),
+        run(execute_operation(finish(recording, 1), {{memory, 0, 64}})), run(dealloca_operation(memory))}) {
     EXPECT_CODE(FAILED_PRECONDITION, failed);
     EXPECT_TRUE(names(failed, "after its dealloca")) << failed.text();
   }
@@ -204,30 +205,31 @@ TEST_P(ValidatingTest, UseBeforeAllocaIsReported) {
   Semaphore start = semaphore(0);
   Completion made;
   Memory memory = queue_allocate(64, {{start, 1}}, {}, made);
-  for (const Outcome& failed : {run(fill(range(memory, 0, 64), 2, 1)), run(dealloca(memory))}) {
+  for (const Outcome& failed :
+       {run(fill_operation(range(memory, 0, 64), 2, 1)), run(dealloca_operation(memory))}) {
     EXPECT_CODE(FAILED_PRECONDITION, failed);
     EXPECT_TRUE(names(failed, "before its alloca")) << failed.text();
   }
   EXPECT_OK(signal(start, 1));
   EXPECT_OK(outcome(made));
-  EXPECT_OK(run(fill(range(memory, 0, 64), 2, 1)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 64), 2, 1)));
 }
 
 TEST_P(ValidatingTest, ADeallocaWhoseWaitFailsLeavesTheBytesAlone) {
   Memory memory = allocate_in_order(8);
-  EXPECT_OK(run(fill(range(memory, 0, 8), 5, 1)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 8), 5, 1)));
   Semaphore failed = semaphore(0);
   fail(failed, Code::ABORTED);
   Completion gone;
-  EXPECT_OK(submit(dealloca(memory), {{failed, 1}}, {}, gone));
+  EXPECT_OK(submit(dealloca_operation(memory), {{failed, 1}}, {}, gone));
   EXPECT_CODE(ABORTED, outcome(gone));
   EXPECT_EQ(content<uint8_t>(memory, 8), std::vector<uint8_t>(8, 5));
 }
 
 TEST_P(ValidatingTest, OtherMemoryHasNoDealloca) {
   Memory memory = allocate(8);
-  EXPECT_OK(run(dealloca(memory)));
-  EXPECT_OK(run(fill(range(memory, 0, 8), 5, 1)));
+  EXPECT_OK(run(dealloca_operation(memory)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 8), 5, 1)));
   EXPECT_EQ(content<uint8_t>(memory, 8), std::vector<uint8_t>(8, 5));
 }
 
@@ -235,8 +237,8 @@ TEST_P(ValidatingTest, BytesHoldAPatternBeforeAndAfterTheirLife) {
   Memory memory = allocate_in_order(1000);
   const uint8_t* const there = bytes(memory);
   EXPECT_EQ(std::count(there, there + 1000, 0xC5), 1000) << "new";
-  EXPECT_OK(run(fill(range(memory, 0, 1000), 1, 1)));
-  EXPECT_OK(run(dealloca(memory)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 1000), 1, 1)));
+  EXPECT_OK(run(dealloca_operation(memory)));
   EXPECT_EQ(std::count(there, there + 1000, 0xDD), 1000) << "after the dealloca";
   Memory other = allocate(50);
   EXPECT_EQ(content<uint8_t>(other, 50), std::vector<uint8_t>(50, 0xC5)) << "not of a queue allocation";

@@ -30,7 +30,7 @@ TEST_P(QueueTest, ReadyWorkRuns) {
   Semaphore done = semaphore(0);
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;
-  EXPECT_OK(submit(fill(range(memory, 0, 4), 0x11, 1), {{done, 0}}, {{done, 3}}, completion));
+  EXPECT_OK(submit(fill_operation(range(memory, 0, 4), 0x11, 1), {{done, 0}}, {{done, 3}}, completion));
   EXPECT_TRUE(is_done(completion));
   EXPECT_OK(outcome(completion));
   EXPECT_EQ(value(done), 3u);
@@ -40,7 +40,7 @@ TEST_P(QueueTest, ReadyWorkRuns) {
 TEST_P(QueueTest, SignalThatIsNotLargerHasNoEffect) {
   Semaphore done = semaphore(5);
   Completion completion;
-  EXPECT_OK(submit(barrier(), {}, {{done, 5}, {done, 2}}, completion));
+  EXPECT_OK(submit(barrier_operation(), {}, {{done, 5}, {done, 2}}, completion));
   EXPECT_OK(outcome(completion));
   EXPECT_EQ(value(done), 5u);
 }
@@ -55,7 +55,7 @@ TEST_P(QueueTest, HeldWorkRunsWhenTheLastWaitIsReached) {
     // All borrowed data of the call is destroyed before the work is ready.
     auto points = std::make_unique<Points>(Points{{first, 2}, {second, 1}, {first, 1}});
     auto signals = std::make_unique<Points>(Points{{done, 1}});
-    EXPECT_OK(submit(fill(range(memory, 0, 4), 0x22, 1), *points, *signals, completion));
+    EXPECT_OK(submit(fill_operation(range(memory, 0, 4), 0x22, 1), *points, *signals, completion));
   }
   EXPECT_OK(signal(first, 1));
   EXPECT_OK(signal(second, 1));
@@ -77,7 +77,7 @@ TEST_P(QueueTest, HeldExecutionKeepsItsBindingTable) {
   {
     auto bindings = std::make_unique<std::vector<halyard_binding_t>>(2);
     (*bindings)[1] = {memory, 4, 4};
-    EXPECT_OK(submit(execute(list, *bindings), {{start, 1}}, {}, completion));
+    EXPECT_OK(submit(execute_operation(list, *bindings), {{start, 1}}, {}, completion));
   }
   EXPECT_OK(signal(start, 1));
   EXPECT_TRUE(is_done(completion));
@@ -89,7 +89,7 @@ TEST_P(QueueTest, LongChainsOfHeldWork) {
   Semaphore timeline = semaphore(0);
   std::vector<Completion> completions(kLength);
   for (uint64_t i = kLength; i >= 1; --i)
-    EXPECT_OK(submit(barrier(), {{timeline, i}}, {{timeline, i + 1}}, completions[i - 1]));
+    EXPECT_OK(submit(barrier_operation(), {{timeline, i}}, {{timeline, i + 1}}, completions[i - 1]));
   EXPECT_OK(signal(timeline, 1));
   for (const Completion& completion : completions) ASSERT_TRUE(is_done(completion));
   EXPECT_EQ(value(timeline), kLength + 1);
@@ -103,8 +103,8 @@ TEST_P(QueueTest, FailedWaitSkipsTheWorkAndFailsTheSignals) {
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   fail(failed, Code::DATA_LOSS, "gone");
   Completion completion;
-  EXPECT_OK(
-      submit(fill(range(memory, 0, 4), 1, 1), {{never, 1}, {failed, 0}}, {{done, 1}, {also, 1}}, completion));
+  EXPECT_OK(submit(fill_operation(range(memory, 0, 4), 1, 1), {{never, 1}, {failed, 0}},
+                   {{done, 1}, {also, 1}}, completion));
   EXPECT_TRUE(is_done(completion)) << "a failure does not wait for the other waits";
   EXPECT_CODE(DATA_LOSS, outcome(completion));
   EXPECT_CODE(DATA_LOSS, failure(done));
@@ -119,9 +119,9 @@ TEST_P(QueueTest, FailurePassesThroughHeldChains) {
   Semaphore middle = semaphore(0);
   Semaphore end = semaphore(0);
   Completion first, second, bystander;
-  EXPECT_OK(submit(barrier(), {{middle, 1}, {never, 1}}, {{end, 1}}, second));
-  EXPECT_OK(submit(barrier(), {{never, 1}, {start, 1}}, {{middle, 1}}, first));
-  EXPECT_OK(submit(barrier(), {{never, 1}}, {}, bystander));
+  EXPECT_OK(submit(barrier_operation(), {{middle, 1}, {never, 1}}, {{end, 1}}, second));
+  EXPECT_OK(submit(barrier_operation(), {{never, 1}, {start, 1}}, {{middle, 1}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{never, 1}}, {}, bystander));
   fail(start, Code::UNAUTHENTICATED, "who are you");
   EXPECT_TRUE(is_done(first));
   EXPECT_TRUE(is_done(second));
@@ -140,7 +140,7 @@ TEST_P(QueueTest, FailedOperationFailsTheSignals) {
   Completion alloca_done, completion;
   Semaphore later = semaphore(0);
   Memory memory = queue_allocate(16, {{later, 1}}, {}, alloca_done);
-  EXPECT_OK(submit(fill(range(memory, 0, 16), 1, 1), {}, {{done, 1}}, completion))
+  EXPECT_OK(submit(fill_operation(range(memory, 0, 16), 1, 1), {}, {{done, 1}}, completion))
       << "accepted; it fails as it runs";
   EXPECT_CODE(FAILED_PRECONDITION, outcome(completion));
   EXPECT_CODE(FAILED_PRECONDITION, failure(done));
@@ -156,7 +156,7 @@ TEST_P(QueueTest, UnknownOperationsAndExtensionsAreRefused) {
   EXPECT_EQ(value(done), 0u);
 
   const halyard_extension_t needed = {.struct_size = sizeof needed, .kind = 3, .must_understand = 1};
-  const halyard_operation_t nothing = barrier();
+  const halyard_operation_t nothing = barrier_operation();
   const halyard_submission_t submission = {.struct_size = sizeof submission,
                                            .affinity = 1,
                                            .operation = &nothing,
@@ -171,7 +171,7 @@ TEST_P(QueueTest, SemaphoresOfOtherDevices) {
   Semaphore foreign = nullptr;
   EXPECT_OK(host_.take(table_.semaphore_create(other, 0, &foreign)));
   Completion completion;
-  EXPECT_OK(submit(barrier(), {{foreign, 1}}, {{foreign, 2}}, completion));
+  EXPECT_OK(submit(barrier_operation(), {{foreign, 1}}, {{foreign, 2}}, completion));
   EXPECT_OK(signal(foreign, 1));
   EXPECT_TRUE(is_done(completion));
   EXPECT_EQ(value(foreign), 2u);
@@ -196,8 +196,8 @@ TEST_F(SyncQueueTest, SubscribersComeAfterWork) {
   };
   EXPECT_OK(host_.take(table_.semaphore_subscribe(start, 1, look, &seen)));
   Completion first, second;
-  EXPECT_OK(submit(barrier(), {{start, 1}}, {{seen.done, 1}}, first));
-  EXPECT_OK(submit(barrier(), {{seen.done, 1}}, {{seen.done, 2}}, second));
+  EXPECT_OK(submit(barrier_operation(), {{start, 1}}, {{seen.done, 1}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{seen.done, 1}}, {{seen.done, 2}}, second));
   EXPECT_OK(signal(start, 1));
   EXPECT_EQ(seen.value_when_called, 2u);
 }
@@ -222,7 +222,7 @@ TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
     Owned owned = {this, start, nullptr, allocate(8)};
     std::erase(memories_, owned.memory);
     EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &owned.signal)));
-    const halyard_operation_t work = fill(range(owned.memory, 0, 8), 1, 1);
+    const halyard_operation_t work = fill_operation(range(owned.memory, 0, 8), 1, 1);
     const halyard_timepoint_t waits[] = {{start, 1}};
     const halyard_timepoint_t signals[] = {{owned.signal, 1}};
     const halyard_submission_t submission = {.struct_size = sizeof submission,
@@ -258,10 +258,10 @@ TEST_P(QueueTest, ManyThreadsSubmit) {
       const int before = (i + kThreads - 1) % kThreads;
       for (uint64_t step = 1; step <= kSteps; ++step) {
         // Step n of a thread waits for step n-1 of this thread and of the previous one.
-        EXPECT_OK(
-            submit(fill(range(memory, 4u * static_cast<unsigned>(i), 4), static_cast<uint32_t>(step), 4),
-                   {{timelines[i], step - 1}, {timelines[before], step - 1}}, {{timelines[i], step}},
-                   completions[i][step - 1]));
+        EXPECT_OK(submit(
+            fill_operation(range(memory, 4u * static_cast<unsigned>(i), 4), static_cast<uint32_t>(step), 4),
+            {{timelines[i], step - 1}, {timelines[before], step - 1}}, {{timelines[i], step}},
+            completions[i][step - 1]));
       }
     });
   }
@@ -282,7 +282,7 @@ TEST_P(QueueTest, FailureRacesWithSignal) {
     EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &good)));
     EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &bad)));
     Completion completion;
-    EXPECT_OK(submit(barrier(), {{good, 1}, {bad, 1}, {good, 2}}, {}, completion));
+    EXPECT_OK(submit(barrier_operation(), {{good, 1}, {bad, 1}, {good, 2}}, {}, completion));
     std::thread failing([&] { fail(bad, Code::ABORTED); });
     EXPECT_OK(signal(good, 2));
     failing.join();
@@ -302,7 +302,7 @@ TEST_P(QueueTest, AllocaGivesMemory) {
   EXPECT_OK(outcome(completion));
   EXPECT_EQ(value(done), 1u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(bytes(memory)) % 64, 0u);
-  EXPECT_OK(run(fill(range(memory, 0, 100), 5, 1)));
+  EXPECT_OK(run(fill_operation(range(memory, 0, 100), 5, 1)));
   EXPECT_EQ(statistics().device_bytes_live, 100u);
 }
 
@@ -310,8 +310,8 @@ TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleGoes) {
   Semaphore timeline = semaphore(0);
   Completion made, filled, gone;
   Memory memory = queue_allocate(64, {{timeline, 1}}, {{timeline, 2}}, made);
-  EXPECT_OK(submit(fill(range(memory, 0, 64), 7, 1), {{timeline, 2}}, {{timeline, 3}}, filled));
-  EXPECT_OK(submit(dealloca(memory), {{timeline, 4}}, {{timeline, 5}}, gone));
+  EXPECT_OK(submit(fill_operation(range(memory, 0, 64), 7, 1), {{timeline, 2}}, {{timeline, 3}}, filled));
+  EXPECT_OK(submit(dealloca_operation(memory), {{timeline, 4}}, {{timeline, 5}}, gone));
   EXPECT_EQ(statistics().device_bytes_live, 0u);
   void* pointer = nullptr;
   EXPECT_CODE(FAILED_PRECONDITION, map(memory, &pointer));
@@ -329,7 +329,7 @@ TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleGoes) {
   EXPECT_EQ(value(timeline), 5u);
   EXPECT_EQ(content<uint8_t>(memory, 64), std::vector<uint8_t>(64, 7))
       << "programs read results after their dealloca";
-  EXPECT_OK(run(dealloca(memory))) << "twice has no effect";
+  EXPECT_OK(run(dealloca_operation(memory))) << "twice has no effect";
   std::erase(memories_, memory);
   table_.memory_free(device_, memory);
   EXPECT_EQ(statistics().device_bytes_live, 0u);
@@ -337,7 +337,7 @@ TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleGoes) {
 
 TEST_P(QueueTest, DeallocaOfOtherMemoryHasNoEffect) {
   Memory memory = allocate(std::vector<uint8_t>{1, 2});
-  EXPECT_OK(run(dealloca(memory)));
+  EXPECT_OK(run(dealloca_operation(memory)));
   EXPECT_EQ(content<uint8_t>(memory, 2), (std::vector<uint8_t>{1, 2}));
 }
 
@@ -371,10 +371,10 @@ TEST_P(QueueTest, UseRacesWithAllocaAndDealloca) {
     Completion made, gone;
     Memory memory = queue_allocate(256, {{start, 1}}, {{start, 2}}, made);
     std::erase(memories_, memory);
-    EXPECT_OK(submit(dealloca(memory), {{start, 2}}, {}, gone));
+    EXPECT_OK(submit(dealloca_operation(memory), {{start, 2}}, {}, gone));
     std::thread user([&] {
       Completion used;
-      EXPECT_OK(submit(fill(range(memory, 0, 256), 1, 1), {}, {}, used));
+      EXPECT_OK(submit(fill_operation(range(memory, 0, 256), 1, 1), {}, {}, used));
       EXPECT_TRUE(outcome(used).ok() || outcome(used).code() == Code::FAILED_PRECONDITION)
           << outcome(used).text();
     });

@@ -191,7 +191,7 @@ TEST_P(SemaphoreTest, SubscribersMaySignalSubscribeAndSubmit) {
     auto& c = *static_cast<Chain*>(user);
     EXPECT_OK(c.test->signal(c.to, 1));
     c.test->subscribe(c.from, 1, c.notice);
-    EXPECT_OK(c.test->submit(barrier(), {{c.from, 1}}, {{c.to, 2}}, c.completion));
+    EXPECT_OK(c.test->submit(barrier_operation(), {{c.from, 1}}, {{c.to, 2}}, c.completion));
   };
   EXPECT_OK(host_.take(table_.semaphore_subscribe(chain.from, 1, forward, &chain)));
   EXPECT_OK(signal(chain.from, 1));

@@ -193,7 +193,7 @@ TEST_P(StopTest, ListsOfCommands) {
       .barrier()
       .fill(range(memory, 4, 4), 6, 4);
   List list = finish(recording);
-  EXPECT_CODE(CANCELLED, stopped(execute(list, {})));
+  EXPECT_CODE(CANCELLED, stopped(execute_operation(list, {})));
   EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2})) << "what came after it was not done";
 
   // Work that is stopped before it starts does not run.
@@ -202,7 +202,7 @@ TEST_P(StopTest, ListsOfCommands) {
   List other = finish(quick);
   Stop stop = static_cast<uint32_t>(Code::CANCELLED);
   Completion completion;
-  EXPECT_OK(submit_stoppable(execute(other, {}), {}, stop, completion));
+  EXPECT_OK(submit_stoppable(execute_operation(other, {}), {}, stop, completion));
   EXPECT_CODE(CANCELLED, outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 5u);
 }

@@ -23,7 +23,7 @@ class TaskTest : public LocalTest {
   Outcome submit_seen(halyard_driver_device_t device, const Points& waits, const Points& signals,
                       Witness& witness, const halyard_operation_t* operation = nullptr) {
     witness.host = &host_;
-    const halyard_operation_t nothing = barrier();
+    const halyard_operation_t nothing = barrier_operation();
     const halyard_submission_t submission = {
         .struct_size = sizeof submission,
         .wait_count = static_cast<uint32_t>(waits.size()),
@@ -72,8 +72,8 @@ TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
 
   Memory memory = allocate(std::vector<uint32_t>((1 << 20) + 1));
   Witness large, small;
-  const halyard_operation_t long_fill = fill(range(memory, 0, 4 << 20), 7, 4);
-  const halyard_operation_t short_fill = fill(range(memory, 4 << 20, 4), 7, 4);
+  const halyard_operation_t long_fill = fill_operation(range(memory, 0, 4 << 20), 7, 4);
+  const halyard_operation_t short_fill = fill_operation(range(memory, 4 << 20, 4), 7, 4);
   EXPECT_OK(submit_seen(device_, {}, {}, large, &long_fill));
   EXPECT_OK(submit_seen(device_, {}, {}, small, &short_fill));
   ASSERT_TRUE(is_done(large));
@@ -138,7 +138,7 @@ TEST_F(TaskTest, IndependentSubmissionsRunAtTheSameTime) {
     m.all.arrive_and_wait();
     ++m.met;
   };
-  const halyard_operation_t nothing = barrier();
+  const halyard_operation_t nothing = barrier_operation();
   Semaphore start = semaphore(0);
   for (const uint64_t value : {1, 1, 1}) {
     const halyard_timepoint_t waits[] = {{start, value}};
@@ -173,8 +173,8 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
       },
       &slow)));
   Completion first, second;
-  EXPECT_OK(submit(barrier(), {{timeline, 2}}, {{timeline, 3}}, second));
-  EXPECT_OK(submit(barrier(), {{timeline, 1}}, {{timeline, 2}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{timeline, 2}}, {{timeline, 3}}, second));
+  EXPECT_OK(submit(barrier_operation(), {{timeline, 1}}, {{timeline, 2}}, first));
   EXPECT_OK(signal(timeline, 1));
   EXPECT_OK(help_and_wait(timeline, 3));
   EXPECT_TRUE(is_done(second));
@@ -188,7 +188,7 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
 // awake.
 TEST_F(TaskTest, AThreadThatWaitsHelps) {
   Memory memory = allocate(std::vector<uint32_t>(1 << 18));
-  const halyard_operation_t brief = fill(range(memory, 0, 1 << 20), 7, 4);
+  const halyard_operation_t brief = fill_operation(range(memory, 0, 1 << 20), 7, 4);
   Semaphore timeline = semaphore(0);
   uint64_t value = 0;
   EXPECT_TRUE(comes_true([&] {
@@ -204,7 +204,7 @@ TEST_F(TaskTest, AThreadThatWaitsHelps) {
 // It could not abandon long work for a deadline or a cancelled call.
 TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
   Memory memory = allocate(uint64_t{64} << 20);
-  const halyard_operation_t work = fill(range(memory, 0, uint64_t{64} << 20), 7, 4);
+  const halyard_operation_t work = fill_operation(range(memory, 0, uint64_t{64} << 20), 7, 4);
   Semaphore timeline = semaphore(0);
   for (uint64_t value = 1; value <= 20; ++value) {
     Witness witness;
@@ -230,7 +230,7 @@ TEST_F(TaskTest, ThreadsHelpEachOther) {
       const auto neighbour = timelines[(i + 1) % kThreads];
       for (uint64_t n = 0; n < kPieces; ++n) {
         const auto value = static_cast<uint32_t>(n + 1);
-        EXPECT_OK(submit(fill(range(memory, i << 18, 1 << 18), value, 4), {{neighbour, n}},
+        EXPECT_OK(submit(fill_operation(range(memory, i << 18, 1 << 18), value, 4), {{neighbour, n}},
                          {{timelines[i], n + 1}}, completions[i][n]));
         EXPECT_OK(help_and_wait(timelines[i], n + 1));
       }
@@ -308,7 +308,7 @@ TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
         // Even threads submit their work before the gate opens, odd ones' chains are ready at once.
         Points waits = {{timelines[i], n}};
         if (i % 2 == 0) waits.push_back({gate, 1});
-        EXPECT_OK(submit(fill(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
+        EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
                          {{timelines[i], n + 1}}, completions[i][n]));
       }
     });
@@ -339,7 +339,7 @@ TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
       const uint64_t now = ++length;
       const halyard_timepoint_t waits[] = {{timeline, now}};
       const halyard_timepoint_t signals[] = {{timeline, now + 1}};
-      const halyard_operation_t nothing = barrier();
+      const halyard_operation_t nothing = barrier_operation();
       const halyard_submission_t submission = {.struct_size = sizeof submission,
                                                .wait_count = 1,
                                                .signal_count = 1,

@@ -7,7 +7,7 @@
 
 #include "allocation_count.h"
 #include "harness.h"
-#include "instance.h"
+#include "vulkan_instance.h"
 
 namespace halyard::vulkan_tests {
 namespace {
@@ -76,7 +76,7 @@ class DeviceTest : public VulkanTest {
  public:
   Executable device_code() { return executable("vulkan-spirv-fb", kernel_file("device_code.bin")); }
   Outcome increment(Memory memory, Executable loaded) {
-    return run(execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 4)})))));
+    return run(execute_operation(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 4)})))));
   }
 };
 
@@ -259,7 +259,7 @@ TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
                        .end_group());
   Semaphore before = semaphore(), signal = semaphore(), after = semaphore();
   Completion first, next;
-  EXPECT_OK(submit(execute(lost), {{before, 1}}, {{signal, 1}}, first));
+  EXPECT_OK(submit(execute_operation(lost), {{before, 1}}, {{signal, 1}}, first));
   EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{signal, 1}}, {{after, 1}}, next));
   lose();
   EXPECT_OK(host_.take(table_.semaphore_signal(before, 1)));
@@ -270,7 +270,7 @@ TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
   EXPECT_EQ(next.outcome.message, first.outcome.message);
   EXPECT_CODE(ABORTED, wait(after, 1));
   // Later work also fails, with the first report; nothing hangs, and the device closes.
-  const Outcome later = run(execute(lost));
+  const Outcome later = run(execute_operation(lost));
   EXPECT_EQ(later.message, first.outcome.message);
 }
 
@@ -289,7 +289,7 @@ TEST_F(LossTest, TheLastSubmissionsAreInTheReport) {
   vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
   List stuck = list(Recording().begin_group("head").dispatch(increment).end_group());
   std::array<Completion, 10> completions;
-  for (Completion& completion : completions) EXPECT_OK(submit(execute(stuck), {}, {}, completion));
+  for (Completion& completion : completions) EXPECT_OK(submit(execute_operation(stuck), {}, {}, completion));
   lose();
   halyard_operation_t single = operation(HALYARD_OPERATION_DISPATCH);
   single.dispatch.dispatch = &increment;
@@ -319,9 +319,9 @@ TEST_F(LossTest, WhatIsDoneIsInTheReport) {
                               .dispatch(dispatch(loaded, 0, {range(memory, 0, 8)}, {0, 1}))
                               .end_group()
                               .end_group());
-  EXPECT_OK(run(execute(list_of_two)));
+  EXPECT_OK(run(execute_operation(list_of_two)));
   lose();
-  const std::string report = run(execute(list_of_two)).message;
+  const std::string report = run(execute_operation(list_of_two)).message;
   const std::string groups = outer + ", " + std::string(37, 'a') + "...";
   const std::string first = fmt::format(
       "last submissions: #1 execute of 'increment', 'iota' with groups {} on queue 0 (number 1), done; #2 ",
@@ -344,7 +344,7 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   const auto round = [&] {
     Points wait = {}, signal = {{chain, 0}};
     for (const halyard_operation_t& work :
-         {execute(baked), execute(slots, table), operation(HALYARD_OPERATION_BARRIER)}) {
+         {execute_operation(baked), execute_operation(slots, table), operation(HALYARD_OPERATION_BARRIER)}) {
       wait.clear();
       if (value > 0) wait.push_back({chain, value});
       signal[0].value = ++value;
@@ -355,7 +355,7 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   for (int i = 0; i < 3; ++i) round();
   // The test's own vectors are counted too, so the difference is the driver's.
   Points wait = {{chain, value}}, signal = {{chain, value + 1}};
-  const halyard_operation_t work = execute(slots, table);
+  const halyard_operation_t work = execute_operation(slots, table);
   const int64_t before = driver_tests::allocation_count().made;
   EXPECT_TRUE(submit(work, wait, signal, completion).ok());
   EXPECT_TRUE(VulkanTest::wait(chain, value + 1).ok());
@@ -380,9 +380,9 @@ TEST_P(SwitchTest, ComputesTheSame) {
   List more = list(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 1200)}, {}, 300)), 1);
   std::vector<Completion> completions(9);
   const std::vector<halyard_binding_t> tables[] = {{{out, 0, 1200}}, {{a, 0, 1200}}};
-  EXPECT_OK(submit(execute(add), {}, {{chain, 1}}, completions[0]));
+  EXPECT_OK(submit(execute_operation(add), {}, {{chain, 1}}, completions[0]));
   for (uint64_t i = 1; i < completions.size(); ++i)
-    EXPECT_OK(submit(execute(more, tables[i % 2]), {{chain, i}}, {{chain, i + 1}}, completions[i]));
+    EXPECT_OK(submit(execute_operation(more, tables[i % 2]), {{chain, i}}, {{chain, i + 1}}, completions[i]));
   EXPECT_OK(wait(chain, completions.size()));
   for (const Completion& completion : completions) EXPECT_TRUE(is_done(completion));
   EXPECT_EQ(words(out, 300), std::vector<uint32_t>(300, 3 + 4));
@@ -458,7 +458,8 @@ TEST_F(DeviceTest, ImportsAreTheHostsBytes) {
   halyard_memory_info_t info = {.struct_size = sizeof info};
   Memory memory = nullptr;
   ASSERT_TRUE(is_ok(host_.take(table_.memory_import(device_, &request, &external, &memory, &info))));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)}, {}, 16))))));
+  EXPECT_OK(run(
+      execute_operation(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)}, {}, 16))))));
   EXPECT_EQ(at[-1], 0xAA);
   EXPECT_EQ(at[0], 1);
   EXPECT_EQ(at[60], 1);

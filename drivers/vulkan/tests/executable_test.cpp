@@ -35,8 +35,8 @@ TEST_F(ExecutableTest, ContainersOfEveryRelease) {
       Executable loaded = executable(name, data);
       ASSERT_NE(loaded, nullptr);
       Memory out = allocate(std::vector<uint32_t>(4, 0));
-      EXPECT_OK(
-          run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 16)}, {10, 3}, 4))))));
+      EXPECT_OK(run(execute_operation(
+          list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 16)}, {10, 3}, 4))))));
       EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{10, 13, 16, 19}));
     }
 }
@@ -142,18 +142,19 @@ TEST_F(ExecutableTest, BindingsByAddressAreCheckedAgainstTheLayout) {
                                       }),
                          &loaded)));
   Memory memory = allocate(std::vector<uint32_t>(16, 5));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 8, 8)}))))));
+  EXPECT_OK(run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 8, 8)}))))));
   EXPECT_CODE(INVALID_ARGUMENT,
-              run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 4, 8)}))))));
+              run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 4, 8)}))))));
   EXPECT_CODE(INVALID_ARGUMENT,
-              run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 8, 4)}))))));
+              run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 8, 4)}))))));
   EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{5, 5, 6, 5}));
 }
 
 TEST_F(ExecutableTest, SpirvThatStandsAlone) {
   Executable loaded = executable("vulkan-spirv-bda-raw", kernel_file("increment_bda.spv"));
   Memory memory = allocate(std::vector<uint32_t>(4, 7));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 16)}, {}, 3))))));
+  EXPECT_OK(
+      run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 16)}, {}, 3))))));
   EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{8, 8, 8, 7}));
   halyard_function_info_t info = {.struct_size = sizeof info};
   EXPECT_OK(host_.take(table_.executable_function_info(loaded, 0, &info)));
@@ -189,7 +190,7 @@ TEST_F(ExecutableTest, SetsAndArraysAndUniformBuffers) {
   for (uint32_t i = 0; i < 4; ++i) bindings.push_back(range(allocate(std::vector<uint32_t>{100 + i}), 0, 4));
   Memory out = allocate(std::vector<uint32_t>(4, 0));
   bindings.push_back(range(out, 0, 16));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, bindings))))));
+  EXPECT_OK(run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, bindings))))));
   EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{100, 101, 102, 103}));
 }
 
@@ -198,7 +199,7 @@ TEST_F(ExecutableTest, SpecializationAndSubgroupSize) {
   Memory out = allocate(std::vector<uint32_t>(3, 0));
   const auto run_it = [&](const std::vector<uint8_t>& data, const std::vector<uint32_t>& constants) {
     Executable loaded = executable("vulkan-spirv-fb", data, constants);
-    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 12)}))))));
+    EXPECT_OK(run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 12)}))))));
     return words(out, 3);
   };
   const std::vector<uint8_t> plain = one_function("specialized", 1, 0);
@@ -235,11 +236,12 @@ TEST_F(ExecutableTest, WhatTheDeviceLacksIsNamedBeforeAnythingRuns) {
 TEST_F(ExecutableTest, FewerConstantsAreZeroAndBindingsAreAligned) {
   Executable loaded = executable("vulkan-spirv-fb", one_function("iota", 1, 8));
   Memory out = allocate(std::vector<uint32_t>(64, 9));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 16)}, {5}, 4))))));
+  EXPECT_OK(
+      run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 0, 16)}, {5}, 4))))));
   EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{5, 5, 5, 5}));
   if (device_->features().limits.minStorageBufferOffsetAlignment > 4) {
     const Outcome outcome =
-        run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 4, 16)}, {5}, 4)))));
+        run(execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(out, 4, 16)}, {5}, 4)))));
     EXPECT_CODE(INVALID_ARGUMENT, outcome);
     EXPECT_NE(outcome.message.find("'iota'"), std::string::npos);
   }
@@ -251,7 +253,8 @@ TEST_F(ExecutableTest, ThreadsThatCompile) {
   Executable loaded = executable("vulkan-spirv-fb", kernel_file("device_code.bin"));
   ASSERT_EQ(table_.executable_function_count(loaded), 4u);
   Memory memory = allocate(std::vector<uint32_t>(4, 1));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 16)}, {}, 4))))));
+  EXPECT_OK(
+      run(execute_operation(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 16)}, {}, 4))))));
   EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{2, 2, 2, 2}));
 }
 

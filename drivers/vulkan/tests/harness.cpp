@@ -289,19 +289,6 @@ Outcome VulkanTest::run(const halyard_operation_t& operation) {
   return completion.outcome;
 }
 
-halyard_operation_t VulkanTest::operation(uint32_t kind) {
-  halyard_operation_t result = {};
-  result.struct_size = sizeof result;
-  result.kind = kind;
-  return result;
-}
-
-halyard_operation_t VulkanTest::execute(List list, const std::vector<halyard_binding_t>& table) {
-  halyard_operation_t result = operation(HALYARD_OPERATION_EXECUTE);
-  result.execute = {list, table.data(), table.size()};
-  return result;
-}
-
 Outcome VulkanTest::wait(Semaphore semaphore, uint64_t value, int64_t deadline_ns) {
   const halyard_timepoint_t point = {semaphore, value};
   const halyard_semaphore_wait_args_t args = {

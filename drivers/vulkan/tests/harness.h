@@ -73,8 +73,18 @@ class Host {
   std::vector<RecordedSpan> spans_;
 };
 
+using driver_tests::barrier_operation;
+using driver_tests::copy_operation;
+using driver_tests::dealloca_operation;
+using driver_tests::dispatch_operation;
+using driver_tests::execute_operation;
+using driver_tests::fill_operation;
+using driver_tests::operation;
+using driver_tests::range;
+using driver_tests::slot;
 using driver_tests::table;
 using driver_tests::text;
+using driver_tests::update_operation;
 
 inline testing::AssertionResult is_ok(const Outcome& outcome) {
   if (outcome.ok()) return testing::AssertionSuccess();
@@ -119,13 +129,6 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
                         const std::vector<uint32_t>& constants = {});
   void forget(Memory memory) { std::erase(memories_, memory); }
 
-  static halyard_range_t range(Memory memory, uint64_t offset, uint64_t length) {
-    return {.memory = memory, .offset = offset, .length = length};
-  }
-  static halyard_range_t slot(uint32_t number, uint64_t offset, uint64_t length) {
-    return {.slot = number, .offset = offset, .length = length};
-  }
-
   // ---- Recordings. Bindings and constants live as long as the fixture.
 
   using Recording = driver_tests::Recording;
@@ -143,8 +146,6 @@ class VulkanTest : public testing::Test, public driver_tests::Handles {
   // Runs ready work to completion.
   Outcome run(const halyard_operation_t& operation);
   static bool is_done(const Completion& completion);
-  static halyard_operation_t operation(uint32_t kind);
-  static halyard_operation_t execute(List list, const std::vector<halyard_binding_t>& table = {});
   Outcome wait(Semaphore semaphore, uint64_t value, int64_t deadline_ns = HALYARD_WAIT_FOREVER);
 
   Host host_;

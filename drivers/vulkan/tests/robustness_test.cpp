@@ -18,7 +18,7 @@ class RobustnessTest : public VulkanTest {
     Memory given = allocate({11, 22, 33, 44, 55, 66, 77, 88});
     Memory copied = allocate(std::vector<uint32_t>(8, 99));
     Memory filled = allocate(std::vector<uint32_t>(8, 7));
-    EXPECT_OK(run(execute(list(Recording().dispatch(
+    EXPECT_OK(run(execute_operation(list(Recording().dispatch(
         dispatch(loaded, 0, {range(given, 0, 10), range(copied, 0, 32), range(filled, 0, 10)}))))));
     return {words(copied, 8), words(filled, 8)};
   }

@@ -99,7 +99,8 @@ TEST_F(SpirvTest, InterfacesThatListWhatIsForLaterVersions) {
     Executable loaded = nullptr;
     ASSERT_TRUE(is_ok(load_words(with_version(twice(), minor), &loaded))) << minor;
     Memory memory = allocate(Words{1, 20, 300});
-    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
+    EXPECT_OK(run(
+        execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
     EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
   }
 }
@@ -125,7 +126,8 @@ TEST_F(SpirvTest, HeadersOfVersionsOlderThanWhatTheShaderUses) {
     Executable loaded = nullptr;
     ASSERT_TRUE(is_ok(load_words(newer_than_its_header(minor), &loaded))) << minor;
     Memory memory = allocate(Words{1, 20, 300});
-    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
+    EXPECT_OK(run(
+        execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
     EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
   }
   reopen({{"cache", ""}, {"spirv", "strict"}});
@@ -450,7 +452,7 @@ TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
     Memory left = factors(product.m * product.k, 1);
     Memory right = factors(product.k * product.n, 3);
     Memory result = allocate(Words(product.m * product.n, 99));
-    EXPECT_OK(run(execute(list(Recording().dispatch(
+    EXPECT_OK(run(execute_operation(list(Recording().dispatch(
         dispatch(loaded, 0,
                  {range(left, 0, product.m * product.k * size), range(right, 0, product.k * product.n * size),
                   range(result, 0, product.m * product.n * 4)}))))));

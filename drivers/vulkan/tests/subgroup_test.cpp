@@ -271,7 +271,8 @@ class SubgroupTest : public VulkanTest {
     EXPECT_CODE(INCOMPATIBLE, refused);
     for (const std::string& part : named) EXPECT_TRUE(refused.message.contains(part)) << refused.message;
     EXPECT_EQ(words(memory, 8), Words(8, 0));
-    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 1, {range(memory, 0, 32)}, {8, 5}))))));
+    EXPECT_OK(run(
+        execute_operation(list(Recording().dispatch(dispatch(loaded, 1, {range(memory, 0, 32)}, {8, 5}))))));
     EXPECT_NE(words(memory, 8), Words(8, 0));
   }
 };
@@ -293,7 +294,8 @@ TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceHasNot) {
   expect_refused(loaded, {needed, std::to_string(most), device, "'main'"});
   ASSERT_TRUE(is_ok(load_kernel(among(1, kXor), 0, &loaded, {2 * most})));
   Memory memory = allocate(Words(8, 9));
-  EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
+  EXPECT_OK(run(
+      execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
   EXPECT_EQ(words(memory, 8), (Words{1, 0, 3, 2, 5, 4, 7, 6}));
 }
 
@@ -306,7 +308,8 @@ TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceGives) {
     Executable loaded = nullptr;
     ASSERT_TRUE(is_ok(load_kernel(among(5, kXor), stated, &loaded, {features.subgroup.subgroupSize, 128})));
     Memory memory = allocate(Words(8, 0));
-    EXPECT_OK(run(execute(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
+    EXPECT_OK(run(
+        execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
     EXPECT_EQ(words(memory, 8), (Words{5, 4, 7, 6, 1, 0, 3, 2}));
   }
 }

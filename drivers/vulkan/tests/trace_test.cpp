@@ -78,7 +78,7 @@ TEST_F(TraceTest, CommandsOfAList) {
     const std::vector<std::string> names = {"fill", "update", "update", "copy", "add", "increment"};
     for (const bool one_shot : {false, true}) {
       List commands = list(recording, 0, one_shot);
-      for (int i = 0; i < (one_shot ? 1 : 3); ++i) expect_spans(execute(commands), names);
+      for (int i = 0; i < (one_shot ? 1 : 3); ++i) expect_spans(execute_operation(commands), names);
     }
     EXPECT_EQ(words(out, 16)[4], 3u);
     EXPECT_TRUE(host_.log().empty()) << host_.log().front();
@@ -103,7 +103,7 @@ TEST_F(TraceTest, OperationsOfAQueue) {
   expect_spans(copy, {"copy"});
   expect_spans(single, {"increment"});
   EXPECT_OK(run(operation(HALYARD_OPERATION_BARRIER)));
-  EXPECT_OK(run(execute(list(Recording().barrier()))));
+  EXPECT_OK(run(execute_operation(list(Recording().barrier()))));
   EXPECT_TRUE(host_.take_spans().empty());
 }
 
@@ -115,7 +115,7 @@ TEST_F(TraceTest, ManyCommandsAndTables) {
   List commands = list(std::move(recording), 1);
   const std::vector<halyard_binding_t> tables[] = {{{a, 0, 64}}, {{b, 0, 64}}};
   const std::vector<std::string> names(150, "increment");
-  for (int i = 0; i < 4; ++i) expect_spans(execute(commands, tables[i % 2]), names);
+  for (int i = 0; i < 4; ++i) expect_spans(execute_operation(commands, tables[i % 2]), names);
   EXPECT_EQ(words(a, 1)[0], 300u);
 }
 
@@ -129,7 +129,7 @@ TEST_F(TraceTest, ChainsAreInOrder) {
   std::vector<Completion> completions(40);
   EXPECT_OK(host_.take(table_.semaphore_signal(chain, 1)));
   for (uint64_t i = 0; i < completions.size(); ++i)
-    EXPECT_OK(submit(execute(commands), {{chain, i + 1}}, {{chain, i + 2}}, completions[i]));
+    EXPECT_OK(submit(execute_operation(commands), {{chain, i + 1}}, {{chain, i + 2}}, completions[i]));
   for (const Completion& completion : completions) EXPECT_TRUE(is_done(completion));
   const std::vector<RecordedSpan> spans = host_.take_spans();
   ASSERT_EQ(spans.size(), 2 * completions.size());
@@ -146,13 +146,13 @@ TEST_F(TraceTest, ALostDeviceTellsNothing) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>{1});
   List commands = list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 4)})));
-  expect_spans(execute(commands), {"increment"});
+  expect_spans(execute_operation(commands), {"increment"});
   auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
   vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
   Completion stuck;
-  EXPECT_OK(submit(execute(commands), {}, {}, stuck));
+  EXPECT_OK(submit(execute_operation(commands), {}, {}, stuck));
   vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_ERROR_DEVICE_LOST; };
-  EXPECT_CODE(ABORTED, run(execute(commands)));
+  EXPECT_CODE(ABORTED, run(execute_operation(commands)));
   EXPECT_TRUE(is_done(stuck));
   EXPECT_TRUE(host_.take_spans().empty());
 }
@@ -168,7 +168,7 @@ TEST_F(TraceTest, WarmSubmissionsAllocateNothing) {
     return VK_SUCCESS;
   };
   const halyard_operation_t work =
-      execute(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)}))));
+      execute_operation(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)}))));
   const Points none;
   Completion completion;
   for (int i = 0; i < 3; ++i) EXPECT_OK(submit(work, none, none, completion));
@@ -198,7 +198,7 @@ TEST_F(NoTraceTest, NothingIsMeasured) {
                            .fill(range(memory, 0, 4), 7, 4)
                            .barrier()
                            .dispatch(dispatch(loaded, 2, {range(memory, 0, 8)}, {}, 2)));
-  EXPECT_OK(run(execute(commands)));
+  EXPECT_OK(run(execute_operation(commands)));
   EXPECT_EQ(words(memory, 2), (std::vector<uint32_t>{8, 2}));
 }
 

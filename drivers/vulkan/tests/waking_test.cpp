@@ -57,7 +57,7 @@ class WakingTest : public VulkanTest {
   // Work of the device that takes as long as the test wants.
   halyard_operation_t work() {
     if (!list_) list_ = list(Recording().fill(range(allocate(64), 0, 64), 7, 4));
-    return execute(list_);
+    return execute_operation(list_);
   }
 
   List list_ = nullptr;
@@ -72,7 +72,7 @@ TEST_F(WakingTest, ThreadsOfIdleQueuesSleep) {
   std::this_thread::sleep_for(50ms);
   const uint64_t before = sleeps();
   std::this_thread::sleep_for(300ms);
-  EXPECT_LE(sleeps() - before, 1u);  // the last alarm, on a very busy machine
+  EXPECT_LE(sleeps() - before, 1u);  // the last expiry of the timer, on a very busy machine
 }
 
 TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {

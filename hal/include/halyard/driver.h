@@ -110,6 +110,18 @@ enum {
   HALYARD_SPAN_QUEUE = 2,
 };
 
+/* Why one thread alone ran a dispatch. A driver may have further reasons; the host shows those that it knows.
+ */
+enum {
+  HALYARD_SHARING_UNKNOWN = 0,
+  HALYARD_SHARING_SHARED = 1,         /* several threads ran the dispatch */
+  HALYARD_SHARING_ONE_THREAD = 2,     /* the device runs each dispatch on one thread */
+  HALYARD_SHARING_SEQUENTIAL = 3,     /* the workgroups of this kernel run one after the other */
+  HALYARD_SHARING_ONE_WORKGROUP = 4,  /* the dispatch has no second workgroup */
+  HALYARD_SHARING_TOO_SHORT = 5,      /* waking threads was expected to cost more time than they save */
+  HALYARD_SHARING_NO_IDLE_THREAD = 6, /* all other threads were busy */
+};
+
 typedef struct halyard_trace_span {
   uint32_t struct_size;
   uint32_t kind;     /* HALYARD_SPAN_* */
@@ -120,6 +132,10 @@ typedef struct halyard_trace_span {
   void* submission; /* its completed_user, before `completed` is called; null for HALYARD_SPAN_THREAD */
   uint32_t queue;   /* HALYARD_SPAN_QUEUE: number of the queue, from 0 */
   uint32_t reserved;
+  /* Since 0.2, for dispatches of HALYARD_SPAN_THREAD: whether several threads ran the dispatch, or why not
+   * (HALYARD_SHARING_*), and how many threads were asked to run it. 0: unknown. */
+  uint32_t sharing;
+  uint32_t threads;
 } halyard_trace_span_t;
 
 /* Valid until `shutdown` of the last instance returns. All functions of version 1 are set. */

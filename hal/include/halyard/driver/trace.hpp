@@ -49,6 +49,11 @@ class TraceSpan {
   }
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
+  // For a dispatch: see the fields of halyard_trace_span.
+  void set_sharing(uint32_t sharing, uint32_t threads) {
+    sharing_ = sharing;
+    threads_ = threads;
+  }
   ~TraceSpan() {
     if (!tell_) [[likely]]
       return;
@@ -59,6 +64,8 @@ class TraceSpan {
     span.end_ns = trace_time();
     span.name = name_.data();
     span.name_size = name_.size();
+    span.sharing = sharing_;
+    span.threads = threads_;
     tell_(services_.host, &span);
   }
 
@@ -67,6 +74,8 @@ class TraceSpan {
   const TraceSpanFunction tell_;
   const std::string_view name_;
   uint64_t begin_ = 0;
+  uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
+  uint32_t threads_ = 0;
 };
 
 }  // namespace halyard::kit

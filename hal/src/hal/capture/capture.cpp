@@ -20,10 +20,10 @@ namespace {
 // The bytes of every range that commands access, in the order of buffers and ranges.
 using Snapshot = std::vector<std::vector<uint8_t>>;
 
-struct Work final : ObjectOf<Work>, StepwiseExecution {
+struct CapturedWork final : ObjectOf<CapturedWork>, StepwiseExecution {
   static const ObjectType kType;
 
-  Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
+  CapturedWork(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
   // Closes the file before the signal, so that a program that exits after the signal finds it closed.
   void release_resources() override { capture = {}; }
 
@@ -37,7 +37,7 @@ struct Work final : ObjectOf<Work>, StepwiseExecution {
   uint32_t number = 0;
 };
 
-const ObjectType Work::kType = object_type<Work>("hal.capture.work");
+const ObjectType CapturedWork::kType = object_type<CapturedWork>("hal.capture.work");
 
 // ---- Touched ranges ----
 
@@ -45,7 +45,7 @@ const ObjectType Work::kType = object_type<Work>("hal.capture.work");
 // binding table contains follow.
 class Touched {
  public:
-  explicit Touched(Work& work) : work_(work) {}
+  explicit Touched(CapturedWork& work) : work_(work) {}
 
   void collect(std::span<Allocation* const> buffers) {
     for (Allocation* allocation : buffers) number(allocation);
@@ -104,14 +104,14 @@ class Touched {
     ranges.resize(kept);
   }
 
-  Work& work_;
+  CapturedWork& work_;
   std::map<Allocation*, uint32_t> numbers_;
 };
 
 // ---- Steps ----
 
 // Reads all accessed ranges and continues with `next`.
-Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedRange::* contents,
+Result<> snapshot(const Ref<CapturedWork>& work, Snapshot& into, CapturedBytes CapturedRange::* contents,
                   std::move_only_function<Result<>()> next) {
   std::vector<Ref<Fence>> reading;
   size_t place = 0;
@@ -137,18 +137,18 @@ Result<> snapshot(const Ref<Work>& work, Snapshot& into, CapturedBytes CapturedR
   return work->when(all.get(), work, std::move(next));
 }
 
-Result<> write_end(Work& work, const Status& failure) {
+Result<> write_end(CapturedWork& work, const Status& failure) {
   return work.capture->writer().end(work.number, work.captured.buffers, failure);
 }
 
 // A failure of the work takes precedence over a failure to write the capture.
-void finish_failed(Work& work, Status failure) {
+void finish_failed(CapturedWork& work, Status failure) {
   if (Status written = Status::adopt(guarded([&] { return write_end(work, failure); })); !written.ok())
     failure = std::move(failure).note(written.message());
   work.finish(std::move(failure));
 }
 
-Result<> submit(const Ref<Work>& work) {
+Result<> submit(const Ref<CapturedWork>& work) {
   work->number = HALYARD_TRY(work->capture->writer().begin(work->captured, work->executables));
   work->before = {};
   for (CapturedBuffer& buffer : work->captured.buffers)
@@ -183,7 +183,7 @@ Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std:
   SlotEntries entries;
   HALYARD_TRY(prepare_execute(point, commands, table, entries));
   CommandList list = commands.list();
-  const auto work = make<Work>(point, commands);
+  const auto work = make<CapturedWork>(point, commands);
   work->capture = Ref<Capture>::share(this);
   work->entries.assign(entries.begin(), entries.end());
   work->executables = std::move(list.executables);

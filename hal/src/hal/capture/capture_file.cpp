@@ -64,7 +64,7 @@ class Reader {
       at += padded(*size);
     }
     if (file_.is_complete && at != all.size())
-      return damaged("{} bytes follow its end at byte {}", all.size() - at, at);
+      return damaged("{} bytes follow its last record, which ends at byte {}", all.size() - at, at);
     if (!file_.is_complete && incomplete == Incomplete::refuse)
       return fail(
           Code::DATA_LOSS,
@@ -150,7 +150,7 @@ class Reader {
 
   Result<std::span<const uint8_t>> blob(uint32_t number) const {
     if (number < blobs_.size()) return blobs_[number];
-    return damaged("it names blob {} of {}", number, blobs_.size());
+    return damaged("it names blob {}, but has {}", number, blobs_.size());
   }
 
   // The bytes of the blobs, which must fill the range exactly.
@@ -162,7 +162,7 @@ class Reader {
       pieces.push_back(HALYARD_TRY(blob(number)));
       size += pieces.back().size();
     }
-    if (size != length) return damaged("a range of {} bytes has {}", length, size);
+    if (size != length) return damaged("a range of {} bytes comes with {} bytes", length, size);
     return pieces;
   }
 
@@ -225,7 +225,7 @@ class Reader {
   static Result<CapturedEntry> entry(const schema::Entry& from, std::span<const CapturedBuffer> buffers) {
     if (from.buffer() == kNoBuffer) return CapturedEntry{};
     if (from.buffer() >= buffers.size())
-      return damaged("it names buffer {} of {}", from.buffer(), buffers.size());
+      return damaged("it names buffer {}, but has {}", from.buffer(), buffers.size());
     HALYARD_TRY(lies_within(from.offset(), from.length(), buffers[from.buffer()].size));
     return CapturedEntry{from.buffer(), from.offset(), from.length()};
   }
@@ -234,7 +234,7 @@ class Reader {
     const CommandRange to = {from.buffer(), from.slot(), from.offset(), from.length()};
     if (to.buffer != kNoBuffer) {
       if (to.buffer >= execution.buffers.size())
-        return damaged("it names buffer {} of {}", to.buffer, execution.buffers.size());
+        return damaged("it names buffer {}, but has {}", to.buffer, execution.buffers.size());
       HALYARD_TRY(lies_within(to.offset, to.length, execution.buffers[to.buffer].size));
       return to;
     }
@@ -253,7 +253,9 @@ class Reader {
   // ---- The fields of commands
 
   Result<uint32_t> field(command_field::Number, uint32_t from, const CapturedExecution&) { return from; }
-  Result<uint32_t> field(command_field::Channel, uint32_t from, const CapturedExecution&) { return from; }
+  Result<uint32_t> field(command_field::ChannelNumber, uint32_t from, const CapturedExecution&) {
+    return from;
+  }
   Result<uint64_t> field(command_field::Elements, uint64_t from, const CapturedExecution&) { return from; }
   Result<std::string_view> field(command_field::Text, const flatbuffers::Vector<uint8_t>* from,
                                  const CapturedExecution&) {
@@ -268,12 +270,12 @@ class Reader {
                              const CapturedExecution& execution) {
     return range_or_none(*from, execution);
   }
-  Result<std::span<const uint8_t>> field(command_field::Bytes, uint32_t from, const CapturedExecution&) {
+  Result<std::span<const uint8_t>> field(command_field::Data, uint32_t from, const CapturedExecution&) {
     return blob(from);
   }
-  Result<uint32_t> field(command_field::Executable, uint32_t from, const CapturedExecution&) {
+  Result<uint32_t> field(command_field::ExecutableNumber, uint32_t from, const CapturedExecution&) {
     if (from < file_.executables.size()) return from;
-    return damaged("it names executable {} of {}", from, file_.executables.size());
+    return damaged("it names executable {}, but has {}", from, file_.executables.size());
   }
   Result<std::string_view> field(command_field::Name, const flatbuffers::String* from,
                                  const CapturedExecution&) {
@@ -307,12 +309,12 @@ class Reader {
   static Result<> check(const auto&) { return {}; }
   static Result<> check(const FillCommand& fill) {
     if (const uint32_t size = fill.pattern_size; size != 1 && size != 2 && size != 4)
-      return damaged("a fill has a pattern of {} bytes", size);
+      return damaged("a fill has a pattern of {} bytes, expected 1, 2 or 4", size);
     return {};
   }
   static Result<> check(const UpdateCommand& update) {
     if (update.bytes.size() != update.target.length)
-      return damaged("an update of {} bytes has {}", update.target.length, update.bytes.size());
+      return damaged("an update of {} bytes comes with {} bytes", update.target.length, update.bytes.size());
     return {};
   }
 
@@ -329,14 +331,15 @@ class Reader {
   }
 #include "hal/command/commands.inc"
       default:
-        return damaged("it is of unknown kind {}", static_cast<int>(recorded.command_type()));
+        return damaged("its kind {} is unknown", static_cast<int>(recorded.command_type()));
     }
   }
 
   Result<> read_outcome(const schema::Outcome& from) {
     if (from.execution() >= file_.executions.size() ||
         file_.executions[from.execution()].outcome != CapturedExecution::Outcome::unknown)
-      return damaged("an outcome is of execution {}, which is not there or has one", from.execution());
+      return damaged("an outcome belongs to execution {}, which does not exist or already has one",
+                     from.execution());
     CapturedExecution& execution = file_.executions[from.execution()];
     if (from.code() != 0) {
       execution.outcome = CapturedExecution::Outcome::failed;
@@ -348,7 +351,7 @@ class Reader {
     uint32_t next = 0;
     for (CapturedBuffer& buffer : execution.buffers) {
       for (CapturedRange& range : buffer.ranges) {
-        if (next == count(from.ranges())) return damaged("the outcome lacks ranges, it has {}", next);
+        if (next == count(from.ranges())) return damaged("the outcome has {} ranges, expected more", next);
         range.after = HALYARD_TRY(contents(from.ranges()->Get(next++)->contents(), range.length));
       }
     }
@@ -360,7 +363,8 @@ class Reader {
   Result<> read_end(const schema::End& end) {
     file_.is_complete = true;
     if (end.executions() == file_.executions.size()) return {};
-    return damaged("it ends with {} executions, expected {}", file_.executions.size(), end.executions());
+    return damaged("it has {} executions, but its last record counts {}", file_.executions.size(),
+                   end.executions());
   }
 
   CaptureFile file_;

@@ -60,7 +60,7 @@ struct Sizes {
 // Collects the bytes in a command.
 struct Carried {
   std::vector<std::span<const uint8_t>>& all;
-  void operator()(command_field::Bytes, std::string_view, std::span<const uint8_t> bytes) const {
+  void operator()(command_field::Data, std::string_view, std::span<const uint8_t> bytes) const {
     all.push_back(bytes);
   }
   template <typename Kind, typename Value>
@@ -98,7 +98,7 @@ struct CaptureWriter::Records {
   Result<> write(const void* bytes, size_t size) const {
     if (self.is_broken_)
       return fail(Code::FAILED_PRECONDITION,
-                  "capture '{}' is cut short, since it could not be written earlier; capture again",
+                  "capture '{}' is cut short, because an earlier write has failed; capture again",
                   self.path_);
     if (std::fwrite(bytes, 1, size, self.file_) != size) {
       self.is_broken_ = true;
@@ -202,15 +202,15 @@ struct CaptureWriter::Records {
     size_t& updates;
 
     uint32_t field(command_field::Number, uint32_t from) const { return from; }
-    uint32_t field(command_field::Channel, uint32_t from) const { return from; }
+    uint32_t field(command_field::ChannelNumber, uint32_t from) const { return from; }
     uint64_t field(command_field::Elements, uint64_t from) const { return from; }
     auto field(command_field::Text, std::string_view from) const {
       return builder.CreateVector(reinterpret_cast<const uint8_t*>(from.data()), from.size());
     }
     schema::Range field(command_field::Source, const CommandRange& from) const { return range(from); }
     schema::Range field(command_field::Target, const CommandRange& from) const { return range(from); }
-    uint32_t field(command_field::Bytes, std::span<const uint8_t>) const { return named.updates[updates++]; }
-    uint32_t field(command_field::Executable, uint32_t from) const { return named.executables[from]; }
+    uint32_t field(command_field::Data, std::span<const uint8_t>) const { return named.updates[updates++]; }
+    uint32_t field(command_field::ExecutableNumber, uint32_t from) const { return named.executables[from]; }
     auto field(command_field::Name, std::string_view from) const { return builder.CreateString(from); }
     schema::Workgroups field(command_field::Workgroups, const std::array<uint32_t, 3>& from) const {
       return {from[0], from[1], from[2]};

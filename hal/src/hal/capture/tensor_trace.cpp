@@ -16,10 +16,10 @@ namespace halyard::hal {
 
 const ObjectType TensorTrace::kType = object_type<TensorTrace>("hal.tensor_trace");
 
-struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution {
+struct TensorTrace::TracedWork final : ObjectOf<TensorTrace::TracedWork>, StepwiseExecution {
   static const ObjectType kType;
 
-  Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
+  TracedWork(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
 
   Ref<TensorTrace> trace;
   CommandList list;
@@ -39,7 +39,7 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
   using Then = std::move_only_function<Result<>()>;
 
   Result<> when(const Fence* fence, Then then) {
-    return StepwiseExecution::when(fence, Ref<Work>::share(this), std::move(then));
+    return StepwiseExecution::when(fence, Ref<TracedWork>::share(this), std::move(then));
   }
 
   const DispatchCommand* shown(size_t command) const {
@@ -53,10 +53,11 @@ struct TensorTrace::Work final : ObjectOf<TensorTrace::Work>, StepwiseExecution 
   Result<> show_dispatch(const DispatchCommand& dispatch);
 };
 
-const ObjectType TensorTrace::Work::kType = object_type<TensorTrace::Work>("hal.tensor_trace.work");
+const ObjectType TensorTrace::TracedWork::kType =
+    object_type<TensorTrace::TracedWork>("hal.tensor_trace.work");
 
 // Executes some of the commands. Omits debug groups, because their begin and end may be in different parts.
-Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
+Result<> TensorTrace::TracedWork::run(size_t begin, size_t end, Then then) {
   const Ref<CommandBuffer> piece = HALYARD_TRY(CommandBuffer::create(
       device, kOneShot, kTransfer | kDispatchCategory, affinity, static_cast<uint32_t>(table.size())));
   const Rerecording recording = {*piece, buffers, executables, list.channels};
@@ -77,8 +78,8 @@ Result<> TensorTrace::Work::run(size_t begin, size_t end, Then then) {
 }
 
 // Reads the bytes of all bindings.
-Result<> TensorTrace::Work::read(const DispatchCommand& dispatch, std::vector<std::vector<uint8_t>>& into,
-                                 Then then) {
+Result<> TensorTrace::TracedWork::read(const DispatchCommand& dispatch,
+                                       std::vector<std::vector<uint8_t>>& into, Then then) {
   into.assign(dispatch.bindings.size(), {});
   std::vector<Ref<Fence>> reading;
   for (size_t i = 0; i < into.size(); ++i) {
@@ -87,7 +88,7 @@ Result<> TensorTrace::Work::read(const DispatchCommand& dispatch, std::vector<st
     Buffer& buffer = is_slot ? *table[range.slot].buffer : *buffers[range.buffer];
     const uint64_t offset = range.offset + (is_slot ? table[range.slot].offset : 0);
     into[i].resize(range.length);
-    Result<Ref<Fence>> fence = begin_read(buffer, offset, into[i], Ref<Object>(Ref<Work>::share(this)));
+    Result<Ref<Fence>> fence = begin_read(buffer, offset, into[i], Ref<Object>(Ref<TracedWork>::share(this)));
     if (!fence)
       return std::unexpected(std::move(fence.error())
                                  .note(fmt::format("reading binding {} of '{}'", i, dispatch.function_name)));
@@ -98,7 +99,7 @@ Result<> TensorTrace::Work::read(const DispatchCommand& dispatch, std::vector<st
   return when(HALYARD_TRY(Fence::join(fences)).get(), std::move(then));
 }
 
-Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it) const {
+Result<> TensorTrace::TracedWork::show(const DispatchCommand& dispatch, bool after_it) const {
   for (size_t i = 0; i < before.size(); ++i) {
     if (after_it && after[i] == before[i]) continue;
     HALYARD_TRY(trace->sink_({number, dispatch.function_name, static_cast<uint32_t>(i), after_it,
@@ -108,8 +109,8 @@ Result<> TensorTrace::Work::show(const DispatchCommand& dispatch, bool after_it)
 }
 
 // `keep` keeps this work alive until the step has run.
-Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
-  const auto keep = Ref<Work>::share(this);
+Result<> TensorTrace::TracedWork::show_dispatch(const DispatchCommand& dispatch) {
+  const auto keep = Ref<TracedWork>::share(this);
   return read(dispatch, before, [this, keep, &dispatch]() -> Result<> {
     number = trace->dispatches_.fetch_add(1);
     HALYARD_TRY(show(dispatch, false));
@@ -123,10 +124,10 @@ Result<> TensorTrace::Work::show_dispatch(const DispatchCommand& dispatch) {
   });
 }
 
-Result<> TensorTrace::Work::go_on() {
+Result<> TensorTrace::TracedWork::go_on() {
   const size_t begin = next;
   while (next < list.commands.size() && !shown(next)) ++next;
-  const auto then = [this, keep = Ref<Work>::share(this)]() -> Result<> {
+  const auto then = [this, keep = Ref<TracedWork>::share(this)]() -> Result<> {
     if (next < list.commands.size()) return show_dispatch(*shown(next));
     finish({});
     return {};
@@ -138,7 +139,7 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
                               std::span<const Binding> table) {
   SlotEntries entries;
   HALYARD_TRY(prepare_execute(point, commands, table, entries));
-  const auto work = make<Work>(point, commands);
+  const auto work = make<TracedWork>(point, commands);
   work->trace = Ref<TensorTrace>::share(this);
   work->list = commands.list();
   for (Allocation* buffer : work->list.buffers)
@@ -147,7 +148,7 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
     work->executables.push_back(Ref<Executable>::share(executable));
   // Entries after the declared slots are recorded buffers of other drivers (hal/device/sharing.h).
   for (const SlotEntry& entry : std::span<const SlotEntry>(entries).first(commands.declared_slots())) {
-    Work::Entry& to = work->table.emplace_back();
+    TracedWork::Entry& to = work->table.emplace_back();
     if (entry.allocation)
       to = {Buffer::create(Ref<Allocation>::share(entry.allocation)), entry.offset, entry.length};
   }

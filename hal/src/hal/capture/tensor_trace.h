@@ -45,7 +45,7 @@ class TensorTrace final : public ObjectOf<TensorTrace> {
                         const WorkScope* scope);
 
  private:
-  struct Work;
+  struct TracedWork;
 
   const std::string pattern_;
   const Sink sink_;

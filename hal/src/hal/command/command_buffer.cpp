@@ -472,7 +472,7 @@ Result<> CommandBuffer::finalize() {
   HALYARD_TRY(Recorder::check_state(*this, 0));
   if (const int64_t depth = group_depth_ != 0 ? group_depth_ : lowest_group_depth_; depth != 0)
     return halyard::fail(Code::FAILED_PRECONDITION,
-                         "expected an end for each debug group and none more, found depth {} at finalize",
+                         "expected as many ends of debug groups as begins, found depth {} at finalize",
                          depth);
   // An estimate of the driver's copy.
   HALYARD_TRY(charge_.grow_by(words_.size() * sizeof(uint64_t), kCharged));

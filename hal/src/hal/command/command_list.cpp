@@ -73,10 +73,10 @@ struct CommandBuffer::Lister {
   std::string_view field(command_field::Text, halyard_text_t from) { return {from.data, from.size}; }
   CommandRange field(command_field::Source, const halyard_range_t& from) { return range(from); }
   CommandRange field(command_field::Target, const halyard_range_t& from) { return range(from); }
-  uint32_t field(command_field::Executable, halyard_driver_executable_t from) {
+  uint32_t field(command_field::ExecutableNumber, halyard_driver_executable_t from) {
     return number(list.executables, executable_numbers, executables.at(from));
   }
-  uint32_t field(command_field::Channel, void* from) {
+  uint32_t field(command_field::ChannelNumber, void* from) {
     return number(list.channels, channel_numbers, static_cast<Channel*>(from));
   }
   uint64_t field(command_field::Elements, uint64_t from) { return from; }
@@ -85,7 +85,7 @@ struct CommandBuffer::Lister {
   }
 
   // Fields whose form differs from the driver's struct.
-  std::span<const uint8_t> own_field(command_field::Bytes, const halyard_command_update_t& from) {
+  std::span<const uint8_t> own_field(command_field::Data, const halyard_command_update_t& from) {
     return {static_cast<const uint8_t*>(from.source), from.target.length};
   }
   std::string_view own_field(command_field::Name, const halyard_command_dispatch_t& from) {

@@ -43,10 +43,10 @@ struct Source {  // a range that the command reads
 struct Target {  // a range that the command writes
   using Type = CommandRange;
 };
-struct Bytes {  // bytes in the command
+struct Data {  // bytes in the command
   using Type = std::span<const uint8_t>;
 };
-struct Executable {  // number of an executable in the list
+struct ExecutableNumber {  // in the list
   using Type = uint32_t;
 };
 struct Name {  // name of a function
@@ -64,7 +64,7 @@ struct Constants {
 struct Bindings {
   using Type = std::vector<CommandRange>;
 };
-struct Channel {  // number of a channel in the list
+struct ChannelNumber {  // in the list
   using Type = uint32_t;
 };
 struct Elements {

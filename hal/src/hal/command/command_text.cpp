@@ -25,13 +25,13 @@ struct FieldText {
   void operator()(command_field::Target, std::string_view, const CommandRange& range) const {
     text += " " + range_text(range);
   }
-  void operator()(command_field::Channel, std::string_view, uint32_t channel) const {
+  void operator()(command_field::ChannelNumber, std::string_view, uint32_t channel) const {
     text += fmt::format(" channel{}", channel);
   }
   void operator()(command_field::Elements, std::string_view, uint64_t count) const {
     text += fmt::format(" x {}", count);
   }
-  void operator()(command_field::Bytes, std::string_view, std::span<const uint8_t>) const {}  // too many
+  void operator()(command_field::Data, std::string_view, std::span<const uint8_t>) const {}  // too many
 };
 
 struct Text {

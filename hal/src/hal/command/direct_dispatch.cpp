@@ -106,10 +106,10 @@ Result<> dispatch_now(Executable& executable, uint64_t function, const std::arra
   const halyard_driver_table_t& table = device.table();
   if (!table.memory_import || device.properties().import_alignment == 0 ||
       !device.has_operation(HALYARD_OPERATION_DISPATCH))
-    return fail(
-        Code::UNIMPLEMENTED,
-        "device '{}' runs no dispatches over memory of the host (memory_import, the operation dispatch)",
-        device.uri());
+    return fail(Code::UNIMPLEMENTED,
+                "device '{}' cannot dispatch over memory of the host: it lacks memory_import or the "
+                "operation dispatch",
+                device.uri());
   HALYARD_TRY(executable.check_dispatch(function, constants.size(), bindings.size()));
   if (std::ranges::find(workgroups, 0u) != workgroups.end()) return {};
 

@@ -134,15 +134,15 @@ uint64_t Device::queues(uint64_t affinity) const {
 Result<> Device::check_given(const void* given, const char* function) const {
   if (given) return {};
   return fail(Code::INTERNAL,
-              "the driver of device '{}' says that {} has succeeded, but gave null; expected what it is for",
-              uri_, function);
+              "the driver of device '{}' says that {} has succeeded, but gave null; expected a handle", uri_,
+              function);
 }
 
 Result<> Device::check_memory(const halyard_memory_request_t& request, halyard_driver_memory_t memory,
                               const halyard_memory_info_t& info, const char* function) const {
   HALYARD_TRY(check_given(memory, function));
   if (info.size < request.size)
-    return fail(Code::INTERNAL, "the driver of device '{}' gave {} bytes of {} ({})", uri_, info.size,
+    return fail(Code::INTERNAL, "the driver of device '{}' gave {} bytes; asked for {} ({})", uri_, info.size,
                 request.size, function);
   const bool are_wishes = request.memory_type & HALYARD_MEMORY_OPTIMAL;
   if (!are_wishes && (info.memory_type & request.memory_type) != request.memory_type)

@@ -91,7 +91,7 @@ Result<> check_driver_note(const halyard_driver_note_t& note, const std::string&
   const std::vector<std::string> kinds = note_kinds(note);
   if (!is_name(library) || !std::all_of(kinds.begin(), kinds.end(), is_name) || note.abi_min > note.abi_max)
     return fail(Code::INVALID_ARGUMENT,
-                "the note of driver '{}' makes no sense (library '{}', ABI {}..{}, kinds '{}'); expected "
+                "the note of driver '{}' is not valid (library '{}', ABI {}..{}, kinds '{}'); expected "
                 "names of letters, "
                 "digits, '-', '_' and '.'",
                 path, library, note.abi_min, note.abi_max, padded_text(note.kinds));

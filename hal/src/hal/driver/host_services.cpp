@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <span>
+
 #include "base/c_boundary.h"
 #include "hal/trace/device_trace.h"
 
@@ -51,12 +54,46 @@ void log_line(void* host, int32_t severity, const char* line, size_t size) noexc
   static_cast<const HostServices*>(host)->log(severity, view(line, size));
 }
 
+// The arguments of a dispatch's slice: how many threads ran the dispatch, and why it was not more than one.
+class SharingArguments {
+ public:
+  explicit SharingArguments(const halyard_trace_span_t& span) {
+    if (!HALYARD_HAS_FIELD(&span, halyard_trace_span_t, threads)) return;
+    if (span.threads != 0) arguments_[count_++] = {.name = "threads", .number = span.threads};
+    if (const char* reason = reason_of(span.sharing))
+      arguments_[count_++] = {.name = "not shared because", .text = reason};
+  }
+  std::span<const TraceArgument> view() const { return std::span(arguments_).first(count_); }
+
+ private:
+  // Null: the dispatch was shared, or the reason is unknown.
+  static const char* reason_of(uint32_t sharing) {
+    switch (sharing) {
+      case HALYARD_SHARING_ONE_THREAD:
+        return "the device runs each dispatch on one thread";
+      case HALYARD_SHARING_SEQUENTIAL:
+        return "the workgroups of this kernel run one after the other";
+      case HALYARD_SHARING_ONE_WORKGROUP:
+        return "it has one workgroup";
+      case HALYARD_SHARING_TOO_SHORT:
+        return "it is too short for more threads to save time";
+      case HALYARD_SHARING_NO_IDLE_THREAD:
+        return "all other threads were busy";
+      default:
+        return nullptr;
+    }
+  }
+
+  std::array<TraceArgument, 2> arguments_;
+  size_t count_ = 0;
+};
+
 void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
   if (span->kind == HALYARD_SPAN_THREAD) {
     const auto& services = *static_cast<const HostServices*>(host);
-    if (services.traced_work().is_recorded())
-      services.tracer()->span(TraceCategory::device, view(span->name, span->name_size), span->begin_ns,
-                              span->end_ns);
+    if (!services.traced_work().is_recorded()) return;
+    services.tracer()->span(TraceCategory::device, view(span->name, span->name_size), span->begin_ns,
+                            span->end_ns, SharingArguments(*span).view());
   } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
     work->span_reported(*span);
   }

@@ -33,7 +33,7 @@ Loop& compute_loop() {
   return loop;
 }
 
-struct Work;
+struct CollectiveWork;
 
 // The bytes that a collective sends or receives: in the allocation, or in staging memory of its device.
 struct Side {
@@ -50,7 +50,7 @@ void unmap(Side& side) {
 
 // One collective of this execution.
 struct Pending {
-  Work* work = nullptr;
+  CollectiveWork* work = nullptr;
   const CommandBuffer::RecordedCollective* recorded = nullptr;
   halyard_collective_t collective = {};
   uint64_t ticket = 0;
@@ -60,11 +60,11 @@ struct Pending {
   Side receive;
 };
 
-struct Work final : ObjectOf<Work>, StepwiseExecution, Step {
+struct CollectiveWork final : ObjectOf<CollectiveWork>, StepwiseExecution, Step {
   static const ObjectType kType;
 
-  Work(const QueuePoint& point, CommandBuffer& executed);
-  ~Work();
+  CollectiveWork(const QueuePoint& point, CommandBuffer& executed);
+  ~CollectiveWork();
 
   const std::thread::id submitter = std::this_thread::get_id();
   std::vector<SlotEntry> entries;
@@ -94,16 +94,17 @@ struct Work final : ObjectOf<Work>, StepwiseExecution, Step {
   Result<> end_collectives();
 };
 
-const ObjectType Work::kType = object_type<Work>("hal.collective_work");
+const ObjectType CollectiveWork::kType = object_type<CollectiveWork>("hal.collective_work");
 
-Work::Work(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {
+CollectiveWork::CollectiveWork(const QueuePoint& point, CommandBuffer& executed)
+    : StepwiseExecution(point, executed) {
   run = [](Step& self) noexcept {
-    const auto work = Ref<Work>::adopt(static_cast<Work*>(&self));
+    const auto work = Ref<CollectiveWork>::adopt(static_cast<CollectiveWork*>(&self));
     if (Status status = outcome_of([&] { return work->end_collectives(); })) work->end(std::move(status));
   };
 }
 
-Work::~Work() {
+CollectiveWork::~CollectiveWork() {
   for (Pending& part : parts) {
     unmap(part.send);
     unmap(part.receive);
@@ -111,20 +112,21 @@ Work::~Work() {
   skip_turns({Code::ABORTED, "work on a device was dropped before its collectives began"});
 }
 
-Result<> Work::when(const Fence* fence, std::move_only_function<Result<>()> then) {
-  return when_reached(fence, [self = Ref<Work>::share(this), then = std::move(then)](Status status) mutable {
-    if (status.ok()) status = outcome_of(then);
-    if (!status.ok()) self->end(std::move(status));
-  });
+Result<> CollectiveWork::when(const Fence* fence, std::move_only_function<Result<>()> then) {
+  return when_reached(
+      fence, [self = Ref<CollectiveWork>::share(this), then = std::move(then)](Status status) mutable {
+        if (status.ok()) status = outcome_of(then);
+        if (!status.ok()) self->end(std::move(status));
+      });
 }
 
-void Work::end(Status status) {
+void CollectiveWork::end(Status status) {
   skip_turns(status);
   finish(std::move(status));
 }
 
 // Fails the channels of collectives that had no turn, because the other ranks would wait for this rank.
-void Work::skip_turns(const Status& why) {
+void CollectiveWork::skip_turns(const Status& why) {
   for (Pending& part : parts) {
     if (std::exchange(part.had_its_turn, true)) continue;
     Channel* const channel = part.recorded->channel;
@@ -204,7 +206,7 @@ Result<Ref<Fence>> join(const std::vector<Ref<Fence>>& fences) {
 
 // ---- Steps ----
 
-Result<> Work::go_on() {
+Result<> CollectiveWork::go_on() {
   const std::span<const CommandBuffer::Piece> pieces = commands->pieces();
   if (next == pieces.size()) {
     finish({});
@@ -214,14 +216,14 @@ Result<> Work::go_on() {
   return piece->list ? submit_piece() : begin_collectives();
 }
 
-Result<> Work::submit_piece() {
+Result<> CollectiveWork::submit_piece() {
   const Ref<Fence> done = HALYARD_TRY(Fence::create(device));
   HALYARD_TRY(submit_list({*device, affinity, nullptr, done.get(), nullptr, scope.get()}, *commands,
                           piece->list, entries));
   return when(done.get(), [this] { return go_on(); });
 }
 
-Result<> Work::begin_collectives() {
+Result<> CollectiveWork::begin_collectives() {
   std::vector<Ref<Fence>> staged;
   for (Pending& part : region())
     if (Ref<Fence> fence = HALYARD_TRY(stage_in(part))) staged.push_back(std::move(fence));
@@ -229,7 +231,7 @@ Result<> Work::begin_collectives() {
   return when(HALYARD_TRY(join(staged)).get(), [this] { return start_collectives(); });
 }
 
-Result<> Work::start_collectives() {
+Result<> CollectiveWork::start_collectives() {
   for (Pending& part : region()) {
     part.collective.send = HALYARD_TRY(map(part.send));
     part.collective.receive = HALYARD_TRY(map(part.receive));
@@ -256,7 +258,7 @@ Result<> Work::start_collectives() {
   return end_collectives();
 }
 
-void Work::completed(Pending& part, Status status) {
+void CollectiveWork::completed(Pending& part, Status status) {
   if (DeviceTrace* const trace = device->trace()) [[unlikely]]
     part.recorded->channel->trace(&trace->tracer(), channel::text_of(part.collective), part.begin,
                                   Tracer::now());
@@ -273,7 +275,7 @@ void Work::completed(Pending& part, Status status) {
   }
 }
 
-Result<> Work::end_collectives() {
+Result<> CollectiveWork::end_collectives() {
   for (Pending& part : region()) {
     unmap(part.send);
     unmap(part.receive);
@@ -296,10 +298,10 @@ void completed(void* user, halyard_status_t status) noexcept {
 Result<> execute_collectives(const QueuePoint& point, CommandBuffer& commands,
                              std::span<const SlotEntry> entries) {
   const std::span<const CommandBuffer::RecordedCollective> collectives = commands.collectives();
-  const auto work = make<Work>(point, commands);
+  const auto work = make<CollectiveWork>(point, commands);
   HALYARD_TRY(work->charge.start(
       point.memory,
-      block_bytes(sizeof(Work)) + block_bytes(collectives.size() * sizeof(Pending)) +
+      block_bytes(sizeof(CollectiveWork)) + block_bytes(collectives.size() * sizeof(Pending)) +
           block_bytes(entries.size_bytes()) + block_bytes(entries.size() * sizeof(Ref<Allocation>)),
       "collectives"));
   work->entries.assign(entries.begin(), entries.end());

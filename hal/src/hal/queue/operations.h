@@ -1,5 +1,5 @@
-// Operations on the buffers of one device. The work is queued on the device of the buffer, whichever device
-// the point names. A driver without an operation gets a recorded command instead.
+// Operations on the buffers of one device. The work is queued on the device of the buffer, even if the point
+// names another device. A driver without an operation gets a recorded command instead.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
-// Passing: a device waits for another driver's semaphore through its own semaphore, which follows the other.
-// If both devices support descriptors for semaphores of the same kind and group, the semaphore is imported:
-// the devices wait for each other directly, and the host only passes on failures, because descriptors do not
-// carry them. Otherwise the host bridges the semaphores.
+// Passes semaphores between drivers: a device waits for a semaphore of its own driver, which follows that of
+// the other driver. If both devices support descriptors for semaphores of the same kind and group, the
+// semaphore is imported: the devices wait for each other directly, and the host only passes on failures,
+// because descriptors do not carry failures. Otherwise the host bridges the semaphores.
 #pragma once
 
 #include "base/status.h"

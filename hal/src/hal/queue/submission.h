@@ -1,4 +1,4 @@
-// One submission to a driver: what it needs until it has completed, and how it is given to the driver.
+// One submission to a driver: the objects that it needs until it has completed, and its submission.
 // To wait for another driver, it waits for a semaphore of the executing device that follows the foreign
 // semaphore (hal/queue/semaphore_fd.h). The host signals foreign semaphores on completion.
 #pragma once

@@ -47,8 +47,8 @@ std::string absolute_path(const std::string& path) {
 // The user who starts a set-uid program must not choose the code that it runs.
 Status set_uid() {
   return {Code::PERMISSION_DENIED,
-          "this program runs with rights that whoever started it does not have, so "
-          "what they name is not looked at"};
+          "this program has more rights than the user who started it (set-uid, set-gid or "
+          "capabilities), so drivers that the user chooses are ignored"};
 }
 
 // The reason why a folder cannot be read.
@@ -189,15 +189,14 @@ void DriverRegistry::search_environment() {
     if (entry.empty()) {
       skip(Origin::environment, false, entry,
            Status(Code::INVALID_ARGUMENT,
-                  "an empty entry in HALYARD_DRIVER_PATH names nothing: the current folder is never looked "
-                  "into; leave out the ':' beside it"));
+                  "an empty entry in HALYARD_DRIVER_PATH names nothing: the current folder is never "
+                  "searched; leave out the ':' beside it"));
     } else if (entry.front() != '/') {
       refuse(Origin::environment, entry,
              Status(Code::INVALID_ARGUMENT,
-                    fmt::format(
-                        "'{}' in HALYARD_DRIVER_PATH depends on the current folder, where drivers are never "
-                        "looked for; give a path that starts with '/'",
-                        entry)));
+                    fmt::format("'{}' in HALYARD_DRIVER_PATH depends on the current folder, which is never "
+                                "searched for drivers; give a path that starts with '/'",
+                                entry)));
     } else if (fs::is_directory(entry, error) || !is_driver_file(fs::path(entry).filename().string())) {
       search_folder(Origin::environment, entry);
     } else {
@@ -233,7 +232,7 @@ void DriverRegistry::search_default_folders() {
 void DriverRegistry::search_folder(Origin origin, const std::string& folder) {
   const std::string clean = fs::path(folder).lexically_normal().string();
   if (has(folders_, clean))
-    return skip(origin, true, clean, Status(Code::ALREADY_EXISTS, "this folder was looked into before"));
+    return skip(origin, true, clean, Status(Code::ALREADY_EXISTS, "this folder was searched before"));
   folders_.push_back(clean);
   std::vector<std::string> files;
   size_t others = 0;
@@ -260,11 +259,10 @@ void DriverRegistry::add(Origin origin, const std::string& path) {
   const fs::path real = fs::canonical(path, error);
   const std::string identity = error ? path : real.string();
   if (has(seen_, identity))
-    return skip(
-        origin, false, path,
-        Status(Code::ALREADY_EXISTS,
-               identity == path ? "this file was looked at before"
-                                : fmt::format("this file is '{}', which was looked at before", identity)));
+    return skip(origin, false, path,
+                Status(Code::ALREADY_EXISTS,
+                       identity == path ? "this file was seen before"
+                                        : fmt::format("this file is '{}', which was seen before", identity)));
   seen_.push_back(identity);
   trace_.push_back({.step = {.origin = origin, .path = path}, .entry = entries_.size()});
   Entry entry;

@@ -33,7 +33,7 @@ constexpr TypeFormat kAll[] = {
   {element_type(k##numerical, bits), functions_of<format>()},
 #include "halyard/element_types.inc"
 };
-// Those that have one: every element is looked up.
+// Only rows with a format are kept, because every element is looked up.
 constexpr bool has_format(const TypeFormat& each) { return each.functions.widen != nullptr; }
 constexpr auto kFormats = [] {
   std::array<TypeFormat, std::ranges::count_if(kAll, has_format)> formats = {};

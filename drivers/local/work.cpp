@@ -1,5 +1,5 @@
 // Runs queue work, and holds it until its waits are over.
-#include "queue.h"
+#include "work.h"
 
 #include <algorithm>
 #include <memory>
@@ -8,7 +8,7 @@
 #include "base/thread_local.h"
 #include "bytes.h"
 #include "command_cost.h"
-#include "commands.h"
+#include "command_list.h"
 #include "dispatch.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"

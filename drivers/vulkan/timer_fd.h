@@ -1,4 +1,5 @@
-// Alarm: a thread sleeps until a time that other threads can set and change without waking it.
+// TimerFd: a timer of the system, on which a thread sleeps. Other threads can set and change the time without
+// waking the thread.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +8,14 @@
 
 namespace halyard::vulkan {
 
-class Alarm {
+class TimerFd {
  public:
   static constexpr uint64_t kNow = 1;  // a time in the past
 
-  Alarm() = default;
-  Alarm(const Alarm&) = delete;
-  Alarm& operator=(const Alarm&) = delete;
-  ~Alarm();
+  TimerFd() = default;
+  TimerFd(const TimerFd&) = delete;
+  TimerFd& operator=(const TimerFd&) = delete;
+  ~TimerFd();
 
   // Must be called first. RESOURCE_EXHAUSTED: no file descriptor.
   Result<> open();

@@ -1,6 +1,6 @@
-// Recorder: a command buffer and the resources that only its commands use: bytes to upload, address tables,
-// descriptor sets. It is reset as a whole and reused. Its functions translate the commands of the driver ABI
-// to Vulkan.
+// CommandEncoder: a Vulkan command buffer and the resources that only its commands use: bytes to upload,
+// address tables, descriptor sets. All are reset together and reused. The functions of an encoder translate
+// commands of the driver ABI to Vulkan.
 #pragma once
 
 #include <memory>
@@ -30,11 +30,11 @@ using BindingTable = std::span<const halyard_binding_t>;
 // FAILED_PRECONDITION: memory of an alloca that has not run.
 Result<Span> resolve(const halyard_range_t& range, BindingTable table);
 
-struct Recorder {
-  static Result<std::unique_ptr<Recorder>> create(Device& device, const Queue& queue);
-  Recorder(const Recorder&) = delete;
-  Recorder& operator=(const Recorder&) = delete;
-  ~Recorder();
+struct CommandEncoder {
+  static Result<std::unique_ptr<CommandEncoder>> create(Device& device, const Queue& queue);
+  CommandEncoder(const CommandEncoder&) = delete;
+  CommandEncoder& operator=(const CommandEncoder&) = delete;
+  ~CommandEncoder();
 
   VkCommandBuffer commands() const { return commands_; }
   Timestamps* timestamps() const { return timestamps_.get(); }  // null: no trace
@@ -56,7 +56,7 @@ struct Recorder {
     uint8_t* bytes;
   };
 
-  Recorder(Device& device, const Queue& queue);
+  CommandEncoder(Device& device, const Queue& queue);
   void memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags writes,
                       VkAccessFlags uses);
   Result<> before(std::string_view name) {
@@ -90,17 +90,17 @@ struct Recorder {
   std::vector<VkDescriptorPool> pools_;
   size_t pool_in_use_ = 0;
   size_t set_count_ = 0;                         // of the current pool
-  std::vector<VkDescriptorBufferInfo> buffers_;  // used while a dispatch is recorded
+  std::vector<VkDescriptorBufferInfo> buffers_;  // used while a dispatch is encoded
   std::vector<VkWriteDescriptorSet> writes_;
 };
 
-// The recorder of a submission in flight: its own, or one of a command list.
-struct RecordingUse {
+// The commands of a submission in flight: of its own encoder, or of one that a command list keeps.
+struct EncodedCommands {
   VkCommandBuffer commands = VK_NULL_HANDLE;
   Timestamps* timestamps = nullptr;
-  std::unique_ptr<Recorder> once;
+  std::unique_ptr<CommandEncoder> once;  // null: the commands are those of a list
   CommandList* list = nullptr;
-  size_t index = 0;
+  size_t index = 0;  // among the command buffers of `list`
 };
 
 }  // namespace halyard::vulkan

@@ -1,5 +1,5 @@
 // Translates the commands of the driver ABI to Vulkan commands.
-#include "recorder.h"
+#include "command_encoder.h"
 
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@ namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint64_t kUploadBlock = uint64_t{64} << 10;  // bytes that a recorder keeps
+constexpr uint64_t kUploadBlock = uint64_t{64} << 10;  // bytes that an encoder keeps
 constexpr uint64_t kMaxInline = 4096;                  // bytes of an update within the command buffer
 constexpr uint32_t kSetsInPool = 128;
 constexpr uint32_t kDescriptorsInPool = 1024;  // of each type
@@ -39,36 +39,36 @@ Result<Span> resolve(const halyard_range_t& range, BindingTable table) {
   return Span{HALYARD_KIT_TRY(memory->block()), offset, range.length};
 }
 
-Recorder::Recorder(Device& device, const Queue& queue)
+CommandEncoder::CommandEncoder(Device& device, const Queue& queue)
     : device_(device),
       vk_(device.vk()),
       computes_(queue.traits().computes),
       family_(queue.traits().family),
       has_labels_(device.vk().CmdBeginDebugUtilsLabelEXT && device.vk().CmdEndDebugUtilsLabelEXT) {}
 
-Result<std::unique_ptr<Recorder>> Recorder::create(Device& device, const Queue& queue) {
-  std::unique_ptr<Recorder> recorder(new Recorder(device, queue));
-  if (queue.traits().timestamp_bits != 0) recorder->timestamps_ = std::make_unique<Timestamps>(device);
+Result<std::unique_ptr<CommandEncoder>> CommandEncoder::create(Device& device, const Queue& queue) {
+  std::unique_ptr<CommandEncoder> encoder(new CommandEncoder(device, queue));
+  if (queue.traits().timestamp_bits != 0) encoder->timestamps_ = std::make_unique<Timestamps>(device);
   const VkCommandPoolCreateInfo pool = {.sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
-                                        .queueFamilyIndex = recorder->family_};
-  HALYARD_KIT_TRY(check(device.vk().CreateCommandPool(device.handle(), &pool, nullptr, &recorder->pool_),
+                                        .queueFamilyIndex = encoder->family_};
+  HALYARD_KIT_TRY(check(device.vk().CreateCommandPool(device.handle(), &pool, nullptr, &encoder->pool_),
                         "vkCreateCommandPool"));
   const VkCommandBufferAllocateInfo commands = {.sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
-                                                .commandPool = recorder->pool_,
+                                                .commandPool = encoder->pool_,
                                                 .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
                                                 .commandBufferCount = 1};
-  HALYARD_KIT_TRY(check(device.vk().AllocateCommandBuffers(device.handle(), &commands, &recorder->commands_),
+  HALYARD_KIT_TRY(check(device.vk().AllocateCommandBuffers(device.handle(), &commands, &encoder->commands_),
                         "vkAllocateCommandBuffers"));
-  return recorder;
+  return encoder;
 }
 
-Recorder::~Recorder() {
+CommandEncoder::~CommandEncoder() {
   for (Block* block : uploads_) device_.heap().free(block);
   for (const VkDescriptorPool pool : pools_) vk_.DestroyDescriptorPool(device_.handle(), pool, nullptr);
   if (pool_) vk_.DestroyCommandPool(device_.handle(), pool_, nullptr);
 }
 
-Result<> Recorder::begin(bool once) {
+Result<> CommandEncoder::begin(bool once) {
   HALYARD_KIT_TRY(check(vk_.ResetCommandPool(device_.handle(), pool_, 0), "vkResetCommandPool"));
   for (size_t i = 0; i < pools_.size() && i <= pool_in_use_; ++i)
     HALYARD_KIT_TRY(check(vk_.ResetDescriptorPool(device_.handle(), pools_[i], 0), "vkResetDescriptorPool"));
@@ -88,25 +88,25 @@ Result<> Recorder::begin(bool once) {
 }
 
 // Makes writes visible to the host once it sees the submission's signal.
-Result<> Recorder::end() {
+Result<> CommandEncoder::end() {
   memory_barrier(computes_ ? kComputeStages : kTransferStages, VK_PIPELINE_STAGE_HOST_BIT,
                  computes_ ? kComputeWrites : kTransferWrites, VK_ACCESS_HOST_READ_BIT);
   return check(vk_.EndCommandBuffer(commands_), "vkEndCommandBuffer");
 }
 
-void Recorder::memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags writes,
-                              VkAccessFlags uses) {
+void CommandEncoder::memory_barrier(VkPipelineStageFlags from, VkPipelineStageFlags to, VkAccessFlags writes,
+                                    VkAccessFlags uses) {
   const VkMemoryBarrier barrier = {
       .sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER, .srcAccessMask = writes, .dstAccessMask = uses};
   vk_.CmdPipelineBarrier(commands_, from, to, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-void Recorder::barrier() {
+void CommandEncoder::barrier() {
   if (computes_) return memory_barrier(kComputeStages, kComputeStages, kComputeWrites, kComputeUses);
   memory_barrier(kTransferStages, kTransferStages, kTransferWrites, kTransferUses);
 }
 
-Result<Recorder::Upload> Recorder::upload(uint64_t size, uint64_t alignment) {
+Result<CommandEncoder::Upload> CommandEncoder::upload(uint64_t size, uint64_t alignment) {
   uint64_t begin = (uploaded_ + alignment - 1) / alignment * alignment;
   if (uploads_.empty() || uploads_.back()->size < begin || uploads_.back()->size - begin < size) {
     uploads_.reserve(uploads_.size() + 1);
@@ -121,7 +121,7 @@ Result<Recorder::Upload> Recorder::upload(uint64_t size, uint64_t alignment) {
 
 // vkCmdFillBuffer writes whole words. The bytes before the first and after the last whole word are copied
 // from a word with the pattern: copies have no such restriction.
-Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_size) {
+Result<> CommandEncoder::fill(const Span& target, uint32_t pattern, uint32_t pattern_size) {
   uint32_t word = pattern;
   if (pattern_size == 1) word = (pattern & 0xFF) * 0x01010101u;
   if (pattern_size == 2) word = (pattern & 0xFFFF) * 0x00010001u;
@@ -150,7 +150,7 @@ Result<> Recorder::fill(const Span& target, uint32_t pattern, uint32_t pattern_s
   return {};
 }
 
-Result<> Recorder::update(const Span& target, const void* source) {
+Result<> CommandEncoder::update(const Span& target, const void* source) {
   HALYARD_KIT_TRY(before("update"));
   if (target.position() % 4 == 0 && target.length % 4 == 0 && target.length <= kMaxInline) {
     vk_.CmdUpdateBuffer(commands_, target.buffer(), target.position(), target.length, source);
@@ -164,20 +164,20 @@ Result<> Recorder::update(const Span& target, const void* source) {
   return {};
 }
 
-Result<> Recorder::copy(const Span& source, const Span& target) {
+Result<> CommandEncoder::copy(const Span& source, const Span& target) {
   HALYARD_KIT_TRY(before("copy"));
   move_bytes(source, target);
   after();
   return {};
 }
 
-void Recorder::move_bytes(const Span& source, const Span& target) {
+void CommandEncoder::move_bytes(const Span& source, const Span& target) {
   const VkBufferCopy region = {
       .srcOffset = source.position(), .dstOffset = target.position(), .size = target.length};
   vk_.CmdCopyBuffer(commands_, source.buffer(), target.buffer(), 1, &region);
 }
 
-Result<VkDescriptorSet> Recorder::descriptor_set(const Pipeline& pipeline, size_t set) {
+Result<VkDescriptorSet> CommandEncoder::descriptor_set(const Pipeline& pipeline, size_t set) {
   while (true) {
     if (pool_in_use_ == pools_.size()) {
       const uint32_t most = std::max(kDescriptorsInPool, pipeline.descriptor_count);
@@ -210,8 +210,8 @@ Result<VkDescriptorSet> Recorder::descriptor_set(const Pipeline& pipeline, size_
   }
 }
 
-Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const halyard_range_t> bindings,
-                                    BindingTable table) {
+Result<> CommandEncoder::bind_descriptors(const Pipeline& pipeline, std::span<const halyard_range_t> bindings,
+                                          BindingTable table) {
   const VkPhysicalDeviceLimits& limits = device_.features().limits;
   buffers_.resize(bindings.size());
   writes_.resize(bindings.size());
@@ -267,8 +267,8 @@ Result<> Recorder::bind_descriptors(const Pipeline& pipeline, std::span<const ha
 }
 
 // The root of the address form, and the address table to which it points.
-Result<> Recorder::bind_addresses(const Pipeline& pipeline, const halyard_command_dispatch_t& command,
-                                  BindingTable table) {
+Result<> CommandEncoder::bind_addresses(const Pipeline& pipeline, const halyard_command_dispatch_t& command,
+                                        BindingTable table) {
   const AddressLayout& layout = pipeline.addresses;
   const Upload addresses =
       HALYARD_KIT_TRY(upload(std::max<uint64_t>(1, command.binding_count) * sizeof(uint64_t), 16));
@@ -304,7 +304,7 @@ Result<> Recorder::bind_addresses(const Pipeline& pipeline, const halyard_comman
   return {};
 }
 
-Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTable table) {
+Result<> CommandEncoder::dispatch(const halyard_command_dispatch_t& command, BindingTable table) {
   const Pipeline& pipeline = command.executable->pipeline(command.function);
   const bool indirect = command.flags & HALYARD_DISPATCH_INDIRECT;
   const uint32_t(&groups)[3] = command.workgroups;
@@ -338,7 +338,7 @@ Result<> Recorder::dispatch(const halyard_command_dispatch_t& command, BindingTa
   return {};
 }
 
-void Recorder::begin_group(std::string_view label) {
+void CommandEncoder::begin_group(std::string_view label) {
   if (!has_labels_) return;
   const std::string terminated(label);
   const VkDebugUtilsLabelEXT info = {.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT,
@@ -346,7 +346,7 @@ void Recorder::begin_group(std::string_view label) {
   vk_.CmdBeginDebugUtilsLabelEXT(commands_, &info);
 }
 
-void Recorder::end_group() {
+void CommandEncoder::end_group() {
   if (has_labels_) vk_.CmdEndDebugUtilsLabelEXT(commands_);
 }
 

@@ -22,16 +22,18 @@ WaitState look_at(Timepoints timepoints) {
   return kit::look_at<Semaphore>(timepoints);
 }
 
-// The device points of the timepoints that are not reached. Empty: they are not all on one device, or the
-// device does not let callers wait.
-class DevicePoints {
+// The Vulkan semaphores that stand for the timepoints that are not reached. Empty: they are not all on one
+// device, or the device does not let callers wait.
+class DeviceTimepoints {
  public:
-  explicit DevicePoints(Timepoints timepoints) {
+  explicit DeviceTimepoints(Timepoints timepoints) {
     for (const halyard_timepoint_t& wanted : timepoints) {
       if (wanted.semaphore->progress(wanted.value) == Progress::reached) continue;
       const SharedSemaphore* const import = wanted.semaphore->import();
-      const QueuePoint point = wanted.semaphore->promised(wanted.value);
-      Device* const device = import ? &import->device() : point.queue ? &point.queue->device() : nullptr;
+      const QueueSubmission submission = wanted.semaphore->promised(wanted.value);
+      Device* const device = import             ? &import->device()
+                             : submission.queue ? &submission.queue->device()
+                                                : nullptr;
       const bool sees_to_it = device && device->options().inline_completion;
       const bool fits =
           device && count_ < kMaxWaits && (import || sees_to_it) && (!device_ || device_ == device);
@@ -40,9 +42,9 @@ class DevicePoints {
         return;
       }
       device_ = device;
-      queues_[count_] = point.queue;
-      semaphores_[count_] = import ? import->handle() : point.queue->timeline();
-      values_[count_] = import ? wanted.value : point.number;
+      queues_[count_] = submission.queue;
+      semaphores_[count_] = import ? import->handle() : submission.queue->timeline();
+      values_[count_] = import ? wanted.value : submission.number;
       ++count_;
     }
   }
@@ -141,9 +143,9 @@ Status Device::wait(Timepoints timepoints, bool any, int64_t deadline_ns) {
   const size_t needed = kit::needed_of(timepoints, any);
   WaitState state = look_at(timepoints);
   if (!state.failure && state.reached < needed) {
-    if (const DevicePoints points(timepoints); !points.empty()) {
+    if (const DeviceTimepoints awaited(timepoints); !awaited.empty()) {
       TaskList ready;
-      points.wait(any, deadline_ns, ready);
+      awaited.wait(any, deadline_ns, ready);
       run_ready(ready);
       state = look_at(timepoints);
     }

@@ -8,14 +8,16 @@
 namespace halyard::vulkan {
 
 Result<int32_t> Semaphore::export_fd() {
-  if (import_) return vulkan::fail(HALYARD_UNIMPLEMENTED, "an imported semaphore cannot be exported again");
+  if (import_)
+    return vulkan::fail(HALYARD_UNIMPLEMENTED,
+                        "an imported semaphore cannot be exported again; export the original");
   const std::lock_guard exports_lock(exports_mutex_);
   uint64_t initial = 0;
   {
     const std::lock_guard lock(mutex_);
     is_exported_ = true;
     initial = value_;
-    for (const Promise& promise : promises_) promise.point.queue->want(promise.point.number);
+    for (const Promise& promise : promises_) promise.submission.queue->want(promise.submission.number);
   }
   SharedSemaphore semaphore = HALYARD_KIT_TRY(SharedSemaphore::create(device_, initial));
   exports_.reserve(exports_.size() + 1);
@@ -46,12 +48,12 @@ void Semaphore::signal_promised() {
   const auto promised_as = [&](uint64_t value) {
     const std::lock_guard lock(mutex_);
     const Promise* found = failed_ ? nullptr : promise_for(value, &device_);
-    return found && found->value == value ? found->point : QueuePoint{};
+    return found && found->value == value ? found->submission : QueueSubmission{};
   };
   for (Export& each : exports_) {
-    for (QueuePoint point = promised_as(each.signalled + 1);
-         point.queue && each.semaphore.signal_behind(*point.queue, each.signalled + 1);
-         point = promised_as(each.signalled + 1))
+    for (QueueSubmission submission = promised_as(each.signalled + 1);
+         submission.queue && each.semaphore.signal_behind(*submission.queue, each.signalled + 1);
+         submission = promised_as(each.signalled + 1))
       ++each.signalled;
   }
 }

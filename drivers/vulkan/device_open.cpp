@@ -1,21 +1,15 @@
-// Opens a device, from its options to its queues, and closes it.
+// Opens a device and closes it.
 #include <algorithm>
-#include <iterator>
 
+#include "command_encoder.h"
 #include "device.h"
-#include "halyard/driver/options.hpp"
-#include "recorder.h"
 #include "work.h"
 
 namespace halyard::vulkan {
 
 namespace {
 
-constexpr uint32_t kMaxQueues = 64;     // the number of bits of an affinity
 constexpr uint32_t kDefaultQueues = 4;  // compute queues, or as many as the device has
-constexpr uint32_t kMaxCompileThreads = 64;
-
-// ---- Queues
 
 // The compute queues of the family with the fewest other capabilities. Then one transfer-only queue if such a
 // family exists, because it can copy while kernels run.
@@ -44,35 +38,6 @@ std::vector<Queue::Traits> choose_queues(const std::vector<VkQueueFamilyProperti
 }
 
 }  // namespace
-
-Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& args) {
-  if (view(args.kind) != "vulkan")
-    return fail(HALYARD_NOT_FOUND, "no device of kind '{}'; this driver has 'vulkan'", view(args.kind));
-  DeviceOptions options;
-  options.path = view(args.path);
-  kit::Options given(args);
-  options.validate = HALYARD_KIT_TRY(given.flag("validate", options.validate));
-  options.queues = static_cast<uint32_t>(HALYARD_KIT_TRY(given.number("queues", 0, 1, kMaxQueues - 1)));
-  if (const auto folder = given.text("cache")) options.cache = std::string(*folder);
-  options.compile_threads =
-      static_cast<uint32_t>(HALYARD_KIT_TRY(given.number("compile_threads", 1, 1, kMaxCompileThreads)));
-  options.inline_completion = HALYARD_KIT_TRY(given.flag("inline_completion", options.inline_completion));
-  options.push_descriptors = HALYARD_KIT_TRY(given.flag("push_descriptors", options.push_descriptors));
-  options.robust = HALYARD_KIT_TRY(given.flag("robust", options.robust));
-  constexpr std::pair<std::string_view, SpirvPolicy> kPolicies[] = {
-      {"strict", SpirvPolicy::strict}, {"tolerant", SpirvPolicy::tolerant}, {"off", SpirvPolicy::off}};
-  if (const auto text = given.text("spirv")) {
-    const auto* const policy =
-        std::ranges::find(kPolicies, *text, &std::pair<std::string_view, SpirvPolicy>::first);
-    if (policy == std::end(kPolicies)) return given.refusal("spirv", *text, "'strict', 'tolerant' or 'off'");
-    options.spirv = policy->second;
-  }
-  HALYARD_KIT_TRY(given.finish());
-  return options;
-}
-
-Instance::Instance(const Services& host) : trace_span(kit::trace_function(host)), host_(host) {}
-Instance::~Instance() = default;
 
 Device::Device(Instance& instance, const DeviceOptions& options) : instance_(instance), options_(options) {}
 
@@ -133,7 +98,7 @@ Result<> Device::create_device(const PhysicalDevice& physical, const VulkanInsta
       traits.timestamp_bits = families[traits.family].timestampValidBits;
     queues_.emplace_back(*this, traits);
   }
-  recorders_ = std::vector<kit::Pool<Recorder>>(families.size());
+  encoders_ = std::vector<kit::Pool<CommandEncoder>>(families.size());
   return {};
 }
 
@@ -143,7 +108,7 @@ Device::~Device() {
   vk_.DeviceWaitIdle(device_);
   queues_.clear();  // also ends their threads, which may still post calls
   calls_.stop();
-  recorders_.clear();
+  encoders_.clear();
   pipeline_cache_.reset();
   if (nothing_) heap_->free(nothing_);
   heap_.reset();
@@ -151,7 +116,7 @@ Device::~Device() {
 }
 
 void Device::trim() {
-  for (kit::Pool<Recorder>& pool : recorders_) pool.trim();
+  for (kit::Pool<CommandEncoder>& pool : encoders_) pool.trim();
   heap_->trim();
   instance_.works.trim();
 }

@@ -65,7 +65,7 @@ Queue::~Queue() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
-    alarm_.set(Alarm::kNow);
+    timer_.set(TimerFd::kNow);
   }
   if (thread_.joinable()) thread_.join();
   for (const Doomed& doomed : doomed_) vk_.DestroySemaphore(vk_device_, doomed.semaphore, nullptr);
@@ -73,7 +73,7 @@ Queue::~Queue() {
 }
 
 Result<> Queue::start() {
-  HALYARD_KIT_TRY(alarm_.open());
+  HALYARD_KIT_TRY(timer_.open());
   vk_.GetDeviceQueue(vk_device_, traits_.family, traits_.index, &queue_);
   if (traits_.timestamp_bits != 0)
     trace_ = std::make_unique<QueueTrace>(device_, traits_.position, traits_.timestamp_bits);
@@ -89,7 +89,7 @@ Work* Queue::retire_up_to(uint64_t number) {
   Work* const done = flights_.take(number);
   if (trace_) [[unlikely]]
     for (const Work* work = done; work; work = work->next_in_flight)
-      trace_->report(work->recording.timestamps, work->completed_user, work->submit_time);
+      trace_->report(work->encoded.timestamps, work->completed_user, work->submit_time);
   return done;
 }
 
@@ -116,19 +116,20 @@ Work* Queue::put_in_flight(Work& work, TaskList& ready) {
   return done;
 }
 
-Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueuePoint> after,
+Result<> Queue::submit(Work& work, VkCommandBuffer commands, std::span<const QueueSubmission> after,
                        TaskList& ready) {
-  // Waits for other drivers come first. Then the work waits, on each queue of the device, for its point on
-  // that queue, but at least for the last completed submission: the host may have submitted the work because
-  // that submission had completed, and only a semaphore wait makes the queue's writes visible here.
+  // Waits for other drivers come first. Then the work waits, on each queue of the device, for the
+  // submission in `after` on that queue, but at least for the last completed submission: the host may have
+  // submitted the work because that submission had completed, and only a semaphore wait makes the queue's
+  // writes visible here.
   DeviceWaits& on = work.device_waits;
   VkPipelineStageFlags stage = VK_PIPELINE_STAGE_TRANSFER_BIT;
   if (traits_.computes) stage |= VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
   if (trace_) stage |= VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT;  // so that timestamps come after the waits
   for (const Queue& queue : device_.queues()) {
     uint64_t number = queue.done_.load(std::memory_order_acquire);
-    for (const QueuePoint& point : after)
-      if (point.queue == &queue) number = std::max(number, point.number);
+    for (const QueueSubmission& submission : after)
+      if (submission.queue == &queue) number = std::max(number, submission.number);
     if (number != 0) on.add(queue.timeline_, number);
   }
   on.stages.assign(on.semaphores.size(), stage);
@@ -202,7 +203,7 @@ void Queue::report(std::vector<Line>& lines) {
   const std::lock_guard lock(mutex_);
   const uint64_t done = done_now();
   uint64_t first_id = UINT64_MAX;
-  log_.each([&](const Submission& submission) {
+  log_.each([&](const LoggedSubmission& submission) {
     first_id = std::min(first_id, submission.id);
     lines.push_back(
         {submission.id, submission.text() + (submission.number <= done ? ", done" : ", in flight")});
@@ -210,7 +211,7 @@ void Queue::report(std::vector<Line>& lines) {
   for (const Work* work = flights_.first(); work; work = work->next_in_flight) {
     if (work->id == 0 || work->number <= done) continue;
     if (work->id >= first_id) return;
-    Submission oldest;
+    LoggedSubmission oldest;
     describe(*work, oldest);
     lines.push_back({oldest.id, oldest.text() + ", in flight"});
     return;
@@ -230,22 +231,22 @@ bool Queue::start_thread() {
 }
 
 // Called under the lock: makes the thread check for completed work kGrace from now at the latest. Moves the
-// alarm only if it would expire before half of that time, so that not every submission moves it.
+// timer only if it would expire before half of that time, so that not every submission moves it.
 void Queue::arm(uint64_t now) {
   if (is_awake_) return;
-  if (alarm_time_ < now + kGrace / 2) {
-    alarm_time_ = now + kGrace;
-    alarm_.set(alarm_time_);
+  if (timer_time_ < now + kGrace / 2) {
+    timer_time_ = now + kGrace;
+    timer_.set(timer_time_);
   }
-  // The alarm must not delay notifications that are already requested.
-  if (wanted_ >= flights_.first_number()) alarm_.set(Alarm::kNow);
+  // The timer must not delay notifications that are already requested.
+  if (wanted_ >= flights_.first_number()) timer_.set(TimerFd::kNow);
 }
 
 // The submission that the thread should wait for. 0: the thread should sleep.
 uint64_t Queue::next_to_wait_for() {
   const std::lock_guard lock(mutex_);
   is_awake_ = true;
-  alarm_time_ = 0;
+  timer_time_ = 0;
   if (flights_.empty()) {
     is_awake_ = false;
     return 0;
@@ -260,7 +261,7 @@ uint64_t Queue::next_to_wait_for() {
 
 void Queue::run() {
   while (true) {
-    alarm_.wait();
+    timer_.wait();
     while (const uint64_t number = next_to_wait_for()) {
       TaskList ready;
       if (const VkResult result = wait_for(number); result == VK_SUCCESS) {

@@ -1,5 +1,5 @@
-// The alarm is a timer file descriptor.
-#include "alarm.h"
+// Sets and reads the file descriptor.
+#include "timer_fd.h"
 
 #include <sys/timerfd.h>
 #include <unistd.h>
@@ -9,11 +9,11 @@
 
 namespace halyard::vulkan {
 
-Alarm::~Alarm() {
+TimerFd::~TimerFd() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Result<> Alarm::open() {
+Result<> TimerFd::open() {
   fd_ = ::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
   if (fd_ >= 0) return {};
   return fail(HALYARD_RESOURCE_EXHAUSTED,
@@ -21,7 +21,7 @@ Result<> Alarm::open() {
               std::generic_category().message(errno));
 }
 
-void Alarm::set(uint64_t time) {
+void TimerFd::set(uint64_t time) {
   constexpr uint64_t kSecond = 1'000'000'000;
   const itimerspec at = {.it_interval = {},
                          .it_value = {.tv_sec = static_cast<time_t>(time / kSecond),
@@ -29,7 +29,7 @@ void Alarm::set(uint64_t time) {
   (void)::timerfd_settime(fd_, TFD_TIMER_ABSTIME, &at, nullptr);
 }
 
-void Alarm::wait() {
+void TimerFd::wait() {
   uint64_t times = 0;
   while (::read(fd_, &times, sizeof times) < 0 && errno == EINTR) {
   }

@@ -1,5 +1,5 @@
 // Runs the batches of a list in order.
-#include "commands.h"
+#include "command_list.h"
 
 #include <algorithm>
 #include <utility>
@@ -26,8 +26,8 @@ Result<> execute_batch(std::span<const halyard_command_t* const> commands, const
   if (commands.size() > 1) {
     Load load;
     for (const halyard_command_t* command : commands) load.add(*command);
-    if (const uint32_t helpers = helpers_for(load, execution); helpers != 0)
-      return share_out(commands, load.cost, helpers, execution);
+    if (const Helpers helpers = helpers_for(load, execution); helpers.count != 0)
+      return share_out(commands, load.cost, helpers.count, execution);
   }
   for (const halyard_command_t* command : commands) {
     if (command->kind == HALYARD_COMMAND_DISPATCH) {

@@ -1,9 +1,7 @@
-// The tests' functions for controlling the fake driver.
-#include "fake_driver.h"
+// Opens the fake driver and its devices, and reads its controls.
+#include "hal_test.h"
 
 #include <dlfcn.h>
-
-#include "hal_test.h"
 
 namespace halyard::hal {
 
