@@ -1,7 +1,6 @@
 """A client of vm-serve in Python's standard library, and the server as a process, for the tests and the benchmark."""
 import http.client
 import json
-import os
 import re
 import signal
 import socket

@@ -71,7 +71,3 @@ class Flags(unittest.TestCase):
         self.assertGreater(len(declared), 60)
         shown = "".join(vmrun.run(tool, "--help").stdout for tool in sorted(os.listdir(vmrun.BIN)))
         self.assertEqual({name for name in declared if not re.search(rf"^ +--{name}\b", shown, re.MULTILINE)}, set())
-
-
-if __name__ == "__main__":
-    unittest.main()

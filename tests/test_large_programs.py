@@ -10,6 +10,12 @@ import installed
 import large
 import vmrun
 
+vmrun.needed_fixtures()
+try:
+    large.source()
+    large.python_with_numpy()
+except large.Missing as missing:
+    vmrun.skip(missing)
 TIMEOUT = 250  # seconds for one case: machine code of the largest takes 10, VMVX under a sanitizer more
 
 
@@ -31,8 +37,7 @@ class LargePrograms(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = large.folder()
         cls.machine_code = vmrun.processor() == "x86_64"
-        with open(os.path.join(cls.folder, "cases.json"), encoding="utf-8") as file:
-            cls.cases = json.load(file)
+        cls.cases = json.loads(vmrun.read_text(os.path.join(cls.folder, "cases.json")))
 
     def run_cases(self, device, *options):
         runner = os.path.join(vmrun.fixtures(), "run.py")
@@ -70,14 +75,3 @@ class LargePrograms(unittest.TestCase):
                                          self.folder)
                 self.assertEqual(code, 0)
                 self.assertLessEqual(round(peak), most)
-
-
-if __name__ == "__main__":
-    try:
-        if not vmrun.fixtures():
-            raise large.Missing("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
-        large.source()
-        large.python_with_numpy()
-    except large.Missing as missing:
-        vmrun.skip(missing)
-    unittest.main()

@@ -8,7 +8,6 @@ import os
 import re
 import resource
 import subprocess
-import sys
 import threading
 
 import vmrun
@@ -233,8 +232,7 @@ DEVICES = {
 
 
 def is_sanitized():
-    with open(os.path.join(vmrun.BUILD, "CMakeCache.txt"), encoding="utf-8") as cache:
-        return re.search(r"^HALYARD_SANITIZE:\w+=\w", cache.read(), re.MULTILINE) is not None
+    return re.search(r"^HALYARD_SANITIZE:\w+=\w", vmrun.read_text(os.path.join(vmrun.BUILD, "CMakeCache.txt")), re.MULTILINE) is not None
 
 
 def program(ways):
@@ -298,26 +296,18 @@ def check_attacks(checks, folder, like):
               base.resident)
 
 
-def main():
+def main(checks, folder):
     if is_sanitized():
         vmrun.skip("sanitizers take memory of their own")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        def written(name, ways):
-            path = os.path.join(folder, name + ".vmasm")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(program(ways))
-            return path
+    def written(name, ways):
+        path = os.path.join(folder, name + ".vmasm")
+        vmrun.write(path, program(ways))
+        return path
 
-        check_ways(checks, written("host", HOST), "local-sync", HOST)
-        path = written("devices", DEVICES)
-        check_ways(checks, path, "local-sync", DEVICES)
-        check_ways(checks, path, "local-task?workers=2", [name for name in DEVICES if "held" in name or "ran" in name])
-        attacks = os.path.join(vmrun.fixtures() or "", "attacks")
-        if os.path.isdir(attacks):
-            check_attacks(checks, attacks, path)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    check_ways(checks, written("host", HOST), "local-sync", HOST)
+    path = written("devices", DEVICES)
+    check_ways(checks, path, "local-sync", DEVICES)
+    check_ways(checks, path, "local-task?workers=2", [name for name in DEVICES if "held" in name or "ran" in name])
+    attacks = os.path.join(vmrun.fixtures() or "", "attacks")
+    if os.path.isdir(attacks):
+        check_attacks(checks, attacks, path)

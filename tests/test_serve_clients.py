@@ -5,11 +5,11 @@ import os
 import signal
 import socket
 import subprocess
-import unittest
 import zlib
 
 import hostile
 import serve_client
+import vmrun
 from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
 from serve_client import binary_request, binary_response, packed, tensor
 
@@ -293,8 +293,7 @@ class Life(Folder):
         folder = f"/proc/{server.process.pid}/task"
         ticks = []
         for task in os.listdir(folder):
-            with open(os.path.join(folder, task, "stat")) as file:
-                ticks.append(int(file.read().rsplit(")", 1)[1].split()[11]))  # utime
+            ticks.append(int(vmrun.read_text(os.path.join(folder, task, "stat")).rsplit(")", 1)[1].split()[11]))  # utime
         return max(ticks) >= os.sysconf("SC_CLK_TCK") / 2
 
     def test_files_of_a_model_that_are_none(self):
@@ -332,7 +331,3 @@ class Life(Folder):
             process.terminate()
             self.assertIn(process.wait(120), (0, 1))  # 1: the trace is not whole
             process.stdout.close()
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=1)
