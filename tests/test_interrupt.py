@@ -166,23 +166,16 @@ class VmRun(vmrun.FolderCase):
         return subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--device=local-sync"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
-    def test_sigint_cancels_the_call(self):
-        process = self.start(self.folder)
-        self.assertEqual(process.stdout.readline(), "EXEC @forever\n")
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=vmrun.TIMEOUT)
-        self.assertEqual(process.returncode, INTERRUPTED)
-        self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*'forever'")
-
-    def test_sigint_ends_the_wait_for_a_device(self):
-        process = self.start(self.folder, NEVER)
-        self.assertEqual(process.stdout.readline(), "EXEC @never\n")
-        time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=vmrun.TIMEOUT)
-        self.assertEqual(process.returncode, INTERRUPTED)
-        self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .* device")
+    def test_sigint_cancels_the_call_and_its_wait_for_a_device(self):
+        for text, name, said in ((SPIN, "forever", "'forever'"), (NEVER, "never", " device")):
+            with self.subTest(name):
+                process = self.start(self.folder, text)
+                self.assertEqual(process.stdout.readline(), f"EXEC @{name}\n")
+                time.sleep(0.2)
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, INTERRUPTED)
+                self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*" + said)
 
     def test_ctrl_c_on_a_terminal(self):
         vmrun.assemble(SPIN, self.folder, "spin")

@@ -23,7 +23,6 @@ class Limits(Folder):
                 self.assertEqual((status, list(document)), (504, ["error"]))
                 self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
             self.assertEqual(server.metric('halyard_model_requests_total{model="loop",version="1",outcome="timeout"}'), 3)
-            self.assertEqual(server.stop(), 0)
 
     def test_a_quick_model_that_loops_is_stopped(self):
         """Quick calls run on the thread that has read the request; its time limit holds nevertheless."""
@@ -47,7 +46,6 @@ class Limits(Folder):
             gone.close()
             wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 0, "the call to end")
             connection.close()
-            self.assertEqual(server.stop(), 0)
 
     def test_a_full_queue_asks_to_come_again_and_others_are_answered(self):
         with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=2", "--contexts=1", "--queue=2") as server:
@@ -93,7 +91,6 @@ class Limits(Folder):
                 self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
                 self.assertEqual(server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}'), 2 * (round + 1))
                 self.assertEqual(server.metric('halyard_responses_total{status="499"}'), 2 * (round + 1))
-            self.assertEqual(server.stop(), 0)
 
     def test_a_client_that_closes_its_side_gets_its_answer(self):
         with start(f"--model=loop={self.loop()}", "--request_timeout=1s") as server:
@@ -163,7 +160,6 @@ class Limits(Folder):
                 self.assertEqual(status, expected, document)
                 self.assertIn("as asked", document["error"])
             self.assertEqual(server.get("/v2/models/fail/ready")[0], 200)
-            self.assertEqual(server.stop(), 0)
 
 
 class Batches(Folder):
@@ -180,7 +176,6 @@ class Batches(Folder):
             with ThreadPoolExecutor(len(requests)) as threads:
                 list(threads.map(client, range(len(requests))))  # raises their errors
             calls = server.metric(f'halyard_model_call_seconds_count{{model="{model}",version="1"}}')
-            self.assertEqual(server.stop(), 0)
         return found, calls
 
     def check_same(self, model, path, output, requests, flags, batch):
@@ -232,7 +227,6 @@ class Batches(Folder):
             for connection in both:
                 connection.close()
             wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 3, "both to end")
-            self.assertEqual(server.stop(), 0)
 
     def test_a_full_batch_does_not_wait(self):
         with start(f"--model=mul={MUL}", "--batch=4", "--batch_delay=1000min") as server:

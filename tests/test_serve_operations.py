@@ -49,6 +49,7 @@ class Operations(Folder):
                 done = vmrun.run("vm-serve", f"--model=mul={MUL}", f"--unix_socket={path}")
                 self.assertIsNone(vmrun.why_bad_failure(done, "ALREADY_EXISTS"))
                 server.process.kill()
+                server.process.wait()
         with start(f"--model=mul={MUL}", f"--unix_socket={path}", "--port=0", expect=2) as server:
             self.assertEqual(server.get("/v2")[0], 200)
             self.assertEqual(server.stop(), 0)
@@ -164,7 +165,6 @@ class Operations(Folder):
             self.assertEqual(self.ask_for(server, "a", 1), (200, 105))
             self.assertEqual(self.ask_for(server, "a/versions/1")[0], 404)
             self.assertEqual(self.ask_for(server, "c", 1), (200, 7))
-            self.assertEqual(server.stop(), 0)
 
     def test_a_folder_that_is_watched(self):
         self.model("a", 1, 10)
@@ -216,7 +216,6 @@ class Operations(Folder):
             connection.close()
             if flags:  # the file can be read while the server runs
                 wait_until(lambda: os.path.getsize(path) > 0 and [s for s in Trace(path).slices() if s.name.startswith(name + "/1")], "the file")
-            self.assertEqual(server.stop(), 0)
         return Trace(path)
 
     def test_traces_of_some_requests(self):
@@ -333,7 +332,6 @@ class Devices(Folder):
                     list(threads.map(client, range(4)))  # raises their errors
                 self.assertGreater(server.metric(f'halyard_device_memory_bytes{{device="{device}://",kind="host"}}')
                                    + server.metric(f'halyard_device_memory_bytes{{device="{device}://",kind="device"}}'), -1)
-                self.assertEqual(server.stop(), 0)
 
     def test_a_lost_device(self):
         """Answers are errors, readiness says so, and a reload brings it back where the driver can."""
@@ -391,7 +389,6 @@ class Devices(Folder):
                 wait_until(lambda: answer()[0] == 200, "the device to be back")
             self.assertEqual(server.get("/v2/health/ready")[0], 200)
             wait_until(lambda: len(server.events("device_lost")) == 3, "the log")
-            self.assertEqual(server.stop(), 0)
 
     def test_compiled_modules(self):
         fixtures = vmrun.fixtures()
@@ -407,4 +404,3 @@ class Devices(Folder):
                     status, document = server.infer(model, [tensor(names[0], "FP32", [1, 2, 3, 4]), tensor(names[1], "FP32", [5, 6, 7, 8])])
                     self.assertEqual(status, 200, document)
                     self.assertEqual(document["outputs"][0]["data"], [5, 12, 21, 32])
-            self.assertEqual(server.stop(), 0)
