@@ -13,7 +13,7 @@ PROGRAMS = "compiled"
 def main(checks, folder):
     vmrun.need_compiler()
     fixtures = vmrun.needed_fixtures()
-    if "\nvulkan://" not in "\n" + vmrun.run("hal-info").stdout:
+    if not vmrun.vulkan_device():
         vmrun.skip("there is no Vulkan device")
     programs = os.path.join(fixtures, PROGRAMS)
     with open(os.path.join(programs, "cases.json"), encoding="utf-8") as file:

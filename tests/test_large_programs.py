@@ -19,11 +19,6 @@ except large.Missing as missing:
 TIMEOUT = 250  # seconds for one case: machine code of the largest takes 10, VMVX under a sanitizer more
 
 
-def has_vulkan():
-    done = vmrun.run("vm-run", "--list_devices=vulkan")
-    return done.returncode == 0 and "vulkan" in done.stdout
-
-
 def peak_memory(arguments, folder):
     """MiB, and the exit code."""
     process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), *arguments], cwd=folder, stdout=subprocess.DEVNULL)
@@ -57,7 +52,7 @@ class LargePrograms(unittest.TestCase):
     def test_on_worker_threads(self):
         self.run_cases("local-task")
 
-    @unittest.skipUnless(has_vulkan(), "no Vulkan implementation was found")
+    @unittest.skipUnless(vmrun.vulkan_device(), "no Vulkan implementation was found")
     def test_on_vulkan(self):
         self.machine_code = True  # none in these
         self.run_cases("vulkan")

@@ -5,11 +5,11 @@ end in RESOURCE_EXHAUSTED, with a message that names the limit and the flag, bef
 1.25 times the limit: in what is resident, and, by a limit of the system on its writable memory, in what is reserved
 and never touched. The fixed part of a process, what it takes before the program begins, is not counted."""
 import os
-import re
 import resource
 import subprocess
 import threading
 
+import installed
 import vmrun
 
 MIB = 1 << 20
@@ -231,10 +231,6 @@ DEVICES = {
 }
 
 
-def is_sanitized():
-    return re.search(r"^HALYARD_SANITIZE:\w+=\w", vmrun.read_text(os.path.join(vmrun.BUILD, "CMakeCache.txt")), re.MULTILINE) is not None
-
-
 def program(ways):
     text = "".join(SETUP.format(name=name, before=before, body=body) for name, (before, body) in ways.items())
     used = [f'vm.import @{name} cconv "{convention}"\n' for name, convention in IMPORTS.items() if f"@{name}(" in text
@@ -297,7 +293,7 @@ def check_attacks(checks, folder, like):
 
 
 def main(checks, folder):
-    if is_sanitized():
+    if installed.cache("HALYARD_SANITIZE"):
         vmrun.skip("sanitizers take memory of their own")
     def written(name, ways):
         path = os.path.join(folder, name + ".vmasm")

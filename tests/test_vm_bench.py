@@ -5,13 +5,13 @@ import io
 import json
 import os
 import pty
-import re
 import signal
 import stat
 import subprocess
 import sys
 import time
 
+import installed
 import vmrun
 from perfetto import Trace
 
@@ -189,10 +189,6 @@ def say(*rows):
 """
 
 
-def is_sanitized():
-    return re.search(r"^HALYARD_SANITIZE:\w+=.+$", vmrun.read_text(os.path.join(vmrun.BUILD, "CMakeCache.txt")), re.MULTILINE) is not None
-
-
 class VmBench(vmrun.FolderCase):
     def setUp(self):
         super().setUp()
@@ -310,7 +306,7 @@ class VmBench(vmrun.FolderCase):
     # ---- Counters
 
     def test_allocations(self):
-        if is_sanitized():
+        if installed.cache("HALYARD_SANITIZE"):
             self.assertNotIn("allocations", self.rows(*self.small("empty"))["BM_empty/process_time/real_time"])
             return
         def allocations(*flags):

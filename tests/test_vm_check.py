@@ -587,16 +587,9 @@ class Fixtures(unittest.TestCase):
         self.assertGreater(self.check_all("local-task", lambda all_: [it for it in all_ if "local-task" in it["devices"]]), 0)
 
 
-def vulkan_device():
-    if not os.path.exists(os.path.join(vmrun.DRIVERS, "halyard-driver-vulkan.so")):
-        return None
-    listed = vmrun.run("vm-run", "--list_devices=vulkan").stdout.split()
-    return listed[0] if listed else None
-
-
 class Vulkan(unittest.TestCase):
     def test_the_example_on_a_vulkan_device(self):
-        device = vulkan_device()
+        device = vmrun.vulkan_device()
         if not device:
             self.skipTest("no Vulkan device")
         program = os.path.join(vmrun.SOURCE, "examples", "test_program.vmasm")
@@ -606,7 +599,7 @@ class Vulkan(unittest.TestCase):
 
     @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
     def test_programs_for_other_devices_cannot_begin(self):
-        device = vulkan_device()
+        device = vmrun.vulkan_device()
         if not device:
             self.skipTest("no Vulkan device")
         for name in ("check_pass.vmvx", "check_fail.vmvx"):

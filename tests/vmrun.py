@@ -102,6 +102,12 @@ def succeeds(tool, *arguments, **options):
     return done
 
 
+def vulkan_device():
+    """The URI of the first device of the driver for Vulkan, or None."""
+    listed = run("vm-run", "--list_devices=vulkan").stdout.split()
+    return listed[0] if listed else None
+
+
 def endless(name):
     """The text of a function that does not return."""
     return f"""vm.func @{name}() -> () {{
