@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import jit
 import machine
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
@@ -41,11 +42,6 @@ vm.func @sum(%i0: i32) -> (i32) {
   vm.return %i3
 }
 """
-
-
-def kernels_folder():
-    fixtures = pathlib.Path(os.environ.get("HALYARD_FIXTURES", SOURCE / ".." / "shared" / "fixtures"))
-    return fixtures / ".." / "bench" / "kernels"
 
 
 def cpu_time():
@@ -92,7 +88,7 @@ def main():
         for turns in TURNS:
             command = [program, f"--module={folder / 'loop.vmfb'}", "--function=sum", f"--input={turns}"]
             rows.append(row(f"loop of {turns // 1_000_000} million turns", [command], folder, arguments.rounds))
-        kernels = kernels_folder()
+        kernels = jit.kernels_folder()
         if (kernels / "cases.json").exists():
             cases = [case for case in json.loads((kernels / "cases.json").read_text()) if ".vmvx." in case["module"]]
             commands = [[program, f"--module={case['module']}", f"--function={case['function']}", "--device=local-sync",

@@ -1,5 +1,4 @@
 // Parameter files of every kind, with every kind of entry.
-#include <cstring>
 #include <string_view>
 
 #include "irpa_builder.h"

@@ -3,7 +3,6 @@
 // limits allow. A second walk, from the innermost lists outwards, computes the expected amounts.
 #include <algorithm>
 #include <array>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
