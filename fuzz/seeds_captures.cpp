@@ -3,6 +3,7 @@
 #include <capture_generated.h>
 
 #include <cstdlib>
+#include <string_view>
 
 #include "hal/capture/capture_writer.h"
 #include "seeds.h"

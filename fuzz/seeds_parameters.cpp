@@ -1,4 +1,5 @@
 // Parameter files of every kind, with every kind of entry.
+#include <cstring>
 #include <string_view>
 
 #include "irpa_builder.h"

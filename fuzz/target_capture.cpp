@@ -2,7 +2,9 @@
 // device, which runs none of its code. A complete capture reads the same if incomplete ones are accepted; an
 // incomplete one is refused, or read up to its end.
 #include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "capture.h"
 #include "fuzzing.h"

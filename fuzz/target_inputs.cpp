@@ -2,6 +2,7 @@
 // for all of it, is the same after printing or writing, and is refused with any text after it.
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>

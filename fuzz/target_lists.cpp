@@ -3,6 +3,7 @@
 // limits allow. A second walk, from the innermost lists outwards, computes the expected amounts.
 #include <algorithm>
 #include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
