@@ -9,13 +9,14 @@ rounds. OpenBLAS stands twice: with the code that it chooses for this processor,
 which older versions do not choose for processors that they do not know.
 """
 
-import argparse
 import json
 import os
 import pathlib
 import statistics
 import subprocess
 import sys
+
+import machine
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
@@ -113,11 +114,7 @@ def print_tables(calls, products, movers):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
-    arguments = parser.parse_args()
+    arguments = machine.flags(__doc__, 7).parse_args()
     calls = whole_calls(arguments.build, arguments.rounds)
     products, movers = kernels(arguments.build, arguments.rounds)
     if arguments.json:

@@ -11,7 +11,6 @@ CPU time of loading the program with jit=always, most of which is compiling its 
 are those of machine.py: the least CPU time of N warm calls, beside that of N processes of Lua and of the C program.
 """
 
-import argparse
 import json
 import math
 import os
@@ -127,26 +126,28 @@ def print_kernels(title, rows):
           f"{of['over_interpreted']:.3f}; median to compile {of['to_compile'] * 1e3:.1f} ms{limit}", flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="", help="kernels and programs with this in their name")
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
-    arguments = parser.parse_args()
+def needed_kernels(build):
+    """The folder of the kernels; ends the benchmark where they are not here, or the build has no compiler."""
     folder = kernels_folder()
     if not (folder / "cases.json").exists():
         print(f"skipped: no kernels in {folder}")
-        return
-    build = arguments.build.resolve()
+        sys.exit(0)
     if not (build / "lib" / "halyard" / "halyard-jit-llvm.so").exists():
         print("skipped: this build has no compiler (llvm-19-dev was not there)")
-        return
-    tables = {"kernels": kernel_rows(build, folder, arguments), "cases": kernel_rows(build, folder / CASES, arguments)}
+        sys.exit(0)
+    return folder
+
+
+def main():
+    parser = machine.flags(__doc__, 5)
+    parser.add_argument("--only", default="", help="kernels and programs with this in their name")
+    arguments = parser.parse_args()
+    folder = needed_kernels(arguments.build)
+    tables = {"kernels": kernel_rows(arguments.build, folder, arguments), "cases": kernel_rows(arguments.build, folder / CASES, arguments)}
     if not arguments.json:
         for title, rows in tables.items():
             print_kernels(title, rows)
-    programs = program_rows(build, arguments.rounds, arguments.only)
+    programs = program_rows(arguments.build, arguments.rounds, arguments.only)
     if not any(tables.values()) and not programs:
         sys.exit(f"no kernel or program has '{arguments.only}' in its name")
     program_means = {key: mean([row[key] for row in programs]) for key in ("over_lua", "over_native") if programs}

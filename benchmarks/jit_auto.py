@@ -9,7 +9,6 @@ of their times). Both ways run in turn, N rounds, without a cache; times are of 
 its end, medians, and the ratio is the median of the rounds' ratios. Beside it stands the ratio of the CPU times.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -19,6 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import jit
+import machine
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 OVER_OFF = 1.05  # of the wall clock, at most
@@ -40,11 +42,6 @@ vm.func @sum(%i0: i32) -> (i32) {
   vm.return %i3
 }
 """
-
-
-def kernels_folder():
-    fixtures = pathlib.Path(os.environ.get("HALYARD_FIXTURES", SOURCE / ".." / "shared" / "fixtures"))
-    return fixtures / ".." / "bench" / "kernels"
 
 
 def cpu_time():
@@ -74,28 +71,24 @@ def row(name, commands, folder, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=21)
+    parser = machine.flags(__doc__, 21)
     parser.add_argument("--processors", type=int, help="run on so many processors (default: all)")
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
     arguments = parser.parse_args()
     if arguments.processors:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:arguments.processors])
-    build = arguments.build.resolve()
-    if not (build / "lib" / "halyard" / "halyard-jit-llvm.so").exists():
+    if not (arguments.build / "lib" / "halyard" / "halyard-jit-llvm.so").exists():
         print("skipped: this build has no compiler (llvm-19-dev was not there)")
         return
-    program = str(build / "bin" / "vm-run")
+    program = str(arguments.build / "bin" / "vm-run")
     rows = []
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         (folder / "loop.vmasm").write_text(LOOP)
-        subprocess.run([build / "bin" / "vm-as", folder / "loop.vmasm", f"--output={folder / 'loop.vmfb'}"], check=True)
+        subprocess.run([arguments.build / "bin" / "vm-as", folder / "loop.vmasm", f"--output={folder / 'loop.vmfb'}"], check=True)
         for turns in TURNS:
             command = [program, f"--module={folder / 'loop.vmfb'}", "--function=sum", f"--input={turns}"]
             rows.append(row(f"loop of {turns // 1_000_000} million turns", [command], folder, arguments.rounds))
-        kernels = kernels_folder()
+        kernels = jit.kernels_folder()
         if (kernels / "cases.json").exists():
             cases = [case for case in json.loads((kernels / "cases.json").read_text()) if ".vmvx." in case["module"]]
             commands = [[program, f"--module={case['module']}", f"--function={case['function']}", "--device=local-sync",

@@ -11,9 +11,7 @@ from the start of the process to its end, medians. `start` is the median of `cac
 the kernels themselves make: the time of a warm call of both, by vm-bench.
 """
 
-import argparse
 import json
-import pathlib
 import statistics
 import subprocess
 import sys
@@ -21,6 +19,7 @@ import tempfile
 import time
 
 import jit
+import machine
 
 WAYS = {"cached": ("vmvx", ["--jit=always"]), "native": ("llvm-cpu", ["--jit=off"]),
         "compiled": ("vmvx", ["--jit=always", "--jit_cache="]), "interpreted": ("vmvx", ["--jit=off"])}
@@ -44,30 +43,19 @@ def timed(words, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--build", type=pathlib.Path, default=jit.SOURCE / "build" / "release")
-    arguments = parser.parse_args()
-    folder = jit.kernels_folder()
-    if not (folder / "cases.json").exists():
-        print(f"skipped: no kernels in {folder}")
-        return
-    build = arguments.build.resolve()
-    if not (build / "lib" / "halyard" / "halyard-jit-llvm.so").exists():
-        print("skipped: this build has no compiler (llvm-19-dev was not there)")
-        return
+    arguments = machine.flags(__doc__, 15).parse_args()
+    folder = jit.needed_kernels(arguments.build)
     cases = {case["function"]: case for case in json.loads((folder / "cases.json").read_text()) if ".vmvx." in case["module"]}
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         for name, case in cases.items():
             times = {way: [] for way in WAYS}
-            timed(command(build, case, "cached", cache), folder)  # fills the cache
+            timed(command(arguments.build, case, "cached", cache), folder)  # fills the cache
             for _ in range(arguments.rounds):
                 for way, samples in times.items():
-                    samples.append(timed(command(build, case, way, cache), folder))
+                    samples.append(timed(command(arguments.build, case, way, cache), folder))
             row = {"name": name, **{way: statistics.median(samples) for way, samples in times.items()}}
-            kernels = jit.warm_call(build, folder, case, "jit") - jit.warm_call(build, folder, case, "native")
+            kernels = jit.warm_call(arguments.build, folder, case, "jit") - jit.warm_call(arguments.build, folder, case, "native")
             apart = statistics.median(cached - native for cached, native in zip(times["cached"], times["native"]))
             rows.append({**row, "start": apart - kernels})
     median = statistics.median(row["start"] for row in rows)

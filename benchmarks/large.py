@@ -13,7 +13,6 @@ machines that do other things as well. VMVX kernels run twice, interpreted and c
 process starts, as after a first run.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -22,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import machine
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 THREADS = (1, 2)
@@ -140,13 +141,10 @@ def print_row(row):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("--json", action="store_true", help="one JSON object instead of a table")
-    parser.add_argument("--rounds", type=int, default=15, help="15 unless said otherwise")
+    parser = machine.flags(__doc__, 15)
     parser.add_argument("--only", default="", help="rows with this in their name")
     parser.add_argument("--keep-cache", action="store_true", help="leave weights in memory as they are")
     parser.add_argument("--realtime", action="store_true", help="at real-time priority; for root")
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
     arguments = parser.parse_args()
     if arguments.rounds < 2:
         parser.error(f"--rounds: expected 2 at least, since quartiles are compared; found {arguments.rounds}")

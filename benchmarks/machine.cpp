@@ -3,8 +3,6 @@
 // the programs of core.vmasm against Lua; decoding is in vm/benchmarks.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
-#include <string>
 #include <vector>
 
 #include "program.h"

@@ -187,12 +187,17 @@ def print_tables(programs, costs, speeds):
         print(f"{row['name']:<28}{row['megabytes_per_second']:>10.0f}{'':>23}{limit(row['limit']):>10}")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def flags(document, rounds):
+    """A parser of the flags that the benchmarks share."""
+    parser = argparse.ArgumentParser(description=document.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="one JSON object instead of tables")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
-    arguments = parser.parse_args()
+    parser.add_argument("--rounds", type=int, default=rounds, help=f"{rounds} unless said otherwise")
+    parser.add_argument("--build", type=lambda path: pathlib.Path(path).resolve(), default=SOURCE / "build" / "release")
+    return parser
+
+
+def main():
+    arguments = flags(__doc__, 5).parse_args()
     times = measure_programs(arguments.build, arguments.rounds)
     programs = program_rows(times) if times else []
     costs, speeds = cost_rows(arguments.build, arguments.rounds)

@@ -24,6 +24,14 @@ def cache(name: str) -> str:
     return ""
 
 
+def need_plain_library(why: str) -> None:
+    """Skips the test in a build without libhalyard.so, and in one with a sanitizer, for that reason."""
+    if not (BUILD / "lib" / "libhalyard.so").exists():
+        vmrun.skip("libhalyard.so is not built")
+    if cache("HALYARD_SANITIZE"):
+        vmrun.skip(why)
+
+
 def exported(library: pathlib.Path) -> list[str]:
     """The symbols that a library exports."""
     lines = run("nm", "-D", "--defined-only", "--format=posix", library).splitlines()

@@ -72,7 +72,6 @@ class Folder(unittest.TestCase):
     def write(self, name, text):
         path = os.path.join(self.folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path + ".new", "w") as file:
-            file.write(text)
+        vmrun.write(path + ".new", text)
         os.rename(path + ".new", path)
         return path

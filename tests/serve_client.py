@@ -1,7 +1,6 @@
 """A client of vm-serve in Python's standard library, and the server as a process, for the tests and the benchmark."""
 import http.client
 import json
-import os
 import re
 import signal
 import socket
@@ -84,8 +83,14 @@ class Server:
     def __enter__(self):
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, error, *_):
+        """A server that still runs has to end in good order, unless the test has failed already."""
         if self.process.poll() is None:
+            if error is None:
+                code = self.stop()
+                if code != 0:
+                    raise AssertionError(f"the server ended with {code}: {''.join(self.log)}")
+                return
             self.process.kill()
         self.process.wait()
         self.reader.join()

@@ -3,7 +3,6 @@ module or an embedder relies on, must describe the headers as they are. Addition
 of the headers is broken in one way after another."""
 import ctypes
 import os
-import pathlib
 import platform
 import re
 import shutil
@@ -103,42 +102,34 @@ def broken(folder, header, old, new):
     return folder
 
 
-def main():
+def main(checks, folder):
     if platform.machine() != "x86_64":
         vmrun.skip("the baseline describes x86_64")
     baseline = surface.BASELINE.read_text().splitlines()
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as name:
-        folder = pathlib.Path(name)
-        wrong = missing(baseline, folder / "now", surface.SOURCE)
-        checks.check("the public headers", None if not wrong else "they break what was compiled against them: these lines of "
-                     f"{surface.BASELINE} are not true any more. Where that cannot be anything yet, './dev abi' renews them.\n{wrong}")
-        for number, (what, survives, header, old, new) in enumerate(CHANGES):
-            headers = broken(folder / f"headers{number}", header, old, new)
-            wrong = missing(baseline, folder / f"build{number}", headers)
-            if survives:
-                checks.check(what, f"is taken for a change:\n{wrong}" if wrong else None)
-            else:
-                checks.check(what, None if wrong else "goes unnoticed")
-        # Additions need no new soname; it changes with the major version alone.
-        dynamic = subprocess.run(["readelf", "--dynamic", f"{vmrun.BUILD}/lib/libhalyard.so"], text=True, check=True,
-                                 stdout=subprocess.PIPE).stdout
-        soname = re.search(r"soname: \[(.*)\]", dynamic)[1]
-        major = re.search(r"HALYARD_VERSION_MAJOR (\d+)", (surface.SOURCE / EMBED).read_text())[1]
-        built = ctypes.CDLL(f"{vmrun.BUILD}/lib/libhalyard.so").halyard_version
-        built.restype = ctypes.c_char_p
-        checks.check("the version", None if built() == version().encode() else
-                     f"halyard_version() is {built()}; the header defines {version()}")
-        checks.check("soname", None if soname == f"libhalyard.so.{major}" else f"is {soname}; expected libhalyard.so.{major}")
-        exported = vmrun.subprocess.run(["nm", "-D", "--defined-only", "--format=posix", f"{vmrun.BUILD}/lib/libhalyard.so"],
-                                        text=True, check=True, stdout=subprocess.PIPE).stdout
-        there = {line.split()[0].split("@")[0] for line in exported.splitlines()}
-        promised = {name for line in baseline for name in re.findall(r"^function (\w+)", line)
-                    if not name.endswith("_negotiate")}  # plugins export those
-        checks.check("libhalyard.so", None if promised and there.issuperset(promised) else
-                     f"does not export {sorted(promised - there)}")
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    wrong = missing(baseline, folder / "now", surface.SOURCE)
+    checks.check("the public headers", None if not wrong else "they break what was compiled against them: these lines of "
+                 f"{surface.BASELINE} are not true any more. Where that cannot be anything yet, './dev abi' renews them.\n{wrong}")
+    for number, (what, survives, header, old, new) in enumerate(CHANGES):
+        headers = broken(folder / f"headers{number}", header, old, new)
+        wrong = missing(baseline, folder / f"build{number}", headers)
+        if survives:
+            checks.check(what, f"is taken for a change:\n{wrong}" if wrong else None)
+        else:
+            checks.check(what, None if wrong else "goes unnoticed")
+    # Additions need no new soname; it changes with the major version alone.
+    dynamic = subprocess.run(["readelf", "--dynamic", f"{vmrun.BUILD}/lib/libhalyard.so"], text=True, check=True,
+                             stdout=subprocess.PIPE).stdout
+    soname = re.search(r"soname: \[(.*)\]", dynamic)[1]
+    major = re.search(r"HALYARD_VERSION_MAJOR (\d+)", (surface.SOURCE / EMBED).read_text())[1]
+    built = ctypes.CDLL(f"{vmrun.BUILD}/lib/libhalyard.so").halyard_version
+    built.restype = ctypes.c_char_p
+    checks.check("the version", None if built() == version().encode() else
+                 f"halyard_version() is {built()}; the header defines {version()}")
+    checks.check("soname", None if soname == f"libhalyard.so.{major}" else f"is {soname}; expected libhalyard.so.{major}")
+    exported = vmrun.subprocess.run(["nm", "-D", "--defined-only", "--format=posix", f"{vmrun.BUILD}/lib/libhalyard.so"],
+                                    text=True, check=True, stdout=subprocess.PIPE).stdout
+    there = {line.split()[0].split("@")[0] for line in exported.splitlines()}
+    promised = {name for line in baseline for name in re.findall(r"^function (\w+)", line)
+                if not name.endswith("_negotiate")}  # plugins export those
+    checks.check("libhalyard.so", None if promised and there.issuperset(promised) else
+                 f"does not export {sorted(promised - there)}")

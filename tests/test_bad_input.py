@@ -2,16 +2,13 @@
 import os
 import random
 import subprocess
-import sys
 
 import vmrun
 
-SMALL = """
+SMALL = vmrun.with_exports("""
 vm.module @small
 vm.rodata[0] = "some bytes"
 vm.global.i32 mutable @counter
-vm.export @add
-vm.export @pick
 vm.func @add(%i0: i32, %i1: i32) -> (i32) {
   %i2 = vm.add.i32 %i0, %i1
   vm.global.store.i32 %i2, @counter
@@ -26,7 +23,7 @@ vm.func @pick(%i0: i32) -> (i32) {
 ^bb2:
   vm.fail %i1, "zero, rejected"
 }
-"""
+""")
 
 MISSING_IMPORT = """
 vm.module @importer
@@ -54,8 +51,7 @@ VERSION_17 = (17 << 16).to_bytes(4, "little")
 
 def write(folder, name, data):
     path = os.path.join(folder, name)
-    with open(path, "wb") as file:
-        file.write(data)
+    vmrun.write(path, data)
     return path
 
 
@@ -98,8 +94,7 @@ def damaged_modules(checks, folder, small):
 
 def damaged_programs_with_devices(checks, folder):
     """Nested executables too. A modified program may compute or loop as it likes, but must not crash."""
-    with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")) as file:
-        whole = vmrun.assemble(file.read(), folder, "mul")
+    whole = vmrun.assemble(vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")), folder, "mul")
     chance = random.Random(20261121)
     arguments = ["--device=local-sync", "--function=mul", "--input=8xf32=1", "--input=8xf32=2"]
     for length in range(0, len(whole), 61):
@@ -180,8 +175,7 @@ def drivers(checks, folder):
     expect_failure(checks, "device path", [MUL, "--device=local-sync://7", "--function=mul"], "NOT_FOUND", "7")
     expect_failure(checks, "device option", [MUL, "--device=local-sync://?speed=high", "--function=mul"], "INVALID_ARGUMENT", "speed")
     expect_failure(checks, "listing of a missing driver", ["--list_devices=cuda"], "NOT_FOUND", "cuda")
-    with open(os.path.join(vmrun.DRIVERS, "halyard-driver-null.so"), "rb") as file:
-        library = file.read()
+    library = vmrun.read(os.path.join(vmrun.DRIVERS, "halyard-driver-null.so"))
     note = library.find(b"Halyard\0") + 8
     for name, low, high in (("a newer ABI", 7, 9), ("ABI 0", 0, 0)):
         changed = bytearray(library)
@@ -219,21 +213,14 @@ def unwritable_output(checks, folder):
         expect_failure(checks, "closed pipe", arguments, "UNAVAILABLE", "standard output", stdout=closed)
 
 
-def main():
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        small = vmrun.assemble(SMALL, folder, "small")
-        files_that_are_no_modules(checks, folder)
-        damaged_modules(checks, folder, small)
-        damaged_programs_with_devices(checks, folder)
-        versions(checks, folder, small)
-        functions_and_inputs(checks, folder)
-        imports(checks, folder)
-        drivers(checks, folder)
-        flags(checks, folder)
-        unwritable_output(checks, folder)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(checks, folder):
+    small = vmrun.assemble(SMALL, folder, "small")
+    files_that_are_no_modules(checks, folder)
+    damaged_modules(checks, folder, small)
+    damaged_programs_with_devices(checks, folder)
+    versions(checks, folder, small)
+    functions_and_inputs(checks, folder)
+    imports(checks, folder)
+    drivers(checks, folder)
+    flags(checks, folder)
+    unwritable_output(checks, folder)

@@ -65,8 +65,7 @@ class StandardError(unittest.TestCase):
         for place, _, names in os.walk(os.path.join(vmrun.SOURCE, "tools")):
             for name in names:
                 if name.endswith((".cpp", ".h")):
-                    with open(os.path.join(place, name), encoding="utf-8") as file:
-                        self.assertIsNone(other.search(file.read()), f"{place}/{name}: print_error() of common/standard_streams.h does it")
+                    self.assertIsNone(other.search(vmrun.read_text(os.path.join(place, name))), f"{place}/{name}: print_error() of common/standard_streams.h does it")
 
     def test_a_reader_that_goes_away(self):
         reader, writer = os.pipe()
@@ -82,29 +81,26 @@ class StandardError(unittest.TestCase):
             os.close(writer)
 
 
-class ClosedStreams(unittest.TestCase):
+class ClosedStreams(vmrun.FolderCase):
     def test_no_file_takes_the_place_of_one(self):
-        with vmrun.temporary_folder() as folder:
-            files = {name: os.path.join(folder, name) for name in ("trace", "capture", "result")}
-            command = ["vm-run", *MUL, "--trace={trace}", "--capture={capture}", "--output=-", "--print_stats"]
-            command = [word.format(**files) for word in command]
-            shell(command, "")
-            sound = {name: os.path.getsize(files[name]) for name in ("trace", "capture")}
-            for redirection in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
-                with self.subTest(redirection):
-                    done = shell(command, redirection)
-                    self.assertEqual(done.returncode, 1 if ">&-" in redirection.replace("2>&-", "") else 0, done.stderr)
-                    for name, path in files.items():
-                        if name == "result":
-                            continue
-                        with open(path, "rb") as file:
-                            data = file.read()
-                        self.assertNotIn(b"EXEC @mul", data)
-                        self.assertNotIn(b"time\n", data)
-                        self.assertNotIn(b"cannot write", data)
-                        self.assertGreater(len(data), sound[name] // 2)
-                    replayed = vmrun.run("hal-info", "replay", files["capture"])
-                    self.assertEqual(replayed.returncode, 0, replayed.stderr)
+        files = {name: self.path(name) for name in ("trace", "capture", "result")}
+        command = ["vm-run", *MUL, "--trace={trace}", "--capture={capture}", "--output=-", "--print_stats"]
+        command = [word.format(**files) for word in command]
+        shell(command, "")
+        sound = {name: os.path.getsize(files[name]) for name in ("trace", "capture")}
+        for redirection in ("<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"):
+            with self.subTest(redirection):
+                done = shell(command, redirection)
+                self.assertEqual(done.returncode, 1 if ">&-" in redirection.replace("2>&-", "") else 0, done.stderr)
+                for name, path in files.items():
+                    if name == "result":
+                        continue
+                    data = vmrun.read(path)
+                    self.assertNotIn(b"EXEC @mul", data)
+                    self.assertNotIn(b"time\n", data)
+                    self.assertNotIn(b"cannot write", data)
+                    self.assertGreater(len(data), sound[name] // 2)
+                replayed = vmrun.succeeds("hal-info", "replay", files["capture"])
 
     def test_results_that_were_not_written_are_an_error(self):
         for command in (["vm-run", *MUL], ["vm-dump", "examples/fib.vmasm"], ["vm-as", "examples/fib.vmasm"], ["hal-info"],
@@ -117,11 +113,10 @@ class ClosedStreams(unittest.TestCase):
                     self.assertRegex(done.stderr, rf"(?m)^{command[0]}: UNAVAILABLE; cannot write all of standard output: ")
 
     def test_what_needs_no_standard_output_succeeds_without(self):
-        with vmrun.temporary_folder() as folder:
-            target = os.path.join(folder, "fib.vmfb")
-            done = shell(["vm-as", "examples/fib.vmasm", f"--output={target}"], "<&- >&- 2>&-")
-            self.assertEqual(done.returncode, 0)
-            self.assertEqual(vmrun.run("vm-dump", target).returncode, 0)
+        target = self.path("fib.vmfb")
+        done = shell(["vm-as", "examples/fib.vmasm", f"--output={target}"], "<&- >&- 2>&-")
+        self.assertEqual(done.returncode, 0)
+        vmrun.succeeds("vm-dump", target)
 
     def test_a_closed_standard_input_cannot_be_read(self):
         for command in (["vm-run", "--module=-"], ["vm-as", "-"], ["vm-dump", "-"]):
@@ -130,7 +125,7 @@ class ClosedStreams(unittest.TestCase):
                 self.assertIsNone(vmrun.why_bad_failure(done, "cannot read"), done.stderr)
 
 
-class Signals(unittest.TestCase):
+class Signals(vmrun.FolderCase):
     CODES = {signal.SIGTERM: (143, "SIGTERM"), signal.SIGHUP: (129, "SIGHUP"), signal.SIGINT: (130, "Ctrl-C")}
 
     def stopped(self, folder, text, number, *flags, wait_for="EXEC"):
@@ -146,83 +141,74 @@ class Signals(unittest.TestCase):
         return errors, process.returncode
 
     def test_a_call_is_stopped_and_its_records_are_closed(self):
-        with vmrun.temporary_folder() as folder:
-            for number, (code, name) in self.CODES.items():
-                with self.subTest(name):
-                    trace, capture = os.path.join(folder, "trace"), os.path.join(folder, "capture")
-                    errors, status = self.stopped(folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
-                    self.assertEqual(status, code, errors)
-                    self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
-                    with open(trace, "rb") as file:
-                        self.assertIn(b"forever", file.read())
-                    self.assertEqual(vmrun.run("hal-info", "print", capture).returncode, 0)
+        for number, (code, name) in self.CODES.items():
+            with self.subTest(name):
+                trace, capture = self.path("trace"), self.path("capture")
+                errors, status = self.stopped(self.folder, SPIN, number, f"--trace={trace}", f"--capture={capture}")
+                self.assertEqual(status, code, errors)
+                self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: .*'forever'")
+                self.assertIn(b"forever", vmrun.read(trace))
+                vmrun.succeeds("hal-info", "print", capture)
 
     def test_what_comes_before_the_call_ends_with_its_trace(self):
-        with vmrun.temporary_folder() as folder:
-            for number, (code, name) in self.CODES.items():
-                with self.subTest(name):
-                    trace = os.path.join(folder, "trace")
-                    errors, status = self.stopped(folder, SPIN_AT_START, number, f"--trace={trace}", "--function=main", wait_for=None)
-                    self.assertEqual(status, code, errors)
-                    self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: before the call")
-                    with open(trace, "rb") as file:
-                        self.assertIn(b"make context", file.read())
+        for number, (code, name) in self.CODES.items():
+            with self.subTest(name):
+                trace = self.path("trace")
+                errors, status = self.stopped(self.folder, SPIN_AT_START, number, f"--trace={trace}", "--function=main", wait_for=None)
+                self.assertEqual(status, code, errors)
+                self.assertRegex(errors, rf"\Avm-run: CANCELLED; stopped by {name}: before the call")
+                self.assertIn(b"make context", vmrun.read(trace))
 
     def test_the_second_signal_ends_it_at_once_whichever_it_is(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(SPIN, folder, "program")
-            fifo = os.path.join(folder, "trace")
-            os.mkfifo(fifo)
-            # Without a reader the trace cannot be finished.
-            process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={fifo}"], stderr=subprocess.DEVNULL)
-            time.sleep(0.3)
-            process.send_signal(signal.SIGTERM)
-            time.sleep(0.3)
-            if process.poll() is None:
-                process.send_signal(signal.SIGINT)
-            self.assertIn(process.wait(timeout=vmrun.TIMEOUT), (143, -signal.SIGINT))
+        vmrun.assemble(SPIN, self.folder, "program")
+        fifo = self.path("trace")
+        os.mkfifo(fifo)
+        # Without a reader the trace cannot be finished.
+        process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={fifo}"], stderr=subprocess.DEVNULL)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        self.assertIn(process.wait(timeout=vmrun.TIMEOUT), (143, -signal.SIGINT))
 
     def test_signals_that_are_ignored_stay_so(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(SPIN, folder, "program")
-            process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--timeout=2s"],
-                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                       preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
-            process.stdout.readline()
-            process.send_signal(signal.SIGHUP)
-            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertIn("DEADLINE_EXCEEDED", errors)
+        vmrun.assemble(SPIN, self.folder, "program")
+        process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={self.folder}/program.vmfb", "--timeout=2s"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                   preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.stdout.readline()
+        process.send_signal(signal.SIGHUP)
+        _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+        self.assertIn("DEADLINE_EXCEEDED", errors)
 
     def test_vm_bench_and_hal_cts(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(SPIN, folder, "program")
-            vmrun.assemble(SPIN_AT_START, folder, "late")
-            trace = os.path.join(folder, "trace")
-            for arguments in (["vm-bench", f"--module={folder}/program.vmfb", "--function=forever"],
-                              ["vm-bench", f"--module={folder}/late.vmfb", "--function=main", f"--trace={trace}"],
-                              ["vm-bench", f"--module={folder}/program.vmfb", "--function=forever", "--against=sleep 100;"]):
-                with self.subTest(arguments):
-                    process = subprocess.Popen([os.path.join(vmrun.BIN, arguments[0]), *arguments[1:]], stdout=subprocess.PIPE,
-                                               stderr=subprocess.PIPE, text=True)
-                    time.sleep(0.7)
-                    process.send_signal(signal.SIGTERM)
-                    _, errors = process.communicate(timeout=vmrun.TIMEOUT)
-                    self.assertEqual(process.returncode, 143, errors)
-                    self.assertIn("stopped by SIGTERM", errors)
-            with open(trace, "rb") as file:
-                self.assertIn(b"__init", file.read())
-            report = os.path.join(folder, "report.json")
-            process = subprocess.Popen([os.path.join(vmrun.BIN, "hal-cts"), NULL, f"--json={report}"], stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True)
-            process.stdout.readline()
-            process.send_signal(signal.SIGTERM)
-            process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertEqual(process.returncode, 143)
-            with open(report, encoding="utf-8") as file:
-                self.assertIn('"interrupted": true', file.read())
+        vmrun.assemble(SPIN, self.folder, "program")
+        vmrun.assemble(SPIN_AT_START, self.folder, "late")
+        trace = self.path("trace")
+        for arguments in (["vm-bench", f"--module={self.folder}/program.vmfb", "--function=forever"],
+                          ["vm-bench", f"--module={self.folder}/late.vmfb", "--function=main", f"--trace={trace}"],
+                          ["vm-bench", f"--module={self.folder}/program.vmfb", "--function=forever", "--against=sleep 100;"]):
+            with self.subTest(arguments):
+                process = subprocess.Popen([os.path.join(vmrun.BIN, arguments[0]), *arguments[1:]], stdout=subprocess.PIPE,
+                                           stderr=subprocess.PIPE, text=True)
+                time.sleep(0.7)
+                process.send_signal(signal.SIGTERM)
+                _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, 143, errors)
+                self.assertIn("stopped by SIGTERM", errors)
+        self.assertIn(b"__init", vmrun.read(trace))
+        report = self.path("report.json")
+        process = subprocess.Popen([os.path.join(vmrun.BIN, "hal-cts"), NULL, f"--json={report}"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=vmrun.TIMEOUT)
+        self.assertEqual(process.returncode, 143)
+        self.assertIn('"interrupted": true', vmrun.read_text(report))
 
 
-class Endless(unittest.TestCase):
+class Endless(vmrun.FolderCase):
     COMMANDS = [
         ["vm-run", "--module=/dev/zero"],
         ["vm-as", "/dev/zero"],
@@ -251,30 +237,28 @@ class Endless(unittest.TestCase):
                 self.assertTrue(any(part in done.stderr for part in parts), done.stderr)
 
     def test_pipes_work(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble("vm.module @one\nvm.export @one\nvm.func @one() -> (i32) {\n  %i0 = vm.const.i32 1\n  vm.return %i0\n}\n",
-                           folder, "one")
-            fifo = os.path.join(folder, "fifo")
-            os.mkfifo(fifo)
-            for command in (["vm-run", f"--module={fifo}"], ["vm-dump", fifo]):
-                writer = subprocess.Popen(["bash", "-c", f"cat '{folder}/one.vmfb' > '{fifo}'"])
-                done = shell(command, "")
-                writer.wait(timeout=vmrun.TIMEOUT)
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn("one", done.stdout)
-            done = shell(["vm-run", "--module=-"], f"< '{folder}/one.vmfb'")
-            self.assertIn("i32=1", done.stdout)
+        vmrun.assemble("vm.module @one\nvm.export @one\nvm.func @one() -> (i32) {\n  %i0 = vm.const.i32 1\n  vm.return %i0\n}\n",
+                       self.folder, "one")
+        fifo = self.path("fifo")
+        os.mkfifo(fifo)
+        for command in (["vm-run", f"--module={fifo}"], ["vm-dump", fifo]):
+            writer = subprocess.Popen(["bash", "-c", f"cat '{self.folder}/one.vmfb' > '{fifo}'"])
+            done = shell(command, "")
+            writer.wait(timeout=vmrun.TIMEOUT)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("one", done.stdout)
+        done = shell(["vm-run", "--module=-"], f"< '{self.folder}/one.vmfb'")
+        self.assertIn("i32=1", done.stdout)
 
 
-class Paths(unittest.TestCase):
+class Paths(vmrun.FolderCase):
     LONG = "x" * 5000
 
     def setUp(self):
-        self.folder = vmrun.temporary_folder()
-        self.addCleanup(self.folder.cleanup)
-        self.loop = os.path.join(self.folder.name, "loop")
+        super().setUp()
+        self.loop = self.path("loop")
         for name in ("loop", "loop.so", "loop.irpa"):
-            os.symlink(os.path.join(self.folder.name, name), os.path.join(self.folder.name, name))
+            os.symlink(self.path(name), self.path(name))
 
     def commands(self, path):
         mul = ["vm-run", *MUL[:3]]
@@ -311,18 +295,18 @@ class Paths(unittest.TestCase):
                     self.assertLess(len(done.stderr), 1200)
 
     def test_what_is_not_there_is_not_found(self):
-        for path in (os.path.join(self.folder.name, "missing"), os.path.join(vmrun.SOURCE, "README.md", "missing")):
+        for path in (self.path("missing"), os.path.join(vmrun.SOURCE, "README.md", "missing")):
             for command in self.commands(path):
                 # Creates a file or folder at a missing path.
                 made = re.match(r"--(output|trace|capture|junit|benchmark_out|trace_tensors_folder)=", command[-1])
-                if made and path.startswith(self.folder.name):
+                if made and path.startswith(self.folder):
                     continue
                 with self.subTest(command=command):
                     done = shell(command, "")
                     self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND; ", path), done.stderr)
 
 
-class Echo(unittest.TestCase):
+class Echo(vmrun.FolderCase):
     LONG = "abcdefgh" * 5000
 
     def test_long_texts_of_the_user_are_shortened(self):
@@ -376,21 +360,14 @@ class Echo(unittest.TestCase):
                 self.assertLess(len(done.stderr), 4500)
 
     def test_long_lines_of_a_text(self):
-        with vmrun.temporary_folder() as folder:
-            for name, text in (("mnemonic", f"  vm.{self.LONG}\n"), ("name", f"  vm.br ^{self.LONG}\n"), ("line", f"{self.LONG}\n")):
-                path = os.path.join(folder, name + ".vmasm")
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write("vm.module @m\nvm.func @f() -> () {\n" + text + "}\n")
-                done = shell(["vm-as", path, "--output=" + os.path.join(folder, "out")], "")
-                self.assertIsNone(vmrun.why_bad_failure(done, f"{name}.vmasm:"), done.stderr[:600])
-                self.assertLess(len(done.stderr), 4500)
-            path = os.path.join(folder, "flags.txt")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(f"--{self.LONG}\n")
-            done = shell(["vm-run", f"--flagfile={path}"], "")
-            self.assertIsNone(vmrun.why_bad_failure(done, "flags.txt:1: ", "bytes left out"), done.stderr[:600])
-            self.assertLess(len(done.stderr), 1500)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        for name, text in (("mnemonic", f"  vm.{self.LONG}\n"), ("name", f"  vm.br ^{self.LONG}\n"), ("line", f"{self.LONG}\n")):
+            path = os.path.join(self.folder, name + ".vmasm")
+            vmrun.write(path, "vm.module @m\nvm.func @f() -> () {\n" + text + "}\n")
+            done = shell(["vm-as", path, "--output=" + self.path("out")], "")
+            self.assertIsNone(vmrun.why_bad_failure(done, f"{name}.vmasm:"), done.stderr[:600])
+            self.assertLess(len(done.stderr), 4500)
+        path = self.path("flags.txt")
+        vmrun.write(path, f"--{self.LONG}\n")
+        done = shell(["vm-run", f"--flagfile={path}"], "")
+        self.assertIsNone(vmrun.why_bad_failure(done, "flags.txt:1: ", "bytes left out"), done.stderr[:600])
+        self.assertLess(len(done.stderr), 1500)

@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import struct
-import sys
 
 import test_examples
 import vmrun
@@ -258,7 +257,7 @@ def mistakes(checks, folder):
             ("no number", hal_info("replay", capture, "--execution=first"), ["INVALID_ARGUMENT", "--execution=first"]),
             ("the number that means all", hal_info("print", capture, "--execution=18446744073709551615"),
              ["INVALID_ARGUMENT", "--execution=18446744073709551615"]),
-            ("no such file", hal_info("replay", folder + "/gone.hycap"), ["NOT_FOUND", "gone.hycap"]),
+            ("no such file", hal_info("replay", f"{folder}/gone.hycap"), ["NOT_FOUND", "gone.hycap"]),
             ("not a capture", hal_info("print", "README.md"), ["INVALID_ARGUMENT", "README.md", "not a capture"]),
             ("no file", hal_info("replay"), ["INVALID_ARGUMENT", "FILE"]),
             ("no such execution to replay", hal_info("replay", capture, "--execution=7"), ["OUT_OF_RANGE", "execution 7"]),
@@ -269,18 +268,11 @@ def mistakes(checks, folder):
         checks.check(name, vmrun.why_bad_failure(done, *parts), done)
 
 
-def main():
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        if round_trips(checks, folder) == 0:
-            checks.check("round trips", "nothing was captured")
-        null_driver(checks, folder)
-        changed_byte(checks, folder)
-        cut_short(checks, folder)
-        descriptions(checks, folder)
-        mistakes(checks, folder)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(checks, folder):
+    if round_trips(checks, folder) == 0:
+        checks.check("round trips", "nothing was captured")
+    null_driver(checks, folder)
+    changed_byte(checks, folder)
+    cut_short(checks, folder)
+    descriptions(checks, folder)
+    mistakes(checks, folder)

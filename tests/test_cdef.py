@@ -83,7 +83,3 @@ def main():
     ffi.cdef(text)
     check_call(checks, ffi)
     return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -37,8 +37,7 @@ def states_of_children(process):
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             try:
-                with open(f"/proc/{entry}/stat") as file:
-                    state, parent = file.read().rpartition(")")[2].split()[:2]
+                state, parent = vmrun.read_text(f"/proc/{entry}/stat").rpartition(")")[2].split()[:2]
             except OSError:
                 continue  # it has ended
             if int(parent) == process:
@@ -120,8 +119,7 @@ def values(lines):
 def check_fixtures(checks, mpi, quick):
     from run import same
     folder = os.path.join(vmrun.fixtures(), "collectives")
-    with open(os.path.join(folder, "expected.json")) as file:
-        cases = json.load(file)
+    cases = json.loads(vmrun.read_text(os.path.join(folder, "expected.json")))
     for place, case in enumerate(cases):
         for module in case["modules"]:
             if quick and (place + len(module)) % 4:
@@ -265,8 +263,7 @@ def vm_run(*arguments):
 
 def check_vm_run(checks, mpi, folder):
     def write(rank, numbers):
-        with open(os.path.join(folder, f"in.{rank}.bin"), "wb") as file:
-            file.write(struct.pack(f"<{len(numbers)}f", *numbers))
+        vmrun.write(os.path.join(folder, f"in.{rank}.bin"), struct.pack(f"<{len(numbers)}f", *numbers))
     write(0, [1, 2, 3])
     write(1, [10, 20, 30])
     traces = os.path.join(folder, "trace.%r.perfetto")
@@ -283,8 +280,7 @@ def check_vm_run(checks, mpi, folder):
                  None if all(b"channel 'default'" in text and b"all_reduce sum f32 x 3" in text for text in bytes_of)
                  else "one of them does not")
     joined = os.path.join(folder, "joined.perfetto")
-    with open(joined, "wb") as file:
-        file.write(b"".join(bytes_of))
+    vmrun.write(joined, b"".join(bytes_of))
     trace = Trace(joined, processes=2)
     processes = [track for track in trace.tracks.values() if track.kind == "process"]
     collectives = [event for event in trace.slices() if event.name == "all_reduce sum f32 x 3"]
@@ -393,8 +389,7 @@ def check_vm_bench(checks, mpi, folder):
 
 
 def check_perceptron(checks, mpi):
-    with open(os.path.join(vmrun.SOURCE, "examples", "collectives", "perceptron.vmasm")) as file:
-        text = file.read()
+    text = vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "collectives", "perceptron.vmasm"))
     command = re.search(r"^// run: vm-run (.*)$", text, re.MULTILINE)[1].split()
     expected = re.search(r"^// expect: (2x3xf32=.*)$", text, re.MULTILINE)[1]
     for count in 1, 2, 4:
@@ -404,28 +399,21 @@ def check_perceptron(checks, mpi):
                      None if found == [[expected]] * count else f"expected {expected}, found {found}", done)
 
 
-def main():
+def main(checks, folder):
     available = mpis()
     if not available:
         vmrun.skip("no MPI with a provider and a launcher is here")
-    checks = vmrun.Checks()
     check_same_bits(checks, available)
     check_devices(checks, available)
-    with tempfile.TemporaryDirectory() as folder:
-        for mpi in available:
-            check_vm_run(checks, mpi, folder)
-            check_vm_bench(checks, mpi, folder)
-            check_failures(checks, mpi)
-            check_singletons(checks, mpi)
-            check_start(checks, mpi)
-            check_waiting(checks, mpi)
-            check_thread_levels(checks, mpi, folder)
-            check_perceptron(checks, mpi)
+    for mpi in available:
+        check_vm_run(checks, mpi, folder)
+        check_vm_bench(checks, mpi, folder)
+        check_failures(checks, mpi)
+        check_singletons(checks, mpi)
+        check_start(checks, mpi)
+        check_waiting(checks, mpi)
+        check_thread_levels(checks, mpi, folder)
+        check_perceptron(checks, mpi)
     if vmrun.fixtures():
         for mpi in available:
             check_fixtures(checks, mpi, quick=not os.environ.get("HALYARD_ALL_FIXTURES"))
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

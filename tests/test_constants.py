@@ -4,14 +4,12 @@ to a constant instead of writing them to new memory."""
 import os
 import re
 import struct
-import sys
 
 import vmrun
 
 FLOATS = struct.pack("<8f", *range(1, 9))
 ALIGNMENTS = (0, 16, 32, 48)  # where in a line of 64 bytes the constant may begin: devices import whole lines
-TWICE = """
-vm.export @twice
+TWICE = vmrun.with_exports("""
 vm.attr @twice "iree.abi.declaration" "sync func @twice(%input0: tensor<8xf32>, %input1: tensor<8xf32>) -> (%output0: tensor<8xf32>)"
 vm.func @twice(%r0: !hal.buffer_view, %r1: !hal.buffer_view) -> (!hal.buffer_view) {
   %r2 = vm.call @mul(%r0, %r1)
@@ -19,7 +17,6 @@ vm.func @twice(%r0: !hal.buffer_view, %r1: !hal.buffer_view) -> (!hal.buffer_vie
   vm.return %R2
 }
 // Not allowed: the host writes to a constant.
-vm.export @store
 vm.func @store() -> () {
   %r0 = vm.const.ref.rodata 7
   %i0 = vm.const.i32 1
@@ -28,7 +25,6 @@ vm.func @store() -> () {
   vm.return
 }
 // Likewise, through a buffer of the constant.
-vm.export @fill
 vm.func @fill() -> () {
   %r0 = vm.global.load.ref .refs[0] : !hal.device
   %r1 = vm.global.load.ref .refs[3] : !hal.buffer
@@ -40,7 +36,7 @@ vm.func @fill() -> () {
   vm.call @hal.device.queue.fill(%r0, %i0:1, %r2, %r2, %r1, %i2:3, %i4:5, %i2:3, %i6, %i2:3)
   vm.return
 }
-"""
+""")
 
 
 def replaced(text, *pairs):
@@ -53,8 +49,7 @@ def replaced(text, *pairs):
 
 def program(offset):
     constant = bytes(offset) + FLOATS + bytes(64)
-    with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), encoding="utf-8") as file:
-        text = re.sub(r"(?m)^// (run|expect).*\n", "", file.read())
+    text = re.sub(r"(?m)^// (run|expect).*\n", "", vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")))
     return replaced(
         text,
         ('vm.import @hal.device.allocator cconv "0r_r"\n',
@@ -76,37 +71,30 @@ def program(offset):
     ) + TWICE
 
 
-def main():
-    checks = vmrun.Checks()
+def main(checks, folder):
     inputs = ("--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=10")
-    with vmrun.temporary_folder() as folder:
-        mapped, text = os.path.join(folder, "constants.vmfb"), os.path.join(folder, "constants.vmasm")
-        for offset in ALIGNMENTS:
-            before = vmrun.assemble(program(offset), folder, "constants")
-            done = vmrun.run("vm-run", f"--module={mapped}", "--device=local-sync", "--function=mul", *inputs)
-            if "OUT_OF_RANGE" not in done.stderr:
-                break
-        for device in ("local-sync", "local-task", "local-task?workers=3"):
-            for module, flags in ((mapped, ("--module_mode=mmap",)), (text, ()), (mapped, ("--module_mode=preload",))):
-                def run(function, *more, device=device, module=module, flags=flags):
-                    return vmrun.run("vm-run", f"--module={module}", f"--device={device}", f"--function={function}",
-                                     *flags, *more)
+    mapped, text = os.path.join(folder, "constants.vmfb"), os.path.join(folder, "constants.vmasm")
+    for offset in ALIGNMENTS:
+        before = vmrun.assemble(program(offset), folder, "constants")
+        done = vmrun.run("vm-run", f"--module={mapped}", "--device=local-sync", "--function=mul", *inputs)
+        if "OUT_OF_RANGE" not in done.stderr:
+            break
+    for device in ("local-sync", "local-task", "local-task?workers=3"):
+        for module, flags in ((mapped, ("--module_mode=mmap",)), (text, ()), (mapped, ("--module_mode=preload",))):
+            def run(function, *more, device=device, module=module, flags=flags):
+                return vmrun.run("vm-run", f"--module={module}", f"--device={device}", f"--function={function}",
+                                 *flags, *more)
 
-                for function, factor in (("mul", 11), ("twice", 21)):
-                    done = run(function, *inputs)
-                    line = "8xf32=" + " ".join(str(i * factor) for i in range(1, 9))
-                    checks.check(f"{function} on {device}", None if line in done.stdout else f"expected {line!r}", done)
-                for function in ("store", "fill"):
-                    done = run(function)
-                    checks.check(f"{function} on {device}", vmrun.why_bad_failure(done, "PERMISSION_DENIED"), done)
-                separator = "&" if "?" in device else "?"
-                done = run("mul", *inputs, device=f"{device}{separator}validate=1")
-                checks.check(f"validate on {device}", vmrun.why_bad_failure(done, "PERMISSION_DENIED", "binding 2 ", "validate=1"),
-                             done)
-        with open(mapped, "rb") as file:
-            checks.check("the file", None if file.read() == before else "it has changed")
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+            for function, factor in (("mul", 11), ("twice", 21)):
+                done = run(function, *inputs)
+                line = "8xf32=" + " ".join(str(i * factor) for i in range(1, 9))
+                checks.check(f"{function} on {device}", None if line in done.stdout else f"expected {line!r}", done)
+            for function in ("store", "fill"):
+                done = run(function)
+                checks.check(f"{function} on {device}", vmrun.why_bad_failure(done, "PERMISSION_DENIED"), done)
+            separator = "&" if "?" in device else "?"
+            done = run("mul", *inputs, device=f"{device}{separator}validate=1")
+            checks.check(f"validate on {device}", vmrun.why_bad_failure(done, "PERMISSION_DENIED", "binding 2 ", "validate=1"),
+                         done)
+    with open(mapped, "rb") as file:
+        checks.check("the file", None if file.read() == before else "it has changed")

@@ -3,7 +3,6 @@ says, flags in commands exist, and links between documents work."""
 import glob
 import os
 import re
-import sys
 
 import vmrun
 
@@ -16,8 +15,7 @@ ROW = re.compile(r"^\| `--(\w+)` \| (same|different|without effect|left out) \|"
 
 
 def read(path):
-    with open(path, encoding="utf-8") as file:
-        return file.read()
+    return vmrun.read_text(path)
 
 
 def flags_of(tool):
@@ -91,14 +89,8 @@ def hal_imports(checks):
     checks.check("docs/hal-imports.md is complete", None if found == expected else f"they differ in {sorted(found ^ expected)}")
 
 
-def main():
-    checks = vmrun.Checks()
+def main(checks):
     switching(checks)
     commands(checks)
     links(checks)
     hal_imports(checks)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -9,6 +9,8 @@ import installed
 import vmrun
 
 BAD = os.path.join(vmrun.BUILD, "tests", "bad_drivers")
+if not os.path.isdir(BAD):
+    vmrun.skip("the bad drivers are not built")
 LIMIT = 12 if installed.cache("HALYARD_SANITIZE") else 3  # seconds: for one that hangs, and too long for those that do not
 TIMEOUT = f"--timeout={LIMIT}s"
 MUL = ["--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3", "--input=8xf32=2"]
@@ -19,11 +21,9 @@ def library(name):
 
 
 @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
-class Listings(unittest.TestCase):
+class Listings(vmrun.FolderCase):
     def setUp(self):
-        folder = vmrun.temporary_folder()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
+        super().setUp()
         for name in ("aborts-in-constructor", "loops-in-constructor"):
             shutil.copy(os.path.join(BAD, library(name)), self.folder)
         shutil.copy(os.path.join(vmrun.DRIVERS, library("null")), self.folder)
@@ -108,9 +108,3 @@ class Listings(unittest.TestCase):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(said, done.stdout)
                 self.assertIn("nothing else was run", done.stdout)
-
-
-if __name__ == "__main__":
-    if not os.path.isdir(BAD):
-        vmrun.skip("the bad drivers are not built")
-    unittest.main()

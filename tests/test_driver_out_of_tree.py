@@ -7,8 +7,8 @@ import platform
 import typing
 import shutil
 import sys
-import tempfile
 
+import vmrun
 from installed import BUILD, SOURCE, exported, run
 
 
@@ -107,16 +107,8 @@ def check(template: Template, prefix: pathlib.Path, folder: pathlib.Path) -> boo
     return True
 
 
-def main() -> int:
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name).resolve()
-        run("cmake", "--install", BUILD, "--prefix", folder / "prefix")
-        for template in TEMPLATES:
-            if not check(template, folder / "prefix", folder / template.name):
-                print("the drivers build; vm-run is not built, so nothing could load them")
-                return 77
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(folder):
+    run("cmake", "--install", BUILD, "--prefix", folder / "prefix")
+    for template in TEMPLATES:
+        if not check(template, folder / "prefix", folder / template.name):
+            vmrun.skip("the drivers build; vm-run is not built, so nothing could load them")

@@ -2,12 +2,11 @@
 have all rows and no others. CONTRIBUTING.md, "Add an element type", names them.
 """
 
-import os
-import pathlib
 import re
 import sys
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
+from installed import SOURCE
+
 TABLE = "base/include/halyard/element_types.inc"
 COLUMNS = ["symbol", "numerical", "bits", "text", "declared", "numpy", "buffer", "npy", "safetensors", "protocol",
            "collective", "format"]
@@ -111,11 +110,5 @@ def main():
     new = {**rows[-1], "symbol": "F8E3M4", "text": "f8E3M4", "number": 0x29000008, "format": "kF8E3M4", "collective": "FLOAT_8_E3M4"}
     if len(places([*rows, new])) != len(places(rows)) + 6:
         failures.append("a row that is in the table alone was not noticed in every place")
-    for failure in failures:
-        print(f"FAILED: {failure}")
-    print(f"{len(rows)} element types, {len(failures)} failures")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    print(f"{len(rows)} element types")
+    return failures

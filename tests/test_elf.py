@@ -1,8 +1,6 @@
 """Programs and libraries as files: no element of a RUNPATH is empty or relative, in the build folder and installed; and what is
 installed is hardened (cmake/Hardening.cmake). The folder that is installed to has a space in its name."""
-import pathlib
 import re
-import sys
 
 import vmrun
 from installed import BUILD, cache, run
@@ -66,8 +64,7 @@ def faults_of_hardening(path):
         yield "its functions do not begin with bti c"
 
 
-def main():
-    checks = vmrun.Checks()
+def main(checks, folder):
     built = elf_files(BUILD)
     if not built:
         vmrun.skip("nothing is built")
@@ -77,17 +74,11 @@ def main():
     checks.check(f"{len(built)} files of the build folder", None)
     checks.check("an empty element is found", None if run_path(" 0x1d (RUNPATH)  Library runpath: [$ORIGIN/../lib:]")[-1] == "" else "it is not")
 
-    with vmrun.temporary_folder() as name:
-        prefix = pathlib.Path(name, "a prefix")
-        run("cmake", "--install", BUILD, "--prefix", prefix)
-        installed = elf_files(prefix)
-        checks.check("there are programs and libraries", None if len(installed) > 8 or cache("HALYARD_STATIC") == "ON" else installed)
-        for path in installed:
-            checks.check(f"RUNPATH of {path.name}", fault_of_run_path(path))
-            if cache("HALYARD_HARDENING") == "ON" and not cache("HALYARD_SANITIZE"):
-                checks.check(f"hardening of {path.name}", "; ".join(faults_of_hardening(path)) or None)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    prefix = folder / "a prefix"
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    installed = elf_files(prefix)
+    checks.check("there are programs and libraries", None if len(installed) > 8 or cache("HALYARD_STATIC") == "ON" else installed)
+    for path in installed:
+        checks.check(f"RUNPATH of {path.name}", fault_of_run_path(path))
+        if cache("HALYARD_HARDENING") == "ON" and not cache("HALYARD_SANITIZE"):
+            checks.check(f"hardening of {path.name}", "; ".join(faults_of_hardening(path)) or None)

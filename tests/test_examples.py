@@ -6,10 +6,10 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
-BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+import vmrun
+from installed import BUILD, SOURCE
+
 TOOLS = BUILD / "bin"
 
 
@@ -61,17 +61,10 @@ def check(example: pathlib.Path, folder: pathlib.Path) -> bool:
     return good
 
 
-def main() -> int:
+def main(folder):
     examples = sorted((SOURCE / "examples").rglob("*.vmasm"))
-    missing = [tool for tool in ("vm-run", "vm-as") if not (TOOLS / tool).exists()]
-    if not examples or missing:
-        print("skipped:", *(missing or ["no examples"]), "not built" if missing else "")
-        return 77
-    with tempfile.TemporaryDirectory(prefix="halyard-test-") as folder:
-        results = [check(example, pathlib.Path(folder)) for example in examples]
+    vmrun.need_tool("vm-run")
+    vmrun.need_tool("vm-as")
+    results = [check(example, folder) for example in examples]
     print(f"{sum(results)} of {len(results)} examples print what they should")
-    return 0 if all(results) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return results.count(False) if results else 1

@@ -1,25 +1,16 @@
 """What the libraries export: libhalyard.so the functions halyard_*, a driver halyard_driver_negotiate, nothing else."""
 
-import os
 import pathlib
 import re
-import subprocess
-import sys
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent))
-BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release"))
+import vmrun
+from installed import BUILD, exported, run
+
 NEGOTIATE = "halyard_driver_negotiate"
 
 
-def exported(library: pathlib.Path) -> set[str]:
-    lines = subprocess.run(
-        ["nm", "--dynamic", "--defined-only", "--format=posix", library], check=True, text=True, capture_output=True
-    ).stdout.splitlines()
-    return {line.split()[0].split("@")[0] for line in lines}
-
-
 def needed(library: pathlib.Path) -> set[str]:
-    text = subprocess.run(["readelf", "-d", library], check=True, text=True, capture_output=True).stdout
+    text = run("readelf", "-d", library)
     return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text))
 
 
@@ -31,19 +22,16 @@ OTHERS_AT_EXIT = {"halyard-driver-vulkan.so"}
 
 
 def undefined(library: pathlib.Path) -> set[str]:
-    lines = subprocess.run(
-        ["nm", "--dynamic", "--undefined-only", "--format=posix", library], check=True, text=True, capture_output=True
-    ).stdout.splitlines()
+    lines = run("nm", "--dynamic", "--undefined-only", "--format=posix", library).splitlines()
     return {line.split()[0].split("@")[0] for line in lines}
 
 
-def main() -> int:
+def main():
     failures = []
     runtime = BUILD / "lib" / "libhalyard.so"
     drivers = sorted((BUILD / "lib" / "halyard" / "drivers").glob("*.so"))
     if not runtime.exists() and not drivers:
-        print("neither libhalyard.so nor a driver is built")
-        return 77
+        vmrun.skip("neither libhalyard.so nor a driver is built")
     if runtime.exists():
         names = exported(runtime)
         failures += [f"libhalyard.so exports {name}" for name in sorted(names) if not name.startswith("halyard_")]
@@ -51,7 +39,7 @@ def main() -> int:
             failures.append("libhalyard.so exports nothing")
     for driver in drivers:
         names = exported(driver)
-        if names != {NEGOTIATE}:
+        if names != [NEGOTIATE]:
             failures.append(f"{driver.name} exports {sorted(names)}; expected {NEGOTIATE} alone")
     for library in [runtime] * runtime.exists() + drivers:
         foreign = {name for name in needed(library) if name.startswith(("libfmt", "libflatbuffers", "libhalyard", "libhwy"))}
@@ -61,11 +49,5 @@ def main() -> int:
         is_instrumented = any(re.match(r"__(asan|tsan|ubsan|msan|sanitizer)_", name) for name in names)
         if library.name not in OTHERS_AT_EXIT and not is_instrumented:
             failures += [f"{library.name} has static objects with destructors ({name})" for name in sorted(names & AT_EXIT)]
-    for failure in failures:
-        print(f"FAILED: {failure}")
     print(f"libhalyard.so: {runtime.exists()}, drivers: {[driver.name for driver in drivers]}")
-    return 1 if failures else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return failures

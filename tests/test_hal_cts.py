@@ -11,6 +11,9 @@ import xml.etree.ElementTree as ElementTree
 import vmrun
 
 BAD = os.path.join(vmrun.BUILD, "tests", "bad_drivers")
+vmrun.need_tool("hal-cts")
+if not os.path.isdir(BAD):
+    vmrun.skip("the bad drivers are not built")
 LAST_LINE = re.compile(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z")
 
 # Driver: (cases that must fail, patterns of others that may fail, required text of the report, flags).
@@ -81,8 +84,7 @@ def results(path, *flags):
     with vmrun.temporary_folder() as folder:
         report = os.path.join(folder, "report.json")
         done = cts(path, f"--json={report}", *flags)
-        with open(report, encoding="utf-8") as file:
-            return done, {f"{case['device']} {case['name']}".strip(): case for case in json.load(file)["cases"]}
+        return done, {f"{case['device']} {case['name']}".strip(): case for case in json.loads(vmrun.read_text(report))["cases"]}
 
 
 class Drivers(unittest.TestCase):
@@ -162,7 +164,7 @@ class BadDrivers(unittest.TestCase):
                 self.assertEqual(int(LAST_LINE.search(done.stdout).group(2)), len(failed))
 
 
-class Flags(unittest.TestCase):
+class Flags(vmrun.FolderCase):
     def refused(self, *flags, names):
         done = vmrun.run("hal-cts", *flags)
         self.assertEqual(done.stdout, "")
@@ -228,8 +230,7 @@ class Flags(unittest.TestCase):
         self.refused(f"--driver={driver('null')}", "--leaks", "--no_fork", names=["--leaks", "--no_fork"])
 
     def test_help_names_every_flag(self):
-        done = vmrun.run("hal-cts", "--help")
-        self.assertEqual(done.returncode, 0)
+        done = vmrun.succeeds("hal-cts", "--help")
         for flag in ("--driver=", "--device=", "--no_fork", "--junit=", "examples:"):
             self.assertIn(flag, done.stdout)
 
@@ -246,11 +247,10 @@ vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i
   vm.return
 }
 """
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(source, folder, "other")
-            good = f"--executable=vmvx-bytecode-fb={os.path.join(folder, 'other.vmfb')}"
-            done = cts(driver("local"), good, "--filter=executable.functions")
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        vmrun.assemble(source, self.folder, "other")
+        good = f"--executable=vmvx-bytecode-fb={os.path.join(self.folder, 'other.vmfb')}"
+        done = cts(driver("local"), good, "--filter=executable.functions")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         # An executable that cannot be loaded although the device accepts its format is reported, and its cases do not
         # run.
         wrong = f"--executable=vmvx-bytecode-fb={os.path.join(vmrun.SOURCE, 'README.md')}"
@@ -258,13 +258,12 @@ vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i
         self.assertIn("README.md", done.stdout)
 
 
-class Reports(unittest.TestCase):
+class Reports(vmrun.FolderCase):
     def test_junit(self):
-        with vmrun.temporary_folder() as folder:
-            report = os.path.join(folder, "report.xml")
-            done = cts(bad_driver("signal-backwards"), f"--junit={report}", "--filter=semaphore.s*", "--filter=*flush*")
-            self.assertEqual(done.returncode, 1)
-            suite = ElementTree.parse(report).getroot()
+        report = self.path("report.xml")
+        done = cts(bad_driver("signal-backwards"), f"--junit={report}", "--filter=semaphore.s*", "--filter=*flush*")
+        self.assertEqual(done.returncode, 1)
+        suite = ElementTree.parse(report).getroot()
         passed, failed, skipped = map(int, LAST_LINE.search(done.stdout).groups())
         cases = {case.get("name"): case for case in suite.iter("testcase")}
         self.assertEqual(len(cases), passed + failed + skipped)
@@ -282,11 +281,9 @@ class Reports(unittest.TestCase):
         self.assertTrue(LAST_LINE.search(done.stderr))
 
     def expecting(self, text, *flags):
-        with vmrun.temporary_folder() as folder:
-            known = os.path.join(folder, "known.txt")
-            with open(known, "w", encoding="utf-8") as file:
-                file.write(text)
-            return cts(bad_driver("signal-backwards"), f"--expect_failures={known}", *flags)
+        known = self.path("known.txt")
+        vmrun.write(known, text)
+        return cts(bad_driver("signal-backwards"), f"--expect_failures={known}", *flags)
 
     def test_known_failures(self):
         semaphores = ("--filter=semaphore.s*",)
@@ -303,9 +300,3 @@ class Reports(unittest.TestCase):
         self.assertIn("take it out of the file", done.stdout)
         done = self.expecting("semaphore.signal_backwads\n")
         self.assertIn("known.txt:1: no case 'semaphore.signal_backwads'; did you mean 'semaphore.signal_backwards'?", done.stderr)
-
-
-if __name__ == "__main__":
-    if not os.path.exists(os.path.join(vmrun.BIN, "hal-cts")) or not os.path.isdir(BAD):
-        vmrun.skip("hal-cts or the bad drivers are not built")
-    unittest.main(verbosity=1)

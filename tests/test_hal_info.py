@@ -8,7 +8,6 @@ import shutil
 import stat
 import struct
 import subprocess
-import sys
 
 import installed
 import vmrun
@@ -88,7 +87,7 @@ class Places:
     """Folders with drivers, and hal-info run among them alone."""
 
     def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
+        self.folder = folder
         self.home = self.folder / "home"
         self.home.mkdir()
         self.count = 0
@@ -362,18 +361,11 @@ def check_mistakes(checks, places):
     checks.check("a full disk", vmrun.why_bad_failure(full, "standard output"), full)
 
 
-def main():
+def main(checks, folder):
     if not (pathlib.Path(vmrun.BIN) / "hal-info").exists() or not SAMPLES.exists():
         vmrun.skip("hal-info or the sample drivers are not built")
     if not vmrun.starts_itself():
         vmrun.skip(vmrun.NO_BINFMT)
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        places = Places(pathlib.Path(folder).resolve())
-        for part in (check_all_samples, check_versions, check_search, check_tables, check_answers, check_json, check_mistakes):
-            part(checks, places)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    places = Places(folder)
+    for part in (check_all_samples, check_versions, check_search, check_tables, check_answers, check_json, check_mistakes):
+        part(checks, places)

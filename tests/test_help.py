@@ -48,8 +48,7 @@ class Help(unittest.TestCase):
         for tool in TOOLS:
             for name, _, _, lines in flags_of(tool):
                 words = [word for word in shlex.split(lines[-1].split(": ", 1)[1]) if not word.startswith("--flagfile=")]
-                done = vmrun.run(tool, *words, "--help")
-                self.assertEqual(done.returncode, 0, f"{tool} {words}: {done.stderr}")
+                done = vmrun.succeeds(tool, *words, "--help")
 
     def test_help_has_usage_examples_and_exit_codes(self):
         for tool in TOOLS:
@@ -79,8 +78,7 @@ class Help(unittest.TestCase):
 
 class ManualPages(unittest.TestCase):
     def page(self, tool):
-        with open(os.path.join(SHARE, "man", "man1", tool + ".1"), encoding="ascii") as file:
-            return file.read()
+        return vmrun.read_text(os.path.join(SHARE, "man", "man1", tool + ".1"), encoding="ascii")
 
     def test_the_build_has_them(self):
         for tool in TOOLS:
@@ -140,8 +138,7 @@ class BashCompletion(unittest.TestCase):
 
     def test_the_build_has_them(self):
         for tool in TOOLS:
-            with open(os.path.join(SHARE, "bash-completion", "completions", tool), encoding="ascii") as file:
-                self.assertEqual(file.read(), help_of(tool, "bash"))
+            self.assertEqual(vmrun.read_text(os.path.join(SHARE, "bash-completion", "completions", tool), encoding="ascii"), help_of(tool, "bash"))
 
     def test_names_of_flags(self):
         for tool in TOOLS:
@@ -183,8 +180,7 @@ class ZshCompletion(unittest.TestCase):
 
     def test_the_build_has_them(self):
         for tool in TOOLS:
-            with open(self.script(tool), encoding="ascii") as file:
-                text = file.read()
+            text = vmrun.read_text(self.script(tool), encoding="ascii")
             self.assertEqual(text, help_of(tool, "zsh"))
             self.assertTrue(text.startswith(f"#compdef {tool}\n"))
             specifications = re.findall(r"^  '\*?--(\w+)(=-)?\[", text, re.MULTILINE)
@@ -195,7 +191,3 @@ class ZshCompletion(unittest.TestCase):
         for tool in TOOLS:
             done = subprocess.run(["zsh", "-n", self.script(tool)], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""), tool)
-
-
-if __name__ == "__main__":
-    unittest.main()

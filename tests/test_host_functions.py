@@ -4,10 +4,8 @@ import os
 import pathlib
 import re
 import shutil
-import sys
 
-import vmrun
-from installed import BUILD, cache, run
+from installed import BUILD, cache, need_plain_library, run
 
 
 def promised(source: pathlib.Path) -> list[str]:
@@ -24,31 +22,20 @@ def check_output(checks, name, printed, expected):
     checks.check(name, None if same and expected else f"it prints\n{printed}expected\n" + "\n".join(expected))
 
 
-def main():
-    if not (BUILD / "lib" / "libhalyard.so").exists():
-        vmrun.skip("libhalyard.so is not built")
-    if cache("HALYARD_SANITIZE"):
-        vmrun.skip("programs built without a sanitizer cannot use this build")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as name:
-        folder = pathlib.Path(name)
-        prefix, author = folder / "prefix", folder / "author"
-        run("cmake", "--install", BUILD, "--prefix", prefix)
-        shutil.copytree(prefix / "share/halyard/examples/host-functions", author)
-        source = author / "host_functions.c"
-        expected = promised(source)
-        run("cmake", "-G", "Ninja", "-S", author, "-B", author / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
-            "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF")
-        run("cmake", "--build", author / "build")
-        check_output(checks, "built with CMake", run(author / "build/host_functions"), expected)
+def main(checks, folder):
+    need_plain_library("programs built without a sanitizer cannot use this build")
+    prefix, author = folder / "prefix", folder / "author"
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    shutil.copytree(prefix / "share/halyard/examples/host-functions", author)
+    source = author / "host_functions.c"
+    expected = promised(source)
+    run("cmake", "-G", "Ninja", "-S", author, "-B", author / "build", f"-DCMAKE_PREFIX_PATH={prefix}",
+        "-DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF")
+    run("cmake", "--build", author / "build")
+    check_output(checks, "built with CMake", run(author / "build/host_functions"), expected)
 
-        lib = prefix / cache("CMAKE_INSTALL_LIBDIR")
-        flags = run("pkg-config", "--cflags", "--libs", "halyard", env={**os.environ, "PKG_CONFIG_PATH": str(lib / "pkgconfig")})
-        run("cc", "-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", source, *flags.split(), "-lm", "-o", folder / "program")
-        printed = run(folder / "program", env={**os.environ, "LD_LIBRARY_PATH": str(lib)})
-        check_output(checks, "built with cc", printed, expected)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    lib = prefix / cache("CMAKE_INSTALL_LIBDIR")
+    flags = run("pkg-config", "--cflags", "--libs", "halyard", env={**os.environ, "PKG_CONFIG_PATH": str(lib / "pkgconfig")})
+    run("cc", "-std=c11", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", source, *flags.split(), "-lm", "-o", folder / "program")
+    printed = run(folder / "program", env={**os.environ, "LD_LIBRARY_PATH": str(lib)})
+    check_output(checks, "built with cc", printed, expected)

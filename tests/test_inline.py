@@ -2,7 +2,6 @@
 vm-dump says what such a program needs."""
 import json
 import os
-import sys
 
 import vmrun
 
@@ -66,8 +65,7 @@ class Inline(vmrun.Checks):
 
 
 def text_of(name):
-    with open(os.path.join(vmrun.SOURCE, "examples", name)) as file:
-        return file.read()
+    return vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", name))
 
 
 def without_devices(checks):
@@ -97,8 +95,7 @@ def machine_code(checks, folder):
     for kind in "embedded", "system":
         for revision in 5, 6:
             library = os.path.join(vmrun.BUILD, "tests", "libraries", f"mul{revision}.{kind}.so")
-            with open(library, "rb") as file:
-                code = file.read()
+            code = vmrun.read(library)
             for dispatch, function in VERSIONS:
                 write(kind, code, dispatch, function)
                 for mode in "preload", "mmap":
@@ -111,8 +108,7 @@ def machine_code(checks, folder):
     checks.prints("VMVX is no machine code", [*SCALE, "--allow-native=no"], SCALED)
     # A program that asks whether the format is supported gets the answer no.
     asking = os.path.join(folder, "asking.vmasm")
-    with open(asking, "w") as file:
-        file.write(text_of("inline_dispatch.vmasm").replace("vmvx-bytecode-fb", f"embedded-elf-{ARCHITECTURE}"))
+    vmrun.write(asking, text_of("inline_dispatch.vmasm").replace("vmvx-bytecode-fb", f"embedded-elf-{ARCHITECTURE}"))
     checks.fails("a program that asks", [f"--module={asking}", *SCALE[1:], "--allow-native=no"], "UNAVAILABLE",
                  "nothing here runs")
     checks.fails("a plugin that is not there", [*SCALE, "--executable_plugin=/no/such.so"], "NOT_FOUND", "/no/such.so",
@@ -165,17 +161,12 @@ def dumps_of_versions(checks, folder):
         checks.check(f"vm-dump of {imports}", f"lacks {missing}" if missing else None, done)
 
 
-def main():
+def main(folder):
     checks = Inline()
-    with vmrun.temporary_folder() as folder:
-        without_devices(checks)
-        if ARCHITECTURE:
-            machine_code(checks, folder)
-        benches(checks)
-        dumps(checks)
-        dumps_of_versions(checks, folder)
+    without_devices(checks)
+    if ARCHITECTURE:
+        machine_code(checks, folder)
+    benches(checks)
+    dumps(checks)
+    dumps_of_versions(checks, folder)
     return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

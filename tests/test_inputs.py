@@ -3,22 +3,13 @@ bytes from files and pipes; and flags that say the same in another way. What is 
 import os
 import struct
 import subprocess
-import sys
-import tempfile
-import unittest
 
 import vmrun
 from npy import npy_array, read_npy
 
-MODULE = """
+MODULE = vmrun.with_exports("""
 vm.module @io
 vm.dependency @hal 7
-vm.export @view
-vm.export @two
-vm.export @int
-vm.export @long
-vm.export @float
-vm.export @double
 vm.func @view(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
   vm.return %r0
 }
@@ -37,7 +28,7 @@ vm.func @float(%i0: f32) -> (f32) {
 vm.func @double(%i0:1: f64) -> (f64) {
   vm.return %i0:1
 }
-"""
+""")
 SUCCESS = "[SUCCESS] all function outputs matched their expected values.\n"
 
 
@@ -46,19 +37,12 @@ def header(text):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(text)) + text.encode()
 
 
-class WithModule(unittest.TestCase):
+class WithModule(vmrun.FolderCase):
+    MODULE = MODULE
+
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.module = self.write("io.vmasm", MODULE.encode())
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def write(self, name, data):
-        with open(self.path(name), "wb") as file:
-            file.write(data)
-        return self.path(name)
+        super().setUp()
+        self.module = self.write("io.vmasm", self.MODULE)
 
     def run_function(self, function, *flags, **settings):
         return vmrun.run("vm-run", "--device=local-sync", f"--module={self.module}", f"--function={function}", *flags,
@@ -190,8 +174,7 @@ class Arrays(WithModule):
             with self.subTest(text):
                 file = self.path("out.npy")
                 self.prints("", "view", "--input=" + text, f"--output=@{file}")
-                with open(file, "rb") as written:
-                    (found,) = read_npy(written.read())
+                (found,) = read_npy(vmrun.read(file))
                 self.assertEqual(found[0], descr)
                 self.prints(SUCCESS, "view", "--input=" + text, f"--expected_output=@{file}")
                 self.prints(SUCCESS, "view", "--input=" + text, f"--expected_output={text.split('=')[0]}=@{file}")
@@ -240,8 +223,7 @@ class Bytes(WithModule):
         other = self.write("b.bin", b"\x21\x63\xf5")  # the fourth element differs, and bits that belong to none
         out = self.path("out.bin")
         self.prints("", "view", f"--input=5xi4=@{file}", f"--output=@{out}")
-        with open(out, "rb") as written:
-            self.assertEqual(written.read(), b"\x21\x43\x05")
+        self.assertEqual(vmrun.read(out), b"\x21\x43\x05")
         self.prints(SUCCESS, "view", f"--input=5xi4=@{file}", f"--expected_output=5xi4=@{file}")
         self.prints(SUCCESS, "view", f"--input=3xi4=@{file}", f"--expected_output=3xi4=@{other}")
         done = self.run_function("view", f"--input=5xi4=@{file}", f"--expected_output=5xi4=@{other}")
@@ -273,13 +255,12 @@ class Bytes(WithModule):
         self.views("0xf32=", "--input=0xf32=@/dev/null")
         self.refuses(["/dev/null", "0 bytes"], "view", "--input=1xf32=@/dev/null", code="OUT_OF_RANGE")
         self.refuses(["/dev/zero", "not a regular file"], "view", "--input=9999999999xf32=@/dev/zero", code="RESOURCE_EXHAUSTED")
-        self.refuses(["folder"], "view", f"--input=1xf32=@{self.folder.name}")
+        self.refuses(["folder"], "view", f"--input=1xf32=@{self.folder}")
         fifo = self.path("fifo")
         os.mkfifo(fifo)
         with subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), "--device=local-sync", f"--module={self.module}",
                                "--function=view", f"--input=4xf32=@{fifo}"], stdout=subprocess.PIPE) as process:
-            with open(fifo, "wb") as end:
-                end.write(data)
+            vmrun.write(fifo, data)
             self.assertIn(b"4xf32=0 1 2 3", process.communicate()[0])
 
     def test_continued(self):
@@ -299,7 +280,7 @@ class FlagTexts(WithModule):
                 self.views("1xf32=7", f"--input=@{self.write(name, data)}")
                 out = self.path("out_" + name)
                 self.prints("", "view", "--input=1xf32=7", f"--output=@{out}")
-                self.assertTrue(os.path.exists(out), os.listdir(self.folder.name))
+                self.assertTrue(os.path.exists(out), os.listdir(self.folder))
         # With a rank, two of them are one.
         self.write("r0_%r_1%x.npy", data)
         self.views("1xf32=7", "--rank=0", f"--input=@{self.path('r%r_%%r_%n%x.npy')}")
@@ -350,7 +331,3 @@ class FlagTexts(WithModule):
                     self.refuses([f"--{flag}={value}", "expected"], "view", "--input=1xf32=1", "--expected_output=1xf32=1",
                                  f"--{flag}={value}") if flag.startswith("expected") else self.refuses(
                                      [f"--{flag}={value}", "expected"], "view", "--input=1xf32=1", f"--{flag}={value}")
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

@@ -2,8 +2,6 @@
 is there, also by headers, examples, manual pages and CMake files; and the program that they begin with runs."""
 import pathlib
 import re
-import sys
-import tempfile
 
 import vmrun
 from installed import BUILD, SOURCE, cache, run
@@ -82,42 +80,33 @@ def check_paths(checks, prefix, document):
             checks.check(f"{name}: `{path}`", "it is a path of the source tree, which readers of this do not have")
 
 
-def main():
-    if not (BUILD / "bin" / "vm-run").exists():
-        print("vm-run is not built")
-        return 77
-    checks = vmrun.Checks()
-    with tempfile.TemporaryDirectory() as folder:
-        prefix = pathlib.Path(folder).resolve() / "prefix"
-        run("cmake", "--install", BUILD, "--prefix", prefix)
-        documents = sorted((prefix / "share").rglob("*.md"))
-        checks.check("documents are installed", None if len(documents) > 30 else f"there are {len(documents)}")
-        for document in documents:
-            check_links(checks, prefix, document)
-            check_paths(checks, prefix, document)
-        others = [path for folder in ("include", "share/halyard", "share/man", cache("CMAKE_INSTALL_LIBDIR") + "/cmake",
-                                      cache("CMAKE_INSTALL_LIBDIR") + "/pkgconfig")
-                  for path in sorted((prefix / folder).rglob("*")) if path.is_file() and path.suffix not in (".md", ".gz")]
-        checks.check("other texts are installed", None if len(others) > 30 else f"there are {len(others)}")
-        for other in others:
-            check_mentions(checks, prefix, other)
-        written = {path.relative_to(SOURCE / "docs") for path in (SOURCE / "docs").rglob("*.md")}
-        missing = [str(path) for path in written if not (prefix / "share/doc/halyard/docs" / path).exists()]
-        checks.check("all of docs/ is there", f"{missing} are not" if missing else None)
+def main(checks, folder):
+    vmrun.need_tool("vm-run")
+    prefix = folder / "prefix"
+    run("cmake", "--install", BUILD, "--prefix", prefix)
+    documents = sorted((prefix / "share").rglob("*.md"))
+    checks.check("documents are installed", None if len(documents) > 30 else f"there are {len(documents)}")
+    for document in documents:
+        check_links(checks, prefix, document)
+        check_paths(checks, prefix, document)
+    others = [path for folder in ("include", "share/halyard", "share/man", cache("CMAKE_INSTALL_LIBDIR") + "/cmake",
+                                  cache("CMAKE_INSTALL_LIBDIR") + "/pkgconfig")
+              for path in sorted((prefix / folder).rglob("*")) if path.is_file() and path.suffix not in (".md", ".gz")]
+    checks.check("other texts are installed", None if len(others) > 30 else f"there are {len(others)}")
+    for other in others:
+        check_mentions(checks, prefix, other)
+    written = {path.relative_to(SOURCE / "docs") for path in (SOURCE / "docs").rglob("*.md")}
+    missing = [str(path) for path in written if not (prefix / "share/doc/halyard/docs" / path).exists()]
+    checks.check("all of docs/ is there", f"{missing} are not" if missing else None)
 
-        program = prefix / "share/doc/halyard/examples/elementwise_mul.vmasm"
-        printed = run(prefix / "bin/vm-run", "--device=local-sync", f"--module={program}", "--function=mul",
-                      "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
-        checks.check("the program runs", None if "8xf32=2 4 6 8 10 12 14 16" in printed else printed)
-        says_so = "put your own format here" in program.read_text(encoding="utf-8")
-        checks.check("the program says where the format stands", None if says_so else "it does not")
-        kernels = prefix / "share/halyard/examples/hal-cts-kernels"
-        run(prefix / "bin/vm-as", kernels / "device_code.vmasm", f"--output={folder}/kernels.vmfb")
-        cts = run(prefix / "bin/hal-cts", f"--driver={prefix / cache('CMAKE_INSTALL_LIBDIR')}/halyard/drivers/halyard-driver-local.so",
-                  f"--executable=vmvx-bytecode-fb={folder}/kernels.vmfb", "--filter=dispatch.workgroups_of_several")
-        checks.check("the kernels are those of the cases", None if ", 0 failed, 0 skipped" in cts else cts)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    program = prefix / "share/doc/halyard/examples/elementwise_mul.vmasm"
+    printed = run(prefix / "bin/vm-run", "--device=local-sync", f"--module={program}", "--function=mul",
+                  "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
+    checks.check("the program runs", None if "8xf32=2 4 6 8 10 12 14 16" in printed else printed)
+    says_so = "put your own format here" in program.read_text(encoding="utf-8")
+    checks.check("the program says where the format stands", None if says_so else "it does not")
+    kernels = prefix / "share/halyard/examples/hal-cts-kernels"
+    run(prefix / "bin/vm-as", kernels / "device_code.vmasm", f"--output={folder}/kernels.vmfb")
+    cts = run(prefix / "bin/hal-cts", f"--driver={prefix / cache('CMAKE_INSTALL_LIBDIR')}/halyard/drivers/halyard-driver-local.so",
+              f"--executable=vmvx-bytecode-fb={folder}/kernels.vmfb", "--filter=dispatch.workgroups_of_several")
+    checks.check("the kernels are those of the cases", None if ", 0 failed, 0 skipped" in cts else cts)

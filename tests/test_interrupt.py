@@ -86,7 +86,7 @@ class Terminal:
         return code
 
 
-class HalCts(unittest.TestCase):
+class HalCts(vmrun.FolderCase):
     def test_progress_is_shown_on_a_terminal_only(self):
         terminal = Terminal("hal-cts", NULL, "--filter=memory.*")
         self.assertEqual(terminal.end(), 0)
@@ -119,21 +119,19 @@ class HalCts(unittest.TestCase):
         self.assertNotIn("\x1b[32m", terminal.text)
 
     def test_ctrl_c_ends_it_with_what_it_has(self):
-        with vmrun.temporary_folder() as folder:
-            junit, report = os.path.join(folder, "results.xml"), os.path.join(folder, "results.json")
-            terminal = Terminal("hal-cts", "--driver=" + os.path.join(vmrun.DRIVERS, "halyard-driver-local.so"), f"--junit={junit}",
-                                f"--json={report}")
-            terminal.read_until(PROGRESS)
-            terminal.press(CTRL_C)
-            self.assertEqual(terminal.end(), INTERRUPTED)
-            self.assertRegex(terminal.text, r"interrupted: \d+ cases were not run")
-            counts = tuple(map(int, LAST_LINE.search(terminal.text).groups()))
-            with open(report, encoding="utf-8") as file:
-                report = json.load(file)
-            self.assertTrue(report["interrupted"])
-            self.assertEqual((report["passed"], report["failed"], report["skipped"]), counts)
-            self.assertEqual(len(report["cases"]), sum(counts))
-            self.assertEqual(len(ElementTree.parse(junit).getroot()), sum(counts))
+        junit, report = self.path("results.xml"), self.path("results.json")
+        terminal = Terminal("hal-cts", "--driver=" + os.path.join(vmrun.DRIVERS, "halyard-driver-local.so"), f"--junit={junit}",
+                            f"--json={report}")
+        terminal.read_until(PROGRESS)
+        terminal.press(CTRL_C)
+        self.assertEqual(terminal.end(), INTERRUPTED)
+        self.assertRegex(terminal.text, r"interrupted: \d+ cases were not run")
+        counts = tuple(map(int, LAST_LINE.search(terminal.text).groups()))
+        report = json.loads(vmrun.read_text(report))
+        self.assertTrue(report["interrupted"])
+        self.assertEqual((report["passed"], report["failed"], report["skipped"]), counts)
+        self.assertEqual(len(report["cases"]), sum(counts))
+        self.assertEqual(len(ElementTree.parse(junit).getroot()), sum(counts))
 
     def test_a_run_that_was_not_interrupted_says_so(self):
         done = vmrun.run("hal-cts", NULL, "--json", "--filter=memory.sizes")
@@ -162,52 +160,41 @@ class HalCts(unittest.TestCase):
         self.check_second_ctrl_c("--no_fork")
 
 
-class VmRun(unittest.TestCase):
+class VmRun(vmrun.FolderCase):
     def start(self, folder, text=SPIN, **options):
         vmrun.assemble(text, folder, "program")
         return subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), f"--module={folder}/program.vmfb", "--device=local-sync"],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
 
-    def test_sigint_cancels_the_call(self):
-        with vmrun.temporary_folder() as folder:
-            process = self.start(folder)
-            self.assertEqual(process.stdout.readline(), "EXEC @forever\n")
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertEqual(process.returncode, INTERRUPTED)
-            self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*'forever'")
-
-    def test_sigint_ends_the_wait_for_a_device(self):
-        with vmrun.temporary_folder() as folder:
-            process = self.start(folder, NEVER)
-            self.assertEqual(process.stdout.readline(), "EXEC @never\n")
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=vmrun.TIMEOUT)
-            self.assertEqual(process.returncode, INTERRUPTED)
-            self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .* device")
+    def test_sigint_cancels_the_call_and_its_wait_for_a_device(self):
+        for text, name, said in ((SPIN, "forever", "'forever'"), (NEVER, "never", " device")):
+            with self.subTest(name):
+                process = self.start(self.folder, text)
+                self.assertEqual(process.stdout.readline(), f"EXEC @{name}\n")
+                time.sleep(0.2)
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate(timeout=vmrun.TIMEOUT)
+                self.assertEqual(process.returncode, INTERRUPTED)
+                self.assertRegex(errors, r"\Avm-run: CANCELLED; stopped by Ctrl-C: .*" + said)
 
     def test_ctrl_c_on_a_terminal(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(SPIN, folder, "spin")
-            terminal = Terminal("vm-run", f"--module={folder}/spin.vmfb")
-            terminal.read_until("EXEC @forever")
-            time.sleep(0.2)
-            terminal.press(CTRL_C)
-            self.assertEqual(terminal.end(), INTERRUPTED)
-            self.assertIn("CANCELLED; stopped by Ctrl-C", terminal.text)
+        vmrun.assemble(SPIN, self.folder, "spin")
+        terminal = Terminal("vm-run", f"--module={self.folder}/spin.vmfb")
+        terminal.read_until("EXEC @forever")
+        time.sleep(0.2)
+        terminal.press(CTRL_C)
+        self.assertEqual(terminal.end(), INTERRUPTED)
+        self.assertIn("CANCELLED; stopped by Ctrl-C", terminal.text)
 
     def test_what_takes_long_is_shown_until_it_is_over(self):
-        with vmrun.temporary_folder() as folder:
-            for text, message in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call had")):
-                vmrun.assemble(text, folder, "long")
-                terminal = Terminal("vm-run", f"--module={folder}/long.vmfb", "--device=local-sync")
-                terminal.read_until(r"\r\x1b\[Kwaiting: call, 2 s")
-                terminal.press(CTRL_C)
-                self.assertEqual(terminal.end(), INTERRUPTED)
-                self.assertIn("\r\x1b[Kwaiting: call, 1 s", terminal.text)
-                self.assertRegex(terminal.text, r"\r\x1b\[K(\x1b\[[\d;]*m)?vm-run:(\x1b\[0m)? " + message)
+        for text, message in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call had")):
+            vmrun.assemble(text, self.folder, "long")
+            terminal = Terminal("vm-run", f"--module={self.folder}/long.vmfb", "--device=local-sync")
+            terminal.read_until(r"\r\x1b\[Kwaiting: call, 2 s")
+            terminal.press(CTRL_C)
+            self.assertEqual(terminal.end(), INTERRUPTED)
+            self.assertIn("\r\x1b[Kwaiting: call, 1 s", terminal.text)
+            self.assertRegex(terminal.text, r"\r\x1b\[K(\x1b\[[\d;]*m)?vm-run:(\x1b\[0m)? " + message)
 
     def test_what_is_over_soon_is_not_shown(self):
         terminal = Terminal("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=5")
@@ -216,37 +203,33 @@ class VmRun(unittest.TestCase):
         self.assertNotIn("waiting", terminal.text)
 
     def test_what_takes_long_is_shown_on_a_terminal_only(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(SPIN, folder, "long")
-            done = vmrun.run("vm-run", f"--module={folder}/long.vmfb", "--timeout=1200ms")
-            self.assertRegex(done.stderr, r"\Avm-run: DEADLINE_EXCEEDED; [^\x1b\r]*\Z")
+        vmrun.assemble(SPIN, self.folder, "long")
+        done = vmrun.run("vm-run", f"--module={self.folder}/long.vmfb", "--timeout=1200ms")
+        self.assertRegex(done.stderr, r"\Avm-run: DEADLINE_EXCEEDED; [^\x1b\r]*\Z")
 
     def test_a_background_job_is_not_stopped(self):
-        with vmrun.temporary_folder() as folder:
-            process = self.start(folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-            self.assertEqual(process.stdout.readline(), "EXEC @forever\n")
-            time.sleep(0.1)
-            process.send_signal(signal.SIGINT)
-            time.sleep(0.3)
-            self.assertIsNone(process.poll())
-            process.kill()
-            process.communicate()
+        process = self.start(self.folder, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+        self.assertEqual(process.stdout.readline(), "EXEC @forever\n")
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        self.assertIsNone(process.poll())
+        process.kill()
+        process.communicate()
 
     def test_preloading_parameters_is_shown(self):
-        with vmrun.temporary_folder() as folder:
-            path = os.path.join(folder, "weights.safetensors")
-            header = b'{"w":{"dtype":"U8","shape":[4096],"data_offsets":[0,4096]}}'
-            with open(path, "wb") as file:
-                file.write(struct.pack("<Q", len(header)) + header + bytes(4096))
-            flags = ("--module=examples/fib.vmasm", "--function=recursive", "--input=5", f"--parameters={path}")
-            terminal = Terminal("vm-run", *flags, "--parameter_mode=preload")
-            self.assertEqual(terminal.end(), 0)
-            self.assertRegex(terminal.text, r"reading parameters: 4\.\d KiB of 4\.\d KiB\r\x1b\[K")
-            terminal = Terminal("vm-run", *flags)
-            self.assertEqual(terminal.end(), 0)
-            self.assertNotIn("reading parameters", terminal.text)
-            done = vmrun.run("vm-run", *flags, "--parameter_mode=preload")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        path = self.path("weights.safetensors")
+        header = b'{"w":{"dtype":"U8","shape":[4096],"data_offsets":[0,4096]}}'
+        vmrun.write(path, struct.pack("<Q", len(header)) + header + bytes(4096))
+        flags = ("--module=examples/fib.vmasm", "--function=recursive", "--input=5", f"--parameters={path}")
+        terminal = Terminal("vm-run", *flags, "--parameter_mode=preload")
+        self.assertEqual(terminal.end(), 0)
+        self.assertRegex(terminal.text, r"reading parameters: 4\.\d KiB of 4\.\d KiB\r\x1b\[K")
+        terminal = Terminal("vm-run", *flags)
+        self.assertEqual(terminal.end(), 0)
+        self.assertNotIn("reading parameters", terminal.text)
+        done = vmrun.run("vm-run", *flags, "--parameter_mode=preload")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 class VmDump(unittest.TestCase):
@@ -260,7 +243,3 @@ class VmDump(unittest.TestCase):
         self.assertEqual("".join(lines).split(), "".join(lines).split())
         self.assertEqual(" ".join(" ".join(lines).split()), " ".join(wide.split()))
         self.assertNotIn("\x1b", wide)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -3,8 +3,6 @@ where this build has no compiler. The same results are wanted as of interpreted 
 import json
 import os
 import shlex
-import sys
-import tempfile
 
 import vmrun
 from test_fixtures import PROGRAMS as FIXTURES
@@ -18,22 +16,17 @@ exec {program} --jit=always --jit_cache={cache} "$@"
 """
 
 
-def main():
-    library = os.path.join(os.environ["HALYARD_BUILD"], "lib", "halyard", "halyard-jit-llvm.so")
-    if not os.path.exists(library):
-        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
-    fixtures = vmrun.fixtures()
-    if not fixtures:
-        vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
+def main(folder):
+    vmrun.need_compiler()
+    fixtures = vmrun.needed_fixtures()
     is_x86_64 = vmrun.processor() == "x86_64"
     failed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        runner = os.path.join(folder, "vm-run")
-        with open(runner, "w", encoding="utf-8") as file:
-            file.write(RUNNER.format(program=shlex.quote(os.path.join(vmrun.BIN, "vm-run")),
-                                     cache=shlex.quote(os.path.join(folder, "cache"))))
-        os.chmod(runner, 0o755)
-        failed += run_all(fixtures, PROGRAMS, runner=runner)
+    runner = os.path.join(folder, "vm-run")
+    with open(runner, "w", encoding="utf-8") as file:
+        file.write(RUNNER.format(program=shlex.quote(os.path.join(vmrun.BIN, "vm-run")),
+                                 cache=shlex.quote(os.path.join(folder, "cache"))))
+    os.chmod(runner, 0o755)
+    failed += run_all(fixtures, PROGRAMS, runner=runner)
     failed += test_programs(os.path.join(fixtures, "check"), is_x86_64)
     return failed + conformance()
 
@@ -41,8 +34,7 @@ def main():
 def test_programs(folder, is_x86_64):
     """vm-check with everything compiled: tests.json says which tests pass."""
     failed = ran = 0
-    with open(os.path.join(folder, "tests.json"), encoding="utf-8") as file:
-        listed = json.load(file)
+    listed = json.loads(vmrun.read_text(os.path.join(folder, "tests.json")))
     for entry in listed:
         for device in ("local-sync", "local-task"):
             if device not in entry["devices"] or (".llvm-cpu" in entry["module"] and not is_x86_64):
@@ -67,7 +59,3 @@ def conformance():
             print(done.stdout[-4000:], done.stderr[-2000:])
             failed += 1
     return failed
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,6 @@
 """--jit=auto, the tools' default: a process does not wait at its end for what is being compiled, and what it writes is there.
 Skipped where this build has no compiler."""
 import os
-import sys
-import tempfile
 
 import vmrun
 
@@ -26,11 +24,9 @@ SIDE = """
 def program():
     """sum(n): 0 + ... + n - 1; then many loops over a buffer, and a failure where fails() called it."""
     side = "".join(SIDE.format(first=2 * i + 2, second=2 * i + 3, next=2 * i + 4) for i in range(LOOPS))
-    return f"""
+    return vmrun.with_exports(f"""
 vm.module @m
 vm.type !vm.buffer
-vm.export @sum
-vm.export @fails
 vm.func @sum(%i0: i32) -> (i32) {{
   %i1 = vm.const.i32 1
   %i2 = vm.const.i32.zero
@@ -55,7 +51,7 @@ vm.func @fails(%i0: i32) -> (i32) {{
   %i2 = vm.const.i32 9
   vm.fail %i2, "on purpose"
 }}
-"""
+""")
 
 
 def ends_meanwhile(function, module, folder, *flags):
@@ -72,37 +68,29 @@ def ends_meanwhile(function, module, folder, *flags):
     return None
 
 
-def main():
-    if not os.path.exists(LIBRARY):
-        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
-    checks = vmrun.Checks()
-    with tempfile.TemporaryDirectory() as folder:
-        vmrun.assemble(program(), folder)
-        module = os.path.join(folder, "module.vmfb")
-        done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=1000", env=LOADER)
-        checks.check("a short run does not open the compiler",
-                     None if done.returncode == 0 and "halyard-jit-llvm" not in done.stderr and "i32=499500" in done.stdout
+def main(checks, folder):
+    vmrun.need_compiler()
+    vmrun.assemble(program(), folder)
+    module = os.path.join(folder, "module.vmfb")
+    done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=1000", env=LOADER)
+    checks.check("a short run does not open the compiler",
+                 None if done.returncode == 0 and "halyard-jit-llvm" not in done.stderr and "i32=499500" in done.stdout
+                 else "wrong", done)
+
+    found = ends_meanwhile("sum", module, folder)
+    checks.check("a run ends while its loop is compiled", None if found else "every run waited for it, or was compiled in time")
+    if found:
+        done, turns = found
+        total = turns * (turns - 1) // 2 & 0xFFFFFFFF
+        total -= (total & 0x80000000) << 1
+        checks.check("its result", None if done.returncode == 0 and done.stdout == f"EXEC @sum\nresult[0]: i32={total}\n"
                      else "wrong", done)
 
-        found = ends_meanwhile("sum", module, folder)
-        checks.check("a run ends while its loop is compiled", None if found else "every run waited for it, or was compiled in time")
-        if found:
-            done, turns = found
-            total = turns * (turns - 1) // 2 & 0xFFFFFFFF
-            total -= (total & 0x80000000) << 1
-            checks.check("its result", None if done.returncode == 0 and done.stdout == f"EXEC @sum\nresult[0]: i32={total}\n"
-                         else "wrong", done)
+    found = ends_meanwhile("fails", module, folder, "--print_stats")
+    checks.check("a run fails while its loop is compiled", None if found else "every run waited for it, or was compiled in time")
+    if found:
+        done, _ = found
+        checks.check("its failure", None if done.returncode == 1 and "on purpose" in done.stderr else "wrong", done)
 
-        found = ends_meanwhile("fails", module, folder, "--print_stats")
-        checks.check("a run fails while its loop is compiled", None if found else "every run waited for it, or was compiled in time")
-        if found:
-            done, _ = found
-            checks.check("its failure", None if done.returncode == 1 and "on purpose" in done.stderr else "wrong", done)
-
-        done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=320000000", "--jit=off", env=LOADER)
-        checks.check("off", None if done.returncode == 0 and "halyard-jit-llvm" not in done.stderr else "the loader opened it", done)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=320000000", "--jit=off", env=LOADER)
+    checks.check("off", None if done.returncode == 0 and "halyard-jit-llvm" not in done.stderr else "the loader opened it", done)

@@ -4,8 +4,6 @@ import glob
 import os
 import re
 import subprocess
-import sys
-import tempfile
 
 import vmrun
 
@@ -58,8 +56,7 @@ class Runner:
     def __init__(self, folder, checks):
         self.checks = checks
         self.module = os.path.join(folder, "sum.vmasm")
-        with open(self.module, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
+        vmrun.write(self.module, PROGRAM)
 
     def arguments(self, cache, *more):
         return [f"--module={self.module}", "--function=sum", "--input=10", "--jit=always", f"--jit_cache={cache}", "--print_stats",
@@ -87,115 +84,102 @@ def entries(cache):
     return sorted(os.path.join(cache, name) for name in os.listdir(cache))
 
 
-def main():
-    if not os.path.exists(os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")):
-        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
-    checks = vmrun.Checks()
-    with tempfile.TemporaryDirectory() as folder:
-        runner = Runner(folder, checks)
-        cache = os.path.join(folder, "new", "cache")
-        runner.expect("the first run compiles", cache, 0)
-        checks.check("one entry", None if len(entries(cache)) == 1 else f"found {entries(cache)}")
-        checks.check("the user's own", None if os.stat(cache).st_mode & 0o777 == 0o700 else "others may look into the folder")
-        runner.expect("the second finds it", cache, 1)
-        for name, folder_used, loads in [("a run that compiles loads LLVM", os.path.join(folder, "other"), True),
-                                         ("one that finds all in the cache does not", cache, False)]:
-            done = vmrun.run("vm-run", *runner.arguments(folder_used), env={**os.environ, "LD_DEBUG": "files"})
-            loaded = "halyard-jit-llvm-codegen.so" in done.stderr
-            checks.check(name, None if "45" in done.stdout and loaded == loads else f"loaded: {loaded}")
+def main(checks, folder):
+    vmrun.need_compiler()
+    runner = Runner(folder, checks)
+    cache = os.path.join(folder, "new", "cache")
+    runner.expect("the first run compiles", cache, 0)
+    checks.check("one entry", None if len(entries(cache)) == 1 else f"found {entries(cache)}")
+    checks.check("the user's own", None if os.stat(cache).st_mode & 0o777 == 0o700 else "others may look into the folder")
+    runner.expect("the second finds it", cache, 1)
+    for name, folder_used, loads in [("a run that compiles loads LLVM", os.path.join(folder, "other"), True),
+                                     ("one that finds all in the cache does not", cache, False)]:
+        done = vmrun.run("vm-run", *runner.arguments(folder_used), env={**os.environ, "LD_DEBUG": "files"})
+        loaded = "halyard-jit-llvm-codegen.so" in done.stderr
+        checks.check(name, None if "45" in done.stdout and loaded == loads else f"loaded: {loaded}")
 
-        entry, = entries(cache)
-        good = open(entry, "rb").read()
-        for name, bad in [("a changed byte", good[:100] + bytes([good[100] ^ 1]) + good[101:]), ("cut off", good[:-1]),
-                          ("longer", good + b"x"), ("empty", b""), ("a header alone", good[:48]),
-                          ("of another key", None)]:
-            if bad is None:  # a valid file under the name of another key: the digest covers the key
-                other = PROGRAM.replace("i64 1\n", "i64 2\n")
-                with open(runner.module, "w", encoding="utf-8") as file:
-                    file.write(other)
-                vmrun.run("vm-run", *runner.arguments(cache))
-                with open(runner.module, "w", encoding="utf-8") as file:
-                    file.write(PROGRAM)
-                another, = set(entries(cache)) - {entry}
-                bad = open(another, "rb").read()
-                os.remove(another)
-            with open(entry, "wb") as file:
-                file.write(bad)
-            runner.expect(f"{name}: not used", cache, 0)
-            checks.check(f"{name}: replaced", None if open(entry, "rb").read() == good else "the damaged entry is still there")
+    entry, = entries(cache)
+    good = open(entry, "rb").read()
+    for name, bad in [("a changed byte", good[:100] + bytes([good[100] ^ 1]) + good[101:]), ("cut off", good[:-1]),
+                      ("longer", good + b"x"), ("empty", b""), ("a header alone", good[:48]),
+                      ("of another key", None)]:
+        if bad is None:  # a valid file under the name of another key: the digest covers the key
+            other = PROGRAM.replace("i64 1\n", "i64 2\n")
+            vmrun.write(runner.module, other)
+            vmrun.run("vm-run", *runner.arguments(cache))
+            vmrun.write(runner.module, PROGRAM)
+            another, = set(entries(cache)) - {entry}
+            bad = open(another, "rb").read()
+            os.remove(another)
+        vmrun.write(entry, bad)
+        runner.expect(f"{name}: not used", cache, 0)
+        checks.check(f"{name}: replaced", None if open(entry, "rb").read() == good else "the damaged entry is still there")
 
-        os.chmod(entry, 0o666)
-        runner.expect("an entry that others may write to", cache, 0)
-        os.remove(entry)
-        os.symlink("/etc/passwd", entry)
-        runner.expect("a link", cache, 0)
-        checks.check("the link is gone", None if not os.path.islink(entry) else "it is still there")
-        os.chmod(cache, 0o777)
-        runner.expect("a folder that others may write to", cache, 0)
-        os.chmod(cache, 0o700)
-        runner.expect("and again as it was", cache, 1)
-        link = os.path.join(folder, "link")
-        os.symlink(cache, link)
-        runner.expect("a link to a folder", link, 0)
-        if os.geteuid() == 0:
-            os.chown(cache, 1, -1)
-            runner.expect("another user's folder", cache, 0)
-            os.chown(cache, 0, -1)
-            os.chown(entry, 1, -1)
-            runner.expect("another user's entry", cache, 0)
-            os.chown(entry, 0, -1)
-        runner.expect("a file", runner.module, 0)
+    os.chmod(entry, 0o666)
+    runner.expect("an entry that others may write to", cache, 0)
+    os.remove(entry)
+    os.symlink("/etc/passwd", entry)
+    runner.expect("a link", cache, 0)
+    checks.check("the link is gone", None if not os.path.islink(entry) else "it is still there")
+    os.chmod(cache, 0o777)
+    runner.expect("a folder that others may write to", cache, 0)
+    os.chmod(cache, 0o700)
+    runner.expect("and again as it was", cache, 1)
+    link = os.path.join(folder, "link")
+    os.symlink(cache, link)
+    runner.expect("a link to a folder", link, 0)
+    if os.geteuid() == 0:
+        os.chown(cache, 1, -1)
+        runner.expect("another user's folder", cache, 0)
+        os.chown(cache, 0, -1)
+        os.chown(entry, 1, -1)
+        runner.expect("another user's entry", cache, 0)
+        os.chown(entry, 0, -1)
+    runner.expect("a file", runner.module, 0)
 
-        # Twice as much as may be there, older than all else; a half-written entry of a process that is gone.
-        for i in range(8):
-            path = os.path.join(cache, f"{i:064}.object")
-            with open(path, "wb") as file:
-                file.truncate(MOST_BYTES // 4)
-            os.utime(path, (1000 + i, 1000 + i))
-        forgotten = os.path.join(cache, "1-1.unfinished")
-        open(forgotten, "wb").close()
-        os.utime(forgotten, (1000, 1000))
-        os.remove(entry)
-        runner.expect("a full folder", cache, 0)
-        total = sum(os.path.getsize(path) for path in entries(cache))
-        checks.check("bounded", None if total <= MOST_BYTES else f"{total} bytes are there")
-        checks.check("the oldest go first", None if os.path.exists(os.path.join(cache, f"{7:064}.object")) else "the newest went")
-        checks.check("what was never finished goes", None if not os.path.exists(forgotten) else "it is still there")
+    # Twice as much as may be there, older than all else; a half-written entry of a process that is gone.
+    for i in range(8):
+        path = os.path.join(cache, f"{i:064}.object")
+        with open(path, "wb") as file:
+            file.truncate(MOST_BYTES // 4)
+        os.utime(path, (1000 + i, 1000 + i))
+    forgotten = os.path.join(cache, "1-1.unfinished")
+    open(forgotten, "wb").close()
+    os.utime(forgotten, (1000, 1000))
+    os.remove(entry)
+    runner.expect("a full folder", cache, 0)
+    total = sum(os.path.getsize(path) for path in entries(cache))
+    checks.check("bounded", None if total <= MOST_BYTES else f"{total} bytes are there")
+    checks.check("the oldest go first", None if os.path.exists(os.path.join(cache, f"{7:064}.object")) else "the newest went")
+    checks.check("what was never finished goes", None if not os.path.exists(forgotten) else "it is still there")
 
-        # Two at once, many times, from nothing.
-        for path in entries(cache):
-            os.remove(path)
-        running = [subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), *runner.arguments(cache)], stdout=subprocess.PIPE,
-                                    stderr=subprocess.PIPE, text=True) for _ in range(6)]
-        outputs = [process.communicate(timeout=vmrun.TIMEOUT) for process in running]
-        checks.check("six at once", None if all("45" in out for out, _ in outputs) else f"found {outputs}")
-        checks.check("one entry for all", None if entries(cache) == [entry] else f"found {entries(cache)}")
-        runner.expect("and it is whole", cache, 1)
+    # Two at once, many times, from nothing.
+    for path in entries(cache):
+        os.remove(path)
+    running = [subprocess.Popen([os.path.join(vmrun.BIN, "vm-run"), *runner.arguments(cache)], stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    outputs = [process.communicate(timeout=vmrun.TIMEOUT) for process in running]
+    checks.check("six at once", None if all("45" in out for out, _ in outputs) else f"found {outputs}")
+    checks.check("one entry for all", None if entries(cache) == [entry] else f"found {entries(cache)}")
+    runner.expect("and it is whole", cache, 1)
 
-        # Exact and fast code of one function are different entries.
-        module = os.path.join(folder, "floats.vmasm")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(FLOATS)
-        for math, from_cache in [("exact", 0), ("fast", 0), ("exact", 1), ("fast", 1)]:
-            done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=10", "--jit=always", f"--jit_math={math}",
-                             f"--jit_cache={cache}", "--print_stats")
-            found = count(done.stderr, "from the cache")
-            checks.check(f"{math} math", None if "f32=45" in done.stdout and found == from_cache else
-                         f"expected 45 and {from_cache} from the cache, found {found}", done)
+    # Exact and fast code of one function are different entries.
+    module = os.path.join(folder, "floats.vmasm")
+    vmrun.write(module, FLOATS)
+    for math, from_cache in [("exact", 0), ("fast", 0), ("exact", 1), ("fast", 1)]:
+        done = vmrun.run("vm-run", f"--module={module}", "--function=sum", "--input=10", "--jit=always", f"--jit_math={math}",
+                         f"--jit_cache={cache}", "--print_stats")
+        found = count(done.stderr, "from the cache")
+        checks.check(f"{math} math", None if "f32=45" in done.stdout and found == from_cache else
+                     f"expected 45 and {from_cache} from the cache, found {found}", done)
 
-        # Addresses differ from process to process; keys have none of those of constants, types, calls and messages.
-        for example in sorted(glob.glob(os.path.join(vmrun.SOURCE, "examples", "*.vmasm"))):
-            with open(example, encoding="utf-8") as file:
-                lines = re.findall(r"^// run: vm-run (.*)$", file.read(), re.MULTILINE)
-            for line in lines[:1]:
-                name, words = os.path.basename(example), [*line.split(), "--jit=always", "--print_stats", f"--jit_cache={folder}/examples"]
-                first, second = vmrun.run("vm-run", *words), vmrun.run("vm-run", *words)
-                functions = count(first.stderr, "functions")
-                checks.check(f"{name}: compiled", None if functions else "nothing was", first)
-                checks.check(f"{name}: found again", None if count(second.stderr, "from the cache") == functions and
-                             second.stdout == first.stdout else "not everything was", second)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    # Addresses differ from process to process; keys have none of those of constants, types, calls and messages.
+    for example in sorted(glob.glob(os.path.join(vmrun.SOURCE, "examples", "*.vmasm"))):
+        lines = re.findall(r"^// run: vm-run (.*)$", vmrun.read_text(example), re.MULTILINE)
+        for line in lines[:1]:
+            name, words = os.path.basename(example), [*line.split(), "--jit=always", "--print_stats", f"--jit_cache={folder}/examples"]
+            first, second = vmrun.run("vm-run", *words), vmrun.run("vm-run", *words)
+            functions = count(first.stderr, "functions")
+            checks.check(f"{name}: compiled", None if functions else "nothing was", first)
+            checks.check(f"{name}: found again", None if count(second.stderr, "from the cache") == functions and
+                         second.stdout == first.stdout else "not everything was", second)

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 
 import vmrun
@@ -12,13 +11,9 @@ import vmrun
 LIBRARY = os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")
 MODULE = "vm.module @m\nvm.export @f\nvm.func @f() -> (i32) {\n  %i0 = vm.const.i32 7\n  vm.return %i0\n}\n"
 
-LOOP = """
+LOOP = vmrun.with_exports("""
 vm.module @m
 vm.type !vm.buffer
-vm.export @sum
-vm.export @nothing
-vm.export @straight
-vm.export @twice
 vm.func @sum(%i0:1: i64) -> (i64) {
   %i2:3 = vm.const.i64.zero
   %i6:7 = vm.const.i64 1
@@ -51,7 +46,7 @@ vm.func @twice(%r0: !vm.ref<?>, %i0:1: i64) -> (i64) {
 ^bb2:
   vm.return %i2:3
 }
-"""
+""")
 
 # r2[n] += r0[k] * r1[k * 64 + n] for n below 64 and k below 10
 CONTRACTION = """\
@@ -98,53 +93,46 @@ def compiler_line(done):
     return found.group(0) if found else ""
 
 
-def main():
-    if not os.path.exists(LIBRARY):
-        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
-    checks = vmrun.Checks()
+def main(checks, folder):
+    vmrun.need_compiler()
     loader = dict(os.environ, LD_DEBUG="files")
     done = vmrun.run("hal-info", env=loader)
     line = compiler_line(done)
     checks.check("its name and path", None if re.match(r"compiler: LLVM \d+\.\d+\.\d+, /.*/halyard-jit-llvm\.so$", line)
                  else f"found {line!r}")
     checks.check("not loaded", None if "halyard-jit-llvm" not in done.stderr else "the loader opened it")
-    with tempfile.TemporaryDirectory() as folder:
-        module = os.path.join(folder, "f.vmasm")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(MODULE)
-        done = vmrun.run("vm-run", f"--module={module}", "--function=f", "--jit=always", "--jit_cache=", env=loader)
-        checks.check("the loader would tell", None if "halyard-jit-llvm" in done.stderr else "it does not name what it opens")
+    module = os.path.join(folder, "f.vmasm")
+    vmrun.write(module, MODULE)
+    done = vmrun.run("vm-run", f"--module={module}", "--function=f", "--jit=always", "--jit_cache=", env=loader)
+    checks.check("the loader would tell", None if "halyard-jit-llvm" in done.stderr else "it does not name what it opens")
 
-        # Another installation, with another compiler.
-        lib = os.path.join(folder, "lib")
-        os.makedirs(os.path.join(lib, "halyard"))
-        for name in os.listdir(os.path.join(vmrun.BUILD, "lib")):
-            if name.startswith("libhalyard.so"):
-                shutil.copy(os.path.join(vmrun.BUILD, "lib", name), lib, follow_symlinks=False)
-        other = os.path.join(lib, "halyard", "halyard-jit-llvm.so")
-        good = open(LIBRARY, "rb").read()
-        at = re.search(rb"Halyard\0(.{12})LLVM ", good, re.DOTALL).start(1)  # the note's first number
-        for name, bytes_, text in [
-                ("cut off", good[:1000], "is damaged"), ("not a library", b"text", "no ELF file"),
-                ("another version", good[:at] + b"\x63" + good[at + 1:], "compiler ABI 99"),
-                ("another format of code", good[:at + 4] + bytes([good[at + 4] ^ 1]) + good[at + 5:], "another format of decoded code")]:
-            with open(other, "wb") as file:
-                file.write(bytes_)
-            done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
-            line = compiler_line(done)
-            checks.check(name, None if line.startswith("compiler: none; ") and text in line and other in line
-                         else f"found {line!r}", done)
-        with open(other, "wb") as file:
-            file.write(good)
-        line = compiler_line(vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib)))
-        checks.check("without a code generator", None if line.startswith("compiler: none; ") and "-codegen.so' is missing" in line
-                     else f"found {line!r}")
-        os.remove(other)
+    # Another installation, with another compiler.
+    lib = os.path.join(folder, "lib")
+    os.makedirs(os.path.join(lib, "halyard"))
+    for name in os.listdir(os.path.join(vmrun.BUILD, "lib")):
+        if name.startswith("libhalyard.so"):
+            shutil.copy(os.path.join(vmrun.BUILD, "lib", name), lib, follow_symlinks=False)
+    other = os.path.join(lib, "halyard", "halyard-jit-llvm.so")
+    good = open(LIBRARY, "rb").read()
+    at = re.search(rb"Halyard\0(.{12})LLVM ", good, re.DOTALL).start(1)  # the note's first number
+    for name, bytes_, text in [
+            ("cut off", good[:1000], "is damaged"), ("not a library", b"text", "no ELF file"),
+            ("another version", good[:at] + b"\x63" + good[at + 1:], "compiler ABI 99"),
+            ("another format of code", good[:at + 4] + bytes([good[at + 4] ^ 1]) + good[at + 5:], "another format of decoded code")]:
+        vmrun.write(other, bytes_)
         done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
-        checks.check("none", None if "everything is interpreted" in compiler_line(done) else f"found {compiler_line(done)!r}", done)
-        named(checks, module)
+        line = compiler_line(done)
+        checks.check(name, None if line.startswith("compiler: none; ") and text in line and other in line
+                     else f"found {line!r}", done)
+    vmrun.write(other, good)
+    line = compiler_line(vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib)))
+    checks.check("without a code generator", None if line.startswith("compiler: none; ") and "-codegen.so' is missing" in line
+                 else f"found {line!r}")
+    os.remove(other)
+    done = vmrun.run("hal-info", env=dict(os.environ, LD_LIBRARY_PATH=lib))
+    checks.check("none", None if "everything is interpreted" in compiler_line(done) else f"found {compiler_line(done)!r}", done)
+    named(checks, module)
     explained(checks)
-    return checks.finish()
 
 
 def named(checks, module):
@@ -186,19 +174,16 @@ def explained(checks):
 
     with tempfile.TemporaryDirectory() as folder:
         module = os.path.join(folder, "m.vmasm")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(LOOP)
+        vmrun.write(module, LOOP)
         expect("every function", [module, "--jit"], r"^; m\.sum: compiled; \d+ words", r"^define .*i32 @halyard_run\(", r"^halyard_run:",
                r"^; m\.nothing: .*stays interpreted: it has no instruction that is compiled$",
                r"^; m\.straight: compiled with jit=always; with jit=auto interpreted")
         expect("one of them", [module, "--jit", "--function=sum"], r"^; m\.sum: compiled;", without=["m.nothing", "m.straight"])
         expect("vectors in a loop that is tested at its end", [module, "--jit", "--function=twice"], r"<\d+ x i32>")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(CONTRACTION)
+        vmrun.write(module, CONTRACTION)
         # In registers while terms are added.
         expect("a contraction across its outputs", [module, "--jit"], r"= phi <\d+ x float>")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(LOOP)
+        vmrun.write(module, LOOP)
         for name, arguments, parts in [
                 ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),
                 ("two forms", ["--jit", "--json"], ["INVALID_ARGUMENT", "--json"]),
@@ -209,7 +194,3 @@ def explained(checks):
     kernels = os.path.join(vmrun.fixtures() or "", "..", "bench", "kernels", "relu_bias.vmvx.vmfb")
     if vmrun.fixtures() and os.path.exists(kernels):
         expect("a kernel in a program", [kernels, "--jit"], r"^; module\.\w*relu_bias\w*: ", r"^; \S+dispatch\S*: compiled;", r"^halyard_run:")
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -4,45 +4,33 @@ shared fixtures."""
 import json
 import os
 import re
-import sys
-import tempfile
 
 import vmrun
 
 PROGRAMS = "compiled"
 
 
-def main():
-    if not os.path.exists(os.path.join(vmrun.BUILD, "lib", "halyard", "halyard-jit-llvm.so")):
-        vmrun.skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
-    fixtures = vmrun.fixtures()
-    if not fixtures:
-        vmrun.skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
-    if "\nvulkan://" not in "\n" + vmrun.run("hal-info").stdout:
+def main(checks, folder):
+    vmrun.need_compiler()
+    fixtures = vmrun.needed_fixtures()
+    if not vmrun.vulkan_device():
         vmrun.skip("there is no Vulkan device")
-    folder = os.path.join(fixtures, PROGRAMS)
-    with open(os.path.join(folder, "cases.json"), encoding="utf-8") as file:
+    programs = os.path.join(fixtures, PROGRAMS)
+    with open(os.path.join(programs, "cases.json"), encoding="utf-8") as file:
         cases = [case for case in json.load(file) if "vulkan" in case["devices"] and not case["flags"]
                  and not any("..." in text or text.startswith("result[") for text in case["expected"])]  # whole tensors only
-    checks = vmrun.Checks()
-    with tempfile.TemporaryDirectory() as cache:
-        for case in cases[:6]:
-            # Eagerly: functions are compiled before the device is opened; lazily: when its shaders have been.
-            for verify in ("eager", "lazy"):
-                expected = [f"--expected_output={text}" for text in case["expected"]]
-                done = vmrun.run("vm-run", f"--module={case['module']}", f"--function={case['function']}", f"--verify={verify}",
-                                 *(f"--device={device}" for device in case["devices"]),
-                                 *(f"--input={text}" for text in case["inputs"]), *case["flags"], *expected, "--jit=always",
-                                 f"--jit_cache={cache}/{verify}", "--print_stats", cwd=folder)
-                found = re.search(r"^  functions +(\d+)$", done.stderr, re.MULTILINE)
-                wrong = None
-                if done.returncode != 0:
-                    wrong = f"exit status {done.returncode}"
-                elif not found or int(found.group(1)) == 0:
-                    wrong = "nothing was compiled"
-                checks.check(f"{case['name']}, {verify}", wrong, done)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    for case in cases[:6]:
+        # Eagerly: functions are compiled before the device is opened; lazily: when its shaders have been.
+        for verify in ("eager", "lazy"):
+            expected = [f"--expected_output={text}" for text in case["expected"]]
+            done = vmrun.run("vm-run", f"--module={case['module']}", f"--function={case['function']}", f"--verify={verify}",
+                             *(f"--device={device}" for device in case["devices"]),
+                             *(f"--input={text}" for text in case["inputs"]), *case["flags"], *expected, "--jit=always",
+                             f"--jit_cache={folder}/{verify}", "--print_stats", cwd=programs)
+            found = re.search(r"^  functions +(\d+)$", done.stderr, re.MULTILINE)
+            wrong = None
+            if done.returncode != 0:
+                wrong = f"exit status {done.returncode}"
+            elif not found or int(found.group(1)) == 0:
+                wrong = "nothing was compiled"
+            checks.check(f"{case['name']}, {verify}", wrong, done)

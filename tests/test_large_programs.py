@@ -10,12 +10,13 @@ import installed
 import large
 import vmrun
 
+vmrun.needed_fixtures()
+try:
+    large.source()
+    large.python_with_numpy()
+except large.Missing as missing:
+    vmrun.skip(missing)
 TIMEOUT = 250  # seconds for one case: machine code of the largest takes 10, VMVX under a sanitizer more
-
-
-def has_vulkan():
-    done = vmrun.run("vm-run", "--list_devices=vulkan")
-    return done.returncode == 0 and "vulkan" in done.stdout
 
 
 def peak_memory(arguments, folder):
@@ -31,8 +32,7 @@ class LargePrograms(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = large.folder()
         cls.machine_code = vmrun.processor() == "x86_64"
-        with open(os.path.join(cls.folder, "cases.json"), encoding="utf-8") as file:
-            cls.cases = json.load(file)
+        cls.cases = json.loads(vmrun.read_text(os.path.join(cls.folder, "cases.json")))
 
     def run_cases(self, device, *options):
         runner = os.path.join(vmrun.fixtures(), "run.py")
@@ -52,7 +52,7 @@ class LargePrograms(unittest.TestCase):
     def test_on_worker_threads(self):
         self.run_cases("local-task")
 
-    @unittest.skipUnless(has_vulkan(), "no Vulkan implementation was found")
+    @unittest.skipUnless(vmrun.vulkan_device(), "no Vulkan implementation was found")
     def test_on_vulkan(self):
         self.machine_code = True  # none in these
         self.run_cases("vulkan")
@@ -70,14 +70,3 @@ class LargePrograms(unittest.TestCase):
                                          self.folder)
                 self.assertEqual(code, 0)
                 self.assertLessEqual(round(peak), most)
-
-
-if __name__ == "__main__":
-    try:
-        if not vmrun.fixtures():
-            raise large.Missing("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
-        large.source()
-        large.python_with_numpy()
-    except large.Missing as missing:
-        vmrun.skip(missing)
-    unittest.main()

@@ -18,8 +18,8 @@ import shlex
 import subprocess
 import sys
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
-BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+from installed import BUILD, SOURCE
+
 
 # Candidates: folder that is searched for a header, and the spelling of that header in an #include.
 HEADERS = {

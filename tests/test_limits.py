@@ -1,13 +1,9 @@
 """--timeout and --max_memory: the limits of a program, and the errors when it exceeds them."""
 import os
-import sys
 
 import vmrun
 
-PROGRAM = """vm.module @greedy
-vm.export @endless
-vm.export @quick
-vm.export @big
+PROGRAM = vmrun.with_exports("""vm.module @greedy
 vm.func @endless() -> (i32) {
   %i0 = vm.const.i32.zero
   %i1 = vm.const.i32 1
@@ -29,7 +25,7 @@ vm.func @big() -> (i32) {
   vm.discard.refs %r0
   vm.return %i2
 }
-"""
+""")
 
 # Waits for a fence that is never signalled, in a call that is not yieldable.
 WAITS = """vm.module @waits
@@ -49,41 +45,32 @@ vm.func @waits() -> (i32) {
 """
 
 
-def main():
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        path = os.path.join(folder, "greedy.vmasm")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(PROGRAM)
+def main(checks, folder):
+    path = os.path.join(folder, "greedy.vmasm")
+    vmrun.write(path, PROGRAM)
 
-        def run(*flags):
-            return vmrun.run("vm-run", f"--module={path}", *flags)
+    def run(*flags):
+        return vmrun.run("vm-run", f"--module={path}", *flags)
 
-        def fails(name, flags, *parts):
-            done = run(*flags)
-            checks.check(name, vmrun.why_bad_failure(done, *parts), done)
+    def fails(name, flags, *parts):
+        done = run(*flags)
+        checks.check(name, vmrun.why_bad_failure(done, *parts), done)
 
-        def prints(name, flags, line):
-            done = run(*flags)
-            checks.check(name, None if done.returncode == 0 and line in done.stdout else f"expected {line!r}", done)
+    def prints(name, flags, line):
+        done = run(*flags)
+        checks.check(name, None if done.returncode == 0 and line in done.stdout else f"expected {line!r}", done)
 
-        fails("endless", ["--function=endless", "--timeout=50ms"], "DEADLINE_EXCEEDED", "50 ms")
-        prints("in time", ["--function=quick", "--timeout=1min"], "result[0]: i32=7")
-        waits = os.path.join(folder, "waits.vmasm")
-        with open(waits, "w", encoding="utf-8") as file:
-            file.write(WAITS)
-        done = vmrun.run("vm-run", f"--module={waits}", "--device=local-sync", "--function=waits", "--timeout=50ms")
-        checks.check("waits", vmrun.why_bad_failure(done, "DEADLINE_EXCEEDED", "50 ms"), done)
-        fails("too big", ["--function=big", "--max_memory=1MB"], "RESOURCE_EXHAUSTED", "a buffer", "1000000",
-              "--max_memory")
-        prints("just fits", ["--function=big", "--max_memory=1032KiB"], "result[0]: i32=0")
-        for flag, values in (("timeout", ["soon", "-1s", "0", "5 s"]),
-                             ("max_memory", ["lots", "0", "1e300GiB", "nan"])):
-            for value in values:
-                fails(f"{flag}={value}", ["--function=quick", f"--{flag}={value}"], "INVALID_ARGUMENT",
-                      f"--{flag}={value}", "expected")
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    fails("endless", ["--function=endless", "--timeout=50ms"], "DEADLINE_EXCEEDED", "50 ms")
+    prints("in time", ["--function=quick", "--timeout=1min"], "result[0]: i32=7")
+    waits = os.path.join(folder, "waits.vmasm")
+    vmrun.write(waits, WAITS)
+    done = vmrun.run("vm-run", f"--module={waits}", "--device=local-sync", "--function=waits", "--timeout=50ms")
+    checks.check("waits", vmrun.why_bad_failure(done, "DEADLINE_EXCEEDED", "50 ms"), done)
+    fails("too big", ["--function=big", "--max_memory=1MB"], "RESOURCE_EXHAUSTED", "a buffer", "1000000",
+          "--max_memory")
+    prints("just fits", ["--function=big", "--max_memory=1032KiB"], "result[0]: i32=0")
+    for flag, values in (("timeout", ["soon", "-1s", "0", "5 s"]),
+                         ("max_memory", ["lots", "0", "1e300GiB", "nan"])):
+        for value in values:
+            fails(f"{flag}={value}", ["--function=quick", f"--{flag}={value}"], "INVALID_ARGUMENT",
+                  f"--{flag}={value}", "expected")

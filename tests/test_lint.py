@@ -5,10 +5,11 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 import unittest
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).resolve().parent.parent))
+import vmrun
+from installed import SOURCE
+
 spec = importlib.util.spec_from_file_location("lint", SOURCE / "cmake" / "lint.py")
 lint = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(lint)
@@ -24,11 +25,10 @@ FILES = {
 }
 
 
-class Lint(unittest.TestCase):
+class Lint(vmrun.FolderCase):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name).resolve()
+        super().setUp()
+        self.folder = pathlib.Path(self.folder).resolve()
         for name, text in FILES.items():
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / name).write_text(text)
@@ -95,7 +95,3 @@ class Lint(unittest.TestCase):
         changed = lint.changed_files("main")
         self.assertLessEqual({"base/src/base/a.cpp", "base/src/base/b.cpp", "base/src/base/new.cpp"}, changed)
         self.assertNotIn("base/src/base/a.h", changed)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,13 +1,13 @@
 """The device with worker threads: the examples print the same as on local-sync, with all options; programs that use
 both kinds of device; wrong options."""
 import os
-import sys
 import unittest
 
 import perfetto
 import test_examples
 import vmrun
 
+vmrun.need_tool("vm-run")
 DEVICES = ["local-task", "local-task?workers=1", "local-task?workers=7", "local-task?workers=2&queues=3&validate=1",
            "local-task://?validate=1", "local-sync?validate=1"]
 # The program uses only the first.
@@ -106,7 +106,7 @@ vm.func @main(%i0: i32) -> (i32) {
 """
 
 
-class LocalTask(unittest.TestCase):
+class LocalTask(vmrun.FolderCase):
     def expect_same(self, flags):
         ran = 0
         for example, command, expected in examples_with_devices():
@@ -128,12 +128,11 @@ class LocalTask(unittest.TestCase):
         self.expect_same("")
 
     def test_work_that_nobody_awaits(self):
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(UNAWAITED, folder)
-            for count in range(12):
-                done = vmrun.run("vm-run", f"--device=local-task?workers={count % 3 + 1}", f"--module={folder}/module.vmfb",
-                                 "--function=main", f"--input={count}")
-                self.assertEqual((done.returncode, done.stdout), (0, f"EXEC @main\nresult[0]: i32={count}\n"), done.stderr)
+        vmrun.assemble(UNAWAITED, self.folder)
+        for count in range(12):
+            done = vmrun.run("vm-run", f"--device=local-task?workers={count % 3 + 1}", f"--module={self.folder}/module.vmfb",
+                             "--function=main", f"--input={count}")
+            self.assertEqual((done.returncode, done.stdout), (0, f"EXEC @main\nresult[0]: i32={count}\n"), done.stderr)
 
     def test_whoever_has_nothing_else_to_do_takes_part(self):
         for attempt in range(10):  # on a busy machine the worker may have no processor for that long
@@ -149,12 +148,11 @@ class LocalTask(unittest.TestCase):
     def traced_fills(self):
         """Pairs of fills on two threads: the thread of each, and whether those of a pair ran at once, where they can."""
         rounds = 500
-        with vmrun.temporary_folder() as folder:
-            vmrun.assemble(FILLS, folder)
-            done = vmrun.run("vm-run", "--device=local-task?workers=2", f"--module={folder}/module.vmfb", "--function=main",
-                             f"--input={rounds}", f"--trace={folder}/trace")
-            self.assertEqual((done.returncode, done.stdout), (0, "EXEC @main\nresult[0]: i32=0\n"), done.stderr)
-            trace = perfetto.Trace(f"{folder}/trace")
+        vmrun.assemble(FILLS, self.folder)
+        done = vmrun.run("vm-run", "--device=local-task?workers=2", f"--module={self.folder}/module.vmfb", "--function=main",
+                         f"--input={rounds}", f"--trace={self.folder}/trace")
+        self.assertEqual((done.returncode, done.stdout), (0, "EXEC @main\nresult[0]: i32=0\n"), done.stderr)
+        trace = perfetto.Trace(f"{self.folder}/trace")
         fills = sorted((piece for piece in trace.slices() if piece.name == "fill"), key=lambda piece: piece.begin)
         self.assertEqual(len(fills), 2 * rounds)
         threads = [trace.tracks[piece.track].name for piece in fills]
@@ -163,8 +161,7 @@ class LocalTask(unittest.TestCase):
 
     @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
     def test_is_listed(self):
-        done = vmrun.run("vm-run", "--list_devices")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = vmrun.succeeds("vm-run", "--list_devices")
         self.assertIn("local-task://", done.stdout.splitlines())
 
     def test_wrong_options_say_what_is_right(self):
@@ -180,9 +177,3 @@ class LocalTask(unittest.TestCase):
         done = vmrun.run("vm-run", "--device=local-sync?workers=2", f"--module={example}", "--function=matmul",
                          "--input=4x3xf32=1", "--input=3x2xf32=1")
         self.assertIsNone(vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "'workers'", "'local-sync'"), done.stderr)
-
-
-if __name__ == "__main__":
-    if not (test_examples.TOOLS / "vm-run").exists():
-        vmrun.skip("vm-run is not built")
-    sys.exit(not unittest.main(exit=False, verbosity=1).result.wasSuccessful())

@@ -5,12 +5,11 @@ end in RESOURCE_EXHAUSTED, with a message that names the limit and the flag, bef
 1.25 times the limit: in what is resident, and, by a limit of the system on its writable memory, in what is reserved
 and never touched. The fixed part of a process, what it takes before the program begins, is not counted."""
 import os
-import re
 import resource
 import subprocess
-import sys
 import threading
 
+import installed
 import vmrun
 
 MIB = 1 << 20
@@ -232,11 +231,6 @@ DEVICES = {
 }
 
 
-def is_sanitized():
-    with open(os.path.join(vmrun.BUILD, "CMakeCache.txt"), encoding="utf-8") as cache:
-        return re.search(r"^HALYARD_SANITIZE:\w+=\w", cache.read(), re.MULTILINE) is not None
-
-
 def program(ways):
     text = "".join(SETUP.format(name=name, before=before, body=body) for name, (before, body) in ways.items())
     used = [f'vm.import @{name} cconv "{convention}"\n' for name, convention in IMPORTS.items() if f"@{name}(" in text
@@ -298,26 +292,18 @@ def check_attacks(checks, folder, like):
               base.resident)
 
 
-def main():
-    if is_sanitized():
+def main(checks, folder):
+    if installed.cache("HALYARD_SANITIZE"):
         vmrun.skip("sanitizers take memory of their own")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        def written(name, ways):
-            path = os.path.join(folder, name + ".vmasm")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(program(ways))
-            return path
+    def written(name, ways):
+        path = os.path.join(folder, name + ".vmasm")
+        vmrun.write(path, program(ways))
+        return path
 
-        check_ways(checks, written("host", HOST), "local-sync", HOST)
-        path = written("devices", DEVICES)
-        check_ways(checks, path, "local-sync", DEVICES)
-        check_ways(checks, path, "local-task?workers=2", [name for name in DEVICES if "held" in name or "ran" in name])
-        attacks = os.path.join(vmrun.fixtures() or "", "attacks")
-        if os.path.isdir(attacks):
-            check_attacks(checks, attacks, path)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    check_ways(checks, written("host", HOST), "local-sync", HOST)
+    path = written("devices", DEVICES)
+    check_ways(checks, path, "local-sync", DEVICES)
+    check_ways(checks, path, "local-task?workers=2", [name for name in DEVICES if "held" in name or "ran" in name])
+    attacks = os.path.join(vmrun.fixtures() or "", "attacks")
+    if os.path.isdir(attacks):
+        check_attacks(checks, attacks, path)

@@ -4,7 +4,6 @@ that are not native modules get a clear message and no crash."""
 import os
 import pathlib
 import shutil
-import sys
 
 import vmrun
 from installed import BUILD, SOURCE, cache, exported, run
@@ -106,19 +105,11 @@ def files(checks: vmrun.Checks, folder: pathlib.Path) -> None:
         checks.check(f"listed: {line}", None if line in listed else f"the list is {listed}")
 
 
-def main() -> int:
+def main(checks, folder):
     if not (BUILD / "bin" / "vm-run").exists() or not (BUILD / "examples" / "libtoolbox.so").exists():
         vmrun.skip("vm-run or the example module is not built")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as name:
-        folder = pathlib.Path(name).resolve()
-        files(checks, folder)
-        if cache("HALYARD_SANITIZE"):
-            print("libraries built without a sanitizer are tried elsewhere")
-        else:
-            out_of_tree(checks, folder)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    files(checks, folder)
+    if cache("HALYARD_SANITIZE"):
+        print("libraries built without a sanitizer are tried elsewhere")
+    else:
+        out_of_tree(checks, folder)

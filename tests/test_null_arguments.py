@@ -427,33 +427,26 @@ def exported():
     return {line.split()[0].split("@")[0] for line in lines}
 
 
-def main():
+def main(checks, folder):
     if vmrun.is_emulated():
         vmrun.skip("the library is for another processor than the interpreter")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        world = World(folder)
-        functions = exported()
-        missing = sorted(functions - set(world.declared))
-        checks.check("every exported function is declared", f"not in the headers as read here: {missing}" if missing else None)
-        for name in set(world.declared) - functions:
-            if not name.startswith("service."):
-                del world.declared[name]  # of native modules: halyard_module_negotiate
-        wrong = {}
-        count = 0
-        for case in cases(world):
-            count += 1
-            function, what, at, number = case
-            found = in_child(world, case)
-            if found:
-                name = world.declared[function][at][1] if at is not None else ""
-                wrong.setdefault(function, []).append(f"{what} {name} {'' if number is None else number}: {found}")
-        for function in sorted(world.declared):
-            checks.check(function, "\n  ".join(wrong[function]) if function in wrong else None)
-        checks.check("number of calls", None if count > 500 else f"{count}; expected more than 500")
-        print(count, "calls")
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    world = World(folder)
+    functions = exported()
+    missing = sorted(functions - set(world.declared))
+    checks.check("every exported function is declared", f"not in the headers as read here: {missing}" if missing else None)
+    for name in set(world.declared) - functions:
+        if not name.startswith("service."):
+            del world.declared[name]  # of native modules: halyard_module_negotiate
+    wrong = {}
+    count = 0
+    for case in cases(world):
+        count += 1
+        function, what, at, number = case
+        found = in_child(world, case)
+        if found:
+            name = world.declared[function][at][1] if at is not None else ""
+            wrong.setdefault(function, []).append(f"{what} {name} {'' if number is None else number}: {found}")
+    for function in sorted(world.declared):
+        checks.check(function, "\n  ".join(wrong[function]) if function in wrong else None)
+    checks.check("number of calls", None if count > 500 else f"{count}; expected more than 500")
+    print(count, "calls")

@@ -7,12 +7,11 @@ number, an order of operands or a kind of register that changes by accident is f
     test_opcode_table.py --write    writes the tables of docs/spec/isa.md anew
 """
 
-import os
-import pathlib
 import re
 import sys
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
+from installed import SOURCE
+
 TABLE = SOURCE / "vm" / "src" / "vm" / "format" / "opcodes.inc"
 FROZEN = SOURCE / "tests" / "opcodes.txt"
 PAGE = SOURCE / "docs" / "spec" / "isa.md"

@@ -10,10 +10,9 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 
-from installed import BUILD, SOURCE, cache, run
+import vmrun
+from installed import SOURCE, cache, run
 
 MULTIARCH = "/usr/lib/[a-z0-9_]+-linux-gnu[a-z]*"
 DOC = "/usr/share/doc/{name}/(copyright|changelog.gz)"
@@ -37,11 +36,6 @@ FILES = {
 # The suites to test, by that of this machine.
 SUITES = {"bookworm": ("bookworm", "trixie")}
 NEEDED = ("libhalyard0", "halyard-tools", "halyard-vulkan", "libhalyard-dev")
-
-
-def skip(reason):
-    print(reason)
-    sys.exit(77)
 
 
 def check_files(package: pathlib.Path, name: str) -> None:
@@ -78,38 +72,32 @@ def check_same(first: pathlib.Path, second: pathlib.Path) -> None:
     print(f"{len(names)} packages have the same bytes when they are made again")
 
 
-def main() -> int:
+def main(folder):
     if cache("HALYARD_SANITIZE") or cache("CMAKE_BUILD_TYPE") != "Release":
-        skip("packages are made of release builds")
+        vmrun.skip("packages are made of release builds")
     if not shutil.which("dpkg-deb"):
-        skip("there is no dpkg-deb: not a Debian")
+        vmrun.skip("there is no dpkg-deb: not a Debian")
     if os.getuid() != 0 and not all(map(shutil.which, ("lintian", "mmdebstrap", "dpkg-shlibdeps"))):
-        skip("lintian, mmdebstrap or dpkg-dev is not installed, and only root can install them")
-    with tempfile.TemporaryDirectory() as place:
-        os.chmod(place, 0o755)  # mmdebstrap's helpers may be other users
-        folder, again = pathlib.Path(place, "first"), pathlib.Path(place, "second")
-        run(SOURCE / "dev", "package", folder, cwd=SOURCE)
-        os.umask(0o027)
-        run(SOURCE / "dev", "package", again, cwd=SOURCE, env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C"})
-        os.umask(0o022)
-        check_same(folder, again)
-        packages = {path.name.split("_")[0]: path for path in sorted(folder.glob("*.deb"))}
-        assert not set(NEEDED) - set(packages), f"packages are missing: {sorted(set(NEEDED) - set(packages))}"
-        ordinary = {name: path for name, path in packages.items() if not name.endswith("-dbgsym")}
-        for name, path in ordinary.items():
-            check_files(path, name)
-        run("lintian", "--allow-root", "--fail-on", "error", *ordinary.values())
-        print("the files are where Debian puts them, and lintian has no error")
+        vmrun.skip("lintian, mmdebstrap or dpkg-dev is not installed, and only root can install them")
+    os.chmod(folder, 0o755)  # mmdebstrap's helpers may be other users
+    first, again = folder / "first", folder / "second"
+    run(SOURCE / "dev", "package", first, cwd=SOURCE)
+    os.umask(0o027)
+    run(SOURCE / "dev", "package", again, cwd=SOURCE, env={**os.environ, "TZ": "Asia/Tokyo", "LC_ALL": "C"})
+    os.umask(0o022)
+    check_same(first, again)
+    packages = {path.name.split("_")[0]: path for path in sorted(first.glob("*.deb"))}
+    assert not set(NEEDED) - set(packages), f"packages are missing: {sorted(set(NEEDED) - set(packages))}"
+    ordinary = {name: path for name, path in packages.items() if not name.endswith("-dbgsym")}
+    for name, path in ordinary.items():
+        check_files(path, name)
+    run("lintian", "--allow-root", "--fail-on", "error", *ordinary.values())
+    print("the files are where Debian puts them, and lintian has no error")
 
-        own = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
-        chosen = os.environ.get("HALYARD_PACKAGE_SUITE")
-        suites = (chosen,) if chosen else SUITES.get(own, (own,))
-        reasons = [reason for reason in (bare_debian(suite, ordinary) for suite in suites) if reason]
-        print("\n".join(reasons))
-        if len(reasons) == len(suites):
-            skip("no bare Debian could be made")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    own = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
+    chosen = os.environ.get("HALYARD_PACKAGE_SUITE")
+    suites = (chosen,) if chosen else SUITES.get(own, (own,))
+    reasons = [reason for reason in (bare_debian(suite, ordinary) for suite in suites) if reason]
+    print("\n".join(reasons))
+    if len(reasons) == len(suites):
+        vmrun.skip("no bare Debian could be made")

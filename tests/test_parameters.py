@@ -2,7 +2,6 @@
 import json
 import os
 import struct
-import sys
 import unittest
 
 import vmrun
@@ -28,8 +27,7 @@ class Parameters(unittest.TestCase):
 
     def write(self, name, contents):
         path = os.path.join(self.folder, name)
-        with open(path, "wb") as file:
-            file.write(contents)
+        vmrun.write(path, contents)
         return path
 
     def run_with(self, *files, tool="vm-run", flags=()):
@@ -71,7 +69,3 @@ class Parameters(unittest.TestCase):
         done = self.run_with(path)
         self.assertEqual(done.returncode, 1)
         self.assertIn("tensor 'weight' is assigned to 'model-1.safetensors', which does not contain it", done.stderr)
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

@@ -95,15 +95,7 @@ def check_archives(checks, folder):
     checks.check("the source archive again", None if archives[0] == archives[1] else "other bytes")
 
 
-def main():
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as name:
-        folder = pathlib.Path(name)
-        check_version(checks)
-        check_sbom(checks, folder)
-        check_archives(checks, folder)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(checks, folder):
+    check_version(checks)
+    check_sbom(checks, folder)
+    check_archives(checks, folder)

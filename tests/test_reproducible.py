@@ -2,13 +2,11 @@
 and drivers built in two folders are compared. test_packages.py makes packages twice; `./dev release --check` compares a whole
 release with one that is made again from its source archive in another folder."""
 import os
-import pathlib
 import shutil
 import subprocess
-import sys
 
 import vmrun
-from installed import BUILD, SOURCE, cache, run
+from installed import SOURCE, cache, run
 
 OBJECTS = [f"base/CMakeFiles/halyard_base.dir/src/base/{name}.cpp.o" for name in ("elf_note", "plugin", "status")]
 DRIVERS = ["null", "template"]
@@ -39,22 +37,14 @@ def build(source, folder):
     return {name: (folder / name).read_bytes() for name in [*OBJECTS, *libraries]}
 
 
-def main():
+def main(checks, folder):
     if cache("HALYARD_SANITIZE") or cache("CMAKE_BUILD_TYPE") != "Release" or cache("CMAKE_TOOLCHAIN_FILE"):
         vmrun.skip("packages are made of release builds")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as name:
-        place = pathlib.Path(name)
-        copy_source(place / "one")
-        shutil.copytree(place / "one", place / "another" / "tree")
-        first = build(place / "one", place / "one" / "build" / "package")
-        second = build(place / "another" / "tree", place / "elsewhere")
-        for built, data in first.items():
-            checks.check(built, None if data == second[built] else "other bytes in another folder")
-            checks.check(f"{built} has no name of its folder", "it has" if os.fsencode(name) in data else None)
-            checks.check(f"{built} has debug information", None if b"/usr/src/halyard-" in data else "no file names in it")
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    copy_source(folder / "one")
+    shutil.copytree(folder / "one", folder / "another" / "tree")
+    first = build(folder / "one", folder / "one" / "build" / "package")
+    second = build(folder / "another" / "tree", folder / "elsewhere")
+    for built, data in first.items():
+        checks.check(built, None if data == second[built] else "other bytes in another folder")
+        checks.check(f"{built} has no name of its folder", "it has" if os.fsencode(folder) in data else None)
+        checks.check(f"{built} has debug information", None if b"/usr/src/halyard-" in data else "no file names in it")

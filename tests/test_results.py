@@ -3,20 +3,17 @@ and the flags that other runtimes have."""
 import json
 import os
 import struct
-import sys
 import tempfile
 import unittest
 
+import test_inputs
 import vmrun
 from npy import npy_array, read_npy
+from test_inputs import SUCCESS
 
-MODULE = """
+MODULE = vmrun.with_exports("""
 vm.module @io
 vm.dependency @hal 7
-vm.export @view
-vm.export @two
-vm.export @number
-vm.export @nothing
 vm.func @view(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
   vm.return %r0
 }
@@ -30,30 +27,14 @@ vm.func @nothing() -> (!hal.buffer_view) {
   %r0 = vm.const.ref.zero
   vm.return %r0
 }
-"""
-SUCCESS = "[SUCCESS] all function outputs matched their expected values.\n"
+""")
 
 
-class WithModule(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
-        self.module = os.path.join(self.folder.name, "io.vmasm")
-        with open(self.module, "w") as file:
-            file.write(MODULE)
+class WithModule(test_inputs.WithModule):
+    MODULE = MODULE
 
 
 class Results(WithModule):
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def run_function(self, function, *flags):
-        return vmrun.run("vm-run", "--device=local-sync", f"--module={self.module}", f"--function={function}", *flags)
-
-    def prints(self, expected, function, *flags, code=0):
-        done = self.run_function(function, *flags)
-        self.assertEqual((done.stdout, done.returncode), (f"EXEC @{function}\n{expected}", code), done.stderr)
-
     def refuses(self, parts, function, *flags):
         done = self.run_function(function, *flags)
         self.assertEqual(done.returncode, 1, done.stdout)
@@ -72,8 +53,7 @@ class Results(WithModule):
             with self.subTest(text):
                 file = self.path("array.npy")
                 self.prints("", "view", "--input=" + text, f"--output=@{file}")
-                with open(file, "rb") as written:
-                    (found,) = read_npy(written.read())
+                (found,) = read_npy(vmrun.read(file))
                 self.assertEqual(found[:2], (descr, shape))
                 self.prints(SUCCESS, "view", "--input=" + text, f"--expected_output=@{file}")
 
@@ -85,20 +65,16 @@ class Results(WithModule):
             self.assertEqual([array[2] for array in read_npy(written.read())],
                              [struct.pack("<i", 1), struct.pack("<ii", 2, 3)])
         self.prints("", "view", "--input=1xi32=9", f"--output=@{file}")
-        with open(file, "rb") as written:
-            self.assertEqual([array[2] for array in read_npy(written.read())], [struct.pack("<i", 9)])
+        self.assertEqual([array[2] for array in read_npy(vmrun.read(file))], [struct.pack("<i", 9)])
 
     def test_bytes_and_numbers(self):
         file = self.path("raw.bin")
         self.prints("", "view", "--input=2xf32=1,2", f"--output=@{file}")
-        with open(file, "rb") as written:
-            self.assertEqual(written.read(), struct.pack("<ff", 1, 2))
+        self.assertEqual(vmrun.read(file), struct.pack("<ff", 1, 2))
         self.prints("", "number", "--input=2.5", f"--output=@{self.path('n.npy')}")
-        with open(self.path("n.npy"), "rb") as written:
-            self.assertEqual(list(read_npy(written.read())), [("<f4", (), struct.pack("<f", 2.5))])
+        self.assertEqual(list(read_npy(vmrun.read(self.path("n.npy")))), [("<f4", (), struct.pack("<f", 2.5))])
         self.prints("", "nothing", f"--output=@{self.path('null.npy')}")
-        with open(self.path("null.npy"), "rb") as written:
-            self.assertEqual(list(read_npy(written.read())), [("|i1", (0,), b"")])
+        self.assertEqual(list(read_npy(vmrun.read(self.path("null.npy")))), [("|i1", (0,), b"")])
 
     def test_output_errors(self):
         self.refuses(["OUT_OF_RANGE", "2 results", "1 --output"], "two", "--input=1xf32=1", "--input=7", "--output=-")
@@ -217,10 +193,9 @@ class Json(WithModule):
             self.assertIn(other.split("=")[0], self.results("--function=view", "--input=1xf32=1", other, returncode=1))
 
 
-LISTS = """
+LISTS = vmrun.with_exports("""
 vm.module @lists
 // Lists around a list, %i0 times, each %i1 times in the next; with %i2 the innermost contains itself.
-vm.export @nest
 vm.func @nest(%i0: i32, %i1: i32, %i2: i32) -> (!vm.list<!vm.opaque>) {
   %i3 = vm.const.i32 1
   %i4 = vm.const.i32.zero
@@ -249,7 +224,6 @@ vm.func @nest(%i0: i32, %i1: i32, %i2: i32) -> (!vm.list<!vm.opaque>) {
   vm.return %R0
 }
 // One tensor in each of 8192 elements.
-vm.export @tensors
 vm.func @tensors(%r0: !hal.buffer_view) -> (!vm.list<!vm.opaque>) {
   %i0 = vm.const.i32 8192
   %i1 = vm.const.i32.zero
@@ -266,23 +240,16 @@ vm.func @tensors(%r0: !hal.buffer_view) -> (!vm.list<!vm.opaque>) {
   vm.discard.refs %r0
   vm.return %R1
 }
-"""
+""")
 
 
-class Lists(unittest.TestCase):
+class Lists(vmrun.FolderCase):
     """Lists without bounds: deep, full of one another, within themselves."""
     UNBOUNDED = [("1000000", "1", "0"), ("0", "1", "1"), ("3", "2", "1"), ("60", "2", "0"), ("250", "2", "0")]
 
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = vmrun.temporary_folder()
-        cls.module = os.path.join(cls.folder.name, "lists.vmasm")
-        with open(cls.module, "w", encoding="utf-8") as file:
-            file.write(LISTS)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    def setUp(self):
+        super().setUp()
+        self.module = self.write("lists.vmasm", LISTS)
 
     def nest(self, numbers, *arguments):
         return vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--function=nest",
@@ -318,9 +285,8 @@ class Lists(unittest.TestCase):
         self.assertEqual(value["elements"][-1]["elements_left_out"], 1000)
 
     def test_printed_up_to_a_number_of_bytes(self):
-        done = vmrun.run("vm-run", "--module=" + self.module, "--device=local-sync", "--function=tensors",
+        done = vmrun.succeeds("vm-run", "--module=" + self.module, "--device=local-sync", "--function=tensors",
                          "--input=10000x1xf32=1")
-        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(done.stdout.endswith("\n...\n\n"), done.stdout[-100:])
         self.assertLess(len(done.stdout), 17 << 20)
 
@@ -336,18 +302,17 @@ class Lists(unittest.TestCase):
             done = self.nest(numbers, "--expected_output=1xf32=1")
             self.assertEqual(done.returncode, 1)
             self.assertIn("vm.list", done.stdout + done.stderr)
-            done = self.nest(numbers, "--output=@" + os.path.join(self.folder.name, "list.npy"))
+            done = self.nest(numbers, "--output=@" + self.path("list.npy"))
             self.assertEqual(done.returncode, 1)
             self.assertIn("a vm.list cannot be written", done.stderr)
 
 
 class InputsFrom(WithModule):
     def fill(self, **arrays):
-        folder = os.path.join(self.folder.name, "inputs")
+        folder = self.path("inputs")
         os.mkdir(folder)
         for name, (descr, shape, data) in arrays.items():
-            with open(os.path.join(folder, name + ".npy"), "wb") as file:
-                file.write(npy_array(descr, shape, data))
+            vmrun.write(os.path.join(folder, name + ".npy"), npy_array(descr, shape, data))
         return folder
 
     def run_two(self, *arguments):
@@ -359,14 +324,13 @@ class InputsFrom(WithModule):
                        " -> (!hal.buffer_view, !hal.buffer_view, !hal.buffer_view) {\n  vm.return %r0, %r1, %r2\n}\n")
         folder = self.fill(in10=("<i4", (1,), struct.pack("<i", 10)), in9=("<i4", (1,), struct.pack("<i", 9)),
                            in010b=("<f4", (2,), struct.pack("<2f", 1, 2)))
-        with open(os.path.join(folder, "README"), "w") as file:
-            file.write("not an array")
+        vmrun.write(os.path.join(folder, "README"), "not an array")
         done = vmrun.run("vm-run", "--module=" + self.module, "--function=three", "--device=local-sync",
                          "--inputs_from=" + folder)
         self.assertEqual(done.stdout.splitlines()[2::2], ["1xsi32=9", "1xsi32=10", "2xf32=1 2"], done.stderr)
 
     def test_wrong_folders(self):
-        for folder, part in (("/no/such/folder", "/no/such/folder"), (self.folder.name, ".npy")):
+        for folder, part in (("/no/such/folder", "/no/such/folder"), (self.folder, ".npy")):
             done = self.run_two("--inputs_from=" + folder)
             self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND", "--inputs_from", part), done.stderr)
         done = self.run_two("--inputs_from=x", "--input=1")
@@ -380,9 +344,8 @@ class InputsFrom(WithModule):
 
 class PrintStats(unittest.TestCase):
     def test_phases_memory_objects(self):
-        done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+        done = vmrun.succeeds("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
                          "--input=8xf32=2", "--device=local-sync", "--print_stats")
-        self.assertEqual(done.returncode, 0, done.stderr)
         lines = [line.split() for line in done.stderr.splitlines()]
         self.assertEqual(lines[0], ["time"])
         phases = [" ".join(line[:-2]) for line in lines[1:lines.index(["memory", "peak", "allocated", "live"])]]
@@ -420,7 +383,3 @@ vm.func @lists(%i0: i32) -> (i32) {
         self.assertNotIn("memory", [line[0] for line in lines])
         objects = lines[lines.index(["objects", "made", "still", "there"]) + 1:]
         self.assertEqual(objects, [["modules"], ["vm.list", "3", "0"], ["vm.buffer", "3", "0"]])
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

@@ -5,11 +5,11 @@ import os
 import signal
 import socket
 import subprocess
-import unittest
 import zlib
 
 import hostile
 import serve_client
+import vmrun
 from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
 from serve_client import binary_request, binary_response, packed, tensor
 
@@ -246,7 +246,6 @@ class Life(Folder):
             with start(f"--model=mul={MUL}") as server:
                 server.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: server.metric("halyard_reloads_total") == 1, "the reload")
-                self.assertEqual(server.stop(), 0)
 
     def test_signals_while_the_first_models_are_loaded(self):
         path = self.write("loop.vmasm", self.LOOP_AT_START)
@@ -286,15 +285,13 @@ class Life(Folder):
             self.assertIn("DEADLINE_EXCEEDED", server.events("model_failed")[0]["error"])
             self.assertEqual(server.infer("x", [tensor("x", "FP32", [1])])[0], 200)
             self.assertEqual(server.infer("a", [tensor("input0", "INT32", [1])])[0], 503)
-            self.assertEqual(server.stop(), 0)
 
     def a_thread_computes(self, server):
         """Whether a thread of the server has computed for half a second, as one does that loads a loop."""
         folder = f"/proc/{server.process.pid}/task"
         ticks = []
         for task in os.listdir(folder):
-            with open(os.path.join(folder, task, "stat")) as file:
-                ticks.append(int(file.read().rsplit(")", 1)[1].split()[11]))  # utime
+            ticks.append(int(vmrun.read_text(os.path.join(folder, task, "stat")).rsplit(")", 1)[1].split()[11]))  # utime
         return max(ticks) >= os.sysconf("SC_CLK_TCK") / 2
 
     def test_files_of_a_model_that_are_none(self):
@@ -314,7 +311,6 @@ class Life(Folder):
             status, _, document = server.get("/v2/models/a/infer", "POST", "{}")
             self.assertEqual(status, 503)
             self.assertNotIn(self.folder, document["error"])
-            self.assertEqual(server.stop(), 0)
 
     def test_a_limit_of_file_sizes(self):
         import resource
@@ -332,7 +328,3 @@ class Life(Folder):
             process.terminate()
             self.assertIn(process.wait(120), (0, 1))  # 1: the trace is not whole
             process.stdout.close()
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=1)

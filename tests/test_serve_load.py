@@ -4,8 +4,7 @@ import os
 import random
 import socket
 import struct
-import threading
-import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import encoder
 import serve_client
@@ -24,7 +23,6 @@ class Limits(Folder):
                 self.assertEqual((status, list(document)), (504, ["error"]))
                 self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
             self.assertEqual(server.metric('halyard_model_requests_total{model="loop",version="1",outcome="timeout"}'), 3)
-            self.assertEqual(server.stop(), 0)
 
     def test_a_quick_model_that_loops_is_stopped(self):
         """Quick calls run on the thread that has read the request; its time limit holds nevertheless."""
@@ -48,7 +46,6 @@ class Limits(Folder):
             gone.close()
             wait_until(lambda: server.metric('halyard_model_calls{model="loop",version="1"}') == 0, "the call to end")
             connection.close()
-            self.assertEqual(server.stop(), 0)
 
     def test_a_full_queue_asks_to_come_again_and_others_are_answered(self):
         with start(f"--model=loop={self.loop()}", f"--model=mul={MUL}", "--threads=2", "--contexts=1", "--queue=2") as server:
@@ -94,7 +91,6 @@ class Limits(Folder):
                 self.assertEqual(server.infer("loop", [tensor("input0", "INT32", [0])])[0], 200)
                 self.assertEqual(server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}'), 2 * (round + 1))
                 self.assertEqual(server.metric('halyard_responses_total{status="499"}'), 2 * (round + 1))
-            self.assertEqual(server.stop(), 0)
 
     def test_a_client_that_closes_its_side_gets_its_answer(self):
         with start(f"--model=loop={self.loop()}", "--request_timeout=1s") as server:
@@ -164,72 +160,48 @@ class Limits(Folder):
                 self.assertEqual(status, expected, document)
                 self.assertIn("as asked", document["error"])
             self.assertEqual(server.get("/v2/models/fail/ready")[0], 200)
-            self.assertEqual(server.stop(), 0)
 
 
 class Batches(Folder):
+    def answers(self, model, path, output, requests, *flags):
+        """The answers to these requests at once, by their number; and how many calls they took."""
+        found = {}
+        with start(f"--model={model}={path}", "--threads=1", "--request_timeout=10min", *flags) as server:
+            def client(number):
+                body, headers = binary_request(requests[number], id=str(number), parameters={"binary_data_output": True})
+                status, headers, answer = server.get(f"/v2/models/{model}/infer", "POST", body, headers)
+                document, tensors = binary_response(headers, answer)
+                found[number] = (status, document["id"], document["outputs"][0]["shape"], tensors[output])
+
+            with ThreadPoolExecutor(len(requests)) as threads:
+                list(threads.map(client, range(len(requests))))  # raises their errors
+            calls = server.metric(f'halyard_model_call_seconds_count{{model="{model}",version="1"}}')
+        return found, calls
+
+    def check_same(self, model, path, output, requests, flags, batch):
+        """Batches give the bits that the requests give alone, which are returned."""
+        alone, calls = self.answers(model, path, output, requests, *flags)
+        self.assertEqual(calls, len(requests))
+        batched, calls = self.answers(model, path, output, requests, *flags, batch, "--batch_delay=300ms")
+        self.assertLess(calls, len(requests))
+        self.assertEqual(alone, batched)
+        return alone
+
     def test_the_same_bits(self):
         generator = random.Random(3)
-        requests = [[generator.uniform(-1e3, 1e3) for _ in range(generator.randrange(1, 9))] for _ in range(64)]
-
-        def answers(*flags):
-            with start(f"--model=mul={MUL}", "--threads=1", "--queue=1000", *flags) as server:
-                found = {}
-
-                def client(number):
-                    values = requests[number]
-                    body, headers = binary_mul(values, values[::-1], id=str(number), parameters={"binary_data_output": True})
-                    status, headers, answer = server.get("/v2/models/mul/infer", "POST", body, headers)
-                    document, tensors = binary_response(headers, answer)
-                    found[number] = (status, document["id"], document["outputs"][0]["shape"], tensors["output0"])
-
-                threads = [threading.Thread(target=client, args=(number,)) for number in range(len(requests))]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-                calls = server.metric('halyard_model_call_seconds_count{model="mul",version="1"}')
-                self.assertEqual(server.stop(), 0)
-                return found, calls
-
-        alone, calls = answers()
-        self.assertEqual(calls, 64)
-        batched, calls = answers("--batch=mul=1000", "--batch_delay=300ms")
-        self.assertLess(calls, 64)
-        self.assertEqual(alone, batched)
-        self.assertEqual({number: answer[2] for number, answer in alone.items()}, {n: [len(r)] for n, r in enumerate(requests)})
+        values = [[generator.uniform(-1e3, 1e3) for _ in range(generator.randrange(1, 9))] for _ in range(64)]
+        requests = [[(name, "FP32", [len(given)], packed("FP32", given)) for name, given in (("input0", row), ("input1", row[::-1]))]
+                    for row in values]
+        alone = self.check_same("mul", MUL, "output0", requests, ["--queue=1000"], "--batch=mul=1000")
+        self.assertEqual({number: answer[2] for number, answer in alone.items()}, {n: [len(row)] for n, row in enumerate(values)})
 
     def test_a_transformer(self):
         """A layer whose first dimension is the batch: the bits are those of a request alone, and the numbers are right."""
         generator = random.Random(7)
-        requests = [[generator.uniform(-2, 2) for _ in range(encoder.TOKENS * encoder.FEATURES)] for _ in range(12)]
-
-        def answers(*flags):
-            with start(f"--model=encoder={ENCODER}", "--threads=1", "--request_timeout=10min", *flags) as server:
-                found = {}
-
-                def client(number):
-                    body, headers = binary_request([("tokens", "FP32", [1, encoder.TOKENS, encoder.FEATURES], packed("FP32", requests[number]))],
-                                                   id=str(number), parameters={"binary_data_output": True})
-                    status, headers, answer = server.get("/v2/models/encoder/infer", "POST", body, headers)
-                    document, tensors = binary_response(headers, answer)
-                    found[number] = (status, document["id"], document["outputs"][0]["shape"], tensors["encoded"])
-
-                threads = [threading.Thread(target=client, args=(number,)) for number in range(len(requests))]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-                calls = server.metric('halyard_model_call_seconds_count{model="encoder",version="1"}')
-                self.assertEqual(server.stop(), 0)
-                return found, calls
-
-        alone, calls = answers()
-        self.assertEqual(calls, len(requests))
-        batched, calls = answers("--batch=4", "--batch_delay=300ms")
-        self.assertLess(calls, len(requests))
-        self.assertEqual(alone, batched)
-        given = struct.unpack(f"<{len(requests[0])}f", packed("FP32", requests[0]))
+        values = [[generator.uniform(-2, 2) for _ in range(encoder.TOKENS * encoder.FEATURES)] for _ in range(12)]
+        requests = [[("tokens", "FP32", [1, encoder.TOKENS, encoder.FEATURES], packed("FP32", row))] for row in values]
+        alone = self.check_same("encoder", ENCODER, "encoded", requests, [], "--batch=4")
+        given = struct.unpack(f"<{len(values[0])}f", packed("FP32", values[0]))
         for found, expected in zip(struct.unpack(f"<{len(given)}f", alone[0][3]), encoder.encode(given), strict=True):
             self.assertAlmostEqual(found, expected, delta=1e-4)
 
@@ -255,7 +227,6 @@ class Batches(Folder):
             for connection in both:
                 connection.close()
             wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 3, "both to end")
-            self.assertEqual(server.stop(), 0)
 
     def test_a_full_batch_does_not_wait(self):
         with start(f"--model=mul={MUL}", "--batch=4", "--batch_delay=1000min") as server:
@@ -271,13 +242,6 @@ class Batches(Folder):
                 other = values if number != 3 else [1.0, 2.0]  # lengths that differ: never part of a batch
                 outcomes[number] = server.infer("mul", **mul(values, other))[0]
 
-            threads = [threading.Thread(target=client, args=(number,)) for number in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            with ThreadPoolExecutor(8) as threads:
+                list(threads.map(client, range(8)))  # raises their errors
             self.assertEqual(outcomes, {number: 400 if number == 3 else 200 for number in range(8)})
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=1)

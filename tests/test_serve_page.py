@@ -76,11 +76,10 @@ class Browser:
         os.close(self.reader)
 
 
-def main():
+def main(checks):
     if not BROWSER:
         vmrun.skip("there is no Chromium; it is in the Debian package chromium")
     screenshot = next((flag.split("=", 1)[1] for flag in sys.argv[1:] if flag.startswith("--screenshot=")), None)
-    checks = vmrun.Checks()
 
     def check(name, found, expected):
         checks.check(name, None if found == expected else f"expected {expected!r}, found {found!r}")
@@ -119,8 +118,7 @@ def main():
                 height = browser.evaluate("document.documentElement.scrollHeight")
                 picture = browser.call("Page.captureScreenshot", clip={"x": 0, "y": 0, "width": 900, "height": height, "scale": 1},
                                        captureBeyondViewport=True)
-                with open(screenshot, "wb") as file:
-                    file.write(base64.b64decode(picture["data"]))
+                vmrun.write(screenshot, base64.b64decode(picture["data"]))
             browser.evaluate("1")
             wanted = [event["params"]["request"]["url"] for event in browser.events if event.get("method") == "Network.requestWillBeSent"]
             check("requests to others", [url for url in wanted if not url.startswith((address, "about:", "data:"))], [])
@@ -132,8 +130,3 @@ def main():
         finally:
             browser.close()
         check("exit status", server.stop(), 0)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())

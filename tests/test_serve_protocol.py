@@ -5,11 +5,11 @@ import random
 import socket
 import struct
 import tempfile
-import threading
 import time
-import unittest
+from concurrent.futures import ThreadPoolExecutor
 
 import serve_client
+import vmrun
 from serve_case import FIB, MUL, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
 from serve_client import ask, binary_request, binary_response, packed, tensor
 
@@ -29,8 +29,7 @@ class Protocol(Folder):
         models = [f"--model=mul={MUL}", f"--model=fib:recursive={FIB}", f"--model=mul/7={MUL}", f"--model=mul/10={MUL}"]
         for datatype, text in TYPES.items():
             path = os.path.join(cls.files.name, datatype + ".vmasm")
-            with open(path, "w") as file:
-                file.write(serve_client.echo_module(text))
+            vmrun.write(path, serve_client.echo_module(text))
             models.append(f"--model={datatype}={path}")
         cls.server = start(*models)
 
@@ -334,11 +333,8 @@ class Protocol(Folder):
             except Exception as error:  # shown below
                 errors.append((number, repr(error)))
 
-        threads = [threading.Thread(target=client, args=(number,)) for number in range(16)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(16) as threads:
+            list(threads.map(client, range(16)))  # raises their errors
         self.assertEqual(errors, [])
 
     def test_metrics(self):
@@ -363,7 +359,3 @@ class Protocol(Folder):
         self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
         self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
         self.assertNotRegex(page.decode(), r"(src|href)=.?(https?:)?//")
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=1)

@@ -1,9 +1,9 @@
 """vm-serve keeps clients apart: no answer shows rows of another request, or what another request has left in memory."""
 import json
 import struct
-import threading
-import unittest
+from concurrent.futures import ThreadPoolExecutor
 
+import vmrun
 from serve_case import ELEMENTWISE, MUL, Folder, mul, start
 from serve_client import binary_request, packed, tensor
 
@@ -42,10 +42,9 @@ vm.func @f(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
 """
 
 # n floats of a buffer that nothing was written to, and a view of 100 floats over one of 4 bytes.
-PEEK = """vm.module @peek
+PEEK = vmrun.with_exports("""vm.module @peek
 vm.import @hal_inline.buffer.allocate cconv "0iI_rr"
 vm.import @hal_inline.buffer_view.create cconv "0rIIiiCID_r"
-vm.export @f
 vm.attr @f "iree.abi.declaration" "sync func @f(%n: i64) -> (%y: tensor<?xf32>)"
 vm.func @f(%i0:1: i64) -> (!hal.buffer_view) {
   %i2 = vm.const.i32 64
@@ -59,7 +58,6 @@ vm.func @f(%i0:1: i64) -> (!hal.buffer_view) {
   vm.discard.refs %r1, %r2
   vm.return %R3
 }
-vm.export @long
 vm.attr @long "iree.abi.declaration" "sync func @long(%n: i64) -> (%y: tensor<?xf32>)"
 vm.func @long(%i0:1: i64) -> (!hal.buffer_view) {
   %i2 = vm.const.i32 64
@@ -72,7 +70,7 @@ vm.func @long(%i0:1: i64) -> (!hal.buffer_view) {
   vm.discard.refs %r1, %r2
   vm.return %R3
 }
-"""
+""")
 
 # The same on a device, by alloca (n = 0) and by its allocator.
 PEEK_DEVICE = """vm.module @peek
@@ -131,14 +129,10 @@ class Separation(Folder):
                 if status != 200 or document["outputs"][0]["data"] != [value for row in rows for value in row]:
                     wrong.append((number, status, document))
 
-            threads = [threading.Thread(target=client, args=(number,)) for number in range(1, 11)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            with ThreadPoolExecutor(10) as threads:
+                list(threads.map(client, range(1, 11)))  # raises their errors
             self.assertEqual(wrong, [])
             self.assertLess(server.metric('halyard_model_call_seconds_count{model="m",version="1"}'), 10)
-            self.assertEqual(server.stop(), 0)
 
     def test_a_result_that_is_longer_than_its_buffer(self):
         path = self.write("peek.vmasm", PEEK)
@@ -147,7 +141,6 @@ class Separation(Folder):
             self.assertEqual(status, 500)
             self.assertIn("400 bytes", json.dumps(document))
             self.assertEqual(server.infer("m", [tensor("n", "INT64", [1])])[0], 200)
-            self.assertEqual(server.stop(), 0)
 
     def test_new_buffers_of_the_host(self):
         secret = 1234.5625
@@ -165,7 +158,6 @@ class Separation(Folder):
                 self.assertEqual(status, 200)
                 found = answer[int(headers["Inference-Header-Content-Length"]):]
                 self.assertEqual(found, bytes(4 * size), (round_number, found.count(struct.pack("<f", secret)), found.count(b"PASSWORD")))
-            self.assertEqual(server.stop(), 0)
 
     def test_new_buffers_of_a_device(self):
         path = self.write("peek_device.vmasm", PEEK_DEVICE)
@@ -175,8 +167,3 @@ class Separation(Folder):
                     self.assertEqual(server.infer("mul", **mul([1000.5 + round_number] * 8, [2.0] * 8))[0], 200)
                     status, document = server.infer("peek", [tensor("n", "INT32", [round_number % 2])])
                     self.assertEqual((status, document["outputs"][0]["data"] if status == 200 else document), (200, [0.0] * 8), round_number)
-                self.assertEqual(server.stop(), 0)
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=1)

@@ -4,7 +4,6 @@ drivers that were linked in."""
 import os
 import pathlib
 import subprocess
-import sys
 
 import vmrun
 from installed import BUILD, SOURCE, cache, run
@@ -115,29 +114,21 @@ def check_library(checks, folder):
     checks.check("a C program with libhalyard.a", None if found else f"it found {lines}", done)
 
 
-def main():
+def main(checks, folder):
     reason = why_not()
     if reason:
         vmrun.skip(reason)
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as name:
-        folder = pathlib.Path(name)
-        build("OFF", "vm-run")
-        shared = stripped_size(FOLDER / "bin" / "vm-run", folder)
-        print(f"vm-run, small, with the system's C library: {shared} bytes")
-        checks.check("its size", None if shared < MOST_WITH_SHARED_LIBC else f"expected less than {MOST_WITH_SHARED_LIBC} bytes")
-        libraries = needs(FOLDER / "bin" / "vm-run")
-        checks.check("its libraries", None if not any("halyard" in each or "ffi" in each for each in libraries) else f"{libraries}")
-        build("ON", "vm-run", "halyard")
-        static = stripped_size(FOLDER / "bin" / "vm-run", folder)
-        print(f"vm-run, small, static: {static} bytes")
-        checks.check("the static one's size", None if static < MOST_STATIC else f"expected less than {MOST_STATIC} bytes")
-        checks.check("it needs no library", f"it needs {needs(FOLDER / 'bin' / 'vm-run')}" if needs(FOLDER / "bin" / "vm-run") else None)
-        check_results(checks, folder)
-        check_refusals(checks)
-        check_library(checks, folder)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    build("OFF", "vm-run")
+    shared = stripped_size(FOLDER / "bin" / "vm-run", folder)
+    print(f"vm-run, small, with the system's C library: {shared} bytes")
+    checks.check("its size", None if shared < MOST_WITH_SHARED_LIBC else f"expected less than {MOST_WITH_SHARED_LIBC} bytes")
+    libraries = needs(FOLDER / "bin" / "vm-run")
+    checks.check("its libraries", None if not any("halyard" in each or "ffi" in each for each in libraries) else f"{libraries}")
+    build("ON", "vm-run", "halyard")
+    static = stripped_size(FOLDER / "bin" / "vm-run", folder)
+    print(f"vm-run, small, static: {static} bytes")
+    checks.check("the static one's size", None if static < MOST_STATIC else f"expected less than {MOST_STATIC} bytes")
+    checks.check("it needs no library", f"it needs {needs(FOLDER / 'bin' / 'vm-run')}" if needs(FOLDER / "bin" / "vm-run") else None)
+    check_results(checks, folder)
+    check_refusals(checks)
+    check_library(checks, folder)

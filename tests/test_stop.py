@@ -61,8 +61,7 @@ FILL = """
 
 def program(folder, name, body, imports="", grid=None):
     """The example with another kernel, and maybe another grid."""
-    with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), encoding="utf-8") as file:
-        text = file.read()
+    text = vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"))
     text = re.sub(r"(?m)^// (run|expect).*\n", "", text)
     head = re.search(r"  vm\.func @mul\(%r0: !vm\.buffer.*\n", text)
     end = text.index("    vm.return\n", head.end())
@@ -73,19 +72,11 @@ def program(folder, name, body, imports="", grid=None):
         text = text.replace("  vm.call.variadic @hal.command_buffer.dispatch", "  %i24 = vm.const.i32 -1\n"
                             "  vm.call.variadic @hal.command_buffer.dispatch")
     path = os.path.join(folder, name + ".vmasm")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    vmrun.write(path, text)
     return path
 
 
-class Stop(unittest.TestCase):
-    def setUp(self):
-        self.folder = self.enterContext(vmrun.temporary_folder()) if hasattr(self, "enterContext") else None
-        if self.folder is None:
-            temporary = vmrun.temporary_folder()
-            self.folder = temporary.name
-            self.addCleanup(temporary.cleanup)
-
+class Stop(vmrun.FolderCase):
     def fails(self, path, device, flags, code, *parts):
         begin = time.monotonic()
         done = vmrun.run("vm-run", f"--module={path}", f"--device={device}", *INPUTS, *flags)
@@ -118,7 +109,7 @@ class Stop(unittest.TestCase):
     def test_ctrl_c_in_native_code(self):
         """What a call cannot be stopped in, does not keep the process: here a native function, as well LLVM."""
         library = os.path.join(vmrun.BUILD, "tests", "modules", "libstuck.so")
-        path = os.path.join(self.folder, "stuck.vmasm")
+        path = self.path("stuck.vmasm")
         with open(path, "w", encoding="utf-8") as file:
             file.write('vm.module @m\nvm.import @faulty.one cconv "0v_i"\nvm.export @f\n'
                        "vm.func @f() -> (i32) {\n  %i0 = vm.call @faulty.one()\n  vm.return %i0\n}\n")
@@ -179,7 +170,3 @@ class Attacks(unittest.TestCase):
                 with self.subTest(name=name, device=device):
                     done = vmrun.run("vm-run", f"--module={attacks}/{name}.vmasm", f"--device={device}", *INPUTS, *flags)
                     self.assertIsNone(vmrun.why_bad_failure(done, code), done.stderr[-800:])
-
-
-if __name__ == "__main__":
-    unittest.main()

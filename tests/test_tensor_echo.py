@@ -1,16 +1,15 @@
 """The example server, examples/cpp/tensor_echo.cpp: thousands of calls that wait at once on two threads, tensors of all
 sizes, requests that are wrong, an orderly stop. HALYARD_ECHO_CALLS sets how many calls (1,000)."""
 import os
-import pathlib
 import re
 import signal
 import socket
 import struct
 import subprocess
-import sys
 
-SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent)).resolve()
-BUILD = pathlib.Path(os.environ.get("HALYARD_BUILD", SOURCE / "build" / "release")).resolve()
+import vmrun
+from installed import BUILD
+
 CALLS = int(os.environ.get("HALYARD_ECHO_CALLS", "1000"))
 CONNECTIONS = 50
 HEADER = struct.Struct("<QIIIIQ")  # id, status, element type, rank, 0, bytes
@@ -128,15 +127,9 @@ def stop_while_calls_wait():
     assert server.stop()[1] == 20
 
 
-def main() -> int:
+def main():
     if not (BUILD / "examples" / "bin" / "tensor-echo").exists():
-        print("tensor-echo is not built")
-        return 77
+        vmrun.skip("tensor-echo is not built")
     print(f"{many_at_once()} calls were in flight at once")
     sizes_and_mistakes()
     stop_while_calls_wait()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

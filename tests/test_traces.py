@@ -3,8 +3,6 @@ import os
 import re
 import shutil
 import struct
-import sys
-import unittest
 
 import vmrun
 from npy import read_npy
@@ -39,12 +37,10 @@ vm.func @pauses(%i0: i32) -> (i32) {
   vm.return %i1
 }
 """
-CALLER = """
+CALLER = vmrun.with_exports("""
 vm.module @caller
 vm.import @calls.down cconv "0i_i"
 vm.import @calls.fails cconv "0i_i"
-vm.export @across
-vm.export @across_and_fail
 vm.func @across(%i0: i32) -> (i32) {
   %i0 = vm.call @calls.down(%i0)
   vm.return %i0
@@ -53,7 +49,7 @@ vm.func @across_and_fail(%i0: i32) -> (i32) {
   %i0 = vm.call @calls.fails(%i0)
   vm.return %i0
 }
-"""
+""")
 # Two fills that wait for one another: the second is submitted first, and waits for the first one's fence.
 FENCES = """
 vm.module @fences
@@ -79,18 +75,10 @@ vm.func @chain() -> (i32) {
 """
 
 
-class Traces(unittest.TestCase):
+class Traces(vmrun.FolderCase):
     def setUp(self):
-        folder = vmrun.temporary_folder()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-        self.trace_path = os.path.join(self.folder, "run.perfetto")
-
-    def write(self, name, text):
-        path = os.path.join(self.folder, name)
-        with open(path, "w") as file:
-            file.write(text)
-        return path
+        super().setUp()
+        self.trace_path = self.path("run.perfetto")
 
     def run_traced(self, *arguments, fails=False):
         done = vmrun.run("vm-run", *arguments, "--trace=" + self.trace_path)
@@ -221,15 +209,13 @@ class Traces(unittest.TestCase):
     def test_tensors_of_dispatches(self):
         for device in ("local-sync", "local-task"):
             with self.subTest(device):
-                folder = os.path.join(self.folder, device)
-                done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+                folder = self.path(device)
+                done = vmrun.succeeds("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
                                  "--input=8xf32=2", "--device=" + device, "--trace_tensors=m?l", "--trace_tensors_folder=" + folder)
-                self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("8xf32=6 6 6 6 6 6 6 6", done.stdout)
                 arrays = {}
                 for name in os.listdir(folder):
-                    with open(os.path.join(folder, name), "rb") as file:
-                        (array,) = read_npy(file.read())
+                    (array,) = read_npy(vmrun.read(os.path.join(folder, name)))
                     self.assertEqual(array[:2], ("|u1", (32,)), name)  # the name does not give the element type
                     arrays[name] = struct.unpack("<8f", array[2])
                 self.assertEqual(arrays.pop("00000_mul.binding2.after.npy"), (6,) * 8)
@@ -238,10 +224,9 @@ class Traces(unittest.TestCase):
                 self.assertEqual(list(arrays), ["00000_mul.binding2.before.npy"])  # inputs are as they were
 
     def test_tensors_of_others_are_left_alone(self):
-        folder = os.path.join(self.folder, "tensors")
-        done = vmrun.run("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
+        folder = self.path("tensors")
+        done = vmrun.succeeds("vm-run", "--module=examples/elementwise_mul.vmasm", "--function=mul", "--input=8xf32=3",
                          "--input=8xf32=2", "--trace_tensors=add", "--trace_tensors_folder=" + folder)
-        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(os.listdir(folder), [])
 
     def test_tensors_that_cannot_be_written(self):
@@ -251,7 +236,7 @@ class Traces(unittest.TestCase):
         self.assertIsNone(vmrun.why_bad_failure(done, "--trace_tensors_folder=/proc/nowhere"), done.stderr)
         done = vmrun.run("vm-run", *arguments, "--trace_tensors_folder=" + self.folder, "--capture=" + self.trace_path)
         self.assertIsNone(vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "capture"), done.stderr)
-        os.mkdir(os.path.join(self.folder, "00000_mul.binding0.before.npy"))
+        os.mkdir(self.path("00000_mul.binding0.before.npy"))
         done = vmrun.run("vm-run", *arguments, "--trace_tensors_folder=" + self.folder)
         self.assertIsNone(vmrun.why_bad_failure(done, "00000_mul.binding0.before.npy"), done.stderr)
 
@@ -265,8 +250,7 @@ class Traces(unittest.TestCase):
         self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
         after = sorted(name for name in os.listdir(self.folder) if name.endswith(".after.npy"))
         self.assertEqual(len(after), 40)
-        with open(os.path.join(self.folder, after[0]), "rb") as file:
-            self.assertEqual([array[:2] for array in read_npy(file.read())], [("<f4", (256,))])
+        self.assertEqual([array[:2] for array in read_npy(vmrun.read(os.path.join(self.folder, after[0])))], [("<f4", (256,))])
 
     def test_tensors_of_a_program_without_devices(self):
         folder = vmrun.fixtures()
@@ -278,13 +262,12 @@ class Traces(unittest.TestCase):
                 arguments = ("--module=" + os.path.join(folder, "inline", name + ".vmfb"), "--function=simple_mul",
                              "--input=4xf32=1,2,3,4", "--input=4xf32=5,6,7,8")
                 expected = vmrun.run("vm-run", *arguments).stdout
-                tensors = os.path.join(self.folder, name)
+                tensors = self.path(name)
                 done = vmrun.run("vm-run", *arguments, "--trace_tensors=*", "--trace_tensors_folder=" + tensors)
                 self.assertEqual((done.returncode, done.stdout), (0, expected), done.stderr)
                 held = {}
                 for file_name in os.listdir(tensors):
-                    with open(os.path.join(tensors, file_name), "rb") as file:
-                        (array,) = read_npy(file.read())
+                    (array,) = read_npy(vmrun.read(os.path.join(tensors, file_name)))
                     held[re.sub("_simple_mul_.*_f32", "", file_name)] = struct.unpack(f"<{len(array[2]) // 4}f", array[2])
                 self.assertEqual(held.pop("00000.binding2.after.npy"), (5, 12, 21, 32))
                 self.assertEqual(held.pop("00000.binding0.before.npy"), (1, 2, 3, 4))
@@ -300,7 +283,3 @@ class Traces(unittest.TestCase):
         self.assertIsNone(vmrun.why_bad_failure(done, "NOT_FOUND", "'/no/such/folder/run.perfetto'"), done.stderr)
         done = vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=recursive", "--input=3", "--trace=/dev/full")
         self.assertIsNone(vmrun.why_bad_failure(done, "UNAVAILABLE", "'/dev/full'"), done.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=0)

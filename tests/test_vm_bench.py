@@ -5,15 +5,13 @@ import io
 import json
 import os
 import pty
-import re
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
-import unittest
 
+import installed
 import vmrun
 from perfetto import Trace
 
@@ -24,8 +22,7 @@ PROGRAM_ROWS = ["load", "verify", "decode", "init"]
 
 def is_running(process):
     try:
-        with open(f"/proc/{process}/stat", encoding="utf-8") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+        return vmrun.read_text(f"/proc/{process}/stat").rsplit(")", 1)[1].split()[0] != "Z"
     except FileNotFoundError:
         return False
 
@@ -164,10 +161,8 @@ vm.func @seven(%i0: i32) -> () {
 }
 """
 
-FAILING_INIT = """
+FAILING_INIT = vmrun.with_exports("""
 vm.module @unready
-vm.export @__init
-vm.export @empty
 vm.func @__init() -> () {
   %i0 = vm.const.i32 9
   vm.fail %i0, "not today"
@@ -175,7 +170,7 @@ vm.func @__init() -> () {
 vm.func @empty() -> () {
   vm.return
 }
-"""
+""")
 
 # Another runner: records its arguments, then runs the test's Python code, in which `turn` counts its runs.
 RUNNER = """#!{python}
@@ -194,24 +189,10 @@ def say(*rows):
 """
 
 
-def is_sanitized():
-    with open(os.path.join(vmrun.BUILD, "CMakeCache.txt")) as cache:
-        return re.search(r"^HALYARD_SANITIZE:\w+=.+$", cache.read(), re.MULTILINE) is not None
-
-
-class VmBench(unittest.TestCase):
+class VmBench(vmrun.FolderCase):
     def setUp(self):
-        self.folder = tempfile.TemporaryDirectory()
-        self.addCleanup(self.folder.cleanup)
+        super().setUp()
         self.module = self.write("bench.vmasm", MODULE)
-
-    def path(self, name):
-        return os.path.join(self.folder.name, name)
-
-    def write(self, name, text):
-        with open(self.path(name), "w") as file:
-            file.write(text)
-        return self.path(name)
 
     def bench(self, *flags, min_time="0.002s"):
         return vmrun.run("vm-bench", *flags, *([f"--benchmark_min_time={min_time}"] if min_time else []))
@@ -298,8 +279,7 @@ class VmBench(unittest.TestCase):
         self.assertEqual(len(rows), 4)
 
     def test_standard_input(self):
-        with open(self.path("module.vmfb"), "wb") as file:
-            file.write(vmrun.assemble(MODULE, self.folder.name))
+        vmrun.write(self.path("module.vmfb"), vmrun.assemble(MODULE, self.folder))
         with open(self.path("module.vmfb"), "rb") as file:
             done = subprocess.run([os.path.join(vmrun.BIN, "vm-bench"), "--module=-", "--function=empty",
                                    "--benchmark_min_time=10x", "--benchmark_format=json"], stdin=file, capture_output=True,
@@ -326,7 +306,7 @@ class VmBench(unittest.TestCase):
     # ---- Counters
 
     def test_allocations(self):
-        if is_sanitized():
+        if installed.cache("HALYARD_SANITIZE"):
             self.assertNotIn("allocations", self.rows(*self.small("empty"))["BM_empty/process_time/real_time"])
             return
         def allocations(*flags):
@@ -427,8 +407,7 @@ class VmBench(unittest.TestCase):
     def test_files(self):
         file = self.path("rows.json")
         done = self.bench(*MUL, f"--benchmark_out={file}")
-        with open(file) as written:
-            names = [row["name"] for row in json.load(written)["benchmarks"]]
+        names = [row["name"] for row in json.loads(vmrun.read_text(file))["benchmarks"]]
         self.assertEqual(names, [line.split()[0] for line in done.stdout.splitlines()[3:]])
         done = self.bench(*self.small("empty"), f"--benchmark_out={file}", "--benchmark_out_format=csv")
         with open(file) as written:
@@ -497,17 +476,15 @@ class VmBench(unittest.TestCase):
         self.refuses(3, ["expected 2 arguments, found 1"], *self.small("sum"), "--input=1")
         self.refuses(3, ["INVALID_ARGUMENT"], *self.small("sum"), "--input=1", "--input=2", "--input=3")
         self.refuses(9, ["FAILED_PRECONDITION", "not today"], f"--module={self.write('unready.vmasm', FAILING_INIT)}")
-        self.refuses(3, ["several functions", "a, b", "--function"], "--module=" + self.write("two.vmasm", """
+        self.refuses(3, ["several functions", "a, b", "--function"], "--module=" + self.write("two.vmasm", vmrun.with_exports("""
 vm.module @two
-vm.export @a
-vm.export @b
 vm.func @a(%i0: i32) -> () {
   vm.return
 }
 vm.func @b(%i0: i32) -> () {
   vm.return
 }
-"""))
+""")))
 
     def test_wrong_flags(self):
         for flag, parts in [("--thread=2", ["'--thread'", "did you mean '--threads'"]),
@@ -694,20 +671,14 @@ vm.func @b(%i0: i32) -> () {
             os.kill(self.runs()[2]["pid"], 0)
 
 
-class Traced(unittest.TestCase):
+class Traced(vmrun.FolderCase):
     def test_the_file_holds_the_calls(self):
-        with vmrun.temporary_folder() as folder:
-            path = os.path.join(folder, "bench.perfetto")
-            done = vmrun.run("vm-bench", *MUL, "--benchmark_filter=BM_", "--benchmark_min_time=0.001", "--trace=" + path)
-            self.assertEqual(done.returncode, 0, done.stderr)
-            names = {s.name for s in Trace(path).slices()}
+        path = self.path("bench.perfetto")
+        done = vmrun.succeeds("vm-bench", *MUL, "--benchmark_filter=BM_", "--benchmark_min_time=0.001", "--trace=" + path)
+        names = {s.name for s in Trace(path).slices()}
         self.assertLessEqual({"elementwise_mul.mul", "hal.device.queue.execute.indirect", "mul"}, names)
 
     def test_a_full_disk_is_told(self):
         done = vmrun.run("vm-bench", *MUL, "--benchmark_filter=BM_", "--benchmark_min_time=0.001", "--trace=/dev/full")
         self.assertIn("UNAVAILABLE; could not write all of the trace to '/dev/full'", done.stderr)
         self.assertEqual(done.returncode, 14)
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -13,21 +12,15 @@ import xml.etree.ElementTree as ElementTree
 import vmrun
 from test_interrupt import CTRL_C, Terminal
 
+vmrun.need_tool("vm-check")
 INTERRUPTED = 130
 TIMES = re.compile(r"\d+ ms")
 
 # Every outcome of a test. Not tests: names with __, arguments, results.
-MIXED = """
+MIXED = vmrun.with_exports("""
 vm.module @mixed
 vm.import @check.expect_true cconv "0i_v"
 vm.import @check.expect_false cconv "0i_v"
-vm.export @passes
-vm.export @fails
-vm.export @fails_twice
-vm.export @errs
-vm.export @__hidden
-vm.export @takes
-vm.export @gives
 vm.func @passes() -> () {
   %i0 = vm.const.i32 1
   vm.call @check.expect_true(%i0)
@@ -63,7 +56,7 @@ vm.func @gives() -> (i32) {
   %i0 = vm.const.i32.zero
   vm.return %i0
 }
-""".replace("\\x27", "'")
+""").replace("\\x27", "'")
 
 # A global that each test increments: with one context for both tests, the second would fail.
 STATE = """
@@ -144,10 +137,8 @@ vm.func @fails() -> () {
 """
 
 # Its initialiser fails, so that no test can begin.
-BROKEN = """
+BROKEN = vmrun.with_exports("""
 vm.module @broken
-vm.export @__init
-vm.export @never
 vm.func @__init() -> () {
   %i0 = vm.const.i32 9
   vm.fail %i0, "no start"
@@ -155,7 +146,7 @@ vm.func @__init() -> () {
 vm.func @never() -> () {
   vm.return
 }
-"""
+""")
 
 
 class Files(unittest.TestCase):
@@ -249,10 +240,8 @@ the call failed: NOT_FOUND; <nothing> & 'none'; at mixed.errs+PC; in the call of
         os.makedirs(os.path.join(self.folder, "other"), exist_ok=True)
         paths = ["state.vmfb", "copy.vmfb", "other/copy.vmfb"]
         for path in paths[1:]:
-            with open(os.path.join(self.folder, "state.vmfb"), "rb") as file:
-                data = file.read()
-            with open(os.path.join(self.folder, path), "wb") as file:
-                file.write(data)
+            data = vmrun.read(os.path.join(self.folder, "state.vmfb"))
+            vmrun.write(os.path.join(self.folder, path), data)
         names = lambda *given: re.findall(r"^(\S+)\.$", self.check("--list", *given).stdout, re.MULTILINE)
         self.assertEqual(names(paths[1]), ["state"])
         self.assertEqual(names(*paths[:2]), ["state", "copy"])
@@ -372,8 +361,7 @@ class Reports(Files):
         path = os.path.join(self.folder, "results.json")
         done = self.check("state.vmfb", f"--json={path}")
         self.assertIn("[  PASSED  ] 2 tests.", done.stdout)
-        with open(path, encoding="utf-8") as file:
-            self.assertEqual(json.load(file)["passed"], 2)
+        self.assertEqual(json.loads(vmrun.read_text(path))["passed"], 2)
 
     def test_of_many_failures_the_first_are_kept(self):
         done = self.check("many.vmfb")
@@ -391,8 +379,7 @@ class Reports(Files):
     def test_trace(self):
         path = os.path.join(self.folder, "run.perfetto")
         self.assertEqual(self.check("state.vmfb", f"--trace={path}", "--jobs=2").returncode, 0)
-        with open(path, "rb") as file:
-            data = file.read()
+        data = vmrun.read(path)
         for name in (b"state.first", b"check.expect_true"):
             self.assertIn(name, data)
 
@@ -490,12 +477,10 @@ class Wrong(Files):
         self.fails(["library.vmfb"], "INVALID_ARGUMENT", "'library'", "has no test")
 
     def test_damaged_modules(self):
-        with open(os.path.join(self.folder, "mixed.vmfb"), "rb") as file:
-            whole = file.read()
+        whole = vmrun.read(os.path.join(self.folder, "mixed.vmfb"))
         path = os.path.join(self.folder, "cut.vmfb")
         for size in (0, 1, 7, 64, len(whole) // 2, len(whole) - 1):
-            with open(path, "wb") as file:
-                file.write(whole[:size])
+            vmrun.write(path, whole[:size])
             done = self.check("cut.vmfb")
             self.assertIsNone(vmrun.why_bad_failure(done), f"{size}: {done.stderr}")
             self.assertEqual(done.stdout, "")
@@ -527,8 +512,7 @@ class Interrupted(Files):
             self.assertEqual((process.returncode, errors), (INTERRUPTED, ""), text + rest)
             self.assertIn("stopped by Ctrl-C\n[  SKIPPED ] greedy.endless (", rest)
             self.assertIn("[  SKIPPED ] 1 test, listed below:", rest)
-            with open(report, encoding="utf-8") as file:
-                found = json.load(file)
+            found = json.loads(vmrun.read_text(report))
             self.assertTrue(found["interrupted"])
             results = {test["name"]: test["result"] for test in found["modules"][0]["tests"]}
             self.assertEqual(results["quick"], "passed")
@@ -576,8 +560,7 @@ class Fixtures(unittest.TestCase):
 
     def check_all(self, device, entries=None):
         folder = os.path.join(vmrun.fixtures(), "check")
-        with open(os.path.join(folder, "tests.json"), encoding="utf-8") as file:
-            listed = json.load(file)
+        listed = json.loads(vmrun.read_text(os.path.join(folder, "tests.json")))
         if vmrun.processor() != "x86_64":
             listed = [entry for entry in listed if ".llvm-cpu" not in entry["module"]]
         ran = 0
@@ -604,16 +587,9 @@ class Fixtures(unittest.TestCase):
         self.assertGreater(self.check_all("local-task", lambda all_: [it for it in all_ if "local-task" in it["devices"]]), 0)
 
 
-def vulkan_device():
-    if not os.path.exists(os.path.join(vmrun.DRIVERS, "halyard-driver-vulkan.so")):
-        return None
-    listed = vmrun.run("vm-run", "--list_devices=vulkan").stdout.split()
-    return listed[0] if listed else None
-
-
 class Vulkan(unittest.TestCase):
     def test_the_example_on_a_vulkan_device(self):
-        device = vulkan_device()
+        device = vmrun.vulkan_device()
         if not device:
             self.skipTest("no Vulkan device")
         program = os.path.join(vmrun.SOURCE, "examples", "test_program.vmasm")
@@ -623,7 +599,7 @@ class Vulkan(unittest.TestCase):
 
     @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
     def test_programs_for_other_devices_cannot_begin(self):
-        device = vulkan_device()
+        device = vmrun.vulkan_device()
         if not device:
             self.skipTest("no Vulkan device")
         for name in ("check_pass.vmvx", "check_fail.vmvx"):
@@ -632,9 +608,3 @@ class Vulkan(unittest.TestCase):
                 done = vmrun.run("vm-check", module, f"--device={device}", *flags)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn("the test could not begin: INCOMPATIBLE; ", done.stdout)
-
-
-if __name__ == "__main__":
-    if not os.path.exists(os.path.join(vmrun.BIN, "vm-check")):
-        vmrun.skip("vm-check is not built")
-    unittest.main()

@@ -3,7 +3,6 @@ import json
 import os
 import random
 import subprocess
-import sys
 
 import vmrun
 
@@ -57,8 +56,7 @@ class Dump:
 
     def path(self, name, data):
         path = os.path.join(self.folder, name)
-        with open(path, "wb") as file:
-            file.write(data if isinstance(data, bytes) else data.encode())
+        vmrun.write(path, data if isinstance(data, bytes) else data.encode())
         return path
 
     def fails(self, name, arguments, *parts, **options):
@@ -288,17 +286,9 @@ def fixtures(dump):
     dump.checks.check("fixtures", None if count >= 150 else f"only {count}")
 
 
-def main():
-    if not os.path.exists(os.path.join(vmrun.BIN, "vm-dump")):
-        vmrun.skip("vm-dump is not built")
-    checks = vmrun.Checks()
-    with vmrun.temporary_folder() as folder:
-        dump = Dump(folder, checks)
-        for test in (summaries, versions_of_hal, disassembly, functions_that_cannot_run, warnings, hostile_names, what_is_refused,
-                     damaged_modules, fixtures):
-            test(dump)
-    return checks.finish()
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def main(checks, folder):
+    vmrun.need_tool("vm-dump")
+    dump = Dump(folder, checks)
+    for test in (summaries, versions_of_hal, disassembly, functions_that_cannot_run, warnings, hostile_names, what_is_refused,
+                 damaged_modules, fixtures):
+        test(dump)

@@ -44,12 +44,11 @@ def is_lavapipe():
 
 
 def sanitized():
-    with open(os.path.join(vmrun.BUILD, "CMakeCache.txt")) as cache:
-        return re.search(r"^HALYARD_SANITIZE:\w+=\w", cache.read(), re.M) is not None
+    return re.search(r"^HALYARD_SANITIZE:\w+=\w", vmrun.read_text(os.path.join(vmrun.BUILD, "CMakeCache.txt")), re.M) is not None
 
 
 @unittest.skipUnless(has_vulkan(), "no Vulkan implementation was found")
-class Vulkan(unittest.TestCase):
+class Vulkan(vmrun.FolderCase):
     def check_cts(self, device, *flags, may_skip=frozenset()):
         done = vmrun.run("hal-cts", f"--driver={DRIVER}", f"--device={device}", *PROGRAMS, "--json", "--timeout=120s",
                          *flags, timeout=280)
@@ -73,11 +72,9 @@ class Vulkan(unittest.TestCase):
             self.skipTest("the validation layer is not installed")
         # Vulkan forbids a copy whose ranges overlap, and the layer says so.
         overlap = "list.overlap_through_slots"
-        with vmrun.temporary_folder() as folder:
-            known = os.path.join(folder, "known.txt")
-            with open(known, "w", encoding="utf-8") as file:
-                file.write(overlap + "\n")
-            self.check_cts("vulkan://?cache=&validate=1", f"--expect_failures={known}", may_skip={overlap})
+        known = self.path("known.txt")
+        vmrun.write(known, overlap + "\n")
+        self.check_cts("vulkan://?cache=&validate=1", f"--expect_failures={known}", may_skip={overlap})
 
     def test_unknown_devices_and_options_are_named(self):
         module = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
@@ -90,20 +87,18 @@ class Vulkan(unittest.TestCase):
 
     def test_the_example(self):
         module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
-        done = vmrun.run("vm-run", "--device=vulkan", f"--module={module}", "--function=mul",
+        done = vmrun.succeeds("vm-run", "--device=vulkan", f"--module={module}", "--function=mul",
                          "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
-        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("8xf32=2 4 6 8 10 12 14 16", done.stdout)
 
     def traced(self, device, *arguments):
         """The trace, and what lies on the device's "queue 0" and "in flight"."""
-        with vmrun.temporary_folder() as folder:
-            path = os.path.join(folder, "run.perfetto")
-            done = vmrun.run("vm-run", f"--device={device}", *arguments, f"--trace={path}")
-            if "is not installed" in done.stderr:
-                self.skipTest("the validation layer is not installed")
-            self.assertEqual((done.returncode, done.stderr), (0, ""))
-            trace = Trace(path)
+        path = self.path("run.perfetto")
+        done = vmrun.run("vm-run", f"--device={device}", *arguments, f"--trace={path}")
+        if "is not installed" in done.stderr:
+            self.skipTest("the validation layer is not installed")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        trace = Trace(path)
         tracks = {number for number, track in trace.tracks.items() if track.name == device.partition("?")[0]}
         self.assertEqual(len(tracks), 1, trace.tracks)
         on = {"queue 0": [], "in flight": []}
@@ -143,8 +138,7 @@ class Vulkan(unittest.TestCase):
         arguments = (f"--module={module}", "--function=mul", "--input=8xf32=3", "--input=8xf32=2", "--device=vulkan://0")
         if not self.traced("vulkan://0", *arguments[:-1])[0]:
             self.skipTest("the device has no timestamps")
-        done = vmrun.run("vm-bench", *arguments, "--benchmark_filter=BM_", "--benchmark_format=json", "--benchmark_min_time=0.05")
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = vmrun.succeeds("vm-bench", *arguments, "--benchmark_filter=BM_", "--benchmark_format=json", "--benchmark_min_time=0.05")
         row = json.loads(done.stdout)["benchmarks"][0]
         self.assertGreater(row["device_percent"], 0)
 
@@ -165,10 +159,9 @@ class Vulkan(unittest.TestCase):
             self.counted(folder, "a-local", os.path.join(vmrun.DRIVERS, "halyard-driver-local.so"), "local-sync,local-task")
             module = os.path.join(vmrun.fixtures(), "compiled", "multi_device_mul.topo.vmvx+vulkan.vmfb")
             for local in ("local-sync", "local-task"):
-                done = vmrun.run("vm-run", f"--device={local}", "--device=vulkan", f"--module={module}",
+                done = vmrun.succeeds("vm-run", f"--device={local}", "--device=vulkan", f"--module={module}",
                                  "--function=multi_device_mul", "--input=4xf32=1,2,3,4",
                                  env={**os.environ, "HALYARD_DRIVER_PATH": f"{folder}:{vmrun.DRIVERS}"})
-                self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertIn("4xf32=0 10 36 84", done.stdout)
                 counts = {name: (int(imports), int(copies)) for name, imports, copies in
                           re.findall(r"(a-\w+): (\d+) imports, (\d+) copies", done.stderr)}
@@ -190,19 +183,17 @@ class Vulkan(unittest.TestCase):
     def run_compiled_for_gpus(self, device, name, wanted=lambda case: True):
         """The last line of the runner's report on programs for real GPUs."""
         fixtures = os.path.join(vmrun.fixtures(), name)
-        with open(os.path.join(fixtures, "cases.json")) as file:
-            cases = [case for case in json.load(file) if wanted(case)]
-        with vmrun.temporary_folder() as folder:
-            for case in cases:
-                flags = list(case["flags"])
-                if case["module"].startswith("parameters."):
-                    flags = [f"--parameters=model={vmrun.fixtures()}/compiled/weights.irpa"]
-                case.update(devices=[device], module=os.path.join(fixtures, case["module"]), flags=flags,
-                            inputs=[re.sub("^@", f"@{fixtures}/", given) for given in case["inputs"]])
-            with open(os.path.join(folder, "cases.json"), "w") as file:
-                json.dump(cases, file)
-            done = subprocess.run([sys.executable, os.path.join(vmrun.fixtures(), "run.py"), os.path.join(vmrun.BIN, "vm-run"),
-                                   folder], capture_output=True, text=True)
+        cases = [case for case in json.loads(vmrun.read_text(os.path.join(fixtures, "cases.json"))) if wanted(case)]
+        for case in cases:
+            flags = list(case["flags"])
+            if case["module"].startswith("parameters."):
+                flags = [f"--parameters=model={vmrun.fixtures()}/compiled/weights.irpa"]
+            case.update(devices=[device], module=os.path.join(fixtures, case["module"]), flags=flags,
+                        inputs=[re.sub("^@", f"@{fixtures}/", given) for given in case["inputs"]])
+        with open(self.path("cases.json"), "w") as file:
+            json.dump(cases, file)
+        done = subprocess.run([sys.executable, os.path.join(vmrun.fixtures(), "run.py"), os.path.join(vmrun.BIN, "vm-run"),
+                               self.folder], capture_output=True, text=True)
         if "is not installed" in done.stdout:
             self.skipTest("the validation layer is not installed")
         return done.stdout.splitlines()[-1], done.stdout[-2000:]
@@ -229,10 +220,8 @@ class Vulkan(unittest.TestCase):
 
     @unittest.skipUnless(is_lavapipe(), "the device is not lavapipe, and may have other subgroups")
     def test_programs_that_say_for_which_subgroups_they_are(self):
-        with open(os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm"), encoding="utf-8") as file:
-            text = file.read()
-        with open(os.path.join(KERNELS, "sums.bin"), "rb") as file:
-            text = re.sub(r"(?m)^vm\.rodata\[6\] = .*$", f"vm.rodata[6] = {file.read().hex()}", text)
+        text = vmrun.read_text(os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm"))
+        text = re.sub(r"(?m)^vm\.rodata\[6\] = .*$", "vm.rodata[6] = " + vmrun.read(os.path.join(KERNELS, "sums.bin")).hex(), text)
         message = "no device runs vulkan-spirv-fb; give one, such as --device=vulkan"
         self.assertIn(f'"{message}"', text)
         target = (r'HAL device `d` not found: #hal.device.target<\"vulkan\", [#hal.executable.target<\"vulkan-spirv\", '
@@ -241,8 +230,7 @@ class Vulkan(unittest.TestCase):
             with self.subTest(sizes), vmrun.temporary_folder() as folder:
                 path = os.path.join(folder, "sums.vmasm")
                 stated = f", subgroup_size_choices = [{sizes}]" if sizes else ""
-                with open(path, "w", encoding="utf-8") as file:
-                    file.write(text.replace(f'"{message}"', f'e"{target % stated}"'))
+                vmrun.write(path, text.replace(f'"{message}"', f'e"{target % stated}"'))
                 for device in ("vulkan", "vulkan?spirv=off"):
                     done = vmrun.run("vm-run", f"--device={device}", f"--module={path}", "--function=mul",
                                      "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
@@ -271,23 +259,21 @@ class Vulkan(unittest.TestCase):
                     "vm.func @on() -> (i32, i64) {\n  %i0 = vm.const.i32.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n"
                     "  %r1 = vm.const.ref.rodata 0\n  %r2 = vm.const.ref.rodata 1\n"
                     "  %i1, %i2:3 = vm.call @hal.device.query.i64(%r0, %r1, %r2)\n  vm.return %i1, %i2:3\n}\n")
-        with vmrun.temporary_folder() as folder:
-            path = os.path.join(folder, "question.vmasm")
-            with open(path, "w") as file:
-                file.write(question)
+        path = self.path("question.vmasm")
+        vmrun.write(path, question)
 
-            def is_on(*flags):
-                done = vmrun.run("vm-run", *flags, f"--module={path}", "--function=on")
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
-                known, value = re.findall(r"=(\d+)", done.stdout)
-                self.assertEqual(known, "1")
-                return value == "1"
+        def is_on(*flags):
+            done = vmrun.run("vm-run", *flags, f"--module={path}", "--function=on")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            known, value = re.findall(r"=(\d+)", done.stdout)
+            self.assertEqual(known, "1")
+            return value == "1"
 
-            if is_on("--device=vulkan"):
-                self.assertTrue(is_on("--device=vulkan", "--vulkan_robust_buffer_access"))
-                self.assertTrue(is_on("--device=vulkan?robust=1", "--vulkan_robust_buffer_access=false"), "the URI has the last word")
-            self.assertFalse(is_on("--device=vulkan", "--vulkan_robust_buffer_access=false"))
-            self.assertFalse(is_on("--device=vulkan?robust=0"))
+        if is_on("--device=vulkan"):
+            self.assertTrue(is_on("--device=vulkan", "--vulkan_robust_buffer_access"))
+            self.assertTrue(is_on("--device=vulkan?robust=1", "--vulkan_robust_buffer_access=false"), "the URI has the last word")
+        self.assertFalse(is_on("--device=vulkan", "--vulkan_robust_buffer_access=false"))
+        self.assertFalse(is_on("--device=vulkan?robust=0"))
         done = vmrun.run("vm-run", "--vulkan_robust_buffer_access=false", *arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("8xf32=2 2 2 2 2 2 2 2", done.stdout)
@@ -295,19 +281,15 @@ class Vulkan(unittest.TestCase):
         self.assertIsNone(vmrun.why_bad_failure(done, "'robust'", "0 or 1"), done.stderr)
 
     def test_shaders_without_the_types_of_the_tensors_get_a_warning(self):
-        with open(os.path.join(KERNELS, "device_code.bin"), "rb") as file:
-            shaders = file.read().hex()
+        shaders = vmrun.read(os.path.join(KERNELS, "device_code.bin")).hex()
         text = ("vm.module @m\nvm.rodata[0] = %s\nvm.export @f\nvm.attr @f \"iree.abi.declaration\" \"sync func @f(%s)\"\n"
                 "vm.func @f() -> () {\n  vm.return\n}\n")
-        with vmrun.temporary_folder() as folder:
-            path = os.path.join(folder, "narrow.vmasm")
-            for tensor, device, expected in (("tensor<5xf16>", "vulkan", 1), ("tensor<5xf32>", "vulkan", 0),
-                                             ("tensor<5xf16>", "local-sync", 0)):
-                with open(path, "w") as file:
-                    file.write(text % (shaders, tensor))
-                done = vmrun.run("vm-run", f"--device={device}", f"--module={path}", "--function=f")
-                self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertEqual(len(re.findall(r"^vm-run: warning: .*'f'.*f16.*--iree-vulkan-target=", done.stderr, re.M)), expected)
+        path = self.path("narrow.vmasm")
+        for tensor, device, expected in (("tensor<5xf16>", "vulkan", 1), ("tensor<5xf32>", "vulkan", 0),
+                                         ("tensor<5xf16>", "local-sync", 0)):
+            vmrun.write(path, text % (shaders, tensor))
+            done = vmrun.succeeds("vm-run", f"--device={device}", f"--module={path}", "--function=f")
+            self.assertEqual(len(re.findall(r"^vm-run: warning: .*'f'.*f16.*--iree-vulkan-target=", done.stderr, re.M)), expected)
 
 
 class NoVulkan(unittest.TestCase):
@@ -330,7 +312,3 @@ class NoVulkan(unittest.TestCase):
 
     def test_no_implementation(self):
         self.check("UNAVAILABLE", "mesa-vulkan-drivers", VK_ICD_FILENAMES="/dev/null", VK_DRIVER_FILES="/dev/null")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -129,16 +129,14 @@ LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize
 def make_files(folder):
     """What the command lines of the table name. The table's head lists them."""
     def write(name, data):
-        with open(os.path.join(folder, name), "wb") as file:
-            file.write(data.encode() if isinstance(data, str) else data)
+        vmrun.write(os.path.join(folder, name), data.encode() if isinstance(data, str) else data)
 
     for name, text in (("small", SMALL), ("importer", IMPORTER), ("provider", PROVIDER), ("empty", EMPTY), ("newer", NEWER),
                        ("parameters", PARAMETERS)):
         module = vmrun.assemble(text, folder, name)
         if name == "small":
             small = module
-    with open(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"), encoding="utf-8") as file:
-        vmrun.assemble(file.read(), folder, "mul")
+    vmrun.assemble(vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")), folder, "mul")
     os.mkdir(os.path.join(folder, "folder"))
     os.symlink("loop.vmfb", os.path.join(folder, "loop.vmfb"))
     write("cut.vmfb", small[:len(small) // 2])
@@ -178,8 +176,7 @@ def make_files(folder):
     write("magic.gguf", b"FUGG" + bytes(20))
     write("weights.pt", b"PK\x03\x04")
     write("halyard-driver-text.so", "not a library\n")
-    with open(os.path.join(vmrun.DRIVERS, "halyard-driver-null.so"), "rb") as file:
-        library = file.read()
+    library = vmrun.read(os.path.join(vmrun.DRIVERS, "halyard-driver-null.so"))
     write("halyard-driver-cut.so", library[:1000])
     note = library.find(b"Halyard\0") + 8
     os.mkdir(os.path.join(folder, "newer"))
@@ -188,8 +185,7 @@ def make_files(folder):
     write("loop.txt", "--flagfile=loop.txt\n")
     arguments = ("--device=local-sync", "--module=mul.vmfb", "--function=mul", "--input=8xf32=1", "--input=8xf32=2")
     vmrun.run("vm-run", *arguments, "--capture=run.hycap", cwd=folder).check_returncode()
-    with open(os.path.join(folder, "run.hycap"), "rb") as file:
-        write("cut.hycap", file.read()[:200])
+    write("cut.hycap", vmrun.read(os.path.join(folder, "run.hycap"))[:200])
 
 
 def run(command, folder):
@@ -206,10 +202,14 @@ def run(command, folder):
 
 
 class Entry:
-    """`$ COMMAND`, what it says, `[EXIT CODE]`; a line that is only `...` stands for any lines, `...` in a line for any text."""
+    """`$ COMMAND`, what it says, and `[EXIT CODE]` where that is not 1. A line that is only `...` stands for any lines, `...` in a
+    line for any text."""
 
     def __init__(self, command, said, code):
         self.command, self.said, self.code = command, said, code
+
+    def __str__(self):
+        return f"$ {self.command}\n{self.said}" + (f"[{self.code}]\n" if self.code != 1 else "")
 
     def matches(self, said):
         pattern = re.escape(self.said).replace(re.escape("...\n"), "(?:.*\n)*").replace(re.escape("..."), ".*")
@@ -221,10 +221,10 @@ def read_table(text):
     entries = []
 
     def take(match):
-        entries.append(Entry(match[1], match[2], int(match[3])))
+        entries.append(Entry(match[1], match[2], int(match[3] or 1)))
         return "\0"
 
-    rest = re.sub(r"^\$ (.*)\n((?:(?!\[\d+\]\n).*\n)*)\[(\d+)\]\n", take, text, flags=re.MULTILINE)
+    rest = re.sub(r"^\$ (.*)\n((?:(?!\[\d+\]\n|```).+\n)*)(?:\[(\d+)\]\n)?", take, text, flags=re.MULTILINE)
     return entries, rest
 
 
@@ -240,8 +240,7 @@ def why_wrong(entry, said, code):
 
 def main():
     checks = vmrun.Checks()
-    with open(TABLE, encoding="utf-8") as file:
-        entries, rest = read_table(file.read())
+    entries, rest = read_table(vmrun.read_text(TABLE))
     with vmrun.temporary_folder() as folder:
         make_files(folder)
         for entry in entries:
@@ -254,9 +253,8 @@ def main():
                 checks.check(entry.command, wrong and f"{wrong}\n    {said}    [{code}]; expected\n    {entry.said}    [{entry.code}]")
     if "--write" in sys.argv:
         for entry in entries:
-            rest = rest.replace("\0", f"$ {entry.command}\n{entry.said}[{entry.code}]\n", 1)
-        with open(TABLE, "w", encoding="utf-8") as file:
-            file.write(rest)
+            rest = rest.replace("\0", str(entry), 1)
+        vmrun.write(TABLE, rest)
         return 0
     tools = {entry.command.split()[0] for entry in entries}
     checks.check("there are enough", None if len(entries) >= LEAST else f"{len(entries)} of {LEAST}")

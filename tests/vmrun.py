@@ -1,15 +1,18 @@
 """Shared by the end-to-end tests: the build folder, running tools, checking errors."""
 import os
+import pathlib
 import platform
 import re
 import subprocess
 import sys
 import tempfile
+import unittest
 
-BUILD = os.environ["HALYARD_BUILD"]
-SOURCE = os.environ["HALYARD_SOURCE"]
+SOURCE = os.environ.get("HALYARD_SOURCE", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("HALYARD_BUILD", os.path.join(SOURCE, "build", "release"))
 BIN = os.path.join(BUILD, "bin")
 DRIVERS = os.path.join(BUILD, "lib", "halyard", "drivers")
+COMPILER = os.path.join(BUILD, "lib", "halyard", "halyard-jit-llvm.so")
 TIMEOUT = 60
 
 CODES = ("CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED "
@@ -66,12 +69,43 @@ def skip(why):
     sys.exit(77)
 
 
+def needed_fixtures():
+    """The folder of the shared fixtures; skips the test if it does not exist."""
+    return fixtures() or skip("the shared fixtures are not here; HALYARD_FIXTURES names their folder")
+
+
+def need_tool(tool):
+    """Skips the test in a build without that tool."""
+    if not os.path.exists(os.path.join(BIN, tool)):
+        skip(tool + " is not built")
+
+
+def need_compiler():
+    """Skips the test in a build without the compiler."""
+    if not os.path.exists(COMPILER):
+        skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
+
+
 def run(tool, *arguments, timeout=TIMEOUT, **options):
     """Runs a tool of the build; text in, text out."""
     options.setdefault("cwd", SOURCE)
     options.setdefault("stdout", subprocess.PIPE)
     return subprocess.run([os.path.join(BIN, tool), *arguments], stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
                           text=True, timeout=timeout, **options)
+
+
+def succeeds(tool, *arguments, **options):
+    """As `run`; raises an error if the tool fails."""
+    done = run(tool, *arguments, **options)
+    if done.returncode != 0:
+        raise AssertionError(f"{tool} ended with {done.returncode}: {done.stderr}")
+    return done
+
+
+def vulkan_device():
+    """The URI of the first device of the driver for Vulkan, or None."""
+    listed = run("vm-run", "--list_devices=vulkan").stdout.split()
+    return listed[0] if listed else None
 
 
 def endless(name):
@@ -87,17 +121,32 @@ def endless(name):
 """
 
 
+def with_exports(text):
+    """The text of a module that exports each function under its name."""
+    return text + "".join(f"vm.export @{name}\n" for name in re.findall(r"(?m)^vm\.func @([\w.]+)", text))
+
+
+def read(path):
+    """The bytes of a file."""
+    return pathlib.Path(path).read_bytes()
+
+
+def read_text(path, encoding="utf-8"):
+    return pathlib.Path(path).read_text(encoding=encoding)
+
+
+def write(path, contents):
+    """Makes a file of a text or of bytes."""
+    pathlib.Path(path).write_bytes(contents.encode() if isinstance(contents, str) else contents)
+
+
 def assemble(text, folder, name="module"):
     """The bytes of a module given as text."""
     source = os.path.join(folder, name + ".vmasm")
-    with open(source, "w") as file:
-        file.write(text)
+    write(source, text)
     target = os.path.join(folder, name + ".vmfb")
-    done = run("vm-as", source, "--output=" + target)
-    if done.returncode != 0:
-        raise AssertionError("vm-as failed: " + done.stderr)
-    with open(target, "rb") as file:
-        return file.read()
+    succeeds("vm-as", source, "--output=" + target)
+    return read(target)
 
 
 def why_bad_failure(done, *parts):
@@ -109,7 +158,7 @@ def why_bad_failure(done, *parts):
     if not re.match(r"(?:vm|hal)-\w+: (%s); \S+ \S+" % "|".join(CODES), done.stderr):
         return "no code and sentence on standard error"
     for part in parts:
-        if part not in done.stderr:
+        if str(part) not in done.stderr:
             return f"standard error lacks {part!r}"
     return None
 
@@ -138,3 +187,20 @@ class Checks:
 
 def temporary_folder():
     return tempfile.TemporaryDirectory(prefix="halyard-test-")
+
+
+class FolderCase(unittest.TestCase):
+    """Tests that have a temporary folder each."""
+
+    def setUp(self):
+        folder = temporary_folder()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, contents):
+        """The path of a new file in the folder."""
+        write(self.path(name), contents)
+        return self.path(name)

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "fixtures.h"
+#include "status_testing.h"
 
 namespace halyard {
 namespace {
@@ -42,25 +44,19 @@ TEST(Bytes, PipesOfEverySizeAreReadWhole) {
   for (const size_t size :
        {size_t{0}, size_t{1}, kPiece - 1, kPiece, kPiece + 1, 3 * kPiece, 3 * kPiece + 5}) {
     const std::vector<uint8_t> written = pattern(size);
-    const Result<Ref<Bytes>> read = through_a_pipe(written);
-    ASSERT_TRUE(read) << read.error().text();
-    EXPECT_EQ((*read)->size(), size);
-    EXPECT_TRUE(std::ranges::equal((*read)->span(), written)) << size << " bytes";
-    EXPECT_EQ(reinterpret_cast<uintptr_t>((*read)->data()) % 64, 0u);
+    const auto read = ASSERT_VALUE(through_a_pipe(written));
+    EXPECT_EQ(read->size(), size);
+    EXPECT_TRUE(std::ranges::equal(read->span(), written)) << size << " bytes";
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(read->data()) % 64, 0u);
   }
 }
 
 TEST(Bytes, AFileWithoutAnEndIsRefused) {
-  const Result<Ref<Bytes>> read = Bytes::map_file("/dev/zero");
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code(), Code::RESOURCE_EXHAUSTED);
-  EXPECT_NE(read.error().text().find("'/dev/zero'"), std::string::npos);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "'/dev/zero'", Bytes::map_file("/dev/zero"));
 }
 
 TEST(Bytes, PathsThatCannotBeReadSayWhy) {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / ("halyard-bytes-" + std::to_string(::getpid()));
-  std::filesystem::create_directory(folder);
+  const TemporaryFolder folder;
   std::filesystem::create_symlink(folder / "loop", folder / "loop");
   const struct {
     std::string path;
@@ -68,17 +64,13 @@ TEST(Bytes, PathsThatCannotBeReadSayWhy) {
   } paths[] = {
       {folder / "missing", Code::NOT_FOUND},
       {"/dev/null/missing", Code::NOT_FOUND},
-      {folder, Code::INVALID_ARGUMENT},
+      {folder.path(), Code::INVALID_ARGUMENT},
       {folder / "loop", Code::INVALID_ARGUMENT},
       {folder / std::string(5000, 'x'), Code::INVALID_ARGUMENT},
   };
   for (const auto& [path, code] : paths) {
-    const Result<Ref<Bytes>> read = Bytes::map_file(path);
-    ASSERT_FALSE(read) << path;
-    EXPECT_EQ(read.error().code(), code) << read.error().text();
-    EXPECT_NE(read.error().text().find("'" + path + "'"), std::string::npos);
+    EXPECT_TRUE(fails_with(Bytes::map_file(path), code, "'" + path + "'")) << path;
   }
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -9,30 +9,21 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "fixtures.h"
 #include "halyard/abi.h"
+#include "status_testing.h"
 
 namespace halyard {
 namespace {
 
 class BytesTest : public testing::Test {
  public:
-  BytesTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "halyard-bytes-XXXXXX").string();
-    const int file = mkstemp(name.data());
-    EXPECT_GE(file, 0);
-    close(file);
-    path_ = name;
-  }
-  ~BytesTest() override { std::filesystem::remove(path_); }
-  void write(const std::string& content) { std::ofstream(path_, std::ios::binary) << content; }
-  std::string content() {
-    std::ifstream file(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
-  std::string path_;
+  void write(const std::string& content) { folder_.write("file", content); }
+  std::string content() { return file_text(path_); }
+
+  TemporaryFolder folder_;
+  const std::string path_ = folder_ / "file";
 };
 
 TEST_F(BytesTest, WhatIsWrittenToAMappingIsNotWrittenToTheFile) {
@@ -54,18 +45,16 @@ TEST_F(BytesTest, PrivateAreThoseThatNobodyElseHas) {
   EXPECT_TRUE(Bytes::copy(somebodys)->is_private());
   EXPECT_TRUE(Bytes::own({1, 2, 3})->is_private());
   write("");
-  const auto empty = Bytes::map_file(path_);
-  ASSERT_TRUE(empty);
-  EXPECT_EQ((*empty)->size(), 0u);
+  const auto empty = ASSERT_VALUE(Bytes::map_file(path_));
+  EXPECT_EQ(empty->size(), 0u);
 }
 
 TEST_F(BytesTest, LibrariesAreOnlyRead) {
   write(
       "\x7F"
       "ELF and more");
-  const auto mapped = Bytes::map_file(path_);
-  ASSERT_TRUE(mapped);
-  EXPECT_FALSE((*mapped)->is_private());
+  const auto mapped = ASSERT_VALUE(Bytes::map_file(path_));
+  EXPECT_FALSE(mapped->is_private());
 }
 
 // A process with a low memory limit can still map the file.

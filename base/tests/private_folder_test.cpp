@@ -3,11 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <thread>
 #include <vector>
+
+#include "fixtures.h"
 
 namespace halyard {
 namespace {
@@ -16,19 +17,13 @@ constexpr uint64_t kMaxBytes = 1000;
 
 class PrivateFolderTest : public testing::Test {
  public:
-  PrivateFolderTest() {
-    std::string name = (std::filesystem::temp_directory_path() / "halyard-folder-XXXXXX").string();
-    EXPECT_NE(mkdtemp(name.data()), nullptr);
-    outside_ = name;
-    folder_ = outside_ / "new" / "cache";
-  }
-  ~PrivateFolderTest() override { std::filesystem::remove_all(outside_); }
   std::string refusal() const { return PrivateFolder(folder_).refusal(); }
   std::optional<std::string> read() const { return PrivateFolder(folder_).read("entry", kMaxBytes); }
   void write(const std::string& content) const {
     EXPECT_TRUE(PrivateFolder(folder_).write("entry", {content}));
   }
-  std::filesystem::path outside_, folder_;
+  TemporaryFolder outside_;
+  std::filesystem::path folder_ = outside_ / "new" / "cache";
 };
 
 TEST_F(PrivateFolderTest, IsMadeAndKeepsFiles) {

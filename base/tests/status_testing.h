@@ -1,10 +1,12 @@
-// Matchers for statuses and results: success, or a code with a part of the message.
+// Matchers for statuses and results: success, or a code with a part of the message; the value of a result
+// that must be there.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/status.h"
 
@@ -37,5 +39,16 @@ testing::AssertionResult fails_with(const T& result, Code code, std::string_view
 }  // namespace halyard
 
 #define EXPECT_OK(...) EXPECT_TRUE(::halyard::succeeds((__VA_ARGS__)))
+#define ASSERT_OK(...) ASSERT_TRUE(::halyard::succeeds((__VA_ARGS__)))
 #define EXPECT_FAILS(code, part_of_message, ...) \
   EXPECT_TRUE(::halyard::fails_with((__VA_ARGS__), ::halyard::Code::code, part_of_message))
+
+// The value of a result. A failure ends the test, as ASSERT_TRUE does, with the text of the failure.
+#define ASSERT_VALUE(...) HALYARD_ASSERT_VALUE_COUNTED_(__COUNTER__, __VA_ARGS__)
+#define HALYARD_ASSERT_VALUE_COUNTED_(counter, ...) HALYARD_ASSERT_VALUE_NAMED_(counter, __VA_ARGS__)
+#define HALYARD_ASSERT_VALUE_NAMED_(counter, ...)               \
+  ({                                                            \
+    auto halyard_result_##counter = (__VA_ARGS__);              \
+    ASSERT_TRUE(::halyard::succeeds(halyard_result_##counter)); \
+    std::move(*halyard_result_##counter);                       \
+  })

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "fixtures.h"
+#include "status_testing.h"
 
 namespace halyard {
 namespace {
@@ -17,11 +19,6 @@ uint64_t time_of(const Tracer::Totals& totals, TraceCategory category) {
 }
 
 // As many bytes as there are between two occurrences: each event is at least its time and its track.
-std::string contents(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 size_t count(const std::string& text, const std::string& part) {
   size_t found = 0;
   for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++found;
@@ -61,7 +58,8 @@ TEST(Tracer, AnEndWithoutABeginIsNothing) {
 }
 
 TEST(Tracer, OnlySoManyNamesAreKept) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_names.perfetto";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "trace";
   constexpr size_t kNames = PerfettoWriter::kMaxNames + 100;
   {
     const Ref<Tracer> tracer = *Tracer::create(path);
@@ -70,8 +68,7 @@ TEST(Tracer, OnlySoManyNamesAreKept) {
         tracer->instant(TraceCategory::phase, "request-" + std::to_string(i) + ";");
     ASSERT_TRUE(tracer->finish());
   }
-  const std::string text = contents(path);
-  std::filesystem::remove(path);
+  const std::string text = file_text(path);
   EXPECT_EQ(count(text, "request-0;"), 1u);     // once, and then its number
   EXPECT_EQ(count(text, "request-4095;"), 1u);  // the last that is kept
   EXPECT_EQ(count(text, "request-4096;"), 2u);
@@ -81,7 +78,8 @@ TEST(Tracer, OnlySoManyNamesAreKept) {
 TEST(Tracer, ManyThreadsLoseNothing) {
   constexpr int kThreads = 70;   // more than one table of slots holds
   constexpr int kSlices = 2000;  // more than one buffer holds
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_test.perfetto";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "trace";
   {
     const Ref<Tracer> tracer = *Tracer::create(path);
     std::atomic<int> ready = 0;
@@ -99,10 +97,9 @@ TEST(Tracer, ManyThreadsLoseNothing) {
     EXPECT_EQ(tracer->totals().events, uint64_t{kThreads} * kSlices * 2);
     EXPECT_TRUE(tracer->finish());
   }
-  const std::string bytes = contents(path);
+  const std::string bytes = file_text(path);
   EXPECT_EQ(count(bytes, "first-of-thread"), 1u);  // a name is written once
   EXPECT_GT(bytes.size(), size_t{kThreads} * kSlices * 2 * 12);
-  std::filesystem::remove(path);
 }
 
 TEST(Tracer, ArgumentsOfSlicesAreInTheFile) {
@@ -126,32 +123,27 @@ TEST(Tracer, ArgumentsOfSlicesAreInTheFile) {
 }
 
 TEST(Tracer, LongNamesAreCut) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_name.perfetto";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "trace";
   {
     const Ref<Tracer> tracer = *Tracer::create(path);
     const TraceScope scope(tracer.get(), TraceCategory::phase, std::string(1000, 'x'));
   }
-  const std::string bytes = contents(path);
+  const std::string bytes = file_text(path);
   EXPECT_EQ(count(bytes, std::string(255, 'x')), 1u);
   EXPECT_EQ(count(bytes, std::string(256, 'x')), 0u);
-  std::filesystem::remove(path);
 }
 
 TEST(Tracer, AFileThatCannotBeMade) {
-  const auto tracer = Tracer::create("/no/such/folder/trace.perfetto");
-  ASSERT_FALSE(tracer);
-  EXPECT_EQ(tracer.error().code(), Code::NOT_FOUND);
-  EXPECT_NE(tracer.error().message().find("'/no/such/folder/trace.perfetto'"), std::string::npos);
+  EXPECT_FAILS(NOT_FOUND, "'/no/such/folder/trace.perfetto'",
+               Tracer::create("/no/such/folder/trace.perfetto"));
 }
 
 TEST(Tracer, AFullDiskIsToldAtTheEnd) {
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "the system has no /dev/full";
   const Ref<Tracer> tracer = *Tracer::create("/dev/full");
   for (int i = 0; i < 5000; ++i) tracer->instant(TraceCategory::phase, "a name");
-  const Result<> finished = tracer->finish();
-  ASSERT_FALSE(finished);
-  EXPECT_EQ(finished.error().code(), Code::UNAVAILABLE);
-  EXPECT_NE(finished.error().message().find("'/dev/full'"), std::string::npos);
+  EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", tracer->finish());
 }
 
 }  // namespace

@@ -50,13 +50,12 @@ static float sum_of(const char* path, float own) {
   OK(halyard_module_load_memory(instance, bytes, byte_count, 0, &module));
   halyard_device_t device = NULL;
   OK(halyard_device_open(instance, "local-sync", &device));
-  halyard_context_options_t options = {0};
-  options.struct_size = sizeof options;
-  options.modules = &module;
-  options.module_count = 1;
-  options.devices = &device;
-  options.device_count = 1;
-  options.channels = channels;
+  halyard_context_options_t options = {.struct_size = sizeof options,
+                                       .modules = &module,
+                                       .module_count = 1,
+                                       .devices = &device,
+                                       .device_count = 1,
+                                       .channels = channels};
   halyard_context_t context = NULL;
   OK(halyard_context_create(instance, &options, &context));
   halyard_function_t function = NULL;
@@ -64,8 +63,7 @@ static float sum_of(const char* path, float own) {
   halyard_call_t call = NULL;
   OK(halyard_call_create(context, &call));
   const int64_t shape[] = {1};
-  halyard_value_t value = {0};
-  value.kind = HALYARD_VALUE_OBJECT;
+  halyard_value_t value = {.kind = HALYARD_VALUE_OBJECT};
   OK(halyard_view_create(device, 0x21000020, shape, 1, &own, sizeof own, &value.object));
   halyard_value_t result = {0};
   OK(halyard_call_invoke(call, function, &value, 1, &result, 1));

@@ -1,26 +1,16 @@
 // Functions that would take long to compile: they are refused before LLVM sees them, and stay interpreted;
 // the time to compile others counts in the time limit of a call; and nobody waits for the function of
 // another.
-#include <gtest/gtest.h>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <string>
-#include <string_view>
 #include <thread>
 
-#include "base/bytes.h"
 #include "choices.h"
-#include "differential.h"
 #include "loop_generator.h"
+#include "program.h"
 #include "vm/compile/compile_queue.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/loaded_module.h"
-#include "vm/decode/code.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -125,14 +115,6 @@ std::string no_loop(int additions) {
   return text;
 }
 
-Ref<LoadedModule> load(const std::string& text, LoadOptions options = {}) {
-  auto bytes = assemble(text, {});
-  EXPECT_TRUE(bytes) << bytes.error().text();
-  auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), known_types(), options);
-  EXPECT_TRUE(module) << module.error().text();
-  return *module;
-}
-
 const Compiler& compiler() { return **Compiler::find(); }
 
 Result<CompiledFunction> compile(const std::string& text) {
@@ -141,18 +123,12 @@ Result<CompiledFunction> compile(const std::string& text) {
   return compiler().compile(*code, {});
 }
 
-void expect_compiled(const std::string& text) {
-  const Result<CompiledFunction> compiled = compile(text);
-  EXPECT_TRUE(compiled) << compiled.error().text();
-}
+void expect_compiled(const std::string& text) { EXPECT_OK(compile(text)); }
 
 void expect_refused(const std::string& text, std::string_view number) {
   const Result<CompiledFunction> compiled = compile(text);
-  ASSERT_FALSE(compiled);
-  EXPECT_EQ(compiled.error().code(), Code::UNIMPLEMENTED);
-  EXPECT_NE(compiled.error().text().find("'m.f' stays interpreted"), std::string::npos)
-      << compiled.error().text();
-  EXPECT_NE(compiled.error().text().find(number), std::string::npos) << compiled.error().text();
+  EXPECT_FAILS(UNIMPLEMENTED, "'m.f' stays interpreted", compiled);
+  EXPECT_FAILS(UNIMPLEMENTED, number, compiled);
 }
 
 TEST(CompiledCost, LoopsInARow) {
@@ -215,30 +191,16 @@ TEST(CompiledCost, MuchOfOneThing) {
 }
 
 TEST(CompiledCost, ARefusedFunctionIsInterpreted) {
-  const Ref<LoadedModule> module =
-      load(module_of(function("f", loops_in_a_row(400))), {.compiler = &compiler()});
-  const Ref<Context> context = Context::create();
-  ASSERT_TRUE(context->add(module));
-  std::array<Variant, 1> results;
-  const Result<> called = Invocation(context).call(*context->find("m", "f"), {}, results);
-  ASSERT_TRUE(called) << called.error().text();
-  EXPECT_EQ(results[0].as_i32(), 0);
-  EXPECT_FALSE((*module->code(0))->compiled);
+  const TestProgram program(module_of(function("f", loops_in_a_row(400))), {.compiler = &compiler()});
+  EXPECT_EQ(ASSERT_VALUE(program.call({})).as_i32(), 0);
+  EXPECT_FALSE(program.is_compiled());
 }
 
 TEST(CompiledCost, TheTimeToCompileCountsInTheTimeLimit) {
-  const Ref<LoadedModule> module = load(module_of(function("f", long_loop(300))), {.compiler = &compiler()});
-  Limits limits;
-  limits.time = 1ms;
-  const Ref<Context> context = Context::create(limits);
-  ASSERT_TRUE(context->add(module));
-  Invocation invocation(context);
-  std::array<Variant, 1> results;
-  const Callable callee = *context->find("m", "f");
-  const Result<> late = invocation.call(callee, {}, results);
-  ASSERT_FALSE(late);
-  EXPECT_EQ(late.error().code(), Code::DEADLINE_EXCEEDED) << late.error().text();
-  EXPECT_TRUE((*module->code(0))->compiled) << "for the next call";
+  const TestProgram program(module_of(function("f", long_loop(300))), {.compiler = &compiler()},
+                            {.time = 1ms});
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "", program.call({}));
+  EXPECT_TRUE(program.is_compiled()) << "for the next call";
 }
 
 // One thread compiles what takes long; another one is through with a small function before that.

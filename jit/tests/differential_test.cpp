@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "loop_generator.h"
+#include "status_testing.h"
 #include "vm/compile/compiler.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
@@ -46,8 +47,7 @@ TEST(Compiled, GeneratedLoops) {
   const uint64_t seeds = from_environment("HALYARD_SEEDS", 100);
   const uint64_t only = from_environment("HALYARD_SEED", UINT64_MAX);
   const uint64_t first = only == UINT64_MAX ? 0 : only;
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto compiler = ASSERT_VALUE(Compiler::find());
   std::array<uint64_t, 32> codes = {};
   for (uint64_t seed = first; seed < (only == UINT64_MAX ? seeds : only + 1); ++seed) {
     Choices choices(seed);
@@ -55,7 +55,7 @@ TEST(Compiled, GeneratedLoops) {
     Result<std::vector<uint8_t>> file = assemble(text, {});
     ASSERT_TRUE(file) << file.error().text() << '\n' << text;
     const Result<Ref<LoadedModule>> module =
-        LoadedModule::load(Bytes::own(*std::move(file)), known_types(), {.compiler = *compiler});
+        LoadedModule::load(Bytes::own(*std::move(file)), known_types(), {.compiler = compiler});
     ASSERT_TRUE(module) << module.error().text() << '\n' << text;
     const Result<const FunctionCode*> code = (*module)->code(0);
     ASSERT_TRUE(code) << code.error().text() << '\n' << text;

@@ -1,5 +1,4 @@
 // Fast math: how far results are from those of exact compiled code, which has the interpreter's bits.
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <array>
@@ -8,18 +7,11 @@
 #include <cstdint>
 #include <limits>
 #include <random>
-#include <string>
 #include <type_traits>
 #include <vector>
 
-#include "base/bytes.h"
-#include "differential.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/loaded_module.h"
+#include "program.h"
 #include "vm/object/buffer.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -60,8 +52,7 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64) -> (i64) {
 }
 )";
   const auto replace = [&](std::string_view from, std::string_view to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-      text.replace(at, from.size(), to);
+    text = replaced(std::move(text), from, to);
   };
   const std::string one = std::string(body) + "\n  vm.buffer.store.TYPE %iY, %r1, %i2:3";
   replace("BODY", is_dot ? "%iY = vm.mul.TYPE %iX, %iY\n  %iSUM = vm.add.TYPE %iSUM, %iY" : one);
@@ -78,23 +69,16 @@ vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64) -> (i64) {
 template <typename T>
 std::vector<T> run(std::string_view body, std::vector<T> x, std::vector<T> y, Way way) {
   const bool is_double = sizeof(T) == 8;
-  auto bytes = assemble(program(body, is_double ? "f64" : "f32", is_double ? "ext_f64" : "ext_f32"), {});
-  EXPECT_TRUE(bytes) << bytes.error().text();
-  const auto module = LoadedModule::load(
-      Bytes::own(*std::move(bytes)), known_types(),
+  const TestProgram tested(
+      program(body, is_double ? "f64" : "f32", is_double ? "ext_f64" : "ext_f32"),
       {.compiler = way == Way::interpreted ? nullptr : *Compiler::find(), .fast_math = way == Way::fast});
-  EXPECT_TRUE(module) << module.error().text();
-  const Ref<Context> context = Context::create();
-  EXPECT_TRUE(context->add(*module));
   const auto buffer = [](std::vector<T>& numbers) {
     return Variant::ref(
         Buffer::wrap({reinterpret_cast<uint8_t*>(numbers.data()), numbers.size() * sizeof(T)}, true, {}));
   };
   const std::array<Variant, 3> arguments = {buffer(x), buffer(y),
                                             Variant::i64(static_cast<int64_t>(x.size()))};
-  std::array<Variant, 1> results;
-  const Result<> called = Invocation(context).call(*context->find("m", "f"), arguments, results);
-  EXPECT_TRUE(called) << called.error().text();
+  EXPECT_OK(tested.call(arguments));
   return y;
 }
 

@@ -1,21 +1,10 @@
 // Functions that call themselves, and lists of values: compiled and interpreted code agree in results, in
 // failures with their traces, in limits, and when they are stopped.
-#include <gtest/gtest.h>
 
 #include <array>
-#include <atomic>
-#include <chrono>
-#include <string>
-#include <thread>
 #include <utility>
 
-#include "base/bytes.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/loaded_module.h"
-#include "vm/decode/code.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
+#include "program.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -111,38 +100,19 @@ vm.func @f(%i0: i32, %i1: i32) -> (i32) {
   vm.return %i4
 }
 )";
-  const auto replace = [&](std::string_view from, std::string_view to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-      text.replace(at, from.size(), to);
-  };
-  replace("ELEMENT", element);
-  replace("TYPE", type);
-  return text;
+  return replaced(replaced(std::move(text), "ELEMENT", element), "TYPE", type);
 }
 
-class Machine {
- public:
+struct Machine : TestProgram {
   Machine(std::string_view text, bool is_compiled, Limits limits = {})
-      : context(Context::create(std::move(limits))) {
-    auto bytes = assemble(std::string(text), {});
-    EXPECT_TRUE(bytes) << bytes.error().text();
-    const TypeRegistry types;
-    module = *LoadedModule::load(Bytes::own(*std::move(bytes)), types,
-                                 {.compiler = is_compiled ? *Compiler::find() : nullptr});
-    EXPECT_TRUE(context->add(module));
-    callable = *context->find("m", "f");
-  }
+      : TestProgram(text, {.compiler = is_compiled ? *Compiler::find() : nullptr}, std::move(limits)) {}
+
   // The result, or the failure as a whole.
   std::string call(int32_t a, int32_t b) {
-    const std::array<Variant, 2> arguments = {Variant::i32(a), Variant::i32(b)};
-    std::array<Variant, 1> results;
-    const Result<> called = Invocation(context).call(callable, arguments, results);
-    return called ? std::to_string(results[0].as_i32()) : called.error().text();
+    const Result<Variant> result =
+        TestProgram::call(std::array<Variant, 2>{Variant::i32(a), Variant::i32(b)});
+    return result ? std::to_string(result->as_i32()) : result.error().text();
   }
-
-  Ref<Context> context;
-  Ref<LoadedModule> module;
-  Callable callable;
 };
 
 // Deeper than the native stack that is taken at once, too.
@@ -175,19 +145,7 @@ TEST(CompiledCalls, Trees) {
 }
 
 TEST(CompiledCalls, AreStopped) {
-  Machine machine(kTree, true);
-  Invocation invocation(machine.context);
-  std::jthread stopper([&](const std::stop_token& done) {
-    while (!done.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      invocation.interrupt(Code::CANCELLED);
-    }
-  });
-  const std::array<Variant, 2> arguments = {Variant::i32(60), Variant::i32(1)};
-  std::array<Variant, 1> results;
-  const Result<> called = invocation.call(machine.callable, arguments, results);
-  ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().code(), Code::CANCELLED);
+  expect_cancelled(Machine(kTree, true), std::array<Variant, 2>{Variant::i32(60), Variant::i32(1)});
 }
 
 TEST(CompiledLists, OfTheTypeAndOfOthers) {

@@ -5,6 +5,7 @@
 
 #include "front/placed_code.h"
 #include "shared/symbols.h"
+#include "status_testing.h"
 
 namespace halyard::jit {
 namespace {
@@ -35,22 +36,19 @@ halyard_jit_host_t host_with(std::span<const void* const> helpers) {
 
 TEST(Image, ComesBackAsItWas) {
   const std::string bytes = example().to_bytes();
-  const Result<Image> image = Image::from_bytes(bytes);
-  ASSERT_TRUE(image) << image.error().text();
-  EXPECT_EQ(image->entry, 8u);
-  EXPECT_EQ(image->entry_size, 16u);
-  EXPECT_TRUE(std::ranges::equal(image->fixups, example().fixups,
+  const auto image = ASSERT_VALUE(Image::from_bytes(bytes));
+  EXPECT_EQ(image.entry, 8u);
+  EXPECT_EQ(image.entry_size, 16u);
+  EXPECT_TRUE(std::ranges::equal(image.fixups, example().fixups,
                                  [](const Fixup& a, const Fixup& b) { return a == b; }));
-  EXPECT_EQ(image->symbols, example().symbols);
-  EXPECT_EQ(image->code, example().code);
+  EXPECT_EQ(image.symbols, example().symbols);
+  EXPECT_EQ(image.code, example().code);
 }
 
 TEST(Image, OfAnyOtherLengthIsRefused) {
   const std::string bytes = example().to_bytes();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    const Result<Image> image = Image::from_bytes(std::span(bytes).first(size));
-    ASSERT_FALSE(image) << size;
-    EXPECT_EQ(image.error().code(), Code::INVALID_ARGUMENT);
+    EXPECT_FAILS(INVALID_ARGUMENT, "", Image::from_bytes(std::span(bytes).first(size)));
   }
   EXPECT_FALSE(Image::from_bytes(bytes + 'x'));
 }
@@ -89,9 +87,8 @@ TEST(Image, WithoutCodeIsRefused) {
 
 TEST(PlacedCode, HasTheAddressesOfItsSymbols) {
   const void* const helpers[] = {nullptr, nullptr, nullptr, &helper};
-  const auto placed = PlacedCode::place(example(), host_with(helpers));
-  ASSERT_TRUE(placed) << placed.error().text();
-  const char* const code = static_cast<const char*>((*placed)->entry()) - 8;
+  const auto placed = ASSERT_VALUE(PlacedCode::place(example(), host_with(helpers)));
+  const char* const code = static_cast<const char*>(placed->entry()) - 8;
   uint64_t words[4];
   std::memcpy(words, code, sizeof words);
   EXPECT_EQ(words[0], reinterpret_cast<uintptr_t>(&put_ref));
@@ -107,10 +104,7 @@ TEST(PlacedCode, WithoutASymbolIsRefused) {
         std::string(kListType), std::string("no_such_function_anywhere"), std::string("_ZGVeN16v_nothing")}) {
     Image image = example();
     image.symbols[2] = name;
-    const auto placed = PlacedCode::place(image, host_with(helpers));
-    ASSERT_FALSE(placed) << name;
-    EXPECT_EQ(placed.error().code(), Code::NOT_FOUND);
-    EXPECT_NE(placed.error().message().find("'" + name + "'"), std::string::npos) << placed.error().message();
+    EXPECT_FAILS(NOT_FOUND, "'" + name + "'", PlacedCode::place(image, host_with(helpers)));
   }
 }
 

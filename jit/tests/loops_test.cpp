@@ -2,23 +2,13 @@
 // the same failure at the same place. Lengths, offsets and strides reach the ends of buffers and of 64 bits;
 // buffers overlap.
 #include <fmt/format.h>
-#include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <string>
-#include <string_view>
-#include <thread>
 
-#include "base/bytes.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/loaded_module.h"
-#include "vm/decode/code.h"
+#include "program.h"
 #include "vm/object/buffer.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -312,19 +302,9 @@ constexpr Buffers kBuffers[] = {
     {0, 255, 256, 101},    {128, 3, 256, 256},   {0, 256, 256, 256, false}, {0, 256, 256, 256, true, true},
     {0, 2048, 2048, 2048}, {0, 2048, 1024, 2048}};
 
-class Loops {
- public:
-  Loops(const std::string& text, const Compiler* compiler) {
-    auto bytes = assemble(text, {17, "loops.vmasm"});
-    EXPECT_TRUE(bytes) << bytes.error().text();
-    auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(), {.compiler = compiler});
-    EXPECT_TRUE(module) << module.error().text();
-    module_ = *module;
-    EXPECT_TRUE(context_->add(module_));
-    callable_ = *context_->find("m", "f");
-    const Result<const FunctionCode*> code = module_->code(0);
-    EXPECT_TRUE(code) << code.error().text();
-    EXPECT_EQ(static_cast<bool>((*code)->compiled), compiler != nullptr);
+struct Loops : TestProgram {
+  Loops(const std::string& text, const Compiler* compiler) : TestProgram(text, {.compiler = compiler}) {
+    EXPECT_EQ(is_compiled(), compiler != nullptr);
   }
 
   // The result or failure, and all of the memory afterwards.
@@ -340,25 +320,19 @@ class Loops {
         buffers.is_null ? Variant() : wrap(buffers.first, buffers.first_size, true),
         wrap(buffers.second, buffers.second_size, buffers.writable), Variant::i64(n), Variant::i64(from),
         Variant::i64(step)};
-    std::array<Variant, 1> results;
-    const Result<> called = Invocation(context_).call(callable_, arguments, results);
-    std::string text = called ? std::to_string(results[0].as_i64()) : called.error().text();
+    const Result<Variant> result = call(arguments);
+    std::string text = result ? std::to_string(result->as_i64()) : result.error().text();
     text.append(reinterpret_cast<const char*>(memory.data()), memory.size());
     return text;
   }
-
-  Ref<Context> context_ = Context::create();
-  Ref<LoadedModule> module_;
-  Callable callable_;
 };
 
 class CompiledLoops : public testing::TestWithParam<std::string> {};
 
 TEST_P(CompiledLoops, GiveTheSame) {
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto compiler = ASSERT_VALUE(Compiler::find());
   Loops interpreted(GetParam(), nullptr);
-  Loops compiled(GetParam(), *compiler);
+  Loops compiled(GetParam(), compiler);
   constexpr int64_t kMinimum = INT64_MIN;
   size_t failed = 0;
   size_t cases = 0;
@@ -399,25 +373,9 @@ const std::string kEndless = program("", "%i6:7", R"(
 ^bb2:
 )");
 
-// Calls the function until it is cancelled.
-void expect_cancelled(Loops& loops, std::span<const Variant> arguments) {
-  std::array<Variant, 1> results;
-  Invocation invocation(loops.context_);
-  std::jthread stopper([&](const std::stop_token& done) {
-    while (!done.stop_requested()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-      invocation.interrupt(Code::CANCELLED);
-    }
-  });
-  const Result<> called = invocation.call(loops.callable_, arguments, results);
-  ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().code(), Code::CANCELLED);
-}
-
 TEST(CompiledLoop, IsStopped) {
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
-  Loops compiled(kEndless, *compiler);
+  const auto compiler = ASSERT_VALUE(Compiler::find());
+  Loops compiled(kEndless, compiler);
   std::array<uint8_t, 64> memory = {};
   const Variant buffer = Variant::ref(Buffer::wrap(memory, true, {}));
   // As long as 64 bits count to, and without any progress.
@@ -427,21 +385,18 @@ TEST(CompiledLoop, IsStopped) {
     expect_cancelled(compiled, arguments);
   }
   std::atomic<uint32_t> stop = static_cast<uint32_t>(Code::ABORTED);
-  Invocation kernel(compiled.context_);
+  Invocation kernel(compiled.context);
   kernel.set_stop(reinterpret_cast<const uint32_t*>(&stop));
   const std::array<Variant, 5> arguments = {buffer, buffer, Variant::i64(-1), Variant::i64(0),
                                             Variant::i64(1)};
   std::array<Variant, 1> results;
-  const Result<> called = kernel.call(compiled.callable_, arguments, results);
-  ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().code(), Code::ABORTED);
+  EXPECT_FAILS(ABORTED, "", kernel.call(compiled.function, arguments, results));
 }
 
 // Between the rows of a coalesced loop with a loop inside: 2^21 iterations of 2^13 each take many seconds.
 TEST(CompiledLoop, WithALoopInsideIsStoppedBetweenRows) {
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
-  Loops compiled(coalesced_around(8192), *compiler);
+  const auto compiler = ASSERT_VALUE(Compiler::find());
+  Loops compiled(coalesced_around(8192), compiler);
   std::vector<uint8_t> from(size_t{4} << 20), to(size_t{4} << 21);
   const std::array<Variant, 5> arguments = {
       Variant::ref(Buffer::wrap(from, true, {})), Variant::ref(Buffer::wrap(to, true, {})),

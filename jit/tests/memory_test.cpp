@@ -1,21 +1,12 @@
 // The memory of compiled code, as the kernel tells it in /proc/self/maps while code is compiled and runs.
-#include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <fstream>
 #include <set>
 #include <sstream>
-#include <thread>
+#include <vector>
 
-#include "base/bytes.h"
-#include "differential.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/loaded_module.h"
-#include "vm/decode/code.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
+#include "program.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -36,16 +27,10 @@ vm.func @f(%i0:1: i64) -> (i64) {
 }
 )";
 
-Ref<LoadedModule> compiled() {
-  const Result<const Compiler*> compiler = Compiler::find();
-  EXPECT_TRUE(compiler) << compiler.error().text();
-  auto bytes = assemble(kEndless, {});
-  EXPECT_TRUE(bytes) << bytes.error().text();
-  auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), known_types(),
-                                   {.verify_eagerly = true, .compiler = *compiler});
-  EXPECT_TRUE(module) << module.error().text();
-  EXPECT_TRUE((*(*module)->code(0))->compiled);
-  return *module;
+TestProgram compiled() {
+  TestProgram program(kEndless, {.verify_eagerly = true, .compiler = *Compiler::find()});
+  EXPECT_TRUE(program.is_compiled());
+  return program;
 }
 
 struct Maps {
@@ -69,16 +54,13 @@ Maps read_maps() {
 }
 
 TEST(CompiledMemory, IsNeverWritableAndExecutable) {
-  const Ref<LoadedModule> module = compiled();
-  const Ref<Context> context = Context::create();
-  ASSERT_TRUE(context->add(module));
-  const Callable callable = *context->find("m", "f");
-  Invocation invocation(context);
+  const TestProgram program = compiled();
+  Invocation invocation(program.context);
   std::atomic<bool> ended = false;
   std::jthread running([&] {
     const std::array<Variant, 1> arguments = {Variant::i64(-1)};
     std::array<Variant, 1> results;
-    EXPECT_FALSE(invocation.call(callable, arguments, results));
+    EXPECT_FALSE(invocation.call(program.function, arguments, results));
     ended = true;
   });
   std::jthread looking([&](const std::stop_token& done) {
@@ -103,8 +85,8 @@ TEST(CompiledMemory, IsNeverWritableAndExecutable) {
 TEST(CompiledMemory, HasBytesBeforeItsFunctions) {
   compiled();
   const Maps before = read_maps();
-  std::vector<Ref<LoadedModule>> modules;
-  for (int i = 0; i < 3; ++i) modules.push_back(compiled());
+  std::vector<TestProgram> programs;
+  for (int i = 0; i < 3; ++i) programs.push_back(compiled());
   size_t seen = 0;
   for (const uintptr_t begin : read_maps().code) {
     if (before.code.contains(begin)) continue;
@@ -120,8 +102,8 @@ TEST(CompiledMemory, GoesWithItsModule) {
   compiled();  // what the compiler keeps for itself is there now
   const size_t before = read_maps().nameless_code;
   {
-    std::vector<Ref<LoadedModule>> modules;
-    for (int i = 0; i < 20; ++i) modules.push_back(compiled());
+    std::vector<TestProgram> programs;
+    for (int i = 0; i < 20; ++i) programs.push_back(compiled());
     EXPECT_GT(read_maps().nameless_code, before);
   }
   EXPECT_LE(read_maps().nameless_code, before);

@@ -1,20 +1,12 @@
 // NaNs, signs and payloads included: compiled and interpreted code give the same bits. Not compared are
 // additions and products of two different NaNs: which of them is kept depends on the order in which a
 // compiler of C++ puts the operands, and differs among the interpreter's own handlers.
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cmath>
-#include <string>
 #include <vector>
 
-#include "base/bytes.h"
-#include "vm/compile/compiler.h"
-#include "vm/compile/loaded_module.h"
-#include "vm/decode/code.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
+#include "program.h"
 
 namespace halyard::vm::test {
 namespace {
@@ -85,12 +77,6 @@ constexpr Body kBodies[] = {
     {"{y} = vm.const.{f} -1.0\n{x} = vm.fma.{f} {a}, {y}, {b}", true},
 };
 
-std::string replaced(std::string text, std::string_view what, std::string_view by) {
-  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
-    text.replace(at, what.size(), by);
-  return text;
-}
-
 struct Width {
   bool wide;
   std::vector<uint64_t> values() const {
@@ -129,43 +115,28 @@ struct Width {
   }
 };
 
-class Machine {
- public:
-  Machine(const std::string& text, const Compiler* compiler, bool fuse) {
-    auto bytes = assemble(text, {});
-    EXPECT_TRUE(bytes) << bytes.error().text() << '\n' << text;
-    if (!bytes) return;
-    auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), TypeRegistry(),
-                                     {.fuse = fuse, .compiler = compiler});
-    EXPECT_TRUE(module) << module.error().text();
-    EXPECT_TRUE(context_->add(*module));
-    callable_ = *context_->find("m", "f");
-    const Result<const FunctionCode*> code = (*module)->code(0);
-    EXPECT_EQ(static_cast<bool>((*code)->compiled), compiler != nullptr);
+struct Machine : TestProgram {
+  Machine(const std::string& text, const Compiler* compiler, bool fuse)
+      : TestProgram(text, {.fuse = fuse, .compiler = compiler}) {
+    EXPECT_EQ(is_compiled(), compiler != nullptr);
   }
   uint64_t call(std::span<const Variant> arguments) const {
-    std::array<Variant, 1> results;
-    const Result<> called = Invocation(context_).call(callable_, arguments, results);
-    EXPECT_TRUE(called) << called.error().text();
-    return results[0].bits();
+    const Result<Variant> result = TestProgram::call(arguments);
+    EXPECT_OK(result);
+    return result ? result->bits() : 0;
   }
-
- private:
-  Ref<Context> context_ = Context::create();
-  Callable callable_;
 };
 
 class CompiledNans : public testing::TestWithParam<bool> {};
 
 TEST_P(CompiledNans, HaveTheSameBits) {
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto compiler = ASSERT_VALUE(Compiler::find());
   const Width width = {GetParam()};
   for (const Body& body : kBodies) {
     const std::string text = width.module_text(body);
     const Machine interpreted(text, nullptr, true);
     const Machine unfused(text, nullptr, false);
-    const Machine compiled(text, *compiler, false);
+    const Machine compiled(text, compiler, false);
     for (const uint64_t a : width.values()) {
       for (const uint64_t b : width.values()) {
         if (body.keeps_either && width.is_nan(a) && width.is_nan(b)) continue;
@@ -183,13 +154,12 @@ INSTANTIATE_TEST_SUITE_P(, CompiledNans, testing::Bool(),
 
 // A float that was extended and narrowed is the float, and a signaling NaN has become quiet.
 TEST(CompiledNan, IsQuietAfterConversion) {
-  const Result<const Compiler*> compiler = Compiler::find();
-  ASSERT_TRUE(compiler) << compiler.error().text();
+  const auto compiler = ASSERT_VALUE(Compiler::find());
   const std::string text =
       "vm.module @m\nvm.export @f\nvm.func @f(%i0: f32) -> (f32) {\n%i2:3 = vm.ext.f32.f64 %i0\n"
       "%i4 = vm.trunc.f64.f32 %i2:3\nvm.return %i4\n}\n";
   const Machine interpreted(text, nullptr, true);
-  const Machine compiled(text, *compiler, false);
+  const Machine compiled(text, compiler, false);
   for (const uint64_t bits : Width{false}.values()) {
     const std::array<Variant, 1> arguments = {Variant::value(ValueType::f32, bits)};
     EXPECT_EQ(compiled.call(arguments), interpreted.call(arguments)) << std::hex << bits;

@@ -1,34 +1,19 @@
 // Functions that are interpreted first: they go over to machine code at the heads of loops and in calls, and
 // nobody can tell but by the time.
-#include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
+#include <atomic>
+#include <memory>
 
-#include "base/bytes.h"
-#include "differential.h"
 #include "loop_generator.h"
+#include "program.h"
 #include "vm/compile/compile_queue.h"
 #include "vm/compile/heat.h"
-#include "vm/compile/loaded_module.h"
-#include "vm/decode/code.h"
 #include "vm/object/buffer.h"
-#include "vm/run/context.h"
-#include "vm/run/invocation.h"
-#include "vm/text/assembler.h"
 
 namespace halyard::vm::test {
 namespace {
 
 using std::chrono::steady_clock;
-
-Ref<LoadedModule> load(std::string_view text, const std::shared_ptr<CompileQueue>& queue) {
-  auto bytes = assemble(std::string(text), {});
-  EXPECT_TRUE(bytes) << bytes.error().text();
-  auto module = LoadedModule::load(Bytes::own(*std::move(bytes)), known_types(), {.queue = queue});
-  EXPECT_TRUE(module) << module.error().text();
-  return *module;
-}
 
 TEST(CompiledTiers, GeneratedLoops) {
   uint32_t moved = 0;
@@ -37,7 +22,7 @@ TEST(CompiledTiers, GeneratedLoops) {
     const std::string text = generate_loops(choices);
     const auto queue =
         std::make_shared<CompileQueue>(Sampling{.branches = 1 + static_cast<uint32_t>(seed % 7)});
-    const Ref<LoadedModule> module = load(text, queue);
+    const Ref<LoadedModule> module = load(text, {.queue = queue});
     compile_loops(*module);
     const Comparison comparison = compare_exports(module, choices, 30);
     ASSERT_EQ(comparison.difference, "") << "seed " << seed << '\n' << text;
@@ -91,38 +76,33 @@ vm.func @f(%i0:1: i64, %i2:3: i64) -> (i64) {
 }
 )";
 
-class Machine {
- public:
+struct Machine : TestProgram {
   explicit Machine(std::string_view text, Sampling sampling = {})
-      : queue(std::make_shared<CompileQueue>(sampling)), module(load(text, queue)) {
-    EXPECT_TRUE(context->add(module));
-    callable = *context->find("m", "f");
-  }
+      : Machine(text, std::make_shared<CompileQueue>(sampling)) {}
+  Machine(std::string_view text, const std::shared_ptr<CompileQueue>& queue)
+      : TestProgram(text, {.queue = queue}), queue(queue) {}
+
   int64_t call(int64_t a, int64_t b) {
-    const std::array<Variant, 2> arguments = {Variant::i64(a), Variant::i64(b)};
-    std::array<Variant, 1> results;
-    const Result<> called = Invocation(context).call(callable, arguments, results);
-    EXPECT_TRUE(called) << called.error().text();
-    return results[0].as_i64();
+    const Result<Variant> result =
+        TestProgram::call(std::array<Variant, 2>{Variant::i64(a), Variant::i64(b)});
+    EXPECT_OK(result);
+    return result ? result->as_i64() : 0;
   }
 
   std::shared_ptr<CompileQueue> queue;
-  Ref<LoadedModule> module;
-  Ref<Context> context = Context::create();
-  Callable callable;
 };
 
 TEST(CompiledTiers, WhatIsHotIsCompiledMeanwhile) {
   Machine machine(kCalls, {.age = {}});
   EXPECT_EQ(machine.call(3, 2), 6);
-  EXPECT_FALSE((*machine.module->code(0))->compiled);
+  EXPECT_FALSE(machine.is_compiled());
   EXPECT_EQ(machine.module->store().heat(0)->for_calls.load(), nullptr);
   EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
   machine.queue->wait_until_idle();
   ASSERT_NE(machine.module->store().heat(0)->for_calls.load(), nullptr);
-  EXPECT_TRUE((*machine.module->code(0))->compiled);
+  EXPECT_TRUE(machine.is_compiled());
   // What only calls is not: going there and back would cost more.
-  EXPECT_FALSE((*machine.module->code(1))->compiled);
+  EXPECT_FALSE(machine.is_compiled(1));
   EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
   // Calls have been bound again to what was compiled.
   const FunctionCode& caller = **machine.module->code(1);
@@ -135,10 +115,10 @@ TEST(CompiledTiers, TheQueueSaysWhatIsHot) {
   Machine machine(kCalls, {.branches = 10, .hot = 2, .age = {}});
   EXPECT_EQ(machine.call(3, 1), 3);
   machine.queue->wait_until_idle();
-  EXPECT_FALSE((*machine.module->code(0))->compiled);
+  EXPECT_FALSE(machine.is_compiled());
   EXPECT_EQ(machine.call(30, 1), 435);
   machine.queue->wait_until_idle();
-  EXPECT_TRUE((*machine.module->code(0))->compiled);
+  EXPECT_TRUE(machine.is_compiled());
 }
 
 TEST(CompiledTiers, WhatHasNotRunForLongIsNotHot) {
@@ -146,11 +126,11 @@ TEST(CompiledTiers, WhatHasNotRunForLongIsNotHot) {
   EXPECT_EQ(young.call(1000, 1000), int64_t{1000} * 499500);
   EXPECT_EQ(young.queue->pending(), 0u);
   young.queue->wait_until_idle();
-  EXPECT_FALSE((*young.module->code(0))->compiled);
+  EXPECT_FALSE(young.is_compiled());
   Machine old(kCalls, {.branches = 10, .hot = 2, .age = std::chrono::milliseconds(1)});
   const auto end = steady_clock::now() + std::chrono::minutes(5);
-  while (!(*old.module->code(0))->compiled && steady_clock::now() < end) old.call(1000, 1000);
-  EXPECT_TRUE((*old.module->code(0))->compiled);
+  while (!old.is_compiled() && steady_clock::now() < end) old.call(1000, 1000);
+  EXPECT_TRUE(old.is_compiled());
 }
 
 // One call that goes on until it is stopped.
@@ -171,11 +151,9 @@ TEST(CompiledTiers, ALongLoopMovesOverAtItsHead) {
   });
   const std::array<Variant, 2> arguments = {Variant::i64(INT64_MAX), Variant::i64(1)};
   std::array<Variant, 1> results;
-  const Result<> called = invocation.call(machine.callable, arguments, results);
+  EXPECT_FAILS(CANCELLED, "", invocation.call(machine.function, arguments, results));
   stopper.request_stop();
   stopper.join();
-  ASSERT_FALSE(called);
-  EXPECT_EQ(called.error().code(), Code::CANCELLED);
   EXPECT_TRUE(moved);
 }
 
@@ -188,7 +166,7 @@ TEST(CompiledTiers, NothingIsLeftBehind) {
     EXPECT_EQ(machine.call(1000, 6000), int64_t{6000} * 499500);
     if (!queue_first) {
       machine.context = {};
-      machine.callable = {};
+      machine.function = {};
       machine.module = {};
       machine.queue->wait_until_idle();
     }

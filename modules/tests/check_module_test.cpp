@@ -110,7 +110,7 @@ class Check : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
     ASSERT_EQ(reports.size(), 1u) << function;
     EXPECT_EQ(reports[0].function, function);
     for (std::string_view part : parts)
-      EXPECT_NE(reports[0].message.find(part), std::string::npos)
+      EXPECT_TRUE(reports[0].message.contains(part))
           << "expected '" << part << "' in: " << reports[0].message;
     reports.clear();
   }

@@ -31,24 +31,16 @@ vm.func @both(%r0: !hal.device, %r1: !hal.buffer_view, %r2: !hal.buffer_view, %i
 
 class CheckProgram : public ::testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    auto opened = open_device(GetParam());
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
-  }
+  void SetUp() override { device = ASSERT_VALUE(open_device(GetParam())); }
 
   void load(ExpectationSink sink) {
     vm::TypeRegistry types;
     add_hal_types(types);
     context = vm::Context::create();
-    auto added = context->add(create_check_module({.failed = std::move(sink), .memory = {}}));
-    ASSERT_TRUE(added) << added.error().text();
-    auto bytes = vm::assemble(kProgram, {});
-    ASSERT_TRUE(bytes) << bytes.error().text();
-    auto module = vm::LoadedModule::load(Bytes::own(*std::move(bytes)), types);
-    ASSERT_TRUE(module) << module.error().text();
-    added = context->add(*module);
-    ASSERT_TRUE(added) << added.error().text();
+    ASSERT_OK(context->add(create_check_module({.failed = std::move(sink), .memory = {}})));
+    auto bytes = ASSERT_VALUE(vm::assemble(kProgram, {}));
+    auto module = ASSERT_VALUE(vm::LoadedModule::load(Bytes::own(std::move(bytes)), types));
+    ASSERT_OK(context->add(module));
     both = context->find("program", "both").value();
   }
   void load_telling() {
@@ -84,16 +76,14 @@ TEST_P(CheckProgram, GoesOnAfterAnExpectationThatFails) {
   load_telling();
   vm::Invocation invocation(context);
   std::vector<vm::Variant> results(1);
-  auto done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results);
-  ASSERT_TRUE(done) << done.error().text();
+  ASSERT_OK(invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results));
   EXPECT_EQ(results[0].as_i32(), 7);
   ASSERT_EQ(reports.size(), 2u);
   EXPECT_TRUE(reports[0].starts_with("expect_eq at program.both+")) << reports[0];
   EXPECT_TRUE(reports[1].starts_with("expect_true at program.both+")) << reports[1];
   EXPECT_NE(reports[0].substr(reports[0].find('+')), reports[1].substr(reports[1].find('+')));
   reports.clear();
-  done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 1), 1), results);
-  ASSERT_TRUE(done) << done.error().text();
+  ASSERT_OK(invocation.call(both, arguments(bytes(4, 1), bytes(4, 1), 1), results));
   EXPECT_TRUE(reports.empty());
 }
 
@@ -102,9 +92,8 @@ TEST_P(CheckProgram, WithoutASinkTheFirstOneFailsTheCallAtItsPlace) {
   vm::Invocation invocation(context);
   std::vector<vm::Variant> results(1);
   const auto done = invocation.call(both, arguments(bytes(4, 1), bytes(4, 2), 0), results);
-  ASSERT_FALSE(done);
-  EXPECT_FAILS(FAILED_PRECONDITION, "'expect_eq' does not hold", done.error());
-  EXPECT_FAILS(FAILED_PRECONDITION, "at program.both+", done.error());
+  EXPECT_FAILS(FAILED_PRECONDITION, "'expect_eq' does not hold", done);
+  EXPECT_FAILS(FAILED_PRECONDITION, "at program.both+", done);
 }
 
 // A step ends at a wait for a copy; whether a wait is needed depends on timing.

@@ -55,15 +55,14 @@ Result<ParameterEntries> read(const File& file) { return read_gguf(Bytes::own(fi
 
 TEST(Gguf, TensorsAreTheirBlocks) {
   for (const uint32_t version : {2u, 3u}) {
-    const auto entries = read(example(version));
-    ASSERT_TRUE(entries) << entries.error().text();
-    ASSERT_EQ(entries->size(), 2u);
-    EXPECT_EQ((*entries)[0].first, "layer/weights");
-    EXPECT_EQ((*entries)[0].second.length, 24u);
-    EXPECT_EQ((*entries)[0].second.bytes[5], 5);
-    EXPECT_EQ((*entries)[1].first, "blocks");
-    EXPECT_EQ((*entries)[1].second.length, 68u);
-    EXPECT_EQ((*entries)[1].second.bytes[0], 64);
+    const auto entries = ASSERT_VALUE(read(example(version)));
+    ASSERT_EQ(entries.size(), 2u);
+    EXPECT_EQ(entries[0].first, "layer/weights");
+    EXPECT_EQ(entries[0].second.length, 24u);
+    EXPECT_EQ(entries[0].second.bytes[5], 5);
+    EXPECT_EQ(entries[1].first, "blocks");
+    EXPECT_EQ(entries[1].second.length, 68u);
+    EXPECT_EQ(entries[1].second.bytes[0], 64);
   }
 }
 
@@ -74,21 +73,19 @@ TEST(Gguf, SizesByType) {
       {20, 144}, {21, 110}, {22, 82},  {23, 136}, {24, 256}, {25, 512}, {26, 1024}, {27, 2048}, {28, 2048},
       {29, 56},  {30, 512}, {34, 54},  {35, 66},  {39, 136}, {40, 144}, {41, 36},   {42, 72}};
   for (const auto& [type, size] : sizes) {
-    const auto entries = read(header(3, 1, 0).tensor("t", {256}, type, 0).data(32, 2048));
-    ASSERT_TRUE(entries) << entries.error().text();
-    EXPECT_EQ((*entries)[0].second.length, size) << type;
-    EXPECT_TRUE((*entries)[0].second.type.ends_with(" [256]")) << (*entries)[0].second.type;
-    EXPECT_EQ((*entries)[0].second.trouble, "");
+    const auto entries = ASSERT_VALUE(read(header(3, 1, 0).tensor("t", {256}, type, 0).data(32, 2048)));
+    EXPECT_EQ(entries[0].second.length, size) << type;
+    EXPECT_TRUE(entries[0].second.type.ends_with(" [256]")) << entries[0].second.type;
+    EXPECT_EQ(entries[0].second.trouble, "");
   }
 }
 
 // They were I8, I16 and I32 before they were types with blocks of 256.
 TEST(Gguf, FormerMeaningsOfTypes) {
   for (const auto& [type, size] : {std::pair<uint32_t, uint64_t>{16, 1}, {17, 2}, {18, 4}}) {
-    const auto entries = read(header(3, 1, 0).tensor("t", {4, 3}, type, 0).data(32, 64));
-    ASSERT_TRUE(entries) << entries.error().text();
-    EXPECT_EQ((*entries)[0].second.length, 12 * size) << type;
-    EXPECT_EQ((*entries)[0].second.type, fmt::format("I{} [4, 3]", 8 * size));
+    const auto entries = ASSERT_VALUE(read(header(3, 1, 0).tensor("t", {4, 3}, type, 0).data(32, 64)));
+    EXPECT_EQ(entries[0].second.length, 12 * size) << type;
+    EXPECT_EQ(entries[0].second.type, fmt::format("I{} [4, 3]", 8 * size));
   }
 }
 
@@ -96,22 +93,20 @@ TEST(Gguf, FormerMeaningsOfTypes) {
 TEST(Gguf, TypesWithoutAKnownSize) {
   for (const uint32_t type : {4u, 5u, 31u, 32u, 33u, 36u, 37u, 38u, 43u, 1000u}) {
     const auto entries =
-        read(header(3, 2, 0).tensor("t", {7, 3}, type, 0).tensor("u", {2}, 0, 32).data(32, 64));
-    ASSERT_TRUE(entries) << entries.error().text();
-    EXPECT_NE((*entries)[0].second.trouble.find(std::to_string(type)), std::string::npos);
-    EXPECT_EQ((*entries)[1].second.length, 8u);
-    EXPECT_EQ((*entries)[1].second.trouble, "");
+        ASSERT_VALUE(read(header(3, 2, 0).tensor("t", {7, 3}, type, 0).tensor("u", {2}, 0, 32).data(32, 64)));
+    EXPECT_NE(entries[0].second.trouble.find(std::to_string(type)), std::string::npos);
+    EXPECT_EQ(entries[1].second.length, 8u);
+    EXPECT_EQ(entries[1].second.trouble, "");
   }
 }
 
 TEST(Gguf, NothingInIt) {
-  const auto entries = read(header(3, 0, 0));
-  ASSERT_TRUE(entries) << entries.error().text();
-  EXPECT_TRUE(entries->empty());
-  const auto scalar = read(header(3, 2, 0).tensor("s", {}, 0, 0).tensor("e", {0, 7}, 0, 4).data(32, 4));
-  ASSERT_TRUE(scalar) << scalar.error().text();
-  EXPECT_EQ((*scalar)[0].second.length, 4u);
-  EXPECT_EQ((*scalar)[1].second.length, 0u);
+  const auto entries = ASSERT_VALUE(read(header(3, 0, 0)));
+  EXPECT_TRUE(entries.empty());
+  const auto scalar =
+      ASSERT_VALUE(read(header(3, 2, 0).tensor("s", {}, 0, 0).tensor("e", {0, 7}, 0, 4).data(32, 4)));
+  EXPECT_EQ(scalar[0].second.length, 4u);
+  EXPECT_EQ(scalar[1].second.length, 0u);
 }
 
 TEST(Gguf, Errors) {

@@ -2,9 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
-
+#include "fixtures.h"
 #include "hal/capture/replay.h"
 #include "kernels.h"
 #include "modules/hal_functions.h"
@@ -18,16 +16,9 @@ constexpr int kAny = -1;
 class HalCapture : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string name = (std::filesystem::temp_directory_path() / "halyard-capture-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder = name;
-    auto opened = open_device("local-sync");
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
+    device = ASSERT_VALUE(open_device("local-sync"));
     capture = hal::Capture::create(path()).value();
   }
-  void TearDown() override { std::filesystem::remove_all(folder); }
-
   std::string path() const { return (folder / "c.hycap").string(); }
   hal::CaptureFile captured() {
     capture = nullptr;
@@ -36,21 +27,17 @@ class HalCapture : public ::testing::Test {
     return file ? *std::move(file) : hal::CaptureFile();
   }
   static Ref<hal::Buffer> zeros(hal::Device& device, size_t size) {
-    auto made = hal::Buffer::allocate(device, hal::kAnyQueue, 0x32, 0x3000C03, size);
-    EXPECT_TRUE(made) << made.error().text();
-    EXPECT_TRUE((*made)->write(0, std::vector<uint8_t>(size).data(), size));
-    return *made;
+    return buffer_of(device, std::vector<uint8_t>(size), 0x3000C03, 0x32);
   }
   void expect_same(const hal::CaptureFile& file) {
     hal::Replay replay(file, device);
     for (size_t i = 0; i < file.executions.size(); ++i) {
-      const auto result = replay.execute(i);
-      ASSERT_TRUE(result) << result.error().text();
-      EXPECT_EQ(result->outcome, hal::ReplayResult::Outcome::same) << i;
+      const auto result = ASSERT_VALUE(replay.execute(i));
+      EXPECT_EQ(result.outcome, hal::ReplayResult::Outcome::same) << i;
     }
   }
 
-  std::filesystem::path folder;
+  TemporaryFolder folder;
   Ref<hal::Device> device;
   Ref<hal::Capture> capture;
 };
@@ -88,13 +75,12 @@ TEST_F(HalCapture, EveryFormOfExecute) {
 }
 
 TEST_F(HalCapture, BuffersOfAnotherDriver) {
-  auto opened = open_device("null");
-  ASSERT_TRUE(opened) << opened.error().text();
+  auto opened = ASSERT_VALUE(open_device("null"));
   const Ref<vm::Buffer> bytes = assembled_kernels();
   const auto executable =
       hal::Executable::create(device, hal::kAnyQueue, "vmvx-bytecode-fb", bytes->span(), bytes, {}).value();
-  const Ref<hal::Buffer> theirs = zeros(**opened, 16);
-  const Ref<hal::Buffer> bound = zeros(**opened, 32);
+  const Ref<hal::Buffer> theirs = zeros(*opened, 16);
+  const Ref<hal::Buffer> bound = zeros(*opened, 32);
   const auto commands =
       *hal::CommandBuffer::create(device, 0, hal::kTransfer | hal::kDispatchCategory, hal::kAnyQueue, 3);
   const uint32_t constants[] = {3, 1};  // scale: word i = i * 3 + 1
@@ -105,7 +91,7 @@ TEST_F(HalCapture, BuffersOfAnotherDriver) {
                                     .constants = constants,
                                     .bindings = {&range, 1}}));
   ASSERT_TRUE(commands->finalize());
-  const Ref<hal::Fence> done = hal::Fence::create(*opened).value();  // signalled by the host
+  const Ref<hal::Fence> done = hal::Fence::create(opened).value();  // signalled by the host
   const hal::Binding table[] = {{}, {}, {bound.get(), 8, 16}};
   ASSERT_TRUE(capture->execute({*device, hal::kAnyQueue, nullptr, done.get()}, *commands, table));
   EXPECT_TRUE(done->query().ok()) << done->query().text();
@@ -120,7 +106,7 @@ TEST_F(HalCapture, BuffersOfAnotherDriver) {
   ASSERT_EQ(execution.buffers.size(), 2u);
   EXPECT_EQ(execution.buffers[0].device, "null://");
   EXPECT_EQ(execution.entries.size(), 3u);
-  EXPECT_EQ(hal::command_text(execution.commands[0]).find("slot"), std::string::npos)
+  EXPECT_FALSE(hal::command_text(execution.commands[0]).contains("slot"))
       << hal::command_text(execution.commands[0]);
   expect_same(file);
 }

@@ -12,13 +12,10 @@ constexpr int kAny = -1;
 constexpr int kStorage = 0xC03;
 constexpr int kWithCounts = 0xD03;  // and DISPATCH_INDIRECT_PARAMETERS
 
-class HalDispatch : public ::testing::Test {
+class HalDispatch : public HalTest {
  protected:
   void SetUp() override {
-    auto opened = open_device("local-sync");
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
-    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
+    HalTest::SetUp();
     kernels = assembled_kernels();
     executable = hal->object<hal::Executable>("executable.create", "0rIrrr_r",
                                               {device, kAny, text_of("vmvx-bytecode-fb"), kernels, nullptr});
@@ -26,16 +23,9 @@ class HalDispatch : public ::testing::Test {
   }
 
   Ref<hal::Buffer> words(const std::vector<int32_t>& values, uint32_t usage) {
-    auto buffer = hal::Buffer::allocate(*device, hal::kAnyQueue, 0x30, usage, values.size() * 4);
-    EXPECT_TRUE(buffer) << buffer.error().text();
-    EXPECT_TRUE((*buffer)->write(0, values.data(), values.size() * 4));
-    return *buffer;
+    return buffer_of(*device, values, usage, 0x30);
   }
-  std::vector<int32_t> contents(const Ref<hal::Buffer>& buffer) {
-    std::vector<int32_t> values(buffer->length() / 4);
-    EXPECT_TRUE(buffer->read(0, values.data(), buffer->length()));
-    return values;
-  }
+  std::vector<int32_t> contents(const Ref<hal::Buffer>& buffer) { return contents_of<int32_t>(*buffer); }
   Ref<hal::CommandBuffer> begin() {
     return hal->object<hal::CommandBuffer>("command_buffer.create", "0riiIi_r", {device, 0, 3, kAny, 0});
   }
@@ -51,8 +41,6 @@ class HalDispatch : public ::testing::Test {
         {commands, executable, 1, counts[0], counts[1], counts[2], flags, constants, bindings});
   }
 
-  Ref<hal::Device> device;
-  std::unique_ptr<ModuleCaller> hal;
   Ref<vm::Buffer> kernels;
   Ref<hal::Executable> executable;
 };

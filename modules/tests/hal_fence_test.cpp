@@ -12,14 +12,8 @@ constexpr int kReached = 0;
 constexpr int kNotReached = 17;
 constexpr int kTimeout = 4;
 
-class HalFence : public ::testing::Test {
+class HalFence : public HalTest {
  protected:
-  void SetUp() override {
-    auto opened = open_device("local-sync");
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
-    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
-  }
   Ref<hal::Fence> fence() { return hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0}); }
   int64_t query(const Ref<hal::Fence>& fence) { return hal->number("fence.query", "0r_i", {fence}); }
   Status signal(const Ref<hal::Fence>& fence) { return hal->status("fence.signal", "0r_v", {fence}); }
@@ -29,9 +23,6 @@ class HalFence : public ::testing::Test {
   Ref<hal::Fence> join(Entries fences) {
     return hal->object<hal::Fence>("fence.join", "0ICrD_r", {0, std::move(fences)});
   }
-
-  Ref<hal::Device> device;
-  std::unique_ptr<ModuleCaller> hal;
 };
 
 TEST_F(HalFence, BothFormsOfCreateGiveAnUnreachedFence) {

@@ -21,9 +21,7 @@ class HalHostFunctions : public ::testing::Test {
   void SetUp() override {
     const Ref<hal::DriverRegistry> registry = open_registry();
     for (auto& device : devices) {
-      auto opened = registry->open_device("local-sync");
-      ASSERT_TRUE(opened) << opened.error().text();
-      device = *opened;
+      device = ASSERT_VALUE(registry->open_device("local-sync"));
     }
     hal = std::make_unique<ModuleCaller>(create_hal_module(
         {.devices = {devices[0], devices[1]}, .trace = trace_sink(), .lead_allocator = lead_allocator()}));
@@ -63,20 +61,18 @@ TEST_F(HalHostFunctions, TheAllocatorOfADeviceIsOneObject) {
 }
 
 TEST_F(HalHostFunctions, QueriesAnswerKnownAndValue) {
-  auto known =
-      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("local-*")});
-  ASSERT_TRUE(known) << known.error().text();
-  EXPECT_EQ((*known)[0].as_i32(), 1);
-  EXPECT_EQ((*known)[1].as_i64(), 1);
-  auto other =
-      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("vulkan")});
-  ASSERT_TRUE(other) << other.error().text();
-  EXPECT_EQ((*other)[0].as_i32(), 1);
-  EXPECT_EQ((*other)[1].as_i64(), 0);
-  auto unknown = hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("no.such"), text_of("key")});
-  ASSERT_TRUE(unknown) << unknown.error().text();
-  EXPECT_EQ((*unknown)[0].as_i32(), 0);
-  EXPECT_EQ((*unknown)[1].as_i64(), 0);
+  auto known = ASSERT_VALUE(
+      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("local-*")}));
+  EXPECT_EQ(known[0].as_i32(), 1);
+  EXPECT_EQ(known[1].as_i64(), 1);
+  auto other = ASSERT_VALUE(
+      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("hal.device.id"), text_of("vulkan")}));
+  EXPECT_EQ(other[0].as_i32(), 1);
+  EXPECT_EQ(other[1].as_i64(), 0);
+  auto unknown = ASSERT_VALUE(
+      hal->call("device.query.i64", "0rrr_iI", {devices[0], text_of("no.such"), text_of("key")}));
+  EXPECT_EQ(unknown[0].as_i32(), 0);
+  EXPECT_EQ(unknown[1].as_i64(), 0);
   EXPECT_FAILS(INVALID_ARGUMENT, "null",
                hal->status("device.query.i64", "0rrr_iI", {devices[0], nullptr, text_of("key")}));
 }
@@ -108,11 +104,10 @@ TEST_F(HalHostFunctions, AllocatePutsDefaultsForZero) {
 }
 
 TEST_F(HalHostFunctions, SelectWithoutPolicyTakesTheFirst) {
-  auto chosen = hal->call("allocator.select", "0iiICrID_rI",
-                          {0x32, kDefault, 0, Entries{devices[1], 4, devices[0], 2}});
-  ASSERT_TRUE(chosen) << chosen.error().text();
-  EXPECT_EQ((*chosen)[0].object(), devices[1].get());
-  EXPECT_EQ((*chosen)[1].as_i64(), 4);
+  auto chosen = ASSERT_VALUE(hal->call("allocator.select", "0iiICrID_rI",
+                                       {0x32, kDefault, 0, Entries{devices[1], 4, devices[0], 2}}));
+  EXPECT_EQ(chosen[0].object(), devices[1].get());
+  EXPECT_EQ(chosen[1].as_i64(), 4);
 }
 
 TEST_F(HalHostFunctions, SelectWithoutPolicyDoesNotLookAtTheOthers) {
@@ -132,22 +127,20 @@ class HalLeadAllocator : public HalHostFunctions {
 };
 
 TEST_F(HalLeadAllocator, SelectTakesTheLeadWhereItIsACandidate) {
-  auto chosen = hal->call("allocator.select", "0iiICrID_rI",
-                          {0x32, kDefault, 0, Entries{devices[0], 4, devices[1], 2}});
-  ASSERT_TRUE(chosen) << chosen.error().text();
-  EXPECT_EQ((*chosen)[0].object(), devices[1].get());
-  EXPECT_EQ((*chosen)[1].as_i64(), 2);
-  chosen = hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[0], 4}});
-  ASSERT_TRUE(chosen) << chosen.error().text();
-  EXPECT_EQ((*chosen)[0].object(), devices[0].get());
-  EXPECT_EQ((*chosen)[1].as_i64(), 4);
+  auto chosen = ASSERT_VALUE(hal->call("allocator.select", "0iiICrID_rI",
+                                       {0x32, kDefault, 0, Entries{devices[0], 4, devices[1], 2}}));
+  EXPECT_EQ(chosen[0].object(), devices[1].get());
+  EXPECT_EQ(chosen[1].as_i64(), 2);
+  chosen =
+      ASSERT_VALUE(hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[0], 4}}));
+  EXPECT_EQ(chosen[0].object(), devices[0].get());
+  EXPECT_EQ(chosen[1].as_i64(), 4);
 }
 
 TEST_F(HalLeadAllocator, SelectTakesTheFirstOfEqualCandidates) {
-  auto chosen =
-      hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, devices[1], 8}});
-  ASSERT_TRUE(chosen) << chosen.error().text();
-  EXPECT_EQ((*chosen)[1].as_i64(), 7);
+  auto chosen = ASSERT_VALUE(
+      hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, devices[1], 8}}));
+  EXPECT_EQ(chosen[1].as_i64(), 7);
 }
 
 TEST_F(HalLeadAllocator, SelectLooksAt64Candidates) {
@@ -465,14 +458,13 @@ TEST_F(HalHostFunctions, FilesOverHostBytes) {
 }
 
 TEST_F(HalHostFunctions, ExecutablesAreMadeForDevicesOfTheModule) {
-  auto stranger = open_device("local-sync");
-  ASSERT_TRUE(stranger) << stranger.error().text();
+  auto stranger = ASSERT_VALUE(open_device("local-sync"));
   const Ref<vm::Buffer> format = text_of("no-such-format");
   const Ref<vm::Buffer> data = bytes_of({1, 2, 3, 4});
   EXPECT_FAILS(NOT_FOUND, "not one of the 2 devices",
-               hal->status("executable.create", "0rIrrr_r", {*stranger, kAny, format, data, nullptr}));
+               hal->status("executable.create", "0rIrrr_r", {stranger, kAny, format, data, nullptr}));
   EXPECT_FAILS(NOT_FOUND, "not one of the 2 devices",
-               hal->status("executable.create", "0rrrr_r", {*stranger, format, data, nullptr}));
+               hal->status("executable.create", "0rrrr_r", {stranger, format, data, nullptr}));
 }
 
 TEST_F(HalHostFunctions, ExecutableErrors) {

@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <set>
-#include <string>
 
 #include "hal/command/direct_dispatch.h"
 #include "kernels.h"
@@ -68,13 +67,11 @@ TEST_F(HalLoader, HasTheFunctionsOfBothVersions) {
   }
   EXPECT_EQ(names[0].size(), 3u);
   EXPECT_EQ(names[1].size(), 4u);
-  const auto newest = loader->module().resolve("executable.dispatch", "");
-  ASSERT_TRUE(newest);
-  EXPECT_EQ((*newest)->convention, kDispatch1);
+  const auto newest = ASSERT_VALUE(loader->module().resolve("executable.dispatch", ""));
+  EXPECT_EQ(newest->convention, kDispatch1);
   const auto other = loader->module().resolve("executable.dispatch", "0rrIiiiCiDCrIID_v");
-  ASSERT_FALSE(other);
-  EXPECT_FAILS(INCOMPATIBLE, kDispatch0, other.error());
-  EXPECT_FAILS(INCOMPATIBLE, kDispatch1, other.error());
+  EXPECT_FAILS(INCOMPATIBLE, kDispatch0, other);
+  EXPECT_FAILS(INCOMPATIBLE, kDispatch1, other);
 }
 
 TEST_F(HalLoader, RefsAreCheckedByEveryFunction) {
@@ -109,21 +106,19 @@ TEST_F(HalLoader, RefsAreCheckedByEveryFunction) {
 // ---- Devices
 
 TEST_F(HalLoader, OpensADeviceWhenItIsNeeded) {
-  auto state = loader->module().create_state();
-  ASSERT_TRUE(state);
-  EXPECT_EQ(static_cast<HalLoaderState*>(state->pointer)->device, nullptr);
-  state->destroy(state->pointer);
+  auto state = ASSERT_VALUE(loader->module().create_state());
+  EXPECT_EQ(static_cast<HalLoaderState*>(state.pointer)->device, nullptr);
+  state.destroy(state.pointer);
   EXPECT_EQ(executable->device().id(), "local-sync");
 }
 
 TEST_F(HalLoader, TakesTheDeviceThatItIsGiven) {
   for (const char* uri : {"local-sync", "local-task?workers=2"}) {
-    auto device = open_device(uri);
-    ASSERT_TRUE(device) << device.error().text();
-    EXPECT_TRUE(runs_loader_kernels(**device));
-    create({.device = *device});
+    auto device = ASSERT_VALUE(open_device(uri));
+    EXPECT_TRUE(runs_loader_kernels(*device));
+    create({.device = device});
     executable = load(nullptr);
-    EXPECT_EQ(&executable->device(), device->get());
+    EXPECT_EQ(&executable->device(), device.get());
     const Ref<vm::Buffer> target = words(std::vector<int32_t>(1000));
     for (int repeat = 0; repeat < 20; ++repeat) {
       const Status done = scale({target, 0, 4000}, 1000, {3, repeat});
@@ -131,9 +126,8 @@ TEST_F(HalLoader, TakesTheDeviceThatItIsGiven) {
       EXPECT_EQ(contents(target)[999], 2997 + repeat) << "done in the call";
     }
   }
-  auto null = open_device("null");
-  ASSERT_TRUE(null);
-  EXPECT_FALSE(runs_loader_kernels(**null));
+  auto null = ASSERT_VALUE(open_device("null"));
+  EXPECT_FALSE(runs_loader_kernels(*null));
 }
 
 TEST_F(HalLoader, SettingsAreThoseOfTheDeviceThatItOpens) {
@@ -291,9 +285,8 @@ TEST_F(HalLoader, BindingsAreAtMost32) {
 }
 
 TEST_F(HalLoader, ExecutablesOfOtherDevicesAreRefused) {
-  auto null = open_device("null");
-  ASSERT_TRUE(null) << null.error().text();
-  const Ref<hal::Executable> foreign = halyard::make<hal::Executable>(*null, nullptr, nullptr);
+  auto null = ASSERT_VALUE(open_device("null"));
+  const Ref<hal::Executable> foreign = halyard::make<hal::Executable>(null, nullptr, nullptr);
   EXPECT_FAILS(
       INVALID_ARGUMENT, "null://",
       loader->status("executable.dispatch", kDispatch1, {foreign, 0, 1, 1, 1, Entries{}, Entries{}}));
@@ -310,8 +303,7 @@ TEST_F(HalLoader, ExecutablesOutliveTheModule) {
   const Ref<vm::Buffer> target = words({0, 0, 0});
   const hal::HostBinding binding = {target->span(), true};
   const uint32_t constants[] = {3, 1};
-  const Result<> done = hal::dispatch_now(*executable, 1, {3, 1, 1}, constants, {&binding, 1});
-  ASSERT_TRUE(done) << done.error().text();
+  ASSERT_OK(hal::dispatch_now(*executable, 1, {3, 1, 1}, constants, {&binding, 1}));
   EXPECT_EQ(contents(target), (std::vector<int32_t>{1, 4, 7}));
 }
 

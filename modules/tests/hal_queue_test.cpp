@@ -11,29 +11,17 @@ namespace {
 constexpr int kAny = -1;
 constexpr int kDefault = 0xC03;
 
-class HalQueue : public ::testing::Test {
+class HalQueue : public HalTest {
  protected:
   void SetUp() override {
-    auto opened = open_device("local-sync");
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
-    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
+    HalTest::SetUp();
     done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
   }
 
-  Ref<hal::Buffer> buffer(const std::vector<uint8_t>& contents) {
-    auto allocated =
-        hal::Buffer::allocate(*device, hal::kAnyQueue, 0x30, kDefault | 0x3000000, contents.size());
-    EXPECT_TRUE(allocated);
-    if (!allocated) return nullptr;
-    EXPECT_TRUE((*allocated)->write(0, contents.data(), contents.size()));
-    return *allocated;
+  Ref<hal::Buffer> buffer(const std::vector<uint8_t>& bytes) {
+    return buffer_of(*device, bytes, kDefault | 0x3000000, 0x30);
   }
-  std::vector<uint8_t> contents(const Ref<hal::Buffer>& buffer) {
-    std::vector<uint8_t> bytes(buffer->length());
-    EXPECT_TRUE(buffer->read(0, bytes.data(), bytes.size()));
-    return bytes;
-  }
+  std::vector<uint8_t> contents(const Ref<hal::Buffer>& buffer) { return contents_of<uint8_t>(*buffer); }
   bool signalled() { return hal->number("fence.query", "0r_i", {done}) == 0; }
   bool untouched() { return hal->number("fence.query", "0r_i", {done}) == 17; }
   Status run(std::string_view name, std::string_view convention, const std::vector<Argument>& rest) {
@@ -47,8 +35,6 @@ class HalQueue : public ::testing::Test {
     return arguments;
   }
 
-  Ref<hal::Device> device;
-  std::unique_ptr<ModuleCaller> hal;
   Ref<hal::Fence> done;
 };
 

@@ -68,12 +68,10 @@ TEST(HalTable, AnotherStringIsRefusedWithTheStringsThereAre) {
   const Ref<vm::NativeModule> module = create_hal_module({});
   for (const HalSignature& signature : hal_signatures()) {
     auto found = module->resolve(signature.name, "0iiiiiiii_I");
-    ASSERT_FALSE(found) << signature.name;
-    EXPECT_EQ(found.error().code(), Code::INCOMPATIBLE);
-    const std::string text = found.error().text();
-    EXPECT_NE(text.find("0iiiiiiii_I"), std::string::npos) << text;
-    EXPECT_NE(text.find(signature.convention), std::string::npos) << text;
-    EXPECT_NE(text.find(signature.name), std::string::npos) << text;
+    for (const std::string_view part :
+         {std::string_view("0iiiiiiii_I"), std::string_view(signature.convention),
+          std::string_view(signature.name)})
+      EXPECT_FAILS(INCOMPATIBLE, part, found) << signature.name;
   }
 }
 
@@ -97,9 +95,7 @@ TEST(HalTable, WithoutAStringTheNewestSignatureIsMeant) {
 }
 
 TEST(HalTable, AMissingFunctionIsNamed) {
-  auto found = create_hal_module({})->resolve("fence.creat", "0rI_r");
-  ASSERT_FALSE(found);
-  EXPECT_FAILS(NOT_FOUND, "fence.create", found.error());
+  EXPECT_FAILS(NOT_FOUND, "fence.create", create_hal_module({})->resolve("fence.creat", "0rI_r"));
 }
 
 TEST(HalTypes, ElevenNames) {

@@ -56,9 +56,7 @@ struct Tables {
 class IoParameters : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    auto opened = open_device(GetParam());
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
+    device = ASSERT_VALUE(open_device(GetParam()));
     Contents large(3 << 20);
     for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<uint8_t>(i * 7);
     IrpaBuilder archive;
@@ -80,10 +78,9 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
     const Contents bytes = archive.bytes();
     std::ofstream(path, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    auto scopes = load_parameters(std::vector<ParameterFile>{{"model", path}});
-    ASSERT_TRUE(scopes) << scopes.error().text();
+    auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"model", path}}));
     io = std::make_unique<ModuleCaller>(create_io_parameters_module(
-        *scopes, {}, {},
+        scopes, {}, {},
         [this](std::string_view text, std::string_view /*path*/) { warnings.emplace_back(text); }));
     done = fence();
   }
@@ -134,10 +131,9 @@ class IoParameters : public ::testing::TestWithParam<const char*> {
 
 // A program that expects another type or shape reads as many bytes as these have.
 TEST_P(IoParameters, TheFirstPartAloneGivesOneWarning) {
-  const auto loaded = load({{"a", 0, 0, 4}});
-  ASSERT_TRUE(loaded) << loaded.error().text();
+  const auto loaded = ASSERT_VALUE(load({{"a", 0, 0, 4}}));
   ASSERT_TRUE(await(done).ok());
-  EXPECT_EQ(contents((*loaded)[0]), (Contents{1, 2, 3, 4}));
+  EXPECT_EQ(contents(loaded[0]), (Contents{1, 2, 3, 4}));
   ASSERT_EQ(warnings.size(), 1u);
   for (const char* part : {"'a'", "has 8 bytes", "the first 4"})
     EXPECT_NE(warnings[0].find(part), std::string::npos) << warnings[0];
@@ -167,10 +163,9 @@ TEST_P(IoParameters, PartsThatAreMeantGiveNoWarning) {
 }
 
 TEST_P(IoParameters, ANameThatIsThereTwiceGivesAWarning) {
-  const auto loaded = load({{"twice", 0, 0, 2}});
-  ASSERT_TRUE(loaded) << loaded.error().text();
+  const auto loaded = ASSERT_VALUE(load({{"twice", 0, 0, 2}}));
   ASSERT_TRUE(await(done).ok());
-  EXPECT_EQ(contents((*loaded)[0]), (Contents{1, 2}));
+  EXPECT_EQ(contents(loaded[0]), (Contents{1, 2}));
   ASSERT_EQ(warnings.size(), 1u);
   EXPECT_NE(warnings[0].find("'twice'"), std::string::npos) << warnings[0];
 }
@@ -183,9 +178,7 @@ TEST_P(IoParameters, WhatCannotBeReadIsRefusedWhenItIsLoaded) {
   ParameterScopes scopes;
   scopes["model"] = scope;
   io = std::make_unique<ModuleCaller>(create_io_parameters_module(scopes));
-  const auto loaded = load({{"strange", 0, 0, 0}});
-  ASSERT_FALSE(loaded);
-  EXPECT_FAILS(UNIMPLEMENTED, "'strange' cannot be read: its type 99", loaded.error());
+  EXPECT_FAILS(UNIMPLEMENTED, "'strange' cannot be read: its type 99", load({{"strange", 0, 0, 0}}));
 }
 
 TEST_P(IoParameters, TheModuleHasThreeFunctions) {
@@ -240,9 +233,8 @@ TEST_P(IoParameters, WithoutSpansOnlyTheFencesAreChained) {
   ASSERT_TRUE(gather(buffer(4), {}).ok());
   EXPECT_TRUE(await(done).ok());
   done = fence();
-  auto loaded = load({});
-  ASSERT_TRUE(loaded) << loaded.error().text();
-  EXPECT_TRUE(loaded->empty());
+  auto loaded = ASSERT_VALUE(load({}));
+  EXPECT_TRUE(loaded.empty());
   EXPECT_TRUE(await(done).ok());
   done = fence();
   const Tables none({});
@@ -295,30 +287,26 @@ TEST_P(IoParameters, LargeDataAndLargeSplats) {
 
 // Ruling 19.
 TEST_P(IoParameters, LoadGivesBuffersOfExactlyTheLength) {
-  auto loaded = load({{"a", 1, 0, 6}, {"s4", 4, 0, 8}, {"same", 0, 0, 3}, {"b", 4, 0, 0}});
-  ASSERT_TRUE(loaded) << loaded.error().text();
+  auto loaded = ASSERT_VALUE(load({{"a", 1, 0, 6}, {"s4", 4, 0, 8}, {"same", 0, 0, 3}, {"b", 4, 0, 0}}));
   EXPECT_TRUE(await(done).ok());
-  ASSERT_EQ(loaded->size(), 4u);
-  EXPECT_EQ(contents((*loaded)[0]), (Contents{2, 3, 4, 5, 6, 7}));
-  EXPECT_EQ(contents((*loaded)[1]), (Contents{1, 2, 3, 4, 1, 2, 3, 4}));
-  EXPECT_EQ(contents((*loaded)[2]), (Contents{9, 9, 9}));
-  EXPECT_EQ((*loaded)[3]->length(), 0u);
+  ASSERT_EQ(loaded.size(), 4u);
+  EXPECT_EQ(contents(loaded[0]), (Contents{2, 3, 4, 5, 6, 7}));
+  EXPECT_EQ(contents(loaded[1]), (Contents{1, 2, 3, 4, 1, 2, 3, 4}));
+  EXPECT_EQ(contents(loaded[2]), (Contents{9, 9, 9}));
+  EXPECT_EQ(loaded[3]->length(), 0u);
 }
 
 TEST_P(IoParameters, ConstantsMayLieInTheFile) {
-  auto loaded = load({{"a", 0, 0, 8}, {"b", 1, 0, 3}, {"s1", 0, 0, 4}}, 0x3080C03);
-  ASSERT_TRUE(loaded) << loaded.error().text();
+  auto loaded = ASSERT_VALUE(load({{"a", 0, 0, 8}, {"b", 1, 0, 3}, {"s1", 0, 0, 4}}, 0x3080C03));
   EXPECT_TRUE(await(done).ok());
-  EXPECT_EQ(contents((*loaded)[0]), (Contents{1, 2, 3, 4, 5, 6, 7, 8}));
-  EXPECT_EQ(contents((*loaded)[1]), (Contents{12, 13, 14}));
-  EXPECT_EQ(contents((*loaded)[2]), (Contents{7, 7, 7, 7}));
-  EXPECT_EQ((*loaded)[0]->access(), uint32_t{hal::kRead}) << "the file itself";
+  EXPECT_EQ(contents(loaded[0]), (Contents{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(contents(loaded[1]), (Contents{12, 13, 14}));
+  EXPECT_EQ(contents(loaded[2]), (Contents{7, 7, 7, 7}));
+  EXPECT_EQ(loaded[0]->access(), uint32_t{hal::kRead}) << "the file itself";
 }
 
 TEST_P(IoParameters, LoadTakesNoBufferOffset) {
-  auto loaded = load({{"a", 0, 0, 4}, {"a", 0, 4, 4}});
-  ASSERT_FALSE(loaded);
-  EXPECT_FAILS(OUT_OF_RANGE, "buffer offset 4", loaded.error());
+  EXPECT_FAILS(OUT_OF_RANGE, "buffer offset 4", load({{"a", 0, 0, 4}, {"a", 0, 4, 4}}));
   EXPECT_EQ(done->query().code(), Code::OUT_OF_RANGE) << "an error fails the signal fence";
 }
 
@@ -393,9 +381,8 @@ TEST_P(IoParameters, ReadsUpToTheEndOfAFileAndNoFurther) {
         write(whole.size() - 1);
         EXPECT_FALSE(load_parameters(std::vector<ParameterFile>{{"model", path}}, mode));
         write(whole.size());
-        auto scopes = load_parameters(std::vector<ParameterFile>{{"model", path}}, mode);
-        ASSERT_TRUE(scopes) << scopes.error().text();
-        io = std::make_unique<ModuleCaller>(create_io_parameters_module(*scopes));
+        auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"model", path}}, mode));
+        io = std::make_unique<ModuleCaller>(create_io_parameters_module(scopes));
         for (const uint64_t length : {uint64_t{0}, uint64_t{1}, uint64_t{3}, kPage, size}) {
           SCOPED_TRACE(length);
           const auto begin = static_cast<ptrdiff_t>(size - length);
@@ -406,10 +393,9 @@ TEST_P(IoParameters, ReadsUpToTheEndOfAFileAndNoFurther) {
           ASSERT_TRUE(await(done).ok());
           EXPECT_EQ(contents(target), expected);
           done = fence();
-          const auto loaded = load({{"last", size - length, 0, length}});
-          ASSERT_TRUE(loaded) << loaded.error().text();
+          const auto loaded = ASSERT_VALUE(load({{"last", size - length, 0, length}}));
           ASSERT_TRUE(await(done).ok());
-          EXPECT_EQ(contents((*loaded)[0]), expected);
+          EXPECT_EQ(contents(loaded[0]), expected);
           done = fence();
           EXPECT_FAILS(OUT_OF_RANGE, "bytes of parameter '",
                        gather(target, {{"last", size - length + 1, 0, length}}));

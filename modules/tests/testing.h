@@ -179,6 +179,35 @@ class ModuleCaller {
   vm::Invocation invocation_{vm::Context::create({})};
 };
 
+// local-sync, and the module `hal` with that device.
+class HalTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    device = ASSERT_VALUE(open_device("local-sync"));
+    hal = std::make_unique<ModuleCaller>(create_hal_module({.devices = {device}}));
+  }
+
+  Ref<hal::Device> device;
+  std::unique_ptr<ModuleCaller> hal;
+};
+
+// A buffer with these elements, and the elements of a buffer.
+template <typename T>
+Ref<hal::Buffer> buffer_of(hal::Device& device, const std::vector<T>& elements, uint32_t usage,
+                           uint32_t memory) {
+  const size_t size = elements.size() * sizeof(T);
+  auto made = hal::Buffer::allocate(device, hal::kAnyQueue, memory, usage, size);
+  EXPECT_TRUE(made) << made.error().text();
+  EXPECT_OK((*made)->write(0, elements.data(), size));
+  return *made;
+}
+template <typename T>
+std::vector<T> contents_of(const hal::Buffer& buffer) {
+  std::vector<T> elements(buffer.length() / sizeof(T));
+  EXPECT_OK(buffer.read(0, elements.data(), buffer.length()));
+  return elements;
+}
+
 inline Ref<vm::Buffer> bytes_of(std::vector<uint8_t> contents, bool is_mutable = false) {
   auto owned = std::make_shared<std::vector<uint8_t>>(std::move(contents));
   return vm::Buffer::wrap({owned->data(), owned->size()}, is_mutable, [owned] {});

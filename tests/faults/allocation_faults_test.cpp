@@ -3,8 +3,6 @@
 // RESOURCE_EXHAUSTED, and without leaks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "allocations.h"
 #include "programs.h"
 

@@ -139,7 +139,7 @@ std::vector<uint8_t> with_image(std::vector<uint8_t> file, uint32_t& distance) {
 TEST(AliasedRodata, NothingElseLiesInAConstant) {
   uint32_t distance = 0;
   const std::vector<uint8_t> file = with_image(everything().build(), distance);
-  ASSERT_TRUE(succeeds(load(file)));
+  ASSERT_OK(load(file));
   Tried tried;
   for (size_t at = 4; at + 4 <= distance; at += 4) {
     SCOPED_TRACE(fmt::format("byte {}", at));
@@ -230,11 +230,10 @@ TEST(AliasedRodata, ConstantsWithCommonBytesCannotBeWritten) {
   parts.rodata = {external(0, 16),  external(16, 16), external(40, 8), external(33, 8),
                   external(64, 64), external(70, 0),  external(72, 8), external(80, 8)};
   const bool kWritable[] = {true, true, false, false, false, true, false, false};
-  const auto module = load(parts.build());
-  ASSERT_TRUE(succeeds(module));
+  const auto module = ASSERT_VALUE(load(parts.build()));
   for (size_t i = 0; i < std::size(kWritable); ++i) {
     SCOPED_TRACE(i);
-    Buffer& constant = *(*module)->rodata()[i];
+    Buffer& constant = *module->rodata()[i];
     EXPECT_EQ(constant.may_be_written_by_devices(), kWritable[i]);
     EXPECT_EQ(constant.never_changes(), !kWritable[i]);
   }
@@ -243,26 +242,24 @@ TEST(AliasedRodata, ConstantsWithCommonBytesCannotBeWritten) {
   const size_t first = offset_place(file, 0);
   const size_t second = offset_place(file, 1);
   put_number(file, second, static_cast<uint32_t>(first + number_at(file, first) - second));
-  const auto embedded = load(file);
-  ASSERT_TRUE(succeeds(embedded));
-  EXPECT_FALSE((*embedded)->rodata()[0]->may_be_written_by_devices());
-  EXPECT_FALSE((*embedded)->rodata()[1]->may_be_written_by_devices());
-  EXPECT_TRUE((*embedded)->rodata()[2]->may_be_written_by_devices());
+  const auto embedded = ASSERT_VALUE(load(file));
+  EXPECT_FALSE(embedded->rodata()[0]->may_be_written_by_devices());
+  EXPECT_FALSE(embedded->rodata()[1]->may_be_written_by_devices());
+  EXPECT_TRUE(embedded->rodata()[2]->may_be_written_by_devices());
 }
 
 // The machine does not run code in the file, so functions stay as they were verified.
 TEST(AliasedRodata, FunctionsAreCopied) {
   const std::vector<uint8_t> file = everything().build();
   std::vector<uint8_t> memory = file;
-  const auto module = LoadedModule::load(Bytes::borrow(memory, {}), TypeRegistry());
-  ASSERT_TRUE(succeeds(module));
+  const auto module = ASSERT_VALUE(LoadedModule::load(Bytes::borrow(memory, {}), TypeRegistry()));
   const auto* code = schema::GetSizePrefixedBytecodeModule(memory.data())->bytecode_data();
   const auto begin = static_cast<size_t>(code->data() - memory.data());
   const std::vector<uint8_t> before(code->begin(), code->end());
   std::fill_n(memory.begin() + static_cast<ptrdiff_t>(begin), before.size(), uint8_t{0xFF});
-  EXPECT_OK((*module)->code(0));
-  EXPECT_TRUE(std::ranges::equal((*module)->functions()[0].bytecode,
-                                 std::span(before).first((*module)->functions()[0].bytecode.size())));
+  EXPECT_OK(module->code(0));
+  EXPECT_TRUE(std::ranges::equal(module->functions()[0].bytecode,
+                                 std::span(before).first(module->functions()[0].bytecode.size())));
 }
 
 TEST(ByteRanges, FindsWhatOverlaps) {

@@ -62,23 +62,21 @@ void overwrite(const void* place, uint32_t value) {
 }
 
 TEST(Archive, OpensTheExampleOfTheSpecification) {
-  const auto archive = open(kExample);
-  ASSERT_TRUE(succeeds(archive));
-  EXPECT_EQ(archive->module->name()->str(), "t");
-  EXPECT_EQ(archive->module->version(), 1u);
-  EXPECT_EQ(archive->module->exported_functions()->Get(0)->local_name()->str(), "add");
-  EXPECT_EQ(archive->module->function_descriptors()->Get(0)->bytecode_length(), 14);
-  EXPECT_EQ(archive->module->function_descriptors()->Get(0)->i32_register_count(), 3);
-  EXPECT_EQ(archive->module->bytecode_version(), 0x00110000u);
-  EXPECT_EQ(archive->rodata_base, 192u);
-  EXPECT_EQ(archive->metadata, archive->bytes);
+  const auto archive = ASSERT_VALUE(open(kExample));
+  EXPECT_EQ(archive.module->name()->str(), "t");
+  EXPECT_EQ(archive.module->version(), 1u);
+  EXPECT_EQ(archive.module->exported_functions()->Get(0)->local_name()->str(), "add");
+  EXPECT_EQ(archive.module->function_descriptors()->Get(0)->bytecode_length(), 14);
+  EXPECT_EQ(archive.module->function_descriptors()->Get(0)->i32_register_count(), 3);
+  EXPECT_EQ(archive.module->bytecode_version(), 0x00110000u);
+  EXPECT_EQ(archive.rodata_base, 192u);
+  EXPECT_EQ(archive.metadata, archive.bytes);
 }
 
 TEST(Archive, ZipBaseCountsInRodataBase) {
-  const auto archive = open(zipped(kExample, 9, 25));
-  ASSERT_TRUE(succeeds(archive));
-  EXPECT_EQ(archive->rodata_base, 256u);  // align64(64 + 188)
-  EXPECT_EQ(archive->module->name()->str(), "t");
+  const auto archive = ASSERT_VALUE(open(zipped(kExample, 9, 25)));
+  EXPECT_EQ(archive.rodata_base, 256u);  // align64(64 + 188)
+  EXPECT_EQ(archive.module->name()->str(), "t");
 }
 
 TEST(Archive, ZipHeaderMayEndAnywhere) {
@@ -248,7 +246,7 @@ TEST(Archive, NullElementsAreRefused) {
   };
   for (const auto& vector : kVectors) {
     std::vector<uint8_t> file = rich_module().build();
-    ASSERT_TRUE(succeeds(open(file)));
+    ASSERT_OK(open(file));
     overwrite(vector.data(root(file)), 0);
     const auto archive = open(file);
     ASSERT_TRUE(fails_with(archive, Code::INVALID_ARGUMENT, "")) << vector.name;
@@ -282,10 +280,9 @@ TEST(Archive, UnknownFieldsAreTolerated) {
     const flatbuffers::Offset<schema::ModuleState> state(builder.EndTable(start));
     return [state](schema::BytecodeModuleBuilder& module) { module.add_module_state(state); };
   });
-  const auto archive = open(file);
-  ASSERT_TRUE(succeeds(archive));
-  EXPECT_EQ(archive->module->module_state()->global_bytes_capacity(), 12);
-  EXPECT_EQ(archive->module->module_state()->global_ref_count(), 0);
+  const auto archive = ASSERT_VALUE(open(file));
+  EXPECT_EQ(archive.module->module_state()->global_bytes_capacity(), 12);
+  EXPECT_EQ(archive.module->module_state()->global_ref_count(), 0);
 }
 
 std::vector<uint8_t> module_with_compression(uint8_t tag, bool value) {

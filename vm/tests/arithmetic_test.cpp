@@ -1,7 +1,6 @@
 // Every instruction that computes a value only from values. The tables contain operands and results, and the
 // test generates the function around the instruction. The expected results are those of isa.md, sections 4,
 // 5.1 and 5.2.
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>

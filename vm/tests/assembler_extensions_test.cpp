@@ -288,12 +288,9 @@ TEST(AssemblerExtensions, MoveBitsWithoutEffect) {
 }
 
 TEST(AssemblerExtensions, AMissingResultIsNamedByItsKind) {
-  EXPECT_NE(error_of(in_function("vm.const.ref.zero")).find("'%rN = vm.const.ref.zero ...'"),
-            std::string::npos);
-  EXPECT_NE(error_of(in_function("vm.const.i64.zero")).find("'%iN:N+1 = vm.const.i64.zero ...'"),
-            std::string::npos);
-  EXPECT_NE(error_of(in_function("vm.const.i32.zero")).find("'%iN = vm.const.i32.zero ...'"),
-            std::string::npos);
+  EXPECT_TRUE(error_of(in_function("vm.const.ref.zero")).contains("'%rN = vm.const.ref.zero ...'"));
+  EXPECT_TRUE(error_of(in_function("vm.const.i64.zero")).contains("'%iN:N+1 = vm.const.i64.zero ...'"));
+  EXPECT_TRUE(error_of(in_function("vm.const.i32.zero")).contains("'%iN = vm.const.i32.zero ...'"));
 }
 
 }  // namespace

@@ -11,13 +11,12 @@ namespace {
 
 TEST(Buffer, AllocationIsZeroAlignedAndMutable) {
   for (const uint32_t alignment : {0u, 1u, 16u, 64u, 4096u, 65536u}) {
-    const auto buffer = Buffer::allocate(1000, alignment, 1000);
-    ASSERT_TRUE(buffer) << buffer.error().text();
-    EXPECT_EQ((*buffer)->length(), 1000u);
-    EXPECT_TRUE((*buffer)->is_mutable());
-    EXPECT_EQ(reinterpret_cast<uintptr_t>((*buffer)->data()) % std::max(alignment, 16u), 0u) << alignment;
-    EXPECT_EQ(std::accumulate((*buffer)->data(), (*buffer)->data() + 1000, 0), 0);
-    std::memset((*buffer)->data(), 1, 1000);
+    const auto buffer = ASSERT_VALUE(Buffer::allocate(1000, alignment, 1000));
+    EXPECT_EQ(buffer->length(), 1000u);
+    EXPECT_TRUE(buffer->is_mutable());
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer->data()) % std::max(alignment, 16u), 0u) << alignment;
+    EXPECT_EQ(std::accumulate(buffer->data(), buffer->data() + 1000, 0), 0);
+    std::memset(buffer->data(), 1, 1000);
   }
 }
 
@@ -129,9 +128,6 @@ std::string access_module(const Access& access) {
   const bool wide = access.width == 8;
   return fmt::format(R"(
 vm.module @m
-vm.export @load
-vm.export @store
-vm.export @fill
 vm.func @load(%i0:1: i64, %r0: !vm.buffer) -> ({1}) {{
   {2} = vm.buffer.load.{0} %r0, %i0:1
   vm.return {2}
@@ -208,12 +204,6 @@ TEST(BufferInstructions, APartialElementIsNone) {
 
 const char* const kBytes = R"(
 vm.module @m
-vm.export @alloc
-vm.export @clone
-vm.export @length
-vm.export @copy
-vm.export @compare
-vm.export @hash
 vm.func @alloc(%i0:1: i64, %i2: i32) -> (!vm.buffer) {
   %r0 = vm.buffer.alloc %i0:1, %i2
   vm.return %R0
@@ -325,8 +315,6 @@ TEST(BufferInstructions, ConstantsAreOneReadOnlyObject) {
 vm.module @m
 vm.rodata[0] = 4142
 vm.rodata[1] = 4142
-vm.export @same
-vm.export @write
 vm.func @same() -> (i32, i32, !vm.buffer) {
   %r0 = vm.const.ref.rodata 0
   %r1 = vm.const.ref.rodata 0
@@ -341,14 +329,13 @@ vm.func @write() -> () {
   vm.return
 }
 )");
-  Result<Values> result = machine.call("same");
-  ASSERT_TRUE(result) << result.error().text();
-  EXPECT_EQ((*result)[0].as_i32(), 1);
-  EXPECT_EQ((*result)[1].as_i32(), 0);
+  auto result = ASSERT_VALUE(machine.call("same"));
+  EXPECT_EQ(result[0].as_i32(), 1);
+  EXPECT_EQ(result[1].as_i32(), 0);
   machine.expect_failure("write", {}, Code::PERMISSION_DENIED);
   // A constant outlives its module.
   machine.context = nullptr;
-  EXPECT_EQ(bytes_of((*result)[2]), (std::vector<uint8_t>{0x41, 0x42}));
+  EXPECT_EQ(bytes_of(result[2]), (std::vector<uint8_t>{0x41, 0x42}));
 }
 
 }  // namespace

@@ -11,7 +11,6 @@ namespace {
 
 const char* const kLibrary = R"(
 vm.module @lib version 3
-vm.export @value
 vm.func @value() -> (i32) {
   %i0 = vm.const.i32 VALUE
   vm.return %i0
@@ -27,7 +26,6 @@ std::string importer(const std::string& name, const std::string& import) {
   return fmt::format(R"(
 vm.module @{}
 vm.import {}
-vm.export @f
 vm.func @f() -> () {{
   vm.return
 }}
@@ -40,34 +38,25 @@ TEST(Imports, NamesSplitAtTheFirstDot) {
   EXPECT_TRUE(machine.try_add(importer("m", "@a.b.c cconv \"0v_v\"")));
   for (const char* name : {"@plain", "@.f", "@a."}) {
     for (const char* optional : {"", "optional "}) {
-      const Result<> added =
-          machine.try_add(importer("bad", fmt::format("{}{} cconv \"0v_v\"", optional, name)));
-      ASSERT_FALSE(added) << name;
-      EXPECT_EQ(added.error().code(), Code::INVALID_ARGUMENT) << added.error().text();
+      EXPECT_FAILS(INVALID_ARGUMENT, "",
+                   machine.try_add(importer("bad", fmt::format("{}{} cconv \"0v_v\"", optional, name))));
     }
   }
 }
 
 TEST(Imports, FailuresNameWhatIsThere) {
   Machine machine(library("1"));
-  const auto failure = [&](const std::string& import) {
-    const Result<> added = machine.try_add(importer("m", import));
-    EXPECT_FALSE(added) << import;
-    return added ? Status() : added.error();
-  };
-  Status status = failure("@lob.value cconv \"0v_i\"");
-  EXPECT_EQ(status.code(), Code::NOT_FOUND);
-  EXPECT_NE(status.text().find("module 'lob', which import 'lob.value' needs, is not loaded; load it "
-                               "first; did you mean 'lib'?"),
-            std::string::npos)
-      << status.text();
-  EXPECT_TRUE(status.text().ends_with("; linking the imports of module 'm'")) << status.text();
-  status = failure("@lib.valeu cconv \"0v_i\"");
-  EXPECT_EQ(status.code(), Code::NOT_FOUND);
-  EXPECT_NE(status.text().find("did you mean 'value'?"), std::string::npos) << status.text();
+  const auto failure = [&](const std::string& import) { return machine.try_add(importer("m", import)); };
+  EXPECT_FAILS(
+      NOT_FOUND,
+      "module 'lob', which import 'lob.value' needs, is not loaded; load it first; did you mean 'lib'?",
+      failure("@lob.value cconv \"0v_i\""));
+  EXPECT_TRUE(
+      failure("@lob.value cconv \"0v_i\"").error().text().ends_with("; linking the imports of module 'm'"));
+  EXPECT_FAILS(NOT_FOUND, "did you mean 'value'?", failure("@lib.valeu cconv \"0v_i\""));
   // Strings must be equal, even if they have the same meaning, and even for optional imports.
-  EXPECT_EQ(failure("@lib.value cconv \"0_i\"").code(), Code::INCOMPATIBLE);
-  EXPECT_EQ(failure("optional @lib.value cconv \"0i_i\"").code(), Code::INCOMPATIBLE);
+  EXPECT_FAILS(INCOMPATIBLE, "", failure("@lib.value cconv \"0_i\""));
+  EXPECT_FAILS(INCOMPATIBLE, "", failure("optional @lib.value cconv \"0i_i\""));
   EXPECT_EQ(machine.context->modules().size(), 1u);
 }
 
@@ -77,7 +66,6 @@ TEST(Imports, TheNewestModuleOfANameProvides) {
   machine.add(R"(
 vm.module @m
 vm.import @lib.value cconv "0v_i"
-vm.export @f
 vm.func @f() -> (i32) {
   %i0 = vm.call @lib.value()
   vm.return %i0
@@ -94,7 +82,6 @@ TEST(Imports, UnstatedSignaturesAreCheckedWhenLinked) {
     return fmt::format(R"(
 vm.module @m
 vm.import @lib.f cconv ""
-vm.export @g
 vm.func @g(%i0: i32) -> (i32) {{
   {}
   vm.return %i1
@@ -116,15 +103,10 @@ TEST(Imports, SignaturesBeyondTheLimitAreRefused) {
     parts.name = "lib";
     parts.exports.emplace_back("f", 0);
     const std::string convention = "0" + std::string(count, 'I') + "_v";
-    parts.functions.push_back({CodeBuilder().block().ret().bytes(), convention, 8192, 0, 1, 0, {}, {}, {}});
-    const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
-    ASSERT_TRUE(module) << module.error().text();
-    ASSERT_TRUE(machine.context->add(*module));
+    parts.functions.push_back({CodeBuilder().block().ret().bytes(), convention, 8192, 0});
+    machine.add(parts.build());
     const Result<> added = machine.try_add(importer("m", fmt::format("@lib.f cconv \"{}\"", convention)));
-    EXPECT_EQ(added.has_value(), count == 2048u);
-    if (!added) {
-      EXPECT_EQ(added.error().code(), Code::INVALID_ARGUMENT);
-    }
+    EXPECT_TRUE(count == 2048 ? succeeds(added) : fails_with(added, Code::INVALID_ARGUMENT, "")) << count;
   }
 }
 
@@ -151,13 +133,10 @@ TEST(Dependencies, VersionsAndFlags) {
     ModuleParts parts;
     parts.dependencies = {{each.name, each.version, each.flags}};
     parts.functions.emplace_back();
-    const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
-    ASSERT_TRUE(module) << module.error().text();
-    const Result<> added = machine.context->add(*module);
-    ASSERT_EQ(added.has_value(), each.failure == nullptr) << each.name << each.version << " " << each.flags;
-    if (added) continue;
-    EXPECT_EQ(added.error().code(), Code::NOT_FOUND);
-    EXPECT_NE(added.error().text().find(each.failure), std::string::npos) << added.error().text();
+    const auto module = ASSERT_VALUE(LoadedModule::load(Bytes::own(parts.build()), machine.types));
+    const Result<> added = machine.context->add(module);
+    EXPECT_TRUE(each.failure ? fails_with(added, Code::NOT_FOUND, each.failure) : succeeds(added))
+        << each.name << each.version << " " << each.flags;
   }
 }
 
@@ -168,9 +147,8 @@ TEST(Dependencies, TheOldestModuleCounts) {
   ModuleParts parts;
   parts.dependencies = {{"lib", 2, 1}};
   parts.functions.emplace_back();
-  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
-  ASSERT_TRUE(module);
-  EXPECT_EQ(machine.context->add(*module).error().code(), Code::NOT_FOUND);
+  const auto module = ASSERT_VALUE(LoadedModule::load(Bytes::own(parts.build()), machine.types));
+  EXPECT_FAILS(NOT_FOUND, "", machine.context->add(module));
 }
 
 // A native module that logs its calls.
@@ -184,8 +162,6 @@ std::string logging_module(const std::string& name, int init, int deinit,
   return fmt::format(R"(
 vm.module @{}
 vm.import @log.number cconv "0i_v"
-vm.export @__init
-vm.export @__deinit
 vm.func @__init() -> () {{
   %i0 = vm.const.i32 {}
   vm.call @log.number(%i0)
@@ -221,8 +197,6 @@ TEST(Lifetime, InitAndDeinitMayCallModulesBefore) {
     machine.add(R"(
 vm.module @a
 vm.global.i32 mutable @count
-vm.export @__init
-vm.export @next
 vm.func @__init() -> () {
   %i0 = vm.const.i32 40
   vm.global.store.i32 %i0, @count
@@ -242,8 +216,6 @@ vm.func @next() -> (i32) {
 vm.module @{}
 vm.import @log.number cconv "0i_v"
 vm.import @a.next cconv "0v_i"
-vm.export @__init
-vm.export @__deinit
 vm.func @__init() -> () {{
   %i0 = vm.call @a.next()
   vm.call @log.number(%i0)
@@ -279,24 +251,21 @@ TEST(Lifetime, SpecialFunctionsTakeNothing) {
   ModuleParts parts;
   parts.functions.push_back({.convention = "0i_v", .values = 1});
   parts.exports = {{"__init", 0}};
-  const auto module = LoadedModule::load(Bytes::own(parts.build()), machine.types);
-  ASSERT_TRUE(module);
-  EXPECT_EQ(machine.context->add(*module).error().code(), Code::INVALID_ARGUMENT);
+  const auto module = ASSERT_VALUE(LoadedModule::load(Bytes::own(parts.build()), machine.types));
+  EXPECT_FAILS(INVALID_ARGUMENT, "", machine.context->add(module));
 }
 
 TEST(Lifetime, AFailingInitTakesTheModuleOutAgain) {
   std::vector<int32_t> log;
   Machine machine;
   machine.add_native("log", {{"number", convention_of<&log_number>, bind<&log_number>}}, &log);
-  const Result<> added = machine.try_add(logging_module(
-      "a", 1, 11, "vm.br ^bb1\n^bb1:\n %i0 = vm.const.i32 7\n vm.fail %i0, \"not today\"\n^bb2:"));
-  ASSERT_FALSE(added);
-  EXPECT_EQ(added.error().code(), Code::PERMISSION_DENIED);
-  EXPECT_NE(added.error().text().find("in the call of function '__init'"), std::string::npos)
-      << added.error().text();
+  EXPECT_FAILS(
+      PERMISSION_DENIED, "in the call of function '__init'",
+      machine.try_add(logging_module(
+          "a", 1, 11, "vm.br ^bb1\n^bb1:\n %i0 = vm.const.i32 7\n vm.fail %i0, \"not today\"\n^bb2:")));
   EXPECT_EQ(log, (std::vector<int32_t>{1, 11}));
   EXPECT_EQ(machine.context->modules().size(), 1u);
-  EXPECT_EQ(machine.context->find("a", "f").error().code(), Code::NOT_FOUND);
+  EXPECT_FAILS(NOT_FOUND, "", machine.context->find("a", "f"));
 }
 
 TEST(Lifetime, StatesAreDestroyedInReverse) {
@@ -322,20 +291,17 @@ TEST(Lifetime, AStateThatCannotBeMadeKeepsTheModuleOut) {
       NativeModule::create({.name = "m", .exports = {}, .create_state = []() -> Result<NativeState> {
                               return fail(Code::UNAVAILABLE, "no");
                             }}));
-  ASSERT_FALSE(added);
-  EXPECT_EQ(added.error().code(), Code::UNAVAILABLE);
+  EXPECT_FAILS(UNAVAILABLE, "", added);
   EXPECT_TRUE(machine.context->modules().empty());
-  EXPECT_EQ(machine.context->add(nullptr).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_FAILS(INVALID_ARGUMENT, "", machine.context->add(nullptr));
 }
 
 TEST(Lifetime, ContextsOfOneModuleShareNothingButConstants) {
   TypeRegistry types;
-  const auto bytes = assemble(R"(
+  const auto bytes = ASSERT_VALUE(assemble(R"(
 vm.module @m
 vm.rodata[0] = 01
 vm.global.i32 mutable @g
-vm.export @count
-vm.export @constant
 vm.func @count() -> (i32) {
   %i0 = vm.global.load.i32 @g
   %i1 = vm.const.i32 1
@@ -348,14 +314,12 @@ vm.func @constant() -> (!vm.buffer) {
   vm.return %R0
 }
 )",
-                              {17, "t"});
-  ASSERT_TRUE(bytes) << bytes.error().text();
-  const auto module = LoadedModule::load(Bytes::copy(*bytes), types);
-  ASSERT_TRUE(module);
+                                           {17, "t"}));
+  const auto module = ASSERT_VALUE(LoadedModule::load(Bytes::copy(bytes), types));
   Machine first;
   Machine second;
-  ASSERT_TRUE(first.context->add(*module));
-  ASSERT_TRUE(second.context->add(*module));
+  ASSERT_TRUE(first.context->add(module));
+  ASSERT_TRUE(second.context->add(module));
   first.expect("count", {}, {i32(1)});
   first.expect("count", {}, {i32(2)});
   second.expect("count", {}, {i32(1)});
@@ -365,12 +329,8 @@ vm.func @constant() -> (!vm.buffer) {
 TEST(Find, NamesNearOnes) {
   Machine machine(library("1"));
   EXPECT_TRUE(machine.context->find("lib", "value"));
-  const Status no_function = machine.context->find("lib", "valeu").error();
-  EXPECT_EQ(no_function.code(), Code::NOT_FOUND);
-  EXPECT_NE(no_function.text().find("did you mean 'value'?"), std::string::npos) << no_function.text();
-  const Status no_module = machine.context->find("lbi", "value").error();
-  EXPECT_EQ(no_module.code(), Code::NOT_FOUND);
-  EXPECT_NE(no_module.text().find("did you mean 'lib'?"), std::string::npos) << no_module.text();
+  EXPECT_FAILS(NOT_FOUND, "did you mean 'value'?", machine.context->find("lib", "valeu"));
+  EXPECT_FAILS(NOT_FOUND, "did you mean 'lib'?", machine.context->find("lbi", "value"));
 }
 
 }  // namespace

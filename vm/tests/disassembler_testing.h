@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "status_testing.h"
 #include "vm/text/assembler.h"
 #include "vm/text/disassembler.h"
 #include "vm/text/module_view.h"
@@ -17,9 +18,8 @@ namespace halyard::vm::test {
 
 // All facts of a module that text preserves, one per line, including nested modules, whose layout may change.
 inline void collect_facts(const std::vector<uint8_t>& file, std::vector<std::string>& facts) {
-  const auto view = ModuleView::open(Bytes::copy(file));
-  ASSERT_TRUE(view) << view.error().text();
-  const BytecodeModule& module = view->module();
+  const auto view = ASSERT_VALUE(ModuleView::open(Bytes::copy(file)));
+  const BytecodeModule& module = view.module();
   const auto fact = [&]<typename... Args>(fmt::format_string<Args...> format, Args&&... args) {
     facts.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
@@ -31,21 +31,21 @@ inline void collect_facts(const std::vector<uint8_t>& file, std::vector<std::str
   for (const std::string_view type : module.type_names()) fact("type {}", type);
   for (uint32_t i = 0; i < module.dependencies().size(); ++i)
     fact("dependency {} {} {}", module.dependencies()[i].name, module.dependencies()[i].minimum_version,
-         view->dependency_flags(i));
+         view.dependency_flags(i));
   for (uint32_t i = 0; i < module.imports().size(); ++i)
-    fact("import {} {} {}", module.imports()[i].name, module.imports()[i].convention, view->import_flags(i));
+    fact("import {} {} {}", module.imports()[i].name, module.imports()[i].convention, view.import_flags(i));
   for (const Export& item : module.exports()) fact("export {} {}", item.name, item.function);
   for (uint32_t i = 0; i < module.functions().size(); ++i) {
     const Function& function = module.functions()[i];
-    const FunctionFields fields = view->function_fields(i);
-    fact("function {} '{}' {} {} {} {} {}", function.convention, view->debug_name(i), function.features,
+    const FunctionFields fields = view.function_fields(i);
+    fact("function {} '{}' {} {} {} {} {}", function.convention, view.debug_name(i), function.features,
          function.block_count, fields.value_registers, fields.ref_registers, fields.reserved);
     fact("code {}", hex_text(function.bytecode));
-    for (const Attribute& attribute : view->function_attributes(i))
+    for (const Attribute& attribute : view.function_attributes(i))
       fact("of it {} {}", string_text(attribute.key), string_text(attribute.value));
   }
   for (uint32_t i = 0; i < module.rodata().size(); ++i) {
-    const std::vector<uint8_t> bytes(view->segment(i).begin(), view->segment(i).end());
+    const std::vector<uint8_t> bytes(view.segment(i).begin(), view.segment(i).end());
     if (!ModuleView::open(Bytes::copy(bytes))) {
       fact("rodata {}", hex_text(bytes));
     } else {

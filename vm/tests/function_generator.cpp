@@ -34,8 +34,7 @@ struct Writer : InstructionWriter {
       }
     }
     for (const auto& [pc, block] : fixups) code.patch_u32(pc, block_pc[block]);
-    FunctionParts parts;
-    parts.code = code.bytes();
+    FunctionParts parts = {.code = code.bytes()};
     if (choices.one_in(8)) parts.code.push_back(0xFF);  // ignored
     parts.convention = signature.has_convention ? signature.convention() : "";
     parts.values = value_count;

@@ -266,9 +266,8 @@ vm.func @turns(%i0: i32) -> (i32) {
       Machine machine;
       machine.fuse = fuse;
       machine.add(text);
-      const Result<Values> results = machine.call("f", {i32(size)});
-      ASSERT_TRUE(results) << results.error().text();
-      EXPECT_EQ(results->front().as_i32(), static_cast<int32_t>(expected)) << size << ' ' << fuse;
+      const auto results = ASSERT_VALUE(machine.call("f", {i32(size)}));
+      EXPECT_EQ(results.front().as_i32(), static_cast<int32_t>(expected)) << size << ' ' << fuse;
     }
   }
 }

@@ -17,12 +17,6 @@ Ref<List> list_of(ElementType element, uint32_t size) {
   return list;
 }
 
-template <typename T>
-void expect_code(const Result<T>& result, Code code) {
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code(), code) << result.error().text();
-}
-
 TEST(List, ValuesAreConvertedToTheElementTypeAndBack) {
   const ValueType types[] = {ValueType::i8,  ValueType::i16, ValueType::i32,
                              ValueType::i64, ValueType::f32, ValueType::f64};
@@ -74,27 +68,27 @@ TEST(List, ShrinkingReleases) {
 TEST(List, WrongKindsOfElement) {
   int alive = 0;
   Ref<List> values = list_of({.value = ValueType::i32}, 1);
-  expect_code(values->get_ref(0), Code::FAILED_PRECONDITION);
-  expect_code(values->take_ref(0), Code::FAILED_PRECONDITION);
-  expect_code(values->set_ref(0, nullptr), Code::FAILED_PRECONDITION);
+  EXPECT_FAILS(FAILED_PRECONDITION, "", values->get_ref(0));
+  EXPECT_FAILS(FAILED_PRECONDITION, "", values->take_ref(0));
+  EXPECT_FAILS(FAILED_PRECONDITION, "", values->set_ref(0, nullptr));
 
   Ref<List> refs = list_of(kThings, 1);
-  expect_code(refs->get_value(0, ValueType::i32), Code::FAILED_PRECONDITION);
-  expect_code(refs->set_value(0, ValueType::i32, 1), Code::FAILED_PRECONDITION);
-  expect_code(refs->set_ref(0, refs), Code::INVALID_ARGUMENT);
+  EXPECT_FAILS(FAILED_PRECONDITION, "", refs->get_value(0, ValueType::i32));
+  EXPECT_FAILS(FAILED_PRECONDITION, "", refs->set_value(0, ValueType::i32, 1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "", refs->set_ref(0, refs));
   EXPECT_TRUE(refs->set_ref(0, make<Thing>(&alive)));
   EXPECT_TRUE(refs->set_ref(0, nullptr));
   EXPECT_EQ(*refs->get_ref(0), nullptr);
 
   Ref<List> variants = list_of(kVariants, 1);
-  expect_code(variants->get_value(0, ValueType::i32), Code::FAILED_PRECONDITION);
+  EXPECT_FAILS(FAILED_PRECONDITION, "", variants->get_value(0, ValueType::i32));
   EXPECT_EQ(*variants->get_ref(0), nullptr);
   EXPECT_TRUE(variants->set_value(0, ValueType::f64, std::bit_cast<uint64_t>(2.5)));
   EXPECT_EQ(*variants->get_value(0, ValueType::f32), std::bit_cast<uint32_t>(2.5f));
   EXPECT_EQ(*variants->get_value(0, ValueType::i32), 0u);
-  expect_code(variants->get_ref(0), Code::FAILED_PRECONDITION);
+  EXPECT_FAILS(FAILED_PRECONDITION, "", variants->get_ref(0));
   EXPECT_TRUE(variants->set_ref(0, make<Thing>(&alive)));
-  expect_code(variants->get_value(0, ValueType::i32), Code::FAILED_PRECONDITION);
+  EXPECT_FAILS(FAILED_PRECONDITION, "", variants->get_value(0, ValueType::i32));
   EXPECT_TRUE(variants->set_value(0, ValueType::i32, 1));  // releases the ref
   EXPECT_EQ(alive, 0);
 }
@@ -102,13 +96,13 @@ TEST(List, WrongKindsOfElement) {
 TEST(List, IndexesAreChecked) {
   Ref<List> list = list_of(kVariants, 2);
   for (const uint32_t index : {2u, 0xFFFFFFFFu}) {
-    expect_code(list->get_value(index, ValueType::i32), Code::OUT_OF_RANGE);
-    expect_code(list->set_value(index, ValueType::i32, 0), Code::OUT_OF_RANGE);
-    expect_code(list->get_ref(index), Code::OUT_OF_RANGE);
-    expect_code(list->take_ref(index), Code::OUT_OF_RANGE);
-    expect_code(list->set_ref(index, nullptr), Code::OUT_OF_RANGE);
-    expect_code(list->get(index), Code::OUT_OF_RANGE);
-    expect_code(list->set(index, Variant()), Code::OUT_OF_RANGE);
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->get_value(index, ValueType::i32));
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->set_value(index, ValueType::i32, 0));
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->get_ref(index));
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->take_ref(index));
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->set_ref(index, nullptr));
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->get(index));
+    EXPECT_FAILS(OUT_OF_RANGE, "", list->set(index, Variant()));
   }
 }
 
@@ -116,8 +110,8 @@ TEST(List, SizesAreLimited) {
   for (const ElementType& element : {ElementType{.value = ValueType::i64}, kThings, kVariants}) {
     Ref<List> list = list_of(element, 1);
     EXPECT_TRUE(list->reserve(kLimit, kLimit));
-    expect_code(list->reserve(kLimit + 1, kLimit), Code::RESOURCE_EXHAUSTED);
-    expect_code(list->resize(0xFFFFFFFF, kLimit), Code::RESOURCE_EXHAUSTED);
+    EXPECT_FAILS(RESOURCE_EXHAUSTED, "", list->reserve(kLimit + 1, kLimit));
+    EXPECT_FAILS(RESOURCE_EXHAUSTED, "", list->resize(0xFFFFFFFF, kLimit));
     EXPECT_EQ(list->size(), 1u);
   }
 }
@@ -176,9 +170,6 @@ TEST(List, SharedInnerListsStay) {
 TEST(ListInstructions, GetSetSizeResize) {
   Machine machine(R"(
 vm.module @m
-vm.export @f
-vm.export @bytes
-vm.export @mixed
 vm.func @f(%i0: i32, %i1: i32) -> (i32, i32) {
   %r0 = vm.list.alloc %i0 : !vm.list<i32>
   vm.list.reserve %r0, %i0
@@ -229,7 +220,6 @@ vm.func @mixed(%i0:1: i64, %i2:3: f64, %i4: f32) -> (i64, f32, f64, i32) {
 TEST(ListInstructions, FloatsOfBytecode15) {
   const std::string text = R"(
 vm.module @m
-vm.export @f
 vm.func @f(%i0:1: f64) -> (f32, f64) {
   %i2 = vm.const.i32 1
   %i3 = vm.const.i32.zero
@@ -257,9 +247,6 @@ TEST_P(ListRefs, SetMovesTheRegisterAndGetTheElement) {
 vm.module @m
 vm.type !test.thing
 vm.type !vm.buffer
-vm.export @set
-vm.export @get
-vm.export @wrong_type
 vm.func @set(%r0: !test.thing) -> (i32, i32) {
   %i0 = vm.const.i32 1
   %i1 = vm.const.i32.zero
@@ -310,13 +297,6 @@ vm.module @m
 vm.type !vm.buffer
 vm.type i32
 vm.rodata[0] = 00
-vm.export @size
-vm.export @size_of_buffer
-vm.export @get_value
-vm.export @set_value
-vm.export @get_ref
-vm.export @get_ref_as_value
-vm.export @set_ref
 vm.func @size(%r0: !vm.list) -> (i32) {
   %i0 = vm.list.size %r0
   vm.return %i0
@@ -396,11 +376,11 @@ TEST(ListCharge, WhatDoesNotFitChangesNothing) {
   const auto budget = make<Budget>(kHeader + block_bytes(400));
   const Ref<List> list = List::allocate(kNumbers, 10, kLimit, budget.get()).value();
   ASSERT_TRUE(list->resize(3, kLimit));
-  expect_code(list->resize(100, kLimit),
-              Code::RESOURCE_EXHAUSTED);  // the old and the new block together are too large
+  // The old and the new block together are too large.
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "", list->resize(100, kLimit));
   EXPECT_EQ(list->size(), 3u);
   EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
-  expect_code(List::allocate(kNumbers, 100, kLimit, budget.get()), Code::RESOURCE_EXHAUSTED);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "", List::allocate(kNumbers, 100, kLimit, budget.get()));
   EXPECT_EQ(budget->used(), kHeader + block_bytes(40));
 }
 
@@ -413,7 +393,6 @@ TEST(ListCharge, AListOfTheHostIsTheProgramsOnceItGrowsIt) {
   machine.add(R"(
 vm.module @m
 vm.type !vm.list<!vm.opaque>
-vm.export @grow
 vm.func @grow(%r0: !vm.list<!vm.opaque>, %i0: i32) -> () {
   vm.list.resize %r0, %i0
   vm.return

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
+#include "status_testing.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/native/bind.h"
 #include "vm/run/context.h"
@@ -41,6 +43,17 @@ inline std::string to_text(const Variant& value) {
   }
 }
 
+// The text of a module; one without exports gets an export for each function.
+inline std::string with_exports(std::string text) {
+  constexpr std::string_view kFunction = "vm.func @";
+  if (text.find("vm.export ") != std::string::npos) return text;
+  for (size_t at = text.find(kFunction); at != std::string::npos; at = text.find(kFunction, at)) {
+    at += kFunction.size();
+    text += fmt::format("vm.export @{}\n", text.substr(at, text.find('(', at) - at));
+  }
+  return text;
+}
+
 // An object that counts the live objects of its type.
 class Thing final : public ObjectOf<Thing> {
  public:
@@ -62,16 +75,18 @@ class Machine {
   explicit Machine(const std::string& text, uint32_t version = 17) : Machine() { add(text, version); }
 
   Result<Ref<LoadedModule>> load(const std::string& text, uint32_t version = 17) {
-    auto bytes = HALYARD_TRY(assemble(text, {version, "test.vmasm"}));
+    auto bytes = HALYARD_TRY(assemble(with_exports(text), {version, "test.vmasm"}));
     return LoadedModule::load(Bytes::own(std::move(bytes)), types, {.fuse = fuse});
   }
   Result<> try_add(const std::string& text, uint32_t version = 17) {
     Ref<LoadedModule> module = HALYARD_TRY(load(text, version));
     return context->add(module);
   }
-  void add(const std::string& text, uint32_t version = 17) {
-    const Result<> added = try_add(text, version);
-    ASSERT_TRUE(added) << added.error().text();
+  void add(const std::string& text, uint32_t version = 17) { ASSERT_OK(try_add(text, version)); }
+  // A module's file.
+  void add(std::vector<uint8_t> file) {
+    const Ref<LoadedModule> module = ASSERT_VALUE(LoadedModule::load(Bytes::own(std::move(file)), types));
+    ASSERT_OK(context->add(module));
   }
   void add_native(const std::string& name, std::vector<NativeExport> exports, void* state = nullptr) {
     const Result<> added = context->add(NativeModule::create(
@@ -109,15 +124,12 @@ class Machine {
           << name << " result " << i << ": " << to_text(found) << ", expected " << to_text(expected[i]);
     }
   }
-  // Expects this status, and returns its text.
-  std::string expect_failure(const std::string& name, const Values& arguments, Code code) const {
+  // Expects this status, whose text has this part, and returns the text.
+  std::string expect_failure(const std::string& name, const Values& arguments, Code code,
+                             std::string_view part = "") const {
     const Result<Values> results = call(name, arguments);
-    if (results) {
-      ADD_FAILURE() << name << " does not fail";
-      return "";
-    }
-    EXPECT_EQ(results.error().code(), code) << name << ": " << results.error().text();
-    return results.error().text();
+    EXPECT_TRUE(fails_with(results, code, part)) << name;
+    return results ? "" : results.error().text();
   }
 
   Variant thing() { return Variant::ref(make<Thing>(&alive)); }

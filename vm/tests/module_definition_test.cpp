@@ -23,13 +23,12 @@ Result<Ref<NativeModule>> create_with(halyard_module_export_t function) {
 
 TEST(ModuleDefinition, MakesAModule) {
   const Definition definition({plain("one", "0v_i", one), frame("f.g", "0CiD_v", nothing)});
-  auto module = create(definition);
-  ASSERT_TRUE(module) << module.error().text();
-  EXPECT_EQ((*module)->name(), "native");
-  EXPECT_EQ((*module)->version(), 3u);
-  ASSERT_EQ((*module)->exports().size(), 2u);
-  EXPECT_EQ((*module)->exports()[1].name, "f.g");
-  EXPECT_EQ((*module)->exports()[1].convention, "0CiD_v");
+  auto module = ASSERT_VALUE(create(definition));
+  EXPECT_EQ(module->name(), "native");
+  EXPECT_EQ(module->version(), 3u);
+  ASSERT_EQ(module->exports().size(), 2u);
+  EXPECT_EQ(module->exports()[1].name, "f.g");
+  EXPECT_EQ(module->exports()[1].convention, "0CiD_v");
 }
 
 // The embedder may free its strings and tables after the module is created.
@@ -212,16 +211,16 @@ TEST(ModuleStates, OneForEachContext) {
   Log log;
   Definition definition({plain("number", "0v_i", number_of, HALYARD_PLAIN_STATE)});
   TypeRegistry types;
-  auto module = create_native_module(&with_states(definition, log), {.argument = "a=b", .name = ""}, types);
-  ASSERT_TRUE(module);
+  auto module = ASSERT_VALUE(
+      create_native_module(&with_states(definition, log), {.argument = "a=b", .name = ""}, types));
   {
     const Machine first;
     const Machine second;
-    ASSERT_TRUE(first.context->add(*module));
-    ASSERT_TRUE(second.context->add(*module));
+    ASSERT_TRUE(first.context->add(module));
+    ASSERT_TRUE(second.context->add(module));
     first.expect("native.number", {}, {i32(1)});
     second.expect("native.number", {}, {i32(2)});
-    *module = nullptr;
+    module = nullptr;
     EXPECT_EQ(log.lines.size(), 2u);
   }
   EXPECT_EQ(log.lines,

@@ -50,9 +50,8 @@ TEST(ModuleLoad, EverythingOfAGoodModule) {
   parts.global_refs = 3;
   parts.debug_names = {"inner"};
 
-  const auto loaded = load(parts);
-  ASSERT_TRUE(succeeds(loaded));
-  const BytecodeModule& module = **loaded;
+  const auto loaded = ASSERT_VALUE(load(parts));
+  const BytecodeModule& module = *loaded;
   EXPECT_EQ(module.kind(), ModuleKind::bytecode);
   EXPECT_EQ(module.name(), "demo");
   EXPECT_EQ(module.version(), 7u);
@@ -127,10 +126,9 @@ TEST(ModuleLoad, FunctionsThatAreNotExportedHaveTheirDebugName) {
   ModuleParts parts;
   parts.functions.resize(2);
   parts.debug_names = {"inner"};
-  const auto module = load(parts);
-  ASSERT_TRUE(succeeds(module));
-  EXPECT_EQ((*module)->function_name(0), "inner");
-  EXPECT_EQ((*module)->function_name(1), "");
+  const auto module = ASSERT_VALUE(load(parts));
+  EXPECT_EQ(module->function_name(0), "inner");
+  EXPECT_EQ(module->function_name(1), "");
 }
 
 TEST(ModuleLoad, RodataKeepsTheFileAlive) {
@@ -144,13 +142,12 @@ TEST(ModuleLoad, RodataKeepsTheFileAlive) {
     ASSERT_LE(start + file.size(), memory.size());
     std::ranges::copy(file, memory.begin() + static_cast<ptrdiff_t>(start));
     released = false;
-    auto module = LoadedModule::load(
+    auto module = ASSERT_VALUE(LoadedModule::load(
         Bytes::borrow(std::span(memory).subspan(start, file.size()), [&] { released = true; }),
-        TypeRegistry());
-    ASSERT_TRUE(succeeds(module));
-    Ref<Buffer> external = (*module)->rodata()[0];
-    Ref<Buffer> embedded = (*module)->rodata()[1];
-    *module = nullptr;
+        TypeRegistry()));
+    Ref<Buffer> external = module->rodata()[0];
+    Ref<Buffer> embedded = module->rodata()[1];
+    module = nullptr;
     EXPECT_FALSE(released);
     EXPECT_EQ(external->span()[0], 42);
     EXPECT_EQ(embedded->span()[0], 43);
@@ -175,7 +172,7 @@ TEST(ModuleLoad, Versions) {
     parts.bytecode_version = version.word;
     const auto module = load(parts);
     if (version.major != 0) {
-      ASSERT_TRUE(succeeds(module));
+      ASSERT_OK(module);
       EXPECT_EQ((*module)->bytecode_version(), version.major);
       continue;
     }
@@ -292,32 +289,25 @@ TEST(ModuleLoad, FunctionDescriptors) {
 }
 
 TEST(ModuleLoad, RegisterCountsUpToTheLimitsLoad) {
-  FunctionParts function;
-  function.values = 0x7FFF;
-  function.refs = 0x3FFF;
-  const auto module = load(one_function(function));
+  const auto module = load(one_function({.values = 0x7FFF, .refs = 0x3FFF}));
   ASSERT_TRUE(succeeds(module));  // rejected by the verifier: RESOURCE_EXHAUSTED
   EXPECT_EQ((*module)->functions()[0].value_registers, 0x8000);
   EXPECT_EQ((*module)->functions()[0].ref_registers, 0x4000);
 }
 
 TEST(ModuleLoad, FunctionsMayShareBytecode) {
-  FunctionParts shared;
-  shared.offset = 0;
+  FunctionParts shared = {.offset = 0};
   ModuleParts parts = one_function({});
   parts.functions.push_back(shared);
-  const auto module = load(parts);
-  ASSERT_TRUE(succeeds(module));
-  EXPECT_EQ((*module)->functions()[0].bytecode.data(), (*module)->functions()[1].bytecode.data());
+  const auto module = ASSERT_VALUE(load(parts));
+  EXPECT_EQ(module->functions()[0].bytecode.data(), module->functions()[1].bytecode.data());
 }
 
 TEST(ModuleLoad, SharingBytecodeHasALimit) {
   FunctionParts big;
   big.code.resize(1 << 20, 0);
   ModuleParts parts = one_function(big);
-  FunctionParts shared;
-  shared.offset = 0;
-  shared.length = 1 << 20;
+  FunctionParts shared = {.offset = 0, .length = 1 << 20};
   shared.code.clear();
   parts.functions.resize(64, shared);
   EXPECT_OK(load(parts));  // 64 MiB
@@ -360,9 +350,8 @@ TEST(ModuleLoad, UnknownTypes) {
 TEST(ModuleLoad, RegisteredTypes) {
   ModuleParts parts = one_function({});
   parts.types = {"!hal.buffer"};
-  const auto module = test::load(parts.build(), hal_types());
-  ASSERT_TRUE(succeeds(module));
-  EXPECT_EQ((*module)->types()[0].object, hal_types().find("hal.buffer"));
+  const auto module = ASSERT_VALUE(test::load(parts.build(), hal_types()));
+  EXPECT_EQ(module->types()[0].object, hal_types().find("hal.buffer"));
   EXPECT_EQ(hal_types().find("!hal.buffer"), nullptr);
   EXPECT_EQ(hal_types().find("hal.nothing"), nullptr);
 }
@@ -374,9 +363,7 @@ TEST(ModuleLoad, ErrorsNameTheModule) {
 }
 
 TEST(ModuleLoad, EagerVerificationRefusesABadBody) {
-  FunctionParts function;
-  function.code = {0x79, 0xFF, 0};
-  const std::vector<uint8_t> file = one_function(function).build();
+  const std::vector<uint8_t> file = one_function({.code = {0x79, 0xFF, 0}}).build();
   EXPECT_OK(test::load(file));
   EXPECT_FAILS(INVALID_ARGUMENT, "at test.main+00000001",
                LoadedModule::load(Bytes::copy(file), {}, {.verify_eagerly = true}));
@@ -384,17 +371,14 @@ TEST(ModuleLoad, EagerVerificationRefusesABadBody) {
 
 TEST(ModuleLoad, FunctionsAreVerifiedWhenFirstUsed) {
   ModuleParts parts = one_function({});
-  FunctionParts bad;
-  bad.code = {0x79, 0xFF, 0};
+  FunctionParts bad = {.code = {0x79, 0xFF, 0}};
   parts.functions.push_back(bad);
-  const auto module = load(parts);
-  ASSERT_TRUE(succeeds(module));
-  const auto first = (*module)->code(0);
-  ASSERT_TRUE(succeeds(first));
-  EXPECT_NE(*first, nullptr);
-  EXPECT_EQ(*first, *(*module)->code(0));
-  EXPECT_FAILS(INVALID_ARGUMENT, "at test@1+00000001", (*module)->code(1));
-  EXPECT_FAILS(INVALID_ARGUMENT, "has no function 2", (*module)->code(2));
+  const auto module = ASSERT_VALUE(load(parts));
+  const auto first = ASSERT_VALUE(module->code(0));
+  EXPECT_NE(first, nullptr);
+  EXPECT_EQ(first, *module->code(0));
+  EXPECT_FAILS(INVALID_ARGUMENT, "at test@1+00000001", module->code(1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "has no function 2", module->code(2));
 }
 
 TEST(Module, AStopWordEndsEagerVerification) {
@@ -413,9 +397,8 @@ TEST(Module, FindsExports) {
   ModuleParts parts = one_function({});
   parts.functions.push_back({CodeBuilder().block().ret({0}).bytes(), "0i_i", 1});
   parts.exports = {{"main", 0}, {"twice", 0}, {"twice", 1}};
-  const auto loaded = load(parts);
-  ASSERT_TRUE(succeeds(loaded));
-  const Module& module = **loaded;
+  const auto loaded = ASSERT_VALUE(load(parts));
+  const Module& module = *loaded;
   EXPECT_EQ(module.find_export("main"), &module.exports()[0]);
   EXPECT_EQ(module.find_export("twice"), &module.exports()[1]);  // the first
   EXPECT_EQ(module.find_export("Main"), nullptr);
@@ -427,9 +410,8 @@ TEST(Module, ResolvesImports) {
   parts.functions.push_back({CodeBuilder().block().ret({0}).bytes(), "0i_i", 1});
   parts.functions.push_back({CodeBuilder().block().ret().bytes(), std::nullopt});
   parts.exports = {{"main", 0}, {"twice", 0}, {"twice", 1}, {"bare", 2}};
-  const auto loaded = load(parts);
-  ASSERT_TRUE(succeeds(loaded));
-  const Module& module = **loaded;
+  const auto loaded = ASSERT_VALUE(load(parts));
+  const Module& module = *loaded;
   EXPECT_EQ(module.resolve("main", "0v_v").value(), &module.exports()[0]);
   EXPECT_EQ(module.resolve("main", "").value(), &module.exports()[0]);
   EXPECT_EQ(module.resolve("twice", "").value(), &module.exports()[1]);
@@ -503,15 +485,14 @@ std::vector<uint8_t> everything_module() {
   body = finish(body.pc());
   body.block().op(Op::fail).u16(0).string("message");
   EXPECT_GT(body.pc(), targets);
-  parts.functions.push_back({body.bytes(), "0ir_v", 8, 2, 2, 3, {{"iree.abi.declaration", "sync"}}, {}, {}});
+  parts.functions.push_back({body.bytes(), "0ir_v", 8, 2, 2, 3, {{"iree.abi.declaration", "sync"}}});
   parts.functions.push_back({CodeBuilder().block().ret({2}).bytes(), "0iI_I", 4});
   return parts.build();
 }
 
 TEST(UntrustedModule, TheSubjectIsGood) {
-  const auto module = test::load(everything_module(), hal_types());
-  ASSERT_TRUE(succeeds(module));
-  for (uint32_t i = 0; i < 2; ++i) EXPECT_OK(verify_function(**module, i));
+  const auto module = ASSERT_VALUE(test::load(everything_module(), hal_types()));
+  for (uint32_t i = 0; i < 2; ++i) EXPECT_OK(verify_function(*module, i));
 }
 
 TEST(UntrustedModule, CutAnywhere) {
@@ -519,8 +500,7 @@ TEST(UntrustedModule, CutAnywhere) {
   const uint64_t flatbuffer_end = 4 + uint64_t{file[0]} + (uint64_t{file[1]} << 8);
   for (size_t size = 0; size < file.size(); ++size) {
     const auto module = LoadedModule::load(Bytes::copy(std::span(file).first(size)), hal_types());
-    EXPECT_FALSE(module.has_value()) << size;
-    EXPECT_EQ(module.error().code(), Code::INVALID_ARGUMENT) << size;
+    EXPECT_FAILS(INVALID_ARGUMENT, "", module) << size;
     EXPECT_FAILS(INVALID_ARGUMENT, size >= flatbuffer_end ? "was cut off" : "", module);
   }
 }
@@ -596,9 +576,8 @@ TEST(CompiledModules, LoadAndVerify) {
   if (paths.empty()) GTEST_SKIP() << "no compiled modules in " << fixtures();
   size_t nested = 0;
   for (const auto& path : paths) {
-    auto bytes = Bytes::map_file(path);
-    ASSERT_TRUE(succeeds(bytes));
-    expect_good(*bytes, path.filename(), nested);
+    auto bytes = ASSERT_VALUE(Bytes::map_file(path));
+    expect_good(bytes, path.filename(), nested);
   }
   EXPECT_GT(nested, 0u);
 }
@@ -608,9 +587,8 @@ TEST(CompiledModules, CutAnywhere) {
   if (paths.empty()) GTEST_SKIP() << "no compiled modules in " << fixtures();
   for (const auto& path : paths) {
     if (std::filesystem::file_size(path) > 32 * 1024) continue;
-    auto bytes = Bytes::map_file(path);
-    ASSERT_TRUE(succeeds(bytes));
-    for (size_t size = 0; size < (*bytes)->size(); size += 7) load_and_decode((*bytes)->span().first(size));
+    auto bytes = ASSERT_VALUE(Bytes::map_file(path));
+    for (size_t size = 0; size < bytes->size(); size += 7) load_and_decode(bytes->span().first(size));
   }
 }
 

@@ -1,6 +1,5 @@
 // Functions in C++: reading arguments and writing results with bind<>, and the effect of a call on the
 // caller's registers. Specified by calling-convention.md, section 6, and isa.md, sections 3 and 5.9.
-#include <optional>
 
 #include "machine_testing.h"
 
@@ -81,13 +80,12 @@ class NativeCalls : public testing::Test {
   }
   // A module with one exported function f that imports this function.
   void add(const std::string& import, const std::string& function, uint32_t version = 17) {
-    const auto exported = machine_.context->find("native", import);
-    ASSERT_TRUE(exported);
+    const auto exported = ASSERT_VALUE(machine_.context->find("native", import));
     machine_.add(
         fmt::format(
             "vm.module @m\nvm.import @native.{} cconv \"{}\"\nvm.import @native.alive cconv \"0v_i\"\n"
             "vm.export @f\nvm.func @f{}\n}}\n",
-            import, exported->function->convention, function),
+            import, exported.function->convention, function),
         version);
   }
 
@@ -166,9 +164,7 @@ TEST_F(NativeCalls, Spans) {
   const std::string text = machine_.expect_failure(
       "f", {i64(1), i64(2), i32(3), i32(4), thing, Variant::ref(List::create({}))}, Code::INVALID_ARGUMENT);
   EXPECT_EQ(probe_.calls, 0);
-  EXPECT_NE(text.find("; in native function native.weighted; called as an import; at m.f+"),
-            std::string::npos)
-      << text;
+  EXPECT_TRUE(text.contains("; in native function native.weighted; called as an import; at m.f+")) << text;
 }
 
 // A moved argument is released after the call; bytecode 15 lends it.
@@ -292,8 +288,6 @@ TEST_F(NativeCalls, ResultsThatAreListedButNotGiven) {
 vm.module @spare
 vm.import @native.deferring_void cconv "0v_v"
 vm.import @native.nullable cconv "0r_i"
-vm.export @wait
-vm.export @move
 vm.func @wait(%i0: i32) -> (i32) {
   %i0 = vm.call @native.deferring_void()
   vm.return %i0

@@ -1,7 +1,6 @@
 // For tests of native modules in C: makes definitions of functions, and loads them.
 #pragma once
 
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -43,10 +42,14 @@ inline halyard_module_export_t frame(const char* name, const char* convention,
 
 // A machine with a module of these functions.
 inline void add_module(Machine& machine, const Definition& definition, const std::string& argument = "") {
-  auto module = create_native_module(&definition, {.argument = argument, .name = ""}, machine.types);
-  ASSERT_TRUE(module) << module.error().text();
-  const Result<> added = machine.context->add(*module);
-  ASSERT_TRUE(added) << added.error().text();
+  auto module =
+      ASSERT_VALUE(create_native_module(&definition, {.argument = argument, .name = ""}, machine.types));
+  ASSERT_OK(machine.context->add(module));
 }
+struct NativeMachine : Machine {
+  explicit NativeMachine(std::vector<halyard_module_export_t> functions) {
+    add_module(*this, Definition(std::move(functions)));
+  }
+};
 
 }  // namespace halyard::vm::test

@@ -97,9 +97,6 @@ vm.import @native.make cconv "0i_r"
 vm.import @native.other cconv "0v_r"
 vm.import @native.number cconv "0r_i"
 vm.import @native.double cconv "0r_i"
-vm.export @round_trip
-vm.export @make
-vm.export @cast_other
 vm.func @round_trip(%i0: i32) -> (i32, i32) {
   %r0 = vm.call @native.make(%i0)
   %r0 = vm.cast.any.ref %R0 : !vm.ref<?> -> !native.number
@@ -125,11 +122,10 @@ TEST(NativeObjects, PassThroughPrograms) {
   machine.add(kProgram);
   machine.expect("round_trip", {i32(21)}, {i32(21), i32(42)});
   EXPECT_EQ(alive, 0);
-  const auto made = machine.call("make", {i32(5)});
-  ASSERT_TRUE(made);
-  EXPECT_STREQ(made->front().object()->type()->name, "native.number");
+  const auto made = ASSERT_VALUE(machine.call("make", {i32(5)}));
+  EXPECT_STREQ(made.front().object()->type()->name, "native.number");
   EXPECT_EQ(alive, 1);
-  machine.expect("native.number", {made->front()}, {i32(5)});
+  machine.expect("native.number", {made.front()}, {i32(5)});
 }
 
 TEST(NativeObjects, OtherTypesAreRefused) {
@@ -138,13 +134,12 @@ TEST(NativeObjects, OtherTypesAreRefused) {
   add_module(machine, Numbers());
   machine.add(kProgram);
   machine.expect_failure("cast_other", {}, Code::INVALID_ARGUMENT);
-  const auto other = machine.call("native.other");
-  ASSERT_TRUE(other);
+  const auto other = ASSERT_VALUE(machine.call("native.other"));
   const auto text = [&](const Variant& argument) {
     return machine.expect_failure("native.number", {argument}, Code::INVALID_ARGUMENT);
   };
   EXPECT_TRUE(
-      text(other->front()).starts_with("INVALID_ARGUMENT; expected a native.number, found native.other;"));
+      text(other.front()).starts_with("INVALID_ARGUMENT; expected a native.number, found native.other;"));
   EXPECT_TRUE(text(null()).starts_with("INVALID_ARGUMENT; expected a native.number, found null;"));
   EXPECT_TRUE(
       text(machine.thing()).starts_with("INVALID_ARGUMENT; expected a native.number, found test.thing;"));
@@ -162,10 +157,9 @@ TEST(NativeObjects, OneModuleTwice) {
   Machine machine;
   const Numbers numbers;
   add_module(machine, numbers);
-  const auto made = machine.call("native.make", {i32(7)});
-  ASSERT_TRUE(made);
+  const auto made = ASSERT_VALUE(machine.call("native.make", {i32(7)}));
   add_module(machine, numbers);
-  machine.expect("native.number", {made->front()}, {i32(7)});
+  machine.expect("native.number", {made.front()}, {i32(7)});
 }
 
 TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
@@ -177,8 +171,7 @@ TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
     definition.type_count = static_cast<uint32_t>(list.size());
     return create_native_module(&definition, {}, types);
   };
-  const auto first = create("m", {{"m.a", nullptr}});
-  ASSERT_TRUE(first);
+  const auto first = ASSERT_VALUE(create("m", {{"m.a", nullptr}}));
   // If one type fails, no type is registered: not m.b either.
   EXPECT_FAILS(ALREADY_EXISTS, "the type 'm.a' is already defined",
                create("m", {{"m.b", nullptr}, {"m.a", destroy_number}}));
@@ -199,9 +192,8 @@ TEST(NativeObjects, OutliveWhatMadeThem) {
   {
     Machine machine;
     add_module(machine, Numbers());
-    const auto made = machine.call("native.make", {i32(3)});
-    ASSERT_TRUE(made);
-    last = made->front();
+    const auto made = ASSERT_VALUE(machine.call("native.make", {i32(3)}));
+    last = made.front();
   }
   EXPECT_EQ(alive, 1);
   EXPECT_STREQ(last.object()->type()->name, "native.number");

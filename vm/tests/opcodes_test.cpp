@@ -225,31 +225,28 @@ TEST(ReadInstruction, ListsStartAtEvenPcs) {
     CodeBuilder code;
     if (start == 1) code.u8(0xAA);
     code.op(Op::br).u32(0x18).remap({{2, 0}, {moved(1), ref(0)}});
-    const auto br = read_instruction(code.bytes(), start, 15, 0);
-    ASSERT_TRUE(succeeds(br));
-    EXPECT_EQ(br->pc, start);
-    EXPECT_EQ(br->next_pc, 16u);  // 1 + 4 + 1 of padding + 2 + 8, or without the padding from pc 1
-    EXPECT_EQ(br->operands[0].index, 0x18u);
-    ASSERT_EQ(br->operands[1].remap.size(), 2);
-    EXPECT_EQ(br->operands[1].remap[0].source, 2);
-    EXPECT_EQ(br->operands[1].remap[0].destination, 0);
-    EXPECT_EQ(br->operands[1].remap[1].source, 0xC001);
-    EXPECT_EQ(br->operands[1].remap[1].destination, 0x8000);
+    const auto br = ASSERT_VALUE(read_instruction(code.bytes(), start, 15, 0));
+    EXPECT_EQ(br.pc, start);
+    EXPECT_EQ(br.next_pc, 16u);  // 1 + 4 + 1 of padding + 2 + 8, or without the padding from pc 1
+    EXPECT_EQ(br.operands[0].index, 0x18u);
+    ASSERT_EQ(br.operands[1].remap.size(), 2);
+    EXPECT_EQ(br.operands[1].remap[0].source, 2);
+    EXPECT_EQ(br.operands[1].remap[0].destination, 0);
+    EXPECT_EQ(br.operands[1].remap[1].source, 0xC001);
+    EXPECT_EQ(br.operands[1].remap[1].destination, 0x8000);
   }
 }
 
 TEST(ReadInstruction, Immediates) {
   const std::vector<uint8_t> narrow = CodeBuilder().op(Op::const_i32).u32(0xFFFFFFFE).u16(3).bytes();
   const std::vector<uint8_t> wide = CodeBuilder().op(Op::const_f64).u64(0x0123456789ABCDEF).u16(4).bytes();
-  const auto i32 = read_instruction(narrow, 0, 15, 0);
-  ASSERT_TRUE(succeeds(i32));
-  EXPECT_EQ(i32->operands[0].immediate, 0xFFFFFFFEu);
-  EXPECT_EQ(i32->operands[1].reg, 3);
-  const auto f64 = read_instruction(wide, 0, 15, kFeatureF64);
-  ASSERT_TRUE(succeeds(f64));
-  EXPECT_EQ(f64->op, Op::const_f64);
-  EXPECT_EQ(f64->operands[0].immediate, 0x0123456789ABCDEFu);
-  EXPECT_EQ(f64->operands[1].reg, 4);
+  const auto i32 = ASSERT_VALUE(read_instruction(narrow, 0, 15, 0));
+  EXPECT_EQ(i32.operands[0].immediate, 0xFFFFFFFEu);
+  EXPECT_EQ(i32.operands[1].reg, 3);
+  const auto f64 = ASSERT_VALUE(read_instruction(wide, 0, 15, kFeatureF64));
+  EXPECT_EQ(f64.op, Op::const_f64);
+  EXPECT_EQ(f64.operands[0].immediate, 0x0123456789ABCDEFu);
+  EXPECT_EQ(f64.operands[1].reg, 4);
 }
 
 TEST(ReadInstruction, VariadicCall) {
@@ -260,26 +257,24 @@ TEST(ReadInstruction, VariadicCall) {
   const std::vector<uint8_t> expected = {0x59, 0,    0, 0, 0x80, 0, 2, 0, 0xFF, 0xFF, 2, 0, 5, 0,
                                          3,    0xC0, 5, 0, 6,    0, 8, 0, 10,   0,    1, 0, 1, 0x80};
   ASSERT_EQ(std::vector<uint8_t>(code.bytes().begin() + 42, code.bytes().end()), expected);
-  const auto call = read_instruction(code.bytes(), 42, 15, 0);
-  ASSERT_TRUE(succeeds(call));
-  EXPECT_EQ(call->operands[0].index, kImportBit);
-  ASSERT_EQ(call->operands[1].regs.size(), 2);
-  EXPECT_EQ(call->operands[1].regs[0], 0xFFFF);
-  EXPECT_EQ(call->operands[1].regs[1], 2);
-  ASSERT_EQ(call->operands[2].regs.size(), 5);
-  EXPECT_EQ(call->operands[2].regs[0], 0xC003);
-  EXPECT_EQ(call->operands[2].regs[4], 10);
-  ASSERT_EQ(call->operands[3].regs.size(), 1);
-  EXPECT_EQ(call->operands[3].regs[0], 0x8001);
-  EXPECT_EQ(call->next_pc, code.pc());
+  const auto call = ASSERT_VALUE(read_instruction(code.bytes(), 42, 15, 0));
+  EXPECT_EQ(call.operands[0].index, kImportBit);
+  ASSERT_EQ(call.operands[1].regs.size(), 2);
+  EXPECT_EQ(call.operands[1].regs[0], 0xFFFF);
+  EXPECT_EQ(call.operands[1].regs[1], 2);
+  ASSERT_EQ(call.operands[2].regs.size(), 5);
+  EXPECT_EQ(call.operands[2].regs[0], 0xC003);
+  EXPECT_EQ(call.operands[2].regs[4], 10);
+  ASSERT_EQ(call.operands[3].regs.size(), 1);
+  EXPECT_EQ(call.operands[3].regs[0], 0x8001);
+  EXPECT_EQ(call.next_pc, code.pc());
 }
 
 TEST(ReadInstruction, Strings) {
   const std::vector<uint8_t> code = CodeBuilder().op(Op::fail).u16(3).string("odd").bytes();
-  const auto fail = read_instruction(code, 0, 15, 0);
-  ASSERT_TRUE(succeeds(fail));
-  EXPECT_EQ(fail->operands[1].string, "odd");
-  EXPECT_EQ(fail->next_pc, 8u);
+  const auto fail = ASSERT_VALUE(read_instruction(code, 0, 15, 0));
+  EXPECT_EQ(fail.operands[1].string, "odd");
+  EXPECT_EQ(fail.next_pc, 8u);
 }
 
 TEST(ReadInstruction, Cases) {
@@ -288,14 +283,13 @@ TEST(ReadInstruction, Cases) {
     if (start == 1) code.u8(0xAA);
     code.op(Op::br_table).u16(5).u32(100).remap({{1, 2}});
     code.u16(3).u32(200).remap({{3, 4}, {5, 6}}).u32(300).remap({}).u32(400).remap({{ref(7), ref(8)}});
-    const auto table = read_instruction(code.bytes(), start, 15, 0);
-    ASSERT_TRUE(succeeds(table));
-    EXPECT_EQ(table->next_pc, code.pc());
-    EXPECT_EQ(table->operands[1].index, 100u);
-    ASSERT_EQ(table->operands[3].cases.size(), 3);
+    const auto table = ASSERT_VALUE(read_instruction(code.bytes(), start, 15, 0));
+    EXPECT_EQ(table.next_pc, code.pc());
+    EXPECT_EQ(table.operands[1].index, 100u);
+    ASSERT_EQ(table.operands[3].cases.size(), 3);
     std::vector<uint32_t> targets;
     std::vector<uint16_t> registers;
-    for (const CaseEntry entry : table->operands[3].cases) {
+    for (const CaseEntry entry : table.operands[3].cases) {
       targets.push_back(entry.target);
       for (size_t i = 0; i < entry.remap.size(); ++i) {
         registers.push_back(entry.remap[i].source);

@@ -18,11 +18,9 @@ float half(float a) { return a / 2; }
 double twice(double a) { return a * 2; }
 
 TEST(PlainFunctions, OneResultIsTheReturnValue) {
-  Machine machine;
-  const Definition definition({plain("add", "0ii_i", add), plain("negate", "0I_I", negate),
-                               plain("half", "0f_f", half), plain("twice", "0F_F", twice),
-                               plain("hypot", "0FF_F", static_cast<double (*)(double, double)>(std::hypot))});
-  add_module(machine, definition);
+  NativeMachine machine({plain("add", "0ii_i", add), plain("negate", "0I_I", negate),
+                         plain("half", "0f_f", half), plain("twice", "0F_F", twice),
+                         plain("hypot", "0FF_F", static_cast<double (*)(double, double)>(std::hypot))});
   machine.expect("native.add", {i32(-7), i32(3)}, {i32(-4)});
   machine.expect("native.add", {i32(INT32_MAX), i32(1)}, {i32(INT32_MIN)});
   machine.expect("native.negate", {i64(INT64_C(1) << 40)}, {i64(-(INT64_C(1) << 40))});
@@ -36,10 +34,8 @@ void nothing() { ++calls; }
 int32_t answer() { return 42; }
 
 TEST(PlainFunctions, NoArgumentsAndNoResults) {
-  Machine machine;
-  const Definition definition({plain("nothing", "0v_v", nothing), plain("also_nothing", "0", nothing),
-                               plain("answer", "0v_i", answer)});
-  add_module(machine, definition);
+  NativeMachine machine({plain("nothing", "0v_v", nothing), plain("also_nothing", "0", nothing),
+                         plain("answer", "0v_i", answer)});
   calls = 0;
   machine.expect("native.nothing", {}, {});
   machine.expect("native.also_nothing", {}, {});
@@ -63,9 +59,7 @@ double mixed(int32_t i0, int64_t l0, float f0, double d0, int32_t i1, int64_t l1
 }
 
 TEST(PlainFunctions, ArgumentsThatGoOverTheStack) {
-  Machine machine;
-  const Definition definition({plain("mixed", "0iIfFiIfFiIfFiIfFiIfFfF_F", mixed)});
-  add_module(machine, definition);
+  NativeMachine machine({plain("mixed", "0iIfFiIfFiIfFiIfFiIfFfF_F", mixed)});
   Values values;
   for (int n = 0; n < 5; ++n) {
     values.push_back(i32(-n - 1));
@@ -94,13 +88,10 @@ void split(double value, double* whole, float* rest, int32_t* sign, int64_t* bit
 void silent(int32_t, int32_t*, int64_t*) {}
 
 TEST(PlainFunctions, SeveralResultsGoThroughPointers) {
-  Machine machine;
-  const Definition definition({plain("split", "0F_FfiI", split), plain("silent", "0i_iI", silent)});
-  add_module(machine, definition);
+  NativeMachine machine({plain("split", "0F_FfiI", split), plain("silent", "0i_iI", silent)});
   machine.add(R"(
 vm.module @m
 vm.import @native.split cconv "0F_FfiI"
-vm.export @f
 vm.func @f(%i0:1: f64) -> (i64, i32, f32, f64) {
   %i0:1, %i8, %i3, %i6:7 = vm.call @native.split(%i0:1)
   vm.return %i6:7, %i3, %i8, %i0:1
@@ -141,7 +132,6 @@ TEST(PlainFunctions, StateHostAndStatus) {
   machine.add(R"(
 vm.module @m
 vm.import @native.checked cconv "0i_i"
-vm.export @f
 vm.func @f(%i0: i32) -> (i32) {
   %i0 = vm.call @native.checked(%i0)
   vm.return %i0
@@ -196,7 +186,6 @@ TEST_F(PlainObjects, ResultsReleaseWhatTheyOverwrite) {
 vm.module @m
 vm.import @native.swap cconv "0rr_rr"
 vm.import @native.none cconv "0v_r"
-vm.export @f
 vm.func @f(%r0: !test.thing, %r1: !test.thing) -> (!test.thing) {
   %r0, %r1 = vm.call @native.swap(%R0, %R1)
   %r1 = vm.call @native.none()
@@ -230,14 +219,12 @@ auto fill_all(std::index_sequence<kIndex...>) {
 }
 
 TEST(PlainFunctions, AsManyAsThereMayBe) {
-  Machine machine;
   const auto sum = sum_of(std::make_index_sequence<kMaxNativeArguments>());
   const auto fill = fill_all(std::make_index_sequence<kMaxNativeResults>());
   const std::string many_arguments = "0" + std::string(kMaxNativeArguments, 'i') + "_i";
   const std::string many_results = "0v_" + std::string(kMaxNativeResults, 'I');
-  const Definition definition(
+  NativeMachine machine(
       {plain("sum", many_arguments.c_str(), sum), plain("fill", many_results.c_str(), fill)});
-  add_module(machine, definition);
   Values arguments;
   Values results;
   for (int n = 0; n < 256; ++n) {
@@ -256,15 +243,12 @@ Result<double> weighted(int32_t a, float b, int64_t c, double d) {
 double weighted_in_c(int32_t a, float b, int64_t c, double d) { return *weighted(a, b, c, d); }
 
 TEST(PlainFunctions, AgreeWithTheTypedWrapper) {
-  Machine machine;
+  NativeMachine machine({plain("weighted", "0ifIF_F", weighted_in_c)});
   machine.add_native("typed", {{"weighted", convention_of<&weighted>, bind<&weighted>}});
-  const Definition definition({plain("weighted", "0ifIF_F", weighted_in_c)});
-  add_module(machine, definition);
   machine.add(R"(
 vm.module @m
 vm.import @typed.weighted cconv "0ifIF_F"
 vm.import @native.weighted cconv "0ifIF_F"
-vm.export @f
 vm.func @f(%i0:1: i64, %i2:3: f64, %i4: i32, %i5: f32) -> (f64, f64) {
   %i6:7 = vm.call @typed.weighted(%i4, %i5, %i0:1, %i2:3)
   %i8:9 = vm.call @native.weighted(%i4, %i5, %i0:1, %i2:3)

@@ -5,9 +5,8 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "fixtures.h"
 #include "native_definition.h"
 
 namespace halyard::vm::test {
@@ -22,43 +21,14 @@ Result<Ref<NativeModule>> open(const std::string& path) {
   return load_shared_module(path, "", types);
 }
 
-std::string fine_bytes() {
-  std::ifstream file(library("fine"), std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-// A folder for one test, removed afterwards.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "halyard-XXXXXX").string();
-    const char* const made = ::mkdtemp(pattern.data());
-    path_ = made ? made : "";
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  const std::string& path() const { return path_; }
-  std::string write(const std::string& name, const std::string& bytes) const {
-    const std::string path = path_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
-  }
-
- private:
-  std::string path_;
-};
+std::string fine_bytes() { return file_text(library("fine")); }
 
 TEST(SharedModule, IsAModuleLikeAnyOther) {
   Machine machine;
-  auto module = load_shared_module(library("fine"), "", machine.types);
-  ASSERT_TRUE(module) << module.error().text();
-  EXPECT_EQ((*module)->name(), "faulty");
-  EXPECT_EQ((*module)->kind(), ModuleKind::native);
-  ASSERT_TRUE(machine.context->add(*module));
+  auto module = ASSERT_VALUE(load_shared_module(library("fine"), "", machine.types));
+  EXPECT_EQ(module->name(), "faulty");
+  EXPECT_EQ(module->kind(), ModuleKind::native);
+  ASSERT_TRUE(machine.context->add(module));
   machine.expect("faulty.one", {}, {i32(1)});
   machine.add(
       "vm.module @m\nvm.import @faulty.one cconv \"0v_i\"\nvm.export @f\nvm.func @f() -> (i32) {\n"
@@ -107,20 +77,20 @@ TEST(SharedModule, SaysWhichStepFailed) {
 }
 
 TEST(SharedModule, FilesThatAreNoLibraries) {
-  const Folder folder;
+  const TemporaryFolder folder;
   EXPECT_FAILS(INVALID_ARGUMENT, "", open(""));
-  EXPECT_FAILS(NOT_FOUND, folder.path() + "/none.so", open(folder.path() + "/none.so"));
+  EXPECT_FAILS(NOT_FOUND, (folder / "none.so").string(), open(folder / "none.so"));
   EXPECT_FAILS(INVALID_ARGUMENT, "is not a file; expected a Halyard native module", open(folder.path()));
   EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", open(folder.write("empty.so", "")));
   EXPECT_FAILS(INVALID_ARGUMENT, "no ELF file", open(folder.write("text.so", "vm.module @m")));
-  const std::string pipe = folder.path() + "/pipe.so";
+  const std::string pipe = folder / "pipe.so";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   EXPECT_FAILS(INVALID_ARGUMENT, "is not a file", open(pipe));
 }
 
 // A file truncated before the end of its mapped part is rejected; mapping it would kill the process.
 TEST(SharedModule, CutShort) {
-  const Folder folder;
+  const TemporaryFolder folder;
   const std::string bytes = fine_bytes();
   size_t size = 0;
   for (; size < bytes.size(); size += 509) {
@@ -139,7 +109,7 @@ TEST(SharedModule, PluginsOfAnotherKind) {
   const std::string record = {8, 0, 0, 0, sizeof(halyard_module_note_t), 0, 0, 0, HALYARD_NOTE_TYPE_MODULE};
   const size_t at = bytes.find(record);
   ASSERT_NE(at, std::string::npos);
-  const Folder folder;
+  const TemporaryFolder folder;
   bytes[at + 8] = HALYARD_NOTE_TYPE_DRIVER;
   EXPECT_FAILS(INVALID_ARGUMENT, "is a Halyard driver; expected a native module",
                open(folder.write("driver.so", bytes)));

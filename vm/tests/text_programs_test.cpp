@@ -62,12 +62,11 @@ std::string value_text(const Variant& value) {
 
 void check(const Machine& machine, const Run& run) {
   SCOPED_TRACE(run.line);
-  const Result<Callable> callee = machine.find(run.function);
-  ASSERT_TRUE(callee) << callee.error().text();
-  ASSERT_EQ(callee->convention.arguments.size(), run.inputs.size());
+  const auto callee = ASSERT_VALUE(machine.find(run.function));
+  ASSERT_EQ(callee.convention.arguments.size(), run.inputs.size());
   Values inputs;
   for (size_t i = 0; i < run.inputs.size(); ++i)
-    inputs.push_back(input(run.inputs[i], callee->convention.arguments[i].type));
+    inputs.push_back(input(run.inputs[i], callee.convention.arguments[i].type));
   const Result<Values> results = machine.call(run.function, inputs);
   if (!results) {
     EXPECT_EQ(name(results.error().code()), run.code) << results.error().text();
@@ -85,7 +84,7 @@ size_t check_programs(const std::vector<std::string>& texts, uint32_t version = 
   Machine direct;
   Machine again;
   for (const std::string& text : texts) {
-    const auto bytes = assemble(text, {version, "program.vmasm"});
+    const auto bytes = assemble(with_exports(text), {version, "program.vmasm"});
     if (!bytes) {
       ADD_FAILURE() << bytes.error().text();
       return 0;
@@ -139,11 +138,6 @@ TEST(TextPrograms, IntegerConstantsAndOperations) {
 // run: narrow 70000 -> i32=112 i32=4464 i32=112
 // run: order -5 3 -> i32=1 i32=0 i32=0
 vm.module @integers
-vm.export @literals
-vm.export @divide
-vm.export @shift
-vm.export @narrow
-vm.export @order
 vm.func @literals() -> (i32, i32, i32, i64) {
   %i0 = vm.const.i32 0xFFFFFFFE
   %i1 = vm.const.i32 0100
@@ -188,11 +182,6 @@ TEST(TextPrograms, Floats) {
 // run: unordered -> i32=1 i32=0 i32=1
 // run: bits -> i32=2143289345 i32=1 i32=-2147483648
 vm.module @floats
-vm.export @line
-vm.export @widen
-vm.export @halves
-vm.export @unordered
-vm.export @bits
 vm.func @line(%i0: f32) -> (f32) {
   %i1 = vm.const.f32 0x1.4p1
   %i2 = vm.const.f32 2.5e0
@@ -242,12 +231,6 @@ vm.module @buffers
 vm.rodata[0] = 0AFF0a7F
 vm.rodata[1] =
 vm.rodata[2] = e"ab\"c"
-vm.export @byte
-vm.export @signed
-vm.export @letter
-vm.export @filled
-vm.export @change
-vm.export @hash
 vm.func @byte(%i0:1: i64) -> (i32) {
   %i2:3 = vm.const.i64 2
   %i0:1 = vm.mul.i64 %i0:1, %i2:3
@@ -307,10 +290,6 @@ vm.global.i64 mutable @second = 0 : i64
 vm.global.f32 private @zero
 vm.global.i32 private mutable @first = 0 : i32
 vm.rodata[0] = 2A
-vm.export @__init
-vm.export @read
-vm.export @read_at
-vm.export @refs
 vm.func @__init() -> () {
   %i0 = vm.const.i32 40
   vm.global.store.i32 %i0, @first
@@ -354,11 +333,6 @@ TEST(TextPrograms, Lists) {
 vm.module @lists
 vm.type !vm.list<i16>
 vm.rodata[0] = 00
-vm.export @bytes
-vm.export @floats
-vm.export @at
-vm.export @anything
-vm.export @other_type
 vm.func @bytes(%i0: i32) -> (i32) {
   %i1 = vm.const.i32 1
   %i2 = vm.const.i32.zero
@@ -428,10 +402,6 @@ TEST(TextPrograms, SelectAndSwitch) {
 // run: refs 7 -> i32=0 i32=1
 vm.module @choices
 vm.rodata[0] = 00
-vm.export @select
-vm.export @switch
-vm.export @wide
-vm.export @refs
 vm.func @select(%i0: i32) -> (i32, i64) {
   %i1 = vm.const.i32 1
   %i2 = vm.const.i32 2
@@ -478,12 +448,6 @@ TEST(TextPrograms, ControlFlow) {
 // run: refuse 0 -> i32=0
 // run: refuse 8 -> fails RESOURCE_EXHAUSTED
 vm.module @flow
-vm.export @sum
-vm.export @table
-vm.export @exchange
-vm.export @carry
-vm.export @hooks
-vm.export @refuse
 vm.func @sum(%i0: i32) -> (i32) {
   %i1 = vm.const.i32.zero
   %i2 = vm.const.i32 1
@@ -543,8 +507,6 @@ TEST(TextPrograms, RefsAndMoves) {
 vm.module @refs
 vm.rodata[0] = 01
 vm.rodata[1] = 01
-vm.export @cast
-vm.export @identity
 vm.func @cast() -> () {
   %r0 = vm.const.ref.rodata 0
   %r0 = vm.cast.any.ref %r0 : !vm.ref<?> -> !vm.list<f32>
@@ -564,7 +526,6 @@ vm.func @identity() -> (i32, i32) {
 // run: moves -> i32=1 i32=0 i32=0
 vm.module @moves
 vm.rodata[0] = 01
-vm.export @moves
 vm.func @moves() -> (i32, i32, i32) {
   %r0 = vm.const.ref.rodata 0
   %r1 = vm.assign.ref %r0
@@ -582,8 +543,6 @@ TEST(TextPrograms, ImportsBetweenModules) {
   check_programs({R"(
 // run: triple -5 -> i32=-15
 vm.module @library version 4
-vm.export @triple
-vm.export @scale
 vm.func @triple(%i0: i32) -> (i32) {
   %i1 = vm.const.i32 3
   %i0 = vm.mul.i32 %i0, %i1
@@ -604,9 +563,6 @@ vm.dependency @library 4
 vm.import @library.triple cconv "0i_i"
 vm.import @library.scale cconv ""
 vm.import optional @library.none cconv "0v_v"
-vm.export @main
-vm.export @has
-vm.export @absent
 vm.func @main(%i0: i32) -> (i32, i64) {
   %i1 = vm.call @library.triple(%i0)
   %i2:3 = vm.const.i64 -10000000000
@@ -664,11 +620,10 @@ vm.func @pause(%i0: i32) -> (i32) {
 
 // Needs a host that provides the imports; the test only checks that it is assembled and disassembled.
 TEST(TextPrograms, VariadicAndYieldableImports) {
-  const auto bytes = assemble(R"(
+  const auto bytes = ASSERT_VALUE(assemble(R"(
 vm.module @spans
 vm.import @host.total cconv "0CiD_i"
 vm.import @host.later cconv "0rCiID_I"
-vm.export @total
 vm.func @total(%i0: i32, %i2:3: i64, %r0: !vm.buffer) -> (i64) {
   %i0 = vm.call.variadic @host.total segments[3](%i0, %i0, %i0)
   vm.call.variadic.yieldable @host.later segments[65535, 1](%R0, %i0, %i2:3) -> ^bb1(%i4:5)
@@ -676,9 +631,8 @@ vm.func @total(%i0: i32, %i2:3: i64, %r0: !vm.buffer) -> (i64) {
   vm.return %i4:5
 }
 )",
-                              {0, "spans.vmasm"});
-  ASSERT_TRUE(bytes) << bytes.error().text();
-  const std::string text = round_trip(*bytes);
+                                           {0, "spans.vmasm"}));
+  const std::string text = round_trip(bytes);
   EXPECT_TRUE(contains(text, "segments[65535, 1](%R0, %i0, %i2:3) -> ^bb1(%i4:5)")) << text;
 }
 

@@ -25,9 +25,8 @@ Result<> verify(const ModuleParts& parts, uint32_t function = 0) {
 ModuleParts room(const CodeBuilder& code, int blocks = 1, uint32_t version = 17) {
   ModuleParts parts;
   parts.bytecode_version = version << 16;
-  parts.functions.push_back({code.bytes(), "0v_v", 8, 4, blocks, kFeatureF32 | kFeatureF64, {}, {}, {}});
-  parts.functions.push_back(
-      {CodeBuilder().block().ret({ref(0), 2}).bytes(), "0iIr_rI", 4, 1, 1, 0, {}, {}, {}});
+  parts.functions.push_back({code.bytes(), "0v_v", 8, 4, blocks, kFeatureF32 | kFeatureF64});
+  parts.functions.push_back({CodeBuilder().block().ret({ref(0), 2}).bytes(), "0iIr_rI", 4, 1});
   parts.exports.emplace_back("main", 0);
   parts.features = kFeatureF32 | kFeatureF64;
   parts.types = {"i32", "!vm.buffer"};
@@ -68,9 +67,7 @@ testing::AssertionResult accepted(const CodeBuilder& instruction) {
 TEST(VerifyFrame, FeaturesOfTheVersion) {
   for (const uint32_t version : {15u, 16u, 17u}) {
     for (uint32_t bit = 0; bit < 32; ++bit) {
-      FunctionParts function;
-      function.features = 1u << bit;
-      ModuleParts parts = one_function(function);
+      ModuleParts parts = one_function({.features = 1u << bit});
       parts.bytecode_version = version << 16;
       if (bit < 2 || (bit < 4 && version == 17)) {
         EXPECT_OK(verify(parts));
@@ -83,10 +80,7 @@ TEST(VerifyFrame, FeaturesOfTheVersion) {
 
 TEST(VerifyFrame, RegisterCounts) {
   const auto with = [](int values, int refs) {
-    FunctionParts function;
-    function.values = values;
-    function.refs = refs;
-    return verify(one_function(function));
+    return verify(one_function({.values = values, .refs = refs}));
   };
   EXPECT_OK(with(0x4000, 0x2000));
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "32768 value and 1 ref registers", with(0x4001, 0));
@@ -95,11 +89,7 @@ TEST(VerifyFrame, RegisterCounts) {
 
 TEST(VerifyFrame, OwnConvention) {
   const auto with = [](std::optional<std::string> convention) {
-    FunctionParts function;
-    function.convention = std::move(convention);
-    function.values = 8;
-    function.refs = 8;
-    return verify(one_function(function));
+    return verify(one_function({.convention = std::move(convention), .values = 8, .refs = 8}));
   };
   EXPECT_OK(with(std::nullopt));
   EXPECT_OK(with(""));
@@ -115,11 +105,7 @@ TEST(VerifyFrame, OwnConvention) {
 
 TEST(VerifyFrame, ArgumentsFitTheRegisters) {
   const auto with = [](std::string convention, int values, int refs) {
-    FunctionParts function;
-    function.convention = std::move(convention);
-    function.values = values;
-    function.refs = refs;
-    return verify(one_function(function));
+    return verify(one_function({.convention = std::move(convention), .values = values, .refs = refs}));
   };
   EXPECT_OK(with("0i", 0, 0));  // rounded up to one
   EXPECT_OK(with("0r", 0, 0));
@@ -142,16 +128,14 @@ TEST(VerifyBody, TheExampleOfTheSpecification) {  // isa.md, 2.2
   const std::vector<uint8_t> code = {0x79, 0x22, 0, 0, 1, 0,    2, 0,    0x56, 0x18, 0, 0, 0, 0, 2, 0,
                                      2,    0,    0, 0, 1, 0xC0, 0, 0x80, 0x79, 0x5A, 2, 0, 0, 0, 0, 0xC0};
   for (const uint32_t version : {15u, 16u, 17u}) {
-    ModuleParts parts = one_function({code, "0iirr_ir", 3, 2, 2, 0, {}, {}, {}});
+    ModuleParts parts = one_function({code, "0iirr_ir", 3, 2, 2, 0});
     parts.bytecode_version = version << 16;
     EXPECT_OK(verify(parts));
   }
 }
 
 TEST(VerifyBody, StaysInsideTheFunction) {
-  FunctionParts function;
-  function.code = block().op(Op::add_i32, {0, 0, 0}).ret().bytes();
-  function.values = 1;
+  FunctionParts function = {.code = block().op(Op::add_i32, {0, 0, 0}).ret().bytes(), .values = 1};
   const auto size = static_cast<int>(function.code.size());
   EXPECT_OK(verify(one_function(function)));
   for (int length = 1; length < size; ++length) {
@@ -167,8 +151,7 @@ TEST(VerifyBody, StaysInsideTheFunction) {
 }
 
 TEST(VerifyBody, ALastByteIsNotLookedAt) {
-  FunctionParts function;
-  function.code = CodeBuilder().block().ret().bytes();
+  FunctionParts function = {.code = CodeBuilder().block().ret().bytes()};
   function.code.push_back(0xFF);
   EXPECT_OK(verify(one_function(function)));
   function.code.push_back(0xFF);
@@ -611,7 +594,7 @@ TEST(VerifyCalls, YieldableForms) {
 
 TEST(VerifyReturns, ListsFollowTheConvention) {
   const auto returning = [](std::initializer_list<uint16_t> values) {
-    FunctionParts function{block().ret(values).bytes(), "0v_iIr", 4, 2, 1, 0, {}, {}, {}};
+    FunctionParts function{block().ret(values).bytes(), "0v_iIr", 4, 2};
     return verify(one_function(function));
   };
   EXPECT_OK(returning({1, 2, ref(1)}));
@@ -666,24 +649,22 @@ TEST(CheckImportCalls, AgainstTheProvider) {
 
 TEST(CheckImportCalls, PassesOverWhatIsNotChecked) {
   CodeBuilder code = call(kImportBit | 2, {}, {});
-  const auto module = load(room(code.ret()).build());
-  ASSERT_TRUE(succeeds(module));
+  const auto module = ASSERT_VALUE(load(room(code.ret()).build()));
   const Convention convention = Convention::parse("0i_i").value();
   const Convention* others[] = {&convention, &convention, nullptr, &convention, &convention};
-  EXPECT_OK(check_import_calls(**module, others));
+  EXPECT_OK(check_import_calls(*module, others));
   const std::vector<const Convention*> none(5, nullptr);
-  EXPECT_OK(check_import_calls(**module, none));
+  EXPECT_OK(check_import_calls(*module, none));
 }
 
 TEST(CheckImportCalls, FunctionsThatCannotBeRead) {
   FunctionParts broken{{0x79, 0xFF, 0}};
   ModuleParts parts = one_function(broken);
   parts.imports = {{"m.bare", std::nullopt}};
-  const auto module = load(parts.build());
-  ASSERT_TRUE(succeeds(module));
+  const auto module = ASSERT_VALUE(load(parts.build()));
   const Convention convention = Convention::parse("0i_i").value();
   const Convention* providers[] = {&convention};
-  EXPECT_OK(check_import_calls(**module, providers));
+  EXPECT_OK(check_import_calls(*module, providers));
 }
 
 }  // namespace

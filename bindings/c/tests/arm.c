@@ -1,8 +1,7 @@
 /* Calls that are cancelled before they begin, and what resuming a suspended one would find. */
-#include <string.h>
 
-#include "check.h"
 #include "halyard/fence.h"
+#include "program.h"
 
 static const char kText[] =
     "vm.module @program\nvm.dependency @hal 7\n"
@@ -66,27 +65,16 @@ int main(void) {
   halyard_context_t context = NULL;
   halyard_function_t functions[2] = {NULL, NULL};
   halyard_call_t call = NULL;
-  void* bytes = NULL;
-  size_t size = 0;
   if (!OK(halyard_instance_create(NULL, &instance)) ||
-      !OK(halyard_device_open(instance, "local-sync", &device)) ||
-      !OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size)) ||
-      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
+      !OK(halyard_device_open(instance, "local-sync", &device)) || !(module = load_text(instance, kText)))
     return 1;
-  const halyard_context_options_t options = {.struct_size = sizeof options,
-                                             .modules = &module,
-                                             .module_count = 1,
-                                             .devices = &device,
-                                             .device_count = 1};
-  if (OK(halyard_context_create(instance, &options, &context)) &&
-      OK(halyard_context_find(context, NULL, "seven", &functions[0])) &&
+  context = context_of(instance, module, device);
+  if (context && OK(halyard_context_find(context, NULL, "seven", &functions[0])) &&
       OK(halyard_context_find(context, NULL, "wait", &functions[1])) &&
       OK(halyard_call_create(context, &call))) {
     armed_calls(call, functions[0]);
     states(call, functions[1], device);
   }
-  halyard_free(bytes);
-  void* const handles[] = {call, functions[0], functions[1], context, module, device, instance};
-  for (size_t i = 0; i < sizeof handles / sizeof *handles; ++i) halyard_release(handles[i]);
+  RELEASE(call, functions[0], functions[1], context, module, device, instance);
   return failures != 0;
 }

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "halyard/fence.h"
 #include "halyard/memory.h"
+#include "program.h"
 
 static const char kText[] =
     "vm.module @m\n"
@@ -23,26 +23,9 @@ static halyard_device_t device;
 static halyard_module_t module;
 static halyard_context_t context;
 
-static halyard_function_t find(const char* name) {
-  halyard_function_t function = NULL;
-  OK(halyard_context_find(context, NULL, name, &function));
-  return function;
-}
-
-static halyard_value_t i32(int32_t value) {
-  return (halyard_value_t){.kind = HALYARD_VALUE_I32, .i32 = value};
-}
-static halyard_value_t i64(int64_t value) {
-  return (halyard_value_t){.kind = HALYARD_VALUE_I64, .i64 = value};
-}
-static halyard_value_t f32(float value) { return (halyard_value_t){.kind = HALYARD_VALUE_F32, .f32 = value}; }
-static halyard_value_t f64(double value) {
-  return (halyard_value_t){.kind = HALYARD_VALUE_F64, .f64 = value};
-}
-
 static void kinds_of_scalars(void) {
   halyard_call_t call = NULL;
-  halyard_function_t f = find("f"), wide = find("wide"), object = find("object");
+  halyard_function_t f = find(context, "f"), wide = find(context, "wide"), object = find(context, "object");
   halyard_value_t result, both[2];
   OK(halyard_call_create(context, &call));
 #define CALL(function, a, b)                                                                          \
@@ -73,10 +56,7 @@ static void kinds_of_scalars(void) {
         "an object or null, found i32 1");
   const halyard_value_t null = {.kind = HALYARD_VALUE_NULL};
   OK(halyard_call_invoke(call, object, &null, 1, NULL, 0));
-  halyard_release(object);
-  halyard_release(wide);
-  halyard_release(f);
-  halyard_release(call);
+  RELEASE(object, wide, f, call);
 }
 
 static void wrong_handles(void) {
@@ -97,7 +77,7 @@ static void wrong_handles(void) {
   FAILS(halyard_call_invoke(call, NULL, NULL, 0, NULL, 0), HALYARD_INVALID_ARGUMENT, "expected a function");
   FAILS(halyard_call_begin(call, (halyard_function_t)call, NULL, 0, &state), HALYARD_INVALID_ARGUMENT,
         "found a call");
-  function = find("f");
+  function = find(context, "f");
   FAILS(halyard_call_invoke(call, function, NULL, 2, NULL, 1), HALYARD_INVALID_ARGUMENT,
         "array of 2 values at `arguments`");
   const halyard_value_t arguments[] = {i32(1), f32(1)};
@@ -130,8 +110,7 @@ static void wrong_handles(void) {
   halyard_instance_interrupt_run(NULL);
   halyard_trace_begin(NULL, "x");
   halyard_trace_end((halyard_trace_t)module);
-  halyard_release(function);
-  halyard_release(call);
+  RELEASE(function, call);
 }
 
 static void flags_and_reserved_fields(void) {
@@ -176,7 +155,7 @@ static void native_libraries(void) {
 static void* spin(void* argument) {
   halyard_status_t* status = argument;
   halyard_call_t call = NULL;
-  halyard_function_t function = find("spin");
+  halyard_function_t function = find(context, "spin");
   OK(halyard_call_create(context, &call));
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -185,8 +164,7 @@ static void* spin(void* argument) {
   while (halyard_status_code(*status = halyard_call_invoke(call, function, NULL, 0, NULL, 0)) ==
          HALYARD_FAILED_PRECONDITION)
     halyard_status_release(*status);
-  halyard_release(function);
-  halyard_release(call);
+  RELEASE(function, call);
   return NULL;
 }
 
@@ -194,7 +172,7 @@ static void two_calls_at_once(void) {
   pthread_t thread;
   halyard_status_t ended = NULL, refused = NULL;
   halyard_call_t call = NULL;
-  halyard_function_t function = find("f");
+  halyard_function_t function = find(context, "f");
   const halyard_value_t arguments[] = {i32(1), f32(1)};
   halyard_value_t result;
   OK(halyard_call_create(context, &call));
@@ -204,8 +182,7 @@ static void two_calls_at_once(void) {
   pthread_join(thread, NULL);
   FAILS(ended, HALYARD_DEADLINE_EXCEEDED, "deadline");
   OK(halyard_call_invoke(call, function, arguments, 2, &result, 1)); /* and now it may */
-  halyard_release(function);
-  halyard_release(call);
+  RELEASE(function, call);
 }
 
 static int reached;
@@ -235,9 +212,7 @@ static void fences(void) {
   EXPECT(is_reached == 1 && reached == 1 && code == HALYARD_OK);
   OK(halyard_fence_on_reached(both, on_reached, &reached)); /* at once */
   EXPECT(reached == 2);
-  halyard_release(both);
-  halyard_release(b);
-  halyard_release(a);
+  RELEASE(both, b, a);
 
   OK(halyard_fence_create(device, &a));
   OK(halyard_fence_on_reached(a, on_reached, &reached));
@@ -259,25 +234,17 @@ static void fences(void) {
 }
 
 int main(void) {
-  void* bytes = NULL;
-  size_t size = 0;
   OK(halyard_instance_create(NULL, &instance));
-  if (!OK(halyard_device_open(instance, "local-sync", &device)) ||
-      !OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) ||
-      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
+  if (!OK(halyard_device_open(instance, "local-sync", &device)) || !(module = load_text(instance, kText)))
     return 1;
-  halyard_free(bytes);
-  halyard_context_options_t options = {.struct_size = sizeof options, .modules = &module, .module_count = 1};
-  if (!OK(halyard_context_create(instance, &options, &context))) return 1;
+  context = context_of(instance, module, NULL);
+  if (!context) return 1;
   kinds_of_scalars();
   wrong_handles();
   flags_and_reserved_fields();
   native_libraries();
   two_calls_at_once();
   fences();
-  halyard_release(context);
-  halyard_release(module);
-  halyard_release(device);
-  halyard_release(instance);
+  RELEASE(context, module, device, instance);
   return failures != 0;
 }

@@ -1,23 +1,23 @@
 /* Captures from C: a context that writes one, looking into it, replaying it, files that are none. */
 #define _GNU_SOURCE
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
+#include "program.h"
 
 static char folder[] = "/tmp/halyard-test-XXXXXX";
 static char path[64];
 
 static halyard_instance_t make_instance(void) {
   const char* const drivers = HALYARD_BUILD_DIR "/lib/halyard/drivers";
-  halyard_instance_options_t options = {.struct_size = sizeof options};
-  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
-  options.driver_folders = &drivers;
-  options.driver_folder_count = 1;
+  halyard_instance_options_t options = {
+      .struct_size = sizeof options,
+      .flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS,
+      .driver_folders = &drivers,
+      .driver_folder_count = 1};
   halyard_instance_t instance = NULL;
   OK(halyard_instance_create(&options, &instance));
   return instance;
@@ -29,38 +29,30 @@ static int multiply(halyard_instance_t instance, halyard_device_t device, const 
   if (!OK(halyard_module_load_file(instance, HALYARD_SOURCE_DIR "/examples/elementwise_mul.vmasm", 0,
                                    &module)))
     return 0;
-  halyard_context_options_t options = {.struct_size = sizeof options};
-  options.modules = &module;
-  options.module_count = 1;
-  options.devices = &device;
-  options.device_count = 1;
-  options.capture_path = capture;
+  halyard_context_options_t options = {.struct_size = sizeof options,
+                                       .modules = &module,
+                                       .module_count = 1,
+                                       .devices = &device,
+                                       .device_count = 1,
+                                       .capture_path = capture};
   halyard_context_t context = NULL;
-  halyard_function_t function = NULL;
-  halyard_call_t call = NULL;
   halyard_tensor_t* tensor = NULL;
   const halyard_text_t text = {"8xf32=3", 7};
   halyard_object_t view = NULL;
   int good = OK(halyard_context_create(instance, &options, &context)) &&
-             OK(halyard_context_find(context, NULL, "mul", &function)) &&
-             OK(halyard_call_create(context, &call)) && OK(halyard_tensor_parse(text, &tensor)) &&
+             OK(halyard_tensor_parse(text, &tensor)) &&
              OK(halyard_view_create(device, tensor->element_type, tensor->shape, tensor->rank, tensor->data,
                                     tensor->size, &view));
   if (good) {
-    halyard_value_t arguments[2] = {{.kind = HALYARD_VALUE_OBJECT}, {.kind = HALYARD_VALUE_OBJECT}};
-    arguments[0].object = arguments[1].object = view;
+    const halyard_value_t arguments[2] = {object(view), object(view)};
     halyard_value_t result = {.kind = HALYARD_VALUE_NULL};
-    good = OK(halyard_call_invoke(call, function, arguments, 2, &result, 1));
+    good = OK(call_once(context, NULL, "mul", arguments, 2, &result, 1));
     float values[8] = {0};
     if (good && OK(halyard_view_read(result.object, 0, values, sizeof values))) EXPECT(values[7] == 9.0f);
     if (good) halyard_release(result.object);
   }
   halyard_free(tensor);
-  halyard_release(view);
-  halyard_release(call);
-  halyard_release(function);
-  halyard_release(context);
-  halyard_release(module);
+  RELEASE(view, context, module);
   return good;
 }
 
@@ -132,7 +124,6 @@ int main(void) {
   }
   remove(path);
   rmdir(folder);
-  halyard_release(device);
-  halyard_release(instance);
+  RELEASE(device, instance);
   return failures != 0;
 }

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "check.h"
 
@@ -36,13 +35,12 @@ static void* run(void* argument) {
   rank_t* const rank = argument;
   halyard_device_t device = NULL;
   OK(halyard_device_open(instance, rank->number % 2 ? "local-task" : "local-sync", &device));
-  halyard_context_options_t options = {0};
-  options.struct_size = sizeof options;
-  options.modules = &module;
-  options.module_count = 1;
-  options.devices = &device;
-  options.device_count = 1;
-  options.channels = rank->channels;
+  halyard_context_options_t options = {.struct_size = sizeof options,
+                                       .modules = &module,
+                                       .module_count = 1,
+                                       .devices = &device,
+                                       .device_count = 1,
+                                       .channels = rank->channels};
   halyard_context_t context = NULL;
   OK(halyard_context_create(instance, &options, &context));
   halyard_function_t function = NULL;
@@ -53,21 +51,16 @@ static void* run(void* argument) {
     float elements[kElements];
     for (int i = 0; i < kElements; ++i) elements[i] = (float)(i * 10 + (int)rank->number + round);
     const int64_t shape[] = {kElements};
-    halyard_value_t value = {0};
-    value.kind = HALYARD_VALUE_OBJECT;
+    halyard_value_t value = {.kind = HALYARD_VALUE_OBJECT};
     OK(halyard_view_create(device, 0x21000020, shape, 1, elements, sizeof elements, &value.object));
     halyard_value_t result = {0};
     OK(halyard_call_invoke(call, function, &value, 1, &result, 1));
     OK(halyard_view_read(result.object, 0, rank->sum, sizeof rank->sum));
     for (int i = 0; i < kElements; ++i)
       EXPECT(rank->sum[i] == (float)(kRanks * (i * 10 + round) + 0 + 1 + 2));
-    halyard_release(result.object);
-    halyard_release(value.object);
+    RELEASE(result.object, value.object);
   }
-  halyard_release(call);
-  halyard_release(function);
-  halyard_release(context);
-  halyard_release(device);
+  RELEASE(call, function, context, device);
   return NULL;
 }
 
@@ -86,8 +79,7 @@ int main(void) {
   pthread_t threads[kRanks];
   rank_t ranks[kRanks];
   for (uint32_t i = 0; i < kRanks; ++i) {
-    halyard_channels_world_t world = {0};
-    world.struct_size = sizeof world;
+    halyard_channels_world_t world = {.struct_size = sizeof world};
     OK(halyard_channels_world(channels[i], &world));
     EXPECT(world.rank == i && world.count == kRanks && world.description);
     ranks[i].channels = channels[i];
@@ -108,15 +100,11 @@ int main(void) {
   unsetenv("OMPI_COMM_WORLD_RANK");
   unsetenv("PMI_RANK");
   unsetenv("HALYARD_CHANNEL_PROVIDER");
-  halyard_launch_t launch = {0};
-  launch.struct_size = sizeof launch;
+  halyard_launch_t launch = {.struct_size = sizeof launch};
   OK(halyard_launch_detect(&launch));
   if (!launch.is_launched) {
     EXPECT(launch.rank == 0 && launch.count == 1 && launch.launcher[0] == 0);
-    halyard_channels_options_t options = {0};
-    options.struct_size = sizeof options;
-    options.rank = 1;
-    options.rank_count = 2;
+    halyard_channels_options_t options = {.struct_size = sizeof options, .rank = 1, .rank_count = 2};
     FAILS(halyard_channels_create(&options, &none), HALYARD_FAILED_PRECONDITION,
           "expected to be rank 1 of 2");
     OK(halyard_channels_create(NULL, &none));

@@ -44,4 +44,10 @@ static inline void fails_at(const char* file, int line, halyard_status_t status,
 }
 #define FAILS(call, code, part) fails_at(__FILE__, __LINE__, call, code, part)
 
+/* Releases these handles in this order; a handle may be NULL. */
+#define RELEASE(...) release_all((void*[]){__VA_ARGS__}, sizeof((void*[]){__VA_ARGS__}) / sizeof(void*))
+static inline void release_all(void* const* handles, size_t count) {
+  for (size_t i = 0; i < count; ++i) halyard_release(handles[i]);
+}
+
 #endif /* HALYARD_C_TESTS_CHECK_H_ */

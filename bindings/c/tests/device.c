@@ -9,12 +9,13 @@ static char kNullDriver[4096];
 static char kFolder[4096];
 
 static halyard_instance_t make_instance(const char* library, const char* folder) {
-  halyard_instance_options_t options = {.struct_size = sizeof options};
-  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
-  options.driver_libraries = &library;
-  options.driver_library_count = library != NULL;
-  options.driver_folders = &folder;
-  options.driver_folder_count = folder != NULL;
+  halyard_instance_options_t options = {
+      .struct_size = sizeof options,
+      .flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS,
+      .driver_libraries = &library,
+      .driver_library_count = library != NULL,
+      .driver_folders = &folder,
+      .driver_folder_count = folder != NULL};
   halyard_instance_t instance = NULL;
   OK(halyard_instance_create(&options, &instance));
   return instance;
@@ -62,9 +63,7 @@ static void search(void) {
   EXPECT(!entry_at(found, null_at).loaded);
   halyard_release(found);
   if (OK(halyard_instance_search(instance, &found))) EXPECT(entry_at(found, null_at).loaded);
-  halyard_release(found);
-  halyard_release(device);
-  halyard_release(instance);
+  RELEASE(found, device, instance);
   EXPECT(strcmp(halyard_sanitizer_name(0), "no sanitizer") == 0);
   EXPECT(strcmp(halyard_sanitizer_name(1), "AddressSanitizer") == 0);
   EXPECT(strcmp(halyard_sanitizer_name(77), "an unknown sanitizer") == 0);
@@ -149,8 +148,7 @@ static void share(halyard_device_t device) {
   halyard_device_t other = NULL;
   if (OK(halyard_device_open(instance, "null", &other)))
     EXPECT(halyard_device_sharing(device, other) == HALYARD_SHARING_HOST_MEMORY);
-  halyard_release(other);
-  halyard_release(instance);
+  RELEASE(other, instance);
 }
 
 /* Settings come behind the URI's options, may be repeated, and hold any characters. */
@@ -198,7 +196,6 @@ int main(void) {
     halyard_release(other);
     share(device);
   }
-  halyard_release(device);
-  halyard_release(instance);
+  RELEASE(device, instance);
   return failures != 0;
 }

@@ -1,10 +1,9 @@
 /* The embedding ABI from C: each step of halyard.h's list, values of every kind, and what fails. */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
+#include "program.h"
 
 static const char kText[] =
     "vm.module @embedded version 4\n"
@@ -30,19 +29,13 @@ static const char kText[] =
     "  vm.return %R0\n"
     "}\n";
 
-static halyard_value_t i32_value(int32_t number) {
-  halyard_value_t value = {.kind = HALYARD_VALUE_I32};
-  value.i32 = number;
-  return value;
-}
-
 static void call_with_values(halyard_context_t context) {
   halyard_function_t mix = NULL;
   halyard_call_t call = NULL;
   if (!OK(halyard_context_find(context, NULL, "mix", &mix)) || !OK(halyard_call_create(context, &call)))
     return;
   halyard_value_t arguments[4] = {
-      {.kind = HALYARD_VALUE_I64}, {.kind = HALYARD_VALUE_F64}, i32_value(41), {.kind = HALYARD_VALUE_F32}};
+      {.kind = HALYARD_VALUE_I64}, {.kind = HALYARD_VALUE_F64}, i32(41), {.kind = HALYARD_VALUE_F32}};
   arguments[0].i64 = INT64_C(0x1234567890);
   arguments[1].f64 = -2.5;
   arguments[3].f32 = 1.5f;
@@ -61,27 +54,22 @@ static void call_with_values(halyard_context_t context) {
   FAILS(halyard_context_find(context, NULL, "mixx", &none), HALYARD_NOT_FOUND, "did you mean 'mix'");
   FAILS(halyard_context_find(context, "elsewhere", "mix", &none), HALYARD_NOT_FOUND, "elsewhere");
   EXPECT(none == NULL);
-  halyard_release(call);
-  halyard_release(mix);
+  RELEASE(call, mix);
 }
 
 static void views_pass_through(halyard_context_t context, halyard_device_t device) {
-  halyard_function_t pass = NULL;
-  halyard_call_t call = NULL;
   halyard_object_t view = NULL;
   const int64_t shape[2] = {2, 2};
   const float data[4] = {1, 2, 3, 4.5f};
   halyard_tensor_t* type = NULL;
-  if (!OK(halyard_context_find(context, NULL, "pass", &pass)) || !OK(halyard_call_create(context, &call)) ||
-      !OK(halyard_tensor_type_parse((halyard_text_t){"2x2xf32", 7}, &type)) ||
+  if (!OK(halyard_tensor_type_parse((halyard_text_t){"2x2xf32", 7}, &type)) ||
       !OK(halyard_view_create(device, type->element_type, shape, 2, data, sizeof data, &view)))
     return;
   FAILS(halyard_view_create(device, type->element_type, shape, 2, data, 4, &view), HALYARD_INVALID_ARGUMENT,
         "16 bytes");
-  halyard_value_t argument = {.kind = HALYARD_VALUE_OBJECT};
-  argument.object = view;
+  halyard_value_t argument = {.kind = HALYARD_VALUE_OBJECT, .object = view};
   halyard_value_t result = {0};
-  if (OK(halyard_call_invoke(call, pass, &argument, 1, &result, 1))) {
+  if (OK(call_once(context, NULL, "pass", &argument, 1, &result, 1))) {
     EXPECT(result.kind == HALYARD_VALUE_OBJECT && result.object == view);
     char* text = NULL;
     if (OK(halyard_view_text(result.object, 1024, &text))) EXPECT(strcmp(text, "2x2xf32=[1 2][3 4.5]") == 0);
@@ -99,8 +87,7 @@ static void views_pass_through(halyard_context_t context, halyard_device_t devic
       FAILS(halyard_view_info(buffer, &info), HALYARD_INVALID_ARGUMENT,
             "expected a hal.buffer_view, found a hal.buffer");
     }
-    halyard_release(buffer);
-    halyard_release(result.object);
+    RELEASE(buffer, result.object);
   }
   halyard_object_t fence = NULL;
   if (OK(halyard_fence_create(device, &fence)))
@@ -108,17 +95,11 @@ static void views_pass_through(halyard_context_t context, halyard_device_t devic
   halyard_release(fence);
   halyard_free(type);
   halyard_release(view);
-  halyard_release(call);
-  halyard_release(pass);
 }
 
 static void lists(halyard_context_t context) {
-  halyard_function_t list = NULL;
-  halyard_call_t call = NULL;
   halyard_value_t result = {0};
-  if (!OK(halyard_context_find(context, NULL, "list", &list)) || !OK(halyard_call_create(context, &call)))
-    return;
-  if (OK(halyard_call_invoke(call, list, NULL, 0, &result, 1))) {
+  if (OK(call_once(context, NULL, "list", NULL, 0, &result, 1))) {
     size_t size = 0;
     if (OK(halyard_list_size(result.object, &size))) EXPECT(size == 2);
     halyard_value_t element = {0};
@@ -128,8 +109,6 @@ static void lists(halyard_context_t context) {
     FAILS(halyard_list_get(result.object, 2, &element), HALYARD_OUT_OF_RANGE, "2");
     halyard_release(result.object);
   }
-  halyard_release(call);
-  halyard_release(list);
 }
 
 int main(void) {
@@ -185,12 +164,10 @@ int main(void) {
   if (!OK(halyard_context_create(instance, &linked, &context))) return 1;
 
   /* A context keeps what it needs. */
-  halyard_release(module);
-  halyard_release(instance);
+  RELEASE(module, instance);
   call_with_values(context);
   views_pass_through(context, device);
   lists(context);
-  halyard_release(device);
-  halyard_release(context);
+  RELEASE(device, context);
   return failures ? 1 : 0;
 }

@@ -1,11 +1,10 @@
 /* Expectations of test programs (the module `check`) from C: told to the context's function where it has one,
  * which the program goes on after; else the first one fails the call. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
+#include "program.h"
 
 static const char kText[] =
     "vm.module @tests\n"
@@ -51,40 +50,27 @@ static void tell(void* user, const halyard_failed_expectation_t* failed) {
 static halyard_status_t invoke(halyard_instance_t instance, halyard_context_options_t options,
                                const char* name, int32_t* number) {
   halyard_context_t context = NULL;
-  halyard_function_t function = NULL;
-  halyard_call_t call = NULL;
   halyard_status_t status = halyard_context_create(instance, &options, &context);
-  if (!status) status = halyard_context_find(context, NULL, name, &function);
-  if (!status) status = halyard_call_create(context, &call);
-  halyard_value_t argument = {.kind = HALYARD_VALUE_I32};
-  argument.i32 = 5;
+  const halyard_value_t argument = i32(5);
   halyard_value_t result = {0};
-  if (!status)
-    status = halyard_call_invoke(call, function, &argument, number != NULL, &result, number != NULL);
+  if (!status) status = call_once(context, NULL, name, &argument, number != NULL, &result, number != NULL);
   if (!status && number) *number = result.i32;
-  halyard_release(call);
-  halyard_release(function);
   halyard_release(context);
   return status;
 }
 
 int main(void) {
   halyard_instance_t instance = NULL;
-  halyard_module_t module = NULL;
-  void* bytes = NULL;
-  size_t size = 0;
-  if (!OK(halyard_instance_create(NULL, &instance)) ||
-      !OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) ||
-      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
-    return 1;
-  halyard_free(bytes);
+  if (!OK(halyard_instance_create(NULL, &instance))) return 1;
+  const halyard_module_t module = load_text(instance, kText);
+  if (!module) return 1;
 
   reports_t reports = {0};
-  halyard_context_options_t options = {.struct_size = sizeof options};
-  options.modules = &module;
-  options.module_count = 1;
-  options.expectation = tell;
-  options.expectation_user = &reports;
+  halyard_context_options_t options = {.struct_size = sizeof options,
+                                       .modules = &module,
+                                       .module_count = 1,
+                                       .expectation = tell,
+                                       .expectation_user = &reports};
   int32_t number = 0;
   OK(invoke(instance, options, "fails", &number));
   EXPECT(number == 5 && reports.count == 2);
@@ -107,7 +93,6 @@ int main(void) {
   FAILS(invoke(instance, options, "fails", &number), HALYARD_FAILED_PRECONDITION, "'expect_true'");
   EXPECT(reports.count == 2);
 
-  halyard_release(module);
-  halyard_release(instance);
+  RELEASE(module, instance);
   return failures != 0;
 }

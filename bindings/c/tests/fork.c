@@ -6,14 +6,13 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "halyard/channels.h"
 #include "halyard/fence.h"
 #include "halyard/memory.h"
+#include "program.h"
 
 enum {
   kHang = 120 /* seconds after which a child hangs */
@@ -64,19 +63,11 @@ static struct session open_session(const char* uri, uint32_t flags) {
 }
 
 static void close_session(struct session* s) {
-  halyard_release(s->fence);
-  halyard_release(s->view);
-  halyard_release(s->call);
-  halyard_release(s->mul);
-  halyard_release(s->context);
-  halyard_release(s->module);
-  halyard_release(s->device);
-  halyard_release(s->instance);
+  RELEASE(s->fence, s->view, s->call, s->mul, s->context, s->module, s->device, s->instance);
 }
 
 static halyard_status_t multiply(halyard_call_t call, const struct session* s, float* last) {
-  const halyard_value_t arguments[] = {{.kind = HALYARD_VALUE_OBJECT, .object = s->view},
-                                       {.kind = HALYARD_VALUE_OBJECT, .object = s->view}};
+  const halyard_value_t arguments[] = {object(s->view), object(s->view)};
   halyard_value_t result = {0};
   halyard_status_t status = halyard_call_invoke(call, s->mul, arguments, 2, &result, 1);
   if (status) return status;
@@ -178,9 +169,7 @@ static void* keep_calling(void* user) {
   struct session own = *(const struct session*)user;
   add_context(&own);
   while (!stops) works(&own);
-  halyard_release(own.call);
-  halyard_release(own.mul);
-  halyard_release(own.context);
+  RELEASE(own.call, own.mul, own.context);
   return NULL;
 }
 

@@ -1,8 +1,8 @@
 /* Programs without devices, from C: no device is opened, and nothing else is needed. */
 #include <string.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
+#include "program.h"
 
 #if defined(__aarch64__)
 #define NATIVE_FORMAT "embedded-elf-arm_64"
@@ -57,29 +57,6 @@ static halyard_instance_t new_instance(void) {
   return instance;
 }
 
-static halyard_module_t program(halyard_instance_t instance) {
-  void* bytes = NULL;
-  size_t size = 0;
-  halyard_module_t module = NULL;
-  if (OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size)))
-    OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
-  halyard_free(bytes);
-  return module;
-}
-
-/* Calls the function once. */
-static halyard_status_t call(halyard_context_t context, const char* name, const halyard_value_t* arguments,
-                             size_t argument_count, halyard_value_t* result) {
-  halyard_function_t function = NULL;
-  halyard_call_t made = NULL;
-  halyard_status_t status = halyard_context_find(context, NULL, name, &function);
-  if (!status) status = halyard_call_create(context, &made);
-  if (!status) status = halyard_call_invoke(made, function, arguments, argument_count, result, 1);
-  halyard_release(made);
-  halyard_release(function);
-  return status;
-}
-
 static halyard_value_t host_view(uint32_t type, const void* data, int64_t count) {
   halyard_value_t value = {.kind = HALYARD_VALUE_OBJECT};
   OK(halyard_view_create(NULL, type, &count, 1, data, (size_t)count * 4, &value.object));
@@ -106,12 +83,9 @@ static void run_example(const char* path, const char* uri, const char* name, con
                                        .devices = &device,
                                        .device_count = uri ? 1 : 0};
   if (OK(halyard_context_create(instance, &options, &context)) &&
-      OK(call(context, name, arguments, count, &view))) {
+      OK(call_once(context, NULL, name, arguments, count, &view, 1))) {
     /* The result outlives everything else. */
-    halyard_release(context);
-    halyard_release(module);
-    halyard_release(device);
-    halyard_release(instance);
+    RELEASE(context, module, device, instance);
     OK(halyard_view_read(view.object, 0, result, size));
   }
   halyard_release(view.object);
@@ -125,16 +99,15 @@ static void traced(void* user, halyard_text_t key, const halyard_object_t* views
 
 /* What @support answers in a context with these options. */
 static int32_t support(halyard_instance_t instance, halyard_context_options_t options) {
-  halyard_module_t module = program(instance);
+  halyard_module_t module = load_text(instance, kText);
   halyard_context_t context = NULL;
   halyard_value_t result = {.i32 = -1};
   options.struct_size = sizeof options;
   options.modules = &module;
   options.module_count = 1;
   if (OK(halyard_context_create(instance, &options, &context)))
-    OK(call(context, "support", NULL, 0, &result));
-  halyard_release(context);
-  halyard_release(module);
+    OK(call_once(context, NULL, "support", NULL, 0, &result, 1));
+  RELEASE(context, module);
   return result.i32;
 }
 
@@ -146,8 +119,7 @@ int main(void) {
   run_example(HALYARD_SOURCE_DIR "/examples/inline_mul.vmasm", NULL, "mul", arguments, 2, product,
               sizeof product);
   EXPECT(product[0] == 10 && product[1] == 1 && product[2] == -3);
-  halyard_release(arguments[0].object);
-  halyard_release(arguments[1].object);
+  RELEASE(arguments[0].object, arguments[1].object);
 
   /* A program with a device takes such views, too. */
   const float eight[8] = {1, 2, 3, 4, 5, 6, 7, 8};
@@ -191,11 +163,10 @@ int main(void) {
     EXPECT(support(instance, (halyard_context_options_t){.devices = devices, .device_count = 2}) == 0);
     EXPECT(support(instance, (halyard_context_options_t){.devices = devices, .device_count = 1}) == 1);
   }
-  halyard_release(devices[0]);
-  halyard_release(devices[1]);
+  RELEASE(devices[0], devices[1]);
 
   /* The memory limit holds, and the trace function is called. */
-  halyard_module_t module = program(instance);
+  halyard_module_t module = load_text(instance, kText);
   int has_traced = 0;
   halyard_context_options_t options = {.struct_size = sizeof options,
                                        .modules = &module,
@@ -205,23 +176,20 @@ int main(void) {
   halyard_context_t context = NULL;
   halyard_value_t letters = {0};
   if (OK(halyard_context_create(instance, &options, &context)))
-    OK(call(context, "letters", NULL, 0, &letters));
+    OK(call_once(context, NULL, "letters", NULL, 0, &letters, 1));
   EXPECT(has_traced);
-  halyard_release(letters.object);
-  halyard_release(context);
+  RELEASE(letters.object, context);
   options.max_memory = 3;
   if (OK(halyard_context_create(instance, &options, &context)))
-    FAILS(call(context, "letters", NULL, 0, &letters), HALYARD_RESOURCE_EXHAUSTED, "");
+    FAILS(call_once(context, NULL, "letters", NULL, 0, &letters, 1), HALYARD_RESOURCE_EXHAUSTED, "");
   halyard_release(context);
 
   /* Only hal_loader needs an instance. */
   options.max_memory = 0;
   if (OK(halyard_context_create(NULL, &options, &context))) {
-    if (OK(call(context, "letters", NULL, 0, &letters))) halyard_release(letters.object);
-    FAILS(call(context, "support", NULL, 0, &letters), HALYARD_FAILED_PRECONDITION, "instance");
+    if (OK(call_once(context, NULL, "letters", NULL, 0, &letters, 1))) halyard_release(letters.object);
+    FAILS(call_once(context, NULL, "support", NULL, 0, &letters, 1), HALYARD_FAILED_PRECONDITION, "instance");
   }
-  halyard_release(context);
-  halyard_release(module);
-  halyard_release(instance);
+  RELEASE(context, module, instance);
   return failures != 0;
 }

@@ -29,9 +29,9 @@ constexpr std::string_view kText =
     "}\n";
 
 halyard_status_code_t create(uint32_t flags, halyard_instance_t* instance) {
-  halyard_instance_options_t options = {};
-  options.struct_size = sizeof options;
-  options.flags = flags | HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
+  halyard_instance_options_t options = {
+      .struct_size = sizeof options,
+      .flags = flags | HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS};
   halyard_status_t status = halyard_instance_create(&options, instance);
   const halyard_status_code_t code = halyard_status_code(status);
   halyard_status_release(status);
@@ -46,8 +46,7 @@ bool has_compiler() {
 }
 
 halyard_compiler_stats_t stats() {
-  halyard_compiler_stats_t stats = {};
-  stats.struct_size = sizeof stats;
+  halyard_compiler_stats_t stats = {.struct_size = sizeof stats};
   EXPECT_EQ(halyard_compiler_stats(&stats), nullptr);
   return stats;
 }
@@ -85,10 +84,7 @@ void call(halyard_instance_t instance, std::string_view text, int times, Check&&
   halyard_context_t context = nullptr;
   halyard_function_t function = nullptr;
   halyard_call_t call = nullptr;
-  halyard_context_options_t options = {};
-  options.struct_size = sizeof options;
-  options.modules = &module;
-  options.module_count = 1;
+  halyard_context_options_t options = {.struct_size = sizeof options, .modules = &module, .module_count = 1};
   ASSERT_EQ(halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size), nullptr);
   ASSERT_EQ(halyard_module_load_memory(instance, bytes, size, 0, &module), nullptr);
   ASSERT_EQ(halyard_context_create(instance, &options, &context), nullptr);

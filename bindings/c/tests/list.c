@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
+#include "program.h"
 
 static const char kProgram[] =
     "vm.module @m\n"
@@ -14,27 +14,6 @@ static const char kProgram[] =
     "  %i1 = vm.list.get.i32 %r0, %i0\n"
     "  vm.return %i1\n"
     "}\n";
-
-static halyard_value_t i32(int32_t number) {
-  halyard_value_t value = {0};
-  value.kind = HALYARD_VALUE_I32;
-  value.i32 = number;
-  return value;
-}
-
-static halyard_value_t f64(double number) {
-  halyard_value_t value = {0};
-  value.kind = HALYARD_VALUE_F64;
-  value.f64 = number;
-  return value;
-}
-
-static halyard_value_t object(halyard_object_t handle) {
-  halyard_value_t value = {0};
-  value.kind = handle ? HALYARD_VALUE_OBJECT : HALYARD_VALUE_NULL;
-  value.object = handle;
-  return value;
-}
 
 static void numbers(void) {
   halyard_object_t list = NULL;
@@ -152,31 +131,18 @@ static void argument(void) {
       !OK(halyard_module_load_memory(instance, bytes, byte_count, HALYARD_MODULE_PRELOAD, &module)))
     return;
   halyard_free(bytes);
-  halyard_context_options_t options = {0};
-  options.struct_size = sizeof options;
-  options.modules = &module;
-  options.module_count = 1;
-  halyard_context_t context = NULL;
-  halyard_function_t second = NULL;
-  halyard_call_t call = NULL;
+  const halyard_context_t context = context_of(instance, module, NULL);
   halyard_object_t list = NULL;
-  if (OK(halyard_context_create(instance, &options, &context)) &&
-      OK(halyard_context_find(context, NULL, "second", &second)) && OK(halyard_call_create(context, &call)) &&
-      OK(halyard_list_create(HALYARD_VALUE_I32, &list))) {
+  if (context && OK(halyard_list_create(HALYARD_VALUE_I32, &list))) {
     for (int32_t i = 0; i < 3; ++i) {
       const halyard_value_t value = i32(i * 10);
       OK(halyard_list_append(list, &value));
     }
     const halyard_value_t given = object(list);
     halyard_value_t result = {0};
-    if (OK(halyard_call_invoke(call, second, &given, 1, &result, 1))) EXPECT(result.i32 == 10);
+    if (OK(call_once(context, NULL, "second", &given, 1, &result, 1))) EXPECT(result.i32 == 10);
   }
-  halyard_release(list);
-  halyard_release(call);
-  halyard_release(second);
-  halyard_release(context);
-  halyard_release(module);
-  halyard_release(instance);
+  RELEASE(list, context, module, instance);
 }
 
 int main(void) {

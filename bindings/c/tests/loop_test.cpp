@@ -57,11 +57,8 @@ void spin(halyard_instance_t instance, halyard_status_code_t& code) {
   halyard_context_t context = nullptr;
   halyard_function_t function = nullptr;
   halyard_call_t call = nullptr;
-  halyard_context_options_t options = {};
-  options.struct_size = sizeof options;
-  options.modules = &module;
-  options.module_count = 1;
-  options.max_time_ns = kLimitNs;
+  halyard_context_options_t options = {
+      .struct_size = sizeof options, .modules = &module, .module_count = 1, .max_time_ns = kLimitNs};
   ASSERT_EQ(halyard_assemble(kText.data(), kText.size(), nullptr, &bytes, &size), nullptr);
   ASSERT_EQ(halyard_module_load_memory(instance, bytes, size, 0, &module), nullptr);
   ASSERT_EQ(halyard_context_create(instance, &options, &context), nullptr);
@@ -103,8 +100,7 @@ TEST(InstanceLoopTest, ItsThreadStartsWithTheFirstTimeLimit) {
 }
 
 TEST(InstanceLoopTest, TheEmbedderRunsIt) {
-  halyard_instance_options_t options = {};
-  options.flags = HALYARD_INSTANCE_RUN_BY_EMBEDDER;
+  halyard_instance_options_t options = {.flags = HALYARD_INSTANCE_RUN_BY_EMBEDDER};
   halyard_instance_t instance = nullptr;
   ASSERT_EQ(make_instance(options, &instance), nullptr);
   size_t ran = 1;
@@ -136,9 +132,7 @@ TEST(InstanceLoopTest, TheEmbedderRunsIt) {
 
 TEST(InstanceLoopTest, TheEmbeddersContextRunsIt) {
   boost::asio::io_context context;
-  halyard_instance_options_t options = {};
-  options.asio_context = &context;
-  options.asio_version = BOOST_ASIO_VERSION;
+  halyard_instance_options_t options = {.asio_context = &context, .asio_version = BOOST_ASIO_VERSION};
   halyard_instance_t instance = nullptr;
   ASSERT_EQ(make_instance(options, &instance), nullptr);
   auto guard = boost::asio::make_work_guard(context);
@@ -155,9 +149,7 @@ TEST(InstanceLoopTest, TheEmbeddersContextRunsIt) {
 
 TEST(InstanceLoopTest, OptionsThatDoNotFit) {
   boost::asio::io_context context;
-  halyard_instance_options_t options = {};
-  options.asio_context = &context;
-  options.asio_version = BOOST_ASIO_VERSION + 100;
+  halyard_instance_options_t options = {.asio_context = &context, .asio_version = BOOST_ASIO_VERSION + 100};
   halyard_instance_t instance = nullptr;
   halyard_status_t status = make_instance(options, &instance);
   EXPECT_EQ(halyard_status_code(status), HALYARD_FAILED_PRECONDITION);

@@ -133,9 +133,7 @@ static void parts(halyard_device_t device) {
   OK(halyard_view_part(buffer, 0, kF32, row, 1, &bytes)); /* a buffer will do */
   OK(halyard_view_read(bytes, 0, seen, 12));
   EXPECT(seen[0] == 0 && seen[2] == 2);
-  halyard_release(bytes);
-  halyard_release(buffer);
-  halyard_release(part);
+  RELEASE(bytes, buffer, part);
 }
 
 static void to_dlpack(halyard_device_t device) {

@@ -3,27 +3,20 @@
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "halyard/fence.h"
 #include "halyard/memory.h"
 #include "halyard/module.h"
 #include "halyard/signature.h"
+#include "program.h"
 
 static halyard_instance_t instance;
 static halyard_device_t device;
 
 static halyard_module_t assemble(const char* text) {
-  void* bytes = NULL;
-  size_t size = 0;
-  halyard_module_t module = NULL;
-  if (!OK(halyard_assemble(text, strlen(text), NULL, &bytes, &size)) ||
-      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
-    exit(1);
-  halyard_free(bytes);
+  const halyard_module_t module = load_text(instance, text);
+  if (!module) exit(1);
   return module;
 }
 
@@ -31,16 +24,6 @@ static halyard_status_t link_all(const halyard_module_t* modules, size_t count, 
   const halyard_context_options_t options = {
       .struct_size = sizeof options, .modules = modules, .module_count = count};
   return halyard_context_create(instance, &options, out);
-}
-
-static halyard_function_t find(halyard_context_t context, const char* name) {
-  halyard_function_t function = NULL;
-  OK(halyard_context_find(context, NULL, name, &function));
-  return function;
-}
-
-static halyard_value_t i32(int32_t value) {
-  return (halyard_value_t){.kind = HALYARD_VALUE_I32, .i32 = value};
 }
 
 static const char kAdd[] =
@@ -173,9 +156,7 @@ static void null_outputs(halyard_module_t module, halyard_context_t context) {
         "4 bytes at `target`, found a null pointer");
   FAILS(halyard_disassemble(NULL, 4, NULL, &text, NULL), HALYARD_INVALID_ARGUMENT, "null pointer");
   FAILS(halyard_assemble(NULL, 4, NULL, &data, &size), HALYARD_INVALID_ARGUMENT, "null pointer");
-  halyard_release(function);
-  halyard_release(view);
-  halyard_release(call);
+  RELEASE(function, view, call);
 }
 
 /* Texts in arrays: a null one is told with its place. */
@@ -205,18 +186,13 @@ static void null_texts(halyard_module_t module) {
 /* ---- Values and results */
 
 static void reserved_of_values(halyard_context_t context) {
-  halyard_call_t call = NULL;
   halyard_value_t result, arguments[] = {i32(1), i32(2)};
-  halyard_function_t function = find(context, "add");
-  OK(halyard_call_create(context, &call));
   arguments[1].reserved = 3;
-  FAILS(halyard_call_invoke(call, function, arguments, 2, &result, 1), HALYARD_INVALID_ARGUMENT,
+  FAILS(call_once(context, NULL, "add", arguments, 2, &result, 1), HALYARD_INVALID_ARGUMENT,
         "argument 1 of 'add' has 0x3 in the field `reserved`");
   arguments[1].reserved = 0;
-  OK(halyard_call_invoke(call, function, arguments, 2, &result, 1));
+  OK(call_once(context, NULL, "add", arguments, 2, &result, 1));
   EXPECT(result.i32 == 3 && result.reserved == 0);
-  halyard_release(function);
-  halyard_release(call);
 }
 
 static void results_once(halyard_context_t context) {
@@ -241,8 +217,7 @@ static void results_once(halyard_context_t context) {
   FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were already taken");
   OK(halyard_call_invoke(call, function, arguments, 2, results, 1));
   FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "were already taken");
-  halyard_release(function);
-  halyard_release(call);
+  RELEASE(function, call);
 
   halyard_module_t module = assemble(
       "vm.module @m\nvm.export @pause\nvm.func @pause() -> (i32) {\n  vm.yield ^bb1\n^bb1:\n"
@@ -256,10 +231,7 @@ static void results_once(halyard_context_t context) {
   FAILS(halyard_call_results(call, results, 1), HALYARD_FAILED_PRECONDITION, "until HALYARD_CALL_DONE");
   OK(halyard_call_resume(call, &state));
   OK(halyard_call_results(call, results, 1));
-  halyard_release(call);
-  halyard_release(function);
-  halyard_release(pausing);
-  halyard_release(module);
+  RELEASE(call, function, pausing, module);
 }
 
 static halyard_status_t give_what_it_holds(void* state, halyard_module_call_t* call) {
@@ -279,24 +251,17 @@ static void results_of_native_functions(void) {
                                                   .export_count = 1,
                                                   .user = &held};
   halyard_module_t native = NULL;
-  halyard_context_t context = NULL;
-  halyard_call_t call = NULL;
   OK(halyard_module_create_native(instance, &definition, &native));
-  OK(link_all(&native, 1, &context));
-  halyard_function_t function = find(context, "number");
-  OK(halyard_call_create(context, &call));
-  OK(halyard_call_invoke(call, function, NULL, 0, &result, 1)); /* nothing is lost */
+  const halyard_context_t context = context_of(instance, native, NULL);
+  OK(call_once(context, NULL, "number", NULL, 0, &result, 1)); /* nothing is lost */
   EXPECT(result.kind == HALYARD_VALUE_I32 && result.i32 == 41);
   held = (halyard_value_t){.kind = HALYARD_VALUE_F32, .f32 = 2.5f};
   FAILS(
-      halyard_call_invoke(call, function, NULL, 0, &result, 1), HALYARD_INVALID_ARGUMENT,
+      call_once(context, NULL, "number", NULL, 0, &result, 1), HALYARD_INVALID_ARGUMENT,
       "result 0 must be an i32, found f32 2.5, which it cannot hold exactly; in native function host.number");
   held = (halyard_value_t){.kind = HALYARD_VALUE_I32, .reserved = 1};
-  FAILS(halyard_call_invoke(call, function, NULL, 0, &result, 1), HALYARD_INVALID_ARGUMENT, "`reserved`");
-  halyard_release(call);
-  halyard_release(function);
-  halyard_release(context);
-  halyard_release(native);
+  FAILS(call_once(context, NULL, "number", NULL, 0, &result, 1), HALYARD_INVALID_ARGUMENT, "`reserved`");
+  RELEASE(context, native);
 }
 
 /* ---- Contexts */
@@ -308,8 +273,7 @@ static void order_of_modules(halyard_module_t lib) {
         "module 'user' (modules[0]) imports from module 'lib' (modules[1]), which comes later; put it first");
   FAILS(link_all(&user, 1, &context), HALYARD_NOT_FOUND, "'lib'");
   OK(link_all((halyard_module_t[]){lib, user}, 2, &context));
-  halyard_release(context);
-  halyard_release(user);
+  RELEASE(context, user);
 
   user = assemble("vm.module @user\nvm.import @lib.add cconv \"0iI_i\"\nvm.empty\n");
   FAILS(link_all((halyard_module_t[]){lib, user}, 2, &context), HALYARD_INCOMPATIBLE, "'0iI_i'");
@@ -332,8 +296,7 @@ static void no_devices(void) {
                                              .devices = &device,
                                              .device_count = 1};
   OK(halyard_context_create(instance, &options, &context));
-  halyard_release(context);
-  halyard_release(module);
+  RELEASE(context, module);
 }
 
 /* ---- Drivers */
@@ -365,8 +328,7 @@ static void refused_drivers(void) {
   OK(halyard_instance_create(&options, &made));
   FAILS(halyard_device_open(made, "gpu", &opened), HALYARD_NOT_FOUND, "halyard-driver-broken.so");
   OK(halyard_device_open(made, "local-sync", &opened));
-  halyard_release(opened);
-  halyard_release(made);
+  RELEASE(opened, made);
   unlink(path);
   rmdir(folder);
 }
@@ -386,9 +348,6 @@ int main(void) {
   order_of_modules(lib);
   no_devices();
   refused_drivers();
-  halyard_release(context);
-  halyard_release(lib);
-  halyard_release(device);
-  halyard_release(instance);
+  RELEASE(context, lib, device, instance);
   return failures != 0;
 }

@@ -1,12 +1,10 @@
 /* Native modules through the embedding ABI, from C: functions of this program that a module imports, and a
  * shared library. */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
 #include "halyard/module.h"
+#include "program.h"
 
 /* What the program offers to its modules: an adder with a memory, kept in `user`. */
 struct adder {
@@ -66,42 +64,13 @@ static const char kText[] =
     "}\n";
 
 static halyard_context_t link_with(halyard_instance_t instance, halyard_module_t native) {
-  void* bytes = NULL;
-  size_t size = 0;
-  halyard_module_t modules[2] = {native, NULL};
+  const halyard_module_t modules[2] = {native, load_text(instance, kText)};
   halyard_context_t context = NULL;
-  if (!OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size))) return NULL;
-  if (OK(halyard_module_load_memory(instance, bytes, size, 0, &modules[1]))) {
-    const halyard_context_options_t options = {
-        .struct_size = sizeof options, .modules = modules, .module_count = 2};
-    OK(halyard_context_create(instance, &options, &context));
-  }
+  const halyard_context_options_t options = {
+      .struct_size = sizeof options, .modules = modules, .module_count = 2};
+  if (modules[1]) OK(halyard_context_create(instance, &options, &context));
   halyard_release(modules[1]);
-  halyard_free(bytes);
   return context;
-}
-
-static halyard_status_t call(halyard_context_t context, const char* module, const char* name,
-                             const halyard_value_t* arguments, size_t count, halyard_value_t* result) {
-  halyard_function_t function = NULL;
-  halyard_call_t activity = NULL;
-  halyard_status_t status = halyard_context_find(context, module, name, &function);
-  if (!status) status = halyard_call_create(context, &activity);
-  if (!status) status = halyard_call_invoke(activity, function, arguments, count, result, 1);
-  halyard_release(activity);
-  halyard_release(function);
-  return status;
-}
-
-static halyard_value_t i64_value(int64_t number) {
-  halyard_value_t value = {.kind = HALYARD_VALUE_I64};
-  value.i64 = number;
-  return value;
-}
-static halyard_value_t i32_value(int32_t number) {
-  halyard_value_t value = {.kind = HALYARD_VALUE_I32};
-  value.i32 = number;
-  return value;
 }
 
 static void functions_of_the_program(halyard_instance_t instance) {
@@ -132,24 +101,26 @@ static void functions_of_the_program(halyard_instance_t instance) {
   if (!context) return;
 
   halyard_value_t result = {0};
-  halyard_value_t arguments[2] = {i64_value(21), i32_value(1)};
-  if (OK(call(context, NULL, "twice", arguments, 1, &result)))
+  halyard_value_t arguments[2] = {i64(21), i32(1)};
+  if (OK(call_once(context, NULL, "twice", arguments, 1, &result, 1)))
     EXPECT(result.kind == HALYARD_VALUE_I64 && result.i64 == 42);
-  if (OK(call(context, "app", "add", arguments, 1, &result))) EXPECT(result.i64 == 63 && adder.sum == 63);
-  if (OK(call(context, NULL, "pick", arguments, 2, &result))) EXPECT(result.i64 == 77);
-  arguments[1] = i32_value(2);
-  FAILS(call(context, NULL, "pick", arguments, 2, &result), HALYARD_OUT_OF_RANGE, "no such entry; in native");
+  if (OK(call_once(context, "app", "add", arguments, 1, &result, 1)))
+    EXPECT(result.i64 == 63 && adder.sum == 63);
+  if (OK(call_once(context, NULL, "pick", arguments, 2, &result, 1))) EXPECT(result.i64 == 77);
+  arguments[1] = i32(2);
+  FAILS(call_once(context, NULL, "pick", arguments, 2, &result, 1), HALYARD_OUT_OF_RANGE,
+        "no such entry; in native");
 
   const halyard_module_services_t* const host = halyard_module_services();
   EXPECT(host->struct_size == sizeof *host);
   halyard_value_t buffer = {.kind = HALYARD_VALUE_OBJECT};
   if (OK(host->buffer_create(1234, 0, &buffer.object))) {
-    if (OK(call(context, NULL, "length", &buffer, 1, &result))) EXPECT(result.i64 == 1234);
+    if (OK(call_once(context, NULL, "length", &buffer, 1, &result, 1))) EXPECT(result.i64 == 1234);
     EXPECT(strcmp(halyard_object_type(buffer.object), "vm.buffer") == 0);
     halyard_release(buffer.object);
   }
   buffer = (halyard_value_t){.kind = HALYARD_VALUE_NULL};
-  FAILS(call(context, NULL, "length", &buffer, 1, &result), HALYARD_INVALID_ARGUMENT,
+  FAILS(call_once(context, NULL, "length", &buffer, 1, &result, 1), HALYARD_INVALID_ARGUMENT,
         "expected a vm.buffer, found null");
   EXPECT(adder.released == 0);
   halyard_release(context);
@@ -191,13 +162,12 @@ static void shared_libraries(halyard_instance_t instance) {
   halyard_value_t counter = {0};
   halyard_value_t result = {0};
   if (OK(halyard_context_create(instance, &options, &context)) &&
-      OK(call(context, NULL, "counter.create", NULL, 0, &counter))) {
+      OK(call_once(context, NULL, "counter.create", NULL, 0, &counter, 1))) {
     EXPECT(strcmp(halyard_object_type(counter.object), "toolbox.counter") == 0);
-    if (OK(call(context, NULL, "counter.next", &counter, 1, &result))) EXPECT(result.i64 == 7);
-    if (OK(call(context, NULL, "counter.next", &counter, 1, &result))) EXPECT(result.i64 == 8);
+    if (OK(call_once(context, NULL, "counter.next", &counter, 1, &result, 1))) EXPECT(result.i64 == 7);
+    if (OK(call_once(context, NULL, "counter.next", &counter, 1, &result, 1))) EXPECT(result.i64 == 8);
   }
-  halyard_release(native);
-  halyard_release(context);
+  RELEASE(native, context);
   halyard_release(counter.object); /* it outlives what made it */
 }
 

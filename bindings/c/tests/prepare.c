@@ -1,5 +1,5 @@
 /* What a module's functions are, and making them ready, from C. */
-#include "check.h"
+#include "program.h"
 
 static const char kText[] =
     "vm.module @prepared\n"
@@ -22,21 +22,11 @@ static const char kBroken[] =
     "  .blocks 1\n"
     "}\n";
 
-static halyard_module_t load(halyard_instance_t instance, const char* text) {
-  void* bytes = NULL;
-  size_t size = 0;
-  halyard_module_t module = NULL;
-  if (OK(halyard_assemble(text, strlen(text), NULL, &bytes, &size)))
-    OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
-  halyard_free(bytes);
-  return module;
-}
-
 int main(void) {
   halyard_instance_t instance = NULL;
   if (!OK(halyard_instance_create(NULL, &instance))) return 1;
-  halyard_module_t module = load(instance, kText);
-  halyard_module_t broken = load(instance, kBroken);
+  halyard_module_t module = load_text(instance, kText);
+  halyard_module_t broken = load_text(instance, kBroken);
   if (!module || !broken) return 1;
 
   halyard_text_t value = {0};
@@ -54,8 +44,6 @@ int main(void) {
   }
   FAILS(halyard_module_prepare(module, 2), HALYARD_INVALID_ARGUMENT, "HALYARD_PREPARE_VERIFY");
 
-  halyard_release(module);
-  halyard_release(broken);
-  halyard_release(instance);
+  RELEASE(module, broken, instance);
   return failures != 0;
 }

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "check.h"
+#include "program.h"
 
 /* A module with one function of this convention, which only returns zeros and nulls, and this declaration. */
 static const char kText[] =
@@ -177,13 +177,10 @@ static void of_functions(void) {
   halyard_function_t function = NULL;
   halyard_signature_t signature = NULL;
   halyard_value_description_t value = {.struct_size = sizeof value};
-  halyard_context_options_t options = {.struct_size = sizeof options, .modules = &module, .module_count = 1};
-  OK(halyard_context_create(instance, &options, &context));
+  context = context_of(instance, module, NULL);
   OK(halyard_context_find(context, NULL, "f", &function));
   OK(halyard_function_signature(function, &signature));
-  halyard_release(function);
-  halyard_release(context);
-  halyard_release(module);
+  RELEASE(function, context, module);
   module = NULL;
   OK(halyard_signature_argument(signature, 0, &value));
   EXPECT(text_is(value.name, "x") && value.rank == 2 && value.shape[0] == -1 && value.shape[1] == 4);
@@ -248,13 +245,9 @@ static void element_types(void) {
 }
 
 int main(void) {
-  void* bytes = NULL;
-  size_t size = 0;
   OK(halyard_instance_create(NULL, &instance));
-  if (!OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) ||
-      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
-    return 1;
-  halyard_free(bytes);
+  module = load_text(instance, kText);
+  if (!module) return 1;
   halyard_signature_t past = NULL;
   FAILS(halyard_module_signature(module, 99, &past), HALYARD_OUT_OF_RANGE, "exports 6 functions");
   declared();
@@ -263,7 +256,6 @@ int main(void) {
   contradicted();
   element_types();
   of_functions();
-  halyard_release(module);
-  halyard_release(instance);
+  RELEASE(module, instance);
   return failures != 0;
 }

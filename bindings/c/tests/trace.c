@@ -1,7 +1,6 @@
 /* Calls that leave no trace beside those that do, and slices of the embedder's own tracks. */
-#include <string.h>
 
-#include "check.h"
+#include "program.h"
 
 static const char kText[] =
     "vm.module @program\n"
@@ -56,24 +55,16 @@ int main(void) {
   halyard_context_t context = NULL;
   halyard_function_t function = NULL;
   halyard_call_t calls[2] = {NULL, NULL};
-  void* bytes = NULL;
-  size_t size = 0;
   if (!OK(halyard_trace_create(NULL, &trace))) return 1;
   const halyard_instance_options_t with_trace = {.struct_size = sizeof with_trace, .trace = trace};
-  if (!OK(halyard_instance_create(&with_trace, &instance)) ||
-      !OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size)) ||
-      !OK(halyard_module_load_memory(instance, bytes, size, 0, &module)))
+  if (!OK(halyard_instance_create(&with_trace, &instance)) || !(module = load_text(instance, kText)))
     return 1;
-  const halyard_context_options_t options = {
-      .struct_size = sizeof options, .modules = &module, .module_count = 1};
-  if (OK(halyard_context_create(instance, &options, &context)) &&
-      OK(halyard_context_find(context, NULL, "seven", &function)) &&
+  context = context_of(instance, module, NULL);
+  if (context && OK(halyard_context_find(context, NULL, "seven", &function)) &&
       OK(halyard_call_create(context, &calls[0])) && OK(halyard_call_create(context, &calls[1]))) {
     choices(trace, calls[0], calls[1], function);
     tracks(trace);
   }
-  halyard_free(bytes);
-  void* const handles[] = {calls[0], calls[1], function, context, module, instance, trace};
-  for (size_t i = 0; i < sizeof handles / sizeof *handles; ++i) halyard_release(handles[i]);
+  RELEASE(calls[0], calls[1], function, context, module, instance, trace);
   return failures != 0;
 }

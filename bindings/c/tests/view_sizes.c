@@ -1,10 +1,9 @@
 /* Views that a program makes of any shape over any buffer: what reads, writes, exports, prints or splits one
  * compares both first. */
-#include <string.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
 #include "halyard/memory.h"
+#include "program.h"
 
 /* @make: a view of n f32 over a buffer of 32 bytes. */
 static const char kText[] =
@@ -77,8 +76,7 @@ static void is_refused(int64_t elements, halyard_status_code_t code, const char*
   OK(halyard_view_map(buffer, HALYARD_VIEW_READ, &data, &size));
   EXPECT(size == 32);
   halyard_view_unmap(buffer);
-  halyard_release(buffer);
-  halyard_release(view);
+  RELEASE(buffer, view);
 }
 
 /* So many bytes and no more, of a buffer that has more or as many. */
@@ -101,18 +99,11 @@ static void is_taken(int64_t elements) {
 
 int main(void) {
   halyard_instance_t instance = NULL;
-  halyard_module_t module = NULL;
-  halyard_context_t context = NULL;
-  void* bytes = NULL;
-  size_t size = 0;
   uint64_t count = 0;
   OK(halyard_instance_create(NULL, &instance));
-  OK(halyard_assemble(kText, strlen(kText), NULL, &bytes, &size));
-  OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
-  const halyard_context_options_t options = {
-      .struct_size = sizeof options, .modules = &module, .module_count = 1};
-  OK(halyard_context_create(instance, &options, &context));
-  OK(halyard_context_find(context, NULL, "make", &make));
+  const halyard_module_t module = load_text(instance, kText);
+  const halyard_context_t context = context_of(instance, module, NULL);
+  make = find(context, "make");
   OK(halyard_call_create(context, &call));
 
   is_taken(8);
@@ -124,11 +115,6 @@ int main(void) {
   is_refused(-1, HALYARD_INVALID_ARGUMENT, "-1");
   FAILS(halyard_view_byte_count(NULL, &count), HALYARD_INVALID_ARGUMENT, "null");
 
-  halyard_release(call);
-  halyard_release(make);
-  halyard_release(context);
-  halyard_release(module);
-  halyard_release(instance);
-  halyard_free(bytes);
+  RELEASE(call, make, context, module, instance);
   return failures != 0;
 }

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
 #include "halyard/halyard.h"
+#include "program.h"
 
 #define KERNEL_ARGUMENTS                                                                                   \
   "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, " \
@@ -71,27 +71,22 @@ static program_t programs[2];
 
 static int open_device(const char* uri) {
   const char* folder = HALYARD_BUILD_DIR "/lib/halyard/drivers";
-  halyard_instance_options_t options = {.struct_size = sizeof options};
-  options.flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS;
-  options.driver_folders = &folder;
-  options.driver_folder_count = 1;
-  void* bytes = NULL;
-  size_t size = 0;
-  const int opened = OK(halyard_instance_create(&options, &instance)) &&
-                     OK(halyard_device_open(instance, uri, &device)) &&
-                     OK(halyard_assemble(kText, sizeof kText - 1, NULL, &bytes, &size)) &&
-                     OK(halyard_module_load_memory(instance, bytes, size, 0, &module));
-  halyard_free(bytes);
-  return opened;
+  halyard_instance_options_t options = {
+      .struct_size = sizeof options,
+      .flags = HALYARD_INSTANCE_NO_ENVIRONMENT | HALYARD_INSTANCE_NO_DEFAULT_FOLDERS,
+      .driver_folders = &folder,
+      .driver_folder_count = 1};
+  return OK(halyard_instance_create(&options, &instance)) &&
+         OK(halyard_device_open(instance, uri, &device)) && (module = load_text(instance, kText)) != NULL;
 }
 
 static int make_program(program_t* program, uint64_t max_time_ns) {
-  halyard_context_options_t options = {.struct_size = sizeof options};
-  options.modules = &module;
-  options.module_count = 1;
-  options.devices = &device;
-  options.device_count = 1;
-  options.max_time_ns = max_time_ns;
+  halyard_context_options_t options = {.struct_size = sizeof options,
+                                       .modules = &module,
+                                       .module_count = 1,
+                                       .devices = &device,
+                                       .device_count = 1,
+                                       .max_time_ns = max_time_ns};
   return OK(halyard_context_create(instance, &options, &program->context)) &&
          OK(halyard_context_find(program->context, NULL, "spin", &program->spin)) &&
          OK(halyard_context_find(program->context, NULL, "quick", &program->quick)) &&
@@ -99,18 +94,11 @@ static int make_program(program_t* program, uint64_t max_time_ns) {
 }
 
 static void drop_program(program_t* program) {
-  halyard_release(program->call);
-  halyard_release(program->spin);
-  halyard_release(program->quick);
-  halyard_release(program->context);
+  RELEASE(program->call, program->spin, program->quick, program->context);
   memset(program, 0, sizeof *program);
 }
 
-static void close_device(void) {
-  halyard_release(module);
-  halyard_release(device);
-  halyard_release(instance);
-}
+static void close_device(void) { RELEASE(module, device, instance); }
 
 static void pause_ms(long milliseconds) {
   const struct timespec pause = {milliseconds / 1000, milliseconds % 1000 * 1000000};

@@ -1,7 +1,6 @@
 // A warm call allocates nothing: neither these headers nor Asio nor libhalyard. Counted by replacing operator
 // new for the process, libhalyard included.
 #include <cstdlib>
-#include <functional>
 #include <new>
 
 #include "asio_program.h"
@@ -67,8 +66,7 @@ struct AsioAllocation : testing::Test {
       }
     } chain{call, add};
     chain.next();
-    io.run();
-    io.restart();
+    run(io);
     return chain.after - chain.before;
   }
 };
@@ -120,8 +118,7 @@ TEST_F(AsioAllocation, NoneForCallsThatWait) {
   }
   EXPECT_EQ(io.poll(), several.size());  // begun
   start.signal();
-  io.run();
-  io.restart();
+  run(io);
 
   std::vector<Fence> fences;
   for (int i = 0; i < kWarm + kCounted; ++i) fences.push_back(Fence::create(program.device));

@@ -27,13 +27,11 @@ TEST_F(AsioCall, CompletesWithAnyToken) {
     ++handled;
   });
   EXPECT_EQ(handled, 0);  // not in the function that starts it
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(handled, 1);
 
   std::future<float> future = async_call<float>(call, add, arguments(2.0f, 2.0f), net::use_future);
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(future.get(), 4.0f);
 
   const auto go = [&]() -> net::awaitable<void> {
@@ -71,8 +69,7 @@ TEST_F(AsioCall, BeginsWhereItIsStarted) {
     });
     EXPECT_EQ(handled, 2);
   });
-  io.run();
-  io.restart();
+  run(io);
 
   // What waits goes on as always.
   bool is_cancelled = false;
@@ -82,8 +79,7 @@ TEST_F(AsioCall, BeginsWhereItIsStarted) {
     EXPECT_FALSE(is_cancelled);
     net::post(io, [&] { call.cancel(); });
   });
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_TRUE(is_cancelled);
 
   call.begin_here(false);
@@ -145,8 +141,7 @@ TEST_F(AsioCall, WaitsUntilTheProgramsLimit) {
       EXPECT_FALSE(error);
       code = result;
     });
-    io.run();
-    io.restart();
+    run(io);
     EXPECT_EQ(code, static_cast<int32_t>(StatusCode::DEADLINE_EXCEEDED));
   }
   EXPECT_GE(Call::Clock::now() - begun, 40ms);
@@ -158,19 +153,16 @@ TEST_F(AsioCall, IsCancelledAtAnyTime) {
   const auto note = [&](std::exception_ptr error, auto...) { code = code_in(error, &text); };
   async_call<float>(call, add, arguments(1.0f, 1.0f), note);
   call.cancel();  // queued
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(code, StatusCode::CANCELLED) << text;
   async_call<float>(call, add, arguments(1.0f, 1.0f), note);
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(code, StatusCode::OK) << text;
 
   async_call<int32_t>(call, wait, arguments(never, -1), note);
   io.poll();
   call.cancel();  // waiting
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(code, StatusCode::CANCELLED);
 
   code = StatusCode::OK;
@@ -219,8 +211,7 @@ TEST_F(AsioCall, IsCancelledThroughASlot) {
     io.poll();
     EXPECT_EQ(signal.slot().has_handler(), static_cast<bool>(fence));  // the other one is done
     signal.emit(net::cancellation_type::partial);
-    io.run();
-    io.restart();
+    run(io);
     EXPECT_EQ(code, fence ? StatusCode::CANCELLED : StatusCode::OK);
   }
 }
@@ -252,8 +243,7 @@ TEST_F(AsioCall, HasADeadline) {
   async_call<float>(call, add, arguments(1.0f, 1.0f), [](std::exception_ptr error, float) {
     EXPECT_TRUE(code_in(error) == StatusCode::OK || code_in(error) == StatusCode::DEADLINE_EXCEEDED);
   });
-  io.run();
-  io.restart();
+  run(io);
   std::this_thread::sleep_for(5ms);
   std::future<float> next = async_call<float>(call, add, arguments(1.0f, 1.0f), net::use_future);
   io.run();
@@ -265,17 +255,14 @@ TEST_F(AsioCall, FailsWithWhatIsWrong) {
   StatusCode code = StatusCode::OK;
   const auto note = [&](std::exception_ptr error, auto...) { code = code_in(error, &text); };
   async_call<float>(call, add, arguments(1.0f), note);
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(code, StatusCode::INVALID_ARGUMENT);
   EXPECT_NE(text.find("expected 2 arguments"), std::string::npos) << text;
   async_call<int32_t>(call, add, arguments(1.0f, 1.0f), note);
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_NE(text.find("result 0 is an f32"), std::string::npos) << text;
   async_call<>(call, add, arguments(1.0f, 1.0f), note);
-  io.run();
-  io.restart();
+  run(io);
   EXPECT_EQ(code, StatusCode::INVALID_ARGUMENT);
 
   async_call<int32_t>(call, wait, arguments(never, 5),

@@ -39,6 +39,12 @@ inline halyard::StatusCode code_in(const std::exception_ptr& error, std::string*
   return code_of([&] { std::rethrow_exception(error); }, text);
 }
 
+// Runs the context until it has no more work; it can be run again.
+inline void run(net::io_context& io) {
+  io.run();
+  io.restart();
+}
+
 // Runs the context on several threads until it has no more work.
 inline void run_on(net::io_context& io, int threads) {
   std::vector<std::thread> others;

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -69,11 +70,8 @@ def test_threads_share_a_model(example, local_device):
             if y != [float(number * i)] * 8:
                 failures.append((number, i, y))
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(work, range(4)))  # raises their errors
     assert not failures
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -46,11 +46,8 @@ def test_threads_are_ranks():
         model = halyard.load(ALL_REDUCE, device="local-sync", channels=ranks[number])
         sums[number] = model.sum([float(number), 1.0]).tolist()
 
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(3) as threads:
+        list(threads.map(run, range(3)))  # raises their errors
     assert sums == [[3.0, 3.0]] * 3
 
 
@@ -124,11 +121,8 @@ def test_compiled_programs_by_threads(device):
             result = model[case["function"]](*(numbers(np, text) for text in case["ranks"][number]["inputs"]))
             found[number] = result if isinstance(result, tuple) else (result,)
 
-        threads = [threading.Thread(target=run, args=(number,)) for number in range(len(ranks))]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(len(ranks)) as threads:
+            list(threads.map(run, range(len(ranks))))  # raises their errors
         for number, rank in enumerate(case["ranks"]):
             for text, result in zip(rank["expected"], found[number], strict=True):
                 expected = numbers(np, text)
