@@ -103,7 +103,8 @@ TEST(Tracer, ManyThreadsLoseNothing) {
 }
 
 TEST(Tracer, ArgumentsOfSlicesAreInTheFile) {
-  const std::filesystem::path path = std::filesystem::temp_directory_path() / "halyard_tracer_args.perfetto";
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "trace";
   {
     const Ref<Tracer> tracer = *Tracer::create(path);
     const TraceArgument arguments[] = {{.name = "threads", .number = 4}, {.name = "why", .text = "because"}};
@@ -111,8 +112,7 @@ TEST(Tracer, ArgumentsOfSlicesAreInTheFile) {
     tracer->span(TraceCategory::device, "kernel", 3, 4);
     ASSERT_TRUE(tracer->finish());
   }
-  const std::string bytes = contents(path);
-  std::filesystem::remove(path);
+  const std::string bytes = file_text(path);
   // Name (field 10), then the number (field 3) or the text (field 6).
   EXPECT_EQ(count(bytes, "\x52\x07threads\x18\x04"), 1u);
   EXPECT_EQ(count(bytes,

@@ -50,7 +50,7 @@ TEST_P(CommandsTest, FillsManyBytes) {
   for (const uint32_t pattern : {0xD4C3B2A1u, 0x07070707u}) {
     std::vector<uint8_t> expected(kSize + 4, 0x5A);
     for (size_t i = 0; i < kSize; ++i) expected[i] = static_cast<uint8_t>(pattern >> (8 * (i % 4)));
-    EXPECT_OK(run(fill(range(memory, 0, kSize), pattern, 4)));
+    EXPECT_OK(run(fill_operation(range(memory, 0, kSize), pattern, 4)));
     EXPECT_EQ(content<uint8_t>(memory, kSize + 4), expected);
   }
 }
