@@ -187,7 +187,7 @@ class VmRun(vmrun.FolderCase):
         self.assertIn("CANCELLED; stopped by Ctrl-C", terminal.text)
 
     def test_what_takes_long_is_shown_until_it_is_over(self):
-        for text, message in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call had")):
+        for text, message in ((SPIN, "CANCELLED; stopped by Ctrl-C"), (NEVER, "CANCELLED; stopped by Ctrl-C: the call has returned")):
             vmrun.assemble(text, self.folder, "long")
             terminal = Terminal("vm-run", f"--module={self.folder}/long.vmfb", "--device=local-sync")
             terminal.read_until(r"\r\x1b\[Kwaiting: call, 2 s")

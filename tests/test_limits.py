@@ -67,7 +67,7 @@ def main(checks, folder):
     done = vmrun.run("vm-run", f"--module={waits}", "--device=local-sync", "--function=waits", "--timeout=50ms")
     checks.check("waits", vmrun.why_bad_failure(done, "DEADLINE_EXCEEDED", "50 ms"), done)
     fails("too big", ["--function=big", "--max_memory=1MB"], "RESOURCE_EXHAUSTED", "a buffer", "1000000",
-          "--max_memory")
+          "max_memory")
     prints("just fits", ["--function=big", "--max_memory=1032KiB"], "result[0]: i32=0")
     for flag, values in (("timeout", ["soon", "-1s", "0", "5 s"]),
                          ("max_memory", ["lots", "0", "1e300GiB", "nan"])):

@@ -381,5 +381,5 @@ vm.func @lists(%i0: i32) -> (i32) {
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = [line.split() for line in done.stderr.splitlines()]
         self.assertNotIn("memory", [line[0] for line in lines])
-        objects = lines[lines.index(["objects", "made", "still", "there"]) + 1:]
+        objects = lines[lines.index(["objects", "created", "remaining"]) + 1:]
         self.assertEqual(objects, [["modules"], ["vm.list", "3", "0"], ["vm.buffer", "3", "0"]])

@@ -130,9 +130,9 @@ class Traces(vmrun.FolderCase):
                                "--input=8xf32=2", "--device=" + device)
 
     def test_dispatches_have_names_and_lie_in_their_submission(self):
-        for device in ("local-sync", "local-task"):
+        for device, options in (("local-sync", ""), ("local-task", "?workers=1")):  # several workers may share the dispatch
             with self.subTest(device):
-                trace, done = self.product(device)
+                trace, done = self.product(device + options)
                 self.assertIn("8xf32=6 6 6 6 6 6 6 6", done.stdout)
                 (dispatch,) = [s for s in trace.slices() if s.category == "device"]
                 self.assertEqual(dispatch.name, "mul")

@@ -302,6 +302,8 @@ TEST(Lifetime, ContextsOfOneModuleShareNothingButConstants) {
 vm.module @m
 vm.rodata[0] = 01
 vm.global.i32 mutable @g
+vm.export @count
+vm.export @constant
 vm.func @count() -> (i32) {
   %i0 = vm.global.load.i32 @g
   %i1 = vm.const.i32 1
