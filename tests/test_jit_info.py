@@ -182,7 +182,13 @@ def explained(checks):
         expect("vectors in a loop that is tested at its end", [module, "--jit", "--function=twice"], r"<\d+ x i32>")
         vmrun.write(module, CONTRACTION)
         # In registers while terms are added.
-        expect("a contraction across its outputs", [module, "--jit"], r"= phi <\d+ x float>")
+        expect("a contraction across its outputs", [module, "--jit"], r"= phi <\d+ x float>",
+               r"^; contraction: outputs 64, terms 1000: tiles of 1 rows by \d+ outputs$")
+        for name, old, new, reason in [
+                ("an index that is not affine", "vm.fma.i64 %i10:11, %i4:5, %i0:1", "vm.mul.i64 %i10:11, %i10:11", "checks of indices"),
+                ("terms among the outputs", "load.f32 %r1, %i12:13", "load.f32 %r2, %i12:13", "in a buffer that is read")]:
+            vmrun.write(module, CONTRACTION.replace(old, new))
+            expect(name, [module, "--jit"], f"^; no contraction: .*{reason}$")
         vmrun.write(module, LOOP)
         for name, arguments, parts in [
                 ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),

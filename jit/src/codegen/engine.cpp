@@ -2,6 +2,7 @@
 #include "codegen/engine.h"
 
 #include <llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h>
+#include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
@@ -9,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "codegen/contraction/pass.h"
 #include "codegen/flatten.h"
 #include "codegen/object.h"
 #include "codegen/pipeline.h"
@@ -21,6 +23,22 @@ namespace {
 namespace orc = llvm::orc;
 
 std::string text_of(llvm::Error error) { return llvm::toString(std::move(error)); }
+
+// Collects what the passes of this library say of each nest, a comment a line.
+struct Remarks final : llvm::DiagnosticHandler {
+  explicit Remarks(std::string& lines) : lines(lines) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    const auto* const remark = llvm::dyn_cast<llvm::DiagnosticInfoOptimizationBase>(&info);
+    if (remark && remark->getPassName() == kContraction)
+      lines += (remark->isPassed() ? "; contraction: " : "; no contraction: ") + remark->getMsg() + "\n";
+    return remark != nullptr;
+  }
+  bool isAnyRemarkEnabled() const override { return true; }
+  bool isPassedOptRemarkEnabled(llvm::StringRef pass) const override { return pass == kContraction; }
+  bool isMissedOptRemarkEnabled(llvm::StringRef pass) const override { return pass == kContraction; }
+
+  std::string& lines;
+};
 
 }  // namespace
 
@@ -141,14 +159,15 @@ bool Engine::explain(const halyard_jit_function_t& function, const halyard_jit_e
                      std::string& reason) {
   const Borrowed parts(*this, reason);
   if (!parts) return false;
+  std::string representation;
   llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<Remarks>(representation));
   llvm::Module module(function.name, context);
   parts->translate_into(function, module);
   if (llvm::Error error = parts->pipeline->run(module)) {
     reason = text_of(std::move(error));
     return false;
   }
-  std::string representation;
   llvm::raw_string_ostream(representation) << module;
   auto assembly = generate_object(module, *parts->machine, llvm::CodeGenFileType::AssemblyFile);
   if (!assembly) {

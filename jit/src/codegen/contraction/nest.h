@@ -23,6 +23,8 @@ struct Nest {
   // From outside in: none to two loops over rows; the loop over outputs; the loops over terms.
   std::vector<llvm::Loop*> loops;
   size_t row_loops = 0;
+  const char* not_rows =
+      nullptr;  // why the loop around the outermost one is not over rows; null if there is none
   // For each loop, the last value of a counter that begins at 0.
   std::vector<const llvm::SCEV*> last;
   llvm::BasicBlock* body = nullptr;  // the innermost loop

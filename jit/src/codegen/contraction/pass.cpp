@@ -1,23 +1,52 @@
 // One contraction after the other, since each changes the loops.
 #include "codegen/contraction/pass.h"
 
+#include <llvm/Analysis/OptimizationRemarkEmitter.h>
+
 #include "codegen/contraction/recognize.h"
 #include "codegen/contraction/write.h"
 #include "codegen/loops.h"
 
 namespace halyard::jit {
 
+namespace {
+
+// Whether the innermost loop in another one adds to memory, so that it could be a contraction.
+bool is_sum(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  if (!loop.getParentLoop()) return false;
+  for (llvm::BasicBlock* const block : loop.blocks())
+    for (llvm::Instruction& instruction : *block)
+      if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction))
+        if (evolution.isLoopInvariant(evolution.getSCEV(store->getPointerOperand()), &loop)) return true;
+  return false;
+}
+
+}  // namespace
+
 llvm::PreservedAnalyses TileContractions::run(llvm::Function& function,
                                               llvm::FunctionAnalysisManager& analyses) {
   bool changed = false;
+  llvm::OptimizationRemarkEmitter remarks(&function);
   for (bool again = true; again;) {
     again = false;
     for (llvm::Loop* const loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
       if (!loop->isInnermost() || is_left_as_it_is(*loop)) continue;
+      llvm::BasicBlock* const header = loop->getHeader();
       contraction::Recognizer recognizer(function, analyses);
       const std::optional<contraction::Nest> nest = recognizer.find(loop);
       changed |= recognizer.changed();
-      if (!nest || !contraction::write(*nest, function, analyses)) continue;
+      if (!nest) {
+        if (is_sum(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))
+          remarks.emit([&] {
+            return llvm::OptimizationRemarkMissed(kContraction, "NotTiled", {}, header)
+                   << recognizer.reason();
+          });
+        continue;
+      }
+      llvm::BasicBlock* const before = nest->before();
+      const std::optional<std::string> decided = contraction::write(*nest, function, analyses);
+      if (!decided) continue;
+      remarks.emit([&] { return llvm::OptimizationRemark(kContraction, "Tiled", {}, before) << *decided; });
       analyses.invalidate(function, llvm::PreservedAnalyses::none());
       again = changed = true;
       break;

@@ -7,6 +7,9 @@
 
 namespace halyard::jit {
 
+// The name under which the pass says what it did with each nest, as remarks of LLVM.
+inline constexpr char kContraction[] = "contraction";
+
 // Requires rotated loops in simplified and LCSSA form. Runs after HoistChecks, and before accesses move out
 // of loops.
 struct TileContractions : llvm::PassInfoMixin<TileContractions> {

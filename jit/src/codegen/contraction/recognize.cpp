@@ -46,6 +46,7 @@ bool Recognizer::is_known_before(const SCEV* value, const Loop* outermost) {
 }
 
 std::optional<Nest> Recognizer::find(Loop* innermost) {
+  reason_ = "the innermost loop has branches, such as checks of indices";
   if (innermost->getNumBlocks() != 1) return {};
   Nest nest;
   nest.body = innermost->getHeader();
@@ -85,33 +86,38 @@ bool Recognizer::is_guard(const llvm::BranchInst& branch, Nest& nest) {
 // iteration counts are known before the nest.
 bool Recognizer::is_perfect(Nest& nest) {
   Loop* const outermost = nest.outermost();
-  if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() != 1) return false;
+  if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() != 1)
+    return refuse("a loop has several loops in it");
   nest.last.clear();
   nest.entered.clear();
   for (Loop* const loop : nest.loops) {
-    if (!loop->isLoopSimplifyForm() || loop->getExitingBlock() != loop->getLoopLatch()) return false;
+    if (!loop->isLoopSimplifyForm() || loop->getExitingBlock() != loop->getLoopLatch())
+      return refuse("a loop has several exits, such as a check of an index or of the stop word");
     const SCEV* last = evolution_.getBackedgeTakenCount(loop);
     if (llvm::isa<llvm::SCEVCouldNotCompute>(last) || !is_known_before(last, outermost) ||
         last->getType()->getIntegerBitWidth() > 64)
-      return false;
+      return refuse("the number of iterations of a loop is not known before the nest");
     nest.last.push_back(
         evolution_.getNoopOrZeroExtend(last, llvm::Type::getInt64Ty(nest.body->getContext())));
   }
   size_t instructions = 0;
   for (BasicBlock* const block : outermost->blocks()) {
     instructions += block->size();
-    if (instructions > kMaxInstructions) return false;
+    if (instructions > kMaxInstructions) return refuse("the nest has too many instructions");
     if (block == nest.body) continue;
     for (const Instruction& instruction : *block)
-      if (!instruction.isTerminator() && !touches_nothing(instruction)) return false;
+      if (!instruction.isTerminator() && !touches_nothing(instruction))
+        return refuse("memory is read or written between the loops");
     const auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
     if (!branch) return false;
     const bool is_latch = std::any_of(nest.loops.begin(), nest.loops.end(),
                                       [&](const Loop* loop) { return loop->getLoopLatch() == block; });
-    if (branch->isConditional() && !is_latch && !is_guard(*branch, nest)) return false;
+    if (branch->isConditional() && !is_latch && !is_guard(*branch, nest))
+      return refuse("a branch between the loops depends on their counters");
   }
   for (const llvm::PHINode& phi : outermost->getExitBlock()->phis())
-    if (!make_invariant(phi.getIncomingValue(0), *outermost)) return false;
+    if (!make_invariant(phi.getIncomingValue(0), *outermost))
+      return refuse("a value of the nest is used after it");
   return true;
 }
 
@@ -167,12 +173,12 @@ bool Recognizer::are_accesses_known(Nest& nest) {
                store && store->isSimple()) {
       nest.stores.push_back(store);
     } else if (!touches_nothing(instruction)) {
-      return false;
+      return refuse("the innermost loop has a call or an atomic access");
     }
     const auto is_known = [&](Value* value) { return is_recomputable(value, nest); };
     if (llvm::isa<llvm::PHINode>(instruction) ? !is_known(&instruction)
                                               : !llvm::all_of(instruction.operands(), is_known))
-      return false;
+      return refuse("a value does not follow from the counters, such as a sum in a register");
   }
   return !nest.stores.empty();
 }
@@ -210,13 +216,13 @@ bool Recognizer::counts_outputs(Nest& nest) {
     const auto steps = strides(store->getPointerOperand(), nest);
     if (!steps || constant_of(steps->front()) != size_of(store) ||
         std::any_of(steps->begin() + 1, steps->end(), [](const SCEV* step) { return step; }))
-      return false;
+      return refuse("no loop counts outputs that are contiguous and the same for all terms");
     nest.output_bytes = std::max(nest.output_bytes, size_of(store));
   }
   // Loads for the next output are contiguous, or of the same address; others are strided.
   for (llvm::LoadInst* const load : nest.loads) {
     const auto steps = strides(load->getPointerOperand(), nest);
-    if (!steps) return false;
+    if (!steps) return refuse("an address is not affine in the counters");
     if (steps->front() && constant_of(steps->front()) != size_of(load))
       nest.strided.push_back({load, steps->front(), constant_of(steps->back()) == size_of(load)});
   }
@@ -228,10 +234,10 @@ bool Recognizer::counts_outputs(Nest& nest) {
         return value && value->getType()->isFloatingPointTy() &&
                !(llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc());
       }))
-    return false;
-  if (!are_outputs_apart(nest)) return false;
+    return refuse("B is transposed, and its sums may be reordered: LLVM vectorizes over the terms");
+  if (!are_outputs_apart(nest)) return refuse("an output may be in a buffer that is read");
   const std::optional<uint64_t> last = constant_of(nest.last.front());
-  return !last || *last >= kMinOutputs - 1;
+  return !last || *last >= kMinOutputs - 1 || refuse("there are fewer than 4 outputs");
 }
 
 // Adds the loop around the nest to it, if that loop counts rows. If the work may stop within the nest, there
@@ -243,25 +249,30 @@ bool Recognizer::add_rows(Nest& nest) {
   with_rows.loops.insert(with_rows.loops.begin(), rows);
   ++with_rows.row_loops;
   recomputable_.clear();
-  if (!is_loop_of_rows(rows, with_rows)) return false;
+  if (!is_loop_of_rows(rows, with_rows)) {
+    nest.not_rows = reason_;
+    return false;
+  }
   nest = std::move(with_rows);
   return true;
 }
 
 bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
-  if (!rows->isLoopSimplifyForm() || rows->getSubLoops().size() != 1) return false;
+  if (!rows->isLoopSimplifyForm() || rows->getSubLoops().size() != 1)
+    return refuse("it has several loops in it");
   BasicBlock* const latch = rows->getLoopLatch();
-  if (!rows->isLoopExiting(latch)) return false;
+  if (!rows->isLoopExiting(latch)) return refuse("it is not tested at its end");
   const SCEV* last = evolution_.getExitCount(rows, latch);
   if (llvm::isa<llvm::SCEVCouldNotCompute>(last) || !is_known_before(last, rows) ||
       last->getType()->getIntegerBitWidth() > 64)
-    return false;
+    return refuse("its number of iterations is not known before it");
   nest.last.insert(nest.last.begin(),
                    evolution_.getNoopOrZeroExtend(last, llvm::Type::getInt64Ty(latch->getContext())));
   const auto is_known = [&](const SCEV* value) { return is_known_before(value, rows); };
-  if (!std::all_of(nest.last.begin(), nest.last.end(), is_known)) return false;
+  if (!std::all_of(nest.last.begin(), nest.last.end(), is_known))
+    return refuse("the number of iterations of a loop in it depends on it");
   for (const auto& [condition, wanted] : nest.entered)
-    if (!make_invariant(condition, *rows)) return false;
+    if (!make_invariant(condition, *rows)) return refuse("a branch depends on its counter");
   // Around the loop in it there are computations, and at most the check of the stop word.
   const auto is_stop = [](const llvm::BranchInst& branch) {
     return branch.isConditional() && branch.hasMetadata(kStop);
@@ -271,32 +282,36 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
     auto* const branch = llvm::dyn_cast<llvm::BranchInst>(block->getTerminator());
     if (!branch) return false;
     if (branch->isConditional() && block != latch && !is_stop(*branch) && !is_guard(*branch, nest))
-      return false;
+      return refuse("a branch depends on its counter");
     if (is_stop(*branch)) {
-      if (nest.stop || rows->contains(branch->getSuccessor(1))) return false;
+      if (nest.stop || rows->contains(branch->getSuccessor(1)))
+        return refuse("it checks the stop word more than once");
       nest.stop = branch;
     }
     for (const Instruction& instruction : *block)
       if (!instruction.isTerminator() && !touches_nothing(instruction) &&
           !(is_stop(*branch) && instruction.isAtomic()))
-        return false;
+        return refuse("memory is read or written around the loop in it");
   }
   // Each counter of rows can begin anywhere, and nothing but counters goes on from row to row.
   for (llvm::PHINode& phi : rows->getHeader()->phis())
-    if (!is_recomputable(&phi, nest)) return false;
+    if (!is_recomputable(&phi, nest)) return refuse("a value other than a counter goes from row to row");
   for (const llvm::PHINode& phi : nest.after()->phis())
-    if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows)) return false;
+    if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows))
+      return refuse("a value of it is used after it");
   if (!are_accesses_known(nest)) return false;
   Nest::Distance bytes = {UINT64_MAX, 0};
   for (llvm::StoreInst* const store : nest.stores) {
     const auto steps = strides(store->getPointerOperand(), nest);
     const std::optional<uint64_t> stride = steps ? constant_of(steps->front()) : std::nullopt;
-    if (!stride || *stride == 0 || *stride > INT64_MAX) return false;
+    if (!stride || *stride == 0 || *stride > INT64_MAX)
+      return refuse("the distance of its outputs is no positive constant");
     bytes = {std::min(bytes.least, *stride), std::max(bytes.most, *stride)};
   }
   nest.row_bytes.insert(nest.row_bytes.begin(), bytes);
   return std::all_of(nest.loads.begin(), nest.loads.end(),
-                     [&](llvm::LoadInst* load) { return strides(load->getPointerOperand(), nest); });
+                     [&](llvm::LoadInst* load) { return strides(load->getPointerOperand(), nest); }) ||
+         refuse("an address is not affine in its counter");
 }
 
 }  // namespace halyard::jit::contraction

@@ -21,8 +21,14 @@ class Recognizer {
   // Whether the function was changed even without finding a contraction, because conditions were moved out of
   // loops.
   bool changed() const { return changed_; }
+  // Why the last call of find() found nothing.
+  const char* reason() const { return reason_; }
 
  private:
+  bool refuse(const char* reason) {
+    reason_ = reason;
+    return false;
+  }
   bool is_perfect(Nest& nest);
   bool is_guard(const llvm::BranchInst& branch, Nest& nest);
   bool counts_outputs(Nest& nest);
@@ -42,6 +48,7 @@ class Recognizer {
   llvm::SCEVExpander expander_;
   llvm::DenseMap<llvm::Value*, bool> recomputable_;  // in the current nest
   bool changed_ = false;
+  const char* reason_ = "";
 };
 
 }  // namespace halyard::jit::contraction

@@ -12,6 +12,7 @@
 // the order in which each tile of rows reads them.
 #include "codegen/contraction/write.h"
 
+#include <fmt/format.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/PatternMatch.h>
 
@@ -415,8 +416,37 @@ bool Writer::write() {
   return true;
 }
 
-bool write(const Nest& nest, llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-  return Writer(nest, function, analyses).write();
+// Such as "rows 7 x 7, outputs 64, terms 3 x 3 x 512: tiles of 7 rows by 32 outputs, blocks of 256 terms,
+// packed".
+std::string Writer::summary() const {
+  std::string text;
+  const auto add_count = [&](const char* separator, size_t level) {
+    const std::optional<uint64_t> last = constant_of(nest_.last[level]);
+    text += separator + (last ? std::to_string(*last + 1) : "?");
+  };
+  for (size_t level = 0; level < nest_.loops.size(); ++level) {
+    const bool begins = level == 0 || level == nest_.row_loops || level == first_term_loop();
+    const char* const names = level < nest_.row_loops    ? "rows "
+                              : level == nest_.row_loops ? "outputs "
+                                                         : "terms ";
+    if (begins && level != 0) text += ", ";
+    add_count(begins ? names : " x ", level);
+  }
+  text +=
+      fmt::format(": tiles of {} rows by {} outputs", tiling_.rows.front(), tiling_.outputs.front().count());
+  if (tiling_.outer_terms != 0 || tiling_.block != 0)
+    text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
+  if (tiling_.is_packed) text += ", packed";
+  if (tiling_.outputs.front().lanes == 1) text += ", without vectors";
+  if (nest_.not_rows) text += fmt::format("; the loop around it is not over rows: {}", nest_.not_rows);
+  return text;
+}
+
+std::optional<std::string> write(const Nest& nest, llvm::Function& function,
+                                 llvm::FunctionAnalysisManager& analyses) {
+  Writer writer(nest, function, analyses);
+  if (!writer.write()) return {};
+  return writer.summary();
 }
 
 }  // namespace halyard::jit::contraction

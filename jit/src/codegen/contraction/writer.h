@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,8 @@ class Writer {
         dependence_(nest) {}
 
   bool write();
+  // What was decided, for a reader.
+  std::string summary() const;
 
  private:
   // The sums of one output in each tile. Several stores may be to the same output.
