@@ -33,6 +33,17 @@ uint64_t size_of(Instruction* access) {
   return access->getDataLayout().getTypeStoreSize(llvm::getLoadStoreType(access)).getFixedValue();
 }
 
+// Whether LLVM can vectorize a transposed nest over its terms, and does so at least as well: sums of
+// integers, and single rows of floats whose order does not matter.
+bool suits_llvm(const Nest& nest) {
+  return !llvm::all_of(nest.stores, [&](llvm::StoreInst* store) {
+    const auto* const value = llvm::dyn_cast<Instruction>(store->getValueOperand());
+    if (!value || !value->getType()->isFloatingPointTy()) return false;
+    const bool may_reorder = llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc();
+    return !may_reorder || nest.row_loops != 0;
+  });
+}
+
 }  // namespace
 
 Recognizer::Recognizer(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
@@ -57,6 +68,10 @@ std::optional<Nest> Recognizer::find(Loop* innermost) {
     if (!is_perfect(nest)) return {};
     if (!counts_outputs(nest)) continue;
     while (nest.row_loops < kMaxRowLoops && add_rows(nest)) {
+    }
+    if (!nest.strided.empty() && suits_llvm(nest)) {
+      reason_ = "B is transposed, and LLVM vectorizes over the terms, which it may add in any order";
+      return {};
     }
     return nest;
   }
@@ -226,15 +241,6 @@ bool Recognizer::counts_outputs(Nest& nest) {
     if (steps->front() && constant_of(steps->front()) != size_of(load))
       nest.strided.push_back({load, steps->front(), constant_of(steps->back()) == size_of(load)});
   }
-  // A strided nest is transformed only if its outputs are floats whose sums LLVM must not reorder. Otherwise
-  // LLVM vectorizes over the terms.
-  if (!nest.strided.empty() &&
-      !std::all_of(nest.stores.begin(), nest.stores.end(), [](llvm::StoreInst* store) {
-        const auto* const value = llvm::dyn_cast<Instruction>(store->getValueOperand());
-        return value && value->getType()->isFloatingPointTy() &&
-               !(llvm::isa<llvm::FPMathOperator>(value) && value->hasAllowReassoc());
-      }))
-    return refuse("B is transposed, and its sums may be reordered: LLVM vectorizes over the terms");
   if (!are_outputs_apart(nest)) return refuse("an output may be in a buffer that is read");
   const std::optional<uint64_t> last = constant_of(nest.last.front());
   return !last || *last >= kMinOutputs - 1 || refuse("there are fewer than 4 outputs");
