@@ -114,6 +114,23 @@ TEST(ContractionTile, PacksWhatManyRowsRead) {
   EXPECT_EQ(transposed.outputs.front().count(), 32u);
 }
 
+TEST(ContractionTile, PanelsAreSmall) {
+  for (const uint64_t rows : {0, 1, 7, 64}) {
+    for (const uint64_t outer_rows : {0, 1, 64}) {
+      for (const uint64_t terms : {64, 256, 257, 4096}) {
+        for (const uint64_t outputs : {0, 16, 64, 128, 1000}) {
+          const Size size = {
+              .rows = rows, .outputs = outputs, .can_pack = true, .outer_rows = outer_rows, .terms = {terms}};
+          const Tiling tiling = choose_tiling(size, {32, 16});
+          if (tiling.is_packed) {
+            EXPECT_LE(tiling.terms_of_block * tiling.outputs.front().count() * 4, 32u << 10);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
   constexpr uint64_t kMost = uint64_t{1} << 24;  // terms
   for (uint64_t rows = 1; rows < 300; rows += 7) {

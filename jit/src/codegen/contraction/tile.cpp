@@ -44,9 +44,10 @@ uint64_t lanes_of_tile(const Size& size, const Registers& registers) {
   return lanes;
 }
 
-uint64_t vectors_of_tile(const Size& size, uint64_t lanes) {
+uint64_t vectors_of_tile(const Size& size, uint64_t lanes, bool is_packed) {
   if (size.is_transposed) return 1;  // all vectors of a square are in registers
-  const uint64_t most = size.is_strided ? kStreams : size.rows != 1 ? kVectorsOfRows : kMinSums;
+  const bool has_rows = size.rows != 1 || is_packed;
+  const uint64_t most = size.is_strided ? kStreams : has_rows ? kVectorsOfRows : kMinSums;
   if (size.outputs == 0) return most;
   // Without a rest, if there is such a number of vectors.
   for (uint64_t vectors = most; vectors > most / 2; --vectors)
@@ -135,7 +136,7 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   Size read = size;  // as tiles read B
   if (tiling.is_packed) read.is_strided = read.is_transposed = false;
   const uint64_t lanes = lanes_of_tile(read, registers);
-  const Tiling::Outputs tile = {vectors_of_tile(read, lanes), lanes};
+  const Tiling::Outputs tile = {vectors_of_tile(read, lanes, tiling.is_packed), lanes};
   tiling.rows = tiles_of_rows(read, registers, tile);
   tiling.outputs = tiles_of_outputs(read, tile);
   choose_group(size, tiling);

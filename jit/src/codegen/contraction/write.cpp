@@ -31,6 +31,14 @@ using llvm::PHINode;
 using llvm::SCEV;
 using llvm::Value;
 
+namespace {
+
+constexpr char kPanels[] = "halyard.panels";  // metadata of the memory for packed elements
+// A panel takes up to 32 KiB of the thread's stack: two vectors of 64 bytes for each of 256 terms.
+constexpr uint64_t kMaxPanels = 2;
+
+}  // namespace
+
 Value* Writer::count_between(Value* begin, Value* end) {
   using llvm::PatternMatch::m_Add, llvm::PatternMatch::m_ConstantInt, llvm::PatternMatch::m_Specific;
   llvm::ConstantInt* count = nullptr;
@@ -257,18 +265,37 @@ bool Writer::is_packable(llvm::LoadInst* load) {
          !(on & (Dependence::kRows | Dependence::kOuterRows));
 }
 
-// Reserves the thread's stack for packed elements.
-void Writer::add_panels() {
+// Memory on the thread's stack for packed elements, of at least so many bytes. All nests of the function
+// share it.
+llvm::AllocaInst* Writer::panel_memory(uint64_t bytes) {
   BasicBlock& entry = function_.getEntryBlock();
+  for (Instruction& instruction : entry) {
+    auto* const known = llvm::dyn_cast<llvm::AllocaInst>(&instruction);
+    if (!known || !known->hasMetadata(kPanels)) continue;
+    const uint64_t size = llvm::cast<llvm::ConstantInt>(known->getArraySize())->getZExtValue();
+    known->setOperand(0, b_.getInt64(std::max(size, bytes)));
+    return known;
+  }
   llvm::IRBuilder<> b(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+  llvm::AllocaInst* const memory = b.CreateAlloca(b.getInt8Ty(), b.getInt64(bytes));
+  memory->setAlignment(llvm::Align(64));
+  memory->setMetadata(kPanels, llvm::MDNode::get(b.getContext(), {}));
+  function_.addFnAttr("probe-stack", "inline-asm");  // it is larger than a guard page
+  return memory;
+}
+
+void Writer::add_panels() {
+  std::vector<std::pair<llvm::LoadInst*, uint64_t>> offsets;
+  uint64_t bytes = 0;
   for (llvm::LoadInst* const load : nest_.loads) {
     if (!is_packable(load)) continue;
+    offsets.emplace_back(load, bytes);
     const uint64_t count = tiling_.terms_of_block * tiling_.outputs.front().count();
-    llvm::AllocaInst* const panel = b.CreateAlloca(load->getType(), b.getInt64(count), "panel");
-    panel->setAlignment(llvm::Align(64));
-    panels_[load] = panel;
+    bytes = llvm::alignTo(bytes + count * ((load->getType()->getScalarSizeInBits() + 7) / 8), 64);
   }
-  function_.addFnAttr("probe-stack", "inline-asm");  // a panel may be larger than the guard page
+  llvm::AllocaInst* const memory = panel_memory(bytes);
+  llvm::IRBuilder<> b(memory->getNextNode());
+  for (const auto& [load, offset] : offsets) panels_[load] = b.CreatePtrAdd(memory, b.getInt64(offset));
 }
 
 // Copies the elements of B for the block of terms and the tile of outputs.
@@ -358,7 +385,9 @@ Tiling Writer::tiling(uint64_t widest) {
           return strided.is_contiguous_in_terms && has_known_step(strided) &&
                  can_transpose(registers.lanes, strided.load->getType()->getScalarSizeInBits() / 8);
         });
-    size.can_pack = llvm::any_of(nest_.loads, [&](llvm::LoadInst* load) { return is_packable(load); }) &&
+    const auto packable =
+        llvm::count_if(nest_.loads, [&](llvm::LoadInst* load) { return is_packable(load); });
+    size.can_pack = packable != 0 && static_cast<uint64_t>(packable) <= kMaxPanels &&
                     llvm::all_of(nest_.strided, [&](const StridedLoad& strided) {
                       return is_packable(strided.load) && has_known_step(strided);
                     });

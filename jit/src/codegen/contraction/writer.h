@@ -59,6 +59,7 @@ class Writer {
   template <typename Body>
   void for_outputs(Body body);
   bool is_packable(llvm::LoadInst* load);
+  llvm::AllocaInst* panel_memory(uint64_t bytes);
   void add_panels();
   void pack(llvm::Value* output);
   llvm::Value* packed_address(llvm::LoadInst* load, uint64_t vector);
