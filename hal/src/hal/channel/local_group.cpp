@@ -97,10 +97,16 @@ void LocalOutcome::carry_out() {
     for (const LocalPart& part : round.parts) completions.push_back({part.collective, {}});
   }
   for (const Copy& each : copies) copy(each.to, each.from, each.size);
+  for (const Copy& each : copies) {
+    each.sender->end_part();
+    each.receiver->end_part();
+  }
+  for (const std::shared_ptr<LocalTransfer>& transfer : ended) transfer->end_part();
   for (Completion& done : completions)
     done.collective.completed(done.collective.user, std::move(done.status).release());
   rounds.clear();
   copies.clear();
+  ended.clear();
   completions.clear();
 }
 
@@ -119,12 +125,10 @@ void LocalGroup::fail(Status status, LocalOutcome& outcome) {
     }
   }
   rounds_.clear();
-  std::vector<LocalTransfer*> notified;
   for (const auto& [ranks, halves] : unmatched_) {
     for (const Half& half : halves) {
-      if (std::ranges::find(notified, half.transfer.get()) != notified.end()) continue;
-      notified.push_back(half.transfer.get());
-      outcome.completions.push_back({half.transfer->collective, broken_});
+      half.transfer->failure = broken_;
+      outcome.ended.push_back(half.transfer);
     }
   }
   unmatched_.clear();
@@ -214,10 +218,6 @@ void LocalGroup::split(uint32_t rank, LocalPart part, LocalOutcome& outcome) {
   add(rank, part, outcome);
 }
 
-void LocalGroup::finish_half(const std::shared_ptr<LocalTransfer>& transfer, LocalOutcome& outcome) const {
-  if (--transfer->halves == 0) outcome.completions.push_back({transfer->collective, {}});
-}
-
 void LocalGroup::match(uint32_t source, uint32_t target, Half half, LocalOutcome& outcome) {
   std::deque<Half>& waiting = unmatched_[{source, target}];
   if (waiting.empty() || waiting.front().is_send == half.is_send) {
@@ -245,9 +245,7 @@ void LocalGroup::match(uint32_t source, uint32_t target, Half half, LocalOutcome
                      source, target, label_, channel::text_of(from), channel::text_of(to))},
         outcome);
   }
-  outcome.copies.push_back({from.send, to.receive, block_size(from)});
-  finish_half(send.transfer, outcome);
-  finish_half(receive.transfer, outcome);
+  outcome.copies.push_back({from.send, to.receive, block_size(from), send.transfer, receive.transfer});
 }
 
 void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, LocalOutcome& outcome) {
@@ -262,11 +260,16 @@ void LocalGroup::submit(uint32_t rank, const halyard_collective_t& collective, L
   transfer->came = Tracer::now();
   const bool sends = collective.target != HALYARD_NO_RANK;
   const bool receives = collective.source != HALYARD_NO_RANK;
-  transfer->halves = 1u + sends + receives;
+  transfer->parts = 1u + sends + receives;
   if (!receives && collective.receive) std::memset(collective.receive, 0, block_size(collective));
   if (sends) match(rank, collective.target, {transfer, true}, outcome);
-  if (receives && !broken_) match(collective.source, rank, {transfer, false}, outcome);
-  if (!broken_) finish_half(transfer, outcome);
+  if (receives && broken_) {
+    transfer->failure = broken_;
+    outcome.ended.push_back(transfer);
+  } else if (receives) {
+    match(collective.source, rank, {transfer, false}, outcome);
+  }
+  outcome.ended.push_back(transfer);  // its submission
 }
 
 bool LocalGroup::check_stops(LocalOutcome& outcome) {

@@ -3,6 +3,7 @@
 // under the lock of the world, and put the work that needs no lock into a LocalOutcome.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -35,11 +36,19 @@ struct LocalRound {
   std::vector<LocalPart> parts;  // by rank
 };
 
-// A point-to-point transfer: a collective that completes after one or two halves.
+// A point-to-point transfer. It completes when all of its parts have ended: its submission, its send and its
+// receive. Several threads may copy for one transfer, so the last one completes it: the memory of a transfer
+// belongs to its submitter again as soon as it is complete.
 struct LocalTransfer {
   halyard_collective_t collective;
-  uint32_t halves = 0;
   uint64_t came = 0;
+  std::atomic<uint32_t> parts{0};  // that have not ended
+  Status failure;                  // set under the lock, before the part that failed ends
+
+  void end_part() noexcept {
+    if (parts.fetch_sub(1, std::memory_order_acq_rel) == 1)
+      collective.completed(collective.user, std::move(failure).release());
+  }
 };
 
 // Work that is done after the lock is released.
@@ -49,8 +58,10 @@ struct LocalOutcome {
     const void* from;
     void* to;
     uint64_t size;
+    std::shared_ptr<LocalTransfer> sender, receiver;
   };
   std::vector<Copy> copies;
+  std::vector<std::shared_ptr<LocalTransfer>> ended;  // a part of each ends without a copy
   struct Completion {
     halyard_collective_t collective;
     Status status;
@@ -58,6 +69,9 @@ struct LocalOutcome {
   std::vector<Completion> completions;                 // called after the copies
   std::vector<std::shared_ptr<LocalMember>> resolved;  // their split is complete: queued parts begin
 
+  bool is_empty() const {
+    return rounds.empty() && copies.empty() && ended.empty() && completions.empty() && resolved.empty();
+  }
   void carry_out();
 };
 
@@ -93,7 +107,6 @@ class LocalGroup {
 
   void add(uint32_t rank, LocalPart part, LocalOutcome& outcome);
   void match(uint32_t source, uint32_t target, Half half, LocalOutcome& outcome);
-  void finish_half(const std::shared_ptr<LocalTransfer>& transfer, LocalOutcome& outcome) const;
   void resolve(const LocalRound& round, LocalOutcome& outcome);
   std::string missing(const LocalRound& round) const;
 

@@ -104,7 +104,7 @@ struct LocalWorld::State {
         const std::shared_ptr<LocalGroup> group = known.lock();
         return !group || !group->check_stops(outcome);
       });
-      if (outcome.completions.empty() && outcome.resolved.empty()) continue;
+      if (outcome.is_empty()) continue;
       begin_queued(outcome);
       lock.unlock();
       outcome.carry_out();
