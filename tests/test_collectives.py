@@ -382,7 +382,7 @@ def check_vm_bench(checks, mpi, folder):
                  lacks(done.stderr, "vm-bench: rank ", "expected the same collective of every rank"), done)
     done = launch(mpi, [2, *vm_bench("--input=4xf32=1", "--against=vm-bench")])
     checks.check(f"{mpi}: vm-bench: flags for one rank alone", "succeeded" if done.returncode == 0 else
-                 lacks(done.stderr, "INVALID_ARGUMENT; --against is given to one of several ranks"), done)
+                 lacks(done.stderr, "INVALID_ARGUMENT; --against must not be given with several ranks"), done)
     done = launch(mpi, [2, *vm_bench("--input=4xf32=1", "--rank_count=3")])
     checks.check(f"{mpi}: vm-bench: another number of ranks than the launcher's", "succeeded" if done.returncode == 0 else
                  lacks(done.stderr, "FAILED_PRECONDITION; expected to be rank -1 of 3"), done)
