@@ -236,7 +236,7 @@ std::vector<Answer> split(std::string_view text) {
     made.push_back(std::move(answer));
   }
   // The parser may report a malformed header before the client closes, or not.
-  if (!made.empty() && made.back().body.starts_with("{\"error\":\"the header is no HTTP/1.1"))
+  if (!made.empty() && made.back().body.starts_with("{\"error\":\"the header is not valid HTTP/1.1"))
     made.pop_back();
   return made;
 }
