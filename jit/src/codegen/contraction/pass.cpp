@@ -21,6 +21,16 @@ bool is_sum(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   return false;
 }
 
+template <typename Remark>
+void say(llvm::OptimizationRemarkEmitter& remarks, const char* name, const llvm::BasicBlock* block,
+         llvm::StringRef text) {
+  remarks.emit([&] {
+    Remark remark(kContraction, name, {}, block);
+    remark << text;
+    return remark;
+  });
+}
+
 }  // namespace
 
 llvm::PreservedAnalyses TileContractions::run(llvm::Function& function,
@@ -37,16 +47,13 @@ llvm::PreservedAnalyses TileContractions::run(llvm::Function& function,
       changed |= recognizer.changed();
       if (!nest) {
         if (is_sum(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))
-          remarks.emit([&] {
-            return llvm::OptimizationRemarkMissed(kContraction, "NotTiled", {}, header)
-                   << recognizer.reason();
-          });
+          say<llvm::OptimizationRemarkMissed>(remarks, "NotTiled", header, recognizer.reason());
         continue;
       }
       llvm::BasicBlock* const before = nest->before();
       const std::optional<std::string> decided = contraction::write(*nest, function, analyses);
       if (!decided) continue;
-      remarks.emit([&] { return llvm::OptimizationRemark(kContraction, "Tiled", {}, before) << *decided; });
+      say<llvm::OptimizationRemark>(remarks, "Tiled", before, *decided);
       analyses.invalidate(function, llvm::PreservedAnalyses::none());
       again = changed = true;
       break;
