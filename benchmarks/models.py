@@ -13,7 +13,6 @@ the product. The networks, their inputs and the scripts for weights and ONNX fil
 """
 
 import argparse
-import fcntl
 import json
 import math
 import os
@@ -34,7 +33,7 @@ ROWS = [
     ("GPT-2 shape, prefill of 64", "gpt2_prefill", "gpt2", "prefill", ["@gpt2.0.in0.npy", "64"]),
     ("GPT-2 shape, one token", "gpt2_decode", "gpt2", "decode", ["@gpt2.2.in0.npy"]),
 ]
-WEIGHTS = {"berttiny": "berttiny.irpa", "mobilenetv2": "mobilenetv2.irpa", "resnet18": "resnet18.irpa", "gpt2": "gpt2.safetensors"}
+MOBILENET = {"mobilenetv2": "mobilenetv2.irpa"}
 
 # column, suffix of the module, flags
 WAYS = [
@@ -51,38 +50,19 @@ def run(command, **options):
     return done.stdout
 
 
-class Missing(Exception):
-    """What cannot be had here."""
-
-
 class Networks:
     """A folder below the build folder with modules, inputs, weights and ONNX files."""
 
-    def __init__(self, shared, build):
-        self.models, self.large = shared / "models", shared / "large"
+    def __init__(self, build):
+        programs = pathlib.Path(large.folder())  # with the weights of all networks but MobileNetV2
+        self.models = pathlib.Path(large.source()).parent / "models"
         if not (self.models / "onnx_models.py").exists():
-            raise Missing("the networks are not here; HALYARD_FIXTURES names the folder of fixtures beside them")
+            raise large.Missing("the networks are not here; HALYARD_FIXTURES names the folder of fixtures beside them")
         self.folder = build / "models"
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with open(self.folder / ".lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            self.link()
-            self.write_weights()
-            self.write_onnx()
-
-    def link(self):
-        for source in [*self.large.glob("*.vmfb"), *self.models.glob("*.vmfb"), *self.models.glob("*.npy")]:
-            link = self.folder / source.name
-            link.unlink(missing_ok=True)
-            link.symlink_to(source)
-
-    def write_weights(self):
-        for name, weights in WEIGHTS.items():
-            if (self.folder / weights).exists():
-                continue
-            with tempfile.TemporaryDirectory(dir=self.folder) as written:
-                run([sys.executable, self.large / "large.py", name, written])
-                os.rename(pathlib.Path(written) / weights, self.folder / weights)
+        large.write_weights(self.folder, programs / large.SCRIPT, MOBILENET)
+        large.link_files([*programs.glob("*.vmfb"), *(programs / weights for weights in large.PROGRAMS.values()),
+                          *self.models.glob("*.vmfb"), *self.models.glob("*.npy")], self.folder)
+        self.write_onnx()
 
     def write_onnx(self):
         names = [f"{row[1]}.onnx" for row in ROWS]
@@ -98,7 +78,7 @@ class OnnxRuntime:
     def __init__(self, build, version):
         for tool in ("node", "npm"):
             if not shutil.which(tool):
-                raise Missing(f"{tool} is not here, which runs ONNX Runtime; it is in the Debian package {tool.replace('node', 'nodejs')}")
+                raise large.Missing(f"{tool} is not here, which runs ONNX Runtime; it is in the Debian package {tool.replace('node', 'nodejs')}")
         self.folder = build / f"onnxruntime-{version}"
         if not (self.folder / "node_modules" / "onnxruntime-node").exists():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -123,7 +103,7 @@ class Halyard:
             return None
         device = "local-sync" if threads == 1 else f"local-task?workers={threads}"
         printed = run([self.tool, f"--module={module}", f"--function={function}", f"--device={device}",
-                       f"--parameters=model={WEIGHTS[network]}", "--jit=always", f"--jit_cache={self.cache}", *flags,
+                       f"--parameters=model={(large.PROGRAMS | MOBILENET)[network]}", "--jit=always", f"--jit_cache={self.cache}", *flags,
                        *(f"--input={text}" for text in inputs), "--benchmark_filter=^BM_", "--benchmark_format=json",
                        f"--benchmark_min_time={seconds}"], cwd=self.folder)
         return json.loads(printed)["benchmarks"][0]["min"]
@@ -175,11 +155,14 @@ def main():
     parser.add_argument("--onnxruntime", default="1.30.0", metavar="VERSION", help="1.30.0 unless said otherwise")
     arguments = parser.parse_args()
     build = arguments.build.resolve()
-    fixtures = os.environ.get("HALYARD_FIXTURES", str(SOURCE.parent / "shared" / "fixtures"))
+    os.environ["HALYARD_BUILD"], os.environ["HALYARD_SOURCE"] = str(build), str(SOURCE)
+    sys.path.insert(0, str(SOURCE / "tests"))
+    global large
+    import large  # it wants to know the build
     try:
         peer = OnnxRuntime(build, arguments.onnxruntime)
-        networks = Networks(pathlib.Path(fixtures).resolve().parent, build)
-    except Missing as missing:
+        networks = Networks(build)
+    except large.Missing as missing:
         print("skipped:", missing)
         return 0
     report = {"onnxruntime": arguments.onnxruntime, "rounds": arguments.rounds, "rows": [], "mean": {}}

@@ -34,12 +34,12 @@ def python_with_numpy():
     raise Missing("numpy is not here, which writes their weights; it is in the Debian package python3-numpy")
 
 
-def write_weights(folder, script):
-    """Each file is written atomically, even with several writers."""
+def write_weights(folder, script, programs):
+    """Each file of the programs (NAME: FILE) is written atomically, even with several writers."""
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, ".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        for name, weights in PROGRAMS.items():
+        for name, weights in programs.items():
             if os.path.exists(os.path.join(folder, weights)):
                 continue
             with tempfile.TemporaryDirectory(dir=folder) as written:
@@ -50,16 +50,21 @@ def write_weights(folder, script):
                 os.rename(os.path.join(written, weights), os.path.join(folder, weights))
 
 
-def folder():
-    """One folder with the programs, their inputs, cases and weights."""
-    programs = source()
-    made = os.path.join(vmrun.BUILD, "large")
-    write_weights(made, os.path.join(programs, SCRIPT))
-    for name in os.listdir(programs):
-        link, target = os.path.join(made, name), os.path.join(programs, name)
+def link_files(files, made):
+    """Links to the files in the folder that is made of them, even with several processes that do so."""
+    for target in files:
+        link = os.path.join(made, os.path.basename(target))
         if os.path.islink(link) and os.readlink(link) == target:
             continue
         fresh = f"{link}.{os.getpid()}"
         os.symlink(target, fresh)
         os.rename(fresh, link)
+
+
+def folder():
+    """One folder with the programs, their inputs, cases and weights."""
+    programs = source()
+    made = os.path.join(vmrun.BUILD, "large")
+    write_weights(made, os.path.join(programs, SCRIPT), PROGRAMS)
+    link_files([os.path.join(programs, name) for name in os.listdir(programs)], made)
     return made

@@ -73,18 +73,7 @@ class Host {
   std::vector<RecordedSpan> spans_;
 };
 
-using driver_tests::barrier_operation;
-using driver_tests::copy_operation;
-using driver_tests::dealloca_operation;
-using driver_tests::dispatch_operation;
-using driver_tests::execute_operation;
-using driver_tests::fill_operation;
-using driver_tests::operation;
-using driver_tests::range;
-using driver_tests::slot;
-using driver_tests::table;
-using driver_tests::text;
-using driver_tests::update_operation;
+using namespace driver_tests;  // operations, ranges and slots by their short names
 
 inline testing::AssertionResult is_ok(const Outcome& outcome) {
   if (outcome.ok()) return testing::AssertionSuccess();
