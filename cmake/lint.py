@@ -210,7 +210,7 @@ def main():
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--base", default="main")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "release")
+    parser.add_argument("--build", type=pathlib.Path, default=SOURCE / "build" / "debug")
     parser.add_argument("files", nargs="*", type=pathlib.Path)
     arguments = parser.parse_args()
     build = arguments.build.resolve()

@@ -1,6 +1,7 @@
 """hal-cts as a driver author uses it: the drivers of this tree pass, each bad one (bad_drivers/) fails the expected
 cases and no others; flags, reports and known failures."""
 
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -149,9 +150,10 @@ class BadDrivers(unittest.TestCase):
             self.assertEqual(cts(bad_driver(name), *without).returncode, 0, name)
 
     def check_each(self, bugs):
-        for name, (expected, allowed, texts, flags) in bugs.items():
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:  # the runs wait most of the time
+            runs = pool.map(lambda name: results(bad_driver(name), "--skip_tag=slow", *bugs[name][3]), bugs)
+        for (name, (expected, allowed, texts, flags)), (done, cases) in zip(bugs.items(), runs):
             with self.subTest(name):
-                done, cases = results(bad_driver(name), "--skip_tag=slow", *flags)
                 self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
                 failed = [case["name"] for case in cases.values() if case["result"] == "failed"]
                 for case in expected:

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/c_boundary.h"
+#include "bytes.h"
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
 #include "perform.h"
@@ -24,19 +25,23 @@ namespace {
 struct Part {
   const halyard_command_t* command = nullptr;
   WorkgroupCount count = {1, 1, 1};
-  bool is_divisible = false;        // a dispatch that several threads may share
-  uint64_t total = 1;               // workgroups
-  std::atomic<uint64_t> next = 0;   // the first workgroup that is not taken
-  std::atomic<uint64_t> end = 1;    // `total`, or the first workgroup that has failed
+  bool is_divisible = false;        // a dispatch or a fill that several threads may share
+  uint64_t total = 1;               // workgroups, or pieces of a fill
+  std::atomic<uint64_t> next = 0;   // the first of them that is not taken
+  std::atomic<uint64_t> end = 1;    // `total`, or the first of them that has failed
   std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
 
+  bool is_dispatch() const { return command->kind == HALYARD_COMMAND_DISPATCH; }
   const halyard_command_dispatch_t& dispatch() const {
     return *reinterpret_cast<const halyard_command_dispatch_t*>(command);
   }
   void divide(const WorkgroupCount& workgroups, uint64_t first) {
-    is_divisible = true;
     count = workgroups;
-    total = local::total(workgroups);
+    divide(local::total(workgroups), first);
+  }
+  void divide(uint64_t pieces, uint64_t first) {
+    is_divisible = true;
+    total = pieces;
     next.store(first, std::memory_order_relaxed);
     end.store(total, std::memory_order_relaxed);
   }
@@ -73,7 +78,7 @@ class Batch {
     close();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
-      if (part.is_divisible)
+      if (part.is_divisible && part.is_dispatch())
         part.dispatch()
             .executable->workgroup_cost(part.dispatch().function)
             .learn(part.spent / part.total + 1);
@@ -118,7 +123,9 @@ class Batch {
       if (part.next.load(std::memory_order_relaxed) >= part.end.load(std::memory_order_relaxed)) continue;
       if (!part.is_divisible) {
         do_whole(i);
-      } else if (Status status = outcome_of([&] { return do_tiles(i, role); }); !status.ok()) {
+      } else if (Status status =
+                     outcome_of([&] { return part.is_dispatch() ? do_tiles(i, role) : do_fill(i); });
+                 !status.ok()) {
         // A helper that fails to prepare the kernel gives up, because other threads do the work.
         if (role == Role::owner) failed(i, 0, std::move(status));
       }
@@ -149,6 +156,23 @@ class Batch {
         execution_.thread_pool->wake_another();
     }
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
+    return {};
+  }
+
+  Result<> do_fill(size_t i) {
+    Part& part = parts_[i];
+    const auto& command = *reinterpret_cast<const halyard_command_fill_t*>(part.command);
+    kit::TraceSpan span(*execution_.services, "fill");
+    span.set_sharing(HALYARD_SHARING_SHARED, threads());
+    for (Tile tile; part.take(tile, threads());) {
+      halyard_range_t pieces = command.target;
+      const uint64_t begin = tile.first * kFillPiece;
+      pieces.offset += begin;
+      pieces.length = std::min(tile.last * kFillPiece, command.target.length) - begin;
+      Result<> filled = go_on_unless_stopped(execution_.stop);
+      if (filled) filled = fill(pieces, command.pattern, command.pattern_size, execution_);
+      if (!filled) failed(i, tile.first, std::move(filled.error()));
+    }
     return {};
   }
 
@@ -256,7 +280,10 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];
-    if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
+    if (const uint64_t pieces = pieces_of(*commands[i]);
+        commands[i]->kind == HALYARD_COMMAND_FILL && pieces > 1)
+      part.divide(pieces, 0);
+    if (!part.is_dispatch() || is_sequential(part.dispatch())) continue;
     // If the memory with the count has no bytes, the command reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
     if (count && total(*count) > 1) part.divide(*count, 0);

@@ -9,18 +9,21 @@ namespace halyard::local {
 
 namespace {
 
-constexpr uint64_t kBytesPerNanosecond = 4;  // a low estimate for writing memory, with or without reading
+constexpr uint64_t kBytesPerNanosecond = 4;    // a low estimate for writing memory, with or without reading
+constexpr uint64_t kFilledPerNanosecond = 16;  // bytes; memory that was used before
 
-// The number of pieces that may run in parallel: the workgroups of a dispatch. 1 if the number is unknown, if
-// the kernel is sequential, and for other commands.
+}  // namespace
+
 uint64_t pieces_of(const halyard_command_t& command) {
+  if (command.kind == HALYARD_COMMAND_FILL) {
+    const uint64_t length = reinterpret_cast<const halyard_command_fill_t&>(command).target.length;
+    return std::max<uint64_t>((length + kFillPiece - 1) / kFillPiece, 1);
+  }
   if (command.kind != HALYARD_COMMAND_DISPATCH) return 1;
   const auto& dispatch = reinterpret_cast<const halyard_command_dispatch_t&>(command);
   if (dispatch.flags & HALYARD_DISPATCH_INDIRECT || is_sequential(dispatch)) return 1;
   return std::max<uint64_t>(total(workgroups_of(dispatch)), 1);
 }
-
-}  // namespace
 
 uint64_t bytes_cost(uint64_t length) { return std::min(length / kBytesPerNanosecond, kMaxCost); }
 
@@ -33,7 +36,9 @@ uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
 uint64_t cost_of(const halyard_command_t& command) {
   switch (command.kind) {
     case HALYARD_COMMAND_FILL:
-      return bytes_cost(reinterpret_cast<const halyard_command_fill_t&>(command).target.length);
+      return std::min(
+          reinterpret_cast<const halyard_command_fill_t&>(command).target.length / kFilledPerNanosecond,
+          kMaxCost);
     case HALYARD_COMMAND_UPDATE:
       return bytes_cost(reinterpret_cast<const halyard_command_update_t&>(command).target.length);
     case HALYARD_COMMAND_COPY:

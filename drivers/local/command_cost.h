@@ -10,6 +10,11 @@
 namespace halyard::local {
 
 uint64_t cost_of(const halyard_command_t& command);
+// The number of pieces that may run in parallel: the workgroups of a dispatch, the pieces of a fill. 1 if the
+// number is unknown, if the kernel is sequential, and for other commands.
+uint64_t pieces_of(const halyard_command_t& command);
+// Bytes of a piece of a fill; the last one may have fewer. Divisible by the size of every pattern.
+inline constexpr uint64_t kFillPiece = 128 << 10;
 // The cost of writing, copying or reading `length` bytes.
 uint64_t bytes_cost(uint64_t length);
 uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch);

@@ -23,7 +23,8 @@ const halyard_command_t* command_at(const uint8_t* bytes) {
 
 // Called only on devices with workers.
 Result<> execute_batch(std::span<const halyard_command_t* const> commands, const Execution& execution) {
-  if (commands.size() > 1) {
+  // dispatch() decides about a dispatch that is alone.
+  if (commands.size() > 1 || commands[0]->kind != HALYARD_COMMAND_DISPATCH) {
     Load load;
     for (const halyard_command_t* command : commands) load.add(*command);
     if (const Helpers helpers = helpers_for(load, execution); helpers.count != 0)

@@ -11,7 +11,7 @@
 namespace halyard::vm::test {
 namespace {
 
-constexpr std::string_view kEndless = R"(
+constexpr std::string_view kEndlessLoop = R"(
 vm.module @m
 vm.export @f
 vm.func @f(%i0:1: i64) -> (i64) {
@@ -28,7 +28,7 @@ vm.func @f(%i0:1: i64) -> (i64) {
 )";
 
 TestProgram compiled() {
-  TestProgram program(kEndless, {.verify_eagerly = true, .compiler = *Compiler::find()});
+  TestProgram program(kEndlessLoop, {.verify_eagerly = true, .compiler = *Compiler::find()});
   EXPECT_TRUE(program.is_compiled());
   return program;
 }

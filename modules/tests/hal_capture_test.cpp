@@ -11,8 +11,6 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
-
 class HalCapture : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -8,8 +8,6 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
-constexpr int kStorage = 0xC03;
 constexpr int kWithCounts = 0xD03;  // and DISPATCH_INDIRECT_PARAMETERS
 
 class HalDispatch : public HalTest {
@@ -66,7 +64,7 @@ TEST_F(HalDispatch, FunctionsAreFoundByName) {
 
 TEST_F(HalDispatch, DirectCountsInBothForms) {
   for (const char* convention : {"0rriiiiICiDCiirIID_v", "0rrIiiiICiDCiirIID_v"}) {
-    const auto target = words({-1, -1, -1, -1, -1}, kStorage);
+    const auto target = words({-1, -1, -1, -1, -1}, kDefaultUsage);
     const auto commands = begin();
     const Status status =
         hal->status("command_buffer.dispatch", convention,
@@ -80,7 +78,7 @@ TEST_F(HalDispatch, DirectCountsInBothForms) {
 TEST_F(HalDispatch, CountsFromABufferInBothForms) {
   for (const char* convention : {"0rriirIICiDCiirIID_v", "0rrIirIICiDCiirIID_v"}) {
     for (const int flags : {0, 1, 2}) {
-      const auto target = words({-1, -1, -1}, kStorage);
+      const auto target = words({-1, -1, -1}, kDefaultUsage);
       const auto counts = words({0, 2, 1, 1}, kWithCounts);
       const auto commands = begin();
       const Status status = hal->status(
@@ -94,7 +92,7 @@ TEST_F(HalDispatch, CountsFromABufferInBothForms) {
 }
 
 TEST_F(HalDispatch, ErrorsOfCountsFromABuffer) {
-  const auto target = words({-1, -1, -1}, kStorage);
+  const auto target = words({-1, -1, -1}, kDefaultUsage);
   const auto indirect = [&](const Ref<hal::Buffer>& counts, int64_t offset) {
     return hal->status(
         "command_buffer.dispatch.indirect", "0rrIirIICiDCiirIID_v",
@@ -103,11 +101,12 @@ TEST_F(HalDispatch, ErrorsOfCountsFromABuffer) {
   EXPECT_FAILS(INVALID_ARGUMENT, "multiples of 4 bytes, found offset 2",
                indirect(words({1, 1, 1, 1}, kWithCounts), 2));
   EXPECT_FAILS(OUT_OF_RANGE, "workgroup counts", indirect(words({1, 1, 1, 1}, kWithCounts), 8));
-  EXPECT_FAILS(PERMISSION_DENIED, "DISPATCH_INDIRECT_PARAMETERS", indirect(words({1, 1, 1, 1}, kStorage), 0));
+  EXPECT_FAILS(PERMISSION_DENIED, "DISPATCH_INDIRECT_PARAMETERS",
+               indirect(words({1, 1, 1, 1}, kDefaultUsage), 0));
 }
 
 TEST_F(HalDispatch, ACountOfZeroRunsNothing) {
-  const auto target = words({-1}, kStorage);
+  const auto target = words({-1}, kDefaultUsage);
   const auto commands = begin();
   EXPECT_TRUE(dispatch(commands, {0, 1, 1}, 0, {10, 7}, {0, 0, target, 0, 4}).ok());
   EXPECT_TRUE(dispatch(commands, {1, 1, 0}, 0, {10, 7}, {0, 0, target, 0, 4}).ok());
@@ -116,7 +115,7 @@ TEST_F(HalDispatch, ACountOfZeroRunsNothing) {
 }
 
 TEST_F(HalDispatch, Errors) {
-  const auto target = words({-1}, kStorage);
+  const auto target = words({-1}, kDefaultUsage);
   const Entries binding{0, 0, target, 0, 4};
   EXPECT_FAILS(INVALID_ARGUMENT, "takes 2 constants, but 1 were given",
                dispatch(begin(), {1, 1, 1}, 0, {10}, binding));
@@ -141,7 +140,7 @@ TEST_F(HalDispatch, Errors) {
 }
 
 TEST_F(HalDispatch, HintsAreIgnoredAndOtherArgumentsAreRefused) {
-  const auto target = words({-1}, kStorage);
+  const auto target = words({-1}, kDefaultUsage);
   const auto commands = begin();
   EXPECT_TRUE(dispatch(commands, {1, 1, 1}, 0x20 | 0x40, {10, 7}, {0, 0, target, 0, 4}).ok());
   for (const int flag : {0x4, 0x8, 0x10})

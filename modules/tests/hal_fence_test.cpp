@@ -7,9 +7,7 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
 constexpr int kReached = 0;
-constexpr int kNotReached = 17;
 constexpr int kTimeout = 4;
 
 class HalFence : public HalTest {

@@ -9,11 +9,7 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
 constexpr int kDeviceLocal = 0x30;
-constexpr int kDefault = 0xC03;
-constexpr int kFloat32 = 0x21000020;
-constexpr int kInt32 = 0x10000020;
 constexpr int kSint32 = 0x11000020;
 
 class HalHostFunctions : public ::testing::Test {
@@ -32,7 +28,7 @@ class HalHostFunctions : public ::testing::Test {
 
   Ref<hal::Buffer> allocate(uint64_t size) {
     return hal->object<hal::Buffer>("allocator.allocate", "0rIiiI_r",
-                                    {allocator, kAny, kDeviceLocal, kDefault, size});
+                                    {allocator, kAny, kDeviceLocal, kDefaultUsage, size});
   }
   Ref<hal::BufferView> view(const Ref<hal::Buffer>& buffer, int type, Entries shape) {
     return hal->object<hal::BufferView>("buffer_view.create", "0rIIiiCID_r",
@@ -91,9 +87,9 @@ TEST_F(HalHostFunctions, AllocateGivesTheLengthAskedFor) {
 }
 
 TEST_F(HalHostFunctions, AllocatePastMemoryNamesTheLength) {
-  EXPECT_FAILS(
-      RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
-      hal->status("allocator.allocate", "0rIiiI_r", {allocator, kAny, kDeviceLocal, kDefault, int64_t{-1}}));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
+               hal->status("allocator.allocate", "0rIiiI_r",
+                           {allocator, kAny, kDeviceLocal, kDefaultUsage, int64_t{-1}}));
 }
 
 TEST_F(HalHostFunctions, AllocatePutsDefaultsForZero) {
@@ -105,21 +101,22 @@ TEST_F(HalHostFunctions, AllocatePutsDefaultsForZero) {
 
 TEST_F(HalHostFunctions, SelectWithoutPolicyTakesTheFirst) {
   auto chosen = ASSERT_VALUE(hal->call("allocator.select", "0iiICrID_rI",
-                                       {0x32, kDefault, 0, Entries{devices[1], 4, devices[0], 2}}));
+                                       {0x32, kDefaultUsage, 0, Entries{devices[1], 4, devices[0], 2}}));
   EXPECT_EQ(chosen[0].object(), devices[1].get());
   EXPECT_EQ(chosen[1].as_i64(), 4);
 }
 
 TEST_F(HalHostFunctions, SelectWithoutPolicyDoesNotLookAtTheOthers) {
-  EXPECT_TRUE(
-      hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[1], 4, nullptr, 2}}));
+  EXPECT_TRUE(hal->call("allocator.select", "0iiICrID_rI",
+                        {0x32, kDefaultUsage, 0, Entries{devices[1], 4, nullptr, 2}}));
   EXPECT_FAILS(INVALID_ARGUMENT, "null",
                hal->status("allocator.select", "0iiICrID_rI",
-                           {0x32, kDefault, 0, Entries{nullptr, 4, devices[1], 2}}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
-               hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{allocator, 4}}));
+                           {0x32, kDefaultUsage, 0, Entries{nullptr, 4, devices[1], 2}}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "expected a ",
+      hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefaultUsage, 0, Entries{allocator, 4}}));
   EXPECT_FAILS(INVALID_ARGUMENT, "allocator.select",
-               hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{}}));
+               hal->status("allocator.select", "0iiICrID_rI", {0x32, kDefaultUsage, 0, Entries{}}));
 }
 
 class HalLeadAllocator : public HalHostFunctions {
@@ -128,11 +125,11 @@ class HalLeadAllocator : public HalHostFunctions {
 
 TEST_F(HalLeadAllocator, SelectTakesTheLeadWhereItIsACandidate) {
   auto chosen = ASSERT_VALUE(hal->call("allocator.select", "0iiICrID_rI",
-                                       {0x32, kDefault, 0, Entries{devices[0], 4, devices[1], 2}}));
+                                       {0x32, kDefaultUsage, 0, Entries{devices[0], 4, devices[1], 2}}));
   EXPECT_EQ(chosen[0].object(), devices[1].get());
   EXPECT_EQ(chosen[1].as_i64(), 2);
-  chosen =
-      ASSERT_VALUE(hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefault, 0, Entries{devices[0], 4}}));
+  chosen = ASSERT_VALUE(
+      hal->call("allocator.select", "0iiICrID_rI", {0x32, kDefaultUsage, 0, Entries{devices[0], 4}}));
   EXPECT_EQ(chosen[0].object(), devices[0].get());
   EXPECT_EQ(chosen[1].as_i64(), 4);
 }
@@ -203,13 +200,13 @@ TEST_F(HalImport, RangesAndAccessAreCheckedEvenWhenOnlyTrying) {
                     {allocator, only_try, kAny, 0x30, kImmutable, source(false), int64_t{-64}, 128}));
     EXPECT_FAILS(PERMISSION_DENIED, "SHARING_IMMUTABLE",
                  hal->status("allocator.import", kImport,
-                             {allocator, only_try, kAny, 0x30, kDefault, source(false), 0, 64}));
+                             {allocator, only_try, kAny, 0x30, kDefaultUsage, source(false), 0, 64}));
   }
 }
 
 TEST_F(HalImport, MutableBytesCanBeWrittenByDevicesButNotDiscardedByTheHost) {
-  const auto writable = hal->object<hal::Buffer>("allocator.import", kImport,
-                                                 {allocator, 0, kAny, 0x30, kDefault, source(true), 0, 64});
+  const auto writable = hal->object<hal::Buffer>(
+      "allocator.import", kImport, {allocator, 0, kAny, 0x30, kDefaultUsage, source(true), 0, 64});
   ASSERT_NE(writable, nullptr);
   EXPECT_EQ(writable->access(), uint32_t{hal::kRead | hal::kWrite});
   EXPECT_FAILS(PERMISSION_DENIED, "", hal->status("buffer.store", "0irIi_v", {1, writable, 0, 4}));
@@ -234,19 +231,21 @@ TEST_F(HalHostFunctions, AssertChecksLengthThenTypeThenUsageThenAllocator) {
   const Ref<hal::Buffer> buffer = allocate(16);
   const Ref<vm::Buffer> message = text_of("tensor");
   EXPECT_TRUE(
-      hal->status("buffer.assert", "0rrrIii_v", {buffer, message, allocator, 16, 0x10, kDefault}).ok());
+      hal->status("buffer.assert", "0rrrIii_v", {buffer, message, allocator, 16, 0x10, kDefaultUsage}).ok());
   EXPECT_FAILS(INVALID_ARGUMENT, "tensor: expected a buffer of at least 17 bytes, found 16",
                hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 17, 0x80, 0x1000}));
   EXPECT_FAILS(PERMISSION_DENIED, "tensor: expected a buffer with memory of type ",
                hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x80, 0x1000}));
   EXPECT_FAILS(PERMISSION_DENIED, "tensor: expected a buffer with usage ",
                hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, 0x1000}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "null",
-               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, kDefault}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "null",
+      hal->status("buffer.assert", "0rrrIii_v", {buffer, message, nullptr, 16, 0x10, kDefaultUsage}));
   EXPECT_FAILS(INVALID_ARGUMENT, "expected a ",
-               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, buffer, 16, 0x10, kDefault}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "null",
-               hal->status("buffer.assert", "0rrrIii_v", {buffer, nullptr, allocator, 16, 0x10, kDefault}));
+               hal->status("buffer.assert", "0rrrIii_v", {buffer, message, buffer, 16, 0x10, kDefaultUsage}));
+  EXPECT_FAILS(
+      INVALID_ARGUMENT, "null",
+      hal->status("buffer.assert", "0rrrIii_v", {buffer, nullptr, allocator, 16, 0x10, kDefaultUsage}));
 }
 
 TEST_F(HalHostFunctions, OwnersAreCountedOnTheAllocation) {

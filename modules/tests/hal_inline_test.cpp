@@ -14,9 +14,6 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kFloat32 = 0x21000020;
-constexpr int kInt32 = 0x10000020;
-
 struct BufferPair {
   Ref<hal::Buffer> buffer;
   Ref<vm::Buffer> storage;

@@ -8,9 +8,6 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
-constexpr int kDefault = 0xC03;
-
 class HalQueue : public HalTest {
  protected:
   void SetUp() override {
@@ -19,7 +16,7 @@ class HalQueue : public HalTest {
   }
 
   Ref<hal::Buffer> buffer(const std::vector<uint8_t>& bytes) {
-    return buffer_of(*device, bytes, kDefault | 0x3000000, 0x30);
+    return buffer_of(*device, bytes, kDefaultUsage | 0x3000000, 0x30);
   }
   std::vector<uint8_t> contents(const Ref<hal::Buffer>& buffer) { return contents_of<uint8_t>(*buffer); }
   bool signalled() { return hal->number("fence.query", "0r_i", {done}) == 0; }
@@ -113,7 +110,7 @@ TEST_F(HalQueue, ReadAndWriteInBothForms) {
 
 TEST_F(HalQueue, AllocaAndDeallocaInBothForms) {
   for (const bool is_new : {false, true}) {
-    std::vector<Argument> arguments = {device, kAny, nullptr, done, 0, 0x30, kDefault, 24};
+    std::vector<Argument> arguments = {device, kAny, nullptr, done, 0, 0x30, kDefaultUsage, 24};
     if (is_new) arguments.push_back(0);
     const char* convention = is_new ? "0rIrrIiiII_r" : "0rIrriiiI_r";
     const auto made = hal->object<hal::Buffer>("device.queue.alloca", convention, arguments);

@@ -15,9 +15,6 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
-constexpr int kNotReached = static_cast<int>(Code::DEFERRED);
-
 // The objects for calls, new for each.
 struct World {
   explicit World(const std::string& uri) {

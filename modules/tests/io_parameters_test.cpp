@@ -15,7 +15,6 @@
 namespace halyard::modules {
 namespace {
 
-constexpr int kAny = -1;
 constexpr int kHostVisible = 0x32;
 constexpr const char* kLoad = "0rIrrrIiirrr_r";
 constexpr const char* kGather = "0rIrrrrrrr_v";

@@ -23,6 +23,13 @@
 
 namespace halyard::modules {
 
+// Arguments of functions of `hal`.
+inline constexpr int kAny = -1;              // affinity: any queue
+inline constexpr int kDefaultUsage = 0xC03;  // transfers and bindings of dispatches
+inline constexpr int kFloat32 = 0x21000020;
+inline constexpr int kInt32 = 0x10000020;
+inline constexpr int kNotReached = static_cast<int>(Code::DEFERRED);
+
 // Devices opened from one registry share a driver instance.
 inline Ref<hal::DriverRegistry> open_registry() {
   hal::RegistryOptions options;

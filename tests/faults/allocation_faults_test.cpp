@@ -9,19 +9,19 @@
 namespace faults {
 namespace {
 
-struct Setup {
+struct AllocationSetup {
   const char* name;
   std::vector<std::string> devices;
 };
-void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
+void PrintTo(const AllocationSetup& setup, std::ostream* out) { *out << setup.name; }
 
-const Setup kSetups[] = {
+const AllocationSetup kAllocationSetups[] = {
     {"local", {"local-sync"}},
     {"null_before_local", {"null", "local-sync"}},
     {"local_before_null", {"local-sync", "null"}},
 };
 
-class AllocationFaults : public ::testing::TestWithParam<Setup> {
+class AllocationFaults : public ::testing::TestWithParam<AllocationSetup> {
  protected:
   // Whether that allocation was reached.
   bool run_with(const Program& program, const std::string& module, int64_t number, Lasting lasting) {
@@ -61,7 +61,7 @@ TEST_P(AllocationFaults, OneAllocationFails) { sweep(Lasting::once); }
 
 TEST_P(AllocationFaults, AllAllocationsFailFromThereOn) { sweep(Lasting::for_good); }
 
-INSTANTIATE_TEST_SUITE_P(All, AllocationFaults, ::testing::ValuesIn(kSetups),
+INSTANTIATE_TEST_SUITE_P(All, AllocationFaults, ::testing::ValuesIn(kAllocationSetups),
                          [](const auto& of) { return std::string(of.param.name); });
 
 // The assembler, the disassembler and descriptions are not used by running programs.

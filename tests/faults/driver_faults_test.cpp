@@ -11,15 +11,15 @@
 namespace faults {
 namespace {
 
-struct Setup {
+struct DriverSetup {
   const char* name;
   const char* driver;  // that "faulty" wraps
   const char* kind;
   std::vector<std::string> devices;
 };
-void PrintTo(const Setup& setup, std::ostream* out) { *out << setup.name; }
+void PrintTo(const DriverSetup& setup, std::ostream* out) { *out << setup.name; }
 
-const Setup kSetups[] = {
+const DriverSetup kDriverSetups[] = {
     {"local", "local", "local-sync", {"faulty"}},
     {"local_beside_null", "local", "local-sync", {"faulty", "null"}},
     {"local_behind_null", "local", "local-sync", {"null", "faulty"}},
@@ -32,7 +32,7 @@ struct Injection {
   int32_t code;
 };
 
-class DriverFaults : public ::testing::TestWithParam<Setup> {
+class DriverFaults : public ::testing::TestWithParam<DriverSetup> {
  protected:
   void SetUp() override { wrap(GetParam().driver, GetParam().kind); }
   void TearDown() override { faulty().reset(); }
@@ -114,7 +114,7 @@ TEST_P(DriverFaults, CallbacksComeLateAndFromAnotherThread) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DriverFaults, ::testing::ValuesIn(kSetups),
+INSTANTIATE_TEST_SUITE_P(All, DriverFaults, ::testing::ValuesIn(kDriverSetups),
                          [](const auto& of) { return std::string(of.param.name); });
 
 }  // namespace

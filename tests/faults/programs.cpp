@@ -46,7 +46,7 @@ std::string taken(char* text) {
   return copy;
 }
 
-Outcome failed(halyard_status_t status) {
+Outcome failed_outcome(halyard_status_t status) {
   Outcome outcome;
   char* text = nullptr;
   {
@@ -101,7 +101,7 @@ std::string module_of(const Program& program) {
   void* bytes = nullptr;
   size_t size = 0;
   if (const halyard_status_t status = halyard_assemble(text.data(), text.size(), nullptr, &bytes, &size)) {
-    ADD_FAILURE() << program.file << ": " << failed(status).text;
+    ADD_FAILURE() << program.file << ": " << failed_outcome(status).text;
     return {};
   }
   std::string module(static_cast<const char*>(bytes), size);
@@ -147,18 +147,19 @@ Outcome run(const Program& program, const std::string& module, const std::vector
   options.driver_folders = folders;
   options.driver_folder_count = 1;
   halyard_instance_t instance = nullptr;
-  if (halyard_status_t status = step(halyard_instance_create, &options, &instance)) return failed(status);
+  if (halyard_status_t status = step(halyard_instance_create, &options, &instance))
+    return failed_outcome(status);
   handles.add(instance);
 
   halyard_device_entry_t* entries = nullptr;
   size_t entry_count = 0;
   if (halyard_status_t status =
           step(halyard_instance_devices, instance, uris[0].c_str(), &entries, &entry_count))
-    return failed(status);
+    return failed_outcome(status);
   halyard_free(entries);
   for (size_t i = 0; i < uris.size(); ++i) {
     if (halyard_status_t status = step(halyard_device_open, instance, uris[i].c_str(), &devices[i]))
-      return failed(status);
+      return failed_outcome(status);
     handles.add(devices[i]);
   }
 
@@ -166,7 +167,7 @@ Outcome run(const Program& program, const std::string& module, const std::vector
   if (halyard_status_t status =
           step(halyard_module_load_memory, instance, static_cast<const void*>(module.data()), module.size(),
                uint32_t{0}, &loaded))
-    return failed(status);
+    return failed_outcome(status);
   handles.add(loaded);
   halyard_context_options_t context_options = {};
   context_options.struct_size = sizeof context_options;
@@ -177,15 +178,15 @@ Outcome run(const Program& program, const std::string& module, const std::vector
   context_options.max_time_ns = kMaxCall;
   halyard_context_t context = nullptr;
   if (halyard_status_t status = step(halyard_context_create, instance, &context_options, &context))
-    return failed(status);
+    return failed_outcome(status);
   handles.add(context);
   halyard_function_t function = nullptr;
   if (halyard_status_t status = step(halyard_context_find, context, static_cast<const char*>(nullptr),
                                      program.function.c_str(), &function))
-    return failed(status);
+    return failed_outcome(status);
   handles.add(function);
   halyard_call_t call = nullptr;
-  if (halyard_status_t status = step(halyard_call_create, context, &call)) return failed(status);
+  if (halyard_status_t status = step(halyard_call_create, context, &call)) return failed_outcome(status);
   handles.add(call);
 
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -193,19 +194,19 @@ Outcome run(const Program& program, const std::string& module, const std::vector
     arguments[i].kind = HALYARD_VALUE_OBJECT;
     if (halyard_status_t status = step(halyard_view_create, devices[0], tensor.element_type, tensor.shape,
                                        tensor.rank, tensor.data, tensor.size, &arguments[i].object))
-      return failed(status);
+      return failed_outcome(status);
     handles.add(arguments[i].object);
   }
   halyard_value_t result = {};
   if (halyard_status_t status =
           step(halyard_call_invoke, call, function, static_cast<const halyard_value_t*>(arguments.data()),
                arguments.size(), &result, size_t{1}))
-    return failed(status);
+    return failed_outcome(status);
   if (result.kind != HALYARD_VALUE_OBJECT) return {HALYARD_OK, std::to_string(result.i32)};
   handles.add(result.object);
   char* text = nullptr;
   if (halyard_status_t status = step(halyard_view_text, result.object, uint64_t{1024}, &text))
-    return failed(status);
+    return failed_outcome(status);
   return {HALYARD_OK, taken(text)};
 }
 

@@ -22,7 +22,6 @@ namespace halyard::cts {
 namespace {
 
 // Many devices require that storage ranges begin at multiples of this.
-constexpr uint64_t kStorageAlignment = 256;
 
 }  // namespace
 

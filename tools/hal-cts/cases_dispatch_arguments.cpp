@@ -14,7 +14,6 @@ namespace {
 
 // The words that one workgroup of the function 'spread' writes, one per invocation if it has several.
 constexpr uint32_t kSpread = 24;
-constexpr uint64_t kStorageAlignment = 256;  // storage ranges begin at multiples of this
 
 }  // namespace
 

@@ -46,6 +46,7 @@ using Table = std::vector<halyard_binding_t>;
 // The kinds of memory that programs request: staging memory, and memory for everything else.
 inline constexpr uint32_t kStaging = HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE;
 inline constexpr uint32_t kDeviceLocal = HALYARD_MEMORY_DEVICE_LOCAL;
+inline constexpr uint64_t kStorageAlignment = 256;  // bytes; storage ranges begin at multiples of this
 
 struct Memory {
   halyard_driver_memory_t handle = nullptr;

@@ -34,7 +34,7 @@ constexpr Element kElements[] = {{"i8.s", "i8", "i32", false},   {"i8.u", "i8", 
                                  {"i32", "i32", "i32", false},   {"i64", "i64", "i64", true},
                                  {"f32", "f32", "f32", false},   {"f64", "f64", "f64", true}};
 
-struct Writer {
+struct LoopWriter {
   Choices& choices;
   Element element = kElements[0];
   std::string text = {};
@@ -380,7 +380,7 @@ struct Writer {
 
 }  // namespace
 
-std::string generate_loops(Choices& choices) { return Writer{choices}.write(); }
-std::string generate_much(Choices& choices) { return Writer{choices}.write_much(); }
+std::string generate_loops(Choices& choices) { return LoopWriter{choices}.write(); }
+std::string generate_much(Choices& choices) { return LoopWriter{choices}.write_much(); }
 
 }  // namespace halyard::vm::test

@@ -36,10 +36,10 @@ class Owned {
 
 // ---- Types and objects
 
-int alive = 0;
+int live_numbers = 0;
 
 void destroy_number(void* number) {
-  --alive;
+  --live_numbers;
   delete static_cast<int32_t*>(number);
 }
 
@@ -55,7 +55,7 @@ halyard_status_t create_state(const halyard_module_state_args_t* args, void** st
 void destroy_state(void* state) { delete static_cast<State*>(state); }
 
 halyard_status_t make_number(void* state, int32_t value, halyard_object_t* number) {
-  ++alive;
+  ++live_numbers;
   return host.object_create(static_cast<State*>(state)->number, new int32_t(value), number);
 }
 halyard_status_t make_other(void* state, halyard_object_t* other) {
@@ -116,20 +116,20 @@ vm.func @cast_other() -> (!native.number) {
 )";
 
 TEST(NativeObjects, PassThroughPrograms) {
-  alive = 0;
+  live_numbers = 0;
   Machine machine;
   add_module(machine, Numbers());
   machine.add(kProgram);
   machine.expect("round_trip", {i32(21)}, {i32(21), i32(42)});
-  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(live_numbers, 0);
   const auto made = ASSERT_VALUE(machine.call("make", {i32(5)}));
   EXPECT_STREQ(made.front().object()->type()->name, "native.number");
-  EXPECT_EQ(alive, 1);
+  EXPECT_EQ(live_numbers, 1);
   machine.expect("native.number", {made.front()}, {i32(5)});
 }
 
 TEST(NativeObjects, OtherTypesAreRefused) {
-  alive = 0;
+  live_numbers = 0;
   Machine machine;
   add_module(machine, Numbers());
   machine.add(kProgram);
@@ -153,7 +153,7 @@ TEST(NativeObjects, AProgramNeedsTheModuleBeforeIt) {
 
 // A module that is loaded twice has one set of types, so both instances can use each other's objects.
 TEST(NativeObjects, OneModuleTwice) {
-  alive = 0;
+  live_numbers = 0;
   Machine machine;
   const Numbers numbers;
   add_module(machine, numbers);
@@ -187,7 +187,7 @@ TEST(NativeObjects, TypesOfOneNameMustBeOneType) {
 
 // An object keeps its type alive: the machine, the module and the registry may be destroyed first.
 TEST(NativeObjects, OutliveWhatMadeThem) {
-  alive = 0;
+  live_numbers = 0;
   Variant last;
   {
     Machine machine;
@@ -195,10 +195,10 @@ TEST(NativeObjects, OutliveWhatMadeThem) {
     const auto made = ASSERT_VALUE(machine.call("native.make", {i32(3)}));
     last = made.front();
   }
-  EXPECT_EQ(alive, 1);
+  EXPECT_EQ(live_numbers, 1);
   EXPECT_STREQ(last.object()->type()->name, "native.number");
   last = Variant();
-  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(live_numbers, 0);
 }
 
 // Several threads load modules while others look up types.

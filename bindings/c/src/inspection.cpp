@@ -24,12 +24,12 @@ constexpr uint32_t kBeforeHal7 = 12;  // after 3.11, before 2026-05-19
 constexpr uint32_t kSinceHal7 = 13;
 constexpr std::string_view kHal7Day = "2026-05-19";
 
-struct Made {
+struct VersionReleases {
   uint32_t version;
   Range releases;
 };
-constexpr Made kBytecode[] = {{15, {1, 9}}, {16, {10, 10}}, {17, {11, kSinceHal7}}};
-constexpr Made kHal[] = {{5, {1, 3}}, {6, {4, kBeforeHal7}}, {7, {kSinceHal7, kSinceHal7}}};
+constexpr VersionReleases kBytecode[] = {{15, {1, 9}}, {16, {10, 10}}, {17, {11, kSinceHal7}}};
+constexpr VersionReleases kHal[] = {{5, {1, 3}}, {6, {4, kBeforeHal7}}, {7, {kSinceHal7, kSinceHal7}}};
 constexpr Range kAllHal = {5, modules::kHalVersion};
 
 constexpr std::string_view kHalPrefix = "hal.";
@@ -86,9 +86,9 @@ std::string kind_of(std::span<const uint8_t> bytes) {
   return {};
 }
 
-Range releases_of(std::span<const Made> table, Range versions) {
+Range releases_of(std::span<const VersionReleases> table, Range versions) {
   Range releases = {UINT32_MAX, 0};
-  for (const Made& made : table) {
+  for (const VersionReleases& made : table) {
     if (made.version < versions.from || made.version > versions.to) continue;
     releases = {std::min(releases.from, made.releases.from), std::max(releases.to, made.releases.to)};
   }

@@ -14,7 +14,7 @@
 
 namespace {
 
-constexpr std::string_view kText =
+constexpr std::string_view kEndless =
     "vm.module @endless version 0\n"
     "vm.export @spin\n"
     "vm.func @spin() -> () {\n"
@@ -59,7 +59,7 @@ void spin(halyard_instance_t instance, halyard_status_code_t& code) {
   halyard_call_t call = nullptr;
   halyard_context_options_t options = {
       .struct_size = sizeof options, .modules = &module, .module_count = 1, .max_time_ns = kLimitNs};
-  ASSERT_EQ(halyard_assemble(kText.data(), kText.size(), nullptr, &bytes, &size), nullptr);
+  ASSERT_EQ(halyard_assemble(kEndless.data(), kEndless.size(), nullptr, &bytes, &size), nullptr);
   ASSERT_EQ(halyard_module_load_memory(instance, bytes, size, 0, &module), nullptr);
   ASSERT_EQ(halyard_context_create(instance, &options, &context), nullptr);
   ASSERT_EQ(halyard_context_find(context, nullptr, "spin", &function), nullptr);

@@ -121,7 +121,7 @@ Result<std::tuple<int32_t, int64_t>> device_query_i64(vm::Buffer& category, vm::
 
 namespace {
 
-constexpr TableFunction kFunctions[] = {
+constexpr TableFunction kInlineFunctions[] = {
 #define HAL_FUNCTION(name, convention, since, until, handler) \
   table_function<&hal_inline_functions::handler, kHalInlineVersion>(name, convention, since, until),
 #include "modules/hal_inline_functions.inc"
@@ -130,13 +130,13 @@ constexpr TableFunction kFunctions[] = {
 
 }  // namespace
 
-std::span<const TableFunction> hal_inline_signatures() { return kFunctions; }
+std::span<const TableFunction> hal_inline_signatures() { return kInlineFunctions; }
 
 Ref<vm::NativeModule> create_hal_inline_module(HalInlineOptions options) {
   vm::NativeModule::Definition definition;
   definition.name = "hal_inline";
   definition.version = kHalInlineVersion;
-  definition.exports = exports_of(kFunctions);
+  definition.exports = exports_of(kInlineFunctions);
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     auto state = std::make_unique<HalInlineState>(options, HALYARD_TRY(hal::open_host_memory()));
     return vm::NativeState{state.release(), [](void* kept) { delete static_cast<HalInlineState*>(kept); }};

@@ -73,7 +73,7 @@ Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::
 
 namespace {
 
-constexpr TableFunction kFunctions[] = {
+constexpr TableFunction kLoaderFunctions[] = {
 #define HAL_FUNCTION(name, convention, since, until, handler) \
   table_function<&hal_loader_functions::handler, kHalLoaderVersion>(name, convention, since, until),
 #include "modules/hal_loader_functions.inc"
@@ -84,13 +84,13 @@ constexpr TableFunction kFunctions[] = {
 
 bool runs_loader_kernels(const hal::Device& device) { return device.id().starts_with("local-"); }
 
-std::span<const TableFunction> hal_loader_signatures() { return kFunctions; }
+std::span<const TableFunction> hal_loader_signatures() { return kLoaderFunctions; }
 
 Ref<vm::NativeModule> create_hal_loader_module(HalLoaderOptions options) {
   vm::NativeModule::Definition definition;
   definition.name = "hal_loader";
   definition.version = kHalLoaderVersion;
-  definition.exports = exports_of(kFunctions);
+  definition.exports = exports_of(kLoaderFunctions);
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     return vm::NativeState{new HalLoaderState(options),
                            [](void* state) { delete static_cast<HalLoaderState*>(state); }};

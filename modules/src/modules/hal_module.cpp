@@ -9,7 +9,7 @@ const ObjectType Event::kType = {"hal.event", [](Object*) {}};
 
 namespace {
 
-constexpr TableFunction kFunctions[] = {
+constexpr TableFunction kHalFunctions[] = {
 #define HAL_FUNCTION(name, convention, since, until, handler) \
   table_function<&hal_functions::handler, kHalVersion>(name, convention, since, until),
 #include "modules/hal_functions.inc"
@@ -18,7 +18,7 @@ constexpr TableFunction kFunctions[] = {
 
 }  // namespace
 
-std::span<const TableFunction> hal_signatures() { return kFunctions; }
+std::span<const TableFunction> hal_signatures() { return kHalFunctions; }
 
 void add_hal_types(vm::TypeRegistry& types) {
   for (const ObjectType* type :
@@ -32,7 +32,7 @@ Ref<vm::NativeModule> create_hal_module(HalOptions options) {
   vm::NativeModule::Definition definition;
   definition.name = "hal";
   definition.version = kHalVersion;
-  definition.exports = exports_of(kFunctions);
+  definition.exports = exports_of(kHalFunctions);
   // The state of the module in a context: the host's options, and the work in flight.
   definition.create_state = [options = std::move(options)]() -> Result<vm::NativeState> {
     auto mine = std::make_unique<HalOptions>(options);

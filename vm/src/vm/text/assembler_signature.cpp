@@ -14,12 +14,12 @@ struct ArgumentType {
   Bank bank;
   char code;
 };
-constexpr ArgumentType kValueTypes[] = {
+constexpr ArgumentType kArgumentTypes[] = {
     {"i32", Bank::i32, 'i'}, {"i64", Bank::i64, 'I'}, {"f32", Bank::f32, 'f'}, {"f64", Bank::f64, 'F'}};
 
 Result<ArgumentType> read_type(Cursor& cursor) {
   const std::string_view written = HALYARD_TRY(cursor.type());
-  for (const ArgumentType& type : kValueTypes)
+  for (const ArgumentType& type : kArgumentTypes)
     if (type.text == written) return type;
   if (written == "i8" || written == "i16")
     return cursor.error(Code::UNIMPLEMENTED, "arguments and results cannot be {}; use i32", written);

@@ -18,7 +18,7 @@ namespace {
 // Text can name fewer registers than a descriptor may declare: verifier-and-execution.md, rule 3.1.3.
 constexpr uint32_t kMaxNamedValues = 0x4000;
 constexpr uint32_t kMaxNamedRefs = 0x2000;
-constexpr size_t kBytesPerLine = 32;
+constexpr size_t kCodeBytesPerLine = 32;
 constexpr size_t kMaxRemark = 48;
 
 // Converts a text to one line, for a comment.
@@ -217,8 +217,8 @@ class FunctionText {
 
   void print_bytes(Listing& listing) const {
     const std::span<const uint8_t> code = function_.bytecode;
-    for (size_t at = 0; at < code.size() && !listing.full(); at += kBytesPerLine)
-      listing.line("  .bytes " + hex_text(code.subspan(at, std::min(kBytesPerLine, code.size() - at))));
+    for (size_t at = 0; at < code.size() && !listing.full(); at += kCodeBytesPerLine)
+      listing.line("  .bytes " + hex_text(code.subspan(at, std::min(kCodeBytesPerLine, code.size() - at))));
   }
 
   void print_comments(Listing& listing) {
