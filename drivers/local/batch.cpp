@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -19,19 +20,32 @@ namespace halyard::local {
 
 namespace {
 
-// One command of a batch. Tiles are taken from the front. The first tiles are large and later ones smaller,
-// so that all threads end at about the same time, and neighbouring workgroups, which often read the same
-// bytes, mostly run on one thread.
+// Nanoseconds.
+constexpr uint64_t kMeasured = 5'000;            // of a loop, before its cost is estimated
+constexpr uint64_t kMostBetweenStops = 200'000;  // of a tile of a loop, which a stop request does not end
+
+// A loop of a kernel, divided into pieces.
+struct Loop {
+  std::string_view kernel;
+  void (*body)(uint64_t piece, void* data) = nullptr;
+  void* data = nullptr;
+};
+
+// One command of a batch, or a loop. Tiles are taken from the front. The first tiles are large and later ones
+// smaller, so that all threads end at about the same time, and neighbouring workgroups, which often read the
+// same bytes, mostly run on one thread.
 struct Part {
-  const halyard_command_t* command = nullptr;
+  const halyard_command_t* command = nullptr;  // null: a loop
+  const Loop* loop = nullptr;
   WorkgroupCount count = {1, 1, 1};
-  bool is_divisible = false;        // a dispatch or a fill that several threads may share
-  uint64_t total = 1;               // workgroups, or pieces of a fill
+  bool is_divisible = false;        // several threads may share it: a dispatch, a fill, a loop
+  uint64_t total = 1;               // workgroups, or pieces of a fill or a loop
+  uint64_t most = UINT64_MAX;       // of them in a tile
   std::atomic<uint64_t> next = 0;   // the first of them that is not taken
   std::atomic<uint64_t> end = 1;    // `total`, or the first of them that has failed
   std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
 
-  bool is_dispatch() const { return command->kind == HALYARD_COMMAND_DISPATCH; }
+  bool is_dispatch() const { return command && command->kind == HALYARD_COMMAND_DISPATCH; }
   const halyard_command_dispatch_t& dispatch() const {
     return *reinterpret_cast<const halyard_command_dispatch_t*>(command);
   }
@@ -50,7 +64,7 @@ struct Part {
     tile.first = next.load(std::memory_order_relaxed);
     do {
       if (tile.first >= end.load(std::memory_order_relaxed)) return false;
-      tile.last = tile.first + std::max<uint64_t>((total - tile.first) / (2 * uint64_t{threads}), 1);
+      tile.last = tile.first + std::clamp<uint64_t>((total - tile.first) / (2 * uint64_t{threads}), 1, most);
     } while (!next.compare_exchange_weak(tile.first, tile.last, std::memory_order_relaxed));
     return true;
   }
@@ -71,11 +85,7 @@ class Batch {
   // Runs the whole batch. Called once, because the batch may be destroyed on return.
   Result<> run() {
     const std::unique_ptr<Batch, Release> released(this);
-    for (Helper& helper : helpers_) execution_.thread_pool->post(helper);
-    work(Role::owner);
-    for (Helper& helper : helpers_)  // free the slots of helpers that have not started
-      if (execution_.thread_pool->take_back(helper)) references_.fetch_sub(1, std::memory_order_relaxed);
-    close();
+    run_parts();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
       if (part.is_divisible && part.is_dispatch())
@@ -83,6 +93,12 @@ class Batch {
             .executable->workgroup_cost(part.dispatch().function)
             .learn(part.spent / part.total + 1);
     return {};
+  }
+  // Likewise, for a batch that is a loop. Returns the number of pieces that have run, the first ones.
+  uint64_t run_loop() {
+    const std::unique_ptr<Batch, Release> released(this);
+    run_parts();
+    return parts_[0].next.load(std::memory_order_relaxed);
   }
 
  private:
@@ -114,17 +130,27 @@ class Batch {
 
   uint32_t threads() const { return static_cast<uint32_t>(helpers_.size()) + 1; }
 
+  void run_parts() {
+    for (Helper& helper : helpers_) execution_.thread_pool->post(helper);
+    work(Role::owner);
+    for (Helper& helper : helpers_)  // free the slots of helpers that have not started
+      if (execution_.thread_pool->take_back(helper)) references_.fetch_sub(1, std::memory_order_relaxed);
+    close();
+  }
+
   enum class Role : uint8_t { owner, helper };
 
   // Runs tiles until none are left.
   void work(Role role) noexcept {
     for (size_t i = 0; i < parts_.size(); ++i) {
-      const Part& part = parts_[i];
+      Part& part = parts_[i];
       if (part.next.load(std::memory_order_relaxed) >= part.end.load(std::memory_order_relaxed)) continue;
-      if (!part.is_divisible) {
-        do_whole(i);
+      if (part.loop) {
+        do_loop(part, role);
+      } else if (!part.is_divisible || part.total == 1) {
+        do_whole(i, role);
       } else if (Status status =
-                     outcome_of([&] { return part.is_dispatch() ? do_tiles(i, role) : do_fill(i); });
+                     outcome_of([&] { return part.is_dispatch() ? do_tiles(i, role, {}) : do_fill(i); });
                  !status.ok()) {
         // A helper that fails to prepare the kernel gives up, because other threads do the work.
         if (role == Role::owner) failed(i, 0, std::move(status));
@@ -132,30 +158,40 @@ class Batch {
     }
   }
 
-  void do_whole(size_t i) noexcept {
+  void do_whole(size_t i, Role role) noexcept {
+    Part& part = parts_[i];
     Tile tile;
-    if (!parts_[i].take(tile, threads())) return;
-    if (Status status = outcome_of([&] { return perform(*parts_[i].command, execution_); }); !status.ok())
+    if (!part.take(tile, threads())) return;
+    const bool is_dispatch = part.is_divisible && part.is_dispatch();
+    if (Status status = outcome_of(
+            [&] { return is_dispatch ? do_tiles(i, role, tile) : perform(*part.command, execution_); });
+        !status.ok())
       failed(i, 0, std::move(status));
   }
 
-  Result<> do_tiles(size_t i, Role role) {
+  // Runs the tile that was taken, if any, and all tiles that are left.
+  Result<> do_tiles(size_t i, Role role, std::optional<Tile> taken) {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
-    span.set_sharing(HALYARD_SHARING_SHARED, threads());
+    const bool is_one = part.total == 1;
+    span.set_sharing(is_one ? HALYARD_SHARING_ONE_WORKGROUP : HALYARD_SHARING_SHARED, is_one ? 1 : threads());
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
-    for (Tile tile; part.take(tile, threads());) {
-      Status status = outcome_of(
-          [&] { return (*runner)->run(command.function, part.count, tile, part.end, execution_.stop); });
+    const LoopSharing loops(command.executable->kernel(command.function).name, execution_);
+    Tile tile = taken.value_or(Tile{});
+    while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
+      Status status = outcome_of([&] {
+        return (*runner)->run(command.function, part.count, tile, part.end, execution_.stop, loops.get());
+      });
       if (!status.ok()) failed(i, tile.first, std::move(status));
       if (role == Role::owner && !std::exchange(has_asked_again_, true))
         execution_.thread_pool->wake_another();
     }
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
+    if (is_one) loops.report(span);
     return {};
   }
 
@@ -174,6 +210,17 @@ class Batch {
       if (!filled) failed(i, tile.first, std::move(filled.error()));
     }
     return {};
+  }
+
+  // Ends at a stop request, but not within a tile: the pieces that have run are always the first ones.
+  void do_loop(Part& part, Role role) noexcept {
+    std::optional<kit::TraceSpan> span;  // that of the owner's workgroup contains its pieces
+    if (role == Role::helper) {
+      span.emplace(*execution_.services, part.loop->kernel);
+      span->set_sharing(HALYARD_SHARING_SHARED, threads());
+    }
+    for (Tile tile; stop_code(execution_.stop) == Code::OK && part.take(tile, threads());)
+      for (; tile.first < tile.last; ++tile.first) part.loop->body(tile.first, part.loop->data);
   }
 
   static void help(Task& task, TaskList&) {
@@ -286,9 +333,51 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
     if (!part.is_dispatch() || is_sequential(part.dispatch())) continue;
     // If the memory with the count has no bytes, the command reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
-    if (count && total(*count) > 1) part.divide(*count, 0);
+    if (count && total(*count) != 0) part.divide(*count, 0);
   }
   return batch->run();
+}
+
+LoopSharing::LoopSharing(std::string_view kernel, const Execution& execution)
+    : halyard_jit_sharing_t{share}, kernel_(kernel), execution_(execution) {}
+
+const halyard_jit_sharing_t* LoopSharing::get() const {
+  return execution_.thread_pool && execution_.thread_pool->limit() != 1 ? this : nullptr;
+}
+
+void LoopSharing::report(kit::TraceSpan& span) const {
+  if (sharing_ != HALYARD_SHARING_UNKNOWN) span.set_sharing(sharing_, threads_);
+}
+
+// Measures the first pieces to estimate the others.
+uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
+                            void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop) {
+  const auto& self = *static_cast<const LoopSharing*>(sharing);
+  const Stopwatch watch(true);
+  uint64_t done = 0;
+  while (done < pieces && stop_code(stop) == Code::OK) {
+    body(done++, data);
+    const uint64_t spent = watch.elapsed();
+    if (spent < kMeasured) continue;
+    const uint64_t each = spent / done + 1;
+    const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
+    const Helpers helpers = rest.pieces > 1 ? helpers_for(rest, self.execution_) : Helpers();
+    if (self.threads_ == 1) self.sharing_ = helpers.sharing;
+    if (helpers.count == 0) break;
+    Execution execution = self.execution_;
+    execution.stop = stop;
+    const Loop loop = {self.kernel_, body, data};
+    Batch* const batch = Batch::create(1, helpers.count, rest.cost, execution);
+    Part& part = batch->parts()[0];
+    part.command = nullptr;
+    part.loop = &loop;
+    part.divide(pieces, done);
+    part.most = std::max<uint64_t>(kMostBetweenStops / each, 1);
+    self.threads_ = std::max(self.threads_, helpers.count + 1);
+    return batch->run_loop();
+  }
+  for (; done < pieces && stop_code(stop) == Code::OK; ++done) body(done, data);
+  return done;
 }
 
 }  // namespace halyard::local

@@ -6,10 +6,13 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "command_cost.h"
 #include "execution.h"
+#include "halyard/driver/trace.hpp"
 #include "kernel_call.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::local {
 
@@ -25,6 +28,27 @@ Helpers helpers_for(const Load& load, const Execution& execution);
 // the command's first failing workgroup in the order of KernelRunner::run.
 Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t cost, uint32_t helpers,
                    const Execution& execution);
+
+// Shares pieces of a kernel's loops among threads while a thread runs workgroups of the kernel.
+class LoopSharing : private halyard_jit_sharing_t {
+ public:
+  // `kernel` names the kernel in traces.
+  LoopSharing(std::string_view kernel, const Execution& execution);
+  // Null if the device has one thread.
+  const halyard_jit_sharing_t* get() const;
+  // Says in the trace how many threads have shared a loop, or why none have. Says nothing if there was no
+  // loop.
+  void report(kit::TraceSpan& span) const;
+
+ private:
+  static uint64_t share(const halyard_jit_sharing_t* sharing, uint64_t pieces,
+                        void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);
+
+  const std::string_view kernel_;
+  const Execution& execution_;
+  mutable uint32_t threads_ = 1;  // the most
+  mutable uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
+};
 
 // Runs the workgroups of a dispatch from workgroup `first` on. Each workgroup takes about `each` nanoseconds.
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,

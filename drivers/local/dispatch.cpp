@@ -30,10 +30,11 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
     span.set_sharing(helpers.sharing, 1);
     const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
+    const LoopSharing loops(command.executable->kernel(command.function).name, execution);
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // measure the first workgroup to estimate the others
       tile.last = 1;
-      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, loops.get()));
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       // If one workgroup remains, the reason for the whole dispatch stays.
@@ -41,7 +42,8 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       tile.last = total;
     }
     if (helpers.count == 0) {
-      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, loops.get()));
+      loops.report(span);
       watch.record(cost, total);
       return {};
     }

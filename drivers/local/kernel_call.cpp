@@ -58,7 +58,7 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};
-  HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+  HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, nullptr));
   watch.record(command.executable->workgroup_cost(command.function), total);
   return {};
 }

@@ -11,6 +11,8 @@
 #include "base/work_scope.h"
 #include "status.h"
 
+struct halyard_jit_sharing_t;
+
 namespace halyard::local {
 
 // A function of an executable.
@@ -77,9 +79,11 @@ class KernelRunner {
   virtual Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) = 0;
   // Calls the kernel once for each workgroup of the tile before `end`, which other threads may lower. Stops
   // at a failure and sets `tile.first` to the workgroup that failed. After a stop request (`stop`, see
-  // base/work_scope.h) the next workgroup fails; bytecode also fails within a workgroup.
+  // base/work_scope.h) the next workgroup fails; bytecode also fails within a workgroup. Other threads may
+  // run pieces of the kernel's loops, through `sharing`; null: none.
   virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                       const std::atomic<uint64_t>& end, const uint32_t* stop) = 0;
+                       const std::atomic<uint64_t>& end, const uint32_t* stop,
+                       const halyard_jit_sharing_t* sharing) = 0;
   // Must be called after begin(), even if begin() failed. Drops all pointers to the dispatch's bytes.
   virtual void end() = 0;
 

@@ -80,8 +80,10 @@ Result<> VmvxKernelRunner::bind(uint32_t index, std::span<uint8_t> bytes, bool w
 }
 
 Result<> VmvxKernelRunner::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                               const std::atomic<uint64_t>& end, const uint32_t* stop) {
+                               const std::atomic<uint64_t>& end, const uint32_t* stop,
+                               const halyard_jit_sharing_t* sharing) {
   invocation_.set_stop(stop);
+  invocation_.set_sharing(sharing);
   microkernels_.stop = stop;
   for (size_t i = 0; i < 3; ++i) arguments_[kCount + i] = number(count[i]);
   GridPosition at(tile.first, count);

@@ -33,7 +33,7 @@ class VmvxKernelRunner final : public KernelRunner {
   Result<> begin(const Kernel& kernel, std::span<const uint32_t> constants, uint32_t binding_count) override;
   Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) override;
   Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end,
-               const uint32_t* stop) override;
+               const uint32_t* stop, const halyard_jit_sharing_t* sharing) override;
   void end() override;
 
  private:

@@ -73,7 +73,8 @@ Result<> NativeKernelRunner::check_guarded(const Kernel& kernel, uint32_t functi
 }
 
 Result<> NativeKernelRunner::run(uint32_t function, const WorkgroupCount& count, Tile& tile,
-                                 const std::atomic<uint64_t>& end, const uint32_t* stop) {
+                                 const std::atomic<uint64_t>& end, const uint32_t* stop,
+                                 const halyard_jit_sharing_t* /*sharing*/) {
   const Kernel& kernel = kernels_[function];
   if (count[2] > kMaxZ)
     return fail(Code::OUT_OF_RANGE,

@@ -3,6 +3,7 @@
 #include "codegen/contraction/tile.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 namespace halyard::jit::contraction {
 
@@ -23,6 +24,14 @@ constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
 // Terms of a group: about a millisecond of work.
 constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
+// If threads share the groups: about a tenth of that. Each group packs B, which should not count.
+constexpr uint64_t kMaxSharedGroup = uint64_t{1} << 21;
+constexpr uint64_t kMinSharedRows = 4 * kMinPackedRows;
+// The terms of a nest that are worth sharing, and the outputs of a row that are assumed if their number is
+// not known.
+constexpr uint64_t kMinShared = uint64_t{1} << 20;
+constexpr uint64_t kLikelyOutputs = 64;
+constexpr uint64_t kMinGroups = 8;  // so that several threads end at about the same time
 
 // The number of rows of a tile whose rest is smallest, of those that fit in registers.
 uint64_t rows_of_tile(const Size& size, uint64_t most) {
@@ -117,14 +126,34 @@ bool is_worth_packing(const Size& size, const Tiling& tiling) {
   return has_many_rows && tiling.terms_of_block >= kMinBlock;
 }
 
+// The product, up to kMaxGroup; 0 if a factor is not known.
+uint64_t terms_of(std::initializer_list<uint64_t> counts, const std::vector<uint64_t>& terms) {
+  uint64_t product = 1;
+  const auto multiply = [&](uint64_t count) {
+    product = std::min(product * std::min(count, kMaxGroup), kMaxGroup);
+  };
+  for (const uint64_t count : counts) multiply(count);
+  for (const uint64_t count : terms) multiply(count);
+  return product;
+}
+
 void choose_group(const Size& size, Tiling& tiling) {
   const bool has_outer_rows = size.outer_rows != 1;
   const uint64_t tile = has_outer_rows ? 1 : tiling.rows.front();
+  const uint64_t rows = has_outer_rows ? size.rows : 1;  // of one iteration of the outermost loop
+  const uint64_t outermost = has_outer_rows ? size.outer_rows : size.rows;
+  const uint64_t all = terms_of({outermost, rows, size.outputs}, size.terms);
+  tiling.is_shared = all == 0 || all >= kMinShared;
+  uint64_t most = kMaxGroup, outputs = size.outputs;
+  if (tiling.is_shared) most = all == 0 ? kMaxSharedGroup : std::min(kMaxSharedGroup, all / kMinGroups);
+  if (tiling.is_shared && outputs == 0) outputs = kLikelyOutputs;
   tiling.group = tile;
-  const uint64_t rows = has_outer_rows ? std::min(size.rows, kMaxGroup) : 1;
-  uint64_t terms = std::min(std::min(size.outputs, kMaxGroup) * rows, kMaxGroup);  // of a row
-  for (const uint64_t loop : size.terms) terms = loop > kMaxGroup ? 0 : std::min(terms * loop, kMaxGroup);
-  if (terms != 0) tiling.group = std::max(kMaxGroup / terms / tile * tile, tile);
+  const uint64_t terms = terms_of({rows, outputs}, size.terms);
+  if (terms == 0) return;
+  tiling.group = std::max(most / terms / tile * tile, tile);
+  if (tiling.is_shared && tiling.is_packed)
+    tiling.group = std::max(tiling.group, (kMinSharedRows - 1) / rows / tile * tile + tile);
+  if (outermost != 0 && tiling.group >= outermost) tiling.is_shared = false;
 }
 
 }  // namespace

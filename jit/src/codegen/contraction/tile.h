@@ -44,6 +44,7 @@ struct Tiling {
   bool is_packed = false;  // B's elements for a block and a tile of outputs are copied next to each other
   // Rows of a group, of the outermost loop. The stop word is checked after each group.
   uint64_t group = 1;
+  bool is_shared = false;  // threads may share the groups
 };
 
 Tiling choose_tiling(const Size& size, const Registers& registers);

@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "codegen/contraction/tile_loops.h"
 #include "codegen/contraction/transpose.h"
 #include "codegen/contraction/writer.h"
 #include "codegen/loops.h"
@@ -43,56 +44,6 @@ Value* Writer::count_between(Value* begin, Value* end) {
   using llvm::PatternMatch::m_Add, llvm::PatternMatch::m_ConstantInt, llvm::PatternMatch::m_Specific;
   llvm::ConstantInt* count = nullptr;
   return match(end, m_Add(m_Specific(begin), m_ConstantInt(count))) ? count : b_.CreateSub(end, begin);
-}
-
-// Writes `body` for each whole tile of `size` from `begin` up to `end`. Returns where the rest begins. The
-// body changes the sums, if `adds` is true.
-template <typename Body>
-Value* Writer::for_tiles(Value* begin, Value* end, uint64_t size, bool adds, Body body) {
-  Value* const count = count_between(begin, end);
-  Value* const rest = size == 1 ? b_.getInt64(0) : b_.CreateURem(count, b_.getInt64(size));
-  Value* const tiles_end = size == 1 ? end : b_.CreateSub(end, rest);
-  if (const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(count)) {
-    if (known->getZExtValue() < size) return begin;
-    if (known->getZExtValue() < 2 * size) {
-      body(begin);
-      return tiles_end;
-    }
-  }
-  BasicBlock* const from = b_.GetInsertBlock();
-  BasicBlock* const head = new_block("contraction");
-  BasicBlock* const done = new_block("contraction.done");
-  b_.CreateCondBr(b_.CreateICmpEQ(begin, tiles_end), done, head);
-  b_.SetInsertPoint(head);
-  PHINode* const counter = b_.CreatePHI(b_.getInt64Ty(), 2, "tile");
-  counter->addIncoming(begin, from);
-  const std::vector<Value*> before = adds ? sums() : std::vector<Value*>();
-  const std::vector<PHINode*> phis = begin_sums(before, from);
-  body(counter);
-  BasicBlock* const latch = b_.GetInsertBlock();
-  Value* const next = b_.CreateNUWAdd(counter, b_.getInt64(size));
-  counter->addIncoming(next, latch);
-  b_.CreateCondBr(b_.CreateICmpEQ(next, tiles_end), done, head);
-  const std::vector<Value*> after = adds ? sums() : std::vector<Value*>();
-  end_sums(phis, after, latch);
-  b_.SetInsertPoint(done);
-  end_sums(begin_sums(before, from), after, latch);
-  return tiles_end;
-}
-
-// Writes `body` for each block of `size` of what is counted; the last one may have fewer.
-template <typename Body>
-void Writer::for_blocks(Value* count, uint64_t size, Body body) {
-  Value* const length = b_.getInt64(size);
-  const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(count);
-  const bool has_rest = !known || known->getZExtValue() % size != 0;
-  Value* const blocks =
-      b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(count, b_.getInt64(1)), length), b_.getInt64(1));
-  for_tiles(b_.getInt64(0), blocks, 1, false, [&](Value* block) {
-    Value* const begin = b_.CreateNUWMul(block, length);
-    Value* const end = b_.CreateNUWAdd(begin, length);
-    body(begin, has_rest ? b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, end, count) : end);
-  });
 }
 
 // Adds one term to each sum of the tile; or copies its elements of B.
@@ -293,9 +244,10 @@ void Writer::add_panels() {
     const uint64_t count = tiling_.terms_of_block * tiling_.outputs.front().count();
     bytes = llvm::alignTo(bytes + count * ((load->getType()->getScalarSizeInBits() + 7) / 8), 64);
   }
-  llvm::AllocaInst* const memory = panel_memory(bytes);
-  llvm::IRBuilder<> b(memory->getNextNode());
-  for (const auto& [load, offset] : offsets) panels_[load] = b.CreatePtrAdd(memory, b.getInt64(offset));
+  llvm::AllocaInst* const memory = tiling_.is_shared ? shared_panel_memory(bytes) : panel_memory(bytes);
+  const llvm::IRBuilderBase::InsertPointGuard guard(b_);
+  if (!tiling_.is_shared) b_.SetInsertPoint(memory->getNextNode());
+  for (const auto& [load, offset] : offsets) panels_[load] = b_.CreatePtrAdd(memory, b_.getInt64(offset));
 }
 
 // Copies the elements of B for the block of terms and the tile of outputs.
@@ -330,6 +282,10 @@ void Writer::write_groups() {
   Value* const zero = b_.getInt64(0);
   if (!nest_.stop) {
     write_blocks(0, zero, row_end_);
+    return;
+  }
+  if (tiling_.is_shared) {
+    share_groups();
     return;
   }
   for_blocks(row_end_, tiling_.group, [&](Value* begin, Value* end) {
@@ -418,7 +374,8 @@ bool Writer::write() {
   if (widest == 0 && nest_.strided.empty()) return false;
   find_outputs();
   tiling_ = tiling(widest);
-  if (tiling_.is_packed) add_panels();
+  tiling_.is_shared &= nest_.stop != nullptr;
+  if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
   for (const auto& [condition, wanted] : nest_.entered)
@@ -442,6 +399,7 @@ bool Writer::write() {
     b_.SetInsertPoint(before_->getTerminator());
     keep_old_nest(b_.CreateAnd(entered, is_apart), start, end);
   }
+  if (pieces_) outline_pieces();
   return true;
 }
 
@@ -466,6 +424,7 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (tiling_.is_shared) text += fmt::format(", shared by threads {} rows at a time", tiling_.group);
   if (tiling_.outputs.front().lanes == 1) text += ", without vectors";
   if (nest_.not_rows) text += fmt::format("; the loop around it is not over rows: {}", nest_.not_rows);
   return text;

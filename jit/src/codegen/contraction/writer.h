@@ -1,5 +1,5 @@
-// Writes the new nest of a contraction: the loops (write.cpp), the values in them (values.cpp), and the way
-// back to the old nest (old_nest.cpp).
+// Writes the new nest of a contraction: the loops (write.cpp), the values in them (values.cpp), the groups
+// that threads share (share.cpp), and the way back to the old nest (old_nest.cpp).
 #pragma once
 
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -52,6 +52,9 @@ class Writer {
   Tiling tiling(uint64_t widest);
   llvm::Value* are_rows_apart();
   void write_groups();
+  llvm::Value* first_row(llvm::Value* group);
+  void share_groups();
+  void outline_pieces();
   void write_blocks(size_t level, llvm::Value* begin, llvm::Value* end);
   void write_tiles(llvm::Value* begin, llvm::Value* end);
   template <typename Body>
@@ -60,6 +63,7 @@ class Writer {
   void for_outputs(Body body);
   bool is_packable(llvm::LoadInst* load);
   llvm::AllocaInst* panel_memory(uint64_t bytes);
+  llvm::AllocaInst* shared_panel_memory(uint64_t bytes);
   void add_panels();
   void pack(llvm::Value* output);
   llvm::Value* packed_address(llvm::LoadInst* load, uint64_t vector);
@@ -165,6 +169,15 @@ class Writer {
   // For loads that are packed: the copies of their elements.
   std::map<llvm::LoadInst*, llvm::Value*> panels_;
   bool is_packing_ = false;
+  // If threads share the groups: the part of the new nest that runs one of them, and the call of the host
+  // that calls it on several threads.
+  struct Pieces {
+    llvm::Value* piece;  // the number of the group
+    llvm::BasicBlock *begin, *end;
+    llvm::BasicBlock* before;  // of all groups
+    llvm::CallInst* share;
+  };
+  std::optional<Pieces> pieces_;
   // Where the old nest goes on at the given row.
   std::vector<std::pair<llvm::Value*, llvm::BasicBlock*>> stops_;
 };

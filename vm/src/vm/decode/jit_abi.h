@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 4 };
+enum { HALYARD_JIT_ABI = 5 };
 
 /* The ELF note of a compiler library (halyard/abi.h), which identifies it before its code runs. Fixed
  * size. */
@@ -31,10 +31,19 @@ typedef struct halyard_jit_note_record_t {
   halyard_jit_note_t description;
 } halyard_jit_note_record_t;
 
+/* Other threads that may run pieces of a compiled loop. share() calls `body` once for each piece from 0 on, on this
+ * thread and on others, in any order and at the same time. It returns how many pieces have run: all, or after a stop
+ * request fewer, which are then the first ones. `body` must not leave by an exception. */
+typedef struct halyard_jit_sharing_t {
+  uint64_t (*share)(const struct halyard_jit_sharing_t* sharing, uint64_t pieces,
+                    void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);
+} halyard_jit_sharing_t;
+
 /* The stack above the frame of a compiled function. The function calls itself in consecutive frames there. */
 typedef struct halyard_jit_stack_t {
   const void* limit; /* frames must not extend past it */
   uint32_t* top;     /* out: the values of the frame in which the interpreter continues */
+  const halyard_jit_sharing_t* sharing; /* null: there are no other threads */
 } halyard_jit_stack_t;
 
 /* A compiled function. It runs from the numbered entry on, with the registers of a frame. It returns the

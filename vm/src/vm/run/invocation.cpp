@@ -370,6 +370,8 @@ WorkScope& Invocation::new_scope() {
   return *scope_;
 }
 
+void Invocation::set_sharing(const halyard_jit_sharing_t* sharing) { stack_->sharing = sharing; }
+
 void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop ? stop : stack_->own_stop(); }
 
 void Invocation::begin_time_limit() {

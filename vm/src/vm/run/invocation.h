@@ -17,6 +17,8 @@
 #include "vm/object/variant.h"
 #include "vm/run/context.h"
 
+struct halyard_jit_sharing_t;
+
 namespace halyard::vm {
 
 struct Stack;  // vm/run/stack.h
@@ -89,6 +91,9 @@ class Invocation {
   // For kernels, whose work another call has submitted: sets the stop word of that work; null: none. Takes
   // effect with the next call. The word must outlive the calls that use it.
   void set_stop(const uint32_t* stop);
+  // For kernels: threads that may run pieces of compiled loops; null: none. Takes effect with the next call.
+  // The object must outlive the calls that use it.
+  void set_sharing(const halyard_jit_sharing_t* sharing);
 
   // Whether the call was made with call(), which blocks when the program waits.
   bool blocks() const { return blocks_; }

@@ -31,6 +31,7 @@ struct Stack {
   // The word that stops execution: `interrupted`, or for kernels the stop word of their work
   // (base/work_scope.h).
   const uint32_t* stop = own_stop();
+  const halyard_jit_sharing_t* sharing = nullptr;  // of compiled loops; null: they run on this thread alone
   Invocation* invocation = nullptr;
   uint32_t branches_until_sample = Sampling{}.branches;
   uint32_t searched = 0;     // branches since the search for a loop's head began
