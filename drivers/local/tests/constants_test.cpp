@@ -54,17 +54,11 @@ class ConstantsTest : public NativeTest {
     void* const bytes_;
   };
 
-  void validate() { reopen({{text("validate"), text("1")}}); }
+  void validate() { reopen({{"validate", "1"}}); }
 };
 HALYARD_ON_EVERY_DEVICE(ConstantsTest);
 
 using Words = std::vector<uint32_t>;
-
-TEST_P(ConstantsTest, TheDeviceSaysThatTheyMayBeWritten) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  EXPECT_TRUE(properties.capabilities & HALYARD_DEVICE_WRITES_CONSTANTS);
-}
 
 TEST_P(ConstantsTest, PrivateOnesAreWrittenInPlace) {
   alignas(64) uint32_t words[16] = {5, 6, 7, 8, 9};
@@ -89,8 +83,7 @@ TEST_P(ConstantsTest, OthersAreCopiedWhenTheyAreFirstUsedByAKernel) {
   halyard_external_memory_t external = {.struct_size = sizeof external};
   EXPECT_OK(host_.take(table_.memory_export(device_, memory, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
   EXPECT_EQ(external.access, unsigned{HALYARD_MAP_READ}) << "the host does not write to it";
-  std::erase(memories_, memory);
-  table_.memory_free(device_, memory);
+  destroy(memory);
   EXPECT_EQ(statistics().device_bytes_live, 0u);
 }
 
@@ -156,19 +149,15 @@ TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
   for (Memory constant : {import_memory(words, 64, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE),
                           import_memory(const_cast<uint32_t*>(constants), 64, HALYARD_MAP_READ)}) {
     Executable executable = load(increment(2));
-    const Outcome written =
-        dispatch(executable, {.bindings = {range(memory, 0, 16), range(constant, 0, 16)}});
-    EXPECT_CODE(PERMISSION_DENIED, written);
-    EXPECT_NE(written.text().find("binding 1 "), std::string::npos) << written.text();
+    EXPECT_FAILS(PERMISSION_DENIED, "binding 1 ",
+                 dispatch(executable, {.bindings = {range(memory, 0, 16), range(constant, 0, 16)}}));
     EXPECT_OK(dispatch(executable, {.bindings = {range(constant, 0, 16), range(memory, 0, 16)}}))
         << "reading is allowed";
 
     Recording recording;
     recording.fill(slot(0, 0, 8), 3, 4);
     List list = finish(recording, 1);
-    const Outcome filled = run(execute_operation(list, {{constant, 0, 64}}));
-    EXPECT_CODE(PERMISSION_DENIED, filled);
-    EXPECT_NE(filled.text().find("slot 0"), std::string::npos) << filled.text();
+    EXPECT_FAILS(PERMISSION_DENIED, "slot 0", run(execute_operation(list, {{constant, 0, 64}})));
     EXPECT_OK(run(execute_operation(list, {{memory, 0, 16}})));
   }
   EXPECT_EQ(Words(words, words + 4), (Words{5, 6, 7, 8}));
@@ -183,8 +172,7 @@ TEST_P(ConstantsTest, ADeviceThatValidatesFindsNativeCodeThatWrites) {
     Memory constant = import_memory(words, 32, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
     const Outcome written =
         dispatch(executable, {.function = 2, .bindings = {range(memory, 0, 32), range(constant, 0, 32)}});
-    EXPECT_CODE(PERMISSION_DENIED, written);
-    EXPECT_NE(written.text().find("byte 3 of binding 1"), std::string::npos) << written.text();
+    EXPECT_FAILS(PERMISSION_DENIED, "byte 3 of binding 1", written);
     EXPECT_NE(written.text().find("'halve'"), std::string::npos) << written.text();
     EXPECT_EQ(words[0], 2) << "it had a copy";
     EXPECT_OK(

@@ -7,11 +7,16 @@
 namespace halyard::local_tests {
 
 inline constexpr std::string_view kHeader = "vm.module @module\n";
-// The arguments of every kernel.
+// The parameters of every kernel: local memory, constants, bindings; the workgroup's position, the size of a
+// workgroup, the number of workgroups.
 inline constexpr std::string_view kArguments =
     "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, "
     "%i4: i32, "
     "%i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n";
+
+// The start of a kernel: %i9 is 0, %r3 the first binding.
+inline constexpr std::string_view kFirstBinding =
+    "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n";
 
 class KernelTest : public LocalTest {
  public:
@@ -31,12 +36,10 @@ class KernelTest : public LocalTest {
                        body);
   }
 
+  using LocalTest::create;
   Outcome create(const std::vector<uint8_t>& data, Executable* executable,
                  std::string_view format = "vmvx-bytecode-fb", const std::vector<uint32_t>& constants = {}) {
-    const halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
-    Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
-    if (*executable) executables_.push_back(*executable);
-    return outcome;
+    return create(executable_args(format, data, constants), executable);
   }
   // Tries whether an executable can be created.
   Outcome create(const std::vector<uint8_t>& data, std::string_view format = "vmvx-bytecode-fb",
@@ -80,9 +83,7 @@ class KernelTest : public LocalTest {
   Outcome dispatch(Executable executable, const Dispatch& d) {
     if (!executable) return Outcome(Code::UNKNOWN, "no executable");
     const halyard_command_dispatch_t recorded = command(executable, d);
-    halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
-    result.dispatch = {&recorded};
-    return run(result);
+    return run(dispatch_operation(&recorded));
   }
 };
 

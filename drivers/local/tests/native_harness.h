@@ -61,11 +61,6 @@ class NativeTest : public KernelTest {
     EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
     return result;
   }
-  halyard_function_info_t info(Executable executable, uint32_t function) {
-    halyard_function_info_t result = {.struct_size = sizeof result};
-    EXPECT_OK(host_.take(table_.executable_function_info(executable, function, &result)));
-    return result;
-  }
 
   // The output of function 0.
   enum Word : size_t {

@@ -32,21 +32,6 @@ constexpr uint32_t kHasNoStopWord = offsetof(halyard_executable_args_t, stop);
 
 class StopTest : public NativeTest {
  public:
-  Outcome submit_stoppable(const halyard_operation_t& operation, const Points& signals, const Stop& stop,
-                           Completion& completion) {
-    completion.host = &host_;
-    const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                             .signal_count = static_cast<uint32_t>(signals.size()),
-                                             .affinity = 1,
-                                             .signals = signals.data(),
-                                             .operation = &operation,
-                                             .completed = completed,
-                                             .completed_user = &completion,
-                                             .stop = reinterpret_cast<const uint32_t*>(&stop)};
-    Outcome taken = host_.take(table_.queue_submit(device_, &submission));
-    if (!taken.ok()) completion.host = nullptr;
-    return taken;
-  }
   // Stops the work after a moment and returns its result. The work must not end before.
   Outcome stopped(const halyard_operation_t& operation, Code code = Code::CANCELLED) {
     Stop stop = 0;
@@ -57,7 +42,7 @@ class StopTest : public NativeTest {
       EXPECT_EQ(completion.calls, 0) << "it has ended by itself";
       stop = static_cast<uint32_t>(code);
     });
-    EXPECT_OK(submit_stoppable(operation, {{signal, 1}}, stop, completion));
+    EXPECT_OK(submit_to(device_, operation, {}, {{signal, 1}}, completion, &stop));
     stopper.join();
     const Outcome outcome = this->outcome(completion);
     EXPECT_TRUE(has_code(outcome.code(), failure(signal))) << "its signal fails likewise";
@@ -65,9 +50,7 @@ class StopTest : public NativeTest {
   }
   Outcome stopped_dispatch(Executable executable, const Dispatch& d, Code code = Code::CANCELLED) {
     const halyard_command_dispatch_t recorded = command(executable, d);
-    halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
-    result.dispatch = {&recorded};
-    return stopped(result, code);
+    return stopped(dispatch_operation(&recorded), code);
   }
   void still_works() {
     Executable executable = load(kernel(
@@ -84,34 +67,24 @@ HALYARD_ON_EVERY_DEVICE_AND_COMPILED(StopTest);
 TEST_P(StopTest, LoadingAnExecutable) {
   const std::vector<uint8_t> data = assemble(kernel(""));
   Stop stop = 0;
-  halyard_executable_args_t args = driver_tests::executable_args("vmvx-bytecode-fb", data, {});
+  halyard_executable_args_t args = executable_args("vmvx-bytecode-fb", data, {});
   args.stop = reinterpret_cast<const uint32_t*>(&stop);
   Executable executable = nullptr;
-  EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
-  if (executable) executables_.push_back(executable);
+  EXPECT_OK(create(args, &executable));
   for (const Code code : {Code::CANCELLED, Code::DEADLINE_EXCEEDED}) {
     stop = static_cast<uint32_t>(code);
     executable = nullptr;
-    EXPECT_EQ(host_.take(table_.executable_create(device_, &args, &executable)).code(), code);
+    EXPECT_TRUE(has_code(code, create(args, &executable)));
     EXPECT_EQ(executable, nullptr);
   }
   args.struct_size = kHasNoStopWord;  // an older host
-  EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
-  if (executable) executables_.push_back(executable);
-}
-
-TEST_P(StopTest, TheDeviceSaysThatItLooks) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  EXPECT_TRUE(properties.capabilities & HALYARD_DEVICE_STOPS_WORK);
+  EXPECT_OK(create(args, &executable));
 }
 
 TEST_P(StopTest, AKernelThatLoops) {
   Executable executable = load(kernel(kLoop));
   for (const Code code : {Code::CANCELLED, Code::DEADLINE_EXCEEDED}) {
-    const Outcome outcome = stopped_dispatch(executable, {.x = 3}, code);
-    EXPECT_TRUE(has_code(code, outcome));
-    EXPECT_NE(outcome.text().find("stopped"), std::string::npos) << outcome.text();
+    EXPECT_TRUE(fails_with(stopped_dispatch(executable, {.x = 3}, code), code, "stopped"));
     still_works();
   }
 }
@@ -202,7 +175,7 @@ TEST_P(StopTest, ListsOfCommands) {
   List other = finish(quick);
   Stop stop = static_cast<uint32_t>(Code::CANCELLED);
   Completion completion;
-  EXPECT_OK(submit_stoppable(execute_operation(other, {}), {}, stop, completion));
+  EXPECT_OK(submit_to(device_, execute_operation(other, {}), {}, {}, completion, &stop));
   EXPECT_CODE(CANCELLED, outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 5u);
 }
@@ -210,14 +183,13 @@ TEST_P(StopTest, ListsOfCommands) {
 TEST_P(StopTest, OnlyItsOwnWork) {
   Executable executable = load(kernel(kLoop));
   const halyard_command_dispatch_t recorded = command(executable, {});
-  halyard_operation_t loop = operation(HALYARD_OPERATION_DISPATCH);
-  loop.dispatch = {&recorded};
+  const halyard_operation_t loop = dispatch_operation(&recorded);
   if (runs_in_caller()) {
     Stop first = 0;
     Stop second = 0;
     Completion first_done, second_done;
-    std::thread one([&] { EXPECT_OK(submit_stoppable(loop, {}, first, first_done)); });
-    std::thread two([&] { EXPECT_OK(submit_stoppable(loop, {}, second, second_done)); });
+    std::thread one([&] { EXPECT_OK(submit_to(device_, loop, {}, {}, first_done, &first)); });
+    std::thread two([&] { EXPECT_OK(submit_to(device_, loop, {}, {}, second_done, &second)); });
     first = static_cast<uint32_t>(Code::CANCELLED);
     one.join();
     EXPECT_EQ(second_done.calls, 0);
@@ -228,18 +200,9 @@ TEST_P(StopTest, OnlyItsOwnWork) {
   Stop stops[2] = {};
   Completion done[2];
   for (int i = 0; i < 2; ++i) {  // through a semaphore, because ready work starts on the submitting thread
-    const halyard_timepoint_t wait = {semaphore(), 1};
-    done[i].host = &host_;
-    const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                             .wait_count = 1,
-                                             .affinity = 1,
-                                             .waits = &wait,
-                                             .operation = &loop,
-                                             .completed = completed,
-                                             .completed_user = &done[i],
-                                             .stop = reinterpret_cast<const uint32_t*>(&stops[i])};
-    EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
-    EXPECT_OK(signal(wait.semaphore, 1));
+    Semaphore start = semaphore();
+    EXPECT_OK(submit_to(device_, loop, {{start, 1}}, {}, done[i], &stops[i]));
+    EXPECT_OK(signal(start, 1));
   }
   stops[1] = static_cast<uint32_t>(Code::CANCELLED);
   EXPECT_CODE(CANCELLED, outcome(done[1]));
@@ -253,8 +216,7 @@ TEST_P(StopTest, OnlyItsOwnWork) {
 TEST_P(StopTest, SubmissionsWithoutTheField) {
   Executable executable = load(kernel(""));
   const halyard_command_dispatch_t recorded = command(executable, {});
-  halyard_operation_t dispatch = operation(HALYARD_OPERATION_DISPATCH);
-  dispatch.dispatch = {&recorded};
+  const halyard_operation_t dispatch = dispatch_operation(&recorded);
   static const uint32_t stopped = static_cast<uint32_t>(Code::CANCELLED);
   Completion completion;
   completion.host = &host_;
@@ -307,14 +269,10 @@ class KernelMemoryTest : public KernelTest {
  public:
   Executable load_with(std::string_view source, const halyard_memory_budget_t& budget) {
     const std::vector<uint8_t> data = assemble(source);
-    const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                            .format = text("vmvx-bytecode-fb"),
-                                            .data = data.data(),
-                                            .data_size = data.size(),
-                                            .affinity = 1,
-                                            .memory = &budget};
+    halyard_executable_args_t args = executable_args("vmvx-bytecode-fb", data, {});
+    args.memory = &budget;
     Executable executable = nullptr;
-    EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
+    EXPECT_OK(create(args, &executable));
     return executable;
   }
 };
@@ -335,7 +293,7 @@ TEST_P(KernelMemoryTest, IsChargedUntilItGoes) {
   EXPECT_OK(dispatch(executable, {}));
   EXPECT_GE(ledger.used, 100000u);
   EXPECT_LT(ledger.used, 400000u);
-  table_.executable_destroy(device_, executable);
+  destroy(executable);
   EXPECT_EQ(ledger.used, 0u);
 }
 
@@ -343,11 +301,9 @@ TEST_P(KernelMemoryTest, PastTheLimit) {
   Ledger ledger{.limit = 1 << 20, .mutex = {}};
   const halyard_memory_budget_t budget = ledger.budget();
   Executable executable = load_with(keeps(2 << 20), budget);
-  const Outcome outcome = dispatch(executable, {});
-  EXPECT_CODE(RESOURCE_EXHAUSTED, outcome);
-  EXPECT_NE(outcome.text().find("1048576"), std::string::npos) << outcome.text();
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "1048576", dispatch(executable, {}));
   EXPECT_LE(ledger.most, ledger.limit);
-  table_.executable_destroy(device_, executable);
+  destroy(executable);
   EXPECT_EQ(ledger.used, 0u);
 }
 
@@ -358,7 +314,7 @@ TEST_P(KernelMemoryTest, LocalMemory) {
   Executable executable =
       load_with(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"), budget);
   EXPECT_CODE(RESOURCE_EXHAUSTED, dispatch(executable, {}));
-  table_.executable_destroy(device_, executable);
+  destroy(executable);
   EXPECT_EQ(ledger.used, 0u);
 }
 

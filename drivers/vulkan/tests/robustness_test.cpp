@@ -15,11 +15,10 @@ class RobustnessTest : public VulkanTest {
   };
   Reached reach() {
     Executable loaded = executable("vulkan-spirv-fb", one_function("reach", 3, 0));
-    Memory given = allocate({11, 22, 33, 44, 55, 66, 77, 88});
+    Memory given = allocate(std::vector<uint32_t>{11, 22, 33, 44, 55, 66, 77, 88});
     Memory copied = allocate(std::vector<uint32_t>(8, 99));
     Memory filled = allocate(std::vector<uint32_t>(8, 7));
-    EXPECT_OK(run(execute_operation(list(Recording().dispatch(
-        dispatch(loaded, 0, {range(given, 0, 10), range(copied, 0, 32), range(filled, 0, 10)}))))));
+    EXPECT_OK(run_kernel(loaded, 0, {range(given, 0, 10), range(copied, 0, 32), range(filled, 0, 10)}));
     return {words(copied, 8), words(filled, 8)};
   }
 };
@@ -33,7 +32,7 @@ TEST_F(RobustnessTest, AccessesBeyondABindingAreBounded) {
   for (const char* validate : {"0", "1"}) {
     halyard_driver_device_t validating = nullptr;
     const Outcome opened = try_open("", {{"cache", ""}, {"validate", validate}}, &validating);
-    if (opened.code == HALYARD_UNAVAILABLE) continue;  // there is no validation layer
+    if (opened.code() == Code::UNAVAILABLE) continue;  // there is no validation layer
     EXPECT_OK(opened);
     table_.device_close(validating);
     reopen({{"cache", ""}, {"validate", validate}});
@@ -62,7 +61,7 @@ TEST_F(RobustnessTest, IsAnOption) {
   halyard_driver_device_t device = nullptr;
   const Outcome outcome = try_open("", {{"robust", "2"}}, &device);
   EXPECT_CODE(INVALID_ARGUMENT, outcome);
-  EXPECT_TRUE(outcome.message.contains("'robust'")) << outcome.message;
+  EXPECT_TRUE(outcome.message().contains("'robust'")) << outcome.message();
 }
 
 }  // namespace

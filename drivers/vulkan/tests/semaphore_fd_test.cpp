@@ -123,7 +123,7 @@ class SemaphoreFdTest : public VulkanTest {
   void SetUp() override {
     VulkanTest::SetUp();
     if (IsSkipped()) return;
-    ASSERT_TRUE(is_ok(try_open("", {{"cache", ""}}, &other_)));
+    ASSERT_OK(try_open("", {{"cache", ""}}, &other_));
     payloads.emplace(device_->vk());
     for (halyard_driver_device_t device : {device_, other_}) give_descriptors(*device);
     descriptors_ = open_descriptors();
@@ -140,7 +140,7 @@ class SemaphoreFdTest : public VulkanTest {
 
   static void give_descriptors(vulkan::Device& device) {
     const_cast<vulkan::Features&>(device.features()).semaphore_descriptors = true;
-    auto& vk = const_cast<vulkan::DeviceFunctions&>(device.vk());
+    vulkan::DeviceFunctions& vk = functions(device);
     vk.CreateSemaphore = [](VkDevice on, const VkSemaphoreCreateInfo* info, const VkAllocationCallbacks*,
                             VkSemaphore* semaphore) {
       auto type = *static_cast<const VkSemaphoreTypeCreateInfo*>(info->pNext);
@@ -187,22 +187,9 @@ class SemaphoreFdTest : public VulkanTest {
     outside_.push_back(imported);
     return {imported, payloads->last()};
   }
-  uint64_t value(Semaphore semaphore) {
-    uint64_t now = 0;
-    EXPECT_OK(host_.take(table_.semaphore_query(semaphore, &now)));
-    return now;
-  }
   Outcome submit_there(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                        Completion& completion) {
-    std::swap(device_, other_);
-    const Outcome outcome = submit(operation, waits, signals, completion);
-    std::swap(device_, other_);
-    return outcome;
-  }
-  halyard_operation_t fill(Memory memory, uint32_t pattern) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_FILL);
-    result.fill = {range(memory, 0, 64), pattern, 4};
-    return result;
+    return submit_to(other_, operation, waits, signals, completion);
   }
   void drop_outside() {
     for (Semaphore semaphore : outside_) table_.semaphore_destroy(device_, semaphore);
@@ -216,12 +203,12 @@ class SemaphoreFdTest : public VulkanTest {
 
 TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
   Semaphore exported = semaphore();
-  EXPECT_OK(host_.take(table_.semaphore_signal(exported, 3)));
+  EXPECT_OK(signal(exported, 3));
   Semaphore first = import(export_fd(exported)), second = import(export_fd(exported));
   EXPECT_EQ(value(first), 0u + value(second));
   EXPECT_OK(wait(first, 3));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait(first, 4, 0));
-  EXPECT_OK(host_.take(table_.semaphore_signal(exported, 8)));
+  EXPECT_OK(signal(exported, 8));
   EXPECT_OK(wait(second, 8));
   EXPECT_OK(wait(first, 5));
   EXPECT_EQ(value(second), 8u);
@@ -229,8 +216,8 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
   Semaphore plain = semaphore();
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_OK(host_.take(table_.semaphore_signal(exported, 9)));
-    EXPECT_OK(host_.take(table_.semaphore_signal(plain, 1)));
+    EXPECT_OK(signal(exported, 9));
+    EXPECT_OK(signal(plain, 1));
   });
   const halyard_timepoint_t both[] = {{first, 9}, {plain, 1}};
   const halyard_semaphore_wait_args_t args = {.struct_size = sizeof args,
@@ -263,14 +250,14 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   Semaphore done = semaphore(), end = semaphore();
   Completion first, second, third;
   EXPECT_EQ(table_.semaphore_underway(done, 1), 0);
-  EXPECT_OK(submit(fill(here, 7), {{start, 1}}, {{done, 1}}, first));
+  EXPECT_OK(submit(fill_operation(range(here, 0, 64), 7, 4), {{start, 1}}, {{done, 1}}, first));
   EXPECT_EQ(table_.semaphore_underway(done, 1), 1);
   EXPECT_EQ(table_.semaphore_underway(done, 2), 0);
   Semaphore imported = import(export_fd(done));
   EXPECT_EQ(table_.semaphore_underway(imported, 1), 0);
   // Work without commands also waits there.
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}, {end, 1}}, {{end, 2}}, third));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {{end, 1}}, second));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}, {end, 1}}, {{end, 2}}, third));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(first.calls + second.calls + third.calls, 0);
   EXPECT_CODE(DEADLINE_EXCEEDED, wait(imported, 1, 0));
@@ -296,8 +283,7 @@ TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
   const int before = payloads->host_signals;
   for (uint64_t value = 1; value <= 6; value += 2) {
     for (const uint64_t each : {value, value + 1})
-      EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, each}}, {{done, each}},
-                       completions[each - 1]));
+      EXPECT_OK(submit(barrier_operation(), {{start, each}}, {{done, each}}, completions[each - 1]));
     EXPECT_EQ(table_.semaphore_underway(done, value + 1), 1);
     EXPECT_CODE(DEADLINE_EXCEEDED, wait(imported, value, 0));
     payloads->set(number, value + 1);
@@ -313,17 +299,17 @@ TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   auto [start, number] = outside();
   Semaphore done = semaphore();
   Completion first, second;
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 1}}, {{done, 5}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{start, 1}}, {{done, 5}}, first));
   Semaphore imported = import(export_fd(done));
-  EXPECT_OK(host_.take(table_.semaphore_signal(done, 2)));
+  EXPECT_OK(signal(done, 2));
   EXPECT_OK(wait(imported, 2));
   EXPECT_EQ(value(imported), 2u);
   payloads->set(number, 1);
   EXPECT_OK(wait(imported, 5));
   // The queue will signal 6 after work that is delayed; the host's 9 must come after it.
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 2}}, {{done, 6}}, second));
+  EXPECT_OK(submit(barrier_operation(), {{start, 2}}, {{done, 6}}, second));
   Semaphore late = import(export_fd(done));
-  EXPECT_OK(host_.take(table_.semaphore_signal(done, 9)));
+  EXPECT_OK(signal(done, 9));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait(late, 9, 0));
   payloads->set(number, 2);
   EXPECT_OK(wait(late, 9));
@@ -336,20 +322,20 @@ TEST_F(SemaphoreFdTest, AFailureEndsTheWaitOnTheDevice) {
   auto [start, number] = outside();
   Semaphore done = semaphore(), end = semaphore();
   Completion first, second, late;
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 1}}, {{done, 1}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{start, 1}}, {{done, 1}}, first));
   Semaphore imported = import(export_fd(done));
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {{end, 1}}, second));
   EXPECT_EQ(second.calls, 0);
   // Like the host when the exported semaphore fails: its device will never signal it.
-  table_.semaphore_fail(imported, host_.give(HALYARD_ABORTED, "the other device is lost"));
+  fail(imported, Code::ABORTED, "the other device is lost");
   ASSERT_TRUE(is_done(second));
   EXPECT_CODE(ABORTED, second.outcome);
-  EXPECT_EQ(second.outcome.message, "the other device is lost");
+  EXPECT_EQ(second.outcome.message(), "the other device is lost");
   EXPECT_CODE(ABORTED, wait(end, 1));
   EXPECT_CODE(ABORTED, wait(imported, 1));
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {}, late));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {}, late));
   ASSERT_TRUE(is_done(late));
-  EXPECT_EQ(late.outcome.message, "the other device is lost");
+  EXPECT_EQ(late.outcome.message(), "the other device is lost");
   payloads->set(number, 1);
   ASSERT_TRUE(is_done(first));
   EXPECT_OK(first.outcome);
@@ -361,10 +347,9 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
   Semaphore imported = import(export_fd(exported));
   int32_t fd = -7;
   EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_export(imported, &fd)));
-  EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_signal(imported, 1)));
-  EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_subscribe(
-                                 imported, 1, [](void*, halyard_status_t) { ADD_FAILURE(); }, nullptr)));
-  table_.semaphore_fail(failed, host_.give(HALYARD_DATA_LOSS, "failed before"));
+  EXPECT_CODE(UNIMPLEMENTED, signal(imported, 1));
+  EXPECT_CODE(UNIMPLEMENTED, subscribe(imported, 1, [](void*, halyard_status_t) { ADD_FAILURE(); }, nullptr));
+  fail(failed, Code::DATA_LOSS, "failed before");
   EXPECT_CODE(DATA_LOSS, host_.take(table_.semaphore_export(failed, &fd)));
   EXPECT_EQ(fd, -7);
   EXPECT_EQ(table_.semaphore_underway(failed, 0), 0);
@@ -377,8 +362,7 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
 
 // A device without support reports that, and takes no ownership.
 TEST_F(VulkanTest, SemaphoreDescriptorsAreOfferedWhereTheyAre) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+  const halyard_device_properties_t properties = this->properties();
   const bool has = properties.capabilities & HALYARD_DEVICE_SEMAPHORE_EXPORT;
   EXPECT_EQ(has, device_->features().semaphore_descriptors);
   EXPECT_EQ(properties.semaphore_fd_kind,

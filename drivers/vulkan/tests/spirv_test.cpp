@@ -97,10 +97,9 @@ class SpirvTest : public VulkanTest {
 TEST_F(SpirvTest, InterfacesThatListWhatIsForLaterVersions) {
   for (const uint32_t minor : {0u, 3u, 4u}) {
     Executable loaded = nullptr;
-    ASSERT_TRUE(is_ok(load_words(with_version(twice(), minor), &loaded))) << minor;
+    ASSERT_OK(load_words(with_version(twice(), minor), &loaded)) << minor;
     Memory memory = allocate(Words{1, 20, 300});
-    EXPECT_OK(run(
-        execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
+    EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 12)}, {}, 3));
     EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
   }
 }
@@ -111,7 +110,7 @@ TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
   reopen({{"cache", ""}, {"spirv", "strict"}});
   const Outcome outcome = load_words(slip, &loaded);
   EXPECT_CODE(INVALID_ARGUMENT, outcome);
-  EXPECT_TRUE(mentions(outcome.message, {"spirv=strict", "spirv=tolerant"})) << outcome.message;
+  EXPECT_TRUE(mentions(outcome.message(), {"spirv=strict", "spirv=tolerant"})) << outcome.message();
   EXPECT_OK(load_words(with_version(twice(), 4), &loaded));
   for (const char* policy : {"tolerant", "off"}) {
     reopen({{"cache", ""}, {"spirv", policy}});
@@ -124,10 +123,9 @@ TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
 TEST_F(SpirvTest, HeadersOfVersionsOlderThanWhatTheShaderUses) {
   for (const uint32_t minor : {0u, 1u, 2u, 3u, 4u}) {
     Executable loaded = nullptr;
-    ASSERT_TRUE(is_ok(load_words(newer_than_its_header(minor), &loaded))) << minor;
+    ASSERT_OK(load_words(newer_than_its_header(minor), &loaded)) << minor;
     Memory memory = allocate(Words{1, 20, 300});
-    EXPECT_OK(run(
-        execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 12)}, {}, 3))))));
+    EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 12)}, {}, 3));
     EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
   }
   reopen({{"cache", ""}, {"spirv", "strict"}});
@@ -432,7 +430,7 @@ TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
       e.pipelines[0]->entry_point = "main";
       e.pipelines[0]->subgroup_size = product.lanes;
     });
-    ASSERT_TRUE(is_ok(load("vulkan-spirv-fb", data, &loaded)));
+    ASSERT_OK(load("vulkan-spirv-fb", data, &loaded));
     // Small integers from -2 to 2, which f16 can represent.
     const auto number = [](uint32_t i, uint32_t seed) {
       return static_cast<int>((i * 7 + i / 5 + seed) % 5) - 2;
@@ -452,10 +450,10 @@ TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
     Memory left = factors(product.m * product.k, 1);
     Memory right = factors(product.k * product.n, 3);
     Memory result = allocate(Words(product.m * product.n, 99));
-    EXPECT_OK(run(execute_operation(list(Recording().dispatch(
-        dispatch(loaded, 0,
-                 {range(left, 0, product.m * product.k * size), range(right, 0, product.k * product.n * size),
-                  range(result, 0, product.m * product.n * 4)}))))));
+    EXPECT_OK(run_kernel(
+        loaded, 0,
+        {range(left, 0, product.m * product.k * size), range(right, 0, product.k * product.n * size),
+         range(result, 0, product.m * product.n * 4)}));
     const Words found = words(result, product.m * product.n);
     for (uint32_t row = 0; row < product.m; ++row)
       for (uint32_t column = 0; column < product.n; ++column) {

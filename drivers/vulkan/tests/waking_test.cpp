@@ -35,14 +35,13 @@ class WakingTest : public VulkanTest {
   void replace_device() {
     done_ = 0;
     done_by_waiting_ = false;
-    auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
-    vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
-    vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
+    functions().QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
+    functions().GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
       const std::lock_guard lock(mutex_);
       *value = done_;
       return VK_SUCCESS;
     };
-    vk.WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
+    functions().WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
       std::unique_lock lock(mutex_);
       if (done_by_waiting_) done_ = std::max(done_, info->pValues[0]);
       changed_.wait(lock, [&] { return done_ >= info->pValues[0]; });
@@ -56,7 +55,7 @@ class WakingTest : public VulkanTest {
   }
   // Work of the device that takes as long as the test wants.
   halyard_operation_t work() {
-    if (!list_) list_ = list(Recording().fill(range(allocate(64), 0, 64), 7, 4));
+    if (!list_) list_ = finish(Recording().fill(range(allocate(64), 0, 64), 7, 4));
     return execute_operation(list_);
   }
 
@@ -81,8 +80,8 @@ TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
     Semaphore done = semaphore();
     std::atomic<int> calls = 0;
     if (subscribed) {
-      EXPECT_OK(host_.take(table_.semaphore_subscribe(
-          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); }, &calls)));
+      EXPECT_OK(subscribe(
+          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); }, &calls));
     }
     const uint64_t before = sleeps();
     Completion completion;
@@ -137,7 +136,7 @@ TEST_F(WakingTest, SlowSubscribersHoldUpNeitherWaitsNorWork) {
     reopen({{"cache", ""}, {"inline_completion", inline_completion}});
     Slow slow;
     Semaphore first = semaphore();
-    EXPECT_OK(host_.take(table_.semaphore_subscribe(first, 1, Slow::call, &slow)));
+    EXPECT_OK(subscribe(first, 1, Slow::call, &slow));
     Completion completions[8];
     EXPECT_OK(submit(work(), {}, {{first, 1}}, completions[0]));
     EXPECT_OK(wait(first, 1));  // would not return if it called the subscriber
