@@ -2,18 +2,14 @@
 #include "hal/capture/capture.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 
 #include "hal/capture/capture_file.h"
 #include "hal/capture/replay.h"
-#include "hal_test.h"
+#include "sample_drivers.h"
 
 namespace halyard::hal {
 namespace {
@@ -23,31 +19,14 @@ using Outcome = ReplayResult::Outcome;
 
 class CaptureTest : public FakeDriverTest {
  protected:
-  void SetUp() override {
-    FakeDriverTest::SetUp();
-    std::string name = (std::filesystem::temp_directory_path() / "halyard-capture-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override {
-    std::filesystem::remove_all(folder_);
-    FakeDriverTest::TearDown();
-  }
-
-  std::string path(const std::string& name = "c.hycap") const { return (folder_ / name).string(); }
-  Values file() const {
-    std::ifstream in(path(), std::ios::binary);
-    return Values(std::istreambuf_iterator<char>(in), {});
-  }
+  std::string path(const std::string& name = "c.hycap") const { return folder_.path() + "/" + name; }
+  Values file() const { return file_bytes(path()); }
   CaptureFile captured() const {
     Result<CaptureFile> read = read_capture(Bytes::own(file()), Incomplete::refuse);
     EXPECT_OK(read);
     return read ? *std::move(read) : CaptureFile();
   }
 
-  static Ref<CommandBuffer> record(const Ref<Device>& device, uint32_t capacity = 0) {
-    return CommandBuffer::create(device, 0, kTransfer | kDispatchCategory, kAnyQueue, capacity).value();
-  }
   static constexpr uint32_t kSubgroupSizes[] = {32, 64};
   static Ref<Executable> load(const Ref<Device>& device, std::string_view text) {
     return Executable::create(device, kAnyQueue, "fake",
@@ -66,7 +45,7 @@ class CaptureTest : public FakeDriverTest {
     const Ref<Executable> executable = load(device, "add 2 1\n");
     const Ref<Buffer> direct = make_buffer(*device, {2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 9, 9, 9});
     const Ref<Buffer> bound = make_buffer(*device, Values(32, 5));
-    const Ref<CommandBuffer> commands = record(device, 3);
+    const Ref<CommandBuffer> commands = record(device, 0, 3);
     const uint32_t constants[] = {7};
     const BufferRange ranges[] = {{direct.get(), 0, 12, 4}, {nullptr, 1, 8, 4}};
     const BufferRange counts = {direct.get(), 0, 0, 0};
@@ -86,7 +65,7 @@ class CaptureTest : public FakeDriverTest {
                                         1, 2, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,  5, 5, 5}));
   }
 
-  std::filesystem::path folder_;
+  const TemporaryFolder folder_;
 };
 
 Values joined(const CapturedBytes& pieces) {
@@ -177,7 +156,7 @@ TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 4}, 4, 1));
   EXPECT_OK(commands->finalize());
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<Fence> signal = make_fence(device);
   EXPECT_FAILS(PERMISSION_DENIED, "capturing 4 bytes at byte 0 of buffer 0",
                open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_SOURCE", signal->query());
@@ -190,8 +169,7 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
   EXPECT_OK(commands->finalize());
-  const Ref<Fence> wait = Fence::create(device).value();
-  const Ref<Fence> signal = Fence::create(device).value();
+  const auto [wait, signal] = make_fences<2>(device);
   Ref<Capture> capture = open(path());
   EXPECT_OK(capture->execute({*device, kAnyQueue, wait.get(), signal.get()}, *commands, {}));
   const uint8_t later = 7;  // the captured contents are those when the wait is reached
@@ -214,7 +192,7 @@ TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
   EXPECT_OK(commands->finalize());
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<Fence> signal = make_fence(device);
   EXPECT_OK(open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
   struct Subscriber {
     std::function<size_t()> count;
@@ -235,8 +213,8 @@ TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
 
 TEST_F(CaptureTest, ArgumentErrorsReturnAtOnceAndAreNotCaptured) {
   const Ref<Device> device = open_fake_device();
-  const Ref<CommandBuffer> commands = record(device, 1);
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<CommandBuffer> commands = record(device, 0, 1);
+  const Ref<Fence> signal = make_fence(device);
   Ref<Capture> capture = open(path());
   EXPECT_FAILS(FAILED_PRECONDITION, "being recorded",
                capture->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
@@ -255,34 +233,34 @@ TEST_F(CaptureTest, FailuresAreCapturedAndPassedOn) {
   const Ref<CommandBuffer> commands = record(device);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
   EXPECT_OK(commands->finalize());
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<Fence> signal = make_fence(device);
   Ref<Capture> capture = open(path());
   fake().fail_next(HALYARD_DATA_LOSS);
-  EXPECT_FAILS(DATA_LOSS, "told to fail",
+  EXPECT_FAILS(DATA_LOSS, "injected failure",
                capture->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
-  EXPECT_FAILS(DATA_LOSS, "told to fail", signal->query());
-  const Ref<Fence> refused = Fence::create(device).value();
+  EXPECT_FAILS(DATA_LOSS, "injected failure", signal->query());
+  const Ref<Fence> refused = make_fence(device);
   fake().refuse_next(HALYARD_UNAVAILABLE);
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse",
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal",
                capture->execute({*device, kAnyQueue, nullptr, refused.get()}, *commands, {}));
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse", refused->query());
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal", refused->query());
   // A wait that fails: nothing is executed, so nothing is captured.
-  const Ref<Fence> skipped = Fence::create(device).value();
-  EXPECT_FAILS(DATA_LOSS, "told to fail",
+  const Ref<Fence> skipped = make_fence(device);
+  EXPECT_FAILS(DATA_LOSS, "injected failure",
                capture->execute({*device, kAnyQueue, signal.get(), skipped.get()}, *commands, {}));
-  EXPECT_FAILS(DATA_LOSS, "told to fail", skipped->query());
+  EXPECT_FAILS(DATA_LOSS, "injected failure", skipped->query());
   capture = nullptr;
 
   const CaptureFile file = captured();
   ASSERT_EQ(file.executions.size(), 2u);
   EXPECT_EQ(file.executions[0].outcome, CapturedExecution::Outcome::failed);
   EXPECT_EQ(file.executions[0].code, Code::DATA_LOSS);
-  EXPECT_NE(file.executions[0].message.find("told to fail"), std::string_view::npos);
+  EXPECT_NE(file.executions[0].message.find("injected failure"), std::string_view::npos);
   EXPECT_EQ(file.executions[1].code, Code::UNAVAILABLE);
   Replay replay(file, device);
   EXPECT_EQ(replay.execute(0).value().outcome, Outcome::not_compared);
   fake().fail_next(HALYARD_DATA_LOSS);
-  EXPECT_FAILS(DATA_LOSS, "told to fail", replay.execute(0));
+  EXPECT_FAILS(DATA_LOSS, "injected failure", replay.execute(0));
 }
 
 TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
@@ -308,7 +286,7 @@ TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
 TEST_F(CaptureTest, FindsWhatDiffers) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> buffer = make_buffer(*device, Values(64, 1));
-  const Ref<CommandBuffer> commands = record(device, 1);
+  const Ref<CommandBuffer> commands = record(device, 0, 1);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 8}, 2, 1));
   EXPECT_OK(commands->update({nullptr, 0, 4, 0}, Values(20, 0xAB)));
   EXPECT_OK(commands->finalize());
@@ -345,7 +323,7 @@ TEST_F(CaptureTest, DevicesThatCannotSaySo) {
 
 TEST_F(CaptureTest, FilesThatCannotBeWritten) {
   EXPECT_FAILS(NOT_FOUND, "missing/c.hycap", Capture::create(path("missing/c.hycap")));
-  EXPECT_FAILS(UNAVAILABLE, folder_.string(), Capture::create(folder_.string()));
+  EXPECT_FAILS(UNAVAILABLE, folder_.path(), Capture::create(folder_.path()));
   if (!std::filesystem::exists("/dev/full")) return;
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", Capture::create("/dev/full"));
 }

@@ -18,9 +18,7 @@ class Nonsense : public FaultyDriverTest {
  protected:
   void SetUp() override {
     FaultyDriverTest::SetUp();
-    auto opened = open();
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
+    device = ASSERT_VALUE(open());
   }
   void TearDown() override {
     device = nullptr;
@@ -136,11 +134,8 @@ TEST_F(Nonsense, GradesThatSayNothingOfUse) {
 }
 
 void executables_that_cannot_be(const Ref<Device>& device) {
-  const std::string data = "add 1 1";
-  const auto create = [&] {
-    return Executable::create(device, kAnyQueue, "fake",
-                              {reinterpret_cast<const uint8_t*>(data.data()), data.size()}, nullptr, {});
-  };
+  const uint8_t data[] = {'a', 'd', 'd', ' ', '1', ' ', '1'};
+  const auto create = [&] { return Executable::create(device, kAnyQueue, "fake", data, nullptr, {}); };
   EXPECT_OK(create());
   inject(FAULTY_executable_create, FAULTY_UNTOUCHED);
   EXPECT_FAILS(INTERNAL, "executable_create", create());
@@ -174,7 +169,7 @@ TEST_F(Nonsense, CodesThatAreNone) {
 
 // The signals of failed work fail, even if the driver forgets them.
 TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
-  const Ref<Fence> done = *Fence::create(device);
+  const Ref<Fence> done = make_fence(device);
   inject(FAULTY_queue_submit, FAULTY_COMPLETE_ONLY, HALYARD_DATA_LOSS);
   static_cast<void>(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
   EXPECT_FAILS(DATA_LOSS, "injected fault", done->query());
@@ -184,10 +179,9 @@ TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
 // device opened again.
 TEST_F(Nonsense, ALostDevice) {
   const Ref<Buffer> buffer = *allocate();
-  const Ref<Fence> start = *Fence::create(device);
-  const Ref<Fence> later = *Fence::create(device);
+  const auto [start, later] = make_fences<2>(device);
   ASSERT_TRUE(queue_fill({*device, kAnyQueue, start.get(), later.get()}, *buffer, 0, 16, 1, 4));
-  const Ref<Fence> done = *Fence::create(device);
+  const Ref<Fence> done = make_fence(device);
   inject(FAULTY_queue_submit, FAULTY_LOSE_DEVICE, 0, faulty().calls(FAULTY_queue_submit) + 1);
   static_cast<void>(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
   for (const Ref<Fence>& fence : {start, later, done})
@@ -201,11 +195,11 @@ TEST_F(Nonsense, ALostDevice) {
 
 // Unreachable waits fail, and release all work that depends on them.
 TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
-  const Ref<Fence> last = *Fence::create(device);
+  const Ref<Fence> last = make_fence(device);
   {
     const Ref<Buffer> buffer = *allocate();
-    Ref<Fence> start = *Fence::create(device);
-    const Ref<Fence> middle = *Fence::create(device);
+    Ref<Fence> start = make_fence(device);
+    const Ref<Fence> middle = make_fence(device);
     ASSERT_TRUE(queue_fill({*device, kAnyQueue, start.get(), middle.get()}, *buffer, 0, 16, 1, 4));
     ASSERT_TRUE(queue_barrier({*device, kAnyQueue, middle.get(), last.get()}));
     EXPECT_FAILS(DEFERRED, "", last->query());
@@ -219,11 +213,10 @@ TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
 // The same across drivers: for a bridge, and for work held for memory that does not exist yet.
 TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
   const Ref<Device> other = *open();  // a separate instance
-  const Ref<Fence> bridged = *Fence::create(other);
-  const Ref<Fence> held = *Fence::create(other);
+  const auto [bridged, held] = make_fences<2>(other);
   const Ref<Buffer> result = *Buffer::allocate(*other, kAnyQueue, kMapped, kPlainUsage, 16);
   {
-    const Ref<Fence> start = *Fence::create(device);
+    const Ref<Fence> start = make_fence(device);
     ASSERT_TRUE(queue_barrier({*other, kAnyQueue, start.get(), bridged.get()}));
     const Ref<Buffer> promised =
         *queue_alloca({*device, kAnyQueue, start.get(), nullptr}, 0, kMapped, kPlainUsage, 16, 0);
@@ -235,10 +228,9 @@ TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
 
 // A reached semaphore does not fail when it is destroyed while work that waited for it is still in flight.
 TEST_F(Nonsense, ReachedWaitsMayGo) {
-  const Ref<Fence> open_end = *Fence::create(device);
-  const Ref<Fence> done = *Fence::create(device);
+  const auto [open_end, done] = make_fences<2>(device);
   {
-    const Ref<Fence> reached = *Fence::create(device);
+    const Ref<Fence> reached = make_fence(device);
     ASSERT_TRUE(reached->signal());
     Fence* const both[] = {reached.get(), open_end.get()};
     ASSERT_TRUE(queue_barrier({*device, kAnyQueue, Fence::join(both)->get(), done.get()}));

@@ -16,8 +16,9 @@ namespace {
 
 class FenceTest : public FakeDriverTest {
  protected:
-  Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
-  Ref<Fence> make_fence() { return make_fence(open_fake_device()); }
+  static Ref<Fence> make_fence(const Ref<Device>& device = open_fake_device()) {
+    return hal::make_fence(device);
+  }
   static Ref<Fence> join(std::initializer_list<Fence*> fences) {
     return Fence::join(std::vector(fences)).value();
   }
@@ -64,8 +65,7 @@ TEST_F(FenceTest, KeepsItsFirstFailureEvenWhenReached) {
 }
 
 TEST_F(FenceTest, LooksForFailureFirst) {
-  const Ref<Fence> unreached = make_fence();
-  const Ref<Fence> failed = make_fence();
+  const auto [unreached, failed] = make_fences<2>(open_fake_device());
   failed->fail(Status(Code::UNAVAILABLE, "gone"));
   const Ref<Fence> both = join({unreached.get(), failed.get()});
   EXPECT_FAILS(UNAVAILABLE, "gone", both->query());
@@ -99,8 +99,7 @@ TEST_F(FenceTest, JoinOfNothingIsNull) {
 }
 
 TEST_F(FenceTest, SignalReachesTheRestOfAJoinThatIsPartlyReached) {
-  const Ref<Fence> first = make_fence();
-  const Ref<Fence> second = make_fence();
+  const auto [first, second] = make_fences<2>(open_fake_device());
   EXPECT_OK(first->signal());
   EXPECT_FAILS(INVALID_ARGUMENT, "larger than the semaphore's", join({first.get(), second.get()})->signal());
   EXPECT_OK(second->query());

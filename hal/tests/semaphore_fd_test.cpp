@@ -35,7 +35,6 @@ class SemaphoreFdTest : public FakeDriverTest {
     EXPECT_EQ(open_descriptors(), descriptors_);
     FakeDriverTest::TearDown();
   }
-  static Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
   // Ready work of `device` that signals the returned fence.
   static Ref<Fence> start_work(const Ref<Device>& device) {
     Ref<Fence> fence = make_fence(device);
@@ -105,8 +104,8 @@ TEST_F(SemaphoreFdTest, AFailureArrivesWithItsCause) {
   EXPECT_EQ(fake().imported(), 1u);
   fake().fail_next(HALYARD_DATA_LOSS);
   fake().run_ready();
-  EXPECT_FAILS(DATA_LOSS, "told to fail", start->query());
-  EXPECT_FAILS(DATA_LOSS, "told to fail", end->query());
+  EXPECT_FAILS(DATA_LOSS, "injected failure", start->query());
+  EXPECT_FAILS(DATA_LOSS, "injected failure", end->query());
 }
 
 TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
@@ -171,7 +170,7 @@ TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
 TEST_F(SemaphoreFdTest, RefusedWorkLeavesNothingBehind) {
   const Ref<Fence> start = start_work(there_);
   fake().refuse_next(HALYARD_UNAVAILABLE);
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse", queue_barrier({*here_, kAnyQueue, start.get(), nullptr}));
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal", queue_barrier({*here_, kAnyQueue, start.get(), nullptr}));
   EXPECT_EQ(fake().imported(), 1u);
   fake().run_ready();
   EXPECT_OK(start->query());
