@@ -387,6 +387,13 @@ class DriverTest : public Handles {
     return outcome(completion);
   }
 
+  // Runs `work(i)` on `count` threads, for i from 0, and waits for all of them.
+  template <typename Work>
+  static void on_threads(size_t count, Work work) {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < count; ++i) threads.emplace_back([&work, i] { work(i); });
+  }
+
   Host host_;
   const halyard_driver_table_t& table_ = table();
   halyard_driver_instance_t instance_ = nullptr;

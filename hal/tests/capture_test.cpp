@@ -34,6 +34,13 @@ class CaptureTest : public FakeDriverTest {
                               {.subgroup_sizes = kSubgroupSizes})
         .value();
   }
+  // A command buffer that fills a range with a byte.
+  static Ref<CommandBuffer> record_fill(const Ref<Device>& device, const BufferRange& range, uint8_t byte) {
+    Ref<CommandBuffer> commands = record(device);
+    EXPECT_OK(commands->fill(range, byte, 1));
+    EXPECT_OK(commands->finalize());
+    return commands;
+  }
   static Ref<Capture> open(const std::string& path) { return Capture::create(path).value(); }
 
   // Captures every kind of command, with buffers and with slots, on this device.
@@ -63,6 +70,15 @@ class CaptureTest : public FakeDriverTest {
     // 5s plus constants and workgroups: 7 + 2, 7 + 6.
     EXPECT_EQ(bytes_of(*bound), (Values{5, 5, 5, 5, 1, 2, 1, 2, 5, 8, 7, 6, 27, 5, 5, 5,
                                         1, 2, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,  5, 5, 5}));
+  }
+
+  // Writes a capture with one execution of these commands on a buffer of 16 bytes.
+  void write(const std::string& device, std::vector<Command> commands) const {
+    CapturedExecution execution;
+    execution.device = device;
+    execution.buffers = {{.device = "fake", .size = 16}};
+    execution.commands = std::move(commands);
+    EXPECT_OK(CaptureWriter::create(path()).value()->begin(execution, {}));
   }
 
   const TemporaryFolder folder_;
@@ -139,9 +155,7 @@ TEST_F(CaptureTest, ReadsMemoryThatTheHostCannotMap) {
       Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
   ASSERT_FALSE(buffer->is_mappable());
   EXPECT_OK(queue_fill({*device}, *buffer, 0, 4, 3, 1));
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 1, 2}, 4, 1));
-  EXPECT_OK(commands->finalize());
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 1, 2}, 4);
   EXPECT_OK(open(path())->execute({*device}, *commands, {}));
   const CaptureFile file = captured();
   ASSERT_EQ(file.executions.size(), 1u);
@@ -153,9 +167,7 @@ TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
       Buffer::allocate(*device, kAnyQueue, 0, HALYARD_USAGE_TRANSFER_TARGET, 4).value();
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 4}, 4, 1));
-  EXPECT_OK(commands->finalize());
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 4}, 4);
   const Ref<Fence> signal = make_fence(device);
   EXPECT_FAILS(PERMISSION_DENIED, "capturing 4 bytes at byte 0 of buffer 0",
                open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
@@ -166,9 +178,7 @@ TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
 TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
-  EXPECT_OK(commands->finalize());
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
   const auto [wait, signal] = make_fences<2>(device);
   Ref<Capture> capture = open(path());
   EXPECT_OK(capture->execute({*device, kAnyQueue, wait.get(), signal.get()}, *commands, {}));
@@ -189,9 +199,7 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
 TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
-  EXPECT_OK(commands->finalize());
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
   const Ref<Fence> signal = make_fence(device);
   EXPECT_OK(open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
   struct Subscriber {
@@ -230,9 +238,7 @@ TEST_F(CaptureTest, ArgumentErrorsReturnAtOnceAndAreNotCaptured) {
 TEST_F(CaptureTest, FailuresAreCapturedAndPassedOn) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
-  EXPECT_OK(commands->finalize());
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
   const Ref<Fence> signal = make_fence(device);
   Ref<Capture> capture = open(path());
   fake().fail_next(HALYARD_DATA_LOSS);
@@ -385,16 +391,9 @@ TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
   for (const uint32_t pattern_size : {1u, 2u, 4u}) {
     for (size_t length = 0; length < 16; ++length) {
       const std::string label(length, 'x');
-      CapturedExecution execution;
-      execution.device = label;
-      execution.buffers = {{.device = "fake", .size = 16}};
-      execution.commands = {BeginGroupCommand{label},
-                            FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 0, pattern_size},
-                            FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, pattern_size}};
-      {
-        const auto writer = CaptureWriter::create(path()).value();
-        EXPECT_OK(writer->begin(execution, {}));
-      }
+      write(label,
+            {BeginGroupCommand{label}, FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 0, pattern_size},
+             FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, pattern_size}});
       EXPECT_TRUE(captured().executions.at(0).entries.empty());
     }
   }
@@ -403,13 +402,7 @@ TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
 // A pattern is printed with all its digits.
 TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
   for (const uint32_t size : {0u, 3u, 8u, 0x40000000u, 0x80000000u, UINT32_MAX}) {
-    CapturedExecution execution;
-    execution.buffers = {{.device = "fake", .size = 16}};
-    execution.commands = {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}};
-    {
-      const auto writer = CaptureWriter::create(path()).value();
-      EXPECT_OK(writer->begin(execution, {}));
-    }
+    write("", {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}});
     EXPECT_FAILS(INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes",
                  read_capture(Bytes::own(file()), Incomplete::refuse));
   }

@@ -42,6 +42,10 @@ RegistryOptions only(std::vector<std::string> libraries, std::vector<std::string
   return options;
 }
 
+Ref<DriverRegistry> registry_of(const TemporaryFolder& folder) {
+  return DriverRegistry::create(only({}, {folder.path()}));
+}
+
 std::vector<std::string> kind_names(DriverRegistry& registry) {
   std::vector<std::string> names;
   for (const auto& kind : registry.kinds()) names.push_back(kind.name);
@@ -111,7 +115,7 @@ TEST(DriverRegistry, FindsDriversInFolders) {
   folder.add("newer");
   folder.write("notes.txt", {1, 2, 3});
   folder.write("libother.so", {1, 2, 3});
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  auto registry = registry_of(folder);
   EXPECT_EQ(kind_names(*registry), (std::vector<std::string>{"newer", "sample", "sample-b"}));
   EXPECT_EQ(registry->kinds()[1].description, "the first sample");
   EXPECT_EQ(registry->kinds()[1].library_path, sample);
@@ -120,9 +124,7 @@ TEST(DriverRegistry, FindsDriversInFolders) {
 }
 
 TEST(DriverRegistry, RunsNothingThatIsNotAskedFor) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  folder.add("newer");
+  const TemporaryFolder folder{"sample", "newer"};
   std::vector<std::string> lines;
   RegistryOptions options = only({}, {folder.path()});
   options.log = [&](int32_t, std::string_view line) { lines.emplace_back(line); };
@@ -142,10 +144,8 @@ TEST(DriverRegistry, RunsNothingThatIsNotAskedFor) {
 }
 
 TEST(DriverRegistry, ExplicitLibrariesComeFirst) {
-  const TemporaryFolder first;
-  const TemporaryFolder second;
-  const std::string twin = second.add("twin");
-  const std::string sample = first.add("sample");
+  const TemporaryFolder first{"sample"}, second{"twin"};
+  const std::string twin = second.driver("twin"), sample = first.driver("sample");
   auto registry = DriverRegistry::create(only({twin}, {first.path(), second.path()}));
   EXPECT_EQ(candidate_paths(*registry), (std::vector<std::string>{twin, sample}));
   EXPECT_EQ(registry->open_device("sample").value()->library().path(), twin);
@@ -153,11 +153,9 @@ TEST(DriverRegistry, ExplicitLibrariesComeFirst) {
 }
 
 TEST(DriverRegistry, LaterDriversOfAKindAreShadowed) {
-  const TemporaryFolder first;
-  const TemporaryFolder second;
-  const std::string sample = first.add("sample");
-  const std::string twin = second.add("twin");
-  const std::string partial = second.add("partial");
+  const TemporaryFolder first{"sample"}, second{"twin", "partial"};
+  const std::string sample = first.driver("sample"), twin = second.driver("twin"),
+                    partial = second.driver("partial");
   auto registry = DriverRegistry::create(only({}, {first.path(), second.path()}));
   EXPECT_EQ(kind_names(*registry), (std::vector<std::string>{"sample", "sample-b", "third"}));
   const auto candidates = registry->explain();
@@ -183,14 +181,11 @@ TEST(DriverRegistry, OneFileIsOneCandidate) {
 }
 
 TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
-  const TemporaryFolder folder;
-  for (const char* name : {"sample", "future", "zero", "instrumented", "noteless", "symbolless", "refusing",
-                           "liar", "renamed", "unavailable", "unresolved", "older"}) {
-    folder.add(name);
-  }
+  const TemporaryFolder folder{"sample",   "future", "zero",    "instrumented", "noteless",   "symbolless",
+                               "refusing", "liar",   "renamed", "unavailable",  "unresolved", "older"};
   folder.write("halyard-driver-junk.so", {'j', 'u', 'n', 'k'});
   folder.add("newer", "halyard-driver-misnamed.so");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  auto registry = registry_of(folder);
   EXPECT_EQ(kind_names(*registry), (std::vector<std::string>{"sample", "sample-b"}));
   EXPECT_EQ(registry->devices("").value().size(), 4u);
   size_t refused = 0;
@@ -205,10 +200,9 @@ TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
 }
 
 TEST(DriverRegistry, ARefusedDriverThatIsAskedForSaysWhy) {
-  const TemporaryFolder folder;
-  for (const char* name : {"future", "noteless", "unavailable", "refusing"}) folder.add(name);
+  const TemporaryFolder folder{"future", "noteless", "unavailable", "refusing"};
   folder.write("halyard-driver-junk.so", {'j', 'u', 'n', 'k'});
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  auto registry = registry_of(folder);
   EXPECT_FAILS(NOT_FOUND, "supports driver ABI 2..3", registry->open_device("future"));
   EXPECT_FAILS(NOT_FOUND, "not a Halyard driver", registry->open_device("noteless://0"));
   EXPECT_FAILS(NOT_FOUND, "no ELF file", registry->open_device("junk"));
@@ -219,24 +213,20 @@ TEST(DriverRegistry, ARefusedDriverThatIsAskedForSaysWhy) {
 }
 
 TEST(DriverRegistry, UnknownKinds) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  const TemporaryFolder folder{"sample"};
+  auto registry = registry_of(folder);
   EXPECT_FAILS(NOT_FOUND, "no driver for devices of kind 'bogus'; there are sample, sample-b",
                registry->open_device("bogus"));
   EXPECT_FAILS(NOT_FOUND, "did you mean 'sample'?", registry->open_device("smaple"));
   EXPECT_FAILS(NOT_FOUND, "no driver for devices of kind 'bogus'", registry->devices("bogus"));
   EXPECT_FAILS(INVALID_ARGUMENT, "is not key=value", registry->open_device("sample://x?y"));
   const TemporaryFolder empty;
-  EXPECT_FAILS(NOT_FOUND, "there is no driver at all",
-               DriverRegistry::create(only({}, {empty.path()}))->open_device("x"));
+  EXPECT_FAILS(NOT_FOUND, "there is no driver at all", registry_of(empty)->open_device("x"));
 }
 
 TEST(DriverRegistry, ListsDevices) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  folder.add("newer");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  const TemporaryFolder folder{"sample", "newer"};
+  auto registry = registry_of(folder);
   const auto uris = [&](std::string_view kind) {
     std::vector<std::string> list;
     const auto entries = registry->devices(kind).value();
@@ -250,9 +240,8 @@ TEST(DriverRegistry, ListsDevices) {
 }
 
 TEST(DriverRegistry, OpensWhatTheUriSays) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  const TemporaryFolder folder{"sample"};
+  auto registry = registry_of(folder);
   EXPECT_EQ(registry->open_device("sample").value()->uri(), "sample://");
   EXPECT_EQ(registry->open_device("sample://slack").value()->path(), "slack");
   EXPECT_EQ(registry->open_device("sample-b://").value()->id(), "sample-b");
@@ -284,8 +273,7 @@ TEST(DriverRegistry, TheEnvironmentNamesFilesAndFolders) {
 }
 
 TEST(DriverRegistry, TheCurrentFolderIsNeverSearched) {
-  const TemporaryFolder folder;
-  folder.add("sample");
+  const TemporaryFolder folder{"sample"};
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   const Variable variable("HALYARD_DRIVER_PATH", ".:halyard-driver-sample.so::");
@@ -323,8 +311,7 @@ TEST(DriverRegistry, TheUsersFolderComesBeforeTheInstalledOne) {
 }
 
 TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
-  const TemporaryFolder folder;
-  folder.add("sample");
+  const TemporaryFolder folder{"sample"};
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   auto by_folder = DriverRegistry::create(only({}, {"."}));
@@ -336,12 +323,10 @@ TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
 
 TEST(DriverRegistry, TellsTheSearchStepByStep) {
   using Origin = DriverRegistry::Origin;
-  const TemporaryFolder first;
-  const TemporaryFolder second;
-  const std::string sample = first.add("sample");
+  const TemporaryFolder first{"sample"}, second{"twin", "partial"};
+  const std::string sample = first.driver("sample"), twin = second.driver("twin"),
+                    partial = second.driver("partial");
   first.write("notes.txt", {1});
-  const std::string partial = second.add("partial");
-  const std::string twin = second.add("twin");
   const std::string link = second.path() + "/halyard-driver-again.so";
   std::filesystem::create_symlink(sample, link);
   const std::string plain = first.path() + "/notes.txt";

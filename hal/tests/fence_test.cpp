@@ -126,17 +126,15 @@ TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNone) {
 
 TEST_F(FenceTest, AwaitSeesWhatAnotherThreadSignals) {
   const Ref<Fence> fence = make_fence(open_fake_device("queued"));
-  std::thread signaller([&] { EXPECT_OK(fence->signal()); });
+  std::jthread signaller([&] { EXPECT_OK(fence->signal()); });
   EXPECT_OK(wait({fence.get()}, kWaitForever));
-  signaller.join();
 }
 
 TEST_F(FenceTest, AwaitEndsAtAFailureDuringTheWait) {
   const Ref<Fence> failing = make_fence(open_fake_device("queued"));
   const Ref<Fence> unreached = make_fence(open_fake_device("queued"));
-  std::thread failer([&] { failing->fail(Status(Code::DATA_LOSS, "lost")); });
+  std::jthread failer([&] { failing->fail(Status(Code::DATA_LOSS, "lost")); });
   EXPECT_FAILS(DATA_LOSS, "lost", wait({unreached.get(), failing.get()}, kWaitForever));
-  failer.join();
 }
 
 TEST_F(FenceTest, AwaitWithoutAnyoneToSignalIsAborted) {
@@ -154,9 +152,8 @@ TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1));
   EXPECT_OK(here->signal());
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1));
-  std::thread signaller([&] { EXPECT_OK(there->signal()); });
+  std::jthread signaller([&] { EXPECT_OK(there->signal()); });
   EXPECT_OK(wait({both.get()}, kWaitForever));
-  signaller.join();
 }
 
 // A waiting thread runs pending work.
@@ -185,28 +182,25 @@ TEST_F(FenceTest, AwaitAcrossDriversLendsTheThread) {
   const Ref<Fence> here = make_fence(device);
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
   EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, here.get()}));
-  std::thread signaller([&] { EXPECT_OK(there->signal()); });
+  std::jthread signaller([&] { EXPECT_OK(there->signal()); });
   EXPECT_OK(wait({here.get(), there.get()}, kWaitForever));
-  signaller.join();
 }
 
 TEST_F(FenceTest, AwaitAcrossDriversEndsAtTheFirstFailure) {
   const Ref<Fence> here = make_fence(open_fake_device("queued"));
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
-  std::thread failer([&] { there->fail(Status(Code::DEADLINE_EXCEEDED, "their deadline")); });
+  std::jthread failer([&] { there->fail(Status(Code::DEADLINE_EXCEEDED, "their deadline")); });
   EXPECT_FAILS(DEADLINE_EXCEEDED, "their deadline", wait({here.get(), there.get()}, kWaitForever));
-  failer.join();
 }
 
 TEST_F(FenceTest, ManyThreadsAwaitAcrossDrivers) {
   const Ref<Fence> here = make_fence(open_fake_device("queued"));
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] { EXPECT_OK(wait({here.get(), there.get()}, kWaitForever)); });
   EXPECT_OK(here->signal());
   EXPECT_OK(there->signal());
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

@@ -394,11 +394,10 @@ TEST_F(QueueTest, WorkCompletesOnAnotherThread) {
   const auto [filled, written] = make_fences<2>(device);
   EXPECT_OK(queue_fill({*device, kAnyQueue, nullptr, filled.get()}, *buffer, 0, 4, 6, 1));
   EXPECT_OK(queue_write({*device, kAnyQueue, filled.get(), written.get()}, *buffer, 0, *file, 0, 4));
-  std::thread worker([] { fake().run_ready(); });
+  std::jthread worker([] { fake().run_ready(); });
   Fence* const fences[] = {written.get()};
   EXPECT_OK(await(fences, kWaitForever));
   EXPECT_EQ(bytes, Values(4, 6));
-  worker.join();
 }
 
 // A program is destroyed before its work completes, so the work has the last reference to the device.

@@ -63,6 +63,10 @@ class BatchTest : public KernelTest {
   explicit BatchTest(const char* kind = "local-task", std::string_view workers = "3")
       : KernelTest(kind, workers) {}
 
+  // Runs a kernel with a word of the memory for each workgroup.
+  Outcome run_on(Memory memory, uint32_t workgroups, Executable executable) {
+    return dispatch(executable, {.x = workgroups, .bindings = {range(memory, 0, 4 * workgroups)}});
+  }
   static std::string slow_kernel(std::string_view body, std::string_view directives = "") {
     return kernel(std::string(kSlow) + std::string(body), directives);
   }
@@ -73,12 +77,20 @@ constexpr std::string_view kCount =
     "  %i14 = vm.buffer.load.i32 %r3, %i12:13\n  %i14 = vm.add.i32 %i14, %i10\n"
     "  vm.buffer.store.i32 %i14, %r3, %i12:13";
 
+// The same, but workgroups from `first` on fail afterwards.
+std::string failing_from(uint32_t first) {
+  return BatchTest::slow_kernel(fmt::format(
+      "{}\n  %i15 = vm.const.i32 {}\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
+      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:",
+      kCount, first));
+}
+
 TEST_F(BatchTest, EveryWorkgroupRunsOnce) {
   Executable executable = load(slow_kernel(kCount));
   for (const auto& [x, y, z] : {std::array{3000u, 1u, 1u}, std::array{1u, 1u, 2999u}, std::array{7u, 5u, 90u},
                                 std::array{2u, 1500u, 1u}, std::array{1u, 2u, 1u}, std::array{3u, 1u, 1u}}) {
     const uint32_t total = x * y * z;
-    Memory memory = allocate(std::vector<uint32_t>(total + 1, 0));
+    Memory memory = zeros(total + 1);
     for (uint32_t round = 1; round <= 5; ++round) {
       EXPECT_OK(dispatch(executable, {.x = x, .y = y, .z = z, .bindings = {range(memory, 0, 4 * total)}}));
       std::vector<uint32_t> expected(total, round);
@@ -90,7 +102,7 @@ TEST_F(BatchTest, EveryWorkgroupRunsOnce) {
 
 TEST_F(BatchTest, IndirectCountsAreSharedOutToo) {
   Executable executable = load(slow_kernel(kCount));
-  Memory memory = allocate(std::vector<uint32_t>(4000, 0));
+  Memory memory = zeros(4000);
   Memory counts = allocate(std::vector<uint32_t>{2000, 1, 2});
   const halyard_range_t indirect = range(counts, 0, 12);
   EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 16000)}, .indirect = &indirect}));
@@ -105,11 +117,11 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
       "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
       "vm.global.i32 private mutable @calls\n");
   constexpr uint32_t kWorkgroups = 20000;
-  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory memory = zeros(kWorkgroups);
   // Repeated, because sometimes the other threads get no processor before all work is done.
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
-    EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+    EXPECT_OK(run_on(memory, kWorkgroups, executable));
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
     const auto workers = std::ranges::count(calls, 1u);
     EXPECT_GE(workers, 1);
@@ -123,11 +135,11 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
 TEST_F(BatchTest, TheFirstRunOfAKernelIsSharedFromItsFirstWorkgroup) {
   const std::string source = slow_kernel(kCount);
   constexpr uint32_t kWorkgroups = 20000;
-  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory memory = zeros(kWorkgroups);
   KernelThreads kernels(host_);
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
-    EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+    EXPECT_OK(run_on(memory, kWorkgroups, executable));
     const auto [spans, threads] = kernels.take();
     return threads > 1 && spans == threads;
   }));
@@ -140,8 +152,8 @@ TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
                  "  vm.buffer.store.i32 %i16, %r3, %i12:13",
              "vm.attr @k \"local_memory\" \"4096\"\n"));
   constexpr uint32_t kWorkgroups = 5000;
-  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-  EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+  Memory memory = zeros(kWorkgroups);
+  EXPECT_OK(run_on(memory, kWorkgroups, executable));
   const std::vector<uint32_t> ids = content<uint32_t>(memory, kWorkgroups);
   for (uint32_t i = 0; i < kWorkgroups; ++i) ASSERT_EQ(ids[i], i);
 }
@@ -149,16 +161,12 @@ TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
 // The reported failure is that of a single thread, whichever workgroup fails first in time, and all
 // workgroups before it have run.
 TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
-  const std::string counted = slow_kernel(
-      std::string(kCount) +
-      "\n  %i15 = vm.const.i32 777\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
-      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:");
-  Executable executable = load(counted);
+  Executable executable = load(failing_from(777));
   constexpr uint32_t kWorkgroups = 3000;
   for (int round = 0; round < 20; ++round) {
-    Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+    Memory memory = zeros(kWorkgroups);
     EXPECT_FAILS(FAILED_PRECONDITION, "workgroup 777,0,0 of 3000,1,1",
-                 dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+                 run_on(memory, kWorkgroups, executable));
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
     EXPECT_EQ(std::vector<uint32_t>(calls.begin(), calls.begin() + 778), std::vector<uint32_t>(778, 1));
     EXPECT_EQ(std::ranges::count_if(calls, [](uint32_t n) { return n > 1; }), 0);
@@ -178,7 +186,7 @@ TEST_F(BatchTest, DispatchesCompeteForWorkers) {
   };
   std::vector<Piece> pieces(kDispatches);
   for (Piece& piece : pieces) {
-    piece.memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+    piece.memory = zeros(kWorkgroups);
     piece.described = {.x = kWorkgroups, .bindings = {range(piece.memory, 0, 4 * kWorkgroups)}};
     piece.recorded = command(executable, piece.described);
     const halyard_operation_t work = dispatch_operation(&piece.recorded);
@@ -195,8 +203,8 @@ TEST_F(BatchTest, DispatchesCompeteForWorkers) {
 TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
   Executable executable = load(slow_kernel(kCount));
   constexpr uint32_t kWorkgroups = 2000;
-  Memory first = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-  Memory second = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory first = zeros(kWorkgroups);
+  Memory second = zeros(kWorkgroups);
   const Dispatch on_first = {.x = kWorkgroups, .bindings = {range(first, 0, 4 * kWorkgroups)}};
   const Dispatch on_second = {.x = kWorkgroups, .bindings = {range(second, 0, 4 * kWorkgroups)}};
   Recording recording;
@@ -239,7 +247,7 @@ class SmallWorkTest : public BatchTest {
   void SetUp() override {
     BatchTest::SetUp();
     executable_ = load(slow_kernel(kCount));
-    memory_ = allocate(std::vector<uint32_t>(kMaxWorkgroups, 0));
+    memory_ = zeros(kMaxWorkgroups);
     constexpr uint32_t kMeasured = 1000;
     std::atomic<uint64_t> taken = 0;  // nanoseconds, sum over all threads
     host_.trace([&](const halyard_trace_span_t& span) {
@@ -248,7 +256,7 @@ class SmallWorkTest : public BatchTest {
     uint64_t least = UINT64_MAX;
     for (int round = 0; round < 10; ++round) {
       taken = 0;
-      EXPECT_OK(dispatch(executable_, {.x = kMeasured, .bindings = {range(memory_, 0, 4 * kMeasured)}}));
+      EXPECT_OK(run_on(memory_, kMeasured, executable_));
       least = std::min<uint64_t>(least, taken);
     }
     host_.trace([](const halyard_trace_span_t&) {});
@@ -291,7 +299,7 @@ TEST_F(SmallWorkTest, IsSharedWhereThereIsMuchOfIt) {
 TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
   // The duration is unknown, so helpers are requested.
   Executable executable = load(slow_kernel(kCount));
-  Memory words = allocate(std::vector<uint32_t>(3, 0));
+  Memory words = zeros(3);
   Memory large = allocate(uint64_t{12} << 20);
   std::vector<Dispatch> dispatches;
   Recording of_dispatches, of_fills;
@@ -341,7 +349,7 @@ TEST_F(BatchTest, NothingPassesABarrier) {
 TEST_F(BatchTest, EveryCommandIsDoneOnce) {
   constexpr uint32_t kRows = 90, kColumns = 300;
   Executable executable = load(slow_kernel(kCount));
-  Memory memory = allocate(std::vector<uint32_t>(kRows * kColumns, 0));
+  Memory memory = zeros(kRows * kColumns);
   Memory counts = allocate(std::vector<uint32_t>{kColumns, 1, 1});
   const halyard_range_t indirect = range(counts, 0, 12);
   const std::vector<uint32_t> sevens(kColumns, 7);
@@ -389,14 +397,11 @@ TEST_F(BatchTest, EveryCommandIsDoneOnce) {
 // Several commands fail: the first one in the list is reported, and those before it have run.
 TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   Executable counting = load(slow_kernel(kCount));
-  Executable failing = load(slow_kernel(
-      std::string(kCount) +
-      "\n  %i15 = vm.const.i32 100\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
-      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:"));
+  Executable failing = load(failing_from(100));
   constexpr uint32_t kCommands = 20, kWorkgroups = 400, kFirst = 7;
   std::vector<Dispatch> dispatches;
   dispatches.reserve(kCommands);
-  Memory memory = allocate(std::vector<uint32_t>(kCommands * kWorkgroups, 0));
+  Memory memory = zeros(kCommands * kWorkgroups);
   Recording recording;
   for (uint32_t i = 0; i < kCommands; ++i) {
     // The sizes differ, so that messages can be told apart.
@@ -419,7 +424,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
 TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
   Executable executable = load(slow_kernel(kCount));
-  Memory memory = allocate(std::vector<uint32_t>(2000, 0));
+  Memory memory = zeros(2000);
   std::vector<Dispatch> dispatches;
   Recording recording;
   for (uint64_t i = 0; i < 20; ++i)
@@ -454,11 +459,10 @@ class SharingTraceTest : public BatchTest {
       const std::lock_guard lock(mutex);
       told.push_back({span.sharing, span.threads});
     });
-    EXPECT_OK(dispatch(executable, {.x = workgroups, .bindings = {range(memory, 0, 4 * workgroups)}}));
+    EXPECT_OK(run_on(memory, workgroups, executable));
     host_.trace([](const halyard_trace_span_t&) {});
     return told.empty() ? Told() : told.front();
   }
-  Memory zeros(uint32_t workgroups) { return allocate(std::vector<uint32_t>(workgroups, 0)); }
 };
 
 TEST_F(SharingTraceTest, OneWorkgroup) {

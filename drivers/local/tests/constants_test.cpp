@@ -56,7 +56,7 @@ class ConstantsTest : public NativeTest {
 
   void validate() { reopen({{"validate", "1"}}); }
 };
-HALYARD_ON_EVERY_DEVICE(ConstantsTest);
+HALYARD_ON_EVERY_DEVICE_AND_COMPILED(ConstantsTest);
 
 using Words = std::vector<uint32_t>;
 
@@ -92,11 +92,8 @@ TEST_P(ConstantsTest, ThreadsThatComeAtOnceUseOneCopy) {
   Executable executable = load(increment(1));
   for (int turn = 0; turn < 20; ++turn) {
     Memory memory = import_memory(page.bytes(), 4096, HALYARD_MAP_READ);
-    std::vector<std::thread> threads;
-    for (uint64_t i = 0; i < 4; ++i)
-      threads.emplace_back(
-          [&, i] { EXPECT_OK(dispatch(executable, {.bindings = {range(memory, i * 1024, 16)}})); });
-    for (std::thread& thread : threads) thread.join();
+    on_threads(
+        4, [&](size_t i) { EXPECT_OK(dispatch(executable, {.bindings = {range(memory, i * 1024, 16)}})); });
     for (uint64_t i = 0; i < 4; ++i) EXPECT_EQ(content<uint32_t>(memory, 1024)[i * 256], 1u);
   }
   EXPECT_TRUE(page.is_zero());

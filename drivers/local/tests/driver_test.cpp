@@ -44,18 +44,10 @@ TEST(Negotiate, RefusesWithAReason) {
 }
 
 TEST(Negotiate, EveryMandatoryFunctionIsThere) {
-  const halyard_driver_table_t& functions = table();
-  EXPECT_TRUE(functions.initialize && functions.shutdown && functions.enumerate_devices &&
-              functions.device_open && functions.device_close && functions.device_properties &&
-              functions.device_query_i64);
-  EXPECT_TRUE(functions.memory_allocate && functions.memory_free && functions.memory_map &&
-              functions.memory_unmap);
-  EXPECT_TRUE(functions.semaphore_create && functions.semaphore_destroy && functions.semaphore_query &&
-              functions.semaphore_signal && functions.semaphore_fail && functions.semaphore_wait &&
-              functions.semaphore_subscribe && functions.semaphore_unsubscribe);
-  EXPECT_TRUE(functions.executable_grade && functions.executable_create && functions.executable_destroy &&
-              functions.executable_function_count && functions.executable_function_info);
-  EXPECT_TRUE(functions.command_list_create && functions.command_list_destroy && functions.queue_submit);
+#define HALYARD_DRIVER_FUNCTION(name, mandatory) EXPECT_TRUE(!(mandatory) || table().name) << #name;
+#include "halyard/driver_functions.inc"
+#undef HALYARD_DRIVER_FUNCTION
+  EXPECT_TRUE(table().memory_map && table().memory_unmap);
 }
 
 class Devices : public LocalTest {
@@ -170,33 +162,34 @@ TEST_P(Devices, AnswerQueries) {
 TEST_P(Devices, KnowTheProcessor) {
   bool known = false;
 #if defined(__x86_64__)
-  for (const char* key : {"sse3",
-                          "ssse3",
-                          "sse4.1",
-                          "sse4.2",
-                          "sse4a",
-                          "avx",
-                          "fma",
-                          "fma4",
-                          "xop",
-                          "f16c",
-                          "avx2",
-                          "avx512f",
-                          "avx512cd",
-                          "avx512vl",
-                          "avx512dq",
-                          "avx512bw",
-                          "avx512ifma",
-                          "avx512vbmi",
-                          "avx512vpopcntdq",
-                          "avx512vnni",
-                          "avx512vbmi2",
-                          "avx512bitalg",
-                          "avx512bf16",
-                          "avx512fp16",
-                          "amx-tile",
-                          "amx-int8",
-                          "amx-bf16"}) {
+  const char* const keys[] = {"sse3",
+                              "ssse3",
+                              "sse4.1",
+                              "sse4.2",
+                              "sse4a",
+                              "avx",
+                              "fma",
+                              "fma4",
+                              "xop",
+                              "f16c",
+                              "avx2",
+                              "avx512f",
+                              "avx512cd",
+                              "avx512vl",
+                              "avx512dq",
+                              "avx512bw",
+                              "avx512ifma",
+                              "avx512vbmi",
+                              "avx512vpopcntdq",
+                              "avx512vnni",
+                              "avx512vbmi2",
+                              "avx512bitalg",
+                              "avx512bf16",
+                              "avx512fp16",
+                              "amx-tile",
+                              "amx-int8",
+                              "amx-bf16"};
+  for (const char* key : keys) {
     const int64_t value = ask("hal.cpu", key, &known);
     EXPECT_TRUE(known) << key;
     EXPECT_TRUE(value == 0 || value == 1) << key;

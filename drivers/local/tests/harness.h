@@ -47,6 +47,8 @@ class LocalTest : public DriverTest, public testing::TestWithParam<const char*> 
     device_ = open(kind_, options);
   }
 
+  // Memory of 32-bit words that are 0.
+  Memory zeros(size_t count) { return allocate(std::vector<uint32_t>(count, 0)); }
   // An alloca, whose memory is freed with the fixture.
   Memory queue_allocate(uint64_t size, const Points& waits, const Points& signals, Completion& completion) {
     Memory memory = nullptr;

@@ -1,6 +1,10 @@
 // Kernels for tests: assemble, load, dispatch.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+
 #include "harness.h"
 #include "vm/text/assembler.h"
 
@@ -49,11 +53,35 @@ class KernelTest : public LocalTest {
     EXPECT_EQ(executable != nullptr, outcome.ok());
     return outcome;
   }
+  // A module with one kernel, which starts with kFirstBinding.
+  static std::string kernel_on_binding(std::string_view body, std::string_view directives = "") {
+    return kernel(std::string(kFirstBinding) + std::string(body), directives);
+  }
   Outcome create(std::string_view source) { return create(assemble(source)); }
   Executable load(std::string_view source, uint32_t version = 17) {
     Executable executable = nullptr;
     EXPECT_OK(create(assemble(source, version), &executable));
     return executable;
+  }
+  // Like create(), with the data `shift` bytes behind an aligned address. Overwrites the data after the call.
+  Executable load_shifted(const std::vector<uint8_t>& data, size_t shift,
+                          std::string_view format = "vmvx-bytecode-fb") {
+    std::vector<uint8_t> shifted(shift + data.size());
+    std::memcpy(shifted.data() + shift, data.data(), data.size());
+    halyard_executable_args_t args = executable_args(format, data, {});
+    args.data = shifted.data() + shift;
+    Executable executable = nullptr;
+    EXPECT_OK(create(args, &executable));
+    std::fill(shifted.begin(), shifted.end(), uint8_t{0xFF});
+    return executable;
+  }
+  halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data = {}) {
+    halyard_executable_grade_t result = {.struct_size = sizeof result};
+    std::memset(result.reason, 'x', sizeof result.reason);
+    table_.executable_grade(device_, text(format), data.data(), data.size(), &result);
+    EXPECT_NE(std::memchr(result.reason, 0, sizeof result.reason), nullptr) << "terminated";
+    EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
+    return result;
   }
   struct Dispatch {
     uint32_t function = 0;

@@ -54,13 +54,6 @@ class NativeTest : public KernelTest {
     EXPECT_OK(create_native(kind, name, &executable, constants));
     return executable;
   }
-  halyard_executable_grade_t grade(std::string_view wanted, const std::vector<uint8_t>* data) {
-    halyard_executable_grade_t result = {.struct_size = sizeof result};
-    table_.executable_grade(device_, text(wanted), data ? data->data() : nullptr, data ? data->size() : 0,
-                            &result);
-    EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
-    return result;
-  }
 
   // The output of function 0.
   enum Word : size_t {

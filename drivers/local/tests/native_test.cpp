@@ -13,18 +13,41 @@ namespace {
 
 HALYARD_ON_EVERY_DEVICE(NativeTest);
 
+// With each kind of library. The test parameter is the kind of device with the kind of library behind it.
+class LibraryTest : public NativeTest {
+ public:
+  std::string_view kind() const { return kind_of_library(GetParam()); }
+  static std::string_view kind_of_library(std::string_view parameter) {
+    return parameter.substr(parameter.find('?') + 1);
+  }
+  std::vector<uint8_t> bytes_of(std::string_view name) const { return library(kind(), name); }
+  Executable load_library(std::string_view name, const std::vector<uint32_t>& constants = {}) {
+    return load_native(kind(), name, constants);
+  }
+  Outcome create_library(std::string_view name) { return create_native(kind(), name); }
+
+  const std::string format_ = format(kind());
+};
+INSTANTIATE_TEST_SUITE_P(Devices, LibraryTest,
+                         testing::Values("local-sync?embedded", "local-sync?system", "local-task?embedded",
+                                         "local-task?system"),
+                         [](const auto& test) {
+                           return fmt::format("{}_{}", name_of_kind(test),
+                                              LibraryTest::kind_of_library(test.param));
+                         });
+
 // ---- Formats and grades
 
 TEST_P(NativeTest, Formats) {
   const std::string embedded = format("embedded");
   const std::string system = format("system");
   for (const std::string& good : {embedded, system, embedded + "-foo", system + "xyz"})
-    EXPECT_EQ(grade(good, nullptr).grade, unsigned{HALYARD_GRADE_NATIVE}) << good;
+    EXPECT_EQ(grade(good).grade, unsigned{HALYARD_GRADE_NATIVE}) << good;
   for (const char* architecture :
        {"x86_64", "x86_32", "arm_64", "arm_32", "riscv_64", "riscv_32", "wasm_64"}) {
     if (architecture == host_name()) continue;
     const std::string other = fmt::format("embedded-elf-{}", architecture);
-    const halyard_executable_grade_t judged = grade(other, nullptr);
+    const halyard_executable_grade_t judged = grade(other);
     EXPECT_EQ(judged.grade, unsigned{HALYARD_GRADE_RECOMPILE}) << other;
     EXPECT_NE(std::string_view(judged.reason).find(architecture), std::string_view::npos);
     EXPECT_FAILS(NOT_FOUND, host_name(), create(library("embedded", "rev6"), other));
@@ -32,52 +55,48 @@ TEST_P(NativeTest, Formats) {
   for (const std::string& unknown :
        {std::string("embedded-elf-"), std::string("embedded-elf-z80"), "x" + embedded,
         "system-dll-" + host_name(), "system-dylib-" + host_name(), std::string("static")}) {
-    EXPECT_EQ(grade(unknown, nullptr).grade, unsigned{HALYARD_GRADE_NO}) << unknown;
+    EXPECT_EQ(grade(unknown).grade, unsigned{HALYARD_GRADE_NO}) << unknown;
     EXPECT_FAILS(NOT_FOUND, "'" + embedded + "'", create(library("embedded", "rev6"), unknown))
         << "names those there are";
   }
 }
 
-TEST_P(NativeTest, GradesOfData) {
-  for (const char* kind : kLibraryKinds) {
-    const std::vector<uint8_t> good = library(kind, "rev6");
-    EXPECT_EQ(grade(format(kind), &good).grade, unsigned{HALYARD_GRADE_NATIVE});
-    const std::vector<uint8_t> cut(good.begin(), good.begin() + 60);
-    EXPECT_EQ(grade(format(kind), &cut).grade, unsigned{HALYARD_GRADE_NO});
-    std::vector<uint8_t> other = good;
-    other[18] = 2;  // e_machine
-    EXPECT_EQ(grade(format(kind), &other).grade, unsigned{HALYARD_GRADE_NO});
-    other[18] = host_name() == "x86_64" ? EM_AARCH64 : EM_X86_64;
-    const halyard_executable_grade_t foreign = grade(format(kind), &other);
-    EXPECT_EQ(foreign.grade, unsigned{HALYARD_GRADE_NO});
-    if (kind == std::string_view("embedded")) {
-      EXPECT_NE(std::string_view(foreign.reason).find("expected code for " + host_name()),
-                std::string_view::npos)
-          << foreign.reason;
-      EXPECT_NE(std::string_view(foreign.reason).find(host_name() == "x86_64" ? "arm_64" : "x86_64"),
-                std::string_view::npos)
-          << foreign.reason;
-    }
+TEST_P(LibraryTest, GradesOfData) {
+  const std::vector<uint8_t> good = bytes_of("rev6");
+  EXPECT_EQ(grade(format_, good).grade, unsigned{HALYARD_GRADE_NATIVE});
+  const std::vector<uint8_t> cut(good.begin(), good.begin() + 60);
+  EXPECT_EQ(grade(format_, cut).grade, unsigned{HALYARD_GRADE_NO});
+  std::vector<uint8_t> other = good;
+  other[18] = 2;  // e_machine
+  EXPECT_EQ(grade(format_, other).grade, unsigned{HALYARD_GRADE_NO});
+  other[18] = host_name() == "x86_64" ? EM_AARCH64 : EM_X86_64;
+  const halyard_executable_grade_t foreign = grade(format_, other);
+  EXPECT_EQ(foreign.grade, unsigned{HALYARD_GRADE_NO});
+  if (kind() == std::string_view("embedded")) {
+    EXPECT_NE(std::string_view(foreign.reason).find("expected code for " + host_name()),
+              std::string_view::npos)
+        << foreign.reason;
+    EXPECT_NE(std::string_view(foreign.reason).find(host_name() == "x86_64" ? "arm_64" : "x86_64"),
+              std::string_view::npos)
+        << foreign.reason;
   }
   ElfWriter elf(local::host_architecture()->machine, "another_function");
   const std::vector<uint8_t> nothing = elf.build();
-  EXPECT_EQ(grade(format("embedded"), &nothing).grade, unsigned{HALYARD_GRADE_NO});
+  EXPECT_EQ(grade(format("embedded"), nothing).grade, unsigned{HALYARD_GRADE_NO});
   const std::vector<uint8_t> fat = fat_elf({{0x1234}}, {nothing});
-  EXPECT_EQ(grade(format("embedded"), &fat).grade, unsigned{HALYARD_GRADE_RECOMPILE});
+  EXPECT_EQ(grade(format("embedded"), fat).grade, unsigned{HALYARD_GRADE_RECOMPILE});
 }
 
 #if defined(__x86_64__)
-TEST_P(NativeTest, ALibraryForAnotherProcessorIsRefusedBeforeItRuns) {
+TEST_P(LibraryTest, ALibraryForAnotherProcessorIsRefusedBeforeItRuns) {
   ElfWriter elf;
   // The initializer is an illegal instruction, so it would crash.
   elf.code = {0x0F, 0x0B};
   elf[DT_INIT] = ElfWriter::kCodeAddress;
   elf.add_levels(1u << 9);
-  for (const char* kind : kLibraryKinds) {
-    const std::vector<uint8_t> data = elf.build();
-    EXPECT_CODE(INCOMPATIBLE, create(data, format(kind)));
-    EXPECT_EQ(grade(format(kind), &data).grade, unsigned{HALYARD_GRADE_RECOMPILE});
-  }
+  const std::vector<uint8_t> data = elf.build();
+  EXPECT_CODE(INCOMPATIBLE, create(data, format_));
+  EXPECT_EQ(grade(format_, data).grade, unsigned{HALYARD_GRADE_RECOMPILE});
   EXPECT_TRUE(local::check_processor_levels(0));
   EXPECT_TRUE(local::check_processor_levels(1));
   EXPECT_EQ(local::check_processor_levels(4).has_value(), __builtin_cpu_supports("x86-64-v3") != 0);
@@ -85,64 +104,58 @@ TEST_P(NativeTest, ALibraryForAnotherProcessorIsRefusedBeforeItRuns) {
 }
 #endif
 
-TEST_P(NativeTest, ADeviceCanRefuseNativeCode) {
+TEST_P(LibraryTest, ADeviceCanRefuseNativeCode) {
   reopen({{"native", "0"}});
-  for (const char* kind : kLibraryKinds) {
-    EXPECT_FAILS(PERMISSION_DENIED, "native=0", create(library(kind, "rev6"), format(kind)));
-    EXPECT_EQ(grade(format(kind), nullptr).grade, unsigned{HALYARD_GRADE_NO});
-  }
-  EXPECT_EQ(grade("vmvx-bytecode-fb", nullptr).grade, unsigned{HALYARD_GRADE_NATIVE});
+  EXPECT_FAILS(PERMISSION_DENIED, "native=0", create(bytes_of("rev6"), format_));
+  EXPECT_EQ(grade(format_).grade, unsigned{HALYARD_GRADE_NO});
+  EXPECT_EQ(grade("vmvx-bytecode-fb").grade, unsigned{HALYARD_GRADE_NATIVE});
   reopen({{"native", "1"}});
   EXPECT_NE(load_native("embedded", "rev6"), nullptr);
 }
 
 // ---- The library's records
 
-TEST_P(NativeTest, FunctionsAreDescribed) {
-  for (const char* kind : kLibraryKinds) {
-    for (const char* name : {"rev6", "rev5"}) {
-      Executable executable = load_native(kind, name);
-      ASSERT_NE(executable, nullptr);
-      ASSERT_EQ(table_.executable_function_count(executable), 6u);
-      const halyard_function_info_t record = info(executable, 0);
-      EXPECT_EQ(std::string(record.name.data, record.name.size), "record");
-      EXPECT_EQ(record.binding_count, 1u);
-      EXPECT_EQ(record.constant_count, 1u);
-      EXPECT_EQ(record.local_memory, 4096u);
-      EXPECT_EQ(record.workgroup_size[0], 0u);
-      const halyard_function_info_t in_turn = info(executable, 4);
-      EXPECT_EQ(in_turn.workgroup_size[0], name == std::string_view("rev6") ? 4u : 0u);
-      EXPECT_EQ(in_turn.local_memory, 0u);
-      halyard_function_info_t none = {.struct_size = sizeof none};
-      EXPECT_CODE(OUT_OF_RANGE, host_.take(table_.executable_function_info(executable, 6, &none)));
-    }
-    for (const char* name : {"rev6_nameless", "rev5_nameless"}) {
-      Executable executable = load_native(kind, name);
-      ASSERT_NE(executable, nullptr);
-      EXPECT_EQ(info(executable, 0).name.size, 0u);
-      EXPECT_EQ(record(executable)[kBindings], 1u);
-      EXPECT_FAILS(INTERNAL, "number 1", dispatch(executable, {.function = 1, .constants = {7, 0}}));
-    }
+TEST_P(LibraryTest, FunctionsAreDescribed) {
+  for (const char* name : {"rev6", "rev5"}) {
+    Executable executable = load_library(name);
+    ASSERT_NE(executable, nullptr);
+    ASSERT_EQ(table_.executable_function_count(executable), 6u);
+    const halyard_function_info_t record = info(executable, 0);
+    EXPECT_EQ(std::string(record.name.data, record.name.size), "record");
+    EXPECT_EQ(record.binding_count, 1u);
+    EXPECT_EQ(record.constant_count, 1u);
+    EXPECT_EQ(record.local_memory, 4096u);
+    EXPECT_EQ(record.workgroup_size[0], 0u);
+    const halyard_function_info_t in_turn = info(executable, 4);
+    EXPECT_EQ(in_turn.workgroup_size[0], name == std::string_view("rev6") ? 4u : 0u);
+    EXPECT_EQ(in_turn.local_memory, 0u);
+    halyard_function_info_t none = {.struct_size = sizeof none};
+    EXPECT_CODE(OUT_OF_RANGE, host_.take(table_.executable_function_info(executable, 6, &none)));
+  }
+  for (const char* name : {"rev6_nameless", "rev5_nameless"}) {
+    Executable executable = load_library(name);
+    ASSERT_NE(executable, nullptr);
+    EXPECT_EQ(info(executable, 0).name.size, 0u);
+    EXPECT_EQ(record(executable)[kBindings], 1u);
+    EXPECT_FAILS(INTERNAL, "number 1", dispatch(executable, {.function = 1, .constants = {7, 0}}));
   }
 }
 
-TEST_P(NativeTest, FunctionsNeedNotSayWhatTheyTake) {
-  for (const char* kind : kLibraryKinds) {
-    Executable executable = load_native(kind, "rev5_without_attributes");
-    ASSERT_NE(executable, nullptr);
-    EXPECT_EQ(info(executable, 0).binding_count, HALYARD_COUNT_UNDECLARED);
-    EXPECT_EQ(info(executable, 0).constant_count, HALYARD_COUNT_UNDECLARED);
-    const std::vector<uint32_t> words = record(executable);
-    EXPECT_EQ(words[kLocalBytes], 0u);
-    EXPECT_EQ(words[kLocalAlignment], 999u) << "none is null";
-    EXPECT_CODE(FAILED_PRECONDITION, create_native(kind, "rev6_without_attributes"));
-    // More than the records can express.
-    Memory memory = allocate(16);
-    std::vector<halyard_range_t> many(256, range(memory, 0, 16));
-    EXPECT_CODE(INVALID_ARGUMENT, dispatch(executable, {.constants = {0}, .bindings = many}));
-    EXPECT_CODE(INVALID_ARGUMENT, dispatch(executable, {.constants = std::vector<uint32_t>(65536),
-                                                        .bindings = {range(memory, 0, 16)}}));
-  }
+TEST_P(LibraryTest, FunctionsNeedNotSayWhatTheyTake) {
+  Executable executable = load_library("rev5_without_attributes");
+  ASSERT_NE(executable, nullptr);
+  EXPECT_EQ(info(executable, 0).binding_count, HALYARD_COUNT_UNDECLARED);
+  EXPECT_EQ(info(executable, 0).constant_count, HALYARD_COUNT_UNDECLARED);
+  const std::vector<uint32_t> words = record(executable);
+  EXPECT_EQ(words[kLocalBytes], 0u);
+  EXPECT_EQ(words[kLocalAlignment], 999u) << "none is null";
+  EXPECT_CODE(FAILED_PRECONDITION, create_library("rev6_without_attributes"));
+  // More than the records can express.
+  Memory memory = allocate(16);
+  std::vector<halyard_range_t> many(256, range(memory, 0, 16));
+  EXPECT_CODE(INVALID_ARGUMENT, dispatch(executable, {.constants = {0}, .bindings = many}));
+  EXPECT_CODE(INVALID_ARGUMENT, dispatch(executable, {.constants = std::vector<uint32_t>(65536),
+                                                      .bindings = {range(memory, 0, 16)}}));
 }
 
 TEST_P(NativeTest, WhatIsRefused) {
@@ -162,56 +175,51 @@ TEST_P(NativeTest, WhatIsRefused) {
       EXPECT_TRUE(has_code(each.code, create_native(kind, each.name))) << kind << " " << each.name;
 }
 
-TEST_P(NativeTest, ConstantsOfTheExecutable) {
-  for (const char* kind : kLibraryKinds) {
-    for (const char* name : {"rev6_constants", "rev5_constants"}) {
-      Executable one = load_native(kind, name, {5, 77});
-      Executable other = load_native(kind, name, {5, 78});
-      ASSERT_TRUE(one && other);
-      EXPECT_EQ(record(one)[kConstant], 77u);
-      EXPECT_EQ(record(other)[kConstant], 78u);
-      EXPECT_EQ(record(one)[kConstant], 77u);
-      Executable executable = nullptr;
-      // Without constants, the query of the test library has nothing to read and returns null.
-      EXPECT_CODE(FAILED_PRECONDITION, create_native(kind, name, &executable, {}));
-      EXPECT_FAILS(FAILED_PRECONDITION, "takes 2 constants, but 3 were given",
-                   create_native(kind, name, &executable, {1, 2, 3}));
-    }
+TEST_P(LibraryTest, ConstantsOfTheExecutable) {
+  for (const char* name : {"rev6_constants", "rev5_constants"}) {
+    Executable one = load_library(name, {5, 77});
+    Executable other = load_library(name, {5, 78});
+    ASSERT_TRUE(one && other);
+    EXPECT_EQ(record(one)[kConstant], 77u);
+    EXPECT_EQ(record(other)[kConstant], 78u);
+    EXPECT_EQ(record(one)[kConstant], 77u);
+    Executable executable = nullptr;
+    // Without constants, the query of the test library has nothing to read and returns null.
+    EXPECT_CODE(FAILED_PRECONDITION, create_native(kind(), name, &executable, {}));
+    EXPECT_FAILS(FAILED_PRECONDITION, "takes 2 constants, but 3 were given",
+                 create_native(kind(), name, &executable, {1, 2, 3}));
   }
 }
 
 // ---- Arguments of a function
 
-TEST_P(NativeTest, FunctionsAreGivenEverything) {
+TEST_P(LibraryTest, FunctionsAreGivenEverything) {
   const ProcessorData processor = processor_data();
-  for (const char* kind : kLibraryKinds) {
-    for (const char* name : {"rev6", "rev5"}) {
-      Executable executable = load_native(kind, name);
-      ASSERT_NE(executable, nullptr);
-      const std::vector<uint32_t> words = record(executable, 3, 2, 2);
-      for (uint32_t i = 0; i < 12; ++i) {
-        const uint32_t* w = &words[kRecord * i];
-        EXPECT_EQ((std::vector<uint32_t>{w[kX], w[kY], w[kZ]}),
-                  (std::vector<uint32_t>{i % 3, i / 3 % 2, i / 6}));
-        EXPECT_EQ((std::vector<uint32_t>{w[kCountX], w[kCountY], w[kCountZ]}),
-                  (std::vector<uint32_t>{3, 2, 2}));
-        EXPECT_EQ(w[kSize], 111u);
-        EXPECT_EQ(w[kConstants], 1u);
-        EXPECT_EQ(w[kBindings], 1u);
-        EXPECT_EQ(w[kBytes], 4 * (kRecord * 12 + 1));
-        EXPECT_EQ(w[kLocalBytes], 4096u);
-        EXPECT_EQ(w[kLocalAlignment], 0u);
-        EXPECT_EQ(w[kConcurrency], runs_in_caller() ? 1u : 3u);
-        EXPECT_EQ(w[kReserved], 0u);
-        EXPECT_EQ(w[kThunk], 0u);
-        EXPECT_EQ(w[kFunction], 0u);
-        EXPECT_EQ(w[kProcessorLow], static_cast<uint32_t>(processor[0]));
-        EXPECT_EQ(w[kProcessorHigh], static_cast<uint32_t>(processor[0] >> 32));
-        EXPECT_EQ(w[kProcessorRest], 0u);
-        EXPECT_EQ(w[kCounter], 40u);
-        EXPECT_EQ(w[kZeros], 0u);
-        EXPECT_EQ(w[kEnvironment], words[kEnvironment]) << "at one address";
-      }
+  for (const char* name : {"rev6", "rev5"}) {
+    Executable executable = load_library(name);
+    const std::vector<uint32_t> words = record(executable, 3, 2, 2);
+    for (uint32_t i = 0; i < 12; ++i) {
+      const uint32_t* w = &words[kRecord * i];
+      EXPECT_EQ((std::vector<uint32_t>{w[kX], w[kY], w[kZ]}),
+                (std::vector<uint32_t>{i % 3, i / 3 % 2, i / 6}));
+      EXPECT_EQ((std::vector<uint32_t>{w[kCountX], w[kCountY], w[kCountZ]}),
+                (std::vector<uint32_t>{3, 2, 2}));
+      EXPECT_EQ(w[kSize], 111u);
+      EXPECT_EQ(w[kConstants], 1u);
+      EXPECT_EQ(w[kBindings], 1u);
+      EXPECT_EQ(w[kBytes], 4 * (kRecord * 12 + 1));
+      EXPECT_EQ(w[kLocalBytes], 4096u);
+      EXPECT_EQ(w[kLocalAlignment], 0u);
+      EXPECT_EQ(w[kConcurrency], runs_in_caller() ? 1u : 3u);
+      EXPECT_EQ(w[kReserved], 0u);
+      EXPECT_EQ(w[kThunk], 0u);
+      EXPECT_EQ(w[kFunction], 0u);
+      EXPECT_EQ(w[kProcessorLow], static_cast<uint32_t>(processor[0]));
+      EXPECT_EQ(w[kProcessorHigh], static_cast<uint32_t>(processor[0] >> 32));
+      EXPECT_EQ(w[kProcessorRest], 0u);
+      EXPECT_EQ(w[kCounter], 40u);
+      EXPECT_EQ(w[kZeros], 0u);
+      EXPECT_EQ(w[kEnvironment], words[kEnvironment]) << "at one address";
     }
   }
 }
@@ -236,44 +244,37 @@ TEST_P(NativeTest, ProcessorDataAgreesWithQueries) {
 #endif
 }
 
-TEST_P(NativeTest, NoWorkgroupsAndTooMany) {
-  for (const char* kind : kLibraryKinds) {
-    Executable executable = load_native(kind, "rev6");
-    EXPECT_OK(dispatch(executable, {.function = 1, .x = 5, .y = 0, .constants = {9, 0}}));
-    EXPECT_OK(dispatch(executable, {.function = 1, .z = 65535, .constants = {9, 1}}));
-    EXPECT_FAILS(OUT_OF_RANGE, "65536",
-                 dispatch(executable, {.function = 1, .z = 65536, .constants = {9, 1}}));
-  }
+TEST_P(LibraryTest, NoWorkgroupsAndTooMany) {
+  Executable executable = load_library("rev6");
+  EXPECT_OK(dispatch(executable, {.function = 1, .x = 5, .y = 0, .constants = {9, 0}}));
+  EXPECT_OK(dispatch(executable, {.function = 1, .z = 65535, .constants = {9, 1}}));
+  EXPECT_FAILS(OUT_OF_RANGE, "65536", dispatch(executable, {.function = 1, .z = 65536, .constants = {9, 1}}));
 }
 
-TEST_P(NativeTest, FailuresNameTheWorkgroup) {
-  for (const char* kind : kLibraryKinds) {
-    Executable executable = load_native(kind, "rev6");
-    for (const uint32_t code : {1u, 7u, 0xFFFFFFFFu}) {
-      const Outcome outcome = dispatch(executable, {.function = 1, .x = 400, .constants = {code, 321}});
-      EXPECT_FAILS(INTERNAL, "'refuse'", outcome);
-      EXPECT_NE(outcome.message().find(fmt::format("{}", static_cast<int32_t>(code))), std::string::npos);
-      EXPECT_NE(outcome.message().find("321,0,0"), std::string::npos);
-    }
-    EXPECT_OK(dispatch(executable, {.function = 1, .x = 400, .constants = {5, 400}}));
+TEST_P(LibraryTest, FailuresNameTheWorkgroup) {
+  Executable executable = load_library("rev6");
+  for (const uint32_t code : {1u, 7u, 0xFFFFFFFFu}) {
+    const Outcome outcome = dispatch(executable, {.function = 1, .x = 400, .constants = {code, 321}});
+    EXPECT_FAILS(INTERNAL, "'refuse'", outcome);
+    EXPECT_NE(outcome.message().find(fmt::format("{}", static_cast<int32_t>(code))), std::string::npos);
+    EXPECT_NE(outcome.message().find("321,0,0"), std::string::npos);
   }
+  EXPECT_OK(dispatch(executable, {.function = 1, .x = 400, .constants = {5, 400}}));
 }
 
-TEST_P(NativeTest, WorkersHaveTheirOwnLocalMemory) {
-  for (const char* kind : kLibraryKinds) {
-    Executable executable = load_native(kind, "rev6");
-    constexpr uint32_t kCount = 300;
-    Memory memory = allocate(std::vector<uint32_t>(kCount, 0));
-    EXPECT_OK(dispatch(executable, {.function = 3, .x = kCount, .bindings = {range(memory, 0, 4 * kCount)}}));
-    EXPECT_EQ(content<uint32_t>(memory, kCount), std::vector<uint32_t>(kCount, 7));
-  }
+TEST_P(LibraryTest, WorkersHaveTheirOwnLocalMemory) {
+  Executable executable = load_library("rev6");
+  constexpr uint32_t kCount = 300;
+  Memory memory = zeros(kCount);
+  EXPECT_OK(dispatch(executable, {.function = 3, .x = kCount, .bindings = {range(memory, 0, 4 * kCount)}}));
+  EXPECT_EQ(content<uint32_t>(memory, kCount), std::vector<uint32_t>(kCount, 7));
 }
 
 TEST_P(NativeTest, WorkgroupsOfSequentialFunctionsRunInOrder) {
   Executable executable = load_native("embedded", "rev6");
   constexpr uint32_t kCount = 40;
   Memory order = allocate(std::vector<uint32_t>(kCount, 99));
-  Memory running = allocate(std::vector<uint32_t>(3, 0));
+  Memory running = zeros(3);
   std::atomic<uint32_t> sharing = HALYARD_SHARING_UNKNOWN;
   host_.trace([&](const halyard_trace_span_t& span) { sharing = span.sharing; });
   EXPECT_OK(dispatch(
@@ -286,24 +287,22 @@ TEST_P(NativeTest, WorkgroupsOfSequentialFunctionsRunInOrder) {
   EXPECT_EQ(content<uint32_t>(running, 3), (std::vector<uint32_t>{0, 0, kCount}));
 }
 
-TEST_P(NativeTest, DenormalsAreFlushedWhileAFunctionRuns) {
+TEST_P(LibraryTest, DenormalsAreFlushedWhileAFunctionRuns) {
 #if !defined(__x86_64__) && !defined(__aarch64__)
   GTEST_SKIP() << "no such mode";
 #endif
-  for (const char* kind : kLibraryKinds) {
-    Executable executable = load_native(kind, "rev6");
-    const float smallest = 1.17549435e-38f;  // half of it is denormal
-    const float denormal = 1e-39f;           // read as 0
-    Memory from = allocate(std::vector<float>{smallest, denormal, 8.0f, -smallest, 1, 1, 1, 1});
-    Memory to = allocate(std::vector<float>(8, 9.0f));
-    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
-    EXPECT_OK(dispatch(executable, {.function = 2, .bindings = {range(from, 0, 32), range(to, 0, 32)}}));
-    EXPECT_EQ(std::fegetround(), FE_UPWARD) << "put back";
-    std::fesetround(FE_TONEAREST);
-    volatile float tiny = smallest;
-    EXPECT_NE(tiny * 0.5f, 0.0f) << "put back";
-    EXPECT_EQ(content<float>(to, 8), (std::vector<float>{0, 0, 4, 0, 0.5, 0.5, 0.5, 0.5}));
-  }
+  Executable executable = load_library("rev6");
+  const float smallest = 1.17549435e-38f;  // half of it is denormal
+  const float denormal = 1e-39f;           // read as 0
+  Memory from = allocate(std::vector<float>{smallest, denormal, 8.0f, -smallest, 1, 1, 1, 1});
+  Memory to = allocate(std::vector<float>(8, 9.0f));
+  ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+  EXPECT_OK(dispatch(executable, {.function = 2, .bindings = {range(from, 0, 32), range(to, 0, 32)}}));
+  EXPECT_EQ(std::fegetround(), FE_UPWARD) << "put back";
+  std::fesetround(FE_TONEAREST);
+  volatile float tiny = smallest;
+  EXPECT_NE(tiny * 0.5f, 0.0f) << "put back";
+  EXPECT_EQ(content<float>(to, 8), (std::vector<float>{0, 0, 4, 0, 0.5, 0.5, 0.5, 0.5}));
 }
 
 TEST_P(NativeTest, ReadOnlyBytesAreGiven) {
@@ -333,13 +332,10 @@ TEST_P(NativeTest, AWarmDispatchAllocatesNothing) {
 
 // ---- Imports
 
-TEST_P(NativeTest, OptionalImportsMayBeMissing) {
-  for (const char* kind : kLibraryKinds) {
-    Executable executable = load_native(kind, "optional_import");
-    ASSERT_NE(executable, nullptr);
-    EXPECT_EQ(record(executable)[kThunk], 1u);
-    EXPECT_EQ(record(executable)[kFunction], 0u);
-  }
+TEST_P(LibraryTest, OptionalImportsMayBeMissing) {
+  Executable executable = load_library("optional_import");
+  EXPECT_EQ(record(executable)[kThunk], 1u);
+  EXPECT_EQ(record(executable)[kFunction], 0u);
 }
 
 TEST_P(NativeTest, PluginsProvideImports) {
@@ -352,7 +348,6 @@ TEST_P(NativeTest, PluginsProvideImports) {
       for (const char* kind : kLibraryKinds) {
         for (const char* name : {"required_import", "optional_import"}) {
           Executable executable = load_native(kind, name);
-          ASSERT_NE(executable, nullptr);
           EXPECT_EQ(record(executable)[kFunction], 1u);
           Memory words = allocate(std::vector<uint32_t>{1, 2, 3});
           EXPECT_OK(dispatch(executable, {.function = 5, .bindings = {range(words, 0, 12)}}));
@@ -390,55 +385,36 @@ TEST_P(NativeTest, PluginsThatCannotBeUsed) {
 
 // ---- Loaders
 
-TEST_P(NativeTest, InitializersRunOnce) {
-  for (const char* kind : kLibraryKinds) {
-    for (int i = 0; i < 2; ++i) {
-      Executable executable = load_native(kind, "initializer");
-      ASSERT_NE(executable, nullptr);
-      EXPECT_EQ(record(executable)[kCounter], 42u) << kind;
-      EXPECT_EQ(record(executable)[kZeros], 1u);
-    }
+TEST_P(LibraryTest, InitializersRunOnce) {
+  for (int i = 0; i < 2; ++i) {
+    Executable executable = load_library("initializer");
+    EXPECT_EQ(record(executable)[kCounter], 42u) << kind();
+    EXPECT_EQ(record(executable)[kZeros], 1u);
   }
 }
 
-TEST_P(NativeTest, DataAtAnyAlignmentWhichMayChangeLater) {
-  for (const char* kind : kLibraryKinds) {
-    const std::vector<uint8_t> data = library(kind, "rev6");
-    for (const size_t shift : {0, 1, 7, 8}) {
-      std::vector<uint8_t> shifted(shift + data.size());
-      std::memcpy(shifted.data() + shift, data.data(), data.size());
-      const std::string name = format(kind);
-      const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                              .format = text(name),
-                                              .data = shifted.data() + shift,
-                                              .data_size = data.size(),
-                                              .affinity = 1};
-      Executable executable = nullptr;
-      EXPECT_OK(create(args, &executable));
-      ASSERT_NE(executable, nullptr);
-      EXPECT_EQ(record(executable)[kCounter], 40u);
-      destroy(executable);
-    }
+TEST_P(LibraryTest, DataAtAnyAlignmentWhichMayChangeLater) {
+  const std::vector<uint8_t> data = bytes_of("rev6");
+  for (const size_t shift : {0, 1, 7, 8}) {
+    Executable executable = load_shifted(data, shift, format_);
+    EXPECT_EQ(record(executable)[kCounter], 40u);
+    destroy(executable);
   }
 }
 
 // The system's loader identifies libraries by name; it must not mistake a library for an earlier one.
-TEST_P(NativeTest, LibrariesComeAndGo) {
-  for (const char* kind : kLibraryKinds) {
-    for (int i = 0; i < 6; ++i) {
-      const bool second = i % 2 != 0;
-      Executable executable = load_native(kind, second ? "initializer" : "rev6");
-      ASSERT_NE(executable, nullptr);
-      EXPECT_EQ(record(executable)[kCounter], second ? 42u : 40u) << kind << " " << i;
-      destroy(executable);
-    }
+TEST_P(LibraryTest, LibrariesComeAndGo) {
+  for (int i = 0; i < 6; ++i) {
+    const bool second = i % 2 != 0;
+    Executable executable = load_library(second ? "initializer" : "rev6");
+    EXPECT_EQ(record(executable)[kCounter], second ? 42u : 40u) << kind() << " " << i;
+    destroy(executable);
   }
 }
 
 TEST_P(NativeTest, SystemLibrariesUseOtherLibraries) {
   Executable executable = nullptr;
   EXPECT_OK(create(library_bytes("outside.system.so"), &executable, format("system")));
-  ASSERT_NE(executable, nullptr);
   const std::vector<uint32_t> words = record(executable, 2);
   EXPECT_EQ(words[kOutside], 5u);
   EXPECT_EQ(words[kRecord + kOutside], 6u);
@@ -493,14 +469,12 @@ TEST_P(NativeTest, NoMemoryIsWritableAndExecutable) {
   for (std::string line; std::getline(maps, line);) EXPECT_EQ(line.find(" rwx"), std::string::npos) << line;
 }
 
-TEST_P(NativeTest, DamagedLibrariesFailCleanly) {
+TEST_P(LibraryTest, DamagedLibrariesFailCleanly) {
   // Only libraries that are rejected before any of their code runs.
-  for (const char* kind : kLibraryKinds) {
-    const std::vector<uint8_t> data = library(kind, "rev6");
-    for (const ptrdiff_t size : {0, 1, 15, 16, 63, 64, 100, 400})
-      EXPECT_CODE(FAILED_PRECONDITION, create(std::vector(data.begin(), data.begin() + size), format(kind)));
-    EXPECT_CODE(FAILED_PRECONDITION, create(std::vector<uint8_t>(5000, 0x7F), format(kind)));
-  }
+  const std::vector<uint8_t> data = bytes_of("rev6");
+  for (const ptrdiff_t size : {0, 1, 15, 16, 63, 64, 100, 400})
+    EXPECT_CODE(FAILED_PRECONDITION, create(std::vector(data.begin(), data.begin() + size), format_));
+  EXPECT_CODE(FAILED_PRECONDITION, create(std::vector<uint8_t>(5000, 0x7F), format_));
   ElfWriter elf(local::host_architecture()->machine, "another_function");
   EXPECT_FAILS(FAILED_PRECONDITION, "iree_hal_executable_library_query",
                create(elf.build(), format("embedded")));

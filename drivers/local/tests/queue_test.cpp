@@ -218,31 +218,20 @@ TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
 
 // Many threads hold work for each other. Each piece runs exactly once, in the order of its waits.
 TEST_P(QueueTest, ManyThreadsSubmit) {
-  constexpr int kThreads = 4;
-  constexpr uint64_t kSteps = 100;
+  constexpr size_t kThreads = 4, kSteps = 100;
   std::vector<Semaphore> timelines;
-  for (int i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
-  Memory memory = allocate(std::vector<uint32_t>(kThreads, 0));
-  std::vector<std::vector<Completion>> completions(kThreads);
-  for (auto& list : completions) list = std::vector<Completion>(kSteps);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      const int before = (i + kThreads - 1) % kThreads;
-      for (uint64_t step = 1; step <= kSteps; ++step) {
-        // Step n of a thread waits for step n-1 of this thread and of the previous one.
-        EXPECT_OK(submit(
-            fill_operation(range(memory, 4u * static_cast<unsigned>(i), 4), static_cast<uint32_t>(step), 4),
-            {{timelines[i], step - 1}, {timelines[before], step - 1}}, {{timelines[i], step}},
-            completions[i][step - 1]));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (int i = 0; i < kThreads; ++i) {
-    EXPECT_OK(wait(timelines[i], kSteps));
-    for (const Completion& completion : completions[i]) EXPECT_OK(outcome(completion));
-  }
+  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
+  Memory memory = zeros(kThreads);
+  std::vector<Completion> completions(kThreads * kSteps);
+  on_threads(kThreads, [&](size_t i) {
+    Semaphore own = timelines[i], other = timelines[(i + 1) % kThreads];
+    // Step n of a thread waits for step n-1 of this thread and of the next one.
+    for (uint64_t step = 0; step < kSteps; ++step)
+      EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(step + 1), 4),
+                       {{own, step}, {other, step}}, {{own, step + 1}}, completions[i * kSteps + step]));
+  });
+  for (Semaphore timeline : timelines) EXPECT_OK(wait(timeline, kSteps));
+  for (const Completion& completion : completions) EXPECT_OK(outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kSteps));
 }
 

@@ -214,19 +214,18 @@ TEST_P(SemaphoreTest, UnsubscribeRacesWithSignal) {
 // Threads begin and end waits while other threads signal.
 TEST_P(SemaphoreTest, ManyThreads) {
   const auto [timeline, never] = semaphores<2>();
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&, i] {
-      for (uint64_t step = 1; step <= 100; ++step) {
-        EXPECT_OK(wait({{timeline, step}, {never, 1}}, true, HALYARD_WAIT_FOREVER));
-        if (i == 0) {
-          EXPECT_CODE(DEADLINE_EXCEEDED, wait(never, 1, 1));
-        }
+  on_threads(5, [&](size_t i) {
+    for (uint64_t step = 1; step <= 100; ++step) {
+      if (i == 4) {
+        EXPECT_OK(signal(timeline, step));
+        continue;
       }
-    });
-  }
-  for (uint64_t step = 1; step <= 100; ++step) EXPECT_OK(signal(timeline, step));
-  for (std::thread& thread : threads) thread.join();
+      EXPECT_OK(wait({{timeline, step}, {never, 1}}, true, HALYARD_WAIT_FOREVER));
+      if (i == 0) {
+        EXPECT_CODE(DEADLINE_EXCEEDED, wait(never, 1, 1));
+      }
+    }
+  });
 }
 
 }  // namespace

@@ -53,10 +53,10 @@ class StopTest : public NativeTest {
     return stopped(dispatch_operation(&recorded), code);
   }
   void still_works() {
-    Executable executable = load(kernel(
-        "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10 = vm.const.i32 77\n"
-        "  %i12:13 = vm.ext.i32.i64.u %i0\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
-    Memory memory = allocate(std::vector<uint32_t>(4, 0));
+    Executable executable =
+        load(kernel_on_binding("  %i10 = vm.const.i32 77\n"
+                               "  %i12:13 = vm.ext.i32.i64.u %i0\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
+    Memory memory = zeros(4);
     EXPECT_OK(dispatch(executable, {.x = 4, .bindings = {range(memory, 0, 16)}}));
     EXPECT_EQ(content<uint32_t>(memory, 4), std::vector<uint32_t>(4, 77));
   }
@@ -233,7 +233,7 @@ TEST_P(StopTest, SubmissionsWithoutTheField) {
 // ---- Allocations of kernels
 
 struct Ledger {
-  uint64_t limit;
+  uint64_t limit = 1 << 20;
   std::mutex mutex;
   uint64_t used = 0;
   uint64_t most = 0;
@@ -267,14 +267,21 @@ struct Ledger {
 
 class KernelMemoryTest : public KernelTest {
  public:
-  Executable load_with(std::string_view source, const halyard_memory_budget_t& budget) {
+  Executable load_charged(std::string_view source) {
     const std::vector<uint8_t> data = assemble(source);
     halyard_executable_args_t args = executable_args("vmvx-bytecode-fb", data, {});
-    args.memory = &budget;
+    args.memory = &budget_;
     Executable executable = nullptr;
     EXPECT_OK(create(args, &executable));
     return executable;
   }
+  void expect_nothing_after_destroying(Executable executable) {
+    destroy(executable);
+    EXPECT_EQ(ledger_.used, 0u);
+  }
+
+  Ledger ledger_;
+  const halyard_memory_budget_t budget_ = ledger_.budget();
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(KernelMemoryTest);
 
@@ -287,35 +294,25 @@ std::string keeps(uint64_t bytes) {
 }
 
 TEST_P(KernelMemoryTest, IsChargedUntilItGoes) {
-  Ledger ledger{.limit = 1 << 20, .mutex = {}};
-  const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable = load_with(keeps(100000), budget);
+  Executable executable = load_charged(keeps(100000));
   EXPECT_OK(dispatch(executable, {}));
-  EXPECT_GE(ledger.used, 100000u);
-  EXPECT_LT(ledger.used, 400000u);
-  destroy(executable);
-  EXPECT_EQ(ledger.used, 0u);
+  EXPECT_GE(ledger_.used, 100000u);
+  EXPECT_LT(ledger_.used, 400000u);
+  expect_nothing_after_destroying(executable);
 }
 
 TEST_P(KernelMemoryTest, PastTheLimit) {
-  Ledger ledger{.limit = 1 << 20, .mutex = {}};
-  const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable = load_with(keeps(2 << 20), budget);
+  Executable executable = load_charged(keeps(2 << 20));
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "1048576", dispatch(executable, {}));
-  EXPECT_LE(ledger.most, ledger.limit);
-  destroy(executable);
-  EXPECT_EQ(ledger.used, 0u);
+  EXPECT_LE(ledger_.most, ledger_.limit);
+  expect_nothing_after_destroying(executable);
 }
 
 // The executable requests the local memory of workgroups.
 TEST_P(KernelMemoryTest, LocalMemory) {
-  Ledger ledger{.limit = 1 << 20, .mutex = {}};
-  const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable =
-      load_with(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"), budget);
+  Executable executable = load_charged(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"));
   EXPECT_CODE(RESOURCE_EXHAUSTED, dispatch(executable, {}));
-  destroy(executable);
-  EXPECT_EQ(ledger.used, 0u);
+  expect_nothing_after_destroying(executable);
 }
 
 }  // namespace

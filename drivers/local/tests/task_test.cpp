@@ -195,28 +195,20 @@ TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
 
 // More threads than workers wait for chains of work and run tasks of each other's chains.
 TEST_F(TaskTest, ThreadsHelpEachOther) {
-  constexpr size_t kThreads = 6;
-  constexpr uint64_t kPieces = 60;
+  constexpr size_t kThreads = 6, kPieces = 60;
   Memory memory = allocate(std::vector<uint32_t>(kThreads << 16));
   std::vector<Semaphore> timelines;
   for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
-  std::vector<std::vector<Completion>> completions(kThreads);
-  for (auto& list : completions) list = std::vector<Completion>(kPieces);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      const auto neighbour = timelines[(i + 1) % kThreads];
-      for (uint64_t n = 0; n < kPieces; ++n) {
-        const auto value = static_cast<uint32_t>(n + 1);
-        EXPECT_OK(submit(fill_operation(range(memory, i << 18, 1 << 18), value, 4), {{neighbour, n}},
-                         {{timelines[i], n + 1}}, completions[i][n]));
-        EXPECT_OK(help_and_wait(timelines[i], n + 1));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& list : completions)
-    for (const Completion& completion : list) EXPECT_OK(outcome(completion));
+  std::vector<Completion> completions(kThreads * kPieces);
+  on_threads(kThreads, [&](size_t i) {
+    Semaphore own = timelines[i], other = timelines[(i + 1) % kThreads];
+    for (uint64_t n = 0; n < kPieces; ++n) {
+      EXPECT_OK(submit(fill_operation(range(memory, i << 18, 1 << 18), static_cast<uint32_t>(n + 1), 4),
+                       {{other, n}}, {{own, n + 1}}, completions[i * kPieces + n]));
+      EXPECT_OK(help_and_wait(own, n + 1));
+    }
+  });
+  for (const Completion& completion : completions) EXPECT_OK(outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, kThreads << 16), std::vector<uint32_t>(kThreads << 16, kPieces));
 }
 
@@ -269,31 +261,27 @@ TEST_F(TaskTest, OpensAndClosesIdle) {
   EXPECT_EQ(threads(), before);
 }
 
-// Threads submit small pieces that signal, chain, fail and allocate; each runs once.
+// Threads submit chains of small pieces, each of which runs once.
 TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
   constexpr size_t kThreads = 4, kPieces = 400;
   Semaphore gate = semaphore();
   std::vector<Semaphore> timelines;
   for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
-  Memory memory = allocate(std::vector<uint32_t>(kThreads, 0));
-  std::vector<std::vector<Completion>> completions(kThreads);
-  for (auto& list : completions) list = std::vector<Completion>(kPieces);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (uint64_t n = 0; n < kPieces; ++n) {
-        // Even threads submit their work before the gate opens, odd ones' chains are ready at once.
-        Points waits = {{timelines[i], n}};
-        if (i % 2 == 0) waits.push_back({gate, 1});
-        EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
-                         {{timelines[i], n + 1}}, completions[i][n]));
-      }
-    });
-  }
-  EXPECT_OK(signal(gate, 1));
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& list : completions)
-    for (const Completion& completion : list) EXPECT_OK(outcome(completion));
+  Memory memory = zeros(kThreads);
+  std::vector<Completion> completions(kThreads * kPieces);
+  on_threads(kThreads, [&](size_t i) {
+    if (i == 1) {
+      EXPECT_OK(signal(gate, 1));
+    }
+    for (uint64_t n = 0; n < kPieces; ++n) {
+      // The chains of even threads are held until the gate opens; the others are ready at once.
+      Points waits = {{timelines[i], n}};
+      if (i % 2 == 0) waits.push_back({gate, 1});
+      EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
+                       {{timelines[i], n + 1}}, completions[i * kPieces + n]));
+    }
+  });
+  for (const Completion& completion : completions) EXPECT_OK(outcome(completion));
   for (Semaphore timeline : timelines) EXPECT_EQ(value(timeline), kPieces);
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kPieces));
 }

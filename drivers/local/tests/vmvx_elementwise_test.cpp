@@ -13,6 +13,10 @@ namespace halyard::local::vmvx {
 namespace {
 
 constexpr uint32_t kNaN = 0x7FC00000;
+template <typename T>
+uint8_t* bytes_of(std::vector<T>& elements) {
+  return reinterpret_cast<uint8_t*>(elements.data());
+}
 uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 float number(uint32_t value) { return std::bit_cast<float>(value); }
 
@@ -83,16 +87,13 @@ TEST_P(VmvxElementwise, DivisionByZeroIsTold) {
     for (size_t zero = 0; zero < 40; ++zero) {
       std::vector<uint32_t> a(40, 7), b(40, 3), c(40);
       b[zero] = 0;
-      const auto* first = reinterpret_cast<uint8_t*>(a.data());
-      const auto* second = reinterpret_cast<uint8_t*>(b.data());
+      const auto* first = bytes_of(a);
+      const auto* second = bytes_of(b);
       const BinaryKernel kernel = kernels().binary[static_cast<size_t>(operation)];
-      EXPECT_FALSE(
-          kernel({first, 40, 1}, {second, 40, 1}, {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, 40}));
-      EXPECT_FALSE(kernel({first, 40, 1}, {second + zero * 4, 0, 0},
-                          {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, 40}));
+      EXPECT_FALSE(kernel({first, 40, 1}, {second, 40, 1}, {bytes_of(c), 40, 1}, {1, 40}));
+      EXPECT_FALSE(kernel({first, 40, 1}, {second + zero * 4, 0, 0}, {bytes_of(c), 40, 1}, {1, 40}));
       // Bytes after the row are not read.
-      EXPECT_TRUE(zero == 0 || kernel({first, 40, 1}, {second, 40, 1},
-                                      {reinterpret_cast<uint8_t*>(c.data()), 40, 1}, {1, zero}));
+      EXPECT_TRUE(zero == 0 || kernel({first, 40, 1}, {second, 40, 1}, {bytes_of(c), 40, 1}, {1, zero}));
     }
   }
 }
@@ -161,8 +162,7 @@ TEST_P(VmvxElementwise, ExpAndLogAreThoseOfTheLibrary) {
   for (uint32_t i = 0; i < 1 << 16; ++i) in.push_back(i << 16 | (i * 40503 & 0xFFFF));
   const auto run = [&](const Kernels& set, Unary operation, std::vector<uint32_t>& to) {
     const FlushDenormals flush;
-    set.unary[static_cast<size_t>(operation)]({reinterpret_cast<uint8_t*>(in.data()), 256, 1},
-                                              {reinterpret_cast<uint8_t*>(to.data()), 256, 1}, {256, 256});
+    set.unary[static_cast<size_t>(operation)]({bytes_of(in), 256, 1}, {bytes_of(to), 256, 1}, {256, 256});
   };
   int64_t most = 0;
   for (const Unary operation : {Unary::exp_f32, Unary::log_f32}) {
@@ -197,6 +197,13 @@ struct Problem {
   Placed a, b, out;
   uint64_t size0, size1;
 };
+
+Input input(std::vector<uint8_t>& bytes, const Placed& p) {
+  return {bytes.data() + p.offset, p.stride0, p.stride1};
+}
+Output output(std::vector<uint8_t>& bytes, const Placed& p) {
+  return {bytes.data() + p.offset, p.stride0, p.stride1};
+}
 
 constexpr size_t kBufferSize = 1 << 16;
 
@@ -294,9 +301,7 @@ TEST_P(VmvxElementwise, BinaryAgreesInEveryShape) {
     const size_t operation = static_cast<size_t>(index++) % kBinaryCount;
     std::vector<uint8_t> found = before, right = before;
     const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
-      return set.binary[operation]({bytes.data() + p.a.offset, p.a.stride0, p.a.stride1},
-                                   {bytes.data() + p.b.offset, p.b.stride0, p.b.stride1},
-                                   {bytes.data() + p.out.offset, p.out.stride0, p.out.stride1},
+      return set.binary[operation](input(bytes, p.a), input(bytes, p.b), output(bytes, p.out),
                                    {p.size0, p.size1});
     };
     const bool expected = run(scalar_kernels(), right);
@@ -314,8 +319,7 @@ TEST_P(VmvxElementwise, UnaryAgreesInEveryShape) {
     const size_t operation = static_cast<size_t>(index++) % kUnaryCount;
     std::vector<uint8_t> found = before, right = before;
     const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
-      set.unary[operation]({bytes.data() + p.a.offset, p.a.stride0, p.a.stride1},
-                           {bytes.data() + p.out.offset, p.out.stride0, p.out.stride1}, {p.size0, p.size1});
+      set.unary[operation](input(bytes, p.a), output(bytes, p.out), {p.size0, p.size1});
     };
     run(scalar_kernels(), right);
     run(kernels(), found);
@@ -335,8 +339,7 @@ void compare_copies(const Kernels& kernels, size_t log2) {
     found.resize(kBufferSize * 4, 1);
     right.resize(kBufferSize * 4, 1);
     const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
-      set.copy[log2]({bytes.data() + p.a.offset, p.a.stride0, p.a.stride1},
-                     {bytes.data() + p.out.offset, p.out.stride0, p.out.stride1}, {p.size0, p.size1});
+      set.copy[log2](input(bytes, p.a), output(bytes, p.out), {p.size0, p.size1});
     };
     run(kernels, found);
     run(scalar_kernels(), right);
@@ -356,13 +359,13 @@ TEST_P(VmvxElementwise, LongRowsAreCopiedAndFilled) {
     for (const uint64_t shift : {0u, 1u, 7u}) {
       std::vector<uint32_t> from(size + 8), to(size + 8, 5);
       for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<uint32_t>(i * 2654435761u);
-      auto* const target = reinterpret_cast<uint8_t*>(to.data()) + shift;
-      kernels().copy[2]({reinterpret_cast<uint8_t*>(from.data()) + 3, size, 1}, {target, size, 1}, {1, size});
-      ASSERT_EQ(std::memcmp(target, reinterpret_cast<uint8_t*>(from.data()) + 3, size * 4), 0);
+      auto* const target = bytes_of(to) + shift;
+      kernels().copy[2]({bytes_of(from) + 3, size, 1}, {target, size, 1}, {1, size});
+      ASSERT_EQ(std::memcmp(target, bytes_of(from) + 3, size * 4), 0);
       for (const uint32_t value : {0u, 0x7F7F7F7Fu, 0x01020304u}) {
         std::vector<uint32_t> filled(size + 8, 5), right(size + 8, 5);
-        kernels().fill(value, {reinterpret_cast<uint8_t*>(filled.data()) + shift, size, 1}, {1, size});
-        scalar_kernels().fill(value, {reinterpret_cast<uint8_t*>(right.data()) + shift, size, 1}, {1, size});
+        kernels().fill(value, {bytes_of(filled) + shift, size, 1}, {1, size});
+        scalar_kernels().fill(value, {bytes_of(right) + shift, size, 1}, {1, size});
         ASSERT_TRUE(filled == right);
       }
     }

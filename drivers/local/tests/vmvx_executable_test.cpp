@@ -13,14 +13,13 @@ class VmvxExecutableTest : public KernelTest {
   void reopen(std::string_view instructions) { LocalTest::reopen({{"isa", std::string(instructions)}}); }
   // One binding in %r3, 0 in %i10:11, 1 in %i12:13, 4 in %i14:15.
   static std::string program(std::string_view body) {
-    return kernel(fmt::format("  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
-                              "  %i10:11 = vm.const.i64.zero\n  %i12:13 = vm.const.i64 1\n"
-                              "  %i14:15 = vm.const.i64 4\n{}",
-                              body),
-                  "vm.import @vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"\n"
-                  "vm.import @vmvx.fill.2d.x32 cconv \"0irIIII_v\"\n"
-                  "vm.import optional @vmvx.nothing cconv \"0v_v\"\n"
-                  "vm.attr @k \"binding_count\" \"1\"\n");
+    return kernel_on_binding(fmt::format("  %i10:11 = vm.const.i64.zero\n  %i12:13 = vm.const.i64 1\n"
+                                         "  %i14:15 = vm.const.i64 4\n{}",
+                                         body),
+                             "vm.import @vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"\n"
+                             "vm.import @vmvx.fill.2d.x32 cconv \"0irIIII_v\"\n"
+                             "vm.import optional @vmvx.nothing cconv \"0v_v\"\n"
+                             "vm.attr @k \"binding_count\" \"1\"\n");
   }
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(VmvxExecutableTest);

@@ -91,54 +91,55 @@ TEST_F(ExecutableTest, WhatIsCheckedBeforeAnythingIsMade) {
   for (const auto& [what, change] : kBroken) EXPECT_CODE(INVALID_ARGUMENT, load_changed(change)) << what;
 }
 
+// A function whose bindings are addresses, with one binding.
+using ChangeLayout = std::function<void(format::AddressLayoutT&)>;
+std::vector<uint8_t> by_address(const std::string& shader, uint32_t push, const ChangeLayout& change) {
+  return one_function(shader, 0, push, [&](format::ExecutableT& e) {
+    e.shader_modules[0]->code = kernel_words(shader + "_bda.spv");
+    e.set_layouts.clear();
+    e.pipeline_layouts[0]->sets.clear();
+    e.pipelines[0]->abi = format::Abi::Addresses;
+    e.pipelines[0]->addresses = std::make_unique<format::AddressLayoutT>();
+    e.pipelines[0]->addresses->binding_count = 1;
+    change(*e.pipelines[0]->addresses);
+  });
+}
+
 TEST_F(ExecutableTest, LayoutsOfAddresses) {
-  const auto load_addresses = [&](const std::function<void(format::AddressLayoutT&)>& change) {
+  const auto load_addresses = [&](const ChangeLayout& change) {
     Executable loaded = nullptr;
-    const std::vector<uint8_t> data = one_function("iota", 0, 40, [&](format::ExecutableT& e) {
-      e.shader_modules[0]->code = kernel_words("iota_bda.spv");
-      e.set_layouts.clear();
-      e.pipeline_layouts[0]->sets.clear();
-      e.pipelines[0]->abi = format::Abi::Addresses;
-      e.pipelines[0]->addresses = std::make_unique<format::AddressLayoutT>();
-      e.pipelines[0]->addresses->constant_count = 2;
-      e.pipelines[0]->addresses->binding_count = 1;
-      change(*e.pipelines[0]->addresses);
+    const std::vector<uint8_t> data = by_address("iota", 40, [&](format::AddressLayoutT& layout) {
+      layout.constant_count = 2;
+      change(layout);
     });
     return load("vulkan-spirv-bda-v1", data, &loaded);
   };
   EXPECT_OK(load_addresses([](auto&) {}));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.version = 2; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.root_length = 16; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.root_offset = 12; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.root_offset = 0xFFFFFFF0; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.constant_offset = 16; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.constant_count = 3; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.constant_count = 0x40000000; }));
-  EXPECT_CODE(INVALID_ARGUMENT,
-              load_addresses([](auto& a) { a.entry_type = format::EntryType::AddressAndLength; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) { a.binding_count = 1u << 31; }));
-  EXPECT_CODE(INVALID_ARGUMENT, load_addresses([](auto& a) {
-                for (int i = 0; i < 2; ++i) a.bindings.push_back(std::make_unique<format::AddressBindingT>());
-              }));
+  const std::pair<const char*, ChangeLayout> kBroken[] = {
+      {"another version", [](auto& a) { a.version = 2; }},
+      {"a root that is too short", [](auto& a) { a.root_length = 16; }},
+      {"a root that is not aligned", [](auto& a) { a.root_offset = 12; }},
+      {"a root that overflows", [](auto& a) { a.root_offset = 0xFFFFFFF0; }},
+      {"constants within the root", [](auto& a) { a.constant_offset = 16; }},
+      {"constants past the push constants", [](auto& a) { a.constant_count = 3; }},
+      {"constants that overflow", [](auto& a) { a.constant_count = 0x40000000; }},
+      {"another type of entries", [](auto& a) { a.entry_type = format::EntryType::AddressAndLength; }},
+      {"too many bindings", [](auto& a) { a.binding_count = 1u << 31; }},
+      {"requirements of more bindings than there are",
+       [](auto& a) {
+         for (int i = 0; i < 2; ++i) a.bindings.push_back(std::make_unique<format::AddressBindingT>());
+       }},
+  };
+  for (const auto& [name, change] : kBroken) EXPECT_CODE(INVALID_ARGUMENT, load_addresses(change)) << name;
 }
 
 TEST_F(ExecutableTest, BindingsByAddressAreCheckedAgainstTheLayout) {
-  Executable loaded = nullptr;
-  ASSERT_OK(load("vulkan-spirv-bda-v1",
-                 one_function("increment", 0, 32,
-                              [](format::ExecutableT& e) {
-                                e.shader_modules[0]->code = kernel_words("increment_bda.spv");
-                                e.set_layouts.clear();
-                                e.pipeline_layouts[0]->sets.clear();
-                                e.pipelines[0]->abi = format::Abi::Addresses;
-                                auto layout = std::make_unique<format::AddressLayoutT>();
-                                layout->binding_count = 1;
-                                layout->bindings.push_back(std::make_unique<format::AddressBindingT>());
-                                layout->bindings[0]->minimum_alignment = 8;
-                                layout->bindings[0]->minimum_length = 8;
-                                e.pipelines[0]->addresses = std::move(layout);
-                              }),
-                 &loaded));
+  Executable loaded =
+      executable("vulkan-spirv-bda-v1", by_address("increment", 32, [](format::AddressLayoutT& layout) {
+                   layout.bindings.push_back(std::make_unique<format::AddressBindingT>());
+                   layout.bindings[0]->minimum_alignment = 8;
+                   layout.bindings[0]->minimum_length = 8;
+                 }));
   Memory memory = allocate(std::vector<uint32_t>(16, 5));
   EXPECT_OK(run_kernel(loaded, 0, {range(memory, 8, 8)}));
   EXPECT_CODE(INVALID_ARGUMENT, run_kernel(loaded, 0, {range(memory, 4, 8)}));

@@ -20,30 +20,18 @@ using Words = std::vector<uint32_t>;
 // later.
 constexpr const char* kTwice = R"(
                OpCapability Shader
-               {0}
+               {more}
                OpExtension "SPV_KHR_storage_buffer_storage_class"
                OpMemoryModel Logical GLSL450
                OpEntryPoint GLCompute %main "main" %group %words
                OpExecutionMode %main LocalSize 1 1 1
                OpDecorate %group BuiltIn WorkgroupId
-               OpDecorate %array ArrayStride 4
-               OpMemberDecorate %block 0 Offset 0
-               OpDecorate %block Block
-               OpDecorate %words DescriptorSet 0
-               OpDecorate %words Binding 0
-               {1}
-       %void = OpTypeVoid
-     %action = OpTypeFunction %void
-       %uint = OpTypeInt 32 0
+               {decorate_words}
+               {decoration}
+               {words}
        %uint3 = OpTypeVector %uint 3
 %input_uint3 = OpTypePointer Input %uint3
       %group = OpVariable %input_uint3 Input
-      %array = OpTypeRuntimeArray %uint
-      %block = OpTypeStruct %array
-%buffer_block = OpTypePointer StorageBuffer %block
-%buffer_uint = OpTypePointer StorageBuffer %uint
-      %words = OpVariable %buffer_block StorageBuffer
-     %uint_0 = OpConstant %uint 0
      %uint_1 = OpConstant %uint 1
        %main = OpFunction %void None %action
       %begin = OpLabel
@@ -51,7 +39,7 @@ constexpr const char* kTwice = R"(
       %where = OpCompositeExtract %uint %where3 0
     %element = OpAccessChain %buffer_uint %words %uint_0 %where
         %old = OpLoad %uint %element
-        %new = {2}
+        %new = {operation}
                OpStore %element %new
                OpReturn
                OpFunctionEnd
@@ -60,7 +48,9 @@ constexpr const char* kTwice = R"(
 constexpr const char* kShift = "OpShiftLeftLogical %uint %old %uint_1";
 
 Words twice(const std::string& more = "", const char* decoration = "", const char* operation = kShift) {
-  return assemble(fmt::format(fmt::runtime(kTwice), more, decoration, operation));
+  return assemble(fmt::format(fmt::runtime(kTwice), fmt::arg("more", more),
+                              fmt::arg("decoration", decoration), fmt::arg("operation", operation),
+                              fmt::arg("words", kDeclareWords), fmt::arg("decorate_words", kDecorateWords)));
 }
 
 Words with_version(Words words, uint32_t minor) {
@@ -73,8 +63,18 @@ Words newer_than_its_header(uint32_t minor) {
   return with_version(twice("", "OpDecorate %new NoSignedWrap", "OpIAdd %uint %old %old"), minor);
 }
 
-vulkan::Result<> check(Words words, const Features& features, SpirvPolicy policy = SpirvPolicy::tolerant) {
+Features features_of(uint32_t api_version) {
+  Features features;
+  features.api_version = api_version;
+  return features;
+}
+
+vulkan::Result<> check_and_repair(Words& words, const Features& features,
+                                  SpirvPolicy policy = SpirvPolicy::tolerant) {
   return vulkan::check_spirv(words, {policy, features, "Made Up 9000"});
+}
+vulkan::Result<> check(Words words, const Features& features, SpirvPolicy policy = SpirvPolicy::tolerant) {
+  return check_and_repair(words, features, policy);
 }
 
 bool mentions(const std::string& message, std::initializer_list<const char*> parts) {
@@ -92,16 +92,17 @@ class SpirvTest : public VulkanTest {
                              }),
                 loaded);
   }
+  void expect_doubles(const Words& code) {
+    Executable loaded = nullptr;
+    ASSERT_OK(load_words(code, &loaded));
+    Memory memory = allocate(Words{1, 20, 300});
+    EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 12)}, {}, 3));
+    EXPECT_EQ(words(memory, 3), (Words{2, 40, 600}));
+  }
 };
 
 TEST_F(SpirvTest, InterfacesThatListWhatIsForLaterVersions) {
-  for (const uint32_t minor : {0u, 3u, 4u}) {
-    Executable loaded = nullptr;
-    ASSERT_OK(load_words(with_version(twice(), minor), &loaded)) << minor;
-    Memory memory = allocate(Words{1, 20, 300});
-    EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 12)}, {}, 3));
-    EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
-  }
+  for (const uint32_t minor : {0u, 3u, 4u}) expect_doubles(with_version(twice(), minor));
 }
 
 TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
@@ -121,30 +122,22 @@ TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
 }
 
 TEST_F(SpirvTest, HeadersOfVersionsOlderThanWhatTheShaderUses) {
-  for (const uint32_t minor : {0u, 1u, 2u, 3u, 4u}) {
-    Executable loaded = nullptr;
-    ASSERT_OK(load_words(newer_than_its_header(minor), &loaded)) << minor;
-    Memory memory = allocate(Words{1, 20, 300});
-    EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 12)}, {}, 3));
-    EXPECT_EQ(words(memory, 3), (Words{2, 40, 600})) << minor;
-  }
+  for (const uint32_t minor : {0u, 1u, 2u, 3u, 4u}) expect_doubles(newer_than_its_header(minor));
   reopen({{"cache", ""}, {"spirv", "strict"}});
   Executable loaded = nullptr;
   EXPECT_CODE(INVALID_ARGUMENT, load_words(newer_than_its_header(0), &loaded));
 }
 
 TEST(SpirvCheck, TheHeaderGetsTheFirstVersionInWhichTheModuleIsValid) {
-  Features features;
-  features.api_version = VK_API_VERSION_1_3;
-  const vulkan::SpirvJudge judge = {SpirvPolicy::tolerant, features, "Made Up 9000"};
+  Features features = features_of(VK_API_VERSION_1_3);
   Words words = newer_than_its_header(0);
-  ASSERT_TRUE(vulkan::check_spirv(words, judge));
+  ASSERT_TRUE(check_and_repair(words, features));
   EXPECT_EQ(words, newer_than_its_header(4));
   EXPECT_TRUE(check(words, features, SpirvPolicy::strict));
   // Its interface lists inputs alone, as versions before 1.4 have it.
   words = vulkan::with_interfaces(newer_than_its_header(0));
   ASSERT_NE(words, newer_than_its_header(0));
-  ASSERT_TRUE(vulkan::check_spirv(words, judge));
+  ASSERT_TRUE(check_and_repair(words, features));
   EXPECT_EQ(words, newer_than_its_header(4));
   // No version has these numbers.
   for (const uint32_t odd : {0u, 0x00010001u, 0x00000100u}) {
@@ -171,7 +164,7 @@ TEST(SpirvCheck, AnExtensionThatTheModuleUsesButDoesNotName) {
   for (const uint32_t api : {VK_API_VERSION_1_2, VK_API_VERSION_1_3}) {
     features.api_version = api;
     Words words = product;
-    const auto taken = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
+    const auto taken = check_and_repair(words, features);
     ASSERT_TRUE(taken) << taken.failure().message;
     EXPECT_LT(words[1], vulkan::spirv_version(1, 6));
     EXPECT_TRUE(check(words, features, SpirvPolicy::strict));
@@ -187,14 +180,12 @@ TEST(SpirvCheck, InterfacesListWhatTheVersionHas) {
   EXPECT_EQ(vulkan::with_interfaces(shorter), shorter);
   EXPECT_EQ(vulkan::with_interfaces(with_version(all, 4)), with_version(all, 4));
   EXPECT_EQ(vulkan::with_interfaces(with_version(shorter, 4)), with_version(all, 4));
-  Features features;
-  features.api_version = VK_API_VERSION_1_3;
+  Features features = features_of(VK_API_VERSION_1_3);
   EXPECT_TRUE(check(shorter, features, SpirvPolicy::strict));
 }
 
 TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
-  Features features;
-  features.api_version = VK_API_VERSION_1_3;
+  Features features = features_of(VK_API_VERSION_1_3);
   struct Case {
     uint32_t capability;
     std::initializer_list<const char*> named;
@@ -220,8 +211,7 @@ TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
 }
 
 TEST(SpirvCheck, VersionsThatAreNewerThanTheDevice) {
-  Features features;
-  features.api_version = VK_API_VERSION_1_2;
+  Features features = features_of(VK_API_VERSION_1_2);
   EXPECT_TRUE(check(with_version(twice(), 5), features));
   for (const SpirvPolicy policy : {SpirvPolicy::tolerant, SpirvPolicy::strict, SpirvPolicy::off}) {
     const auto checked = check(with_version(twice(), 6), features, policy);
@@ -329,8 +319,7 @@ Words changed_product(std::string_view from, std::string_view to) {
 
 // A device with cooperative matrices, which lavapipe lacks.
 Features with_matrices() {
-  Features features;
-  features.api_version = VK_API_VERSION_1_3;
+  Features features = features_of(VK_API_VERSION_1_3);
   features.vulkan12.shaderInt8 = features.vulkan12.storageBuffer8BitAccess = VK_TRUE;
   features.cooperative_matrix.cooperativeMatrix = VK_TRUE;
   features.matrix_stages = VK_SHADER_STAGE_COMPUTE_BIT;
@@ -347,7 +336,7 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   const Words original = product();
   Words words = original;
   const Features features = with_matrices();
-  const auto checked = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
+  const auto checked = check_and_repair(words, features);
   EXPECT_TRUE(checked) << checked.failure().message;
   EXPECT_EQ(words, original) << "the device gets what the compiler wrote";
   Features halves = with_matrices();
@@ -479,7 +468,7 @@ TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
       for (const uint32_t bad : {0u, good[i] + 1, good[i] ^ 0x10000, ~0u}) {
         Words words = good;
         words[i] = bad;
-        const auto checked = vulkan::check_spirv(words, {SpirvPolicy::tolerant, features, "Made Up 9000"});
+        const auto checked = check_and_repair(words, features);
         refused += !checked;
         ++total;
         if (checked && !has_matrices) {

@@ -19,38 +19,26 @@ constexpr const char* kAmongInvocations = R"(
                OpCapability GroupNonUniformBallot
                OpCapability GroupNonUniformShuffle
                OpCapability GroupNonUniformShuffleRelative
-               {2}
+               {clusters}
                OpMemoryModel Logical GLSL450
                OpEntryPoint GLCompute %main "main" %index %size
                OpExecutionMode %main LocalSize 8 1 1
                OpDecorate %index BuiltIn LocalInvocationIndex
                OpDecorate %size BuiltIn SubgroupSize
                OpDecorate %specialized SpecId 0
-               OpDecorate %array ArrayStride 4
-               OpMemberDecorate %block 0 Offset 0
-               OpDecorate %block Block
-               OpDecorate %words DescriptorSet 0
-               OpDecorate %words Binding 0
-       %void = OpTypeVoid
-     %action = OpTypeFunction %void
-       %uint = OpTypeInt 32 0
+               {decorate_words}
+               {words}
  %input_uint = OpTypePointer Input %uint
       %index = OpVariable %input_uint Input
        %size = OpVariable %input_uint Input
-      %array = OpTypeRuntimeArray %uint
-      %block = OpTypeStruct %array
-%buffer_block = OpTypePointer StorageBuffer %block
-%buffer_uint = OpTypePointer StorageBuffer %uint
-      %words = OpVariable %buffer_block StorageBuffer
-     %uint_0 = OpConstant %uint 0
    %subgroup = OpConstant %uint 3
-     %number = OpConstant %uint {0}
-%specialized = OpSpecConstant %uint {0}
+     %number = OpConstant %uint {number}
+%specialized = OpSpecConstant %uint {number}
      %helper = OpTypeFunction %uint %uint
       %among = OpFunction %uint None %helper
       %given = OpFunctionParameter %uint
      %begin1 = OpLabel
-               {1}
+               {operation}
                OpReturnValue %taken
                OpFunctionEnd
        %main = OpFunction %void None %action
@@ -65,8 +53,10 @@ constexpr const char* kAmongInvocations = R"(
 
 Words among(uint32_t number, const std::string& operation) {
   const bool clusters = operation.contains("Clustered");
-  return assemble(fmt::format(fmt::runtime(kAmongInvocations), number, operation,
-                              clusters ? "OpCapability GroupNonUniformClustered" : ""));
+  return assemble(fmt::format(fmt::runtime(kAmongInvocations), fmt::arg("number", number),
+                              fmt::arg("operation", operation),
+                              fmt::arg("clusters", clusters ? "OpCapability GroupNonUniformClustered" : ""),
+                              fmt::arg("words", kDeclareWords), fmt::arg("decorate_words", kDecorateWords)));
 }
 
 constexpr const char* kXor = "%taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number";
@@ -127,18 +117,33 @@ vulkan::Features device_with(uint32_t usual, uint32_t least, uint32_t most, bool
   return features;
 }
 
+constexpr int kRefused = -1;
+
+// Checks the size that is requested, or the message of the refusal.
+void expect_requested(vulkan::PipelineImage pipeline, std::vector<uint32_t> compiled, uint32_t workgroup,
+                      const vulkan::Features& device, int requested, std::string_view named) {
+  pipeline.name = "kernel";
+  pipeline.workgroup_size = {workgroup, 1, 1};
+  const auto size = vulkan::subgroup_size_for(pipeline, compiled, device, "Made Up 9000");
+  EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, requested);
+  if (size) return;
+  EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
+  for (const std::string_view part :
+       {std::string_view("'kernel'"), std::string_view("'Made Up 9000'"), named})
+    EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+}
+
 TEST(Subgroups, WhichSizeIsAskedFor) {
   const vulkan::Features amd = device_with(64, 32, 64), intel = device_with(32, 8, 32),
                          nvidia = device_with(32, 32, 32), fixed = device_with(16, 0, 0, false);
   constexpr uint32_t k13 = vulkan::spirv_version(1, 3), k16 = vulkan::spirv_version(1, 6);
-  constexpr int kRefused = -1;
   struct Case {
     const vulkan::Features& device;
     uint32_t version;
     uint32_t stated;  // by the module
     bool any;         // uses subgroup operations
-    uint32_t least;   // by the shader
-    int asked;
+    uint32_t least;   // that the shader needs
+    int requested;
     uint32_t workgroup = 64;
   };
   const Case kCases[] = {
@@ -171,35 +176,26 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
       {fixed, k13, 0, true, 32, kRefused},
   };
   for (const Case& test : kCases) {
+    SCOPED_TRACE(fmt::format("case {}", &test - kCases));
     vulkan::PipelineImage pipeline;
-    pipeline.name = "kernel";
     pipeline.version = test.version;
     pipeline.subgroup_size = test.stated;
     pipeline.subgroups = {.any = test.any, .whole = test.any, .least = test.least};
-    pipeline.workgroup_size = {test.workgroup, 1, 1};
-    const auto size = vulkan::subgroup_size_for(pipeline, {}, test.device, "Made Up 9000");
-    const auto which = testing::Message() << "case " << &test - kCases;
-    EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
-    if (size) continue;
-    EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
-    for (const std::string& part : {std::string("'kernel'"), std::string("'Made Up 9000'"),
-                                    std::to_string(std::max(test.stated, test.least))})
-      EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+    expect_requested(pipeline, {}, test.workgroup, test.device, test.requested,
+                     std::to_string(std::max(test.stated, test.least)));
   }
 }
 
 TEST(Subgroups, WhatTheProgramSaysOfTheSize) {
   const vulkan::Features amd = device_with(64, 32, 64), nvidia = device_with(32, 32, 32),
                          software = device_with(8, 8, 8), fixed = device_with(8, 0, 0, false);
-  constexpr int kRefused = -1;
-  using Sizes = std::vector<uint32_t>;
   struct Case {
     const vulkan::Features& device;
-    Sizes compiled;
+    std::vector<uint32_t> compiled;  // sizes for which the program says that it was compiled
     uint32_t workgroup;
     bool whole;
     uint32_t least;
-    int asked;
+    int requested;
     const char* named = "";  // by the refusal
     uint32_t stated = 0;
   };
@@ -230,19 +226,12 @@ TEST(Subgroups, WhatTheProgramSaysOfTheSize) {
       {software, {}, 32, true, 1, 0},
   };
   for (const Case& test : kCases) {
+    SCOPED_TRACE(fmt::format("case {}", &test - kCases));
     vulkan::PipelineImage pipeline;
-    pipeline.name = "kernel";
     pipeline.version = vulkan::spirv_version(1, 3);
     pipeline.subgroup_size = test.stated;
     pipeline.subgroups = {.any = true, .whole = test.whole, .least = test.least};
-    pipeline.workgroup_size = {test.workgroup, 1, 1};
-    const auto size = vulkan::subgroup_size_for(pipeline, test.compiled, test.device, "Made Up 9000");
-    const auto which = testing::Message() << "case " << &test - kCases;
-    EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
-    if (size) continue;
-    EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
-    for (const char* part : {"'kernel'", "'Made Up 9000'", test.named})
-      EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+    expect_requested(pipeline, test.compiled, test.workgroup, test.device, test.requested, test.named);
   }
 }
 
