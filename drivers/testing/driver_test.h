@@ -36,6 +36,11 @@ inline testing::AssertionResult has_code(Code code, const Outcome& outcome) {
 #define EXPECT_CODE(code, ...) \
   EXPECT_TRUE(::halyard::driver_tests::has_code(::halyard::Code::code, __VA_ARGS__))
 
+// The code, and all of these parts of the message.
+inline void expect_fails(Code code, std::initializer_list<std::string_view> parts, const Outcome& outcome) {
+  for (const std::string_view part : parts) EXPECT_TRUE(fails_with(outcome, code, part));
+}
+
 // Calls `use` with a status that the driver keeps.
 template <typename Use>
 auto borrowed(halyard_status_t status, Use use) {

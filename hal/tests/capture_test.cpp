@@ -67,7 +67,7 @@ class CaptureTest : public FakeDriverTest {
     EXPECT_OK(commands->finalize());
     const Binding table[] = {{}, {bound.get(), 4, 20}};
     EXPECT_OK(capture.execute({*device}, *commands, table));
-    // 5s plus constants and workgroups: 7 + 2, 7 + 6.
+    // The dispatches add 7 + 2 and 7 + 6 to the word of 5s.
     EXPECT_EQ(bytes_of(*bound), (Values{5, 5, 5, 5, 1, 2, 1, 2, 5, 8, 7, 6, 27, 5, 5, 5,
                                         1, 2, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,  5, 5, 5}));
   }
@@ -163,7 +163,7 @@ TEST_F(CaptureTest, ReadsMemoryThatTheHostCannotMap) {
   EXPECT_EQ(joined(file.executions[0].buffers[0].ranges[0].after), (Values{4, 4}));
 }
 
-TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
+TEST_F(CaptureTest, UnreadableMemoryFailsTheWork) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
       Buffer::allocate(*device, kAnyQueue, 0, HALYARD_USAGE_TRANSFER_TARGET, 4).value();
@@ -196,7 +196,7 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
 }
 
 // A program may end as soon as its fence is reached, so the file must be closed before.
-TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
+TEST_F(CaptureTest, IsClosedBeforeTheProgramIsNotified) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
   const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
@@ -269,7 +269,7 @@ TEST_F(CaptureTest, FailuresAreCapturedAndPassedOn) {
   EXPECT_FAILS(DATA_LOSS, "injected failure", replay.execute(0));
 }
 
-TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
+TEST_F(CaptureTest, EqualDataIsWrittenOnce) {
   const Ref<Device> device = open_fake_device();
   const Ref<Executable> executable = load(device, "nothing 1 0\n");
   const Ref<Buffer> buffer = make_buffer(*device, Values(100000, 1));
@@ -289,7 +289,7 @@ TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
   EXPECT_EQ(file.executables.size(), 1u);
 }
 
-TEST_F(CaptureTest, FindsWhatDiffers) {
+TEST_F(CaptureTest, FindsTheFirstDifference) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> buffer = make_buffer(*device, Values(64, 1));
   const Ref<CommandBuffer> commands = record(device, 0, 1);
@@ -305,7 +305,8 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   Values after = joined(range.after);
   ASSERT_EQ(after, Values(20, 0xAB));
   for (const size_t i : {1, 2, 3, 10}) after[i] = static_cast<uint8_t>(i);
-  range.after = {std::span(after).first(2), std::span(after).subspan(2)};  // the pieces do not matter
+  range.after = {std::span(after).first(2),
+                 std::span(after).subspan(2)};  // the division into pieces does not matter
   const ReplayResult result = Replay(file, device).execute(0).value();
   EXPECT_EQ(result.outcome, Outcome::differs);
   EXPECT_EQ(result.difference.buffer, 0u);
@@ -317,7 +318,7 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   EXPECT_EQ(result.difference.command, 1u);
 }
 
-TEST_F(CaptureTest, DevicesThatCannotSaySo) {
+TEST_F(CaptureTest, ReplayFailsOnUnsuitableDevices) {
   capture_everything(open_fake_device());
   CaptureFile file = captured();
   file.executables[0].format = "other";
@@ -334,7 +335,7 @@ TEST_F(CaptureTest, FilesThatCannotBeWritten) {
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", Capture::create("/dev/full"));
 }
 
-TEST_F(CaptureTest, CutShortAnywhere) {
+TEST_F(CaptureTest, TruncatedAtEveryLength) {
   {
     const Ref<Device> device = open_fake_device();
     const Ref<Capture> capture = open(path());
@@ -365,7 +366,7 @@ TEST_F(CaptureTest, CutShortAnywhere) {
 
 // With any bit flipped, reading gives a status or a capture, and replaying the capture gives a status or a
 // result.
-TEST_F(CaptureTest, AnyBitMayBeWrong) {
+TEST_F(CaptureTest, EveryBitFlipped) {
   const Ref<Device> device = open_fake_device();
   capture_everything(device);
   const Values whole = file();
@@ -387,7 +388,7 @@ TEST_F(CaptureTest, AnyBitMayBeWrong) {
 }
 
 // An empty binding table at any position in a record.
-TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
+TEST_F(CaptureTest, EmptyTablesAtAnyPosition) {
   for (const uint32_t pattern_size : {1u, 2u, 4u}) {
     for (size_t length = 0; length < 16; ++length) {
       const std::string label(length, 'x');
@@ -399,8 +400,8 @@ TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
   }
 }
 
-// A pattern is printed with all its digits.
-TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
+// A pattern is printed with all its digits, so its size must be valid.
+TEST_F(CaptureTest, InvalidPatternSizes) {
   for (const uint32_t size : {0u, 3u, 8u, 0x40000000u, 0x80000000u, UINT32_MAX}) {
     write("", {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}});
     EXPECT_FAILS(INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes",
@@ -408,7 +409,7 @@ TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
   }
 }
 
-TEST_F(CaptureTest, FilesOfOthers) {
+TEST_F(CaptureTest, OtherFilesAreRefused) {
   const auto read = [](std::string_view text) {
     return read_capture(Bytes::copy({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
                         Incomplete::accept);

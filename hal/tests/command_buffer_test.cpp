@@ -46,7 +46,7 @@ TEST_F(CommandBufferTest, RecordsOnlyUntilFinalized) {
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->end_debug_group());
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->advise({buffer.get()}));
   EXPECT_FAILS(FAILED_PRECONDITION, text,
-               commands->fill({buffer.get(), 0, 0, 4}, 0, 3));  // before the pattern
+               commands->fill({buffer.get(), 0, 0, 4}, 0, 3));  // checked before the pattern
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->update({buffer.get()}, byte));
   EXPECT_FAILS(FAILED_PRECONDITION, text, commands->copy({buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}));
   EXPECT_FAILS(FAILED_PRECONDITION, text,
@@ -97,7 +97,7 @@ TEST_F(CommandBufferTest, RangesStayWithinTheBuffer) {
   const Ref<Buffer> allocation = make_zeros(64);
   const Ref<Buffer> buffer = allocation->subspan(16, 16).value();
   const Ref<CommandBuffer> commands =
-      record(device_, kUnvalidated | kUnretained);  // which do not reduce the capacity
+      record(device_, kUnvalidated | kUnretained);  // modes that turn no check off
   const uint8_t bytes[8] = {};
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, 8, 12}, 0, 4));
   EXPECT_FAILS(OUT_OF_RANGE, "", commands->fill({buffer.get(), 0, UINT64_MAX - 3, 8}, 0, 4));
@@ -217,29 +217,27 @@ TEST_F(CommandBufferTest, DispatchMatchesItsFunction) {
   const BufferRange ranges[] = {{buffer.get(), 0, 0, 4}, {buffer.get(), 0, 4, 4}};
   const uint32_t constants[] = {1, 2};
   const auto one = std::span(constants).first(1);
-  EXPECT_FAILS(OUT_OF_RANGE, "function number below 1, found 1",
-               commands->dispatch({executable.get(), 1, {1, 1, 1}, one, ranges, nullptr}));
+  const auto dispatch = [&](uint64_t function, std::span<const uint32_t> given,
+                            std::span<const BufferRange> bindings) {
+    return commands->dispatch({executable.get(), function, {1, 1, 1}, given, bindings, nullptr});
+  };
+  EXPECT_FAILS(OUT_OF_RANGE, "function number below 1, found 1", dispatch(1, one, ranges));
   EXPECT_FAILS(OUT_OF_RANGE, "function number below 1, found 18446744073709551615",
-               commands->dispatch({executable.get(), UINT64_MAX, {1, 1, 1}, one, ranges, nullptr}));
-  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 constants, but 2 were given",
-               commands->dispatch({executable.get(), 0, {1, 1, 1}, constants, ranges, nullptr}));
-  EXPECT_FAILS(
-      INVALID_ARGUMENT, "takes 2 bindings, but 1 were given",
-      commands->dispatch({executable.get(), 0, {1, 1, 1}, one, std::span(ranges).first(1), nullptr}));
+               dispatch(UINT64_MAX, one, ranges));
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 1 constants, but 2 were given", dispatch(0, constants, ranges));
+  EXPECT_FAILS(INVALID_ARGUMENT, "takes 2 bindings, but 1 were given",
+               dispatch(0, one, std::span(ranges).first(1)));
   const std::vector<BufferRange> many(33, ranges[0]);
-  EXPECT_FAILS(OUT_OF_RANGE, "at most 32 bindings, found 33",
-               commands->dispatch({executable.get(), 0, {1, 1, 1}, one, many, nullptr}));
+  EXPECT_FAILS(OUT_OF_RANGE, "at most 32 bindings, found 33", dispatch(0, one, many));
   const BufferRange beyond[] = {ranges[0], {buffer.get(), 0, 12, 8}};
-  EXPECT_FAILS(OUT_OF_RANGE, "binding[1]",
-               commands->dispatch({executable.get(), 0, {1, 1, 1}, one, beyond, nullptr}));
+  EXPECT_FAILS(OUT_OF_RANGE, "binding[1]", dispatch(0, one, beyond));
   const BufferRange slot[] = {ranges[0], {nullptr, 0, 0, 8}};
-  EXPECT_FAILS(OUT_OF_RANGE, "binding[1]",
-               commands->dispatch({executable.get(), 0, {1, 1, 1}, one, slot, nullptr}));
+  EXPECT_FAILS(OUT_OF_RANGE, "binding[1]", dispatch(0, one, slot));
   EXPECT_EQ(commands->command_count(), 0u);
-  EXPECT_OK(commands->dispatch({executable.get(), 0, {1, 1, 1}, one, ranges, nullptr}));
+  EXPECT_OK(dispatch(0, one, ranges));
 }
 
-TEST_F(CommandBufferTest, AFunctionNeedNotSayWhatItTakes) {
+TEST_F(CommandBufferTest, FunctionsMayHaveUndeclaredCounts) {
   const Ref<Executable> executable = load_fake(device_, "f 4294967295 4294967295\n");
   ASSERT_EQ(executable->functions()[0].binding_count, HALYARD_COUNT_UNDECLARED);
   const Ref<Buffer> buffer = make_zeros(16);
@@ -315,7 +313,7 @@ TEST_F(CommandBufferTest, DebugGroupsBalance) {
   EXPECT_OK(nested->finalize());
 }
 
-TEST_F(CommandBufferTest, KeepsWhatItUses) {
+TEST_F(CommandBufferTest, RetainsItsObjects) {
   const int64_t memory = fake().live(FAKE_MEMORY);
   const int64_t executables = fake().live(FAKE_EXECUTABLE);
   Ref<CommandBuffer> commands = record(device_, kUnretained);
@@ -348,7 +346,7 @@ TEST_F(CommandBufferTest, UpdateCapturesItsBytes) {
   EXPECT_EQ(bytes_of(*buffer), std::vector<uint8_t>(100000, 7));
 }
 
-TEST_F(CommandBufferTest, SaysWhatItRecorded) {
+TEST_F(CommandBufferTest, PrintsItsCommands) {
   const Ref<Executable> executable = load_fake(device_, "mul 2 2\n");
   const Ref<Buffer> first = make_zeros(64);
   const Ref<Buffer> second = make_zeros(16)->subspan(4, 12).value();

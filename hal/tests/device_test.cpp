@@ -95,7 +95,7 @@ TEST_F(DeviceQueriesTest, ExecutableFormats) {
   EXPECT_EQ(device_->grade_executable("old", "x", 1).reason, "made for another sample");
 }
 
-TEST_F(DeviceQueriesTest, TheDriversOwn) {
+TEST_F(DeviceQueriesTest, QueriesOfTheDriver) {
   EXPECT_TRUE(device_->query_i64("sample", "trims").known);
   EXPECT_FALSE(device_->query_i64("sample", "Trims").known);
   EXPECT_FALSE(device_->query_i64("sample ", "trims").known);
@@ -145,7 +145,7 @@ TEST_F(DeviceMemoryTest, Defaults) {
   EXPECT_FALSE(buffer->allocation().queue_ordered);
 }
 
-TEST_F(DeviceMemoryTest, PassesOnWhatIsWanted) {
+TEST_F(DeviceMemoryTest, PassesOnTheRequest) {
   auto buffer =
       Buffer::allocate(*device_, 0x4, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_TRANSFER_SOURCE, 0).value();
   EXPECT_EQ(seen(*device_, "request_type"), HALYARD_MEMORY_DEVICE_LOCAL);
@@ -229,7 +229,7 @@ TEST_F(AllocatorTest, KeepsTheDevice) {
   EXPECT_EQ(seen(*watcher, "open_devices"), 1);
 }
 
-TEST_F(AllocatorTest, ComesBackAfterItsLastUser) {
+TEST_F(AllocatorTest, IsRecreatedAfterItsLastUser) {
   device_->allocator() = nullptr;
   EXPECT_EQ(&device_->allocator()->device(), device_.get());
 }

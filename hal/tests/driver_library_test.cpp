@@ -87,7 +87,7 @@ TEST(ElfNote, OtherMachinesAreNamed) {
   EXPECT_FAILS(INCOMPATIBLE, "is for ELF machine 64000", note_of(patched<uint16_t>(file, at, 64000)));
 }
 
-TEST(ElfNote, ProgramHeadersThatLieElsewhere) {
+TEST(ElfNote, ProgramHeadersOutsideTheFile) {
   const FileBytes file = sample_bytes();
   for (const uint64_t offset :
        {uint64_t{file.size()}, uint64_t{file.size() - 10}, UINT64_MAX, UINT64_MAX - 55}) {
@@ -99,7 +99,7 @@ TEST(ElfNote, ProgramHeadersThatLieElsewhere) {
   EXPECT_FAILS(NOT_FOUND, "no note", note_of(patched<uint16_t>(file, offsetof(Elf64_Ehdr, e_phnum), 0)));
 }
 
-TEST(ElfNote, NotesThatLieElsewhere) {
+TEST(ElfNote, NotesOutsideTheFile) {
   const FileBytes file = sample_bytes();
   const size_t segment = find_note(file).segment;
   for (const uint64_t offset : {uint64_t{file.size()}, uint64_t{file.size() - 3}, UINT64_MAX}) {
@@ -132,7 +132,7 @@ TEST(ElfNote, DamagedNotes) {
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'", note_of(patched<uint8_t>(file, record + 12, 'M')));
 }
 
-TEST(ElfNote, MoreNotesThanAnyDriverHas) {
+TEST(ElfNote, NotesThatAreTooLong) {
   FileBytes file = sample_bytes();
   const size_t segment = find_note(file).segment;
   const uint64_t begin = file.size();
@@ -157,9 +157,9 @@ TEST(ElfNote, TruncatedAtEveryLength) {
   EXPECT_TRUE(note_of(file));
 }
 
-// Any byte of headers and notes may be wrong. The reader stays within the file (sanitizers check this) and
-// ends.
-TEST(ElfNote, AnyByteMayBeWrong) {
+// Whichever byte of headers and notes is wrong, the reader stays within the file (sanitizers check this) and
+// returns.
+TEST(ElfNote, EveryByteChanged) {
   const FileBytes file = sample_bytes();
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
   size_t refused = 0;
@@ -219,7 +219,7 @@ TEST(DriverNote, TextsMayFillTheirFields) {
   EXPECT_EQ(note_kinds(note), std::vector<std::string>{std::string(192, 'k')});
 }
 
-TEST(DriverNote, SanitizersMustBeTheHosts) {
+TEST(DriverNote, SanitizersMustMatchTheHost) {
   halyard_driver_note_t note = make_note(1, 1, "a", "a");
   for (uint32_t kind = 0; kind < 6; ++kind) {
     note.sanitizer = kind;
@@ -291,7 +291,7 @@ TEST(DriverLibrary, RefusesAFileWithAnotherName) {
                DriverLibrary::open(path));
 }
 
-TEST(DriverLibrary, SaysWhichStepFailed) {
+TEST(DriverLibrary, NamesTheFailedStep) {
   EXPECT_FAILS(NOT_FOUND, "/none/halyard-driver-x.so", DriverLibrary::open("/none/halyard-driver-x.so"));
   EXPECT_FAILS(UNAVAILABLE, "function_that_is_nowhere", DriverLibrary::open(sample_path("unresolved")));
   EXPECT_FAILS(INCOMPATIBLE, "does not export halyard_driver_negotiate",
@@ -312,14 +312,14 @@ TEST(DriverLibrary, NamesAllMissingFunctions) {
                DriverLibrary::open(sample_path("empty")));
 }
 
-TEST(DriverLibrary, TakesWhatItKnowsOfALongerTable) {
+TEST(DriverLibrary, UsesTheKnownPartOfALongerTable) {
   const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("newer")));
   EXPECT_NE(library->table().queue_submit, nullptr);
   EXPECT_EQ(library->table().queue_flush, nullptr);  // bytes after the known functions are ignored
 }
 
 // The driver fills newer fields if the host's struct has space for them.
-TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
+TEST(DriverLibrary, PassesItsStructSizesToANewerDriver) {
   const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("newer")));
   EXPECT_EQ(library->enumerate().value().size(), 2u);
   const Ref<Device> device = ASSERT_VALUE(Device::open(library, "newer", "", {}));
@@ -329,7 +329,7 @@ TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
   EXPECT_EQ(device->statistics().value().host_bytes_live, 1u);
 }
 
-TEST(DriverLibrary, DoesWithoutOptionalFunctionsBehindTheEndOfAShorterTable) {
+TEST(DriverLibrary, IgnoresFunctionsPastTheEndOfAShorterTable) {
   const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("shorter")));
   EXPECT_EQ(library->table().queue_flush, nullptr);
   EXPECT_NE(library->table().queue_submit, nullptr);
@@ -364,7 +364,7 @@ TEST_F(HostServicesTest, NullIsSuccess) {
   table.log(host, HALYARD_LOG_ERROR, "nobody listens", 14);
 }
 
-TEST_F(HostServicesTest, NumbersThatAreNoCodesBecomeUnknown) {
+TEST_F(HostServicesTest, InvalidCodesBecomeUnknown) {
   for (const int32_t code : {0, -1, 19, 1000}) {
     const Status status = Status::adopt(table.status_create(table.host, code, nullptr, 0));
     EXPECT_EQ(status.code(), Code::UNKNOWN) << code;

@@ -93,20 +93,20 @@ TEST(DeviceUri, Forms) {
 }
 
 TEST(DeviceUri, Mistakes) {
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(""));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("://0"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "'a b' is not the name of a driver", DeviceUri::parse("a b"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "'vulkan:0' is not the name of a driver", DeviceUri::parse("vulkan:0"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("?a=b"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(" "));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(":"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan?a"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan://0?a"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option '=b' is not key=value", DeviceUri::parse("vulkan://0?=b"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option '' is not key=value", DeviceUri::parse("vulkan://0?a=b&&c=d"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "missing after the last '&'", DeviceUri::parse("vulkan://0?a=b&"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is given twice", DeviceUri::parse("vulkan://0?a=b&a=c"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "expected driver[://path][?key=value&...]", DeviceUri::parse(""));
+  for (const char* text : {"", "://0", "?a=b", " ", ":"})
+    EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(text)) << text;
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"a b", "'a b' is not the name of a driver"},
+      {"vulkan:0", "'vulkan:0' is not the name of a driver"},
+      {"vulkan?a", "option 'a' is not key=value"},
+      {"vulkan://0?a", "option 'a' is not key=value"},
+      {"vulkan://0?=b", "option '=b' is not key=value"},
+      {"vulkan://0?a=b&&c=d", "option '' is not key=value"},
+      {"vulkan://0?a=b&", "missing after the last '&'"},
+      {"vulkan://0?a=b&a=c", "option 'a' is given twice"},
+      {"", "expected driver[://path][?key=value&...]"}};
+  for (const auto& [text, message] : mistakes)
+    EXPECT_FAILS(INVALID_ARGUMENT, message, DeviceUri::parse(text));
 }
 
 TEST(DriverRegistry, FindsDriversInFolders) {
@@ -123,7 +123,7 @@ TEST(DriverRegistry, FindsDriversInFolders) {
   EXPECT_EQ(registry->explain().size(), 2u);
 }
 
-TEST(DriverRegistry, RunsNothingThatIsNotAskedFor) {
+TEST(DriverRegistry, LoadsOnlyRequestedDrivers) {
   const TemporaryFolder folder{"sample", "newer"};
   std::vector<std::string> lines;
   RegistryOptions options = only({}, {folder.path()});
@@ -199,7 +199,7 @@ TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
   EXPECT_EQ(refused, 13u);
 }
 
-TEST(DriverRegistry, ARefusedDriverThatIsAskedForSaysWhy) {
+TEST(DriverRegistry, RequestsForARefusedDriverGiveTheReason) {
   const TemporaryFolder folder{"future", "noteless", "unavailable", "refusing"};
   folder.write("halyard-driver-junk.so", {'j', 'u', 'n', 'k'});
   auto registry = registry_of(folder);
@@ -239,7 +239,7 @@ TEST(DriverRegistry, ListsDevices) {
   EXPECT_EQ(registry->devices("sample").value()[0].name, "plain sample");
 }
 
-TEST(DriverRegistry, OpensWhatTheUriSays) {
+TEST(DriverRegistry, OpensDevicesByUri) {
   const TemporaryFolder folder{"sample"};
   auto registry = registry_of(folder);
   EXPECT_EQ(registry->open_device("sample").value()->uri(), "sample://");
@@ -310,7 +310,7 @@ TEST(DriverRegistry, TheUsersFolderComesBeforeTheInstalledOne) {
   EXPECT_OK(registry->open_device("sample"));
 }
 
-TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
+TEST(DriverRegistry, EmbeddersMayGiveRelativePaths) {
   const TemporaryFolder folder{"sample"};
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
@@ -321,7 +321,7 @@ TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
   EXPECT_OK(by_file->open_device("sample"));
 }
 
-TEST(DriverRegistry, TellsTheSearchStepByStep) {
+TEST(DriverRegistry, ListsTheStepsOfTheSearch) {
   using Origin = DriverRegistry::Origin;
   const TemporaryFolder first{"sample"}, second{"twin", "partial"};
   const std::string sample = first.driver("sample"), twin = second.driver("twin"),
@@ -373,7 +373,7 @@ TEST(DriverRegistry, TellsTheSearchStepByStep) {
   EXPECT_FALSE(steps[7].candidate);
 }
 
-TEST(DriverProbe, TellsEachStepBeforeItIsDone) {
+TEST(DriverProbe, ReportsEachStepBeforeItRuns) {
   std::vector<std::string> steps;
   const auto collect = [&](const char* step) { steps.emplace_back(step); };
   EXPECT_OK(probe_driver(sample_path("sample"), collect));

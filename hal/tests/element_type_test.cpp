@@ -137,7 +137,7 @@ TEST(ElementType, ByteCounts) {
   EXPECT_EQ(dense_byte_count(shape, 0).value(), 0u);
 }
 
-TEST(ElementType, ByteCountsThatDoNotExist) {
+TEST(ElementType, InvalidByteCounts) {
   const int64_t huge[] = {INT64_MAX, INT64_MAX};
   const int64_t huge_but_empty[] = {INT64_MAX, INT64_MAX, 0};
   const int64_t negative[] = {2, -1};
@@ -186,7 +186,7 @@ TEST(TensorText, NoElements) {
   expect_refused(Code::INVALID_ARGUMENT, {"0xf32=a"});
 }
 
-TEST(TensorText, WhatIsNotATensor) {
+TEST(TensorText, TextsThatAreNoTensors) {
   expect_refused(Code::INVALID_ARGUMENT, {"2xx32=DEADBEEF,00000001"});
   expect_refused(
       Code::INVALID_ARGUMENT,
@@ -195,7 +195,7 @@ TEST(TensorText, WhatIsNotATensor) {
        " 4xf32=1", "4xf32 =1", "+4xf32=1", "0x4xxf32", "x2xf32",     "4xf32x=1", "1.5xf32=1", "(null)"});
 }
 
-TEST(TensorText, ShapesThatCannotBe) {
+TEST(TensorText, InvalidShapes) {
   expect_refused(Code::INVALID_ARGUMENT, {"9223372036854775808xi8", "99999999999999999999999xi8",
                                           "4294967296x4294967296xi8=1", "9223372036854775807xi32=1"});
   expect_refused(Code::RESOURCE_EXHAUSTED, {"4611686018427387904xi8=1"});
@@ -205,7 +205,7 @@ TEST(TensorText, ShapesThatCannotBe) {
   EXPECT_EQ(round_trip("1x" + ones + "i8=5"), "OUT_OF_RANGE");
 }
 
-TEST(TensorText, ATypeAlone) {
+TEST(TensorText, TypesWithoutElements) {
   auto type = parse_tensor_type("2x3xbf16");
   ASSERT_TRUE(type);
   EXPECT_EQ(type->shape, (std::vector<int64_t>{2, 3}));
@@ -222,7 +222,7 @@ TEST(IntegerElements, CRules) {
 }
 
 // The whole text must be a number: text that only begins like one is refused, at each position.
-TEST(IntegerElements, AreReadWhole) {
+TEST(IntegerElements, WholeTextMustBeANumber) {
   expect_refused_elements({"i8", "i16", "i32", "i64", "si8", "si32", "si64", "ui8", "ui32", "ui64"},
                           {"1.5", "1.0", "1.", "1e3",   "0b1", "08",  "0x", "0xg", "0x1g", "1_000",  "7abc",
                            "1;2", "1L",  "1u", "1'000", "5%",  "0o7", "1-", "1+1", "1j",   kWithNull});
@@ -272,7 +272,7 @@ TEST(FloatElements, Numbers) {
   expect_refused_elements({"f32", "f16"}, {"a", "e5", "--1", "'1'", "."});
 }
 
-TEST(FloatElements, AreReadWhole) {
+TEST(FloatElements, WholeTextMustBeANumber) {
   expect_refused_elements({"f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E8M0FNU"},
                           {"1f", "1_000", "1.5abc", "1e", "1e+", "1.2.3", "0x", "0x1p", "infin", "nanx",
                            "nan(", "1;2", "1-1", "5%", "1j", kWithNull});
@@ -392,7 +392,7 @@ TEST(SubByteElements, CannotBeReadOrPrinted) {
   EXPECT_FAILS(INVALID_ARGUMENT, "", parse_element("1", element_type(kInteger, 4), out));
 }
 
-TEST(Contents, CutAfterTheLargestNumberOfElements) {
+TEST(Contents, TruncatedAtTheMaximumOfElements) {
   EXPECT_EQ(round_trip("8xf32=1,2,3,4,5,6,7,8", 3), "8xf32=1 2 3...");
   EXPECT_EQ(round_trip("3x4xi32=5", 3), "3x4xi32=[5 5 5...][...][...]");
   EXPECT_EQ(round_trip("3x4xi32=5", 6), "3x4xi32=[5 5 5 5][5 5...][...]");
@@ -414,7 +414,7 @@ TEST(Contents, NeedsItsBytes) {
   EXPECT_FAILS(INVALID_ARGUMENT, "", format_contents(negative, element_type(kInteger, 8), bytes, 1));
 }
 
-TEST(Contents, EmptyListsWithoutEnd) {
+TEST(Contents, ManyEmptyLists) {
   const int64_t lists[] = {INT64_MAX, INT64_MAX, 0};
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "", format_contents(lists, element_type(kInteger, 8), {}, 1));
   const int64_t none[] = {0, INT64_MAX, INT64_MAX};

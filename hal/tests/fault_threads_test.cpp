@@ -46,7 +46,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
 
   enum class Start : uint8_t { signalled, failed, dropped };
 
-  // Work alternating between both devices, and the result of the last.
+  // Submits work to both devices in turn. Returns the result of the last work.
   Result<> chain(Start how) {
     Ref<Fence> start = HALYARD_TRY(Fence::create(here));
     const Ref<Buffer> mine = HALYARD_TRY(Buffer::allocate(*here, kAnyQueue, kMapped, kPlainUsage, 64));

@@ -64,7 +64,7 @@ TEST_F(FenceTest, KeepsItsFirstFailureEvenWhenReached) {
   EXPECT_FAILS(NOT_FOUND, "first", fence->query());
 }
 
-TEST_F(FenceTest, LooksForFailureFirst) {
+TEST_F(FenceTest, FailuresTakePrecedence) {
   const auto [unreached, failed] = make_fences<2>(open_fake_device());
   failed->fail(Status(Code::UNAVAILABLE, "gone"));
   const Ref<Fence> both = join({unreached.get(), failed.get()});
@@ -117,7 +117,7 @@ TEST_F(FenceTest, AwaitStopsAtItsDeadline) {
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({fence.get()}, 1));
 }
 
-TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNone) {
+TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNoTimeout) {
   const Ref<Fence> fence = make_fence();
   fence->fail(Status(Code::DEADLINE_EXCEEDED, "too late"));
   EXPECT_FAILS(DEADLINE_EXCEEDED, "too late", wait({fence.get()}, 0));
@@ -157,7 +157,7 @@ TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
 }
 
 // A waiting thread runs pending work.
-TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
+TEST_F(FenceTest, WaitingThreadsRunPendingWork) {
   const Ref<Device> helped = open_fake_device("helped");
   const Ref<Device> queued = open_fake_device("queued");  // it cannot use the waiting thread
   const Ref<Fence> first = make_fence(helped), second = make_fence(helped), other = make_fence(queued);
@@ -177,7 +177,7 @@ TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
 }
 
 // Several drivers have no common wait that could run the work.
-TEST_F(FenceTest, AwaitAcrossDriversLendsTheThread) {
+TEST_F(FenceTest, AwaitAcrossDriversRunsPendingWork) {
   const Ref<Device> device = open_fake_device("helped");
   const Ref<Fence> here = make_fence(device);
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));

@@ -33,7 +33,7 @@ class HostMemory : public ::testing::Test {
   Ref<Device> device;
 };
 
-TEST_F(HostMemory, IsWhereTheHostAndDevicesSeeIt) {
+TEST_F(HostMemory, IsVisibleToHostAndDevices) {
   const Ref<Buffer> buffer = allocate(13);
   EXPECT_EQ(buffer->length(), 13u);
   EXPECT_TRUE(buffer->check_memory_type(HALYARD_MEMORY_DEVICE_VISIBLE | HALYARD_MEMORY_HOST_COHERENT));
@@ -41,7 +41,7 @@ TEST_F(HostMemory, IsWhereTheHostAndDevicesSeeIt) {
   EXPECT_TRUE(buffer->is_mappable());
 }
 
-TEST_F(HostMemory, KeepsWhatIsWritten) {
+TEST_F(HostMemory, KeepsWrittenBytes) {
   for (const uint64_t size : {uint64_t{1}, uint64_t{64}, uint64_t{4096}, uint64_t{1} << 20}) {
     const Ref<Buffer> buffer = allocate(size);
     std::vector<uint8_t> bytes(size);
@@ -67,18 +67,18 @@ TEST_F(HostMemory, MayBeEmpty) {
   buffer->allocation().unmap();
 }
 
-TEST_F(HostMemory, IsUsedAgain) {
+TEST_F(HostMemory, IsReused) {
   uint8_t* const first = allocate(100000)->map()->data();
   EXPECT_EQ(allocate(100000)->map()->data(), first);
   EXPECT_TRUE(device->trim());
 }
 
-TEST_F(HostMemory, EndsWhereMemoryDoes) {
+TEST_F(HostMemory, RefusesSizesBeyondMemory) {
   for (const uint64_t size : {UINT64_MAX, uint64_t{1} << 46})
     EXPECT_FAILS(RESOURCE_EXHAUSTED, "", Buffer::allocate(*device, kAnyQueue, kType, kUsage, size));
 }
 
-TEST_F(HostMemory, OfSomebodyElseIsNotCopied) {
+TEST_F(HostMemory, ImportsAreNotCopied) {
   alignas(64) std::array<uint8_t, 8> bytes = {1, 2, 3, 4, 5, 6, 7, 8};
   for (const uint32_t access : {uint32_t{kRead}, uint32_t{kAccessAll}}) {
     const Ref<Buffer> imported =

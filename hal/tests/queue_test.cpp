@@ -156,7 +156,7 @@ TEST_F(QueueTest, ArgumentErrorsLeaveTheSignalFenceAlone) {
   failed->fail(Status(Code::DATA_LOSS, "failed before"));
   const Ref<Fence> signal = make_fence(device_);
   const QueuePoint point = {*device_, kAnyQueue, failed.get(),
-                            signal.get()};  // arguments come before the wait fence
+                            signal.get()};  // arguments are checked before the wait fence
 
   EXPECT_FAILS(INVALID_ARGUMENT, "1, 2 or 4 bytes, found 3", queue_fill(point, *buffer, 0, 6, 0, 3));
   EXPECT_FAILS(INVALID_ARGUMENT, "1, 2 or 4 bytes, found 8", queue_fill(point, *buffer, 0, 8, 0, 8));
@@ -303,7 +303,7 @@ TEST_F(QueueTest, AFailedWaitPassesThroughAndIsReturned) {
   EXPECT_EQ(file_bytes, (Values{9, 9}));
 }
 
-TEST_F(QueueTest, AFailureLaterIsToldThroughTheFence) {
+TEST_F(QueueTest, ALaterFailureFailsTheFence) {
   const Ref<Buffer> buffer = make_buffer(*device_, Values(2));
   const auto [start, end] = make_fences<2>(device_);
   EXPECT_OK(queue_fill({*device_, kAnyQueue, start.get(), end.get()}, *buffer, 0, 2, 1, 1));
@@ -336,7 +336,7 @@ TEST_F(QueueTest, RefusedWorkTouchesNoFence) {
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 8 bytes", queue_alloca({*device_}, 0, 0, 0, 8, 0));
 }
 
-TEST_F(QueueTest, SignalOfWhatIsReachedAlreadyChangesNothing) {
+TEST_F(QueueTest, SignalOfAReachedFenceChangesNothing) {
   const Ref<Fence> fence = make_fence(device_);
   EXPECT_OK(fence->signal());
   EXPECT_OK(queue_barrier({*device_, kAnyQueue, nullptr, fence.get()}));
@@ -345,7 +345,7 @@ TEST_F(QueueTest, SignalOfWhatIsReachedAlreadyChangesNothing) {
 
 // ---- Lifetimes ----
 
-TEST_F(QueueTest, WorkKeepsWhatItUsesUntilItIsDone) {
+TEST_F(QueueTest, WorkRetainsItsObjectsUntilItCompletes) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Fence> end = make_fence(device);
   bool file_released = false;
@@ -471,7 +471,7 @@ TEST_F(QueueTest, DeallocaGoesToTheDeviceThatAllocated) {
   EXPECT_EQ(fake_log(), "alloca\ndealloca\n");
 }
 
-TEST_F(QueueTest, WriteStagesWhatTheHostCannotSee) {
+TEST_F(QueueTest, WriteStagesMemoryThatTheHostCannotMap) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
       Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();

@@ -25,7 +25,7 @@ class SemaphoreFdTest : public FakeDriverTest {
  protected:
   void SetUp() override {
     FakeDriverTest::SetUp();
-    (void)fake();  // that stay open
+    (void)fake();  // opens descriptors that stay open
     descriptors_ = open_descriptors();
     there_ = open_fake_device(first_, "passing");
     here_ = open_fake_device(second_, "passing");
@@ -56,7 +56,7 @@ TEST_F(SemaphoreFdTest, WorkWaitsForADescriptor) {
   EXPECT_OK(queue_fill({*here_, kAnyQueue, start.get(), end.get()}, *buffer, 0, 2, 7, 1));
   EXPECT_EQ(fake().exported(), 1u);
   EXPECT_EQ(fake().imported(), 1u);
-  EXPECT_EQ(fake().ready(), 1u);  // it waits for the other one
+  EXPECT_EQ(fake().ready(), 1u);  // the work of the other device; the new work waits for it
   EXPECT_EQ(fake().run_ready(), 2u);
   EXPECT_OK(end->query());
   EXPECT_EQ(bytes_of(*buffer), (Values{7, 7}));
@@ -84,7 +84,7 @@ TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
 }
 
 // The host sees the signal before the importing device does.
-TEST_F(SemaphoreFdTest, ADescriptorThatIsLateIsWaitedFor) {
+TEST_F(SemaphoreFdTest, WorkWaitsForALateDescriptor) {
   const Ref<Fence> start = start_work(there_);
   const Ref<Fence> end = make_fence(here_);
   EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
@@ -117,8 +117,8 @@ TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
   EXPECT_FAILS(CANCELLED, "no longer wanted", end->query());
 }
 
-// Each case uses a bridge instead of a descriptor, and has the same result.
-TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
+// The host uses a bridge instead of a descriptor, with the same result, in this test and the next two.
+TEST_F(SemaphoreFdTest, BridgedWithoutWorkUnderWay) {
   const Ref<Fence> start = make_fence(there_);
   const Ref<Fence> end = make_fence(here_);
   EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
@@ -128,7 +128,7 @@ TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
   EXPECT_OK(end->query());
 }
 
-TEST_F(SemaphoreFdTest, BridgedWhereDescriptorsDoNotFit) {
+TEST_F(SemaphoreFdTest, BridgedIfDescriptorsAreIncompatible) {
   for (const char* path : {"apart", "queued"}) {
     const Ref<Device> apart = open_fake_device(second_, path);
     EXPECT_FALSE(can_pass(*there_, *apart));
@@ -143,7 +143,7 @@ TEST_F(SemaphoreFdTest, BridgedWhereDescriptorsDoNotFit) {
   EXPECT_TRUE(can_pass(*there_, *here_));
 }
 
-TEST_F(SemaphoreFdTest, BridgedWhereADescriptorCannotBeHad) {
+TEST_F(SemaphoreFdTest, BridgedIfADescriptorIsRefused) {
   for (void (*refuse)(int32_t) : {fake().refuse_export, fake().refuse_import}) {
     const Ref<Fence> start = start_work(there_);
     const Ref<Fence> end = make_fence(here_);
@@ -155,8 +155,8 @@ TEST_F(SemaphoreFdTest, BridgedWhereADescriptorCannotBeHad) {
   }
 }
 
-// The host closes a descriptor that the driver refused exactly once.
-TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
+// The driver leaves a descriptor that it refuses open, because the host closes it.
+TEST_F(SemaphoreFdTest, ImportsRefuseOtherFiles) {
   const halyard_driver_table_t& table = first_->table();
   halyard_driver_semaphore_t imported = nullptr;
   const int32_t file = ::memfd_create("no semaphore", MFD_CLOEXEC);

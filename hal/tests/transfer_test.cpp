@@ -52,7 +52,7 @@ TEST_F(TransferTest, CopiesWaitAndSignalAcrossDrivers) {
 }
 
 // The buffer's own device copies between memory that the host can map and memory that it cannot map.
-TEST_F(TransferTest, MemoryThatTheHostCannotSeeIsStaged) {
+TEST_F(TransferTest, MemoryThatTheHostCannotMapIsStaged) {
   const Ref<Device> here = open_fake_device(first_, "opaque");
   const Ref<Device> there = open_fake_device(second_, "opaque");
   const Ref<Buffer> source = Buffer::allocate(*here, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 8).value();
@@ -86,7 +86,7 @@ TEST_F(TransferTest, FailuresReachTheSignal) {
   }
   {
     const Ref<Fence> end = make_fence(here);
-    fake().fail_next(HALYARD_ABORTED);  // the part of the target
+    fake().fail_next(HALYARD_ABORTED);  // of the part on the target's device
     (void)queue_copy({*here, kAnyQueue, nullptr, end.get()}, *source, 0, *target, 0, 2);
     EXPECT_EQ(end->query().code(), Code::ABORTED);
   }
@@ -98,7 +98,7 @@ TEST_F(TransferTest, FailuresReachTheSignal) {
   }
 }
 
-TEST_F(TransferTest, RecordingsCannotNameThem) {
+TEST_F(TransferTest, RecordingsRefuseForeignBuffers) {
   const Ref<Device> here = open_fake_device(first_);
   const Ref<Device> there = open_fake_device(second_);
   const Ref<Buffer> foreign = make_buffer(*there, Values(8));

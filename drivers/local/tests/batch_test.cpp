@@ -15,7 +15,7 @@
 namespace halyard::local_tests {
 namespace {
 
-// %i9: the number of the workgroup; %r3: the first binding; then some hundred instructions without effect.
+// %i9: the number of the workgroup; %r3: the first binding; then about 200 instructions without effect.
 constexpr std::string_view kSlow =
     "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
     "  %i9 = vm.mul.i32 %i2, %i7\n  %i9 = vm.add.i32 %i9, %i1\n  %i9 = vm.mul.i32 %i9, %i6\n"
@@ -100,7 +100,7 @@ TEST_F(BatchTest, EveryWorkgroupRunsOnce) {
   }
 }
 
-TEST_F(BatchTest, IndirectCountsAreSharedOutToo) {
+TEST_F(BatchTest, IndirectDispatchesAreShared) {
   Executable executable = load(slow_kernel(kCount));
   Memory memory = zeros(4000);
   Memory counts = allocate(std::vector<uint32_t>{2000, 1, 2});
@@ -158,9 +158,9 @@ TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
   for (uint32_t i = 0; i < kWorkgroups; ++i) ASSERT_EQ(ids[i], i);
 }
 
-// The reported failure is that of a single thread, whichever workgroup fails first in time, and all
-// workgroups before it have run.
-TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
+// The reported failure is the one that a single thread would report, even if another workgroup fails earlier
+// in time. All workgroups before it have run.
+TEST_F(BatchTest, TheFirstFailureInOrderIsReported) {
   Executable executable = load(failing_from(777));
   constexpr uint32_t kWorkgroups = 3000;
   for (int round = 0; round < 20; ++round) {
@@ -292,11 +292,11 @@ TEST_F(SmallWorkTest, StaysOnOneThread) {
 }
 
 // The same dispatches, but enough of them that waking a thread pays off.
-TEST_F(SmallWorkTest, IsSharedWhereThereIsMuchOfIt) {
+TEST_F(SmallWorkTest, IsSharedIfThereIsMuchOfIt) {
   EXPECT_TRUE(comes_true([&] { return std::ranges::max(threads_of(60, 50)) > 1; }));
 }
 
-TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
+TEST_F(BatchTest, CommandsWithoutBarriersRunInParallel) {
   // The duration is unknown, so helpers are requested.
   Executable executable = load(slow_kernel(kCount));
   Memory words = zeros(3);
@@ -395,7 +395,7 @@ TEST_F(BatchTest, EveryCommandIsDoneOnce) {
 }
 
 // Several commands fail: the first one in the list is reported, and those before it have run.
-TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
+TEST_F(BatchTest, TheFirstFailingCommandIsReported) {
   Executable counting = load(slow_kernel(kCount));
   Executable failing = load(failing_from(100));
   constexpr uint32_t kCommands = 20, kWorkgroups = 400, kFirst = 7;
@@ -404,7 +404,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   Memory memory = zeros(kCommands * kWorkgroups);
   Recording recording;
   for (uint32_t i = 0; i < kCommands; ++i) {
-    // The sizes differ, so that messages can be told apart.
+    // The sizes differ, so that each message names another size.
     dispatches.push_back(
         {.x = kWorkgroups - i, .bindings = {range(memory, uint64_t{4} * i * kWorkgroups, 4 * kWorkgroups)}});
     const bool fails = i >= kFirst && i % 2 == kFirst % 2;
@@ -439,41 +439,41 @@ TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   }));
 }
 
-// What traces say about the threads of dispatches.
+// The reports of traces about the threads of dispatches.
 class SharingTraceTest : public BatchTest {
  public:
   explicit SharingTraceTest(const char* kind = "local-task", std::string_view workers = "2")
       : BatchTest(kind, workers) {}
 
-  struct Told {
+  struct Report {
     uint32_t sharing = HALYARD_SHARING_UNKNOWN;
     uint32_t threads = 0;
-    bool operator==(const Told&) const = default;
+    bool operator==(const Report&) const = default;
   };
-  // Runs the dispatch and returns what its first span says.
-  Told told_by(Executable executable, uint32_t workgroups, Memory memory) {
+  // Runs the dispatch and returns the report of its first span.
+  Report report_of(Executable executable, uint32_t workgroups, Memory memory) {
     std::mutex mutex;
-    std::vector<Told> told;
+    std::vector<Report> reports;
     host_.trace([&](const halyard_trace_span_t& span) {
       if (name_of(span) != "k") return;
       const std::lock_guard lock(mutex);
-      told.push_back({span.sharing, span.threads});
+      reports.push_back({span.sharing, span.threads});
     });
     EXPECT_OK(run_on(memory, workgroups, executable));
     host_.trace([](const halyard_trace_span_t&) {});
-    return told.empty() ? Told() : told.front();
+    return reports.empty() ? Report() : reports.front();
   }
 };
 
 TEST_F(SharingTraceTest, OneWorkgroup) {
-  const Told one = {HALYARD_SHARING_ONE_WORKGROUP, 1};
-  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 1, zeros(1)), one);
+  const Report one = {HALYARD_SHARING_ONE_WORKGROUP, 1};
+  EXPECT_EQ(report_of(load(slow_kernel(kCount)), 1, zeros(1)), one);
 }
 
 // The duration of a kernel that has not run yet is unknown, so all idle threads are asked.
 TEST_F(SharingTraceTest, Shared) {
   EXPECT_TRUE(comes_true([&] {
-    return told_by(load(slow_kernel(kCount)), 3000, zeros(3000)) == Told{HALYARD_SHARING_SHARED, 2};
+    return report_of(load(slow_kernel(kCount)), 3000, zeros(3000)) == Report{HALYARD_SHARING_SHARED, 2};
   }));
 }
 
@@ -481,7 +481,7 @@ TEST_F(SharingTraceTest, TooShort) {
   Executable executable = load(slow_kernel(kCount));
   Memory memory = zeros(2);
   EXPECT_TRUE(comes_true([&] {  // the first runs measure the kernel
-    return told_by(executable, 2, memory) == Told{HALYARD_SHARING_TOO_SHORT, 1};
+    return report_of(executable, 2, memory) == Report{HALYARD_SHARING_TOO_SHORT, 1};
   }));
 }
 
@@ -493,7 +493,7 @@ TEST_F(SharingTraceTest, NoIdleThread) {
   std::mutex mutex;
   std::condition_variable changed;
   int spans = 0;
-  Told second;
+  Report second;
   host_.trace([&](const halyard_trace_span_t& span) {
     if (name_of(span) != "k") return;
     std::unique_lock lock(mutex);
@@ -514,7 +514,7 @@ TEST_F(SharingTraceTest, NoIdleThread) {
   EXPECT_OK(submit(dispatch_operation(&second_command), {}, {}, second_done));
   EXPECT_OK(outcome(first_done));
   EXPECT_OK(outcome(second_done));
-  EXPECT_EQ(second, (Told{HALYARD_SHARING_NO_IDLE_THREAD, 1}));
+  EXPECT_EQ(second, (Report{HALYARD_SHARING_NO_IDLE_THREAD, 1}));
   host_.trace([](const halyard_trace_span_t&) {});
 }
 
@@ -523,7 +523,7 @@ class OneThreadTraceTest : public SharingTraceTest {
   OneThreadTraceTest() : SharingTraceTest("local-task", "1") {}
 };
 TEST_F(OneThreadTraceTest, OfAWorker) {
-  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 3000, zeros(3000)), (Told{HALYARD_SHARING_ONE_THREAD, 1}));
+  EXPECT_EQ(report_of(load(slow_kernel(kCount)), 3000, zeros(3000)), (Report{HALYARD_SHARING_ONE_THREAD, 1}));
 }
 
 class CallerTraceTest : public SharingTraceTest {
@@ -531,7 +531,7 @@ class CallerTraceTest : public SharingTraceTest {
   CallerTraceTest() : SharingTraceTest("local-sync") {}
 };
 TEST_F(CallerTraceTest, OfTheCaller) {
-  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 3000, zeros(3000)), (Told{HALYARD_SHARING_ONE_THREAD, 1}));
+  EXPECT_EQ(report_of(load(slow_kernel(kCount)), 3000, zeros(3000)), (Report{HALYARD_SHARING_ONE_THREAD, 1}));
 }
 
 }  // namespace

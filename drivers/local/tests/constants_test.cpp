@@ -60,7 +60,7 @@ HALYARD_ON_EVERY_DEVICE_AND_COMPILED(ConstantsTest);
 
 using Words = std::vector<uint32_t>;
 
-TEST_P(ConstantsTest, PrivateOnesAreWrittenInPlace) {
+TEST_P(ConstantsTest, PrivateConstantsAreWrittenInPlace) {
   alignas(64) uint32_t words[16] = {5, 6, 7, 8, 9};
   Memory memory = import_memory(words, sizeof words, HALYARD_MAP_READ | HALYARD_MAP_PRIVATE);
   Executable executable = load(increment(1));
@@ -69,7 +69,7 @@ TEST_P(ConstantsTest, PrivateOnesAreWrittenInPlace) {
   EXPECT_EQ(bytes(memory), reinterpret_cast<uint8_t*>(words));
 }
 
-TEST_P(ConstantsTest, OthersAreCopiedWhenTheyAreFirstUsedByAKernel) {
+TEST_P(ConstantsTest, OtherConstantsAreCopiedAtTheirFirstUse) {
   const ReadOnlyPage page;
   Memory memory = import_memory(page.bytes(), 128, HALYARD_MAP_READ);
   EXPECT_EQ(statistics().device_bytes_allocated, 0u);
@@ -78,7 +78,7 @@ TEST_P(ConstantsTest, OthersAreCopiedWhenTheyAreFirstUsedByAKernel) {
   EXPECT_TRUE(page.is_zero());
   EXPECT_EQ(content<uint32_t>(memory, 21),
             (Words{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 3, 3, 3, 0}))
-      << "the program sees what it wrote";
+      << "the program sees its own writes";
   EXPECT_EQ(statistics().device_bytes_allocated, 128u) << "one copy";
   halyard_external_memory_t external = {.struct_size = sizeof external};
   EXPECT_OK(host_.take(table_.memory_export(device_, memory, HALYARD_EXTERNAL_HOST_ALLOCATION, &external)));
@@ -87,7 +87,7 @@ TEST_P(ConstantsTest, OthersAreCopiedWhenTheyAreFirstUsedByAKernel) {
   EXPECT_EQ(statistics().device_bytes_live, 0u);
 }
 
-TEST_P(ConstantsTest, ThreadsThatComeAtOnceUseOneCopy) {
+TEST_P(ConstantsTest, ThreadsShareOneCopy) {
   const ReadOnlyPage page;
   Executable executable = load(increment(1));
   for (int turn = 0; turn < 20; ++turn) {
@@ -138,7 +138,7 @@ TEST_P(ConstantsTest, CommandsWriteToThemThroughSlots) {
   EXPECT_TRUE(page.is_zero());
 }
 
-TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
+TEST_P(ConstantsTest, ValidatingDevicesNameTheWrittenBinding) {
   validate();
   alignas(64) uint32_t words[16] = {5, 6, 7, 8};
   alignas(64) static const uint32_t constants[16] = {1, 2, 3, 4};  // on read-only pages
@@ -160,7 +160,7 @@ TEST_P(ConstantsTest, ADeviceThatValidatesRefusesAndNamesTheBinding) {
   EXPECT_EQ(Words(words, words + 4), (Words{5, 6, 7, 8}));
 }
 
-TEST_P(ConstantsTest, ADeviceThatValidatesFindsNativeCodeThatWrites) {
+TEST_P(ConstantsTest, ValidatingDevicesDetectWritesOfNativeCode) {
   validate();
   alignas(64) float words[8] = {2, 4, 6, 8, 10, 12, 14, 16};
   for (const char* kind : kLibraryKinds) {
@@ -171,7 +171,7 @@ TEST_P(ConstantsTest, ADeviceThatValidatesFindsNativeCodeThatWrites) {
         dispatch(executable, {.function = 2, .bindings = {range(memory, 0, 32), range(constant, 0, 32)}});
     EXPECT_FAILS(PERMISSION_DENIED, "byte 3 of binding 1", written);
     EXPECT_NE(written.text().find("'halve'"), std::string::npos) << written.text();
-    EXPECT_EQ(words[0], 2) << "it had a copy";
+    EXPECT_EQ(words[0], 2) << "the function wrote to a copy";
     EXPECT_OK(
         dispatch(executable, {.function = 2, .bindings = {range(constant, 0, 32), range(memory, 0, 32)}}));
     EXPECT_EQ(content<float>(memory, 8), (std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8}));

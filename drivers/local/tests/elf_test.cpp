@@ -46,7 +46,7 @@ std::vector<uint8_t> placed(const ElfWriter& elf, const ElfImage& image, uint64_
   return memory;
 }
 
-TEST(Elf, AGoodFile) {
+TEST(Elf, ValidFile) {
   const ElfWriter elf;
   const ElfImage image = ASSERT_VALUE(read(elf));
   EXPECT_EQ(image.begin, 0u);
@@ -63,7 +63,7 @@ TEST(Elf, AGoodFile) {
   const std::vector<uint8_t> memory = placed(elf, image);
   EXPECT_EQ(at<uint8_t>(memory, image, ElfWriter::kCodeAddress + 2), 0xC3);
   EXPECT_EQ(at<uint8_t>(memory, image, ElfWriter::kDataAddress), 0xAB);
-  EXPECT_EQ(at<uint64_t>(memory, image, ElfWriter::kDataAddress - 8), 0u) << "between segments is nothing";
+  EXPECT_EQ(at<uint64_t>(memory, image, ElfWriter::kDataAddress - 8), 0u) << "zeros between segments";
 }
 
 TEST(Elf, AnImageMayStartAnywhere) {
@@ -148,7 +148,7 @@ struct WrongCase {
   Code code = Code::FAILED_PRECONDITION;
 };
 
-TEST(Elf, WrongInOnePlace) {
+TEST(Elf, OneErrorEach) {
   using W = ElfWriter;
   const WrongCase cases[] = {
       {"magic", [](W& e) { e.header.e_ident[1] = 'X'; }},
@@ -296,7 +296,7 @@ TEST(Elf, WrongInOnePlace) {
   }
 }
 
-TEST(Elf, WhatIsNotLookedAt) {
+TEST(Elf, IgnoredParts) {
   using W = ElfWriter;
   const std::function<void(W&)> cases[] = {
       [](W& e) { e.programs.push_back({PT_TLS, PF_R, 0, 0, 0, UINT64_MAX, UINT64_MAX, 3}); },
@@ -316,7 +316,7 @@ TEST(Elf, WhatIsNotLookedAt) {
   }
 }
 
-TEST(Elf, LocalSymbolsAreNotOffered) {
+TEST(Elf, LocalSymbolsAreNotExported) {
   ElfWriter elf;
   elf.add_symbol("weak", ElfWriter::kDataAddress).st_info = ELF64_ST_INFO(STB_WEAK, STT_OBJECT);
   elf.add_symbol("local", ElfWriter::kDataAddress).st_info = ELF64_ST_INFO(STB_LOCAL, STT_OBJECT);

@@ -83,6 +83,12 @@ class KernelTest : public LocalTest {
     EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
     return result;
   }
+  // Checks the grade and a part of its reason.
+  void expect_grade(uint32_t expected, std::string_view part_of_reason,
+                    const halyard_executable_grade_t& given) {
+    EXPECT_EQ(given.grade, expected);
+    EXPECT_TRUE(std::string_view(given.reason).contains(part_of_reason)) << given.reason;
+  }
   struct Dispatch {
     uint32_t function = 0;
     uint32_t x = 1, y = 1, z = 1;

@@ -91,7 +91,7 @@ class NativeTest : public KernelTest {
         dispatch(executable,
                  {.x = x, .y = y, .z = z, .constants = {1}, .bindings = {range(memory, 0, 4 * count + 4)}}));
     std::vector<uint32_t> words = content<uint32_t>(memory, count + 1);
-    words.erase(words.begin());  // the constant tells it to skip this word
+    words.erase(words.begin());  // the constant makes the function skip this word
     return words;
   }
 };

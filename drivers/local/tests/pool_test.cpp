@@ -114,7 +114,7 @@ TEST_P(PoolTest, WarmCyclesDoNotReachTheSystemsAllocator) {
   }
 }
 
-TEST_P(PoolTest, TrimGivesEverythingBack) {
+TEST_P(PoolTest, TrimReleasesAllMemory) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "a sanitizer's allocator is not counted";
   for (const char* validate : {"0", "1"}) {
     reopen({{"validate", validate}});
@@ -132,7 +132,7 @@ TEST_P(PoolTest, TrimGivesEverythingBack) {
   }
 }
 
-TEST_P(PoolTest, BytesAreReusedAsSoonAsTheHandleGoes) {
+TEST_P(PoolTest, BytesAreReusedAfterTheHandleIsFreed) {
   Memory first = allocate_in_order(10000);
   uint8_t* const there = bytes(first);
   EXPECT_OK(run(dealloca_operation(first)));
@@ -202,7 +202,7 @@ TEST_P(ValidatingTest, UseBeforeAllocaIsReported) {
   EXPECT_OK(run(fill_operation(range(memory, 0, 64), 2, 1)));
 }
 
-TEST_P(ValidatingTest, ADeallocaWhoseWaitFailsLeavesTheBytesAlone) {
+TEST_P(ValidatingTest, ADeallocaWithAFailedWaitKeepsTheBytes) {
   Memory memory = allocate_in_order(8);
   EXPECT_OK(run(fill_operation(range(memory, 0, 8), 5, 1)));
   Semaphore failed = semaphore();
@@ -232,7 +232,7 @@ TEST_P(ValidatingTest, BytesHoldAPatternBeforeAndAfterTheirLife) {
 }
 
 // Many more bytes than the cache of a size class holds.
-TEST_P(ValidatingTest, BytesMove) {
+TEST_P(ValidatingTest, NewBytesAreElsewhere) {
   std::vector<uint8_t*> places;
   for (int i = 0; i < 200; ++i) {
     Memory memory = allocate_in_order(4096);
@@ -245,7 +245,7 @@ TEST_P(ValidatingTest, BytesMove) {
 }
 
 // More bytes than the quarantine holds: no bytes leak, and the rest of the device's memory stays usable.
-TEST_P(ValidatingTest, WhatIsKeptFromReuseHasALimit) {
+TEST_P(ValidatingTest, TheQuarantineHasALimit) {
   for (int i = 0; i < 12; ++i) EXPECT_OK(free_in_order(allocate_in_order(uint64_t{20} << 20)));
   for (int i = 0; i < 100; ++i) EXPECT_OK(free_in_order(allocate_in_order(0)));
   EXPECT_EQ(statistics().device_bytes_live, 0u);

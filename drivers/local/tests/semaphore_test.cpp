@@ -13,7 +13,7 @@ int64_t soon() {
 
 class SemaphoreTest : public LocalTest {
  public:
-  // Called by a timeline.
+  // Counts the calls of a subscriber and keeps the last status.
   struct Notice {
     Host* host = nullptr;
     std::atomic<int> calls = 0;
@@ -66,7 +66,7 @@ TEST_P(SemaphoreTest, WaitsForAllOrAny) {
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}, {reached, 5}}, true, 0));
 }
 
-TEST_P(SemaphoreTest, FailureIsLookedForFirst) {
+TEST_P(SemaphoreTest, FailuresTakePrecedence) {
   Semaphore reached = semaphore(4);
   Semaphore pending = semaphore();
   Semaphore failed = semaphore(9);
@@ -163,7 +163,7 @@ TEST_P(SemaphoreTest, SubscribersInAnyOrder) {
   }
 }
 
-TEST_P(SemaphoreTest, TakesSubscriptionsBack) {
+TEST_P(SemaphoreTest, Unsubscribes) {
   Semaphore timeline = semaphore();
   Notice kept, taken;
   subscribe(timeline, 1, kept);

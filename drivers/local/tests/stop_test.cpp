@@ -45,7 +45,7 @@ class StopTest : public NativeTest {
     EXPECT_OK(submit_to(device_, operation, {}, {{signal, 1}}, completion, &stop));
     stopper.join();
     const Outcome outcome = this->outcome(completion);
-    EXPECT_TRUE(has_code(outcome.code(), failure(signal))) << "its signal fails likewise";
+    EXPECT_TRUE(has_code(outcome.code(), failure(signal))) << "its signal fails with the same code";
     return outcome;
   }
   Outcome stopped_dispatch(Executable executable, const Dispatch& d, Code code = Code::CANCELLED) {
@@ -102,35 +102,27 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
     const char* import;
     const char* call;
   };
-  // %i12:13 is 0, %i14:15 is 1, %i16:17 is 2^32 - 1, %i18:19 is 2^31 - 1.
+  // %i12:13 is 0, %i14:15 is 1, %i16:17 is 2^32 - 1, %i18:19 is 2^31 - 1, %i20:21 is 512. {0} is a matrix: a
+  // buffer, its offset and two strides of 0; {1} is a buffer with its offset and one stride.
+  constexpr const char* kMatrix = "%r0, %i12:13, %i12:13, %i12:13";
+  constexpr const char* kTiles = "%r0, %i12:13, %i12:13";
   for (const Case& c : {
            Case{"@vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"",
-                "@vmvx.add.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %r0, "
-                "%i12:13, "
-                "%i12:13, %i12:13, %i16:17, %i16:17)"},
-           Case{"@vmvx.exp.2d.f32 cconv \"0rIIIrIIIII_v\"",
-                "@vmvx.exp.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
-                "%i16:17)"},
-           Case{"@vmvx.copy.2d.x8 cconv \"0rIIIrIIIII_v\"",
-                "@vmvx.copy.2d.x8(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
-                "%i16:17)"},
-           Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"",
-                "@vmvx.fill.2d.x32(%i0, %r0, %i12:13, %i12:13, %i16:17, %i14:15)"},
+                "@vmvx.add.2d.f32({0}, {0}, {0}, %i16:17, %i16:17)"},
+           Case{"@vmvx.exp.2d.f32 cconv \"0rIIIrIIIII_v\"", "@vmvx.exp.2d.f32({0}, {0}, %i16:17, %i16:17)"},
+           Case{"@vmvx.copy.2d.x8 cconv \"0rIIIrIIIII_v\"", "@vmvx.copy.2d.x8({0}, {0}, %i16:17, %i16:17)"},
+           Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"", "@vmvx.fill.2d.x32(%i0, {1}, %i16:17, %i14:15)"},
            Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
-                "@vmvx.mmt4d(%r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i18:19, "
-                "%i20:21, "
-                "%i20:21, %i9, %i9, %i9, %i9)"},
-           Case{
-               "@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
-               "@vmvx.pack(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i20:21, "
-               "%i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
+                "@vmvx.mmt4d({1}, {1}, {1}, %i18:19, %i20:21, %i20:21, %i9, %i9, %i9, %i9)"},
+           Case{"@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
+                "@vmvx.pack({0}, {0}, %i16:17, %i20:21, %i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
        }) {
     Executable executable = load(kernel(
         fmt::format(
             "  %i9 = vm.const.i32 1\n  %i12:13 = vm.const.i64.zero\n  %i14:15 = vm.const.i64 1\n  %i16:17 = "
             "vm.const.i64 4294967295\n  %i18:19 = vm.const.i64 2147483647\n  %i20:21 = vm.const.i64 512\n"
             "  vm.br ^bb1\n^bb1:\n  vm.call {}\n",
-            c.call),
+            fmt::format(fmt::runtime(c.call), kMatrix, kTiles)),
         fmt::format("vm.import {}\nvm.attr @k \"local_memory\" \"65536\"\n", c.import)));
     // A kernel that finishes starts again: fill has only 2^32 elements.
     EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = 1000000})) << c.import;
@@ -138,7 +130,7 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
   }
 }
 
-TEST_P(StopTest, WorkgroupsWithoutNumber) {
+TEST_P(StopTest, EndlessWorkgroups) {
   Executable executable = load(kernel(""));
   EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = UINT32_MAX, .y = UINT32_MAX, .z = UINT32_MAX}));
   still_works();
@@ -167,7 +159,8 @@ TEST_P(StopTest, ListsOfCommands) {
       .fill(range(memory, 4, 4), 6, 4);
   List list = finish(recording);
   EXPECT_CODE(CANCELLED, stopped(execute_operation(list, {})));
-  EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2})) << "what came after it was not done";
+  EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2}))
+      << "the command after it did not run";
 
   // Work that is stopped before it starts does not run.
   Recording quick;
@@ -213,7 +206,7 @@ TEST_P(StopTest, OnlyItsOwnWork) {
 }
 
 // An older host has no stop word.
-TEST_P(StopTest, SubmissionsWithoutTheField) {
+TEST_P(StopTest, SubmissionsWithoutAStopWord) {
   Executable executable = load(kernel(""));
   const halyard_command_dispatch_t recorded = command(executable, {});
   const halyard_operation_t dispatch = dispatch_operation(&recorded);
@@ -293,7 +286,7 @@ std::string keeps(uint64_t bytes) {
       bytes));
 }
 
-TEST_P(KernelMemoryTest, IsChargedUntilItGoes) {
+TEST_P(KernelMemoryTest, IsChargedUntilTheExecutableIsDestroyed) {
   Executable executable = load_charged(keeps(100000));
   EXPECT_OK(dispatch(executable, {}));
   EXPECT_GE(ledger_.used, 100000u);

@@ -164,7 +164,7 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
 
 // A waiting thread runs short work in place of a worker, so the work sometimes starts before a worker is
 // awake.
-TEST_F(TaskTest, AThreadThatWaitsHelps) {
+TEST_F(TaskTest, WaitingThreadsRunWork) {
   Memory memory = allocate(std::vector<uint32_t>(1 << 18));
   const halyard_operation_t brief = fill_operation(range(memory, 0, 1 << 20), 7, 4);
   Semaphore timeline = semaphore();
@@ -179,8 +179,8 @@ TEST_F(TaskTest, AThreadThatWaitsHelps) {
   EXPECT_EQ(content<uint32_t>(memory, 1 << 18), std::vector<uint32_t>(1 << 18, 7));
 }
 
-// It could not abandon long work for a deadline or a cancelled call.
-TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
+// A waiting thread runs no long work, because it could not abandon it for a deadline or a cancelled call.
+TEST_F(TaskTest, WaitingThreadsRunNoLongWork) {
   Memory memory = allocate(uint64_t{64} << 20);
   const halyard_operation_t work = fill_operation(range(memory, 0, uint64_t{64} << 20), 7, 4);
   Semaphore timeline = semaphore();
@@ -226,14 +226,14 @@ TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
       ASSERT_TRUE(is_done(piece));
       threads.insert(piece.thread);
     }
-    EXPECT_LE(threads.size(), 3u) << "as many as were asked for";
+    EXPECT_LE(threads.size(), 3u) << "the requested number of workers";
     table_.semaphore_destroy(device, start);
     table_.device_close(device);
   }
 }
 
 // The thread that makes work ready may be slower than the work: the device closes meanwhile.
-TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
+TEST_F(TaskTest, ClosesWhileTheSignallingThreadIsBusy) {
   for (int round = 0; round < 300; ++round) {
     halyard_driver_device_t device = open();
     Semaphore link = semaphore();
@@ -287,7 +287,7 @@ TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
 }
 
 // Each `completed` submits the next piece. An endless chain must not starve other work.
-TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
+TEST_F(TaskTest, EndlessChainsStarveNoOtherWork) {
   halyard_driver_device_t device = nullptr;
   ASSERT_OK(try_open("local-task", "", {{"workers", "1"}}, &device));
   struct Chain {
@@ -316,7 +316,7 @@ TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
   chain.next();
   Semaphore gate = semaphore();
   for (uint64_t i = 0; i < 20; ++i) {
-    Witness other;  // for the worker too
+    Witness other;  // work for the same worker
     EXPECT_OK(submit_seen(device, {{gate, i + 1}}, {}, other));
     EXPECT_OK(signal(gate, i + 1));
     ASSERT_TRUE(is_done(other));

@@ -143,12 +143,12 @@ TEST_P(VmvxModule, OperandsAreChecked) {
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, 5, 1}, good, {}, 4, 4));
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {-1, 4, 1}, good, {}, 4, 4));
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MAX, 4, 1}, good, {}, 4, 4));
-  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MIN, 4, 1}, good, {}, 4, 4)) << "times four it is 0";
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MIN, 4, 1}, good, {}, 4, 4)) << "in bytes it would be 0";
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, UINT32_MAX - 1, 1}, good, {}, UINT32_MAX, 1));
   EXPECT_STATUS(OUT_OF_RANGE,
                 copy(good, {0, UINT32_MAX - 1, UINT32_MAX - 1}, good, {}, UINT32_MAX, UINT32_MAX));
   EXPECT_STATUS(OK, copy(good, {0, 0, 0}, good, {}, 4, 4)) << "one element for all";
-  EXPECT_STATUS(OK, copy(good, {12, UINT32_MAX - 1, 1}, good, {}, 1, 4)) << "a stride that is not taken";
+  EXPECT_STATUS(OK, copy(good, {12, UINT32_MAX - 1, 1}, good, {}, 1, 4)) << "a stride that is not used";
   // Empty shapes.
   EXPECT_STATUS(OK, copy(good, {}, good, {}, 0, 4));
   EXPECT_STATUS(OK, copy(good, {}, good, {}, 4, 0));
@@ -163,7 +163,7 @@ TEST_P(VmvxModule, OperandsAreChecked) {
   EXPECT_STATUS(OUT_OF_RANGE, call_unary("copy.2d.x64", good, {0, 8, 1}, good, {0, 8, 1}, 4, 8));
 }
 
-TEST_P(VmvxModule, EveryOperandOfTwoIsChecked) {
+TEST_P(VmvxModule, OperandsOfBinaryFunctionsAreChecked) {
   Buffer* const good = buffer(64);
   Buffer* const constant = buffer(64, false);
   const auto add = [&](std::string_view name, Object* lhs, Matrix a, Object* rhs, Matrix b, Object* out,
@@ -297,7 +297,7 @@ TEST_P(VmvxModule, PackAndUnpackAreChecked) {
   EXPECT_EQ(found(), (std::vector<int32_t>{1, 4, 2, 5, 3, 6, 0, 0}));
   EXPECT_STATUS(OK, pack({.out_stride0 = 4, .out_size0 = 2, .out_size1 = 1, .padding = -1, .flags = 0x203}));
   EXPECT_EQ(found(), (std::vector<int32_t>{1, 2, 4, 5, 3, -1, 6, -1}));
-  EXPECT_STATUS(OK, pack({.out_stride1 = 77})) << "tiles are dense, whatever is said";
+  EXPECT_STATUS(OK, pack({.out_stride1 = 77})) << "tiles are dense, so this stride is not used";
   std::memset(matrix->data(), 0, 24);
   EXPECT_STATUS(OK, unpack({}));
   EXPECT_EQ(std::memcmp(matrix->data(), elements, sizeof elements), 0);
@@ -321,10 +321,10 @@ TEST_P(VmvxModule, PackAndUnpackAreChecked) {
     EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size0 = -1}));
     EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size3 = int64_t{1} << 32}));
     EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size1 = 1})) << "too few tiles";
-    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size2 = 0})) << "of nothing";
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size2 = 0})) << "tiles of size 0";
     EXPECT_STATUS(OUT_OF_RANGE,
                   run({.out_size1 = UINT32_MAX, .out_size2 = UINT32_MAX, .out_size3 = UINT32_MAX}));
-    EXPECT_STATUS(OK, run({.in_size0 = 0, .out_size2 = 0})) << "nothing into nothing";
+    EXPECT_STATUS(OK, run({.in_size0 = 0, .out_size2 = 0})) << "no elements and empty tiles";
     EXPECT_STATUS(OK, run({.in_offset = 99, .in_size0 = 0}));
   }
   std::memset(tiles->data(), 1, 32);
@@ -352,7 +352,7 @@ TEST_P(VmvxModule, TileSizesAreConsistent) {
     EXPECT_STATUS(INVALID_ARGUMENT, call("query_tile_sizes.2d", {k(1), k(1), flags}));
 }
 
-TEST_P(VmvxModule, TheModeOfTheCallerStays) {
+TEST_P(VmvxModule, TheCallersModeIsRestored) {
   volatile float denormal = 1e-40f;
   Buffer* const in = buffer(64);
   Buffer* const out = buffer(64);
@@ -360,7 +360,7 @@ TEST_P(VmvxModule, TheModeOfTheCallerStays) {
   EXPECT_STATUS(OK, call("add.2d.f32",
                          {in, k(0), k(4), k(1), in, k(0), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
   EXPECT_EQ(load<float>(out->data()), 0.0f);
-  EXPECT_NE(denormal * 1.0f, 0.0f) << "IEEE again";
+  EXPECT_NE(denormal * 1.0f, 0.0f) << "denormals are kept again";
   EXPECT_STATUS(OUT_OF_RANGE, call_unary("exp.2d.f32", in, {9, 4, 1}, out, {}));
   EXPECT_NE(denormal * 1.0f, 0.0f) << "after a failure, too";
   std::fesetround(FE_UPWARD);

@@ -40,7 +40,7 @@ TEST_F(ExecutableTest, ContainersOfEveryRelease) {
     }
 }
 
-TEST_F(ExecutableTest, HeadersThatLie) {
+TEST_F(ExecutableTest, InvalidHeaders) {
   const std::vector<uint8_t> bare = one_function("iota", 1, 8);
   Executable loaded = nullptr;
   EXPECT_CODE(INVALID_ARGUMENT, load("vulkan-spirv-fb", with_header(bare, 1, bare.size()), &loaded));
@@ -52,7 +52,7 @@ TEST_F(ExecutableTest, HeadersThatLie) {
 }
 
 // Each breaks one requirement of an executable (exec-vulkan.md, section 3).
-TEST_F(ExecutableTest, WhatIsCheckedBeforeAnythingIsMade) {
+TEST_F(ExecutableTest, OneErrorEach) {
   const std::pair<const char*, Change> kBroken[] = {
       {"no pipelines", [](auto& e) { e.pipelines.clear(); }},
       {"module out of range", [](auto& e) { e.pipelines[0]->shader_module = 1; }},
@@ -147,7 +147,7 @@ TEST_F(ExecutableTest, BindingsByAddressAreCheckedAgainstTheLayout) {
   EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{5, 5, 6, 5}));
 }
 
-TEST_F(ExecutableTest, SpirvThatStandsAlone) {
+TEST_F(ExecutableTest, StandAloneSpirv) {
   Executable loaded = executable("vulkan-spirv-bda-raw", kernel_file("increment_bda.spv"));
   Memory memory = allocate(std::vector<uint32_t>(4, 7));
   EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 16)}, {}, 3));
@@ -216,7 +216,7 @@ TEST_F(ExecutableTest, SpecializationAndSubgroupSize) {
   EXPECT_FAILS(INCOMPATIBLE, "3", try_finish(Recording().dispatch(command)));
 }
 
-TEST_F(ExecutableTest, WhatTheDeviceLacksIsNamedBeforeAnythingRuns) {
+TEST_F(ExecutableTest, MissingFeaturesAreNamed) {
   features().core.shaderFloat64 = VK_FALSE;  // as if the device lacked it
   Executable loaded = nullptr;
   EXPECT_FAILS(INCOMPATIBLE, "shaderFloat64",
@@ -234,7 +234,7 @@ TEST_F(ExecutableTest, FewerConstantsAreZeroAndBindingsAreAligned) {
 }
 
 // Compiling kernels on several threads gives the same result as on one.
-TEST_F(ExecutableTest, ThreadsThatCompile) {
+TEST_F(ExecutableTest, CompilesOnSeveralThreads) {
   reopen({{"cache", ""}, {"compile_threads", "3"}});
   Executable loaded = device_code();
   ASSERT_EQ(table_.executable_function_count(loaded), 4u);

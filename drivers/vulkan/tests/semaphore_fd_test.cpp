@@ -1,7 +1,7 @@
 // Semaphores as file descriptors. No implementation that is always available supports them for timelines
-// (lavapipe does not), so four Vulkan functions are replaced: a descriptor stands for a number, and a thread
-// copies values from the exported semaphore to the imported one. Everything else is done by the device:
-// submissions wait and signal there.
+// (lavapipe does not), so four Vulkan functions are replaced: the file of a descriptor contains a number, and
+// a thread copies values from the exported semaphore to the imported one. Everything else is done by the
+// device: submissions wait and signal there.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,8 +25,7 @@ class Payloads {
  public:
   struct Payload {
     uint64_t value = 0;
-    VkDevice device =
-        VK_NULL_HANDLE;  // owner of the semaphore that advances it; null: the test does, or nothing
+    VkDevice device = VK_NULL_HANDLE;  // owner of `exported`; null: only the test advances the value
     VkSemaphore exported = VK_NULL_HANDLE;
   };
   struct Import {
@@ -62,7 +61,7 @@ class Payloads {
     const std::lock_guard lock(mutex_);
     payloads_[payload].value = value;
   }
-  // Returns whether it was one of them.
+  // Returns whether the semaphore was exported or imported.
   bool destroy(VkSemaphore semaphore) {
     const std::lock_guard lock(mutex_);
     look();
@@ -130,6 +129,7 @@ class SemaphoreFdTest : public VulkanTest {
   }
   void TearDown() override {
     for (Semaphore semaphore : others_) table_.semaphore_destroy(other_, semaphore);
+    for (Semaphore semaphore : outside_) table_.semaphore_destroy(device_, semaphore);
     if (!IsSkipped()) {
       EXPECT_EQ(open_descriptors(), descriptors_);
     }
@@ -191,10 +191,6 @@ class SemaphoreFdTest : public VulkanTest {
                        Completion& completion) {
     return submit_to(other_, operation, waits, signals, completion);
   }
-  void drop_outside() {
-    for (Semaphore semaphore : outside_) table_.semaphore_destroy(device_, semaphore);
-    outside_.clear();
-  }
 
   halyard_driver_device_t other_ = nullptr;
   std::vector<Semaphore> others_, outside_;
@@ -255,7 +251,7 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   EXPECT_EQ(table_.semaphore_underway(done, 2), 0);
   Semaphore imported = import(export_fd(done));
   EXPECT_EQ(table_.semaphore_underway(imported, 1), 0);
-  // Work without commands also waits there.
+  // Work without commands also waits on the device.
   EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {{end, 1}}, second));
   EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}, {end, 1}}, {{end, 2}}, third));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -271,11 +267,10 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   EXPECT_EQ(words(here, 1), (std::vector<uint32_t>{7}));
   EXPECT_OK(wait(end, 2));
   EXPECT_EQ(table_.semaphore_underway(imported, 1), 1);
-  drop_outside();
 }
 
-// A timeline that continues: the queue signals each value, once something is about to wait for it.
-TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
+// The queue signals each value of the exported timeline when something is about to wait for it.
+TEST_F(SemaphoreFdTest, AnImportServesManyValues) {
   auto [start, number] = outside();
   Semaphore done = semaphore();
   Semaphore imported = import(export_fd(done));
@@ -291,7 +286,6 @@ TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
     ASSERT_TRUE(is_done(completions[value - 1]) && is_done(completions[value]));
   }
   EXPECT_EQ(payloads->host_signals, before);
-  drop_outside();
 }
 
 // Another value fits between the current and the promised one: the host signals it.
@@ -315,7 +309,6 @@ TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   EXPECT_OK(wait(late, 9));
   EXPECT_OK(wait(imported, 9));
   ASSERT_TRUE(is_done(first) && is_done(second));
-  drop_outside();
 }
 
 TEST_F(SemaphoreFdTest, AFailureEndsTheWaitOnTheDevice) {
@@ -339,10 +332,9 @@ TEST_F(SemaphoreFdTest, AFailureEndsTheWaitOnTheDevice) {
   payloads->set(number, 1);
   ASSERT_TRUE(is_done(first));
   EXPECT_OK(first.outcome);
-  drop_outside();
 }
 
-TEST_F(SemaphoreFdTest, WhatIsRefused) {
+TEST_F(SemaphoreFdTest, InvalidUsesAreRefused) {
   Semaphore exported = semaphore(), failed = semaphore(), nothing = nullptr;
   Semaphore imported = import(export_fd(exported));
   int32_t fd = -7;
@@ -353,7 +345,7 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
   EXPECT_CODE(DATA_LOSS, host_.take(table_.semaphore_export(failed, &fd)));
   EXPECT_EQ(fd, -7);
   EXPECT_EQ(table_.semaphore_underway(failed, 0), 0);
-  // A descriptor of something else stays owned by the host.
+  // The host still owns a descriptor that the driver has refused.
   const int32_t file = ::memfd_create("something else", MFD_CLOEXEC);
   EXPECT_CODE(INVALID_ARGUMENT, host_.take(table_.semaphore_import(other_, file, &nothing)));
   EXPECT_EQ(nothing, nullptr);
@@ -361,7 +353,7 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
 }
 
 // A device without support reports that, and takes no ownership.
-TEST_F(VulkanTest, SemaphoreDescriptorsAreOfferedWhereTheyAre) {
+TEST_F(VulkanTest, SemaphoreDescriptorsAreReported) {
   const halyard_device_properties_t properties = this->properties();
   const bool has = properties.capabilities & HALYARD_DEVICE_SEMAPHORE_EXPORT;
   EXPECT_EQ(has, device_->features().semaphore_descriptors);

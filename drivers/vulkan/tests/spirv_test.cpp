@@ -81,6 +81,14 @@ bool mentions(const std::string& message, std::initializer_list<const char*> par
   return std::ranges::all_of(parts, [&](const char* part) { return message.contains(part); });
 }
 
+// Checks the code of a refusal and the parts of its message.
+void expect_refused(const vulkan::Result<>& checked, halyard_status_code_t code,
+                    std::initializer_list<const char*> named = {}) {
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.failure().code, code);
+  EXPECT_TRUE(mentions(checked.failure().message, named)) << checked.failure().message;
+}
+
 class SpirvTest : public VulkanTest {
  public:
   Outcome load_words(const Words& words, Executable* loaded) {
@@ -101,11 +109,11 @@ class SpirvTest : public VulkanTest {
   }
 };
 
-TEST_F(SpirvTest, InterfacesThatListWhatIsForLaterVersions) {
+TEST_F(SpirvTest, InterfacesOfLaterVersions) {
   for (const uint32_t minor : {0u, 3u, 4u}) expect_doubles(with_version(twice(), minor));
 }
 
-TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
+TEST_F(SpirvTest, StrictnessIsAnOption) {
   const Words slip = with_version(twice(), 0);
   Executable loaded = nullptr;
   reopen({{"cache", ""}, {"spirv", "strict"}});
@@ -121,7 +129,7 @@ TEST_F(SpirvTest, HowMuchSpirvToolsDecideIsAnOption) {
   EXPECT_CODE(INVALID_ARGUMENT, try_open("", {{"spirv", "lenient"}}, &device));
 }
 
-TEST_F(SpirvTest, HeadersOfVersionsOlderThanWhatTheShaderUses) {
+TEST_F(SpirvTest, HeadersWithTooOldVersions) {
   for (const uint32_t minor : {0u, 1u, 2u, 3u, 4u}) expect_doubles(newer_than_its_header(minor));
   reopen({{"cache", ""}, {"spirv", "strict"}});
   Executable loaded = nullptr;
@@ -134,7 +142,7 @@ TEST(SpirvCheck, TheHeaderGetsTheFirstVersionInWhichTheModuleIsValid) {
   ASSERT_TRUE(check_and_repair(words, features));
   EXPECT_EQ(words, newer_than_its_header(4));
   EXPECT_TRUE(check(words, features, SpirvPolicy::strict));
-  // Its interface lists inputs alone, as versions before 1.4 have it.
+  // Its interface lists only inputs, as before version 1.4.
   words = vulkan::with_interfaces(newer_than_its_header(0));
   ASSERT_NE(words, newer_than_its_header(0));
   ASSERT_TRUE(check_and_repair(words, features));
@@ -154,7 +162,7 @@ TEST(SpirvCheck, TheHeaderGetsTheFirstVersionInWhichTheModuleIsValid) {
 }
 
 // Dot products are part of SPIR-V 1.6; devices with Vulkan 1.2 have them as an extension.
-TEST(SpirvCheck, AnExtensionThatTheModuleUsesButDoesNotName) {
+TEST(SpirvCheck, UndeclaredExtensionsAreDeclared) {
   const Words product =
       with_version(twice("OpCapability DotProductKHR\n OpCapability DotProductInput4x8BitPackedKHR", "",
                          "OpUDotKHR %uint %old %old PackedVectorFormat4x8BitKHR"),
@@ -173,7 +181,7 @@ TEST(SpirvCheck, AnExtensionThatTheModuleUsesButDoesNotName) {
   EXPECT_EQ(check(product, features).failure().code, HALYARD_INCOMPATIBLE);
 }
 
-TEST(SpirvCheck, InterfacesListWhatTheVersionHas) {
+TEST(SpirvCheck, InterfacesMatchTheVersion) {
   const Words all = twice();
   const Words shorter = vulkan::with_interfaces(with_version(all, 3));
   EXPECT_EQ(shorter.size() + 1, all.size());
@@ -184,7 +192,7 @@ TEST(SpirvCheck, InterfacesListWhatTheVersionHas) {
   EXPECT_TRUE(check(shorter, features, SpirvPolicy::strict));
 }
 
-TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
+TEST(SpirvCheck, UnknownCapabilitiesAreCheckedAgainstTheFeatures) {
   Features features = features_of(VK_API_VERSION_1_3);
   struct Case {
     uint32_t capability;
@@ -199,10 +207,8 @@ TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
   for (const auto& [capability, named] : kCases) {
     // "OpCapability N", for numbers that the assembler may not know.
     const Words words = twice(fmt::format("!{} !{}", 2u << 16 | vulkan::kOpCapability, capability));
-    const auto checked = check(words, features);
-    ASSERT_FALSE(checked) << capability;
-    EXPECT_EQ(checked.failure().code, HALYARD_INCOMPATIBLE) << capability;
-    EXPECT_TRUE(mentions(checked.failure().message, named)) << checked.failure().message;
+    SCOPED_TRACE(capability);
+    expect_refused(check(words, features), HALYARD_INCOMPATIBLE, named);
   }
   const Words unknown = twice(fmt::format("!{} !9999", 2u << 16 | vulkan::kOpCapability));
   EXPECT_TRUE(check(unknown, features, SpirvPolicy::off));
@@ -210,16 +216,13 @@ TEST(SpirvCheck, WhatSpirvToolsDoNotKnowIsForTheFeatures) {
   EXPECT_TRUE(check(twice("OpExtension \"SPV_KHR_of_tomorrow\""), features));
 }
 
-TEST(SpirvCheck, VersionsThatAreNewerThanTheDevice) {
+TEST(SpirvCheck, VersionsNewerThanTheDevice) {
   Features features = features_of(VK_API_VERSION_1_2);
   EXPECT_TRUE(check(with_version(twice(), 5), features));
   for (const SpirvPolicy policy : {SpirvPolicy::tolerant, SpirvPolicy::strict, SpirvPolicy::off}) {
     const auto checked = check(with_version(twice(), 6), features, policy);
     if (policy == SpirvPolicy::strict && checked) continue;
-    ASSERT_FALSE(checked);
-    EXPECT_EQ(checked.failure().code, HALYARD_INCOMPATIBLE);
-    EXPECT_TRUE(mentions(checked.failure().message, {"1.6", "1.5", "'Made Up 9000'"}))
-        << checked.failure().message;
+    expect_refused(checked, HALYARD_INCOMPATIBLE, {"1.6", "1.5", "'Made Up 9000'"});
   }
   features.api_version = VK_API_VERSION_1_3;
   EXPECT_TRUE(check(with_version(twice(), 6), features));
@@ -332,7 +335,7 @@ Features with_matrices() {
   return features;
 }
 
-TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
+TEST(SpirvCheck, CooperativeMatricesAreAccepted) {
   const Words original = product();
   Words words = original;
   const Features features = with_matrices();
@@ -348,18 +351,16 @@ TEST(SpirvCheck, CooperativeMatricesAreJudgedAndTaken) {
   const Words product_of_halves = assemble(Product{16, 8, 16, true}.text(), SPV_ENV_UNIVERSAL_1_6);
   EXPECT_TRUE(check(product_of_halves, halves));
   // Added to a pointer: a validator that knows the extension rejects it.
-  const auto refused = check(changed_product("%right %nothing", "%right %from"), features);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.failure().code, HALYARD_INVALID_ARGUMENT);
+  expect_refused(check(changed_product("%right %nothing", "%right %from"), features),
+                 HALYARD_INVALID_ARGUMENT);
 }
 
 // Errors in parts that the older extension cannot express must still be found.
-TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
+TEST(SpirvCheck, PartsBeyondTheOlderMatrixExtensionAreChecked) {
   const Features features = with_matrices();
   const auto refuses = [&](std::string_view from, std::string_view to) {
-    const auto checked = check(changed_product(from, to), features);
-    ASSERT_FALSE(checked) << to;
-    EXPECT_EQ(checked.failure().code, HALYARD_INVALID_ARGUMENT) << checked.failure().message;
+    SCOPED_TRACE(to);
+    expect_refused(check(changed_product(from, to), features), HALYARD_INVALID_ARGUMENT);
   };
   constexpr const char* kType = "!0x00071168 %b %factor %subgroup %k %n %use_b";
   refuses(kType, "!0x00071168 %b %factor %subgroup %k %n %n");
@@ -378,7 +379,7 @@ TEST(SpirvCheck, WhatTheOlderExtensionOfMatricesDropsIsCheckedHere) {
   EXPECT_EQ(check(words, features).failure().code, HALYARD_INVALID_ARGUMENT);
 }
 
-TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
+TEST(SpirvCheck, UnsupportedProductsOfCooperativeMatrices) {
   const std::pair<const char*, std::function<void(VkCooperativeMatrixPropertiesKHR&)>> kOthers[] = {
       {"rows", [](auto& shape) { shape.MSize = 8; }},
       {"columns", [](auto& shape) { shape.NSize = 8; }},
@@ -387,19 +388,17 @@ TEST(SpirvCheck, ProductsOfCooperativeMatricesThatTheDeviceHasNot) {
       {"sum", [](auto& shape) { shape.CType = VK_COMPONENT_TYPE_FLOAT32_KHR; }},
       {"result", [](auto& shape) { shape.ResultType = VK_COMPONENT_TYPE_SINT64_KHR; }},
   };
-  for (const auto& [what, change] : kOthers) {
+  for (const auto& [name, change] : kOthers) {
     Features features = with_matrices();
     change(features.matrix_shapes[0]);
-    const auto checked = check(product(), features);
-    ASSERT_FALSE(checked) << what;
-    EXPECT_EQ(checked.failure().code, HALYARD_INCOMPATIBLE);
-    EXPECT_TRUE(mentions(checked.failure().message, {"16x16x16", "i8", "i32", "'Made Up 9000'"}))
-        << checked.failure().message;
+    SCOPED_TRACE(name);
+    expect_refused(check(product(), features), HALYARD_INCOMPATIBLE,
+                   {"16x16x16", "i8", "i32", "'Made Up 9000'"});
   }
 }
 
 // If the device has some: products of bytes and of halves, of the listed shapes.
-TEST_F(SpirvTest, ProductsOfCooperativeMatricesThatTheDeviceHas) {
+TEST_F(SpirvTest, SupportedProductsOfCooperativeMatrices) {
   size_t count = 0;
   for (const VkCooperativeMatrixPropertiesKHR& shape : device_->features().matrix_shapes) {
     const auto has = [&](VkComponentTypeKHR factor, VkComponentTypeKHR sum) {
@@ -483,15 +482,13 @@ TEST(SpirvCheck, DamageIsRefusedAndNothingElseHappens) {
   EXPECT_LT(refused, total);
 }
 
-TEST(SpirvCheck, ModulesThatAreCutShort) {
+TEST(SpirvCheck, TruncatedModules) {
   const Features features = with_matrices();
   for (const Words& good : {with_version(twice(), 0), newer_than_its_header(0), product()})
     for (size_t size = 0; size < good.size(); ++size) {
       const Words cut(good.begin(), good.begin() + static_cast<ptrdiff_t>(size));
-      const auto checked = check(cut, features);
-      ASSERT_FALSE(checked) << size;
-      EXPECT_EQ(checked.failure().code, HALYARD_INVALID_ARGUMENT)
-          << size << ": " << checked.failure().message;
+      SCOPED_TRACE(size);
+      expect_refused(check(cut, features), HALYARD_INVALID_ARGUMENT);
       (void)vulkan::read_spirv(cut);
     }
 }

@@ -168,7 +168,7 @@ TEST_F(TraceTest, ChainsAreInOrder) {
   }
 }
 
-TEST_F(TraceTest, ALostDeviceTellsNothing) {
+TEST_F(TraceTest, ALostDeviceReportsNothing) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>{1});
   List commands = finish(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 4)})));
@@ -229,7 +229,7 @@ TEST_F(NoTraceTest, NothingIsMeasured) {
   EXPECT_EQ(words(memory, 2), (std::vector<uint32_t>{8, 2}));
 }
 
-TEST(VulkanTrace, OldHostsHaveNone) {
+TEST(VulkanTrace, OldHostsHaveNoTrace) {
   vulkan::Services services = {};
   services.trace_span = [](void*, const halyard_trace_span_t*) {};
   services.struct_size = sizeof services;
@@ -358,7 +358,7 @@ TEST_F(ClockTest, ClocksAreComparedAgain) {
   EXPECT_EQ(spans[2].end, now - 1000 + 6);
 }
 
-TEST_F(ClockTest, WithoutACommonClockTheEndIsWhenItWasSeen) {
+TEST_F(ClockTest, WithoutACommonClockTheEndIsTheHostsTime) {
   features().calibrated_timestamps = false;
   vulkan::QueueTrace trace(*device_, 0, 36);
   const uint64_t submitted = kit::trace_time() - 1'000'000;
@@ -374,7 +374,7 @@ TEST_F(ClockTest, WithoutACommonClockTheEndIsWhenItWasSeen) {
   EXPECT_EQ(spans[2].begin, spans[2].end - 400);
 }
 
-TEST_F(ClockTest, QueriesThatWereNotWrittenTellNothing) {
+TEST_F(ClockTest, UnwrittenQueriesReportNothing) {
   vulkan::QueueTrace trace(*device_, 0, 64);
   result_ = VK_NOT_READY;
   EXPECT_TRUE(recorded(trace, kit::trace_time(), {1, 2, 3, 4}).empty());

@@ -1,5 +1,5 @@
 // How often the threads of queues wake up, and which threads a slow subscriber delays. In some tests, the
-// device is replaced by one that completes work when the test says so.
+// device is replaced by one that completes work on demand of the test.
 #include <condition_variable>
 
 #include "halyard/driver/trace.hpp"
@@ -31,7 +31,7 @@ uint64_t sleeps() {
 
 class WakingTest : public VulkanTest {
  public:
-  // Does nothing until the test says so.
+  // Replaces the device by one that completes a submission when the test sets its number.
   void replace_device() {
     done_ = 0;
     done_by_waiting_ = false;
@@ -53,7 +53,7 @@ class WakingTest : public VulkanTest {
     done_ = number;
     changed_.notify_all();
   }
-  // Work of the device that takes as long as the test wants.
+  // Work that the device completes when the test sets its number.
   halyard_operation_t work() {
     if (!list_) list_ = finish(Recording().fill(range(allocate(64), 0, 64), 7, 4));
     return execute_operation(list_);
@@ -95,7 +95,7 @@ TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
   }
 }
 
-TEST_F(WakingTest, ThreadsSleepWhereProgramsWaitThemselves) {
+TEST_F(WakingTest, ThreadsSleepIfProgramsWait) {
   replace_device();
   done_by_waiting_ = true;
   Semaphore chain = semaphore();

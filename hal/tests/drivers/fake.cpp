@@ -95,7 +95,7 @@ struct Work {
 
 std::vector<halyard_driver_instance_t> instances;
 const halyard_host_services_t* services = nullptr;  // of any instance that is not shut down
-std::mutex mutex;                                   // guards all below, and every timeline
+std::mutex mutex;                                   // guards the variables below and every timeline
 std::condition_variable changed;
 std::set<halyard_driver_semaphore_t> semaphores;
 std::list<std::unique_ptr<Work>> held;
@@ -274,7 +274,7 @@ void run(std::unique_ptr<Work> work) {
   --calling;
 }
 
-// Whether all waits of the work are over. Called under the lock.
+// Called under the lock: whether all waits of the work are over.
 bool is_ready(Work& work) {
   bool all = true;
   for (const halyard_timepoint_t& wait : work.waits) {
@@ -568,7 +568,7 @@ size_t run_ready() {
   }
 }
 
-// Runs all ready work, whatever the caller waits for.
+// Runs all ready work, regardless of the timepoints that the caller waits for.
 void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_args_t*) {
   if (device->helped()) run_ready();
 }

@@ -69,7 +69,7 @@ halyard_driver_table_t inner = {};
 halyard_driver_table_t table = {};
 std::string inner_kind;
 
-std::mutex mutex;  // guards all below
+std::mutex mutex;  // guards the variables below
 std::vector<std::pair<halyard_driver_instance_t, const halyard_host_services_t*>> instances;
 const halyard_host_services_t* services = nullptr;  // of any live instance
 Fault fault;
