@@ -42,6 +42,13 @@ class SemaphoreFdTest : public FakeDriverTest {
     EXPECT_EQ(fake().ready(), 1u);
     return fence;
   }
+  // Starts work of the other device, and submits work to `here` that waits for it. Returns the fences of
+  // both.
+  std::pair<Ref<Fence>, Ref<Fence>> start_both(const Ref<Device>& here) {
+    std::pair fences(start_work(there_), make_fence(here));
+    EXPECT_OK(queue_barrier({*here, kAnyQueue, fences.first.get(), fences.second.get()}));
+    return fences;
+  }
 
   const Ref<DriverLibrary> first_ = open_fake_library();
   const Ref<DriverLibrary> second_ = open_fake_library();
@@ -85,9 +92,7 @@ TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
 
 // The host sees the signal before the importing device does.
 TEST_F(SemaphoreFdTest, WorkWaitsForALateDescriptor) {
-  const Ref<Fence> start = start_work(there_);
-  const Ref<Fence> end = make_fence(here_);
-  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  const auto [start, end] = start_both(here_);
   fake().hold_back(1);
   EXPECT_EQ(fake().run_ready(), 1u);
   EXPECT_OK(start->query());
@@ -98,9 +103,7 @@ TEST_F(SemaphoreFdTest, WorkWaitsForALateDescriptor) {
 }
 
 TEST_F(SemaphoreFdTest, AFailureArrivesWithItsCause) {
-  const Ref<Fence> start = start_work(there_);
-  const Ref<Fence> end = make_fence(here_);
-  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  const auto [start, end] = start_both(here_);
   EXPECT_EQ(fake().imported(), 1u);
   fake().fail_next(HALYARD_DATA_LOSS);
   fake().run_ready();
@@ -109,9 +112,7 @@ TEST_F(SemaphoreFdTest, AFailureArrivesWithItsCause) {
 }
 
 TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
-  const Ref<Fence> start = start_work(there_);
-  const Ref<Fence> end = make_fence(here_);
-  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  const auto [start, end] = start_both(here_);
   start->fail(Status(Code::CANCELLED, "no longer wanted"));
   fake().run_ready();
   EXPECT_FAILS(CANCELLED, "no longer wanted", end->query());
@@ -133,9 +134,7 @@ TEST_F(SemaphoreFdTest, BridgedIfDescriptorsAreIncompatible) {
     const Ref<Device> apart = open_fake_device(second_, path);
     EXPECT_FALSE(can_pass(*there_, *apart));
     EXPECT_FALSE(can_pass(*apart, *there_));
-    const Ref<Fence> start = start_work(there_);
-    const Ref<Fence> end = make_fence(apart);
-    EXPECT_OK(queue_barrier({*apart, kAnyQueue, start.get(), end.get()}));
+    const auto [start, end] = start_both(apart);
     EXPECT_EQ(fake().exported(), 0u);
     EXPECT_EQ(fake().run_ready(), 2u);
     EXPECT_OK(end->query());
@@ -145,10 +144,8 @@ TEST_F(SemaphoreFdTest, BridgedIfDescriptorsAreIncompatible) {
 
 TEST_F(SemaphoreFdTest, BridgedIfADescriptorIsRefused) {
   for (void (*refuse)(int32_t) : {fake().refuse_export, fake().refuse_import}) {
-    const Ref<Fence> start = start_work(there_);
-    const Ref<Fence> end = make_fence(here_);
     refuse(HALYARD_RESOURCE_EXHAUSTED);
-    EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+    const auto [start, end] = start_both(here_);
     EXPECT_EQ(fake().imported(), 0u);
     EXPECT_EQ(fake().run_ready(), 2u);
     EXPECT_OK(end->query());

@@ -32,17 +32,8 @@ TEST_P(ExecutableTest, FunctionsAreTheExportsInOrder) {
   Executable executable = load(source);
   ASSERT_NE(executable, nullptr);
   ASSERT_EQ(table_.executable_function_count(executable), 3u);
-  const halyard_function_info_t second = info(executable, 0);
-  EXPECT_EQ(std::string(second.name.data, second.name.size), "second");
-  EXPECT_EQ(second.binding_count, 3u);
-  EXPECT_EQ(second.constant_count, 16u);
-  EXPECT_EQ(second.local_memory, 4096u);
-  EXPECT_EQ(second.workgroup_size[0], 0u);
-  const halyard_function_info_t first = info(executable, 1);
-  EXPECT_EQ(std::string(first.name.data, first.name.size), "first");
-  EXPECT_EQ(first.binding_count, 8u);
-  EXPECT_EQ(first.constant_count, 0u);
-  EXPECT_EQ(first.local_memory, 0u);
+  expect_function(executable, 0, "second", 3, 16, 4096);
+  expect_function(executable, 1, "first", 8, 0, 0);
   halyard_function_info_t none = {.struct_size = sizeof none};
   EXPECT_CODE(OUT_OF_RANGE, host_.take(table_.executable_function_info(executable, 3, &none)));
 }

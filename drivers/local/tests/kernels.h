@@ -83,6 +83,15 @@ class KernelTest : public LocalTest {
     EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
     return result;
   }
+  void expect_function(Executable executable, uint32_t function, std::string_view name, uint32_t bindings,
+                       uint32_t constants, uint64_t local_memory, uint32_t workgroup_size = 0) {
+    const halyard_function_info_t found = info(executable, function);
+    EXPECT_EQ(std::string_view(found.name.data, found.name.size), name);
+    EXPECT_EQ(found.binding_count, bindings);
+    EXPECT_EQ(found.constant_count, constants);
+    EXPECT_EQ(found.local_memory, local_memory);
+    EXPECT_EQ(found.workgroup_size[0], workgroup_size);
+  }
   // Checks the grade and a part of its reason.
   void expect_grade(uint32_t expected, std::string_view part_of_reason,
                     const halyard_executable_grade_t& given) {

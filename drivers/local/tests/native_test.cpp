@@ -113,15 +113,8 @@ TEST_P(LibraryTest, FunctionsAreDescribed) {
     Executable executable = load_library(name);
     ASSERT_NE(executable, nullptr);
     ASSERT_EQ(table_.executable_function_count(executable), 6u);
-    const halyard_function_info_t record = info(executable, 0);
-    EXPECT_EQ(std::string(record.name.data, record.name.size), "record");
-    EXPECT_EQ(record.binding_count, 1u);
-    EXPECT_EQ(record.constant_count, 1u);
-    EXPECT_EQ(record.local_memory, 4096u);
-    EXPECT_EQ(record.workgroup_size[0], 0u);
-    const halyard_function_info_t in_turn = info(executable, 4);
-    EXPECT_EQ(in_turn.workgroup_size[0], name == std::string_view("rev6") ? 4u : 0u);
-    EXPECT_EQ(in_turn.local_memory, 0u);
+    expect_function(executable, 0, "record", 1, 1, 4096);
+    expect_function(executable, 4, "in_turn", 2, 0, 0, name == std::string_view("rev6") ? 4 : 0);
     halyard_function_info_t none = {.struct_size = sizeof none};
     EXPECT_CODE(OUT_OF_RANGE, host_.take(table_.executable_function_info(executable, 6, &none)));
   }

@@ -284,36 +284,43 @@ void expect_same(const std::vector<uint8_t>& found, const std::vector<uint8_t>& 
   }
 }
 
+// Calls `run` with the kernels and with the plain loops, on copies of the same bytes. Returns the bytes of
+// both.
+template <typename Run>
+std::pair<std::vector<uint8_t>, std::vector<uint8_t>> run_both(const Kernels& kernels, size_t size, Run run) {
+  static const std::vector<uint8_t> before = contents();
+  std::vector<uint8_t> found = before;
+  found.resize(size, 1);
+  std::vector<uint8_t> right = found;
+  run(kernels, found);
+  run(scalar_kernels(), right);
+  return {std::move(found), std::move(right)};
+}
+
 TEST_P(VmvxElementwise, BinaryAgreesInEveryShape) {
-  const std::vector<uint8_t> before = contents();
   const FlushDenormals flush;
-  int index = 0;
+  size_t index = 0;
   for (const Problem& p : problems()) {
-    const size_t operation = static_cast<size_t>(index++) % kBinaryCount;
-    std::vector<uint8_t> found = before, right = before;
-    const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
-      return set.binary[operation](input(bytes, p.a), input(bytes, p.b), output(bytes, p.out),
-                                   {p.size0, p.size1});
-    };
-    const bool expected = run(scalar_kernels(), right);
-    ASSERT_EQ(run(kernels(), found), expected) << text(p);
-    if (!expected) continue;
+    const size_t operation = index++ % kBinaryCount;
+    std::vector<bool> divided;
+    const auto [found, right] = run_both(kernels(), kBufferSize, [&](const Kernels& set, auto& bytes) {
+      divided.push_back(set.binary[operation](input(bytes, p.a), input(bytes, p.b), output(bytes, p.out),
+                                              {p.size0, p.size1}));
+    });
+    ASSERT_EQ(divided[0], divided[1]) << text(p);
+    if (!divided[0]) continue;
     ASSERT_NO_FATAL_FAILURE(expect_same(found, right, 0, p)) << operation;
   }
 }
 
 TEST_P(VmvxElementwise, UnaryAgreesInEveryShape) {
-  const std::vector<uint8_t> before = contents();
   const FlushDenormals flush;
-  int index = 0;
+  size_t index = 0;
   for (const Problem& p : problems()) {
-    const size_t operation = static_cast<size_t>(index++) % kUnaryCount;
-    std::vector<uint8_t> found = before, right = before;
-    const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
+    const size_t operation = index++ % kUnaryCount;
+    const auto [found, right] = run_both(kernels(), kBufferSize, [&](const Kernels& set, auto& bytes) {
       set.unary[operation](input(bytes, p.a), output(bytes, p.out), {p.size0, p.size1});
-    };
-    run(scalar_kernels(), right);
-    run(kernels(), found);
+    });
     // Differences may grow with overlapping operands, because results become inputs.
     const auto is = [&](Unary which) { return operation == static_cast<size_t>(which); };
     const bool exact = !is(Unary::exp_f32) && !is(Unary::log_f32);
@@ -323,17 +330,11 @@ TEST_P(VmvxElementwise, UnaryAgreesInEveryShape) {
 
 template <typename T>
 void compare_copies(const Kernels& kernels, size_t log2) {
-  const std::vector<uint8_t> before = contents();
   for (const Problem& p : problems()) {
     if (p.size0 * p.size1 * sizeof(T) > 1 << 13) continue;
-    std::vector<uint8_t> found = before, right = before;
-    found.resize(kBufferSize * 4, 1);
-    right.resize(kBufferSize * 4, 1);
-    const auto run = [&](const Kernels& set, std::vector<uint8_t>& bytes) {
+    const auto [found, right] = run_both(kernels, kBufferSize * 4, [&](const Kernels& set, auto& bytes) {
       set.copy[log2](input(bytes, p.a), output(bytes, p.out), {p.size0, p.size1});
-    };
-    run(kernels, found);
-    run(scalar_kernels(), right);
+    });
     ASSERT_TRUE(found == right) << text(p) << " of " << sizeof(T);
   }
 }
@@ -364,15 +365,13 @@ TEST_P(VmvxElementwise, LongRowsAreCopiedAndFilled) {
 }
 
 TEST_P(VmvxElementwise, FillsAgreeInEveryShape) {
-  const std::vector<uint8_t> before = contents();
-  for (const Problem& p : problems()) {
-    std::vector<uint8_t> found = before, right = before;
+  for (const Problem& p : problems())
     for (const uint32_t value : {0xFFFFFFFFu, 0x12345678u}) {
-      kernels().fill(value, {found.data() + p.out.offset, p.out.stride0, 1}, {p.size0, p.size1});
-      scalar_kernels().fill(value, {right.data() + p.out.offset, p.out.stride0, 1}, {p.size0, p.size1});
+      const auto [found, right] = run_both(kernels(), kBufferSize, [&](const Kernels& set, auto& bytes) {
+        set.fill(value, {bytes.data() + p.out.offset, p.out.stride0, 1}, {p.size0, p.size1});
+      });
       ASSERT_TRUE(found == right) << text(p);
     }
-  }
 }
 
 }  // namespace
