@@ -39,6 +39,10 @@ class KernelTest : public LocalTest {
     return fmt::format("{}{}vm.export @k\nvm.func @k{}{}\n  vm.return\n}}\n", kHeader, directives, kArguments,
                        body);
   }
+  // The same, with kFirstBinding before the body.
+  static std::string kernel_on_binding(std::string_view body, std::string_view directives = "") {
+    return kernel(std::string(kFirstBinding) + std::string(body), directives);
+  }
 
   using LocalTest::create;
   Outcome create(const std::vector<uint8_t>& data, Executable* executable,
@@ -53,17 +57,13 @@ class KernelTest : public LocalTest {
     EXPECT_EQ(executable != nullptr, outcome.ok());
     return outcome;
   }
-  // A module with one kernel, which starts with kFirstBinding.
-  static std::string kernel_on_binding(std::string_view body, std::string_view directives = "") {
-    return kernel(std::string(kFirstBinding) + std::string(body), directives);
-  }
   Outcome create(std::string_view source) { return create(assemble(source)); }
   Executable load(std::string_view source, uint32_t version = 17) {
     Executable executable = nullptr;
     EXPECT_OK(create(assemble(source, version), &executable));
     return executable;
   }
-  // Like create(), with the data `shift` bytes behind an aligned address. Overwrites the data after the call.
+  // Loads a copy of the data that begins `shift` bytes after an aligned address, and overwrites the copy.
   Executable load_shifted(const std::vector<uint8_t>& data, size_t shift,
                           std::string_view format = "vmvx-bytecode-fb") {
     std::vector<uint8_t> shifted(shift + data.size());
@@ -75,6 +75,7 @@ class KernelTest : public LocalTest {
     std::fill(shifted.begin(), shifted.end(), uint8_t{0xFF});
     return executable;
   }
+  // The grade of a format or, with data, of an executable.
   halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data = {}) {
     halyard_executable_grade_t result = {.struct_size = sizeof result};
     std::memset(result.reason, 'x', sizeof result.reason);

@@ -68,7 +68,7 @@ TEST_P(LibraryTest, GradesOfData) {
   other[18] = 2;  // e_machine
   EXPECT_EQ(grade(format_, other).grade, unsigned{HALYARD_GRADE_NO});
   other[18] = host_name() == "x86_64" ? EM_AARCH64 : EM_X86_64;
-  const bool is_embedded = kind() == "embedded";  // otherwise the reason is the system's
+  const bool is_embedded = kind() == "embedded";  // otherwise the system's loader gives the reason
   expect_grade(HALYARD_GRADE_NO, is_embedded ? "expected code for " + host_name() : "",
                grade(format_, other));
   expect_grade(HALYARD_GRADE_NO, is_embedded ? host_name() == "x86_64" ? "arm_64" : "x86_64" : "",
