@@ -15,7 +15,8 @@ namespace halyard::vulkan {
 
 class PipelineCache {
  public:
-  // `folder`: empty: no file; not set: halyard/ in the user's cache folder ($XDG_CACHE_HOME, ~/.cache).
+  // The file is in `folder`; by default in halyard/ of the user's cache folder ($XDG_CACHE_HOME, ~/.cache). If
+  // `folder` is empty, there is no file.
   PipelineCache(const Services& services, const DeviceFunctions& vk, VkDevice device,
                 const std::optional<std::string>& folder, const VkPhysicalDeviceProperties& properties);
   PipelineCache(const PipelineCache&) = delete;

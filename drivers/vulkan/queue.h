@@ -128,11 +128,12 @@ class Queue {
   std::thread thread_;
   bool stopping_ = false;
   // Whether the thread is awake and will check for work before it sleeps. Written under the lock. A requester
-  // writes `wanted_`, then reads this; the thread writes this, then reads `wanted_`. So at least one of them
-  // sees the other's write.
+  // writes `wanted_`, then reads `is_awake_`; the thread writes `is_awake_`, then reads `wanted_`. So at least
+  // one of them sees the other's write.
   std::atomic<bool> is_awake_ = false;
   std::atomic<uint64_t> wanted_ = 0;  // notifications are requested up to this number
 
+  // A semaphore to destroy after submission `number` has completed.
   struct Doomed {
     VkSemaphore semaphore;
     uint64_t number;

@@ -22,7 +22,7 @@ class SharedSemaphore {
  public:
   // Creates a semaphore with this value for export. UNIMPLEMENTED: the device has no semaphore descriptors.
   static Result<SharedSemaphore> create(Device& device, uint64_t initial);
-  // Creates a semaphore to import into. UNIMPLEMENTED as create().
+  // Creates a semaphore to import into. UNIMPLEMENTED: like create().
   static Result<SharedSemaphore> create_empty(Device& device);
   SharedSemaphore(SharedSemaphore&& other) noexcept
       : device_(other.device_),

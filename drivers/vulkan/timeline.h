@@ -48,7 +48,7 @@ class Semaphore : public kit::BasicTimeline<Semaphore, Waiter, Task, TaskList> {
 
   // `submission` has been submitted and will signal `value`. No effect if the timeline has reached `value`.
   void promise(uint64_t value, QueueSubmission submission, TaskList& ready);
-  // `submission` has completed, or the host has signalled (no submission). No effect if the value is not
+  // `submission` has completed; without a submission, the host has signalled. No effect if the value is not
   // larger, or the timeline has failed.
   void keep(uint64_t value, QueueSubmission submission, TaskList& ready);
   // `submission` will not complete.

@@ -57,7 +57,7 @@ struct Work final : Task, kit::Held<Work, Semaphore, TaskList> {
   // returns.
   void finish(Status failure, TaskList& ready);
 
-  // For Held.
+  // Called once by kit::Held: when the waits are over, and when no reference is left.
   void on_ready(TaskList& ready) { ready.push_work(*this); }
   void dispose() { instance->works.give(std::unique_ptr<Work>(this)); }
 

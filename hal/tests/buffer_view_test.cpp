@@ -26,7 +26,7 @@ class BufferViewTest : public testing::Test {
   }
 };
 
-TEST_F(BufferViewTest, KeepsWhatItIsGiven) {
+TEST_F(BufferViewTest, KeepsItsArguments) {
   auto buffer = buffer_of({1, 2});
   const int64_t shape[] = {7, -3, 0};
   auto made = BufferView::create(buffer, shape, 0x7F0000FF, 42).value();
@@ -131,7 +131,7 @@ TEST_F(BufferViewTest, Text) {
   EXPECT_EQ(view({0, 3})->text(1).value(), "0x3xf32=");
 }
 
-TEST_F(BufferViewTest, TextOfWhatIsNotThere) {
+TEST_F(BufferViewTest, TextOfInvalidViews) {
   EXPECT_FAILS(OUT_OF_RANGE, "a view of 7xf32 needs 28 bytes, but its buffer has 24", view({7})->text(1));
   EXPECT_FAILS(INVALID_ARGUMENT, "-1", view({-1})->text(1));
   EXPECT_FAILS(INVALID_ARGUMENT, "no size", view({INT64_MAX, INT64_MAX})->text(1));

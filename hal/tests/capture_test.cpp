@@ -2,18 +2,14 @@
 #include "hal/capture/capture.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <string>
 
 #include "hal/capture/capture_file.h"
 #include "hal/capture/replay.h"
-#include "hal_test.h"
+#include "sample_drivers.h"
 
 namespace halyard::hal {
 namespace {
@@ -23,37 +19,27 @@ using Outcome = ReplayResult::Outcome;
 
 class CaptureTest : public FakeDriverTest {
  protected:
-  void SetUp() override {
-    FakeDriverTest::SetUp();
-    std::string name = (std::filesystem::temp_directory_path() / "halyard-capture-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override {
-    std::filesystem::remove_all(folder_);
-    FakeDriverTest::TearDown();
-  }
-
-  std::string path(const std::string& name = "c.hycap") const { return (folder_ / name).string(); }
-  Values file() const {
-    std::ifstream in(path(), std::ios::binary);
-    return Values(std::istreambuf_iterator<char>(in), {});
-  }
+  std::string path(const std::string& name = "c.hycap") const { return folder_.path() + "/" + name; }
+  Values file() const { return file_bytes(path()); }
   CaptureFile captured() const {
     Result<CaptureFile> read = read_capture(Bytes::own(file()), Incomplete::refuse);
     EXPECT_OK(read);
     return read ? *std::move(read) : CaptureFile();
   }
 
-  static Ref<CommandBuffer> record(const Ref<Device>& device, uint32_t capacity = 0) {
-    return CommandBuffer::create(device, 0, kTransfer | kDispatchCategory, kAnyQueue, capacity).value();
-  }
   static constexpr uint32_t kSubgroupSizes[] = {32, 64};
   static Ref<Executable> load(const Ref<Device>& device, std::string_view text) {
     return Executable::create(device, kAnyQueue, "fake",
                               {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr, {},
                               {.subgroup_sizes = kSubgroupSizes})
         .value();
+  }
+  // A command buffer that fills a range with a byte.
+  static Ref<CommandBuffer> record_fill(const Ref<Device>& device, const BufferRange& range, uint8_t byte) {
+    Ref<CommandBuffer> commands = record(device);
+    EXPECT_OK(commands->fill(range, byte, 1));
+    EXPECT_OK(commands->finalize());
+    return commands;
   }
   static Ref<Capture> open(const std::string& path) { return Capture::create(path).value(); }
 
@@ -66,7 +52,7 @@ class CaptureTest : public FakeDriverTest {
     const Ref<Executable> executable = load(device, "add 2 1\n");
     const Ref<Buffer> direct = make_buffer(*device, {2, 0, 0, 0, 3, 0, 0, 0, 1, 0, 0, 0, 9, 9, 9, 9});
     const Ref<Buffer> bound = make_buffer(*device, Values(32, 5));
-    const Ref<CommandBuffer> commands = record(device, 3);
+    const Ref<CommandBuffer> commands = record(device, 0, 3);
     const uint32_t constants[] = {7};
     const BufferRange ranges[] = {{direct.get(), 0, 12, 4}, {nullptr, 1, 8, 4}};
     const BufferRange counts = {direct.get(), 0, 0, 0};
@@ -81,12 +67,21 @@ class CaptureTest : public FakeDriverTest {
     EXPECT_OK(commands->finalize());
     const Binding table[] = {{}, {bound.get(), 4, 20}};
     EXPECT_OK(capture.execute({*device}, *commands, table));
-    // 5s plus constants and workgroups: 7 + 2, 7 + 6.
+    // The dispatches add 7 + 2 and 7 + 6 to the word of 5s.
     EXPECT_EQ(bytes_of(*bound), (Values{5, 5, 5, 5, 1, 2, 1, 2, 5, 8, 7, 6, 27, 5, 5, 5,
                                         1, 2, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5,  5, 5, 5}));
   }
 
-  std::filesystem::path folder_;
+  // Writes a capture with one execution of these commands on a buffer of 16 bytes.
+  void write(const std::string& device, std::vector<Command> commands) const {
+    CapturedExecution execution;
+    execution.device = device;
+    execution.buffers = {{.device = "fake", .size = 16}};
+    execution.commands = std::move(commands);
+    EXPECT_OK(CaptureWriter::create(path()).value()->begin(execution, {}));
+  }
+
+  const TemporaryFolder folder_;
 };
 
 Values joined(const CapturedBytes& pieces) {
@@ -160,9 +155,7 @@ TEST_F(CaptureTest, ReadsMemoryThatTheHostCannotMap) {
       Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
   ASSERT_FALSE(buffer->is_mappable());
   EXPECT_OK(queue_fill({*device}, *buffer, 0, 4, 3, 1));
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 1, 2}, 4, 1));
-  EXPECT_OK(commands->finalize());
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 1, 2}, 4);
   EXPECT_OK(open(path())->execute({*device}, *commands, {}));
   const CaptureFile file = captured();
   ASSERT_EQ(file.executions.size(), 1u);
@@ -170,14 +163,12 @@ TEST_F(CaptureTest, ReadsMemoryThatTheHostCannotMap) {
   EXPECT_EQ(joined(file.executions[0].buffers[0].ranges[0].after), (Values{4, 4}));
 }
 
-TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
+TEST_F(CaptureTest, UnreadableMemoryFailsTheWork) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
       Buffer::allocate(*device, kAnyQueue, 0, HALYARD_USAGE_TRANSFER_TARGET, 4).value();
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 4}, 4, 1));
-  EXPECT_OK(commands->finalize());
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 4}, 4);
+  const Ref<Fence> signal = make_fence(device);
   EXPECT_FAILS(PERMISSION_DENIED, "capturing 4 bytes at byte 0 of buffer 0",
                open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
   EXPECT_FAILS(PERMISSION_DENIED, "TRANSFER_SOURCE", signal->query());
@@ -187,11 +178,8 @@ TEST_F(CaptureTest, WhatNobodyCanReadFailsTheWork) {
 TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
-  EXPECT_OK(commands->finalize());
-  const Ref<Fence> wait = Fence::create(device).value();
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
+  const auto [wait, signal] = make_fences<2>(device);
   Ref<Capture> capture = open(path());
   EXPECT_OK(capture->execute({*device, kAnyQueue, wait.get(), signal.get()}, *commands, {}));
   const uint8_t later = 7;  // the captured contents are those when the wait is reached
@@ -208,13 +196,11 @@ TEST_F(CaptureTest, HoldsNoThreadWhileItWaits) {
 }
 
 // A program may end as soon as its fence is reached, so the file must be closed before.
-TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
+TEST_F(CaptureTest, IsClosedBeforeTheProgramIsNotified) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
-  EXPECT_OK(commands->finalize());
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
+  const Ref<Fence> signal = make_fence(device);
   EXPECT_OK(open(path())->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
   struct Subscriber {
     std::function<size_t()> count;
@@ -235,8 +221,8 @@ TEST_F(CaptureTest, IsClosedWhenTheProgramIsTold) {
 
 TEST_F(CaptureTest, ArgumentErrorsReturnAtOnceAndAreNotCaptured) {
   const Ref<Device> device = open_fake_device();
-  const Ref<CommandBuffer> commands = record(device, 1);
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<CommandBuffer> commands = record(device, 0, 1);
+  const Ref<Fence> signal = make_fence(device);
   Ref<Capture> capture = open(path());
   EXPECT_FAILS(FAILED_PRECONDITION, "being recorded",
                capture->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
@@ -252,40 +238,38 @@ TEST_F(CaptureTest, ArgumentErrorsReturnAtOnceAndAreNotCaptured) {
 TEST_F(CaptureTest, FailuresAreCapturedAndPassedOn) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> buffer = make_buffer(*device, {1, 2});
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_OK(commands->fill({buffer.get(), 0, 0, 1}, 9, 1));
-  EXPECT_OK(commands->finalize());
-  const Ref<Fence> signal = Fence::create(device).value();
+  const Ref<CommandBuffer> commands = record_fill(device, {buffer.get(), 0, 0, 1}, 9);
+  const Ref<Fence> signal = make_fence(device);
   Ref<Capture> capture = open(path());
   fake().fail_next(HALYARD_DATA_LOSS);
-  EXPECT_FAILS(DATA_LOSS, "told to fail",
+  EXPECT_FAILS(DATA_LOSS, "injected failure",
                capture->execute({*device, kAnyQueue, nullptr, signal.get()}, *commands, {}));
-  EXPECT_FAILS(DATA_LOSS, "told to fail", signal->query());
-  const Ref<Fence> refused = Fence::create(device).value();
+  EXPECT_FAILS(DATA_LOSS, "injected failure", signal->query());
+  const Ref<Fence> refused = make_fence(device);
   fake().refuse_next(HALYARD_UNAVAILABLE);
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse",
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal",
                capture->execute({*device, kAnyQueue, nullptr, refused.get()}, *commands, {}));
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse", refused->query());
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal", refused->query());
   // A wait that fails: nothing is executed, so nothing is captured.
-  const Ref<Fence> skipped = Fence::create(device).value();
-  EXPECT_FAILS(DATA_LOSS, "told to fail",
+  const Ref<Fence> skipped = make_fence(device);
+  EXPECT_FAILS(DATA_LOSS, "injected failure",
                capture->execute({*device, kAnyQueue, signal.get(), skipped.get()}, *commands, {}));
-  EXPECT_FAILS(DATA_LOSS, "told to fail", skipped->query());
+  EXPECT_FAILS(DATA_LOSS, "injected failure", skipped->query());
   capture = nullptr;
 
   const CaptureFile file = captured();
   ASSERT_EQ(file.executions.size(), 2u);
   EXPECT_EQ(file.executions[0].outcome, CapturedExecution::Outcome::failed);
   EXPECT_EQ(file.executions[0].code, Code::DATA_LOSS);
-  EXPECT_NE(file.executions[0].message.find("told to fail"), std::string_view::npos);
+  EXPECT_NE(file.executions[0].message.find("injected failure"), std::string_view::npos);
   EXPECT_EQ(file.executions[1].code, Code::UNAVAILABLE);
   Replay replay(file, device);
   EXPECT_EQ(replay.execute(0).value().outcome, Outcome::not_compared);
   fake().fail_next(HALYARD_DATA_LOSS);
-  EXPECT_FAILS(DATA_LOSS, "told to fail", replay.execute(0));
+  EXPECT_FAILS(DATA_LOSS, "injected failure", replay.execute(0));
 }
 
-TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
+TEST_F(CaptureTest, EqualDataIsWrittenOnce) {
   const Ref<Device> device = open_fake_device();
   const Ref<Executable> executable = load(device, "nothing 1 0\n");
   const Ref<Buffer> buffer = make_buffer(*device, Values(100000, 1));
@@ -305,10 +289,10 @@ TEST_F(CaptureTest, EqualThingsAreWrittenOnce) {
   EXPECT_EQ(file.executables.size(), 1u);
 }
 
-TEST_F(CaptureTest, FindsWhatDiffers) {
+TEST_F(CaptureTest, FindsTheFirstDifference) {
   const Ref<Device> device = open_fake_device();
   const Ref<Buffer> buffer = make_buffer(*device, Values(64, 1));
-  const Ref<CommandBuffer> commands = record(device, 1);
+  const Ref<CommandBuffer> commands = record(device, 0, 1);
   EXPECT_OK(commands->fill({buffer.get(), 0, 0, 8}, 2, 1));
   EXPECT_OK(commands->update({nullptr, 0, 4, 0}, Values(20, 0xAB)));
   EXPECT_OK(commands->finalize());
@@ -321,7 +305,8 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   Values after = joined(range.after);
   ASSERT_EQ(after, Values(20, 0xAB));
   for (const size_t i : {1, 2, 3, 10}) after[i] = static_cast<uint8_t>(i);
-  range.after = {std::span(after).first(2), std::span(after).subspan(2)};  // the pieces do not matter
+  range.after = {std::span(after).first(2),
+                 std::span(after).subspan(2)};  // the division into pieces does not matter
   const ReplayResult result = Replay(file, device).execute(0).value();
   EXPECT_EQ(result.outcome, Outcome::differs);
   EXPECT_EQ(result.difference.buffer, 0u);
@@ -333,7 +318,7 @@ TEST_F(CaptureTest, FindsWhatDiffers) {
   EXPECT_EQ(result.difference.command, 1u);
 }
 
-TEST_F(CaptureTest, DevicesThatCannotSaySo) {
+TEST_F(CaptureTest, ReplayFailsOnUnsuitableDevices) {
   capture_everything(open_fake_device());
   CaptureFile file = captured();
   file.executables[0].format = "other";
@@ -345,12 +330,12 @@ TEST_F(CaptureTest, DevicesThatCannotSaySo) {
 
 TEST_F(CaptureTest, FilesThatCannotBeWritten) {
   EXPECT_FAILS(NOT_FOUND, "missing/c.hycap", Capture::create(path("missing/c.hycap")));
-  EXPECT_FAILS(UNAVAILABLE, folder_.string(), Capture::create(folder_.string()));
+  EXPECT_FAILS(UNAVAILABLE, folder_.path(), Capture::create(folder_.path()));
   if (!std::filesystem::exists("/dev/full")) return;
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", Capture::create("/dev/full"));
 }
 
-TEST_F(CaptureTest, CutShortAnywhere) {
+TEST_F(CaptureTest, TruncatedAtEveryLength) {
   {
     const Ref<Device> device = open_fake_device();
     const Ref<Capture> capture = open(path());
@@ -381,7 +366,7 @@ TEST_F(CaptureTest, CutShortAnywhere) {
 
 // With any bit flipped, reading gives a status or a capture, and replaying the capture gives a status or a
 // result.
-TEST_F(CaptureTest, AnyBitMayBeWrong) {
+TEST_F(CaptureTest, EveryBitFlipped) {
   const Ref<Device> device = open_fake_device();
   capture_everything(device);
   const Values whole = file();
@@ -403,41 +388,28 @@ TEST_F(CaptureTest, AnyBitMayBeWrong) {
 }
 
 // An empty binding table at any position in a record.
-TEST_F(CaptureTest, NoSlotsAndAnyLayout) {
+TEST_F(CaptureTest, EmptyTablesAtAnyPosition) {
   for (const uint32_t pattern_size : {1u, 2u, 4u}) {
     for (size_t length = 0; length < 16; ++length) {
       const std::string label(length, 'x');
-      CapturedExecution execution;
-      execution.device = label;
-      execution.buffers = {{.device = "fake", .size = 16}};
-      execution.commands = {BeginGroupCommand{label},
-                            FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 0, pattern_size},
-                            FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, pattern_size}};
-      {
-        const auto writer = CaptureWriter::create(path()).value();
-        EXPECT_OK(writer->begin(execution, {}));
-      }
+      write(label,
+            {BeginGroupCommand{label}, FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 0, pattern_size},
+             FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, pattern_size}});
       EXPECT_TRUE(captured().executions.at(0).entries.empty());
     }
   }
 }
 
-// A pattern is printed with all its digits.
-TEST_F(CaptureTest, PatternsOfASizeThatThereIsNot) {
+// A pattern is printed with all its digits, so its size must be valid.
+TEST_F(CaptureTest, InvalidPatternSizes) {
   for (const uint32_t size : {0u, 3u, 8u, 0x40000000u, 0x80000000u, UINT32_MAX}) {
-    CapturedExecution execution;
-    execution.buffers = {{.device = "fake", .size = 16}};
-    execution.commands = {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}};
-    {
-      const auto writer = CaptureWriter::create(path()).value();
-      EXPECT_OK(writer->begin(execution, {}));
-    }
+    write("", {FillCommand{{.buffer = 0, .offset = 0, .length = 16}, 7, size}});
     EXPECT_FAILS(INVALID_ARGUMENT, "a pattern of " + std::to_string(size) + " bytes",
                  read_capture(Bytes::own(file()), Incomplete::refuse));
   }
 }
 
-TEST_F(CaptureTest, FilesOfOthers) {
+TEST_F(CaptureTest, OtherFilesAreRefused) {
   const auto read = [](std::string_view text) {
     return read_capture(Bytes::copy({reinterpret_cast<const uint8_t*>(text.data()), text.size()}),
                         Incomplete::accept);

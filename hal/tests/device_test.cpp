@@ -13,7 +13,15 @@
 namespace halyard::hal {
 namespace {
 
-TEST(Device, OpensAndCloses) {
+class DeviceTest : public testing::Test {
+ protected:
+  const Ref<Device> device_ = sample_device();
+};
+using DeviceQueriesTest = DeviceTest;
+using DeviceMemoryTest = DeviceTest;
+using AllocatorTest = DeviceTest;
+
+TEST_F(DeviceTest, OpensAndCloses) {
   auto library = DriverLibrary::open(sample_path("sample")).value();
   auto watcher = sample_device("", library);
   auto device = Device::open(library, "sample", "slack", {{"label", "x"}}).value();
@@ -29,7 +37,7 @@ TEST(Device, OpensAndCloses) {
   EXPECT_EQ(seen(*watcher, "open_devices"), 1);
 }
 
-TEST(Device, KeepsItsDriver) {
+TEST_F(DeviceTest, KeepsItsDriver) {
   std::vector<std::string> lines;
   auto library = DriverLibrary::open(sample_path("sample"), [&](int32_t, std::string_view line) {
                    lines.emplace_back(line);
@@ -42,7 +50,7 @@ TEST(Device, KeepsItsDriver) {
   EXPECT_EQ(lines.size(), 2u);
 }
 
-TEST(Device, FailuresToOpen) {
+TEST_F(DeviceTest, FailuresToOpen) {
   auto library = DriverLibrary::open(sample_path("sample")).value();
   EXPECT_FAILS(NOT_FOUND, "no such sample; while opening device 'sample://nowhere'",
                Device::open(library, "sample", "nowhere", {}));
@@ -56,70 +64,63 @@ TEST(Device, FailuresToOpen) {
   EXPECT_EQ(seen(*sample_device("", library), "open_devices"), 1);
 }
 
-TEST(Device, Queues) {
-  auto device = sample_device();
-  EXPECT_EQ(device->queues(0), 0xFu);
-  EXPECT_EQ(device->queues(kAnyQueue), 0xFu);
-  EXPECT_EQ(device->queues(0x2), 0x2u);
-  EXPECT_EQ(device->queues(0x16), 0x6u);
-  EXPECT_EQ(device->queues(0x10), 0xFu);
+TEST_F(DeviceTest, Queues) {
+  EXPECT_EQ(device_->queues(0), 0xFu);
+  EXPECT_EQ(device_->queues(kAnyQueue), 0xFu);
+  EXPECT_EQ(device_->queues(0x2), 0x2u);
+  EXPECT_EQ(device_->queues(0x16), 0x6u);
+  EXPECT_EQ(device_->queues(0x10), 0xFu);
   EXPECT_EQ(sample_device("wide")->queues(0), UINT64_MAX);
   EXPECT_EQ(sample_device("wide")->queues(uint64_t{1} << 63), uint64_t{1} << 63);
 }
 
-TEST(DeviceQueries, IdPatterns) {
-  auto device = sample_device();
-  const auto answer = device->query_i64("hal.device.id", "sam*");
+TEST_F(DeviceQueriesTest, IdPatterns) {
+  const auto answer = device_->query_i64("hal.device.id", "sam*");
   EXPECT_TRUE(answer.known);
   EXPECT_EQ(answer.value, 1);
-  EXPECT_TRUE(device->query_i64("hal.device.id", "local*").known);
-  EXPECT_EQ(device->query_i64("hal.device.id", "local*").value, 0);
-  EXPECT_EQ(device->query_i64("hal.device.id", "").value, 0);
+  EXPECT_TRUE(device_->query_i64("hal.device.id", "local*").known);
+  EXPECT_EQ(device_->query_i64("hal.device.id", "local*").value, 0);
+  EXPECT_EQ(device_->query_i64("hal.device.id", "").value, 0);
 }
 
-TEST(DeviceQueries, ExecutableFormats) {
-  auto device = sample_device();
+TEST_F(DeviceQueriesTest, ExecutableFormats) {
   for (const auto& [format, value] : std::vector<std::pair<const char*, int64_t>>{
            {"native", 1}, {"loadable", 1}, {"old", 0}, {"other", 0}, {"", 0}}) {
-    const auto answer = device->query_i64("hal.executable.format", format);
+    const auto answer = device_->query_i64("hal.executable.format", format);
     EXPECT_TRUE(answer.known) << format;
     EXPECT_EQ(answer.value, value) << format;
   }
-  EXPECT_EQ(device->grade_executable("native", nullptr, 0).grade, uint32_t{HALYARD_GRADE_NATIVE});
-  EXPECT_EQ(device->grade_executable("native", nullptr, 0).reason, "");
-  EXPECT_EQ(device->grade_executable("old", "x", 1).reason, "made for another sample");
+  EXPECT_EQ(device_->grade_executable("native", nullptr, 0).grade, uint32_t{HALYARD_GRADE_NATIVE});
+  EXPECT_EQ(device_->grade_executable("native", nullptr, 0).reason, "");
+  EXPECT_EQ(device_->grade_executable("old", "x", 1).reason, "made for another sample");
 }
 
-TEST(DeviceQueries, TheDriversOwn) {
-  auto device = sample_device();
-  EXPECT_TRUE(device->query_i64("sample", "trims").known);
-  EXPECT_FALSE(device->query_i64("sample", "Trims").known);
-  EXPECT_FALSE(device->query_i64("sample ", "trims").known);
-  EXPECT_FALSE(device->query_i64("hal.device", "concurrency").known);
-  EXPECT_EQ(device->query_i64("hal.device", "concurrency").value, 0);
-  EXPECT_FALSE(device->query_i64("fail", "").known);
-  EXPECT_FALSE(device->query_i64("hal.device.Id", "sample").known);
+TEST_F(DeviceQueriesTest, QueriesOfTheDriver) {
+  EXPECT_TRUE(device_->query_i64("sample", "trims").known);
+  EXPECT_FALSE(device_->query_i64("sample", "Trims").known);
+  EXPECT_FALSE(device_->query_i64("sample ", "trims").known);
+  EXPECT_FALSE(device_->query_i64("hal.device", "concurrency").known);
+  EXPECT_EQ(device_->query_i64("hal.device", "concurrency").value, 0);
+  EXPECT_FALSE(device_->query_i64("fail", "").known);
+  EXPECT_FALSE(device_->query_i64("hal.device.Id", "sample").known);
 }
 
 TEST(Patterns, Wildcards) {
-  EXPECT_TRUE(matches_device_id("local-sync", "local-sync"));
-  EXPECT_TRUE(matches_device_id("local*", "local-sync"));
-  EXPECT_TRUE(matches_device_id("*", "local-sync"));
-  EXPECT_TRUE(matches_device_id("**", "x"));
-  EXPECT_TRUE(matches_device_id("*sync", "local-sync"));
-  EXPECT_TRUE(matches_device_id("l*-*c", "local-sync"));
-  EXPECT_TRUE(matches_device_id("local?sync", "local-sync"));
-  EXPECT_TRUE(matches_device_id("*aab", "aaaaab"));
-  EXPECT_TRUE(matches_device_id("a*b*c", "a-b-b-c"));
-  EXPECT_TRUE(matches_device_id("", ""));
-  EXPECT_TRUE(matches_device_id("*", ""));
-  EXPECT_FALSE(matches_device_id("local", "local-sync"));
-  EXPECT_FALSE(matches_device_id("", "local-sync"));
-  EXPECT_FALSE(matches_device_id("local-sync?", "local-sync"));
+  const std::pair<const char*, const char*> matching[] = {{"local-sync", "local-sync"},
+                                                          {"local*", "local-sync"},
+                                                          {"*", "local-sync"},
+                                                          {"**", "x"},
+                                                          {"*sync", "local-sync"},
+                                                          {"l*-*c", "local-sync"},
+                                                          {"local?sync", "local-sync"},
+                                                          {"*aab", "aaaaab"},
+                                                          {"a*b*c", "a-b-b-c"},
+                                                          {"", ""},
+                                                          {"*", ""}};
+  for (const auto& [pattern, id] : matching) EXPECT_TRUE(matches_device_id(pattern, id)) << pattern;
   EXPECT_FALSE(matches_device_id("?", ""));
-  EXPECT_FALSE(matches_device_id("Local*", "local-sync"));
-  EXPECT_FALSE(matches_device_id("*task", "local-sync"));
-  EXPECT_FALSE(matches_device_id("l*x", "local-sync"));
+  for (const char* pattern : {"local", "", "local-sync?", "Local*", "*task", "l*x"})
+    EXPECT_FALSE(matches_device_id(pattern, "local-sync")) << pattern;
 }
 
 TEST(Patterns, AtMostSixteenWildcards) {
@@ -129,54 +130,50 @@ TEST(Patterns, AtMostSixteenWildcards) {
   EXPECT_TRUE(matches_device_id(std::string(10, '*') + "??????", "vulkan"));
 }
 
-TEST(DeviceMemory, Defaults) {
-  auto device = sample_device();
-  auto buffer = Buffer::allocate(*device, 0, 0, 0, 24).value();
-  EXPECT_EQ(seen(*device, "request_type"), HALYARD_MEMORY_OPTIMAL);
-  EXPECT_EQ(seen(*device, "request_usage"), HALYARD_USAGE_DEFAULT);
-  EXPECT_EQ(seen(*device, "request_affinity"), 0xF);
+TEST_F(DeviceMemoryTest, Defaults) {
+  auto buffer = Buffer::allocate(*device_, 0, 0, 0, 24).value();
+  EXPECT_EQ(seen(*device_, "request_type"), HALYARD_MEMORY_OPTIMAL);
+  EXPECT_EQ(seen(*device_, "request_usage"), HALYARD_USAGE_DEFAULT);
+  EXPECT_EQ(seen(*device_, "request_affinity"), 0xF);
   EXPECT_EQ(buffer->length(), 24u);
   EXPECT_EQ(buffer->offset(), 0u);
   EXPECT_EQ(buffer->usage(), uint32_t{HALYARD_USAGE_DEFAULT});
   EXPECT_EQ(buffer->memory_type(), HALYARD_MEMORY_HOST_LOCAL | uint32_t{HALYARD_MEMORY_DEVICE_VISIBLE});
   EXPECT_EQ(buffer->access(), uint32_t{kAccessAll});
-  EXPECT_EQ(&buffer->device(), device.get());
+  EXPECT_EQ(&buffer->device(), device_.get());
   EXPECT_EQ(buffer->allocation().origin_affinity, 0xFu);
   EXPECT_FALSE(buffer->allocation().queue_ordered);
 }
 
-TEST(DeviceMemory, PassesOnWhatIsWanted) {
-  auto device = sample_device();
+TEST_F(DeviceMemoryTest, PassesOnTheRequest) {
   auto buffer =
-      Buffer::allocate(*device, 0x4, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_TRANSFER_SOURCE, 0).value();
-  EXPECT_EQ(seen(*device, "request_type"), HALYARD_MEMORY_DEVICE_LOCAL);
-  EXPECT_EQ(seen(*device, "request_usage"), HALYARD_USAGE_TRANSFER_SOURCE);
-  EXPECT_EQ(seen(*device, "request_affinity"), 0x4);
+      Buffer::allocate(*device_, 0x4, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_TRANSFER_SOURCE, 0).value();
+  EXPECT_EQ(seen(*device_, "request_type"), HALYARD_MEMORY_DEVICE_LOCAL);
+  EXPECT_EQ(seen(*device_, "request_usage"), HALYARD_USAGE_TRANSFER_SOURCE);
+  EXPECT_EQ(seen(*device_, "request_affinity"), 0x4);
   EXPECT_EQ(buffer->length(), 0u);
 }
 
-TEST(DeviceMemory, FailuresToAllocate) {
-  auto device = sample_device();
+TEST_F(DeviceMemoryTest, FailuresToAllocate) {
   EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; while allocating 7 bytes",
-               Buffer::allocate(*device, 0, 0, HALYARD_USAGE_SHARING_EXPORT, 7));
+               Buffer::allocate(*device_, 0, 0, HALYARD_USAGE_SHARING_EXPORT, 7));
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 1048577 bytes",
-               Buffer::allocate(*device, 0, 0, 0, (1 << 20) + 1));
+               Buffer::allocate(*device_, 0, 0, 0, (1 << 20) + 1));
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 18446744073709551615 bytes",
-               Buffer::allocate(*device, 0, 0, 0, UINT64_MAX));
-  EXPECT_OK(Buffer::allocate(*device, 0, 0, 0, 1 << 20));
+               Buffer::allocate(*device_, 0, 0, 0, UINT64_MAX));
+  EXPECT_OK(Buffer::allocate(*device_, 0, 0, 0, 1 << 20));
   auto broken = sample_device("broken-size");
   EXPECT_FAILS(INTERNAL, "gave 4 bytes; asked for 8", Buffer::allocate(*broken, 0, 0, 0, 8));
-  EXPECT_EQ(seen(*device, "live_memories"), 0);
+  EXPECT_EQ(seen(*device_, "live_memories"), 0);
   EXPECT_EQ(seen(*broken, "live_memories"), 0);
 }
 
-TEST(DeviceMemory, ImportsHostBytes) {
-  auto device = sample_device();
+TEST_F(DeviceMemoryTest, ImportsHostBytes) {
   bool released = false;
   alignas(64) uint8_t bytes[128] = {};
   bytes[70] = 3;
   Ref<Bytes> keep = Bytes::borrow(bytes, [&] { released = true; });
-  auto buffer = import_host(*device, 0, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED, kRead,
+  auto buffer = import_host(*device_, 0, 0, HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED, kRead,
                             bytes + 64, 64, keep)
                     .value();
   keep = nullptr;
@@ -188,39 +185,36 @@ TEST(DeviceMemory, ImportsHostBytes) {
   EXPECT_FALSE(released);
   buffer = nullptr;
   EXPECT_TRUE(released);
-  EXPECT_EQ(seen(*device, "live_memories"), 0);
+  EXPECT_EQ(seen(*device_, "live_memories"), 0);
 }
 
-TEST(DeviceMemory, FailuresToImport) {
-  auto device = sample_device();
+TEST_F(DeviceMemoryTest, FailuresToImport) {
   alignas(64) uint8_t bytes[128] = {};
   EXPECT_FAILS(OUT_OF_RANGE, "a multiple of 64 bytes",
-               import_host(*device, 0, 0, 0, kRead, bytes + 8, 64, nullptr));
+               import_host(*device_, 0, 0, 0, kRead, bytes + 8, 64, nullptr));
   EXPECT_FAILS(UNIMPLEMENTED, "memory_import",
                import_host(*sample_device("sealed"), 0, 0, 0, kRead, bytes, 64, nullptr));
   EXPECT_FAILS(INVALID_ARGUMENT, "no heap has SHARING_EXPORT; while importing 64 bytes of host memory",
-               import_host(*device, 0, 0, HALYARD_USAGE_SHARING_EXPORT, kRead, bytes, 64, nullptr));
-  EXPECT_EQ(seen(*device, "live_memories"), 0);
+               import_host(*device_, 0, 0, HALYARD_USAGE_SHARING_EXPORT, kRead, bytes, 64, nullptr));
+  EXPECT_EQ(seen(*device_, "live_memories"), 0);
 }
 
-TEST(DeviceMemory, TrimAndStatistics) {
-  auto device = sample_device();
-  EXPECT_OK(device->trim());
-  EXPECT_EQ(seen(*device, "trims"), 1);
-  auto buffer = Buffer::allocate(*device, 0, 0, 0, 4).value();
-  EXPECT_EQ(device->statistics().value().host_bytes_live, 1u);
+TEST_F(DeviceMemoryTest, TrimAndStatistics) {
+  EXPECT_OK(device_->trim());
+  EXPECT_EQ(seen(*device_, "trims"), 1);
+  auto buffer = Buffer::allocate(*device_, 0, 0, 0, 4).value();
+  EXPECT_EQ(device_->statistics().value().host_bytes_live, 1u);
 }
 
-TEST(Allocator, IsOneObject) {
-  auto device = sample_device();
-  auto first = device->allocator();
-  EXPECT_EQ(first, device->allocator());
+TEST_F(AllocatorTest, IsOneObject) {
+  auto first = device_->allocator();
+  EXPECT_EQ(first, device_->allocator());
   EXPECT_STREQ(first->type()->name, "hal.allocator");
   EXPECT_EQ(cast<Allocator>(first.get()), first.get());
-  EXPECT_EQ(&first->device(), device.get());
+  EXPECT_EQ(&first->device(), device_.get());
 }
 
-TEST(Allocator, KeepsTheDevice) {
+TEST_F(AllocatorTest, KeepsTheDevice) {
   auto library = DriverLibrary::open(sample_path("sample")).value();
   auto watcher = sample_device("", library);
   auto device = sample_device("slack", library);
@@ -235,13 +229,12 @@ TEST(Allocator, KeepsTheDevice) {
   EXPECT_EQ(seen(*watcher, "open_devices"), 1);
 }
 
-TEST(Allocator, ComesBackAfterItsLastUser) {
-  auto device = sample_device();
-  device->allocator() = nullptr;
-  EXPECT_EQ(&device->allocator()->device(), device.get());
+TEST_F(AllocatorTest, IsRecreatedAfterItsLastUser) {
+  device_->allocator() = nullptr;
+  EXPECT_EQ(&device_->allocator()->device(), device_.get());
 }
 
-TEST(Allocator, TakenAndDroppedByManyThreads) {
+TEST_F(AllocatorTest, TakenAndDroppedByManyThreads) {
   auto library = DriverLibrary::open(sample_path("sample")).value();
   auto watcher = sample_device("", library);
   auto device = sample_device("slack", library);

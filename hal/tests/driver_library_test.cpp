@@ -58,14 +58,13 @@ Result<std::span<const uint8_t>> note_of(const FileBytes& file) {
 }
 
 TEST(ElfNote, OfADriver) {
-  auto note = read_driver_note(sample_path("sample"));
-  ASSERT_TRUE(note) << note.error().text();
-  EXPECT_EQ(note->abi_min, 1u);
-  EXPECT_EQ(note->abi_max, 1u);
-  EXPECT_EQ(note->sanitizer, HALYARD_SANITIZER_KIND);
-  EXPECT_EQ(note_library(*note), "sample");
-  EXPECT_EQ(note_version(*note), "1.2");
-  EXPECT_EQ(note_kinds(*note), (std::vector<std::string>{"sample", "sample-b"}));
+  const halyard_driver_note_t note = ASSERT_VALUE(read_driver_note(sample_path("sample")));
+  EXPECT_EQ(note.abi_min, 1u);
+  EXPECT_EQ(note.abi_max, 1u);
+  EXPECT_EQ(note.sanitizer, HALYARD_SANITIZER_KIND);
+  EXPECT_EQ(note_library(note), "sample");
+  EXPECT_EQ(note_version(note), "1.2");
+  EXPECT_EQ(note_kinds(note), (std::vector<std::string>{"sample", "sample-b"}));
 }
 
 TEST(ElfNote, FilesThatAreNoLibraries) {
@@ -88,7 +87,7 @@ TEST(ElfNote, OtherMachinesAreNamed) {
   EXPECT_FAILS(INCOMPATIBLE, "is for ELF machine 64000", note_of(patched<uint16_t>(file, at, 64000)));
 }
 
-TEST(ElfNote, ProgramHeadersThatLieElsewhere) {
+TEST(ElfNote, ProgramHeadersOutsideTheFile) {
   const FileBytes file = sample_bytes();
   for (const uint64_t offset :
        {uint64_t{file.size()}, uint64_t{file.size() - 10}, UINT64_MAX, UINT64_MAX - 55}) {
@@ -100,7 +99,7 @@ TEST(ElfNote, ProgramHeadersThatLieElsewhere) {
   EXPECT_FAILS(NOT_FOUND, "no note", note_of(patched<uint16_t>(file, offsetof(Elf64_Ehdr, e_phnum), 0)));
 }
 
-TEST(ElfNote, NotesThatLieElsewhere) {
+TEST(ElfNote, NotesOutsideTheFile) {
   const FileBytes file = sample_bytes();
   const size_t segment = find_note(file).segment;
   for (const uint64_t offset : {uint64_t{file.size()}, uint64_t{file.size() - 3}, UINT64_MAX}) {
@@ -133,7 +132,7 @@ TEST(ElfNote, DamagedNotes) {
   EXPECT_FAILS(NOT_FOUND, "no note of owner 'Halyard'", note_of(patched<uint8_t>(file, record + 12, 'M')));
 }
 
-TEST(ElfNote, MoreNotesThanAnyDriverHas) {
+TEST(ElfNote, NotesThatAreTooLong) {
   FileBytes file = sample_bytes();
   const size_t segment = find_note(file).segment;
   const uint64_t begin = file.size();
@@ -149,21 +148,18 @@ TEST(ElfNote, TruncatedAtEveryLength) {
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
   for (size_t size = 0; size < end; ++size) {
     const FileBytes part(file.begin(), file.begin() + static_cast<ptrdiff_t>(size));
-    auto note = note_of(part);
-    ASSERT_FALSE(note) << size;
-    ASSERT_EQ(note.error().code(), Code::INVALID_ARGUMENT) << size;
+    ASSERT_TRUE(fails_with(note_of(part), Code::INVALID_ARGUMENT, "")) << size;
   }
   // A library with a complete note but a truncated segment is refused too: mapping it would crash the
   // process.
-  const auto cut = note_of(FileBytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(end)));
-  ASSERT_FALSE(cut);
-  EXPECT_NE(cut.error().text().find("cut short"), std::string::npos) << cut.error().text();
+  EXPECT_TRUE(fails_with(note_of(FileBytes(file.begin(), file.begin() + static_cast<ptrdiff_t>(end))),
+                         Code::INVALID_ARGUMENT, "cut short"));
   EXPECT_TRUE(note_of(file));
 }
 
-// Any byte of headers and notes may be wrong. The reader stays within the file (sanitizers check this) and
-// ends.
-TEST(ElfNote, AnyByteMayBeWrong) {
+// Whichever byte of headers and notes is wrong, the reader stays within the file (sanitizers check this) and
+// returns.
+TEST(ElfNote, EveryByteChanged) {
   const FileBytes file = sample_bytes();
   const size_t end = find_note(file).record + sizeof(halyard_driver_note_record_t);
   size_t refused = 0;
@@ -197,22 +193,23 @@ halyard_driver_note_t make_note(uint32_t low, uint32_t high, const char* library
 }
 
 TEST(DriverNote, IsCheckedBeforeAnythingRuns) {
-  const std::string path = "/x/halyard-driver-a.so";
-  EXPECT_OK(check_driver_note(make_note(1, 1, "a", "a,b-c,d_e"), path));
-  EXPECT_OK(check_driver_note(make_note(1, 9, "a", "a"), path));
+  const auto check = [](uint32_t low, uint32_t high, const char* library, const char* kinds) {
+    return check_driver_note(make_note(low, high, library, kinds), "/x/halyard-driver-a.so");
+  };
+  EXPECT_OK(check(1, 1, "a", "a,b-c,d_e"));
+  EXPECT_OK(check(1, 9, "a", "a"));
   EXPECT_FAILS(INCOMPATIBLE,
                "supports driver ABI 2..3, this Halyard supports 1; install a driver built for this Halyard",
-               check_driver_note(make_note(2, 3, "a", "a"), path));
-  EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 0, "a", "a"), path));
-  EXPECT_FAILS(INCOMPATIBLE, "version 0", check_driver_note(make_note(0, 1, "a", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(3, 2, "a", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "", "a"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", ""), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", "a,,b"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "a", "a://b"), path));
-  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check_driver_note(make_note(1, 1, "../a", "a"), path));
+               check(2, 3, "a", "a"));
+  EXPECT_FAILS(INCOMPATIBLE, "version 0", check(0, 0, "a", "a"));
+  EXPECT_FAILS(INCOMPATIBLE, "version 0", check(0, 1, "a", "a"));
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check(3, 2, "a", "a"));
+  for (const char* library : {"", "../a"})
+    EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check(1, 1, library, "a")) << library;
+  for (const char* kinds : {"", "a,,b", "a://b"})
+    EXPECT_FAILS(INVALID_ARGUMENT, "is not valid", check(1, 1, "a", kinds)) << kinds;
   EXPECT_FAILS(INVALID_ARGUMENT, "calls itself 'b'; expected a file with the name halyard-driver-b.so",
-               check_driver_note(make_note(1, 1, "b", "a"), path));
+               check(1, 1, "b", "a"));
 }
 
 TEST(DriverNote, TextsMayFillTheirFields) {
@@ -222,7 +219,7 @@ TEST(DriverNote, TextsMayFillTheirFields) {
   EXPECT_EQ(note_kinds(note), std::vector<std::string>{std::string(192, 'k')});
 }
 
-TEST(DriverNote, SanitizersMustBeTheHosts) {
+TEST(DriverNote, SanitizersMustMatchTheHost) {
   halyard_driver_note_t note = make_note(1, 1, "a", "a");
   for (uint32_t kind = 0; kind < 6; ++kind) {
     note.sanitizer = kind;
@@ -236,16 +233,15 @@ TEST(DriverNote, SanitizersMustBeTheHosts) {
 }
 
 TEST(DriverLibrary, OpensADriver) {
-  auto library = DriverLibrary::open(sample_path("sample"));
-  ASSERT_TRUE(library) << library.error().text();
-  EXPECT_EQ((*library)->path(), sample_path("sample"));
-  ASSERT_EQ((*library)->kinds().size(), 2u);
-  EXPECT_EQ((*library)->kinds()[0].name, "sample");
-  EXPECT_EQ((*library)->kinds()[0].description, "the first sample");
-  EXPECT_EQ((*library)->kinds()[1].name, "sample-b");
-  EXPECT_NE((*library)->instance(), nullptr);
-  EXPECT_NE((*library)->table().queue_submit, nullptr);
-  EXPECT_EQ((*library)->table().queue_flush, nullptr);
+  const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("sample")));
+  EXPECT_EQ(library->path(), sample_path("sample"));
+  ASSERT_EQ(library->kinds().size(), 2u);
+  EXPECT_EQ(library->kinds()[0].name, "sample");
+  EXPECT_EQ(library->kinds()[0].description, "the first sample");
+  EXPECT_EQ(library->kinds()[1].name, "sample-b");
+  EXPECT_NE(library->instance(), nullptr);
+  EXPECT_NE(library->table().queue_submit, nullptr);
+  EXPECT_EQ(library->table().queue_flush, nullptr);
 }
 
 TEST(DriverLibrary, ListsDevices) {
@@ -295,7 +291,7 @@ TEST(DriverLibrary, RefusesAFileWithAnotherName) {
                DriverLibrary::open(path));
 }
 
-TEST(DriverLibrary, SaysWhichStepFailed) {
+TEST(DriverLibrary, NamesTheFailedStep) {
   EXPECT_FAILS(NOT_FOUND, "/none/halyard-driver-x.so", DriverLibrary::open("/none/halyard-driver-x.so"));
   EXPECT_FAILS(UNAVAILABLE, "function_that_is_nowhere", DriverLibrary::open(sample_path("unresolved")));
   EXPECT_FAILS(INCOMPATIBLE, "does not export halyard_driver_negotiate",
@@ -316,42 +312,38 @@ TEST(DriverLibrary, NamesAllMissingFunctions) {
                DriverLibrary::open(sample_path("empty")));
 }
 
-TEST(DriverLibrary, TakesWhatItKnowsOfALongerTable) {
-  auto library = DriverLibrary::open(sample_path("newer"));
-  ASSERT_TRUE(library) << library.error().text();
-  EXPECT_NE((*library)->table().queue_submit, nullptr);
-  EXPECT_EQ((*library)->table().queue_flush, nullptr);  // bytes after the known functions are ignored
+TEST(DriverLibrary, UsesTheKnownPartOfALongerTable) {
+  const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("newer")));
+  EXPECT_NE(library->table().queue_submit, nullptr);
+  EXPECT_EQ(library->table().queue_flush, nullptr);  // bytes after the known functions are ignored
 }
 
 // The driver fills newer fields if the host's struct has space for them.
-TEST(DriverLibrary, GivesANewerDriverTheSizesOfItsOwnStructs) {
-  auto library = DriverLibrary::open(sample_path("newer"));
-  ASSERT_TRUE(library) << library.error().text();
-  EXPECT_EQ((*library)->enumerate().value().size(), 2u);
-  const auto opened = Device::open(*library, "newer", "", {});
-  ASSERT_TRUE(opened) << opened.error().text();
-  Device& device = **opened;
-  EXPECT_EQ(device.properties().queue_count, 4u);
-  EXPECT_EQ(device.grade_executable("native", nullptr, 0).grade, 0u + HALYARD_GRADE_NATIVE);
-  const auto buffer = Buffer::allocate(device, 0, 0, 0, 100);
-  ASSERT_TRUE(buffer) << buffer.error().text();
-  EXPECT_EQ(device.statistics().value().host_bytes_live, 1u);
+TEST(DriverLibrary, PassesItsStructSizesToANewerDriver) {
+  const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("newer")));
+  EXPECT_EQ(library->enumerate().value().size(), 2u);
+  const Ref<Device> device = ASSERT_VALUE(Device::open(library, "newer", "", {}));
+  EXPECT_EQ(device->properties().queue_count, 4u);
+  EXPECT_EQ(device->grade_executable("native", nullptr, 0).grade, 0u + HALYARD_GRADE_NATIVE);
+  const Ref<Buffer> buffer = ASSERT_VALUE(Buffer::allocate(*device, 0, 0, 0, 100));
+  EXPECT_EQ(device->statistics().value().host_bytes_live, 1u);
 }
 
-TEST(DriverLibrary, DoesWithoutOptionalFunctionsBehindTheEndOfAShorterTable) {
-  auto library = DriverLibrary::open(sample_path("shorter"));
-  ASSERT_TRUE(library) << library.error().text();
-  EXPECT_EQ((*library)->table().queue_flush, nullptr);
-  EXPECT_NE((*library)->table().queue_submit, nullptr);
-  const auto opened = Device::open(*library, "shorter", "", {});
-  ASSERT_TRUE(opened) << opened.error().text();
-  EXPECT_OK(queue_flush(**opened, 0));
+TEST(DriverLibrary, IgnoresFunctionsPastTheEndOfAShorterTable) {
+  const Ref<DriverLibrary> library = ASSERT_VALUE(DriverLibrary::open(sample_path("shorter")));
+  EXPECT_EQ(library->table().queue_flush, nullptr);
+  EXPECT_NE(library->table().queue_submit, nullptr);
+  EXPECT_OK(queue_flush(*ASSERT_VALUE(Device::open(library, "shorter", "", {})), 0));
 }
 
-TEST(HostServices, StatusesAreTheHosts) {
-  const HostServices services("d", {}, {});
-  const halyard_host_services_t& table = services.table();
+class HostServicesTest : public testing::Test {
+ protected:
+  const HostServices services_{"d", {}, {}};
+  const halyard_host_services_t& table = services_.table();
   void* const host = table.host;
+};
+
+TEST_F(HostServicesTest, StatusesAreTheHosts) {
   EXPECT_EQ(table.struct_size, sizeof(halyard_host_services_t));
   halyard_status_t status = table.status_create(host, HALYARD_NOT_FOUND, "nothing here!", 12);
   EXPECT_EQ(table.status_code(host, status), HALYARD_NOT_FOUND);
@@ -363,10 +355,7 @@ TEST(HostServices, StatusesAreTheHosts) {
   EXPECT_EQ(Status::adopt(status).text(), "NOT_FOUND; nothing here; while looking");
 }
 
-TEST(HostServices, NullIsSuccess) {
-  const HostServices services("d", {}, {});
-  const halyard_host_services_t& table = services.table();
-  void* const host = table.host;
+TEST_F(HostServicesTest, NullIsSuccess) {
   EXPECT_EQ(table.status_retain(host, nullptr), nullptr);
   EXPECT_EQ(table.status_note(host, nullptr, "note", 4), nullptr);
   EXPECT_EQ(table.status_code(host, nullptr), HALYARD_OK);
@@ -375,9 +364,7 @@ TEST(HostServices, NullIsSuccess) {
   table.log(host, HALYARD_LOG_ERROR, "nobody listens", 14);
 }
 
-TEST(HostServices, NumbersThatAreNoCodesBecomeUnknown) {
-  const HostServices services("d", {}, {});
-  const halyard_host_services_t& table = services.table();
+TEST_F(HostServicesTest, InvalidCodesBecomeUnknown) {
   for (const int32_t code : {0, -1, 19, 1000}) {
     const Status status = Status::adopt(table.status_create(table.host, code, nullptr, 0));
     EXPECT_EQ(status.code(), Code::UNKNOWN) << code;

@@ -42,6 +42,10 @@ RegistryOptions only(std::vector<std::string> libraries, std::vector<std::string
   return options;
 }
 
+Ref<DriverRegistry> registry_of(const TemporaryFolder& folder) {
+  return DriverRegistry::create(only({}, {folder.path()}));
+}
+
 std::vector<std::string> kind_names(DriverRegistry& registry) {
   std::vector<std::string> names;
   for (const auto& kind : registry.kinds()) names.push_back(kind.name);
@@ -89,20 +93,20 @@ TEST(DeviceUri, Forms) {
 }
 
 TEST(DeviceUri, Mistakes) {
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(""));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("://0"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "'a b' is not the name of a driver", DeviceUri::parse("a b"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "'vulkan:0' is not the name of a driver", DeviceUri::parse("vulkan:0"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse("?a=b"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(" "));
-  EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(":"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan?a"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is not key=value", DeviceUri::parse("vulkan://0?a"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option '=b' is not key=value", DeviceUri::parse("vulkan://0?=b"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option '' is not key=value", DeviceUri::parse("vulkan://0?a=b&&c=d"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "missing after the last '&'", DeviceUri::parse("vulkan://0?a=b&"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "option 'a' is given twice", DeviceUri::parse("vulkan://0?a=b&a=c"));
-  EXPECT_FAILS(INVALID_ARGUMENT, "expected driver[://path][?key=value&...]", DeviceUri::parse(""));
+  for (const char* text : {"", "://0", "?a=b", " ", ":"})
+    EXPECT_FAILS(INVALID_ARGUMENT, "the driver is missing", DeviceUri::parse(text)) << text;
+  const std::pair<const char*, const char*> mistakes[] = {
+      {"a b", "'a b' is not the name of a driver"},
+      {"vulkan:0", "'vulkan:0' is not the name of a driver"},
+      {"vulkan?a", "option 'a' is not key=value"},
+      {"vulkan://0?a", "option 'a' is not key=value"},
+      {"vulkan://0?=b", "option '=b' is not key=value"},
+      {"vulkan://0?a=b&&c=d", "option '' is not key=value"},
+      {"vulkan://0?a=b&", "missing after the last '&'"},
+      {"vulkan://0?a=b&a=c", "option 'a' is given twice"},
+      {"", "expected driver[://path][?key=value&...]"}};
+  for (const auto& [text, message] : mistakes)
+    EXPECT_FAILS(INVALID_ARGUMENT, message, DeviceUri::parse(text));
 }
 
 TEST(DriverRegistry, FindsDriversInFolders) {
@@ -111,7 +115,7 @@ TEST(DriverRegistry, FindsDriversInFolders) {
   folder.add("newer");
   folder.write("notes.txt", {1, 2, 3});
   folder.write("libother.so", {1, 2, 3});
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  auto registry = registry_of(folder);
   EXPECT_EQ(kind_names(*registry), (std::vector<std::string>{"newer", "sample", "sample-b"}));
   EXPECT_EQ(registry->kinds()[1].description, "the first sample");
   EXPECT_EQ(registry->kinds()[1].library_path, sample);
@@ -119,10 +123,8 @@ TEST(DriverRegistry, FindsDriversInFolders) {
   EXPECT_EQ(registry->explain().size(), 2u);
 }
 
-TEST(DriverRegistry, RunsNothingThatIsNotAskedFor) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  folder.add("newer");
+TEST(DriverRegistry, LoadsOnlyRequestedDrivers) {
+  const TemporaryFolder folder{"sample", "newer"};
   std::vector<std::string> lines;
   RegistryOptions options = only({}, {folder.path()});
   options.log = [&](int32_t, std::string_view line) { lines.emplace_back(line); };
@@ -142,10 +144,8 @@ TEST(DriverRegistry, RunsNothingThatIsNotAskedFor) {
 }
 
 TEST(DriverRegistry, ExplicitLibrariesComeFirst) {
-  const TemporaryFolder first;
-  const TemporaryFolder second;
-  const std::string twin = second.add("twin");
-  const std::string sample = first.add("sample");
+  const TemporaryFolder first{"sample"}, second{"twin"};
+  const std::string twin = second.driver("twin"), sample = first.driver("sample");
   auto registry = DriverRegistry::create(only({twin}, {first.path(), second.path()}));
   EXPECT_EQ(candidate_paths(*registry), (std::vector<std::string>{twin, sample}));
   EXPECT_EQ(registry->open_device("sample").value()->library().path(), twin);
@@ -153,11 +153,9 @@ TEST(DriverRegistry, ExplicitLibrariesComeFirst) {
 }
 
 TEST(DriverRegistry, LaterDriversOfAKindAreShadowed) {
-  const TemporaryFolder first;
-  const TemporaryFolder second;
-  const std::string sample = first.add("sample");
-  const std::string twin = second.add("twin");
-  const std::string partial = second.add("partial");
+  const TemporaryFolder first{"sample"}, second{"twin", "partial"};
+  const std::string sample = first.driver("sample"), twin = second.driver("twin"),
+                    partial = second.driver("partial");
   auto registry = DriverRegistry::create(only({}, {first.path(), second.path()}));
   EXPECT_EQ(kind_names(*registry), (std::vector<std::string>{"sample", "sample-b", "third"}));
   const auto candidates = registry->explain();
@@ -183,14 +181,11 @@ TEST(DriverRegistry, OneFileIsOneCandidate) {
 }
 
 TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
-  const TemporaryFolder folder;
-  for (const char* name : {"sample", "future", "zero", "instrumented", "noteless", "symbolless", "refusing",
-                           "liar", "renamed", "unavailable", "unresolved", "older"}) {
-    folder.add(name);
-  }
+  const TemporaryFolder folder{"sample",   "future", "zero",    "instrumented", "noteless",   "symbolless",
+                               "refusing", "liar",   "renamed", "unavailable",  "unresolved", "older"};
   folder.write("halyard-driver-junk.so", {'j', 'u', 'n', 'k'});
   folder.add("newer", "halyard-driver-misnamed.so");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  auto registry = registry_of(folder);
   EXPECT_EQ(kind_names(*registry), (std::vector<std::string>{"sample", "sample-b"}));
   EXPECT_EQ(registry->devices("").value().size(), 4u);
   size_t refused = 0;
@@ -204,11 +199,10 @@ TEST(DriverRegistry, OneBadDriverHurtsOnlyItself) {
   EXPECT_EQ(refused, 13u);
 }
 
-TEST(DriverRegistry, ARefusedDriverThatIsAskedForSaysWhy) {
-  const TemporaryFolder folder;
-  for (const char* name : {"future", "noteless", "unavailable", "refusing"}) folder.add(name);
+TEST(DriverRegistry, RequestsForARefusedDriverGiveTheReason) {
+  const TemporaryFolder folder{"future", "noteless", "unavailable", "refusing"};
   folder.write("halyard-driver-junk.so", {'j', 'u', 'n', 'k'});
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  auto registry = registry_of(folder);
   EXPECT_FAILS(NOT_FOUND, "supports driver ABI 2..3", registry->open_device("future"));
   EXPECT_FAILS(NOT_FOUND, "not a Halyard driver", registry->open_device("noteless://0"));
   EXPECT_FAILS(NOT_FOUND, "no ELF file", registry->open_device("junk"));
@@ -219,24 +213,20 @@ TEST(DriverRegistry, ARefusedDriverThatIsAskedForSaysWhy) {
 }
 
 TEST(DriverRegistry, UnknownKinds) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  const TemporaryFolder folder{"sample"};
+  auto registry = registry_of(folder);
   EXPECT_FAILS(NOT_FOUND, "no driver for devices of kind 'bogus'; there are sample, sample-b",
                registry->open_device("bogus"));
   EXPECT_FAILS(NOT_FOUND, "did you mean 'sample'?", registry->open_device("smaple"));
   EXPECT_FAILS(NOT_FOUND, "no driver for devices of kind 'bogus'", registry->devices("bogus"));
   EXPECT_FAILS(INVALID_ARGUMENT, "is not key=value", registry->open_device("sample://x?y"));
   const TemporaryFolder empty;
-  EXPECT_FAILS(NOT_FOUND, "there is no driver at all",
-               DriverRegistry::create(only({}, {empty.path()}))->open_device("x"));
+  EXPECT_FAILS(NOT_FOUND, "there is no driver at all", registry_of(empty)->open_device("x"));
 }
 
 TEST(DriverRegistry, ListsDevices) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  folder.add("newer");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+  const TemporaryFolder folder{"sample", "newer"};
+  auto registry = registry_of(folder);
   const auto uris = [&](std::string_view kind) {
     std::vector<std::string> list;
     const auto entries = registry->devices(kind).value();
@@ -249,10 +239,9 @@ TEST(DriverRegistry, ListsDevices) {
   EXPECT_EQ(registry->devices("sample").value()[0].name, "plain sample");
 }
 
-TEST(DriverRegistry, OpensWhatTheUriSays) {
-  const TemporaryFolder folder;
-  folder.add("sample");
-  auto registry = DriverRegistry::create(only({}, {folder.path()}));
+TEST(DriverRegistry, OpensDevicesByUri) {
+  const TemporaryFolder folder{"sample"};
+  auto registry = registry_of(folder);
   EXPECT_EQ(registry->open_device("sample").value()->uri(), "sample://");
   EXPECT_EQ(registry->open_device("sample://slack").value()->path(), "slack");
   EXPECT_EQ(registry->open_device("sample-b://").value()->id(), "sample-b");
@@ -284,8 +273,7 @@ TEST(DriverRegistry, TheEnvironmentNamesFilesAndFolders) {
 }
 
 TEST(DriverRegistry, TheCurrentFolderIsNeverSearched) {
-  const TemporaryFolder folder;
-  folder.add("sample");
+  const TemporaryFolder folder{"sample"};
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   const Variable variable("HALYARD_DRIVER_PATH", ".:halyard-driver-sample.so::");
@@ -322,9 +310,8 @@ TEST(DriverRegistry, TheUsersFolderComesBeforeTheInstalledOne) {
   EXPECT_OK(registry->open_device("sample"));
 }
 
-TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
-  const TemporaryFolder folder;
-  folder.add("sample");
+TEST(DriverRegistry, EmbeddersMayGiveRelativePaths) {
+  const TemporaryFolder folder{"sample"};
   const std::filesystem::path before = std::filesystem::current_path();
   std::filesystem::current_path(folder.path());
   auto by_folder = DriverRegistry::create(only({}, {"."}));
@@ -334,14 +321,12 @@ TEST(DriverRegistry, FoldersAndLibrariesMayBeRelativeWhereTheEmbedderSaysSo) {
   EXPECT_OK(by_file->open_device("sample"));
 }
 
-TEST(DriverRegistry, TellsTheSearchStepByStep) {
+TEST(DriverRegistry, ListsTheStepsOfTheSearch) {
   using Origin = DriverRegistry::Origin;
-  const TemporaryFolder first;
-  const TemporaryFolder second;
-  const std::string sample = first.add("sample");
+  const TemporaryFolder first{"sample"}, second{"twin", "partial"};
+  const std::string sample = first.driver("sample"), twin = second.driver("twin"),
+                    partial = second.driver("partial");
   first.write("notes.txt", {1});
-  const std::string partial = second.add("partial");
-  const std::string twin = second.add("twin");
   const std::string link = second.path() + "/halyard-driver-again.so";
   std::filesystem::create_symlink(sample, link);
   const std::string plain = first.path() + "/notes.txt";
@@ -388,7 +373,7 @@ TEST(DriverRegistry, TellsTheSearchStepByStep) {
   EXPECT_FALSE(steps[7].candidate);
 }
 
-TEST(DriverProbe, TellsEachStepBeforeItIsDone) {
+TEST(DriverProbe, ReportsEachStepBeforeItRuns) {
   std::vector<std::string> steps;
   const auto collect = [&](const char* step) { steps.emplace_back(step); };
   EXPECT_OK(probe_driver(sample_path("sample"), collect));

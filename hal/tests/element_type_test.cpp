@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <cfloat>
 #include <clocale>
 #include <cmath>
 #include <cstring>
 #include <limits>
 
 #include "hal/view/element_text.h"
+#include "status_testing.h"
 
 namespace halyard::hal {
 namespace {
@@ -19,6 +21,39 @@ std::string round_trip(std::string_view text, uint64_t max_elements = 1024) {
   if (!tensor) return name(tensor.error().code());
   auto out = format_contents(tensor->shape, tensor->type, tensor->bytes, max_elements);
   return out ? *out : name(out.error().code());
+}
+
+// Each case is "TYPE=ELEMENTS => ELEMENTS": the text that is read, and the elements that are printed after
+// the type.
+void expect_printed(std::initializer_list<std::string_view> cases) {
+  for (const std::string_view each : cases) {
+    const size_t arrow = each.find(" => ");
+    const std::string_view text = each.substr(0, arrow);
+    const std::string_view type = text.substr(0, text.find('='));
+    EXPECT_EQ(round_trip(text), fmt::format("{}={}", type, each.substr(arrow + 4))) << text;
+  }
+}
+void expect_unchanged(std::initializer_list<std::string_view> texts) {
+  for (const std::string_view text : texts) EXPECT_EQ(round_trip(text), text);
+}
+void expect_refused(Code code, std::initializer_list<std::string_view> texts) {
+  for (const std::string_view text : texts) EXPECT_EQ(round_trip(text), name(code)) << text;
+}
+
+constexpr std::string_view kWithNull(
+    "5\0"
+    "7",
+    3);  // a number, a null character, another number
+
+// Elements that each of the types refuses, at each position.
+void expect_refused_elements(std::initializer_list<std::string_view> types,
+                             std::initializer_list<std::string_view> texts) {
+  for (const std::string_view type : types)
+    for (const std::string_view text : texts)
+      for (const std::string& tensor :
+           {fmt::format("1x{}={}", type, text), fmt::format("2x{}=1,{}", type, text),
+            fmt::format("2x{}={},1", type, text)})
+        EXPECT_EQ(round_trip(tensor), "INVALID_ARGUMENT") << tensor;
 }
 
 std::string hex(const std::vector<uint8_t>& bytes) {
@@ -81,9 +116,7 @@ TEST(ElementType, TextsThatAreNoTypes) {
                            "32",  "q32", "f8E4M3", "f8e5m2", "I32",
                            "i-8", "i+8", "i8 ",    " i8",    "tensor<4xf32>",
                            "*",   "f",   "u8",     "f32x",   "i99999999999999999999"}) {
-    auto type = parse_element_type(text);
-    ASSERT_FALSE(type) << text;
-    EXPECT_EQ(type.error().code(), Code::INVALID_ARGUMENT) << text;
+    EXPECT_FAILS(INVALID_ARGUMENT, "", parse_element_type(text)) << text;
   }
 }
 
@@ -104,116 +137,75 @@ TEST(ElementType, ByteCounts) {
   EXPECT_EQ(dense_byte_count(shape, 0).value(), 0u);
 }
 
-TEST(ElementType, ByteCountsThatDoNotExist) {
+TEST(ElementType, InvalidByteCounts) {
   const int64_t huge[] = {INT64_MAX, INT64_MAX};
   const int64_t huge_but_empty[] = {INT64_MAX, INT64_MAX, 0};
   const int64_t negative[] = {2, -1};
   const int64_t negative_and_empty[] = {0, -1};
   const int64_t wide[] = {INT64_MAX, 2};
   const ElementType f64 = element_type(kFloatIeee, 64);
-  EXPECT_EQ(dense_byte_count(huge, f64).error().code(), Code::INVALID_ARGUMENT);
-  EXPECT_NE(dense_byte_count(huge, f64).error().message().find("9223372036854775807x9223372036854775807"),
-            std::string::npos);
-  EXPECT_EQ(dense_byte_count(negative, f64).error().code(), Code::INVALID_ARGUMENT);
-  EXPECT_NE(dense_byte_count(negative, f64).error().message().find("2x-1"), std::string::npos);
-  EXPECT_EQ(dense_byte_count(negative_and_empty, f64).error().code(), Code::INVALID_ARGUMENT);
-  EXPECT_EQ(dense_byte_count(wide, f64).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_FAILS(INVALID_ARGUMENT, "9223372036854775807x9223372036854775807", dense_byte_count(huge, f64));
+  EXPECT_FAILS(INVALID_ARGUMENT, "2x-1", dense_byte_count(negative, f64));
+  EXPECT_FAILS(INVALID_ARGUMENT, "", dense_byte_count(negative_and_empty, f64));
+  EXPECT_FAILS(INVALID_ARGUMENT, "", dense_byte_count(wide, f64));
   EXPECT_EQ(dense_byte_count(wide, element_type(kInteger, 8)).value(), 0xFFFFFFFFFFFFFFFEu);
   EXPECT_EQ(dense_byte_count(huge_but_empty, f64).value(), 0u);
 }
 
 TEST(TensorText, ShapesAndSeparators) {
-  EXPECT_EQ(round_trip("4xf32=1,2,3,4"), "4xf32=1 2 3 4");
-  EXPECT_EQ(round_trip("4xf32=1 2 3 4"), "4xf32=1 2 3 4");
-  EXPECT_EQ(round_trip("4xf32=[1 2 3 4]"), "4xf32=1 2 3 4");
-  EXPECT_EQ(round_trip("4xf32=1,,2,3,4,"), "4xf32=1 2 3 4");
-  EXPECT_EQ(round_trip("4xf32=1  2\t3\n4"), "4xf32=1 2 3 4");
-  EXPECT_EQ(round_trip("4xf32=[[1,2],[3,4]"), "4xf32=1 2 3 4");
-  EXPECT_EQ(round_trip("2x2xf32=[[1,2],[3,4]]"), "2x2xf32=[1 2][3 4]");
-  EXPECT_EQ(round_trip("2x2xf32=1,2,3,4"), "2x2xf32=[1 2][3 4]");
-  EXPECT_EQ(round_trip("2x3xf32=1 2 3 4 5 6"), "2x3xf32=[1 2 3][4 5 6]");
-  EXPECT_EQ(round_trip("2x2x2xi32=1,2,3,4,5,6,7,8"), "2x2x2xi32=[[1 2][3 4]][[5 6][7 8]]");
-  EXPECT_EQ(round_trip("1x1x1xi8=5"), "1x1x1xi8=[[5]]");
-  EXPECT_EQ(round_trip("1x2x3x4xf32=1"),
-            "1x2x3x4xf32=[[[1 1 1 1][1 1 1 1][1 1 1 1]][[1 1 1 1][1 1 1 1][1 1 1 1]]]");
+  expect_printed({"4xf32=1,2,3,4 => 1 2 3 4", "4xf32=[1 2 3 4] => 1 2 3 4", "4xf32=1,,2,3,4, => 1 2 3 4",
+                  "4xf32=1  2\t3\n4 => 1 2 3 4", "4xf32=[[1,2],[3,4] => 1 2 3 4",
+                  "2x2xf32=[[1,2],[3,4]] => [1 2][3 4]", "2x2xf32=1,2,3,4 => [1 2][3 4]",
+                  "2x3xf32=1 2 3 4 5 6 => [1 2 3][4 5 6]",
+                  "2x2x2xi32=1,2,3,4,5,6,7,8 => [[1 2][3 4]][[5 6][7 8]]", "1x1x1xi8=5 => [[5]]",
+                  "1x2x3x4xf32=1 => [[[1 1 1 1][1 1 1 1][1 1 1 1]][[1 1 1 1][1 1 1 1][1 1 1 1]]]"});
+  expect_unchanged({"4xf32=1 2 3 4"});
 }
 
 TEST(TensorText, Scalars) {
-  EXPECT_EQ(round_trip("f32=3.5"), "f32=3.5");
   EXPECT_EQ(round_trip("xf32=3"), "f32=3");
-  EXPECT_EQ(round_trip("f32="), "f32=0");
   EXPECT_EQ(round_trip("xf32"), "f32=0");
-  EXPECT_EQ(round_trip("f32=1,2"), "OUT_OF_RANGE");
-  EXPECT_EQ(round_trip("f32"), "INVALID_ARGUMENT");
+  expect_printed({"f32= => 0"});
+  expect_unchanged({"f32=3.5"});
+  expect_refused(Code::OUT_OF_RANGE, {"f32=1,2"});
+  expect_refused(Code::INVALID_ARGUMENT, {"f32"});
 }
 
 TEST(TensorText, ZerosFillsAndCounts) {
-  EXPECT_EQ(round_trip("4xf32"), "4xf32=0 0 0 0");
-  EXPECT_EQ(round_trip("4xf32="), "4xf32=0 0 0 0");
-  EXPECT_EQ(round_trip("4xf32= ,[ ]"), "4xf32=0 0 0 0");
-  EXPECT_EQ(round_trip("4xf32=7"), "4xf32=7 7 7 7");
-  EXPECT_EQ(round_trip("2x2xi16=-2"), "2x2xi16=[-2 -2][-2 -2]");
-  EXPECT_EQ(round_trip("4xf32=1;2;3;4"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("4xf32=1,2,3"), "OUT_OF_RANGE");
-  EXPECT_EQ(round_trip("4xf32=1,2,3,4,5"), "OUT_OF_RANGE");
-  EXPECT_EQ(round_trip("4xf32=1,2"), "OUT_OF_RANGE");
+  expect_printed({"4xf32 => 0 0 0 0", "4xf32= => 0 0 0 0", "4xf32= ,[ ] => 0 0 0 0", "4xf32=7 => 7 7 7 7",
+                  "2x2xi16=-2 => [-2 -2][-2 -2]"});
+  expect_refused(Code::INVALID_ARGUMENT, {"4xf32=1;2;3;4"});
+  expect_refused(Code::OUT_OF_RANGE, {"4xf32=1,2,3", "4xf32=1,2,3,4,5", "4xf32=1,2"});
 }
 
 TEST(TensorText, NoElements) {
-  EXPECT_EQ(round_trip("0xf32"), "0xf32=");
-  EXPECT_EQ(round_trip("0xf32="), "0xf32=");
-  EXPECT_EQ(round_trip("0xf32=1"), "0xf32=");
-  EXPECT_EQ(round_trip("0xf32=1,2"), "OUT_OF_RANGE");
-  EXPECT_EQ(round_trip("0xf32=a"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("2x0xf32"), "2x0xf32=[][]");
-  EXPECT_EQ(round_trip("2x0x3xf32"), "2x0x3xf32=[][]");
-  EXPECT_EQ(round_trip("0x2xf32"), "0x2xf32=");
-  EXPECT_EQ(round_trip("2x2x0xi8"), "2x2x0xi8=[[][]][[][]]");
+  expect_printed({"0xf32 => ", "0xf32=1 => ", "2x0xf32 => [][]", "2x0x3xf32 => [][]", "0x2xf32 => ",
+                  "2x2x0xi8 => [[][]][[][]]"});
+  expect_unchanged({"0xf32="});
+  expect_refused(Code::OUT_OF_RANGE, {"0xf32=1,2"});
+  expect_refused(Code::INVALID_ARGUMENT, {"0xf32=a"});
 }
 
-TEST(TensorText, WhatIsNotATensor) {
-  for (const char* text : {"",
-                           "=",
-                           "=1",
-                           "3.5",
-                           "hello",
-                           "?xf32=1",
-                           "-1xf32=1",
-                           "tensor<4xf32>",
-                           "4xq32=1",
-                           "4x=1",
-                           "x=1",
-                           "x",
-                           "2xx32=DEADBEEF,00000001",
-                           "2xx8=AB,cd",
-                           "x8=AB",
-                           "4 xf32=1",
-                           "4x f32=1",
-                           " 4xf32=1",
-                           "4xf32 =1",
-                           "+4xf32=1",
-                           "0x4xxf32",
-                           "x2xf32",
-                           "4xf32x=1",
-                           "1.5xf32=1",
-                           "(null)"}) {
-    EXPECT_EQ(round_trip(text), "INVALID_ARGUMENT") << text;
-  }
+TEST(TensorText, TextsThatAreNoTensors) {
+  expect_refused(Code::INVALID_ARGUMENT, {"2xx32=DEADBEEF,00000001"});
+  expect_refused(
+      Code::INVALID_ARGUMENT,
+      {"",         "=",        "=1",       "3.5",      "hello",      "?xf32=1",  "-1xf32=1",  "tensor<4xf32>",
+       "4xq32=1",  "4x=1",     "x=1",      "x",        "2xx8=AB,cd", "x8=AB",    "4 xf32=1",  "4x f32=1",
+       " 4xf32=1", "4xf32 =1", "+4xf32=1", "0x4xxf32", "x2xf32",     "4xf32x=1", "1.5xf32=1", "(null)"});
 }
 
-TEST(TensorText, ShapesThatCannotBe) {
-  EXPECT_EQ(round_trip("9223372036854775808xi8"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("99999999999999999999999xi8"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("4294967296x4294967296xi8=1"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("9223372036854775807xi32=1"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("4611686018427387904xi8=1"), "RESOURCE_EXHAUSTED");
+TEST(TensorText, InvalidShapes) {
+  expect_refused(Code::INVALID_ARGUMENT, {"9223372036854775808xi8", "99999999999999999999999xi8",
+                                          "4294967296x4294967296xi8=1", "9223372036854775807xi32=1"});
+  expect_refused(Code::RESOURCE_EXHAUSTED, {"4611686018427387904xi8=1"});
   std::string ones;
   for (int i = 0; i < 128; ++i) ones += "1x";
   EXPECT_EQ(round_trip(ones + "i8=5"), ones + "i8=" + std::string(127, '[') + "5" + std::string(127, ']'));
   EXPECT_EQ(round_trip("1x" + ones + "i8=5"), "OUT_OF_RANGE");
 }
 
-TEST(TensorText, ATypeAlone) {
+TEST(TensorText, TypesWithoutElements) {
   auto type = parse_tensor_type("2x3xbf16");
   ASSERT_TRUE(type);
   EXPECT_EQ(type->shape, (std::vector<int64_t>{2, 3}));
@@ -224,104 +216,66 @@ TEST(TensorText, ATypeAlone) {
 }
 
 TEST(IntegerElements, CRules) {
-  EXPECT_EQ(round_trip("3xi32=0x10,010,-0X1f"), "3xi32=16 8 -31");
-  EXPECT_EQ(round_trip("3xi32=+5,-0,00"), "3xi32=5 0 0");
-  EXPECT_EQ(round_trip("2xi64=-0x10,-010"), "2xi64=-16 -8");
-  for (const char* text : {"a", "'a'", "-", "+", "--1", "x1", ".5", "true"}) {
-    EXPECT_EQ(round_trip(std::string("1xi32=") + text), "INVALID_ARGUMENT") << text;
-  }
+  expect_printed(
+      {"3xi32=0x10,010,-0X1f => 16 8 -31", "3xi32=+5,-0,00 => 5 0 0", "2xi64=-0x10,-010 => -16 -8"});
+  expect_refused_elements({"i32"}, {"a", "'a'", "-", "+", "--1", "x1", ".5", "true"});
 }
 
 // The whole text must be a number: text that only begins like one is refused, at each position.
-TEST(IntegerElements, AreReadWhole) {
-  for (const char* const type : {"i8", "i16", "i32", "i64", "si8", "si32", "si64", "ui8", "ui32", "ui64"}) {
-    for (const char* const text : {"1.5",  "1.0", "1.", "1e3", "0b1",   "08", "0x",  "0xg", "0x1g", "1_000",
-                                   "7abc", "1;2", "1L", "1u",  "1'000", "5%", "0o7", "1-",  "1+1",  "1j"}) {
-      EXPECT_EQ(round_trip(fmt::format("1x{}={}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
-      EXPECT_EQ(round_trip(fmt::format("2x{}=1,{}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
-      EXPECT_EQ(round_trip(fmt::format("2x{}={},1", type, text)), "INVALID_ARGUMENT") << type << " " << text;
-    }
-  }
-  EXPECT_EQ(round_trip(std::string_view("1xi32=5\0"
-                                        "7",
-                                        9)),
-            "INVALID_ARGUMENT");
+TEST(IntegerElements, WholeTextMustBeANumber) {
+  expect_refused_elements({"i8", "i16", "i32", "i64", "si8", "si32", "si64", "ui8", "ui32", "ui64"},
+                          {"1.5", "1.0", "1.", "1e3",   "0b1", "08",  "0x", "0xg", "0x1g", "1_000",  "7abc",
+                           "1;2", "1L",  "1u", "1'000", "5%",  "0o7", "1-", "1+1", "1j",   kWithNull});
 }
 
 TEST(IntegerElements, Ranges) {
-  EXPECT_EQ(round_trip("4xi8=-1,255,-128,127"), "4xi8=-1 -1 -128 127");
-  EXPECT_EQ(round_trip("1xi8=256"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xi8=-129"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xi8=4294967296"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("2xsi8=-128,127"), "2xsi8=-128 127");
-  EXPECT_EQ(round_trip("1xsi8=128"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xsi8=-129"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("2xui8=255,0"), "2xui8=255 0");
-  EXPECT_EQ(round_trip("1xui8=256"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xui8=-1"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("3xi16=65535,-1,-32768"), "3xi16=-1 -1 -32768");
-  EXPECT_EQ(round_trip("1xi16=65536"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xi16=-32769"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("2xsi16=32767,-32768"), "2xsi16=32767 -32768");
-  EXPECT_EQ(round_trip("1xsi16=32768"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("2xui16=65535,1"), "2xui16=65535 1");
-  EXPECT_EQ(round_trip("1xui16=-1"), "INVALID_ARGUMENT");
+  expect_printed({"4xi8=-1,255,-128,127 => -1 -1 -128 127", "2xsi8=-128,127 => -128 127",
+                  "2xui8=255,0 => 255 0", "3xi16=65535,-1,-32768 => -1 -1 -32768",
+                  "2xsi16=32767,-32768 => 32767 -32768", "2xui16=65535,1 => 65535 1"});
+  expect_refused(Code::INVALID_ARGUMENT,
+                 {"1xi8=256", "1xi8=-129", "1xi8=4294967296", "1xsi8=128", "1xsi8=-129", "1xui8=256",
+                  "1xui8=-1", "1xi16=65536", "1xi16=-32769", "1xsi16=32768", "1xui16=-1"});
 }
 
 TEST(IntegerElements, ThirtyTwoBits) {
-  EXPECT_EQ(round_trip("2xi32=4294967295,-1"), "2xi32=-1 -1");
-  EXPECT_EQ(round_trip("2xi32=2147483647,-2147483648"), "2xi32=2147483647 -2147483648");
-  EXPECT_EQ(round_trip("4xi32=0xffffffff,1,1,1"), "4xi32=-1 1 1 1");
-  EXPECT_EQ(round_trip("2xsi32=2147483647,-2147483648"), "2xsi32=2147483647 -2147483648");
-  EXPECT_EQ(round_trip("2xui32=4294967295,0"), "2xui32=4294967295 0");
-  for (const char* const text :
-       {"i32=4294967296", "i32=-2147483649", "i32=99999999999", "i32=0x100000000", "i32=9223372036854775808",
-        "i32=18446744073709551616", "i32=-9223372036854775809", "si32=2147483648", "si32=4294967295",
-        "si32=-2147483649", "ui32=4294967296", "ui32=-1", "ui32=0xffffffffffffffff"})
-    EXPECT_EQ(round_trip(text), "INVALID_ARGUMENT") << text;
+  expect_printed({"2xi32=4294967295,-1 => -1 -1", "2xi32=2147483647,-2147483648 => 2147483647 -2147483648",
+                  "4xi32=0xffffffff,1,1,1 => -1 1 1 1",
+                  "2xsi32=2147483647,-2147483648 => 2147483647 -2147483648",
+                  "2xui32=4294967295,0 => 4294967295 0"});
+  expect_refused(
+      Code::INVALID_ARGUMENT,
+      {"i32=4294967296", "i32=-2147483649", "i32=99999999999", "i32=0x100000000", "i32=9223372036854775808",
+       "i32=18446744073709551616", "i32=-9223372036854775809", "si32=2147483648", "si32=4294967295",
+       "si32=-2147483649", "ui32=4294967296", "ui32=-1", "ui32=0xffffffffffffffff"});
 }
 
 TEST(IntegerElements, SixtyFourBits) {
-  EXPECT_EQ(round_trip("2xi64=9223372036854775807,-1"), "2xi64=9223372036854775807 -1");
-  EXPECT_EQ(round_trip("1xi64=-9223372036854775808"), "1xi64=-9223372036854775808");
-  EXPECT_EQ(round_trip("1xi64=0x7fffffffffffffff"), "1xi64=9223372036854775807");
-  EXPECT_EQ(round_trip("1xi64=0x8000000000000000"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xi64=9223372036854775808"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xsi64=-9223372036854775809"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("3xui64=18446744073709551615,1,-1"),
-            "3xui64=18446744073709551615 1 18446744073709551615");
-  EXPECT_EQ(round_trip("1xui64=-9223372036854775808"), "1xui64=9223372036854775808");
-  EXPECT_EQ(round_trip("1xui64=-9223372036854775809"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xui64=18446744073709551616"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xui64=99999999999999999999999999"), "INVALID_ARGUMENT");
+  expect_printed({"2xi64=9223372036854775807,-1 => 9223372036854775807 -1",
+                  "1xi64=0x7fffffffffffffff => 9223372036854775807",
+                  "3xui64=18446744073709551615,1,-1 => 18446744073709551615 1 18446744073709551615",
+                  "1xui64=-9223372036854775808 => 9223372036854775808"});
+  expect_unchanged({"1xi64=-9223372036854775808"});
+  expect_refused(
+      Code::INVALID_ARGUMENT,
+      {"1xi64=0x8000000000000000", "1xi64=9223372036854775808", "1xsi64=-9223372036854775809",
+       "1xui64=-9223372036854775809", "1xui64=18446744073709551616", "1xui64=99999999999999999999999999"});
 }
 
 TEST(FloatElements, Numbers) {
-  EXPECT_EQ(round_trip("2xf32=0x10,010"), "2xf32=16 10");
-  EXPECT_EQ(round_trip("4xf32=1e3,0x1p3,3,4"), "4xf32=1000 8 3 4");
-  EXPECT_EQ(round_trip("5xf32=inf,-inf,nan,1e10,1e-10"), "5xf32=INF -INF NAN 1E+10 1E-10");
-  EXPECT_EQ(round_trip("4xf32=infinity,NaN,-nan,4"), "4xf32=INF NAN -NAN 4");
-  EXPECT_EQ(round_trip("4xf32=0.1,123456789,1234567,100000"), "4xf32=0.1 1.23457E+08 1.23457E+06 100000");
-  EXPECT_EQ(round_trip("4xf32=1e5,1e6,1e-5,-0"), "4xf32=100000 1E+06 1E-05 -0");
-  EXPECT_EQ(round_trip("3xf64=0.1,3.141592653589793,1e300"), "3xf64=0.1 3.14159 1E+300");
+  expect_printed({"2xf32=0x10,010 => 16 10", "4xf32=1e3,0x1p3,3,4 => 1000 8 3 4",
+                  "5xf32=inf,-inf,nan,1e10,1e-10 => INF -INF NAN 1E+10 1E-10",
+                  "4xf32=infinity,NaN,-nan,4 => INF NAN -NAN 4",
+                  "4xf32=0.1,123456789,1234567,100000 => 0.1 1.23457E+08 1.23457E+06 100000",
+                  "4xf32=1e5,1e6,1e-5,-0 => 100000 1E+06 1E-05 -0",
+                  "3xf64=0.1,3.141592653589793,1e300 => 0.1 3.14159 1E+300"});
   EXPECT_EQ(bytes_of("f64=0.1"), "9a9999999999b93f");
-  for (const char* text : {"a", "e5", "--1", "'1'", "."}) {
-    EXPECT_EQ(round_trip(std::string("1xf32=") + text), "INVALID_ARGUMENT") << text;
-    EXPECT_EQ(round_trip(std::string("1xf16=") + text), "INVALID_ARGUMENT") << text;
-  }
+  expect_refused_elements({"f32", "f16"}, {"a", "e5", "--1", "'1'", "."});
 }
 
-TEST(FloatElements, AreReadWhole) {
-  for (const char* const type : {"f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E8M0FNU"})
-    for (const char* const text : {"1f", "1_000", "1.5abc", "1e", "1e+", "1.2.3", "0x", "0x1p", "infin",
-                                   "nanx", "nan(", "1;2", "1-1", "5%", "1j"}) {
-      EXPECT_EQ(round_trip(fmt::format("1x{}={}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
-      EXPECT_EQ(round_trip(fmt::format("2x{}=1,{}", type, text)), "INVALID_ARGUMENT") << type << " " << text;
-    }
-  EXPECT_EQ(round_trip(std::string_view("1xf32=5\0"
-                                        "7",
-                                        9)),
-            "INVALID_ARGUMENT");
+TEST(FloatElements, WholeTextMustBeANumber) {
+  expect_refused_elements({"f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E8M0FNU"},
+                          {"1f", "1_000", "1.5abc", "1e", "1e+", "1.2.3", "0x", "0x1p", "infin", "nanx",
+                           "nan(", "1;2", "1-1", "5%", "1j", kWithNull});
   std::vector<uint8_t> out;
   for (const char* const text : {"", " 1", "1 ", "\t1", ",1"})
     EXPECT_FALSE(parse_element(text, element_type(kFloatIeee, 32), out)) << text;
@@ -329,13 +283,10 @@ TEST(FloatElements, AreReadWhole) {
 }
 
 TEST(BooleanElements, Words) {
-  EXPECT_EQ(round_trip("4xi1=1,0,1,0"), "4xi1=01 00 01 00");
-  EXPECT_EQ(round_trip("4xi1=true,false,True,False"), "4xi1=01 00 01 00");
-  EXPECT_EQ(round_trip("2xi1=[ True False]"), "2xi1=01 00");
-  EXPECT_EQ(round_trip("3xi1=true"), "3xi1=01 01 01");
-  EXPECT_EQ(round_trip("3xi1=01,00,FF"), "3xi1=01 00 FF");
-  for (const char* const text : {"2", "-1", "001", "tru", "truee", "TRUE", "yes", "t", "1.0", "0x1", "true1"})
-    EXPECT_EQ(round_trip(std::string("1xi1=") + text), "INVALID_ARGUMENT") << text;
+  expect_printed({"4xi1=1,0,1,0 => 01 00 01 00", "4xi1=true,false,True,False => 01 00 01 00",
+                  "2xi1=[ True False] => 01 00", "3xi1=true => 01 01 01", "3xi1=01,00,FF => 01 00 FF"});
+  expect_refused_elements({"i1"},
+                          {"2", "-1", "001", "tru", "truee", "TRUE", "yes", "t", "1.0", "0x1", "true1"});
 }
 
 TEST(ComplexElements, AsPythonWritesThem) {
@@ -352,11 +303,9 @@ TEST(ComplexElements, AsPythonWritesThem) {
             "9a9999999999b93f"
             "00000000000000c0");
   EXPECT_EQ(bytes_of("cf128=0"), std::string(32, '0'));
-  for (const char* const text : {"j", "1+", "1+j2", "1+2", "1+2jj", "1+2j3", "1j+2", "1+-2j", "(1+2j",
-                                 "1+2j)", "()", "(", ")", "1+2i", "a", "1+2j+3j", "0000803F0000004", "1;2"}) {
-    EXPECT_EQ(round_trip(std::string("1xcf64=") + text), "INVALID_ARGUMENT") << text;
-    EXPECT_EQ(round_trip(std::string("1xcf128=") + text), "INVALID_ARGUMENT") << text;
-  }
+  expect_refused_elements(
+      {"cf64", "cf128"}, {"j", "1+", "1+j2", "1+2", "1+2jj", "1+2j3", "1j+2", "1+-2j", "(1+2j", "1+2j)", "()",
+                          "(", ")", "1+2i", "a", "1+2j+3j", "0000803F0000004", "1;2"});
   EXPECT_EQ(round_trip("1xcf64=1+1e-46j"), "INVALID_ARGUMENT");
 }
 
@@ -372,29 +321,21 @@ TEST(TensorText, PrintedBytesAreReadAgain) {
 }
 
 TEST(FloatElements, EndsOfTheRange) {
-  EXPECT_EQ(round_trip("2xf32=1e39,-1e39"), "2xf32=INF -INF");
-  EXPECT_EQ(round_trip("2xf64=1e309,-1e309"), "2xf64=INF -INF");
-  EXPECT_EQ(round_trip("1xf32=1e-46"), "INVALID_ARGUMENT");
-  EXPECT_EQ(round_trip("1xf64=1e-400"), "INVALID_ARGUMENT");
+  expect_printed({"2xf32=1e39,-1e39 => INF -INF", "2xf64=1e309,-1e309 => INF -INF"});
+  expect_refused(Code::INVALID_ARGUMENT, {"1xf32=1e-46", "1xf64=1e-400"});
   EXPECT_EQ(bytes_of("f32=1e-45"), "01000000");
   EXPECT_EQ(bytes_of("f32=0e-99"), "00000000");
-  EXPECT_EQ(round_trip("3xf16=1.5,65504,1e-8"), "3xf16=1.5 65504 0");
-  EXPECT_EQ(round_trip("3xf16=65519,65520,-1e9"), "3xf16=65504 INF -INF");
-  EXPECT_EQ(round_trip("3xbf16=1.5,3.1415926,1e38"), "3xbf16=1.5 3.14062 9.96921E+37");
-  EXPECT_EQ(round_trip("2xbf16=3.4e38,1e300"), "2xbf16=INF INF");
+  expect_printed({"3xf16=1.5,65504,1e-8 => 1.5 65504 0", "3xf16=65519,65520,-1e9 => 65504 INF -INF",
+                  "3xbf16=1.5,3.1415926,1e38 => 1.5 3.14062 9.96921E+37", "2xbf16=3.4e38,1e300 => INF INF"});
 }
 
 TEST(FloatElements, EightBits) {
-  EXPECT_EQ(round_trip("4xf8E4M3FN=1,448,0.3,nan"), "4xf8E4M3FN=1 448 0.3125 NAN");
-  EXPECT_EQ(round_trip("4xf8E5M2=1,57344,0.3,inf"), "4xf8E5M2=1 57344 0.3125 INF");
-  EXPECT_EQ(round_trip("4xf8E4M3FNUZ=1,240,0.3,nan"), "4xf8E4M3FNUZ=1 240 0.3125 NAN");
-  EXPECT_EQ(round_trip("4xf8E5M2FNUZ=1,57344,0.3,-2"), "4xf8E5M2FNUZ=1 57344 0.3125 -2");
-  EXPECT_EQ(round_trip("3xf8E8M0FNU=1,2,0.25"), "3xf8E8M0FNU=1 2 0.25");
-  EXPECT_EQ(round_trip("4xf8E5M2=1e9,-1e9,nan,-0"), "4xf8E5M2=INF -INF NAN -0");
-  EXPECT_EQ(round_trip("4xf8E4M3FN=1e9,-1e9,inf,-0"), "4xf8E4M3FN=NAN -NAN NAN -0");
-  EXPECT_EQ(round_trip("3xf8E5M2FNUZ=1e9,-inf,-0"), "3xf8E5M2FNUZ=NAN NAN 0");
-  EXPECT_EQ(round_trip("3xf8E4M3FNUZ=1e9,-inf,-0"), "3xf8E4M3FNUZ=NAN NAN 0");
-  EXPECT_EQ(round_trip("4xf8E8M0FNU=0,-1,inf,1e39"), "4xf8E8M0FNU=5.87747E-39 NAN NAN NAN");
+  expect_printed(
+      {"4xf8E4M3FN=1,448,0.3,nan => 1 448 0.3125 NAN", "4xf8E5M2=1,57344,0.3,inf => 1 57344 0.3125 INF",
+       "4xf8E4M3FNUZ=1,240,0.3,nan => 1 240 0.3125 NAN", "4xf8E5M2FNUZ=1,57344,0.3,-2 => 1 57344 0.3125 -2",
+       "3xf8E8M0FNU=1,2,0.25 => 1 2 0.25", "4xf8E5M2=1e9,-1e9,nan,-0 => INF -INF NAN -0",
+       "4xf8E4M3FN=1e9,-1e9,inf,-0 => NAN -NAN NAN -0", "3xf8E5M2FNUZ=1e9,-inf,-0 => NAN NAN 0",
+       "3xf8E4M3FNUZ=1e9,-inf,-0 => NAN NAN 0", "4xf8E8M0FNU=0,-1,inf,1e39 => 5.87747E-39 NAN NAN NAN"});
 }
 
 TEST(FloatElements, TextDoesNotDependOnTheLocale) {
@@ -409,30 +350,11 @@ TEST(FloatElements, TextDoesNotDependOnTheLocale) {
 }
 
 TEST(FloatElements, PrintedLikeC) {
-  const double values[] = {0,
-                           -0.0,
-                           1,
-                           0.5,
-                           1.0 / 3,
-                           2e5,
-                           999999,
-                           999999.5,
-                           1e6,
-                           123456.7,
-                           1e-4,
-                           1e-5,
-                           0.00012,
-                           -7.25e-9,
-                           1.5e300,
-                           5e-324,
-                           1.7976931348623157e308,
-                           1e15,
-                           9.99995,
-                           9.999995,
-                           100,
-                           1234567,
-                           INFINITY,
-                           -INFINITY};
+  const double values[] = {0,      -0.0,    1,        0.5,      0.33333333333333331,
+                           2e5,    999999,  999999.5, 1e6,      123456.7,
+                           1e-4,   1e-5,    0.00012,  -7.25e-9, 1.5e300,
+                           5e-324, DBL_MAX, 1e15,     9.99995,  9.999995,
+                           100,    1234567, INFINITY, -INFINITY};
   for (const double value : values) {
     uint8_t bytes[8];
     std::memcpy(bytes, &value, 8);
@@ -445,38 +367,32 @@ TEST(FloatElements, PrintedLikeC) {
 }
 
 TEST(ByteElements, HexadecimalInMemoryOrder) {
-  EXPECT_EQ(round_trip("2xi1=01,00"), "2xi1=01 00");
-  EXPECT_EQ(round_trip("2xcf64=3F80000000000000,0000000000000040"),
-            "2xcf64=3F80000000000000 0000000000000040");
-  EXPECT_EQ(round_trip("cf64=0000803F00000040"), "cf64=0000803F00000040");
-  EXPECT_EQ(round_trip("cf128=000000000000f03f0000000000000040"), "cf128=000000000000F03F0000000000000040");
-  EXPECT_EQ(round_trip("2x*8=AB,cd"), "2x*8=AB CD");
+  expect_printed(
+      {"2xi1=01,00 => 01 00", "2xcf64=3F80000000000000,0000000000000040 => 3F80000000000000 0000000000000040",
+       "cf128=000000000000f03f0000000000000040 => 000000000000F03F0000000000000040", "2x*8=AB,cd => AB CD"});
   EXPECT_EQ(bytes_of("*16=0102"), "0102");
   EXPECT_EQ(bytes_of("*32=DEADBEEF"), "deadbeef");
   EXPECT_EQ(bytes_of("2x*64=0102030405060708"), "01020304050607080102030405060708");
-  EXPECT_EQ(round_trip("i24=010203"), "i24=010203");
-  EXPECT_EQ(round_trip("f128"), "INVALID_ARGUMENT");
+  expect_unchanged({"cf64=0000803F00000040", "i24=010203"});
+  expect_refused(Code::INVALID_ARGUMENT, {"f128"});
   EXPECT_EQ(round_trip("xf128"), "f128=" + std::string(32, '0'));
   EXPECT_EQ(round_trip("*16=01 02 03"), "OUT_OF_RANGE");
-  for (const char* text : {"*16=010", "*16=01020", "*8=0g", "*8=0x", "i24=01020g"})
-    EXPECT_EQ(round_trip(text), "INVALID_ARGUMENT") << text;
+  expect_refused(Code::INVALID_ARGUMENT, {"*16=010", "*16=01020", "*8=0g", "*8=0x", "i24=01020g"});
 }
 
 TEST(SubByteElements, CannotBeReadOrPrinted) {
-  for (const char* text : {"2xi4=1,2", "2xi2=1,2", "2xi4", "2xui4=1", "2xi12=001", "2x*4=1"}) {
-    EXPECT_EQ(round_trip(text), "INVALID_ARGUMENT") << text;
-  }
+  expect_refused(Code::INVALID_ARGUMENT, {"2xi4=1,2", "2xi2=1,2", "2xi4", "2xui4=1", "2xi12=001", "2x*4=1"});
   const int64_t shape[] = {2};
   const uint8_t bytes[] = {0x21};
-  EXPECT_EQ(format_contents(shape, element_type(kInteger, 4), bytes, 9).error().code(), Code::OUT_OF_RANGE);
-  EXPECT_EQ(format_contents(shape, 0, bytes, 9).error().code(), Code::OUT_OF_RANGE);
+  EXPECT_FAILS(OUT_OF_RANGE, "", format_contents(shape, element_type(kInteger, 4), bytes, 9));
+  EXPECT_FAILS(OUT_OF_RANGE, "", format_contents(shape, 0, bytes, 9));
   std::string text;
-  EXPECT_EQ(format_element(bytes, element_type(kInteger, 4), text).error().code(), Code::OUT_OF_RANGE);
+  EXPECT_FAILS(OUT_OF_RANGE, "", format_element(bytes, element_type(kInteger, 4), text));
   std::vector<uint8_t> out;
-  EXPECT_EQ(parse_element("1", element_type(kInteger, 4), out).error().code(), Code::INVALID_ARGUMENT);
+  EXPECT_FAILS(INVALID_ARGUMENT, "", parse_element("1", element_type(kInteger, 4), out));
 }
 
-TEST(Contents, CutAfterTheLargestNumberOfElements) {
+TEST(Contents, TruncatedAtTheMaximumOfElements) {
   EXPECT_EQ(round_trip("8xf32=1,2,3,4,5,6,7,8", 3), "8xf32=1 2 3...");
   EXPECT_EQ(round_trip("3x4xi32=5", 3), "3x4xi32=[5 5 5...][...][...]");
   EXPECT_EQ(round_trip("3x4xi32=5", 6), "3x4xi32=[5 5 5 5][5 5...][...]");
@@ -491,26 +407,22 @@ TEST(Contents, CutAfterTheLargestNumberOfElements) {
 TEST(Contents, NeedsItsBytes) {
   const int64_t shape[] = {4};
   const uint8_t bytes[8] = {};
-  auto result = format_contents(shape, element_type(kFloatIeee, 32), bytes, 1);
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code(), Code::OUT_OF_RANGE);
+  EXPECT_FAILS(OUT_OF_RANGE, "", format_contents(shape, element_type(kFloatIeee, 32), bytes, 1));
   EXPECT_EQ(format_leading(shape, element_type(kFloatIeee, 32), bytes, 2).value(), "4xf32=0 0...");
-  EXPECT_EQ(format_leading(shape, element_type(kFloatIeee, 32), bytes, 3).error().code(), Code::OUT_OF_RANGE);
+  EXPECT_FAILS(OUT_OF_RANGE, "", format_leading(shape, element_type(kFloatIeee, 32), bytes, 3));
   const int64_t negative[] = {-4};
-  EXPECT_EQ(format_contents(negative, element_type(kInteger, 8), bytes, 1).error().code(),
-            Code::INVALID_ARGUMENT);
+  EXPECT_FAILS(INVALID_ARGUMENT, "", format_contents(negative, element_type(kInteger, 8), bytes, 1));
 }
 
-TEST(Contents, EmptyListsWithoutEnd) {
+TEST(Contents, ManyEmptyLists) {
   const int64_t lists[] = {INT64_MAX, INT64_MAX, 0};
-  EXPECT_EQ(format_contents(lists, element_type(kInteger, 8), {}, 1).error().code(),
-            Code::RESOURCE_EXHAUSTED);
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "", format_contents(lists, element_type(kInteger, 8), {}, 1));
   const int64_t none[] = {0, INT64_MAX, INT64_MAX};
   EXPECT_EQ(format_contents(none, element_type(kInteger, 8), {}, 1).value(),
             "0x9223372036854775807x9223372036854775807xi8=");
   const std::vector<int64_t> deep(200, 1);
   const uint8_t byte[] = {1};
-  EXPECT_EQ(format_contents(deep, element_type(kInteger, 8), byte, 1).error().code(), Code::OUT_OF_RANGE);
+  EXPECT_FAILS(OUT_OF_RANGE, "", format_contents(deep, element_type(kInteger, 8), byte, 1));
 }
 
 TEST(ShapeText, DimensionsWithXBetween) {

@@ -34,7 +34,7 @@ TEST_F(ExecutableTest, DescribesItsFunctions) {
   EXPECT_EQ(executable->functions()[1].name, "add");
 }
 
-TEST_F(ExecutableTest, TwoOfTheSameDataAreTwoObjects) {
+TEST_F(ExecutableTest, EqualDataGivesSeparateObjects) {
   EXPECT_NE(load("mul 3 1\n").value(), load("mul 3 1\n").value());
 }
 
@@ -44,7 +44,7 @@ TEST_F(ExecutableTest, UnknownFormat) {
   EXPECT_FAILS(NOT_FOUND, "format ''", load("mul 3 1\n", ""));
 }
 
-TEST_F(ExecutableTest, BadDataIsWhatTheDriverSays) {
+TEST_F(ExecutableTest, BadDataFailsWithTheDriversReason) {
   EXPECT_FAILS(INVALID_ARGUMENT, "bad data", load("mul x\n"));
   const uint32_t constants[] = {1};
   EXPECT_FAILS(INVALID_ARGUMENT, "no constants", load("mul 3 1\n", "fake", constants));
@@ -76,7 +76,7 @@ TEST_F(ExecutableTest, FunctionsWithoutNamesAreNotFoundByName) {
   EXPECT_FAILS(NOT_FOUND, "no function 'mul'", some->lookup("mul"));
 }
 
-TEST_F(ExecutableTest, NamesWhatIsNearWhenThereIsNoSuchFunction) {
+TEST_F(ExecutableTest, SuggestsSimilarNames) {
   const Ref<Executable> executable = load("dispatch_0 3 1\nsoftmax 2 0\n").value();
   EXPECT_FAILS(NOT_FOUND, "no function 'dispatch_9'; did you mean 'dispatch_0'?",
                executable->lookup("dispatch_9"));

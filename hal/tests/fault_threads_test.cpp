@@ -31,17 +31,13 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
   void SetUp() override {
     FaultyDriverTest::SetUp();
     faulty().be_late(GetParam().late ? 1 : 0);
-    auto opened = open();
-    ASSERT_TRUE(opened) << opened.error().text();
-    here = *opened;
-    auto library = DriverLibrary::open(HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-null.so");
-    ASSERT_TRUE(library) << library.error().text();
-    opened = GetParam().one_driver
-                 ? Device::open(Ref<DriverLibrary>::share(const_cast<DriverLibrary*>(&here->library())),
-                                "faulty", "", {}, false, test_loop())
-                 : Device::open(*library, "null", "", {}, false, test_loop());
-    ASSERT_TRUE(opened) << opened.error().text();
-    there = *opened;
+    here = ASSERT_VALUE(open());
+    const Ref<DriverLibrary> library =
+        GetParam().one_driver ? Ref<DriverLibrary>::share(const_cast<DriverLibrary*>(&here->library()))
+                              : ASSERT_VALUE(DriverLibrary::open(
+                                    HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-null.so"));
+    there = ASSERT_VALUE(
+        Device::open(library, GetParam().one_driver ? "faulty" : "null", "", {}, false, test_loop()));
   }
   void TearDown() override {
     here = there = nullptr;
@@ -50,7 +46,7 @@ class FaultThreads : public FaultyDriverTest, public testing::WithParamInterface
 
   enum class Start : uint8_t { signalled, failed, dropped };
 
-  // Work alternating between both devices, and the result of the last.
+  // Submits work to both devices in turn. Returns the result of the last work.
   Result<> chain(Start how) {
     Ref<Fence> start = HALYARD_TRY(Fence::create(here));
     const Ref<Buffer> mine = HALYARD_TRY(Buffer::allocate(*here, kAnyQueue, kMapped, kPlainUsage, 64));

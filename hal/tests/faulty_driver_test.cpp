@@ -14,13 +14,11 @@ namespace {
 
 constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
 
-class Nonsense : public FaultyDriverTest {
+class FaultyDeviceTest : public FaultyDriverTest {
  protected:
   void SetUp() override {
     FaultyDriverTest::SetUp();
-    auto opened = open();
-    ASSERT_TRUE(opened) << opened.error().text();
-    device = *opened;
+    device = ASSERT_VALUE(open());
   }
   void TearDown() override {
     device = nullptr;
@@ -31,19 +29,19 @@ class Nonsense : public FaultyDriverTest {
   Ref<Device> device;
 };
 
-using Opening = FaultyDriverTest;
+using FaultyOpenTest = FaultyDriverTest;
 
-TEST_F(Opening, AnInstanceThatIsNone) {
+TEST_F(FaultyOpenTest, MissingInstance) {
   inject(FAULTY_initialize, FAULTY_UNTOUCHED);
   EXPECT_FAILS(INTERNAL, "gave no instance", open());
 }
 
-TEST_F(Opening, ADeviceThatIsNone) {
+TEST_F(FaultyOpenTest, MissingDevice) {
   inject(FAULTY_device_open, FAULTY_UNTOUCHED);
   EXPECT_FAILS(INTERNAL, "'faulty://'", open());
 }
 
-TEST_F(Opening, PropertiesThatNoDeviceHas) {
+TEST_F(FaultyOpenTest, InvalidProperties) {
   const char* const expected[] = {"memory alignment of 0", "memory alignment of 3", "0 queues", "65 queues",
                                   "operations 0x0",        "import alignment of 3"};
   for (int32_t how = 0; how < 6; ++how) {
@@ -56,14 +54,14 @@ TEST_F(Opening, PropertiesThatNoDeviceHas) {
 }
 
 // Properties are queried once, so later answers of the driver have no effect.
-TEST_F(Nonsense, PropertiesThatChange) {
+TEST_F(FaultyDeviceTest, PropertiesThatChange) {
   inject(FAULTY_device_properties, FAULTY_NONSENSE, 2);
   EXPECT_OK(allocate());
   EXPECT_GT(device->queues(kAnyQueue), 0u);
   EXPECT_EQ(faulty().calls(FAULTY_device_properties), 1);
 }
 
-TEST_F(Nonsense, ListsOfDevices) {
+TEST_F(FaultyDeviceTest, InvalidListsOfDevices) {
   const DriverLibrary& library = device->library();
   for (const int32_t how : {0, 3}) {  // always one more than the capacity; an impossible number
     inject(FAULTY_enumerate_devices, FAULTY_NONSENSE, how);
@@ -81,7 +79,7 @@ TEST_F(Nonsense, ListsOfDevices) {
   EXPECT_TRUE(none->empty());
 }
 
-TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
+TEST_F(FaultyDeviceTest, MemoryUnlikeTheRequest) {
   const char* const expected[] = {"15 bytes; asked for 16", "memory of type NONE", "memory for NONE"};
   std::vector<uint8_t> bytes(256);
   auto* const aligned = bytes.data() + (64 - reinterpret_cast<uintptr_t>(bytes.data()) % 64) % 64;
@@ -105,7 +103,7 @@ TEST_F(Nonsense, MemoryThatIsNotWhatWasAskedFor) {
   EXPECT_OK(Buffer::allocate(*device, kAnyQueue, kMapped | HALYARD_MEMORY_OPTIMAL, kPlainUsage, 16));
 }
 
-TEST_F(Nonsense, HandlesThatAreNone) {
+TEST_F(FaultyDeviceTest, MissingHandles) {
   inject(FAULTY_memory_allocate, FAULTY_UNTOUCHED);
   EXPECT_FAILS(INTERNAL, "memory_allocate", allocate());
   inject(FAULTY_semaphore_create, FAULTY_UNTOUCHED);
@@ -124,7 +122,7 @@ TEST_F(Nonsense, HandlesThatAreNone) {
   EXPECT_FAILS(INTERNAL, "'faulty://'", (*buffer)->write(0, &word, sizeof word));
 }
 
-TEST_F(Nonsense, GradesThatSayNothingOfUse) {
+TEST_F(FaultyDeviceTest, InvalidGrades) {
   const uint8_t data[] = {1, 2, 3, 4};
   const auto create = [&] { return Executable::create(device, kAnyQueue, "vmvx", data, nullptr, {}); };
   inject(FAULTY_executable_grade, FAULTY_NONSENSE, 0);  // an unterminated reason
@@ -136,11 +134,8 @@ TEST_F(Nonsense, GradesThatSayNothingOfUse) {
 }
 
 void executables_that_cannot_be(const Ref<Device>& device) {
-  const std::string data = "add 1 1";
-  const auto create = [&] {
-    return Executable::create(device, kAnyQueue, "fake",
-                              {reinterpret_cast<const uint8_t*>(data.data()), data.size()}, nullptr, {});
-  };
+  const uint8_t data[] = {'a', 'd', 'd', ' ', '1', ' ', '1'};
+  const auto create = [&] { return Executable::create(device, kAnyQueue, "fake", data, nullptr, {}); };
   EXPECT_OK(create());
   inject(FAULTY_executable_create, FAULTY_UNTOUCHED);
   EXPECT_FAILS(INTERNAL, "executable_create", create());
@@ -157,15 +152,15 @@ void executables_that_cannot_be(const Ref<Device>& device) {
   EXPECT_OK(create());
 }
 
-// The null driver runs no executables.
-TEST_F(Opening, ExecutablesThatCannotBe) {
+// With the fake driver, because the null driver has no executables.
+TEST_F(FaultyOpenTest, InvalidExecutables) {
   wrap_driver(sample_path("fake"), "fake");
   {
     const Ref<Device> device = *open();
     executables_that_cannot_be(device);
   }
 }
-TEST_F(Nonsense, CodesThatAreNone) {
+TEST_F(FaultyDeviceTest, InvalidCodes) {
   for (const int32_t code : {0, 17, 99, -5}) {
     inject(FAULTY_memory_allocate, FAULTY_REFUSE, code);
     EXPECT_FAILS(UNKNOWN, "injected fault", allocate());
@@ -173,8 +168,8 @@ TEST_F(Nonsense, CodesThatAreNone) {
 }
 
 // The signals of failed work fail, even if the driver forgets them.
-TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
-  const Ref<Fence> done = *Fence::create(device);
+TEST_F(FaultyDeviceTest, FailuresWithoutFailedSignals) {
+  const Ref<Fence> done = make_fence(device);
   inject(FAULTY_queue_submit, FAULTY_COMPLETE_ONLY, HALYARD_DATA_LOSS);
   static_cast<void>(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
   EXPECT_FAILS(DATA_LOSS, "injected fault", done->query());
@@ -182,12 +177,11 @@ TEST_F(Nonsense, FailuresThatOnlyTheHostIsTold) {
 
 // After the loss of a device everything fails, including waiting work; its objects can be released and the
 // device opened again.
-TEST_F(Nonsense, ALostDevice) {
+TEST_F(FaultyDeviceTest, ALostDevice) {
   const Ref<Buffer> buffer = *allocate();
-  const Ref<Fence> start = *Fence::create(device);
-  const Ref<Fence> later = *Fence::create(device);
+  const auto [start, later] = make_fences<2>(device);
   ASSERT_TRUE(queue_fill({*device, kAnyQueue, start.get(), later.get()}, *buffer, 0, 16, 1, 4));
-  const Ref<Fence> done = *Fence::create(device);
+  const Ref<Fence> done = make_fence(device);
   inject(FAULTY_queue_submit, FAULTY_LOSE_DEVICE, 0, faulty().calls(FAULTY_queue_submit) + 1);
   static_cast<void>(queue_barrier({*device, kAnyQueue, nullptr, done.get()}));
   for (const Ref<Fence>& fence : {start, later, done})
@@ -200,12 +194,12 @@ TEST_F(Nonsense, ALostDevice) {
 }
 
 // Unreachable waits fail, and release all work that depends on them.
-TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
-  const Ref<Fence> last = *Fence::create(device);
+TEST_F(FaultyDeviceTest, WorkWhoseWaitIsDropped) {
+  const Ref<Fence> last = make_fence(device);
   {
     const Ref<Buffer> buffer = *allocate();
-    Ref<Fence> start = *Fence::create(device);
-    const Ref<Fence> middle = *Fence::create(device);
+    Ref<Fence> start = make_fence(device);
+    const Ref<Fence> middle = make_fence(device);
     ASSERT_TRUE(queue_fill({*device, kAnyQueue, start.get(), middle.get()}, *buffer, 0, 16, 1, 4));
     ASSERT_TRUE(queue_barrier({*device, kAnyQueue, middle.get(), last.get()}));
     EXPECT_FAILS(DEFERRED, "", last->query());
@@ -217,13 +211,12 @@ TEST_F(Nonsense, WorkWhoseWaitIsDropped) {
 }
 
 // The same across drivers: for a bridge, and for work held for memory that does not exist yet.
-TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
+TEST_F(FaultyDeviceTest, WorkOfAnotherDriverWhoseWaitIsDropped) {
   const Ref<Device> other = *open();  // a separate instance
-  const Ref<Fence> bridged = *Fence::create(other);
-  const Ref<Fence> held = *Fence::create(other);
+  const auto [bridged, held] = make_fences<2>(other);
   const Ref<Buffer> result = *Buffer::allocate(*other, kAnyQueue, kMapped, kPlainUsage, 16);
   {
-    const Ref<Fence> start = *Fence::create(device);
+    const Ref<Fence> start = make_fence(device);
     ASSERT_TRUE(queue_barrier({*other, kAnyQueue, start.get(), bridged.get()}));
     const Ref<Buffer> promised =
         *queue_alloca({*device, kAnyQueue, start.get(), nullptr}, 0, kMapped, kPlainUsage, 16, 0);
@@ -234,11 +227,10 @@ TEST_F(Nonsense, WorkOfAnotherDriverWhoseWaitIsDropped) {
 }
 
 // A reached semaphore does not fail when it is destroyed while work that waited for it is still in flight.
-TEST_F(Nonsense, ReachedWaitsMayGo) {
-  const Ref<Fence> open_end = *Fence::create(device);
-  const Ref<Fence> done = *Fence::create(device);
+TEST_F(FaultyDeviceTest, ReachedWaitsMayBeDestroyed) {
+  const auto [open_end, done] = make_fences<2>(device);
   {
-    const Ref<Fence> reached = *Fence::create(device);
+    const Ref<Fence> reached = make_fence(device);
     ASSERT_TRUE(reached->signal());
     Fence* const both[] = {reached.get(), open_end.get()};
     ASSERT_TRUE(queue_barrier({*device, kAnyQueue, Fence::join(both)->get(), done.get()}));

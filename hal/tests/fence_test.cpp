@@ -16,8 +16,9 @@ namespace {
 
 class FenceTest : public FakeDriverTest {
  protected:
-  Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
-  Ref<Fence> make_fence() { return make_fence(open_fake_device()); }
+  static Ref<Fence> make_fence(const Ref<Device>& device = open_fake_device()) {
+    return hal::make_fence(device);
+  }
   static Ref<Fence> join(std::initializer_list<Fence*> fences) {
     return Fence::join(std::vector(fences)).value();
   }
@@ -63,9 +64,8 @@ TEST_F(FenceTest, KeepsItsFirstFailureEvenWhenReached) {
   EXPECT_FAILS(NOT_FOUND, "first", fence->query());
 }
 
-TEST_F(FenceTest, LooksForFailureFirst) {
-  const Ref<Fence> unreached = make_fence();
-  const Ref<Fence> failed = make_fence();
+TEST_F(FenceTest, FailuresTakePrecedence) {
+  const auto [unreached, failed] = make_fences<2>(open_fake_device());
   failed->fail(Status(Code::UNAVAILABLE, "gone"));
   const Ref<Fence> both = join({unreached.get(), failed.get()});
   EXPECT_FAILS(UNAVAILABLE, "gone", both->query());
@@ -99,8 +99,7 @@ TEST_F(FenceTest, JoinOfNothingIsNull) {
 }
 
 TEST_F(FenceTest, SignalReachesTheRestOfAJoinThatIsPartlyReached) {
-  const Ref<Fence> first = make_fence();
-  const Ref<Fence> second = make_fence();
+  const auto [first, second] = make_fences<2>(open_fake_device());
   EXPECT_OK(first->signal());
   EXPECT_FAILS(INVALID_ARGUMENT, "larger than the semaphore's", join({first.get(), second.get()})->signal());
   EXPECT_OK(second->query());
@@ -118,7 +117,7 @@ TEST_F(FenceTest, AwaitStopsAtItsDeadline) {
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({fence.get()}, 1));
 }
 
-TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNone) {
+TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNoTimeout) {
   const Ref<Fence> fence = make_fence();
   fence->fail(Status(Code::DEADLINE_EXCEEDED, "too late"));
   EXPECT_FAILS(DEADLINE_EXCEEDED, "too late", wait({fence.get()}, 0));
@@ -127,17 +126,15 @@ TEST_F(FenceTest, FailureWithTheCodeOfATimeoutIsNone) {
 
 TEST_F(FenceTest, AwaitSeesWhatAnotherThreadSignals) {
   const Ref<Fence> fence = make_fence(open_fake_device("queued"));
-  std::thread signaller([&] { EXPECT_OK(fence->signal()); });
+  std::jthread signaller([&] { EXPECT_OK(fence->signal()); });
   EXPECT_OK(wait({fence.get()}, kWaitForever));
-  signaller.join();
 }
 
 TEST_F(FenceTest, AwaitEndsAtAFailureDuringTheWait) {
   const Ref<Fence> failing = make_fence(open_fake_device("queued"));
   const Ref<Fence> unreached = make_fence(open_fake_device("queued"));
-  std::thread failer([&] { failing->fail(Status(Code::DATA_LOSS, "lost")); });
+  std::jthread failer([&] { failing->fail(Status(Code::DATA_LOSS, "lost")); });
   EXPECT_FAILS(DATA_LOSS, "lost", wait({unreached.get(), failing.get()}, kWaitForever));
-  failer.join();
 }
 
 TEST_F(FenceTest, AwaitWithoutAnyoneToSignalIsAborted) {
@@ -155,13 +152,12 @@ TEST_F(FenceTest, AwaitAcrossDriversWaitsForAll) {
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1));
   EXPECT_OK(here->signal());
   EXPECT_FAILS(DEADLINE_EXCEEDED, "within 1 ms", wait({both.get()}, 1));
-  std::thread signaller([&] { EXPECT_OK(there->signal()); });
+  std::jthread signaller([&] { EXPECT_OK(there->signal()); });
   EXPECT_OK(wait({both.get()}, kWaitForever));
-  signaller.join();
 }
 
 // A waiting thread runs pending work.
-TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
+TEST_F(FenceTest, WaitingThreadsRunPendingWork) {
   const Ref<Device> helped = open_fake_device("helped");
   const Ref<Device> queued = open_fake_device("queued");  // it cannot use the waiting thread
   const Ref<Fence> first = make_fence(helped), second = make_fence(helped), other = make_fence(queued);
@@ -181,33 +177,30 @@ TEST_F(FenceTest, DevicesAreLentTheThreadThatWaits) {
 }
 
 // Several drivers have no common wait that could run the work.
-TEST_F(FenceTest, AwaitAcrossDriversLendsTheThread) {
+TEST_F(FenceTest, AwaitAcrossDriversRunsPendingWork) {
   const Ref<Device> device = open_fake_device("helped");
   const Ref<Fence> here = make_fence(device);
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
   EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, here.get()}));
-  std::thread signaller([&] { EXPECT_OK(there->signal()); });
+  std::jthread signaller([&] { EXPECT_OK(there->signal()); });
   EXPECT_OK(wait({here.get(), there.get()}, kWaitForever));
-  signaller.join();
 }
 
 TEST_F(FenceTest, AwaitAcrossDriversEndsAtTheFirstFailure) {
   const Ref<Fence> here = make_fence(open_fake_device("queued"));
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
-  std::thread failer([&] { there->fail(Status(Code::DEADLINE_EXCEEDED, "their deadline")); });
+  std::jthread failer([&] { there->fail(Status(Code::DEADLINE_EXCEEDED, "their deadline")); });
   EXPECT_FAILS(DEADLINE_EXCEEDED, "their deadline", wait({here.get(), there.get()}, kWaitForever));
-  failer.join();
 }
 
 TEST_F(FenceTest, ManyThreadsAwaitAcrossDrivers) {
   const Ref<Fence> here = make_fence(open_fake_device("queued"));
   const Ref<Fence> there = make_fence(open_fake_device(open_fake_library(), "queued"));
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&] { EXPECT_OK(wait({here.get(), there.get()}, kWaitForever)); });
   EXPECT_OK(here->signal());
   EXPECT_OK(there->signal());
-  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace

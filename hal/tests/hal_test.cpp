@@ -74,4 +74,17 @@ std::vector<uint8_t> bytes_of(const Buffer& buffer) {
   return bytes;
 }
 
+Ref<Executable> load_fake(const Ref<Device>& device, std::string_view text) {
+  Result<Ref<Executable>> executable = Executable::create(
+      device, kAnyQueue, "fake", {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr, {});
+  EXPECT_OK(executable);
+  return executable.value();
+}
+
+Ref<CommandBuffer> record(const Ref<Device>& device, uint32_t mode, uint32_t capacity, uint32_t categories) {
+  return CommandBuffer::create(device, mode, categories, kAnyQueue, capacity).value();
+}
+
+Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
+
 }  // namespace halyard::hal

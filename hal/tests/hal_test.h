@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -11,9 +12,12 @@
 #include "base/loop.h"
 #include "base/status.h"
 #include "fake_driver.h"
+#include "hal/command/command_buffer.h"
 #include "hal/device/buffer.h"
 #include "hal/device/device.h"
+#include "hal/device/executable.h"
 #include "hal/driver/driver_library.h"
+#include "hal/queue/fence.h"
 #include "status_testing.h"
 
 namespace halyard::hal {
@@ -47,5 +51,18 @@ constexpr uint32_t kPlainUsage =
 // A buffer with these bytes, created on the host's timeline.
 Ref<Buffer> make_buffer(Device& device, const std::vector<uint8_t>& bytes, uint32_t usage = kPlainUsage);
 std::vector<uint8_t> bytes_of(const Buffer& buffer);
+// An executable of the fake driver; `text` as in drivers/fake.cpp.
+Ref<Executable> load_fake(const Ref<Device>& device, std::string_view text);
+constexpr uint32_t kTransfersAndDispatches = kTransfer | kDispatchCategory;
+Ref<CommandBuffer> record(const Ref<Device>& device, uint32_t mode = 0, uint32_t capacity = 0,
+                          uint32_t categories = kTransfersAndDispatches);
+
+Ref<Fence> make_fence(const Ref<Device>& device);
+template <size_t kCount>
+std::array<Ref<Fence>, kCount> make_fences(const Ref<Device>& device) {
+  std::array<Ref<Fence>, kCount> fences;
+  for (Ref<Fence>& fence : fences) fence = make_fence(device);
+  return fences;
+}
 
 }  // namespace halyard::hal

@@ -1,4 +1,4 @@
-// Transfers between the ranks of one process, with the work that needs no lock in another order than the
+// Transfers between the ranks of one process. The work that needs no lock is done in another order than the
 // submissions.
 #include "hal/channel/local_group.h"
 
@@ -44,8 +44,8 @@ class Ring : public testing::Test {
   std::array<Outcome, kRanks> outcomes_;
 };
 
-// Rank 1 takes what rank 0 has sent, on its own thread; rank 2 submits the last part of rank 0's transfer.
-TEST_F(Ring, ATransferIsCompleteWhenItsMemoryIsNotReadAnyMore) {
+// Rank 1 receives from rank 0 on its own thread. Rank 2 submits the last part of the transfer of rank 0.
+TEST_F(Ring, ATransferCompletesAfterItsMemoryWasRead) {
   for (uint32_t rank = 0; rank < kRanks; ++rank) submit(rank);
   work_[0].carry_out();
   work_[2].carry_out();
@@ -60,7 +60,7 @@ TEST_F(Ring, ATransferIsCompleteWhenItsMemoryIsNotReadAnyMore) {
   }
 }
 
-TEST_F(Ring, NorIsOneThatFails) {
+TEST_F(Ring, AFailedTransferCompletesAfterItsMemoryWasRead) {
   submit(0);
   submit(1);
   LocalOutcome failure;

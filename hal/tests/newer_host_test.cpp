@@ -38,7 +38,7 @@ struct Grown {
   std::array<uint64_t, 4> later;
 };
 
-// A larger command; the next one follows after its new fields.
+// A command with fields that the driver does not know. The next command follows after them.
 template <typename T>
 struct GrownCommand {
   explicit GrownCommand(uint32_t kind) {
@@ -189,7 +189,7 @@ TEST_P(NewerHost, ListsDevices) {
   for (const auto& info : infos) info.expect_whole();
 }
 
-TEST_P(NewerHost, AsksTheDevice) {
+TEST_P(NewerHost, QueriesTheDevice) {
   Grown<halyard_device_properties_t> properties;
   ASSERT_TRUE(ok(table_->device_properties(device_, &properties.known)));
   properties.expect_whole();
@@ -282,7 +282,7 @@ TEST_P(NewerHost, ImportsMemory) {
 }
 
 // Unknown kinds are refused when the list is created, by number [R102].
-TEST_P(NewerHost, HasCommandsThatNobodyKnows) {
+TEST_P(NewerHost, UnknownCommandsAreRefused) {
   GrownCommand<halyard_command_barrier_t> command(9876);
   Grown<halyard_command_list_args_t> args;
   args->affinity = 1;

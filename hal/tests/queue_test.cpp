@@ -18,31 +18,14 @@ using Values = std::vector<uint8_t>;
 
 class QueueTest : public FakeDriverTest {
  protected:
-  static Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
-  static Ref<CommandBuffer> record(const Ref<Device>& device, uint32_t mode = 0, uint32_t capacity = 0) {
-    return CommandBuffer::create(device, mode, kTransfer | kDispatchCategory, kAnyQueue, capacity).value();
-  }
-  static Ref<Executable> load(const Ref<Device>& device, std::string_view text) {
-    return Executable::create(device, kAnyQueue, "fake",
-                              {reinterpret_cast<const uint8_t*>(text.data()), text.size()}, nullptr, {})
-        .value();
-  }
+  const Ref<Device> device_ = open_fake_device();
 };
 
 // ---- Every operation, in the driver and emulated by the host ----
 
-class QueueOperationTest : public QueueTest, public testing::WithParamInterface<std::string> {
+class QueueOperationTest : public FakeDriverTest, public testing::WithParamInterface<std::string> {
  protected:
-  void SetUp() override {
-    QueueTest::SetUp();
-    device_ = open_fake_device(GetParam());
-  }
-  void TearDown() override {
-    device_ = nullptr;
-    QueueTest::TearDown();
-  }
-
-  Ref<Device> device_;
+  const Ref<Device> device_ = open_fake_device(GetParam());
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, QueueOperationTest, testing::Values(std::string(), std::string("bare")),
@@ -92,8 +75,7 @@ TEST_P(QueueOperationTest, ReadAndWriteFiles) {
 }
 
 TEST_P(QueueOperationTest, AllocaAndDealloca) {
-  const Ref<Fence> allocated = make_fence(device_);
-  const Ref<Fence> freed = make_fence(device_);
+  const auto [allocated, freed] = make_fences<2>(device_);
   const Ref<Buffer> buffer =
       queue_alloca({*device_, kAnyQueue, nullptr, allocated.get()}, 0, 0, kPlainUsage, 12, 0).value();
   EXPECT_EQ(buffer->length(), 12u);
@@ -107,7 +89,7 @@ TEST_P(QueueOperationTest, AllocaAndDealloca) {
 }
 
 TEST_P(QueueOperationTest, ExecuteWithAndWithoutSlots) {
-  const Ref<Executable> executable = load(device_, "add 1 2\n");
+  const Ref<Executable> executable = load_fake(device_, "add 1 2\n");
   const Ref<Buffer> direct = make_buffer(*device_, Values(4));
   const Ref<Buffer> bound = make_buffer(*device_, Values(16));
   const Ref<CommandBuffer> commands = record(device_, 0, 2);
@@ -128,7 +110,7 @@ TEST_P(QueueOperationTest, ExecuteWithAndWithoutSlots) {
 }
 
 TEST_P(QueueOperationTest, IndirectCountsAreReadWhenExecuted) {
-  const Ref<Executable> executable = load(device_, "add 1 0\n");
+  const Ref<Executable> executable = load_fake(device_, "add 1 0\n");
   const Ref<Buffer> counts = make_buffer(*device_, Values(16));
   const Ref<Buffer> sum = make_buffer(*device_, Values(4));
   const Ref<CommandBuffer> commands = record(device_);
@@ -144,13 +126,12 @@ TEST_P(QueueOperationTest, IndirectCountsAreReadWhenExecuted) {
 // ---- Arguments ----
 
 TEST_F(QueueTest, ZeroLengthOnlyChainsTheFences) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> buffer = make_buffer(*device, Values(4));
+  const Ref<Buffer> buffer = make_buffer(*device_, Values(4));
   const Ref<File> file = File::from_memory({}, kRead | kWrite, nullptr);
   const auto expect_barrier = [&](auto submit) {
     fake().reset();
-    const Ref<Fence> fence = make_fence(device);
-    EXPECT_OK(submit(QueuePoint{*device, kAnyQueue, nullptr, fence.get()}));
+    const Ref<Fence> fence = make_fence(device_);
+    EXPECT_OK(submit(QueuePoint{*device_, kAnyQueue, nullptr, fence.get()}));
     EXPECT_OK(fence->query());
     EXPECT_EQ(fake_log(), "barrier\n");
   };
@@ -163,20 +144,19 @@ TEST_F(QueueTest, ZeroLengthOnlyChainsTheFences) {
 }
 
 TEST_F(QueueTest, ArgumentErrorsLeaveTheSignalFenceAlone) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> buffer = make_buffer(*device, Values(8));
+  const Ref<Buffer> buffer = make_buffer(*device_, Values(8));
   const Ref<Buffer> source =
-      make_buffer(*device, Values(8), HALYARD_USAGE_TRANSFER_SOURCE | HALYARD_USAGE_MAPPING_SCOPED);
+      make_buffer(*device_, Values(8), HALYARD_USAGE_TRANSFER_SOURCE | HALYARD_USAGE_MAPPING_SCOPED);
   const Ref<Buffer> target =
-      make_buffer(*device, Values(8), HALYARD_USAGE_TRANSFER_TARGET | HALYARD_USAGE_MAPPING_SCOPED);
+      make_buffer(*device_, Values(8), HALYARD_USAGE_TRANSFER_TARGET | HALYARD_USAGE_MAPPING_SCOPED);
   Values bytes(4);
   const Ref<File> read_only = File::from_memory(bytes, kRead, nullptr);
   const Ref<File> write_only = File::from_memory(bytes, kWrite, nullptr);
-  const Ref<Fence> failed = make_fence(device);
+  const Ref<Fence> failed = make_fence(device_);
   failed->fail(Status(Code::DATA_LOSS, "failed before"));
-  const Ref<Fence> signal = make_fence(device);
-  const QueuePoint point = {*device, kAnyQueue, failed.get(),
-                            signal.get()};  // arguments come before the wait fence
+  const Ref<Fence> signal = make_fence(device_);
+  const QueuePoint point = {*device_, kAnyQueue, failed.get(),
+                            signal.get()};  // arguments are checked before the wait fence
 
   EXPECT_FAILS(INVALID_ARGUMENT, "1, 2 or 4 bytes, found 3", queue_fill(point, *buffer, 0, 6, 0, 3));
   EXPECT_FAILS(INVALID_ARGUMENT, "1, 2 or 4 bytes, found 8", queue_fill(point, *buffer, 0, 8, 0, 8));
@@ -215,21 +195,19 @@ TEST_F(QueueTest, ArgumentErrorsLeaveTheSignalFenceAlone) {
 }
 
 TEST_F(QueueTest, TransfersNeedAccessAndDeviceVisibleMemory) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> constant = make_buffer(*device, Values(8));
+  const Ref<Buffer> constant = make_buffer(*device_, Values(8));
   constant->allocation().access = kRead;
-  EXPECT_FAILS(PERMISSION_DENIED, "", queue_fill({*device}, *constant, 0, 8, 0, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "", queue_update({*device}, Values(2), *constant, 0));
-  const Ref<Buffer> host_only = make_buffer(*device, Values(8));
+  EXPECT_FAILS(PERMISSION_DENIED, "", queue_fill({*device_}, *constant, 0, 8, 0, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "", queue_update({*device_}, Values(2), *constant, 0));
+  const Ref<Buffer> host_only = make_buffer(*device_, Values(8));
   host_only->allocation().memory_type = HALYARD_MEMORY_HOST_LOCAL;
-  EXPECT_FAILS(PERMISSION_DENIED, "DEVICE_VISIBLE", queue_fill({*device}, *host_only, 0, 8, 0, 4));
-  EXPECT_FAILS(PERMISSION_DENIED, "DEVICE_VISIBLE", queue_copy({*device}, *host_only, 0, *constant, 0, 8));
+  EXPECT_FAILS(PERMISSION_DENIED, "DEVICE_VISIBLE", queue_fill({*device_}, *host_only, 0, 8, 0, 4));
+  EXPECT_FAILS(PERMISSION_DENIED, "DEVICE_VISIBLE", queue_copy({*device_}, *host_only, 0, *constant, 0, 8));
 }
 
 TEST_F(QueueTest, CommandBuffersOfOtherDevicesAreRefused) {
-  const Ref<Device> device = open_fake_device();
   const Ref<Device> other = open_fake_device(open_fake_library());
-  const Ref<CommandBuffer> commands = record(device);
+  const Ref<CommandBuffer> commands = record(device_);
   EXPECT_OK(commands->finalize());
   EXPECT_FAILS(INVALID_ARGUMENT, "recorded for device", queue_execute({*other}, *commands, {}));
 }
@@ -237,39 +215,37 @@ TEST_F(QueueTest, CommandBuffersOfOtherDevicesAreRefused) {
 // ---- Execution ----
 
 TEST_F(QueueTest, ExecuteChecksTheRecording) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<CommandBuffer> commands = record(device);
-  EXPECT_FAILS(FAILED_PRECONDITION, "being recorded", queue_execute({*device}, *commands, {}));
+  const Ref<CommandBuffer> commands = record(device_);
+  EXPECT_FAILS(FAILED_PRECONDITION, "being recorded", queue_execute({*device_}, *commands, {}));
   EXPECT_OK(commands->finalize());
-  EXPECT_OK(queue_execute({*device}, *commands, {}));
-  EXPECT_OK(queue_execute({*device}, *commands, {}));
+  EXPECT_OK(queue_execute({*device_}, *commands, {}));
+  EXPECT_OK(queue_execute({*device_}, *commands, {}));
   const Binding ignored[] = {{}, {}};
-  EXPECT_OK(queue_execute({*device}, *commands, ignored));
+  EXPECT_OK(queue_execute({*device_}, *commands, ignored));
 
-  const Ref<CommandBuffer> once = record(device, kOneShot);
+  const Ref<CommandBuffer> once = record(device_, kOneShot);
   EXPECT_OK(once->finalize());
-  EXPECT_OK(queue_execute({*device}, *once, {}));
+  EXPECT_OK(queue_execute({*device_}, *once, {}));
   EXPECT_FAILS(FAILED_PRECONDITION, "one-shot command buffer was executed before",
-               queue_execute({*device}, *once, {}));
+               queue_execute({*device_}, *once, {}));
 
-  const Ref<CommandBuffer> early = record(device, kOneShot | kAllowInline);
+  const Ref<CommandBuffer> early = record(device_, kOneShot | kAllowInline);
   EXPECT_OK(early->finalize());
-  const Ref<Fence> reached = make_fence(device);
+  const Ref<Fence> reached = make_fence(device_);
   EXPECT_OK(reached->signal());
   EXPECT_FAILS(INVALID_ARGUMENT, "no wait for a command buffer with ALLOW_INLINE_EXECUTION",
-               queue_execute({*device, kAnyQueue, reached.get(), nullptr}, *early, {}));
-  EXPECT_OK(queue_execute({*device}, *early, {}));
+               queue_execute({*device_, kAnyQueue, reached.get(), nullptr}, *early, {}));
+  EXPECT_OK(queue_execute({*device_}, *early, {}));
 }
 
 TEST_F(QueueTest, ExecuteChecksTheTable) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<CommandBuffer> commands = record(device, 0, 4);
+  const Ref<CommandBuffer> commands = record(device_, 0, 4);
   EXPECT_OK(commands->fill({nullptr, 1, 4, 8}, 7, 4));
   EXPECT_OK(commands->finalize());
-  const Ref<Buffer> allocation = make_buffer(*device, Values(20));
+  const Ref<Buffer> allocation = make_buffer(*device_, Values(20));
   const Ref<Buffer> buffer = allocation->subspan(0, 16).value();
   const auto execute = [&](std::initializer_list<Binding> table) {
-    return queue_execute({*device}, *commands, std::vector(table));
+    return queue_execute({*device_}, *commands, std::vector(table));
   };
   EXPECT_FAILS(INVALID_ARGUMENT, "2 slots of a binding table, but was executed without one", execute({}));
   EXPECT_FAILS(OUT_OF_RANGE, "2 slots of a binding table, but the table has 1 entries",
@@ -284,9 +260,9 @@ TEST_F(QueueTest, ExecuteChecksTheTable) {
   EXPECT_FAILS(INVALID_ARGUMENT, "multiples of 4 bytes, found offset", execute({{}, {odd.get(), 0, 16}}));
   EXPECT_OK(execute({{}, {odd.get(), 3, kWholeLength}}));  // byte 4 of the allocation
   const Ref<Buffer> storage =
-      make_buffer(*device, Values(16), HALYARD_USAGE_STORAGE | HALYARD_USAGE_MAPPING_SCOPED);
+      make_buffer(*device_, Values(16), HALYARD_USAGE_STORAGE | HALYARD_USAGE_MAPPING_SCOPED);
   EXPECT_FAILS(PERMISSION_DENIED, "binding table slot 1", execute({{}, {storage.get(), 0, 16}}));
-  const Ref<Buffer> constant = make_buffer(*device, Values(16));
+  const Ref<Buffer> constant = make_buffer(*device_, Values(16));
   constant->allocation().access = kRead;
   EXPECT_FAILS(PERMISSION_DENIED, "binding table slot 1", execute({{}, {constant.get(), 0, 16}}));
   const Ref<Device> other = open_fake_device(open_fake_library());
@@ -300,13 +276,10 @@ TEST_F(QueueTest, ExecuteChecksTheTable) {
 // ---- Fences ----
 
 TEST_F(QueueTest, WorkWaitsForItsFence) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> buffer = make_buffer(*device, Values(2));
-  const Ref<Fence> start = make_fence(device);
-  const Ref<Fence> between = make_fence(device);
-  const Ref<Fence> end = make_fence(device);
-  EXPECT_OK(queue_fill({*device, kAnyQueue, between.get(), end.get()}, *buffer, 0, 1, 2, 1));
-  EXPECT_OK(queue_fill({*device, kAnyQueue, start.get(), between.get()}, *buffer, 0, 2, 1, 1));
+  const Ref<Buffer> buffer = make_buffer(*device_, Values(2));
+  const auto [start, between, end] = make_fences<3>(device_);
+  EXPECT_OK(queue_fill({*device_, kAnyQueue, between.get(), end.get()}, *buffer, 0, 1, 2, 1));
+  EXPECT_OK(queue_fill({*device_, kAnyQueue, start.get(), between.get()}, *buffer, 0, 2, 1, 1));
   EXPECT_EQ(bytes_of(*buffer), (Values{0, 0}));
   EXPECT_EQ(end->query().code(), Code::DEFERRED);
   EXPECT_OK(start->signal());
@@ -315,39 +288,34 @@ TEST_F(QueueTest, WorkWaitsForItsFence) {
 }
 
 TEST_F(QueueTest, AFailedWaitPassesThroughAndIsReturned) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> buffer = make_buffer(*device, Values(2));
+  const Ref<Buffer> buffer = make_buffer(*device_, Values(2));
   Values file_bytes(2, 9);
   const Ref<File> file = File::from_memory(file_bytes, kWrite, nullptr);
-  const Ref<Fence> failed = make_fence(device);
+  const Ref<Fence> failed = make_fence(device_);
   failed->fail(Status(Code::DATA_LOSS, "lost"));
-  const Ref<Fence> first = make_fence(device);
-  const Ref<Fence> second = make_fence(device);
+  const auto [first, second] = make_fences<2>(device_);
   EXPECT_FAILS(DATA_LOSS, "lost",
-               queue_fill({*device, kAnyQueue, failed.get(), first.get()}, *buffer, 0, 2, 1, 1));
+               queue_fill({*device_, kAnyQueue, failed.get(), first.get()}, *buffer, 0, 2, 1, 1));
   EXPECT_FAILS(DATA_LOSS, "lost",
-               queue_write({*device, kAnyQueue, first.get(), second.get()}, *buffer, 0, *file, 0, 2));
+               queue_write({*device_, kAnyQueue, first.get(), second.get()}, *buffer, 0, *file, 0, 2));
   EXPECT_FAILS(DATA_LOSS, "lost", second->query());
   EXPECT_EQ(bytes_of(*buffer), (Values{0, 0}));
   EXPECT_EQ(file_bytes, (Values{9, 9}));
 }
 
-TEST_F(QueueTest, AFailureLaterIsToldThroughTheFence) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> buffer = make_buffer(*device, Values(2));
-  const Ref<Fence> start = make_fence(device);
-  const Ref<Fence> end = make_fence(device);
-  EXPECT_OK(queue_fill({*device, kAnyQueue, start.get(), end.get()}, *buffer, 0, 2, 1, 1));
+TEST_F(QueueTest, ALaterFailureFailsTheFence) {
+  const Ref<Buffer> buffer = make_buffer(*device_, Values(2));
+  const auto [start, end] = make_fences<2>(device_);
+  EXPECT_OK(queue_fill({*device_, kAnyQueue, start.get(), end.get()}, *buffer, 0, 2, 1, 1));
   start->fail(Status(Code::UNAVAILABLE, "never"));
   EXPECT_FAILS(UNAVAILABLE, "never", end->query());
 }
 
 TEST_F(QueueTest, FailureOfTheWork) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Fence> fence = make_fence(device);
+  const Ref<Fence> fence = make_fence(device_);
   fake().fail_next(HALYARD_INTERNAL);
-  EXPECT_FAILS(INTERNAL, "told to fail", queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
-  EXPECT_FAILS(INTERNAL, "told to fail", fence->query());
+  EXPECT_FAILS(INTERNAL, "injected failure", queue_barrier({*device_, kAnyQueue, nullptr, fence.get()}));
+  EXPECT_FAILS(INTERNAL, "injected failure", fence->query());
 
   const Ref<Device> queued = open_fake_device("queued");  // the call returns before the failure
   const Ref<Fence> later = make_fence(queued);
@@ -355,31 +323,29 @@ TEST_F(QueueTest, FailureOfTheWork) {
   EXPECT_OK(queue_barrier({*queued, kAnyQueue, nullptr, later.get()}));
   EXPECT_EQ(later->query().code(), Code::DEFERRED);
   EXPECT_EQ(fake().run_ready(), 1u);
-  EXPECT_FAILS(INTERNAL, "told to fail", later->query());
+  EXPECT_FAILS(INTERNAL, "injected failure", later->query());
 }
 
 TEST_F(QueueTest, RefusedWorkTouchesNoFence) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Fence> fence = make_fence(device);
+  const Ref<Fence> fence = make_fence(device_);
   fake().refuse_next(HALYARD_RESOURCE_EXHAUSTED);
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "told to refuse",
-               queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "injected refusal",
+               queue_barrier({*device_, kAnyQueue, nullptr, fence.get()}));
   EXPECT_EQ(fence->query().code(), Code::DEFERRED);
   fake().refuse_next(HALYARD_RESOURCE_EXHAUSTED);
-  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 8 bytes", queue_alloca({*device}, 0, 0, 0, 8, 0));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "while allocating 8 bytes", queue_alloca({*device_}, 0, 0, 0, 8, 0));
 }
 
-TEST_F(QueueTest, SignalOfWhatIsReachedAlreadyChangesNothing) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Fence> fence = make_fence(device);
+TEST_F(QueueTest, SignalOfAReachedFenceChangesNothing) {
+  const Ref<Fence> fence = make_fence(device_);
   EXPECT_OK(fence->signal());
-  EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
+  EXPECT_OK(queue_barrier({*device_, kAnyQueue, nullptr, fence.get()}));
   EXPECT_OK(fence->query());
 }
 
 // ---- Lifetimes ----
 
-TEST_F(QueueTest, WorkKeepsWhatItUsesUntilItIsDone) {
+TEST_F(QueueTest, WorkRetainsItsObjectsUntilItCompletes) {
   const Ref<Device> device = open_fake_device("queued");
   const Ref<Fence> end = make_fence(device);
   bool file_released = false;
@@ -387,9 +353,7 @@ TEST_F(QueueTest, WorkKeepsWhatItUsesUntilItIsDone) {
   {
     const Ref<Buffer> buffer = make_buffer(*device, Values(8));
     const Ref<Buffer> other = make_buffer(*device, Values(8));
-    const Ref<Fence> first = make_fence(device);
-    const Ref<Fence> second = make_fence(device);
-    const Ref<Fence> third = make_fence(device);
+    const auto [first, second, third] = make_fences<3>(device);
     const Ref<CommandBuffer> commands = record(device, 0, 1);
     EXPECT_OK(commands->fill({nullptr, 0, 0, 8}, 1, 1));
     EXPECT_OK(commands->finalize());
@@ -427,15 +391,13 @@ TEST_F(QueueTest, WorkCompletesOnAnotherThread) {
   const Ref<Buffer> buffer = make_buffer(*device, Values(4));
   Values bytes(4);
   const Ref<File> file = File::from_memory(bytes, kWrite, nullptr);
-  const Ref<Fence> filled = make_fence(device);
-  const Ref<Fence> written = make_fence(device);
+  const auto [filled, written] = make_fences<2>(device);
   EXPECT_OK(queue_fill({*device, kAnyQueue, nullptr, filled.get()}, *buffer, 0, 4, 6, 1));
   EXPECT_OK(queue_write({*device, kAnyQueue, filled.get(), written.get()}, *buffer, 0, *file, 0, 4));
-  std::thread worker([] { fake().run_ready(); });
+  std::jthread worker([] { fake().run_ready(); });
   Fence* const fences[] = {written.get()};
   EXPECT_OK(await(fences, kWaitForever));
   EXPECT_EQ(bytes, Values(4, 6));
-  worker.join();
 }
 
 // A program is destroyed before its work completes, so the work has the last reference to the device.
@@ -460,8 +422,7 @@ TEST_F(QueueTest, ADeviceIsNotClosedByItsOwnCallback) {
 
 TEST_F(QueueTest, AllocaGivesTheBufferAtOnce) {
   const Ref<Device> device = open_fake_device("queued");
-  const Ref<Fence> allocated = make_fence(device);
-  const Ref<Fence> filled = make_fence(device);
+  const auto [allocated, filled] = make_fences<2>(device);
   const Ref<Buffer> buffer =
       queue_alloca({*device, kAnyQueue, nullptr, allocated.get()}, 0, 0, kPlainUsage, 4, 0).value();
   EXPECT_EQ(buffer->length(), 4u);
@@ -479,27 +440,25 @@ TEST_F(QueueTest, AllocaGivesTheBufferAtOnce) {
 }
 
 TEST_F(QueueTest, DeallocaIsABarrierForOtherMemory) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> allocated = make_buffer(*device, Values(4));
+  const Ref<Buffer> allocated = make_buffer(*device_, Values(4));
   const Ref<Buffer> indeterminate =
-      queue_alloca({*device}, 0, 0, kPlainUsage, 4, kAllocaIndeterminateLifetime).value();
+      queue_alloca({*device_}, 0, 0, kPlainUsage, 4, kAllocaIndeterminateLifetime).value();
   fake().reset();
-  const Ref<Fence> fence = make_fence(device);
-  EXPECT_OK(queue_dealloca({*device, kAnyQueue, nullptr, fence.get()}, *allocated, 0));
+  const Ref<Fence> fence = make_fence(device_);
+  EXPECT_OK(queue_dealloca({*device_, kAnyQueue, nullptr, fence.get()}, *allocated, 0));
   EXPECT_OK(fence->query());
-  EXPECT_OK(queue_dealloca({*device}, *allocated, kDeallocaPreferOrigin));
-  EXPECT_OK(queue_dealloca({*device}, *indeterminate, 0));
-  EXPECT_OK(queue_dealloca({*device}, *indeterminate, 0));
+  EXPECT_OK(queue_dealloca({*device_}, *allocated, kDeallocaPreferOrigin));
+  EXPECT_OK(queue_dealloca({*device_}, *indeterminate, 0));
+  EXPECT_OK(queue_dealloca({*device_}, *indeterminate, 0));
   EXPECT_EQ(fake_log(), "barrier\nbarrier\nbarrier\nbarrier\n");
   EXPECT_EQ(bytes_of(*allocated), Values(4));
 }
 
 TEST_F(QueueTest, MemoryIsDeallocatedOnce) {
-  const Ref<Device> device = open_fake_device();
-  const Ref<Buffer> buffer = queue_alloca({*device}, 0, 0, 0, 8, 0).value();
+  const Ref<Buffer> buffer = queue_alloca({*device_}, 0, 0, 0, 8, 0).value();
   const Ref<Buffer> part = buffer->subspan(4, 4).value();
-  EXPECT_OK(queue_dealloca({*device}, *part, 0));
-  EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device}, *buffer, 0));
+  EXPECT_OK(queue_dealloca({*device_}, *part, 0));
+  EXPECT_FAILS(FAILED_PRECONDITION, "deallocated before", queue_dealloca({*device_}, *buffer, 0));
 }
 
 TEST_F(QueueTest, DeallocaGoesToTheDeviceThatAllocated) {
@@ -512,21 +471,19 @@ TEST_F(QueueTest, DeallocaGoesToTheDeviceThatAllocated) {
   EXPECT_EQ(fake_log(), "alloca\ndealloca\n");
 }
 
-TEST_F(QueueTest, WriteStagesWhatTheHostCannotSee) {
+TEST_F(QueueTest, WriteStagesMemoryThatTheHostCannotMap) {
   const Ref<Device> device = open_fake_device("opaque");
   const Ref<Buffer> buffer =
       Buffer::allocate(*device, kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, 4).value();
   Values bytes(6);
   const Ref<File> file = File::from_memory(bytes, kWrite, nullptr);
-  const Ref<Fence> filled = make_fence(device);
-  const Ref<Fence> written = make_fence(device);
+  const auto [filled, written] = make_fences<2>(device);
   EXPECT_OK(queue_write({*device, kAnyQueue, filled.get(), written.get()}, *buffer, 1, *file, 2, 3));
   EXPECT_OK(queue_fill({*device, kAnyQueue, nullptr, filled.get()}, *buffer, 0, 4, 8, 1));
   EXPECT_OK(written->query());
   EXPECT_EQ(bytes, (Values{0, 0, 8, 8, 8, 0}));
 
-  const Ref<Fence> failed = make_fence(device);
-  const Ref<Fence> never = make_fence(device);
+  const auto [failed, never] = make_fences<2>(device);
   failed->fail(Status(Code::DATA_LOSS, "lost"));
   EXPECT_FAILS(DATA_LOSS, "lost",
                queue_write({*device, kAnyQueue, failed.get(), never.get()}, *buffer, 0, *file, 0, 1));
@@ -605,7 +562,7 @@ TEST_F(BridgeTest, RefusedWorkLeavesNothingBehind) {
   const Ref<Device> here = open_fake_device(first_);
   const Ref<Fence> start = make_fence(open_fake_device(second_));
   fake().refuse_next(HALYARD_UNAVAILABLE);
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse", queue_barrier({*here, kAnyQueue, start.get(), nullptr}));
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal", queue_barrier({*here, kAnyQueue, start.get(), nullptr}));
   EXPECT_OK(start->signal());
 }
 

@@ -24,10 +24,12 @@ inline std::string sample_path(const std::string& name) {
 // A folder for one test, removed at its end.
 class TemporaryFolder {
  public:
-  TemporaryFolder() {
+  // Contains copies of these sample drivers.
+  explicit TemporaryFolder(std::initializer_list<const char*> names = {}) {
     std::string pattern = (std::filesystem::temp_directory_path() / "halyard-XXXXXX").string();
     const char* const made = ::mkdtemp(pattern.data());
     path_ = made ? made : "";
+    for (const char* name : names) add(name);
   }
   TemporaryFolder(const TemporaryFolder&) = delete;
   TemporaryFolder& operator=(const TemporaryFolder&) = delete;
@@ -37,10 +39,10 @@ class TemporaryFolder {
   }
 
   const std::string& path() const { return path_; }
+  std::string driver(const std::string& name) const { return path_ + "/halyard-driver-" + name + ".so"; }
   // Copies a sample driver, optionally with another file name; returns the path of the copy.
   std::string add(const std::string& name, const std::string& file_name = "") const {
-    const std::string target =
-        path_ + "/" + (file_name.empty() ? "halyard-driver-" + name + ".so" : file_name);
+    const std::string target = file_name.empty() ? driver(name) : path_ + "/" + file_name;
     std::filesystem::copy_file(sample_path(name), target);
     return target;
   }

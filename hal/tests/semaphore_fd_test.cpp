@@ -25,7 +25,7 @@ class SemaphoreFdTest : public FakeDriverTest {
  protected:
   void SetUp() override {
     FakeDriverTest::SetUp();
-    (void)fake();  // that stay open
+    (void)fake();  // opens descriptors that stay open
     descriptors_ = open_descriptors();
     there_ = open_fake_device(first_, "passing");
     here_ = open_fake_device(second_, "passing");
@@ -35,13 +35,19 @@ class SemaphoreFdTest : public FakeDriverTest {
     EXPECT_EQ(open_descriptors(), descriptors_);
     FakeDriverTest::TearDown();
   }
-  static Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
   // Ready work of `device` that signals the returned fence.
   static Ref<Fence> start_work(const Ref<Device>& device) {
     Ref<Fence> fence = make_fence(device);
     EXPECT_OK(queue_barrier({*device, kAnyQueue, nullptr, fence.get()}));
     EXPECT_EQ(fake().ready(), 1u);
     return fence;
+  }
+  // Starts work of the other device, and submits work to `here` that waits for it. Returns the fences of
+  // both.
+  std::pair<Ref<Fence>, Ref<Fence>> start_both(const Ref<Device>& here) {
+    std::pair fences(start_work(there_), make_fence(here));
+    EXPECT_OK(queue_barrier({*here, kAnyQueue, fences.first.get(), fences.second.get()}));
+    return fences;
   }
 
   const Ref<DriverLibrary> first_ = open_fake_library();
@@ -57,7 +63,7 @@ TEST_F(SemaphoreFdTest, WorkWaitsForADescriptor) {
   EXPECT_OK(queue_fill({*here_, kAnyQueue, start.get(), end.get()}, *buffer, 0, 2, 7, 1));
   EXPECT_EQ(fake().exported(), 1u);
   EXPECT_EQ(fake().imported(), 1u);
-  EXPECT_EQ(fake().ready(), 1u);  // it waits for the other one
+  EXPECT_EQ(fake().ready(), 1u);  // the work of the other device; the new work waits for it
   EXPECT_EQ(fake().run_ready(), 2u);
   EXPECT_OK(end->query());
   EXPECT_EQ(bytes_of(*buffer), (Values{7, 7}));
@@ -85,10 +91,8 @@ TEST_F(SemaphoreFdTest, ASemaphoreIsImportedOnceByADevice) {
 }
 
 // The host sees the signal before the importing device does.
-TEST_F(SemaphoreFdTest, ADescriptorThatIsLateIsWaitedFor) {
-  const Ref<Fence> start = start_work(there_);
-  const Ref<Fence> end = make_fence(here_);
-  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+TEST_F(SemaphoreFdTest, WorkWaitsForALateDescriptor) {
+  const auto [start, end] = start_both(here_);
   fake().hold_back(1);
   EXPECT_EQ(fake().run_ready(), 1u);
   EXPECT_OK(start->query());
@@ -99,27 +103,23 @@ TEST_F(SemaphoreFdTest, ADescriptorThatIsLateIsWaitedFor) {
 }
 
 TEST_F(SemaphoreFdTest, AFailureArrivesWithItsCause) {
-  const Ref<Fence> start = start_work(there_);
-  const Ref<Fence> end = make_fence(here_);
-  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  const auto [start, end] = start_both(here_);
   EXPECT_EQ(fake().imported(), 1u);
   fake().fail_next(HALYARD_DATA_LOSS);
   fake().run_ready();
-  EXPECT_FAILS(DATA_LOSS, "told to fail", start->query());
-  EXPECT_FAILS(DATA_LOSS, "told to fail", end->query());
+  EXPECT_FAILS(DATA_LOSS, "injected failure", start->query());
+  EXPECT_FAILS(DATA_LOSS, "injected failure", end->query());
 }
 
 TEST_F(SemaphoreFdTest, AFailureOfTheHostArrivesBeforeTheSignal) {
-  const Ref<Fence> start = start_work(there_);
-  const Ref<Fence> end = make_fence(here_);
-  EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+  const auto [start, end] = start_both(here_);
   start->fail(Status(Code::CANCELLED, "no longer wanted"));
   fake().run_ready();
   EXPECT_FAILS(CANCELLED, "no longer wanted", end->query());
 }
 
-// Each case uses a bridge instead of a descriptor, and has the same result.
-TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
+// The host uses a bridge instead of a descriptor, with the same result, in this test and the next two.
+TEST_F(SemaphoreFdTest, BridgedWithoutWorkUnderWay) {
   const Ref<Fence> start = make_fence(there_);
   const Ref<Fence> end = make_fence(here_);
   EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
@@ -129,14 +129,12 @@ TEST_F(SemaphoreFdTest, BridgedWhereNothingIsUnderway) {
   EXPECT_OK(end->query());
 }
 
-TEST_F(SemaphoreFdTest, BridgedWhereDescriptorsDoNotFit) {
+TEST_F(SemaphoreFdTest, BridgedIfDescriptorsAreIncompatible) {
   for (const char* path : {"apart", "queued"}) {
     const Ref<Device> apart = open_fake_device(second_, path);
     EXPECT_FALSE(can_pass(*there_, *apart));
     EXPECT_FALSE(can_pass(*apart, *there_));
-    const Ref<Fence> start = start_work(there_);
-    const Ref<Fence> end = make_fence(apart);
-    EXPECT_OK(queue_barrier({*apart, kAnyQueue, start.get(), end.get()}));
+    const auto [start, end] = start_both(apart);
     EXPECT_EQ(fake().exported(), 0u);
     EXPECT_EQ(fake().run_ready(), 2u);
     EXPECT_OK(end->query());
@@ -144,20 +142,18 @@ TEST_F(SemaphoreFdTest, BridgedWhereDescriptorsDoNotFit) {
   EXPECT_TRUE(can_pass(*there_, *here_));
 }
 
-TEST_F(SemaphoreFdTest, BridgedWhereADescriptorCannotBeHad) {
+TEST_F(SemaphoreFdTest, BridgedIfADescriptorIsRefused) {
   for (void (*refuse)(int32_t) : {fake().refuse_export, fake().refuse_import}) {
-    const Ref<Fence> start = start_work(there_);
-    const Ref<Fence> end = make_fence(here_);
     refuse(HALYARD_RESOURCE_EXHAUSTED);
-    EXPECT_OK(queue_barrier({*here_, kAnyQueue, start.get(), end.get()}));
+    const auto [start, end] = start_both(here_);
     EXPECT_EQ(fake().imported(), 0u);
     EXPECT_EQ(fake().run_ready(), 2u);
     EXPECT_OK(end->query());
   }
 }
 
-// The host closes a descriptor that the driver refused exactly once.
-TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
+// The driver leaves a descriptor that it refuses open, because the host closes it.
+TEST_F(SemaphoreFdTest, ImportsRefuseOtherFiles) {
   const halyard_driver_table_t& table = first_->table();
   halyard_driver_semaphore_t imported = nullptr;
   const int32_t file = ::memfd_create("no semaphore", MFD_CLOEXEC);
@@ -171,7 +167,7 @@ TEST_F(SemaphoreFdTest, ImportsRefuseWhatIsNoSemaphore) {
 TEST_F(SemaphoreFdTest, RefusedWorkLeavesNothingBehind) {
   const Ref<Fence> start = start_work(there_);
   fake().refuse_next(HALYARD_UNAVAILABLE);
-  EXPECT_FAILS(UNAVAILABLE, "told to refuse", queue_barrier({*here_, kAnyQueue, start.get(), nullptr}));
+  EXPECT_FAILS(UNAVAILABLE, "injected refusal", queue_barrier({*here_, kAnyQueue, start.get(), nullptr}));
   EXPECT_EQ(fake().imported(), 1u);
   fake().run_ready();
   EXPECT_OK(start->query());

@@ -17,7 +17,6 @@ class TransferTest : public FakeDriverTest {
     first_ = second_ = nullptr;
     FakeDriverTest::TearDown();
   }
-  Ref<Fence> make_fence(const Ref<Device>& device) { return Fence::create(device).value(); }
 
   Ref<DriverLibrary> first_ = open_fake_library();
   Ref<DriverLibrary> second_ = open_fake_library();
@@ -42,8 +41,7 @@ TEST_F(TransferTest, CopiesWaitAndSignalAcrossDrivers) {
   const Ref<Device> there = open_fake_device(second_, "queued");
   const Ref<Buffer> source = make_buffer(*there, Values{0, 0, 0, 0});
   const Ref<Buffer> target = make_buffer(*here, Values(6));
-  const Ref<Fence> filled = make_fence(there);
-  const Ref<Fence> end = make_fence(there);
+  const auto [filled, end] = make_fences<2>(there);
   EXPECT_OK(queue_fill({*there, kAnyQueue, nullptr, filled.get()}, *source, 0, 4, 5, 1));
   EXPECT_OK(queue_copy({*here, kAnyQueue, filled.get(), end.get()}, *source, 1, *target, 2, 3));
   EXPECT_EQ(end->query().code(), Code::DEFERRED);
@@ -54,7 +52,7 @@ TEST_F(TransferTest, CopiesWaitAndSignalAcrossDrivers) {
 }
 
 // The buffer's own device copies between memory that the host can map and memory that it cannot map.
-TEST_F(TransferTest, MemoryThatTheHostCannotSeeIsStaged) {
+TEST_F(TransferTest, MemoryThatTheHostCannotMapIsStaged) {
   const Ref<Device> here = open_fake_device(first_, "opaque");
   const Ref<Device> there = open_fake_device(second_, "opaque");
   const Ref<Buffer> source = Buffer::allocate(*here, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 8).value();
@@ -63,8 +61,7 @@ TEST_F(TransferTest, MemoryThatTheHostCannotSeeIsStaged) {
       Buffer::allocate(*there, kAnyQueue, HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_DEVICE_VISIBLE,
                        kPlainUsage, 8)
           .value();
-  const Ref<Fence> start = make_fence(here);
-  const Ref<Fence> filled = make_fence(here);
+  const auto [start, filled] = make_fences<2>(here);
   const Ref<Fence> copied = make_fence(there);
   const Ref<Fence> end = make_fence(here);
   EXPECT_OK(queue_fill({*here, kAnyQueue, start.get(), filled.get()}, *source, 0, 8, 0x0201, 2));
@@ -82,15 +79,14 @@ TEST_F(TransferTest, FailuresReachTheSignal) {
   const Ref<Buffer> source = make_buffer(*here, Values{1, 2});
   const Ref<Buffer> target = Buffer::allocate(*there, kAnyQueue, 0, HALYARD_USAGE_DEFAULT, 2).value();
   {
-    const Ref<Fence> start = make_fence(here);
-    const Ref<Fence> end = make_fence(here);
+    const auto [start, end] = make_fences<2>(here);
     EXPECT_OK(queue_copy({*here, kAnyQueue, start.get(), end.get()}, *source, 0, *target, 0, 2));
     start->fail(Status(Code::DATA_LOSS, "lost before"));
     EXPECT_FAILS(DATA_LOSS, "lost before", end->query());
   }
   {
     const Ref<Fence> end = make_fence(here);
-    fake().fail_next(HALYARD_ABORTED);  // the part of the target
+    fake().fail_next(HALYARD_ABORTED);  // of the part on the target's device
     (void)queue_copy({*here, kAnyQueue, nullptr, end.get()}, *source, 0, *target, 0, 2);
     EXPECT_EQ(end->query().code(), Code::ABORTED);
   }
@@ -98,17 +94,15 @@ TEST_F(TransferTest, FailuresReachTheSignal) {
     const Ref<Fence> end = make_fence(here);
     fake().refuse_next(HALYARD_UNAVAILABLE);
     (void)queue_copy({*here, kAnyQueue, nullptr, end.get()}, *source, 0, *target, 0, 2);
-    EXPECT_FAILS(UNAVAILABLE, "told to refuse", end->query());
+    EXPECT_FAILS(UNAVAILABLE, "injected refusal", end->query());
   }
 }
 
-TEST_F(TransferTest, RecordingsCannotNameThem) {
+TEST_F(TransferTest, RecordingsRefuseForeignBuffers) {
   const Ref<Device> here = open_fake_device(first_);
   const Ref<Device> there = open_fake_device(second_);
   const Ref<Buffer> foreign = make_buffer(*there, Values(8));
-  const Ref<CommandBuffer> commands =
-      CommandBuffer::create(here, 0, kTransfer | kDispatchCategory, kAnyQueue, 0).value();
-  EXPECT_FAILS(INVALID_ARGUMENT, "shares no memory", commands->fill({foreign.get(), 0, 0, 8}, 1, 1));
+  EXPECT_FAILS(INVALID_ARGUMENT, "shares no memory", record(here)->fill({foreign.get(), 0, 0, 8}, 1, 1));
 }
 
 }  // namespace

@@ -51,7 +51,7 @@ TEST_F(WaitTest, WakesOnceWhenOneFails) {
   EXPECT_FALSE(wait_->waiting()) << "the other part was the failure";
 }
 
-TEST_F(WaitTest, WakesAtOnceWhereThereIsNothingToWaitFor) {
+TEST_F(WaitTest, WakesAtOnceWithoutOpenTimepoints) {
   const Ref<Fence> fence = make_fence();
   EXPECT_OK(fence->signal());
   EXPECT_FALSE(watch(std::vector{fence.get()}, begin()).value());
@@ -60,7 +60,7 @@ TEST_F(WaitTest, WakesAtOnceWhereThereIsNothingToWaitFor) {
   EXPECT_FALSE(wait_->waiting());
 }
 
-TEST_F(WaitTest, WhatIsDroppedIsGivenUp) {
+TEST_F(WaitTest, DroppedWaitsAreGivenUp) {
   const auto memory = make<Budget>(1 << 20);
   const Ref<Fence> here = make_fence(), there = make_foreign_fence();
   Ref<Object> watched = watch(std::vector{here.get(), there.get()}, begin(), memory.get()).value();
@@ -72,7 +72,7 @@ TEST_F(WaitTest, WhatIsDroppedIsGivenUp) {
   EXPECT_TRUE(wait_->waiting());
 }
 
-TEST_F(WaitTest, RefusesWhatPassesTheBudget) {
+TEST_F(WaitTest, RefusesWaitsBeyondTheBudget) {
   const auto memory = make<Budget>(1);
   const Ref<Fence> fence = make_fence();
   EXPECT_FAILS(RESOURCE_EXHAUSTED, "a wait for fences",
@@ -110,7 +110,7 @@ TEST_F(WaitTest, StepsWithoutTimepointsRunAtOnce) {
   EXPECT_TRUE(is_run);
 }
 
-TEST_F(WaitTest, WhatAStepThrowsIsLost) {
+TEST_F(WaitTest, ExceptionsOfStepsAreIgnored) {
   const Ref<Fence> fence = make_fence();
   EXPECT_OK(when_reached(fence.get(), [](const Status&) { throw std::runtime_error("thrown"); }));
   EXPECT_OK(fence->signal());
@@ -118,7 +118,7 @@ TEST_F(WaitTest, WhatAStepThrowsIsLost) {
 }
 
 // If no reference can signal a step's fence any more, the step is notified and destroyed.
-TEST_F(WaitTest, WaitsForWhatNobodyCanReachFail) {
+TEST_F(WaitTest, UnreachableWaitsFail) {
   std::optional<Code> outcome;
   Ref<Fence> fence = make_fence();
   EXPECT_OK(when_reached(fence.get(), [&](const Status& status) { outcome = status.code(); }));
@@ -141,7 +141,7 @@ TEST_F(WaitTest, MayBeDroppedWhileItIsWoken) {
   }
 }
 
-TEST_F(WaitTest, StepsAreRunOnceWhoeverReachesTheLastTimepoint) {
+TEST_F(WaitTest, StepsRunOnceIfThreadsRace) {
   const Ref<Device> home = open_fake_device();
   const Ref<Device> other = open_fake_device(open_fake_library());
   for (int i = 0; i < 200; ++i) {

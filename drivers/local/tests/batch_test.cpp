@@ -15,7 +15,7 @@
 namespace halyard::local_tests {
 namespace {
 
-// %i9: the number of the workgroup; %r3: the first binding; then some hundred instructions without effect.
+// %i9: the number of the workgroup; %r3: the first binding; then about 200 instructions without effect.
 constexpr std::string_view kSlow =
     "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n"
     "  %i9 = vm.mul.i32 %i2, %i7\n  %i9 = vm.add.i32 %i9, %i1\n  %i9 = vm.mul.i32 %i9, %i6\n"
@@ -63,6 +63,10 @@ class BatchTest : public KernelTest {
   explicit BatchTest(const char* kind = "local-task", std::string_view workers = "3")
       : KernelTest(kind, workers) {}
 
+  // Runs a kernel with a word of the memory for each workgroup.
+  Outcome run_on(Memory memory, uint32_t workgroups, Executable executable) {
+    return dispatch(executable, {.x = workgroups, .bindings = {range(memory, 0, 4 * workgroups)}});
+  }
   static std::string slow_kernel(std::string_view body, std::string_view directives = "") {
     return kernel(std::string(kSlow) + std::string(body), directives);
   }
@@ -73,12 +77,20 @@ constexpr std::string_view kCount =
     "  %i14 = vm.buffer.load.i32 %r3, %i12:13\n  %i14 = vm.add.i32 %i14, %i10\n"
     "  vm.buffer.store.i32 %i14, %r3, %i12:13";
 
+// The same, but workgroups from `first` on fail afterwards.
+std::string failing_from(uint32_t first) {
+  return BatchTest::slow_kernel(fmt::format(
+      "{}\n  %i15 = vm.const.i32 {}\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
+      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:",
+      kCount, first));
+}
+
 TEST_F(BatchTest, EveryWorkgroupRunsOnce) {
   Executable executable = load(slow_kernel(kCount));
   for (const auto& [x, y, z] : {std::array{3000u, 1u, 1u}, std::array{1u, 1u, 2999u}, std::array{7u, 5u, 90u},
                                 std::array{2u, 1500u, 1u}, std::array{1u, 2u, 1u}, std::array{3u, 1u, 1u}}) {
     const uint32_t total = x * y * z;
-    Memory memory = allocate(std::vector<uint32_t>(total + 1, 0));
+    Memory memory = zeros(total + 1);
     for (uint32_t round = 1; round <= 5; ++round) {
       EXPECT_OK(dispatch(executable, {.x = x, .y = y, .z = z, .bindings = {range(memory, 0, 4 * total)}}));
       std::vector<uint32_t> expected(total, round);
@@ -88,9 +100,9 @@ TEST_F(BatchTest, EveryWorkgroupRunsOnce) {
   }
 }
 
-TEST_F(BatchTest, IndirectCountsAreSharedOutToo) {
+TEST_F(BatchTest, IndirectDispatchesAreShared) {
   Executable executable = load(slow_kernel(kCount));
-  Memory memory = allocate(std::vector<uint32_t>(4000, 0));
+  Memory memory = zeros(4000);
   Memory counts = allocate(std::vector<uint32_t>{2000, 1, 2});
   const halyard_range_t indirect = range(counts, 0, 12);
   EXPECT_OK(dispatch(executable, {.bindings = {range(memory, 0, 16000)}, .indirect = &indirect}));
@@ -105,11 +117,11 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
       "  vm.global.store.i32 %i14, @calls\n  vm.buffer.store.i32 %i14, %r3, %i12:13",
       "vm.global.i32 private mutable @calls\n");
   constexpr uint32_t kWorkgroups = 20000;
-  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory memory = zeros(kWorkgroups);
   // Repeated, because sometimes the other threads get no processor before all work is done.
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
-    EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+    EXPECT_OK(run_on(memory, kWorkgroups, executable));
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
     const auto workers = std::ranges::count(calls, 1u);
     EXPECT_GE(workers, 1);
@@ -123,11 +135,11 @@ TEST_F(BatchTest, SeveralWorkersTakePart) {
 TEST_F(BatchTest, TheFirstRunOfAKernelIsSharedFromItsFirstWorkgroup) {
   const std::string source = slow_kernel(kCount);
   constexpr uint32_t kWorkgroups = 20000;
-  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory memory = zeros(kWorkgroups);
   KernelThreads kernels(host_);
   EXPECT_TRUE(comes_true([&] {
     Executable executable = load(source);
-    EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+    EXPECT_OK(run_on(memory, kWorkgroups, executable));
     const auto [spans, threads] = kernels.take();
     return threads > 1 && spans == threads;
   }));
@@ -140,27 +152,21 @@ TEST_F(BatchTest, WorkersHaveTheirOwnLocalMemory) {
                  "  vm.buffer.store.i32 %i16, %r3, %i12:13",
              "vm.attr @k \"local_memory\" \"4096\"\n"));
   constexpr uint32_t kWorkgroups = 5000;
-  Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-  EXPECT_OK(dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}}));
+  Memory memory = zeros(kWorkgroups);
+  EXPECT_OK(run_on(memory, kWorkgroups, executable));
   const std::vector<uint32_t> ids = content<uint32_t>(memory, kWorkgroups);
   for (uint32_t i = 0; i < kWorkgroups; ++i) ASSERT_EQ(ids[i], i);
 }
 
-// The reported failure is that of a single thread, whichever workgroup fails first in time, and all
-// workgroups before it have run.
-TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
-  const std::string counted = slow_kernel(
-      std::string(kCount) +
-      "\n  %i15 = vm.const.i32 777\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
-      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:");
-  Executable executable = load(counted);
+// The reported failure is the one that a single thread would report, even if another workgroup fails earlier
+// in time. All workgroups before it have run.
+TEST_F(BatchTest, TheFirstFailureInOrderIsReported) {
+  Executable executable = load(failing_from(777));
   constexpr uint32_t kWorkgroups = 3000;
   for (int round = 0; round < 20; ++round) {
-    Memory memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-    const Outcome outcome =
-        dispatch(executable, {.x = kWorkgroups, .bindings = {range(memory, 0, 4 * kWorkgroups)}});
-    EXPECT_CODE(FAILED_PRECONDITION, outcome);
-    EXPECT_NE(outcome.message().find("workgroup 777,0,0 of 3000,1,1"), std::string::npos) << outcome.text();
+    Memory memory = zeros(kWorkgroups);
+    EXPECT_FAILS(FAILED_PRECONDITION, "workgroup 777,0,0 of 3000,1,1",
+                 run_on(memory, kWorkgroups, executable));
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kWorkgroups);
     EXPECT_EQ(std::vector<uint32_t>(calls.begin(), calls.begin() + 778), std::vector<uint32_t>(778, 1));
     EXPECT_EQ(std::ranges::count_if(calls, [](uint32_t n) { return n > 1; }), 0);
@@ -171,7 +177,7 @@ TEST_F(BatchTest, TheFirstFailureInOrderIsTold) {
 TEST_F(BatchTest, DispatchesCompeteForWorkers) {
   Executable executable = load(slow_kernel(kCount));
   constexpr uint32_t kDispatches = 12, kWorkgroups = 1000;
-  Semaphore start = semaphore(0);
+  Semaphore start = semaphore();
   struct Piece {
     Memory memory;
     Dispatch described;
@@ -180,11 +186,10 @@ TEST_F(BatchTest, DispatchesCompeteForWorkers) {
   };
   std::vector<Piece> pieces(kDispatches);
   for (Piece& piece : pieces) {
-    piece.memory = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+    piece.memory = zeros(kWorkgroups);
     piece.described = {.x = kWorkgroups, .bindings = {range(piece.memory, 0, 4 * kWorkgroups)}};
     piece.recorded = command(executable, piece.described);
-    halyard_operation_t work = operation(HALYARD_OPERATION_DISPATCH);
-    work.dispatch = {&piece.recorded};
+    const halyard_operation_t work = dispatch_operation(&piece.recorded);
     EXPECT_OK(submit(work, {{start, 1}}, {}, piece.completion));
   }
   EXPECT_OK(signal(start, 1));
@@ -198,8 +203,8 @@ TEST_F(BatchTest, DispatchesCompeteForWorkers) {
 TEST_F(BatchTest, BarriersHoldBetweenSharedDispatches) {
   Executable executable = load(slow_kernel(kCount));
   constexpr uint32_t kWorkgroups = 2000;
-  Memory first = allocate(std::vector<uint32_t>(kWorkgroups, 0));
-  Memory second = allocate(std::vector<uint32_t>(kWorkgroups, 0));
+  Memory first = zeros(kWorkgroups);
+  Memory second = zeros(kWorkgroups);
   const Dispatch on_first = {.x = kWorkgroups, .bindings = {range(first, 0, 4 * kWorkgroups)}};
   const Dispatch on_second = {.x = kWorkgroups, .bindings = {range(second, 0, 4 * kWorkgroups)}};
   Recording recording;
@@ -242,7 +247,7 @@ class SmallWorkTest : public BatchTest {
   void SetUp() override {
     BatchTest::SetUp();
     executable_ = load(slow_kernel(kCount));
-    memory_ = allocate(std::vector<uint32_t>(kMaxWorkgroups, 0));
+    memory_ = zeros(kMaxWorkgroups);
     constexpr uint32_t kMeasured = 1000;
     std::atomic<uint64_t> taken = 0;  // nanoseconds, sum over all threads
     host_.trace([&](const halyard_trace_span_t& span) {
@@ -251,7 +256,7 @@ class SmallWorkTest : public BatchTest {
     uint64_t least = UINT64_MAX;
     for (int round = 0; round < 10; ++round) {
       taken = 0;
-      EXPECT_OK(dispatch(executable_, {.x = kMeasured, .bindings = {range(memory_, 0, 4 * kMeasured)}}));
+      EXPECT_OK(run_on(memory_, kMeasured, executable_));
       least = std::min<uint64_t>(least, taken);
     }
     host_.trace([](const halyard_trace_span_t&) {});
@@ -287,14 +292,14 @@ TEST_F(SmallWorkTest, StaysOnOneThread) {
 }
 
 // The same dispatches, but enough of them that waking a thread pays off.
-TEST_F(SmallWorkTest, IsSharedWhereThereIsMuchOfIt) {
+TEST_F(SmallWorkTest, IsSharedIfThereIsMuchOfIt) {
   EXPECT_TRUE(comes_true([&] { return std::ranges::max(threads_of(60, 50)) > 1; }));
 }
 
-TEST_F(BatchTest, CommandsThatNoBarrierPartsRunAtOnce) {
+TEST_F(BatchTest, CommandsWithoutBarriersRunInParallel) {
   // The duration is unknown, so helpers are requested.
   Executable executable = load(slow_kernel(kCount));
-  Memory words = allocate(std::vector<uint32_t>(3, 0));
+  Memory words = zeros(3);
   Memory large = allocate(uint64_t{12} << 20);
   std::vector<Dispatch> dispatches;
   Recording of_dispatches, of_fills;
@@ -344,7 +349,7 @@ TEST_F(BatchTest, NothingPassesABarrier) {
 TEST_F(BatchTest, EveryCommandIsDoneOnce) {
   constexpr uint32_t kRows = 90, kColumns = 300;
   Executable executable = load(slow_kernel(kCount));
-  Memory memory = allocate(std::vector<uint32_t>(kRows * kColumns, 0));
+  Memory memory = zeros(kRows * kColumns);
   Memory counts = allocate(std::vector<uint32_t>{kColumns, 1, 1});
   const halyard_range_t indirect = range(counts, 0, 12);
   const std::vector<uint32_t> sevens(kColumns, 7);
@@ -390,19 +395,16 @@ TEST_F(BatchTest, EveryCommandIsDoneOnce) {
 }
 
 // Several commands fail: the first one in the list is reported, and those before it have run.
-TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
+TEST_F(BatchTest, TheFirstFailingCommandIsReported) {
   Executable counting = load(slow_kernel(kCount));
-  Executable failing = load(slow_kernel(
-      std::string(kCount) +
-      "\n  %i15 = vm.const.i32 100\n  %i16 = vm.cmp.lt.i32.u %i9, %i15\n  vm.cond_br %i16, ^bb3, ^bb4\n"
-      "^bb4:\n  %i17 = vm.const.i32 9\n  vm.fail %i17, \"too far\"\n^bb3:"));
+  Executable failing = load(failing_from(100));
   constexpr uint32_t kCommands = 20, kWorkgroups = 400, kFirst = 7;
   std::vector<Dispatch> dispatches;
   dispatches.reserve(kCommands);
-  Memory memory = allocate(std::vector<uint32_t>(kCommands * kWorkgroups, 0));
+  Memory memory = zeros(kCommands * kWorkgroups);
   Recording recording;
   for (uint32_t i = 0; i < kCommands; ++i) {
-    // The sizes differ, so that messages can be told apart.
+    // The sizes differ, so that each message names another size.
     dispatches.push_back(
         {.x = kWorkgroups - i, .bindings = {range(memory, uint64_t{4} * i * kWorkgroups, 4 * kWorkgroups)}});
     const bool fails = i >= kFirst && i % 2 == kFirst % 2;
@@ -410,9 +412,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
   }
   List list = finish(recording);
   for (uint32_t round = 1; round <= 10; ++round) {
-    const Outcome outcome = run(execute_operation(list, {}));
-    EXPECT_CODE(FAILED_PRECONDITION, outcome);
-    EXPECT_NE(outcome.message().find("workgroup 100,0,0 of 393,1,1"), std::string::npos) << outcome.text();
+    EXPECT_FAILS(FAILED_PRECONDITION, "workgroup 100,0,0 of 393,1,1", run(execute_operation(list, {})));
     const std::vector<uint32_t> calls = content<uint32_t>(memory, kCommands * kWorkgroups);
     for (uint32_t i = 0; i < kFirst; ++i)
       for (uint32_t x = 0; x < kWorkgroups - i; ++x) ASSERT_EQ(calls[i * kWorkgroups + x], round) << i;
@@ -424,7 +424,7 @@ TEST_F(BatchTest, TheFirstCommandThatFailsIsTold) {
 TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   if (!driver_tests::kCountsAllocations) GTEST_SKIP() << "under a sanitizer";
   Executable executable = load(slow_kernel(kCount));
-  Memory memory = allocate(std::vector<uint32_t>(2000, 0));
+  Memory memory = zeros(2000);
   std::vector<Dispatch> dispatches;
   Recording recording;
   for (uint64_t i = 0; i < 20; ++i)
@@ -439,42 +439,41 @@ TEST_F(BatchTest, AWarmBatchAllocatesNothing) {
   }));
 }
 
-// What traces say about the threads of dispatches.
+// The reports of traces about the threads of dispatches.
 class SharingTraceTest : public BatchTest {
  public:
   explicit SharingTraceTest(const char* kind = "local-task", std::string_view workers = "2")
       : BatchTest(kind, workers) {}
 
-  struct Told {
+  struct Report {
     uint32_t sharing = HALYARD_SHARING_UNKNOWN;
     uint32_t threads = 0;
-    bool operator==(const Told&) const = default;
+    bool operator==(const Report&) const = default;
   };
-  // Runs the dispatch and returns what its first span says.
-  Told told_by(Executable executable, uint32_t workgroups, Memory memory) {
+  // Runs the dispatch and returns the report of its first span.
+  Report report_of(Executable executable, uint32_t workgroups, Memory memory) {
     std::mutex mutex;
-    std::vector<Told> told;
+    std::vector<Report> reports;
     host_.trace([&](const halyard_trace_span_t& span) {
       if (name_of(span) != "k") return;
       const std::lock_guard lock(mutex);
-      told.push_back({span.sharing, span.threads});
+      reports.push_back({span.sharing, span.threads});
     });
-    EXPECT_OK(dispatch(executable, {.x = workgroups, .bindings = {range(memory, 0, 4 * workgroups)}}));
+    EXPECT_OK(run_on(memory, workgroups, executable));
     host_.trace([](const halyard_trace_span_t&) {});
-    return told.empty() ? Told() : told.front();
+    return reports.empty() ? Report() : reports.front();
   }
-  Memory zeros(uint32_t workgroups) { return allocate(std::vector<uint32_t>(workgroups, 0)); }
 };
 
 TEST_F(SharingTraceTest, OneWorkgroup) {
-  const Told one = {HALYARD_SHARING_ONE_WORKGROUP, 1};
-  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 1, zeros(1)), one);
+  const Report one = {HALYARD_SHARING_ONE_WORKGROUP, 1};
+  EXPECT_EQ(report_of(load(slow_kernel(kCount)), 1, zeros(1)), one);
 }
 
 // The duration of a kernel that has not run yet is unknown, so all idle threads are asked.
 TEST_F(SharingTraceTest, Shared) {
   EXPECT_TRUE(comes_true([&] {
-    return told_by(load(slow_kernel(kCount)), 3000, zeros(3000)) == Told{HALYARD_SHARING_SHARED, 2};
+    return report_of(load(slow_kernel(kCount)), 3000, zeros(3000)) == Report{HALYARD_SHARING_SHARED, 2};
   }));
 }
 
@@ -482,7 +481,7 @@ TEST_F(SharingTraceTest, TooShort) {
   Executable executable = load(slow_kernel(kCount));
   Memory memory = zeros(2);
   EXPECT_TRUE(comes_true([&] {  // the first runs measure the kernel
-    return told_by(executable, 2, memory) == Told{HALYARD_SHARING_TOO_SHORT, 1};
+    return report_of(executable, 2, memory) == Report{HALYARD_SHARING_TOO_SHORT, 1};
   }));
 }
 
@@ -494,7 +493,7 @@ TEST_F(SharingTraceTest, NoIdleThread) {
   std::mutex mutex;
   std::condition_variable changed;
   int spans = 0;
-  Told second;
+  Report second;
   host_.trace([&](const halyard_trace_span_t& span) {
     if (name_of(span) != "k") return;
     std::unique_lock lock(mutex);
@@ -515,7 +514,7 @@ TEST_F(SharingTraceTest, NoIdleThread) {
   EXPECT_OK(submit(dispatch_operation(&second_command), {}, {}, second_done));
   EXPECT_OK(outcome(first_done));
   EXPECT_OK(outcome(second_done));
-  EXPECT_EQ(second, (Told{HALYARD_SHARING_NO_IDLE_THREAD, 1}));
+  EXPECT_EQ(second, (Report{HALYARD_SHARING_NO_IDLE_THREAD, 1}));
   host_.trace([](const halyard_trace_span_t&) {});
 }
 
@@ -524,7 +523,7 @@ class OneThreadTraceTest : public SharingTraceTest {
   OneThreadTraceTest() : SharingTraceTest("local-task", "1") {}
 };
 TEST_F(OneThreadTraceTest, OfAWorker) {
-  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 3000, zeros(3000)), (Told{HALYARD_SHARING_ONE_THREAD, 1}));
+  EXPECT_EQ(report_of(load(slow_kernel(kCount)), 3000, zeros(3000)), (Report{HALYARD_SHARING_ONE_THREAD, 1}));
 }
 
 class CallerTraceTest : public SharingTraceTest {
@@ -532,7 +531,7 @@ class CallerTraceTest : public SharingTraceTest {
   CallerTraceTest() : SharingTraceTest("local-sync") {}
 };
 TEST_F(CallerTraceTest, OfTheCaller) {
-  EXPECT_EQ(told_by(load(slow_kernel(kCount)), 3000, zeros(3000)), (Told{HALYARD_SHARING_ONE_THREAD, 1}));
+  EXPECT_EQ(report_of(load(slow_kernel(kCount)), 3000, zeros(3000)), (Report{HALYARD_SHARING_ONE_THREAD, 1}));
 }
 
 }  // namespace

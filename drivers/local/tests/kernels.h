@@ -1,17 +1,26 @@
 // Kernels for tests: assemble, load, dispatch.
 #pragma once
 
+#include <algorithm>
+#include <cstring>
+#include <span>
+
 #include "harness.h"
 #include "vm/text/assembler.h"
 
 namespace halyard::local_tests {
 
 inline constexpr std::string_view kHeader = "vm.module @module\n";
-// The arguments of every kernel.
+// The parameters of every kernel: local memory, constants, bindings; the workgroup's position, the size of a
+// workgroup, the number of workgroups.
 inline constexpr std::string_view kArguments =
     "(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, "
     "%i4: i32, "
     "%i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {\n";
+
+// The start of a kernel: %i9 is 0, %r3 the first binding.
+inline constexpr std::string_view kFirstBinding =
+    "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n";
 
 class KernelTest : public LocalTest {
  public:
@@ -30,13 +39,15 @@ class KernelTest : public LocalTest {
     return fmt::format("{}{}vm.export @k\nvm.func @k{}{}\n  vm.return\n}}\n", kHeader, directives, kArguments,
                        body);
   }
+  // The same, with kFirstBinding before the body.
+  static std::string kernel_on_binding(std::string_view body, std::string_view directives = "") {
+    return kernel(std::string(kFirstBinding) + std::string(body), directives);
+  }
 
+  using LocalTest::create;
   Outcome create(const std::vector<uint8_t>& data, Executable* executable,
                  std::string_view format = "vmvx-bytecode-fb", const std::vector<uint32_t>& constants = {}) {
-    const halyard_executable_args_t args = driver_tests::executable_args(format, data, constants);
-    Outcome outcome = host_.take(table_.executable_create(device_, &args, executable));
-    if (*executable) executables_.push_back(*executable);
-    return outcome;
+    return create(executable_args(format, data, constants), executable);
   }
   // Tries whether an executable can be created.
   Outcome create(const std::vector<uint8_t>& data, std::string_view format = "vmvx-bytecode-fb",
@@ -51,6 +62,42 @@ class KernelTest : public LocalTest {
     Executable executable = nullptr;
     EXPECT_OK(create(assemble(source, version), &executable));
     return executable;
+  }
+  // Loads a copy of the data that begins `shift` bytes after an aligned address, and overwrites the copy.
+  Executable load_shifted(const std::vector<uint8_t>& data, size_t shift,
+                          std::string_view format = "vmvx-bytecode-fb") {
+    std::vector<uint8_t> shifted(shift + data.size());
+    std::memcpy(shifted.data() + shift, data.data(), data.size());
+    halyard_executable_args_t args = executable_args(format, data, {});
+    args.data = shifted.data() + shift;
+    Executable executable = nullptr;
+    EXPECT_OK(create(args, &executable));
+    std::fill(shifted.begin(), shifted.end(), uint8_t{0xFF});
+    return executable;
+  }
+  // The grade of a format or, with data, of an executable.
+  halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data = {}) {
+    halyard_executable_grade_t result = {.struct_size = sizeof result};
+    std::memset(result.reason, 'x', sizeof result.reason);
+    table_.executable_grade(device_, text(format), data.data(), data.size(), &result);
+    EXPECT_NE(std::memchr(result.reason, 0, sizeof result.reason), nullptr) << "terminated";
+    EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
+    return result;
+  }
+  void expect_function(Executable executable, uint32_t function, std::string_view name, uint32_t bindings,
+                       uint32_t constants, uint64_t local_memory, uint32_t workgroup_size = 0) {
+    const halyard_function_info_t found = info(executable, function);
+    EXPECT_EQ(std::string_view(found.name.data, found.name.size), name);
+    EXPECT_EQ(found.binding_count, bindings);
+    EXPECT_EQ(found.constant_count, constants);
+    EXPECT_EQ(found.local_memory, local_memory);
+    EXPECT_EQ(found.workgroup_size[0], workgroup_size);
+  }
+  // Checks the grade and a part of its reason.
+  void expect_grade(uint32_t expected, std::string_view part_of_reason,
+                    const halyard_executable_grade_t& given) {
+    EXPECT_EQ(given.grade, expected);
+    EXPECT_TRUE(std::string_view(given.reason).contains(part_of_reason)) << given.reason;
   }
   struct Dispatch {
     uint32_t function = 0;
@@ -80,9 +127,7 @@ class KernelTest : public LocalTest {
   Outcome dispatch(Executable executable, const Dispatch& d) {
     if (!executable) return Outcome(Code::UNKNOWN, "no executable");
     const halyard_command_dispatch_t recorded = command(executable, d);
-    halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
-    result.dispatch = {&recorded};
-    return run(result);
+    return run(dispatch_operation(&recorded));
   }
 };
 

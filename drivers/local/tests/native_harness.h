@@ -54,18 +54,6 @@ class NativeTest : public KernelTest {
     EXPECT_OK(create_native(kind, name, &executable, constants));
     return executable;
   }
-  halyard_executable_grade_t grade(std::string_view wanted, const std::vector<uint8_t>* data) {
-    halyard_executable_grade_t result = {.struct_size = sizeof result};
-    table_.executable_grade(device_, text(wanted), data ? data->data() : nullptr, data ? data->size() : 0,
-                            &result);
-    EXPECT_EQ(result.grade == HALYARD_GRADE_NATIVE, result.reason[0] == 0) << result.reason;
-    return result;
-  }
-  halyard_function_info_t info(Executable executable, uint32_t function) {
-    halyard_function_info_t result = {.struct_size = sizeof result};
-    EXPECT_OK(host_.take(table_.executable_function_info(executable, function, &result)));
-    return result;
-  }
 
   // The output of function 0.
   enum Word : size_t {
@@ -103,7 +91,7 @@ class NativeTest : public KernelTest {
         dispatch(executable,
                  {.x = x, .y = y, .z = z, .constants = {1}, .bindings = {range(memory, 0, 4 * count + 4)}}));
     std::vector<uint32_t> words = content<uint32_t>(memory, count + 1);
-    words.erase(words.begin());  // the constant tells it to skip this word
+    words.erase(words.begin());  // the constant makes the function skip this word
     return words;
   }
 };

@@ -13,12 +13,6 @@ namespace {
 class QueueTest : public LocalTest {
  public:
   using LocalTest::LocalTest;
-  static halyard_operation_t file_operation(uint32_t kind, int file, uint64_t offset,
-                                            halyard_range_t target) {
-    halyard_operation_t result = operation(kind);
-    result.read = {.fd = file, .file_offset = offset, .range = target};
-    return result;
-  }
 };
 HALYARD_ON_EVERY_DEVICE(QueueTest);
 
@@ -27,11 +21,10 @@ struct SyncQueueTest : QueueTest {
 };
 
 TEST_P(QueueTest, ReadyWorkRuns) {
-  Semaphore done = semaphore(0);
+  Semaphore done = semaphore();
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;
   EXPECT_OK(submit(fill_operation(range(memory, 0, 4), 0x11, 1), {{done, 0}}, {{done, 3}}, completion));
-  EXPECT_TRUE(is_done(completion));
   EXPECT_OK(outcome(completion));
   EXPECT_EQ(value(done), 3u);
   EXPECT_EQ(content<uint8_t>(memory, 4), std::vector<uint8_t>(4, 0x11));
@@ -46,9 +39,7 @@ TEST_P(QueueTest, SignalThatIsNotLargerHasNoEffect) {
 }
 
 TEST_P(QueueTest, HeldWorkRunsWhenTheLastWaitIsReached) {
-  Semaphore first = semaphore(0);
-  Semaphore second = semaphore(0);
-  Semaphore done = semaphore(0);
+  const auto [first, second, done] = semaphores<3>();
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   Completion completion;
   {
@@ -69,7 +60,7 @@ TEST_P(QueueTest, HeldWorkRunsWhenTheLastWaitIsReached) {
 }
 
 TEST_P(QueueTest, HeldExecutionKeepsItsBindingTable) {
-  Semaphore start = semaphore(0);
+  Semaphore start = semaphore();
   Memory memory = allocate(std::vector<uint8_t>(8, 0));
   const Recording recording = Recording().fill(slot(1, 2, 2), 0x33, 1);
   List list = finish(recording, 2);
@@ -86,7 +77,7 @@ TEST_P(QueueTest, HeldExecutionKeepsItsBindingTable) {
 
 TEST_P(QueueTest, LongChainsOfHeldWork) {
   constexpr uint64_t kLength = 50000;  // recursion this deep would overflow a stack
-  Semaphore timeline = semaphore(0);
+  Semaphore timeline = semaphore();
   std::vector<Completion> completions(kLength);
   for (uint64_t i = kLength; i >= 1; --i)
     EXPECT_OK(submit(barrier_operation(), {{timeline, i}}, {{timeline, i + 1}}, completions[i - 1]));
@@ -96,9 +87,7 @@ TEST_P(QueueTest, LongChainsOfHeldWork) {
 }
 
 TEST_P(QueueTest, FailedWaitSkipsTheWorkAndFailsTheSignals) {
-  Semaphore failed = semaphore(0);
-  Semaphore never = semaphore(0);
-  Semaphore done = semaphore(0);
+  const auto [failed, never, done] = semaphores<3>();
   Semaphore also = semaphore(7);
   Memory memory = allocate(std::vector<uint8_t>(4, 0));
   fail(failed, Code::DATA_LOSS, "gone");
@@ -114,10 +103,7 @@ TEST_P(QueueTest, FailedWaitSkipsTheWorkAndFailsTheSignals) {
 }
 
 TEST_P(QueueTest, FailurePassesThroughHeldChains) {
-  Semaphore start = semaphore(0);
-  Semaphore never = semaphore(0);
-  Semaphore middle = semaphore(0);
-  Semaphore end = semaphore(0);
+  const auto [start, never, middle, end] = semaphores<4>();
   Completion first, second, bystander;
   EXPECT_OK(submit(barrier_operation(), {{middle, 1}, {never, 1}}, {{end, 1}}, second));
   EXPECT_OK(submit(barrier_operation(), {{never, 1}, {start, 1}}, {{middle, 1}}, first));
@@ -136,9 +122,9 @@ TEST_P(QueueTest, FailurePassesThroughHeldChains) {
 }
 
 TEST_P(QueueTest, FailedOperationFailsTheSignals) {
-  Semaphore done = semaphore(0);
+  Semaphore done = semaphore();
   Completion alloca_done, completion;
-  Semaphore later = semaphore(0);
+  Semaphore later = semaphore();
   Memory memory = queue_allocate(16, {{later, 1}}, {}, alloca_done);
   EXPECT_OK(submit(fill_operation(range(memory, 0, 16), 1, 1), {}, {{done, 1}}, completion))
       << "accepted; it fails as it runs";
@@ -149,7 +135,7 @@ TEST_P(QueueTest, FailedOperationFailsTheSignals) {
 }
 
 TEST_P(QueueTest, UnknownOperationsAndExtensionsAreRefused) {
-  Semaphore done = semaphore(0);
+  Semaphore done = semaphore();
   Completion completion;
   EXPECT_CODE(UNIMPLEMENTED, submit(operation(40), {}, {{done, 1}}, completion));
   EXPECT_EQ(completion.calls, 0);
@@ -161,7 +147,6 @@ TEST_P(QueueTest, UnknownOperationsAndExtensionsAreRefused) {
                                            .affinity = 1,
                                            .operation = &nothing,
                                            .completed = completed,
-                                           .completed_user = nullptr,
                                            .extensions = &needed};
   EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.queue_submit(device_, &submission)));
 }
@@ -187,14 +172,14 @@ TEST_F(SyncQueueTest, SubscribersComeAfterWork) {
     Semaphore done;
     uint64_t value_when_called = 0;
   };
-  Semaphore start = semaphore(0);
-  Seen seen = {this, semaphore(0)};
+  Semaphore start = semaphore();
+  Seen seen = {this, semaphore()};
   const halyard_subscriber_fn look = [](void* user, halyard_status_t) {
     auto& s = *static_cast<Seen*>(user);
-    EXPECT_OK(s.test->wait({{s.done, 1}}, false, 0));
+    EXPECT_OK(s.test->wait(s.done, 1, 0));
     s.value_when_called = s.test->value(s.done);
   };
-  EXPECT_OK(host_.take(table_.semaphore_subscribe(start, 1, look, &seen)));
+  EXPECT_OK(subscribe(start, 1, look, &seen));
   Completion first, second;
   EXPECT_OK(submit(barrier_operation(), {{start, 1}}, {{seen.done, 1}}, first));
   EXPECT_OK(submit(barrier_operation(), {{seen.done, 1}}, {{seen.done, 2}}, second));
@@ -203,38 +188,25 @@ TEST_F(SyncQueueTest, SubscribersComeAfterWork) {
 }
 
 // Objects that a submission named may be destroyed within `completed`.
-TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
+TEST_P(QueueTest, CompletedMayDestroyTheObjectsOfTheSubmission) {
   struct Owned {
     QueueTest* test;
-    Semaphore wait, signal;
+    Semaphore signal;
     Memory memory;
     std::atomic<bool> done = false;
   };
-  const halyard_completed_fn destroy = [](void* user, halyard_status_t status) {
+  const halyard_completed_fn destroy_all = [](void* user, halyard_status_t status) {
     auto& owned = *static_cast<Owned*>(user);
     EXPECT_OK(owned.test->host_.take(status));
-    owned.test->table_.semaphore_destroy(owned.test->device_, owned.signal);
-    owned.test->table_.memory_free(owned.test->device_, owned.memory);
+    owned.test->destroy(owned.signal);
+    owned.test->destroy(owned.memory);
     owned.done = true;
   };
   for (const bool held : {false, true}) {
     Semaphore start = semaphore(held ? 0 : 1);
-    Owned owned = {this, start, nullptr, allocate(8)};
-    std::erase(memories_, owned.memory);
-    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &owned.signal)));
-    const halyard_operation_t work = fill_operation(range(owned.memory, 0, 8), 1, 1);
-    const halyard_timepoint_t waits[] = {{start, 1}};
-    const halyard_timepoint_t signals[] = {{owned.signal, 1}};
-    const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                             .wait_count = 1,
-                                             .signal_count = 1,
-                                             .affinity = 1,
-                                             .waits = waits,
-                                             .signals = signals,
-                                             .operation = &work,
-                                             .completed = destroy,
-                                             .completed_user = &owned};
-    EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
+    Owned owned = {this, semaphore(), allocate(8)};
+    EXPECT_OK(submit_to(device_, fill_operation(range(owned.memory, 0, 8), 1, 1), {{start, 1}},
+                        {{owned.signal, 1}}, destroy_all, &owned));
     if (held) {
       EXPECT_FALSE(owned.done);
       EXPECT_OK(signal(start, 1));
@@ -245,31 +217,20 @@ TEST_P(QueueTest, CompletedMayDestroyWhatTheSubmissionNamed) {
 
 // Many threads hold work for each other. Each piece runs exactly once, in the order of its waits.
 TEST_P(QueueTest, ManyThreadsSubmit) {
-  constexpr int kThreads = 4;
-  constexpr uint64_t kSteps = 100;
+  constexpr size_t kThreads = 4, kSteps = 100;
   std::vector<Semaphore> timelines;
-  for (int i = 0; i < kThreads; ++i) timelines.push_back(semaphore(0));
-  Memory memory = allocate(std::vector<uint32_t>(kThreads, 0));
-  std::vector<std::vector<Completion>> completions(kThreads);
-  for (auto& list : completions) list = std::vector<Completion>(kSteps);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      const int before = (i + kThreads - 1) % kThreads;
-      for (uint64_t step = 1; step <= kSteps; ++step) {
-        // Step n of a thread waits for step n-1 of this thread and of the previous one.
-        EXPECT_OK(submit(
-            fill_operation(range(memory, 4u * static_cast<unsigned>(i), 4), static_cast<uint32_t>(step), 4),
-            {{timelines[i], step - 1}, {timelines[before], step - 1}}, {{timelines[i], step}},
-            completions[i][step - 1]));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (int i = 0; i < kThreads; ++i) {
-    EXPECT_OK(wait({{timelines[i], kSteps}}, false, HALYARD_WAIT_FOREVER));
-    for (const Completion& completion : completions[i]) EXPECT_OK(outcome(completion));
-  }
+  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
+  Memory memory = zeros(kThreads);
+  std::vector<Completion> completions(kThreads * kSteps);
+  on_threads(kThreads, [&](size_t i) {
+    Semaphore own = timelines[i], other = timelines[(i + 1) % kThreads];
+    // Step n of a thread waits for step n-1 of this thread and of the next one.
+    for (uint64_t step = 0; step < kSteps; ++step)
+      EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(step + 1), 4),
+                       {{own, step}, {other, step}}, {{own, step + 1}}, completions[i * kSteps + step]));
+  });
+  for (Semaphore timeline : timelines) EXPECT_OK(wait(timeline, kSteps));
+  for (const Completion& completion : completions) EXPECT_OK(outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kSteps));
 }
 
@@ -277,26 +238,22 @@ TEST_P(QueueTest, ManyThreadsSubmit) {
 // timelines release it.
 TEST_P(QueueTest, FailureRacesWithSignal) {
   for (int round = 0; round < 300; ++round) {
-    Semaphore good = nullptr;
-    Semaphore bad = nullptr;
-    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &good)));
-    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &bad)));
+    const auto [good, bad] = semaphores<2>();
     Completion completion;
     EXPECT_OK(submit(barrier_operation(), {{good, 1}, {bad, 1}, {good, 2}}, {}, completion));
     std::thread failing([&] { fail(bad, Code::ABORTED); });
     EXPECT_OK(signal(good, 2));
     failing.join();
-    EXPECT_TRUE(is_done(completion));
     EXPECT_CODE(ABORTED, outcome(completion));
-    table_.semaphore_destroy(device_, good);
-    table_.semaphore_destroy(device_, bad);
+    destroy(good);
+    destroy(bad);
   }
 }
 
 // ---- Alloca and dealloca
 
 TEST_P(QueueTest, AllocaGivesMemory) {
-  Semaphore done = semaphore(0);
+  Semaphore done = semaphore();
   Completion completion;
   Memory memory = queue_allocate(100, {}, {{done, 1}}, completion);
   EXPECT_OK(outcome(completion));
@@ -306,8 +263,8 @@ TEST_P(QueueTest, AllocaGivesMemory) {
   EXPECT_EQ(statistics().device_bytes_live, 100u);
 }
 
-TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleGoes) {
-  Semaphore timeline = semaphore(0);
+TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleIsFreed) {
+  Semaphore timeline = semaphore();
   Completion made, filled, gone;
   Memory memory = queue_allocate(64, {{timeline, 1}}, {{timeline, 2}}, made);
   EXPECT_OK(submit(fill_operation(range(memory, 0, 64), 7, 1), {{timeline, 2}}, {{timeline, 3}}, filled));
@@ -330,8 +287,7 @@ TEST_P(QueueTest, BytesExistFromAllocaUntilTheHandleGoes) {
   EXPECT_EQ(content<uint8_t>(memory, 64), std::vector<uint8_t>(64, 7))
       << "programs read results after their dealloca";
   EXPECT_OK(run(dealloca_operation(memory))) << "twice has no effect";
-  std::erase(memories_, memory);
-  table_.memory_free(device_, memory);
+  destroy(memory);
   EXPECT_EQ(statistics().device_bytes_live, 0u);
 }
 
@@ -342,7 +298,7 @@ TEST_P(QueueTest, DeallocaOfOtherMemoryHasNoEffect) {
 }
 
 TEST_P(QueueTest, AllocaAfterAFailedWaitGivesAHandleWithoutBytes) {
-  Semaphore failed = semaphore(0);
+  Semaphore failed = semaphore();
   fail(failed, Code::CANCELLED);
   Completion completion;
   Memory memory = queue_allocate(64, {{failed, 1}}, {}, completion);
@@ -352,10 +308,9 @@ TEST_P(QueueTest, AllocaAfterAFailedWaitGivesAHandleWithoutBytes) {
 }
 
 TEST_P(QueueTest, AllocaThatFindsNoMemoryLeftFailsItsSignals) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+  const halyard_device_properties_t properties = this->properties();
   allocate(64);
-  Semaphore done = semaphore(0);
+  Semaphore done = semaphore();
   Completion completion;
   Memory memory = queue_allocate(properties.maximum_allocation, {}, {{done, 1}}, completion);
   EXPECT_NE(memory, nullptr);
@@ -366,11 +321,9 @@ TEST_P(QueueTest, AllocaThatFindsNoMemoryLeftFailsItsSignals) {
 // Programs that use memory without waiting: the use succeeds or fails, and accesses no other memory.
 TEST_P(QueueTest, UseRacesWithAllocaAndDealloca) {
   for (int round = 0; round < 200; ++round) {
-    Semaphore start = nullptr;
-    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &start)));
+    Semaphore start = semaphore();
     Completion made, gone;
     Memory memory = queue_allocate(256, {{start, 1}}, {{start, 2}}, made);
-    std::erase(memories_, memory);
     EXPECT_OK(submit(dealloca_operation(memory), {{start, 2}}, {}, gone));
     std::thread user([&] {
       Completion used;
@@ -382,8 +335,8 @@ TEST_P(QueueTest, UseRacesWithAllocaAndDealloca) {
     EXPECT_TRUE(is_done(made));
     EXPECT_TRUE(is_done(gone));
     user.join();
-    table_.memory_free(device_, memory);
-    table_.semaphore_destroy(device_, start);
+    destroy(memory);
+    destroy(start);
   }
   EXPECT_EQ(statistics().device_bytes_live, 0u);
 }

@@ -13,7 +13,7 @@ int64_t soon() {
 
 class SemaphoreTest : public LocalTest {
  public:
-  // Called by a timeline.
+  // Counts the calls of a subscriber and keeps the last status.
   struct Notice {
     Host* host = nullptr;
     std::atomic<int> calls = 0;
@@ -26,7 +26,7 @@ class SemaphoreTest : public LocalTest {
   }
   void subscribe(Semaphore semaphore, uint64_t value, Notice& notice) {
     notice.host = &host_;
-    EXPECT_OK(host_.take(table_.semaphore_subscribe(semaphore, value, notify, &notice)));
+    EXPECT_OK(DriverTest::subscribe(semaphore, value, notify, &notice));
   }
 };
 HALYARD_ON_EVERY_DEVICE(SemaphoreTest);
@@ -52,24 +52,23 @@ TEST_P(SemaphoreTest, FirstFailureStays) {
   EXPECT_CODE(DATA_LOSS, outcome);
   EXPECT_EQ(outcome.message(), "first");
   EXPECT_EQ(untouched, 77u);
-  EXPECT_CODE(DATA_LOSS, wait({{timeline, 1}}, false, HALYARD_WAIT_FOREVER))
-      << "failed, although the value was reached";
+  EXPECT_CODE(DATA_LOSS, wait(timeline, 1)) << "failed, although the value was reached";
 }
 
 TEST_P(SemaphoreTest, WaitsForAllOrAny) {
   Semaphore reached = semaphore(4);
-  Semaphore pending = semaphore(0);
-  EXPECT_OK(wait({}, false, 0));
+  Semaphore pending = semaphore();
+  EXPECT_OK(wait(Points(), false, 0));
   EXPECT_OK(wait({{reached, 4}, {reached, 1}}, false, 0));
-  EXPECT_CODE(DEADLINE_EXCEEDED, wait({{reached, 5}}, false, 0));
+  EXPECT_CODE(DEADLINE_EXCEEDED, wait(reached, 5, 0));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{reached, 4}, {pending, 1}}, false, 0));
   EXPECT_OK(wait({{pending, 1}, {reached, 4}}, true, 0));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}, {reached, 5}}, true, 0));
 }
 
-TEST_P(SemaphoreTest, FailureIsLookedForFirst) {
+TEST_P(SemaphoreTest, FailuresTakePrecedence) {
   Semaphore reached = semaphore(4);
-  Semaphore pending = semaphore(0);
+  Semaphore pending = semaphore();
   Semaphore failed = semaphore(9);
   fail(failed, Code::UNAVAILABLE);
   for (const bool any : {false, true}) {
@@ -79,20 +78,19 @@ TEST_P(SemaphoreTest, FailureIsLookedForFirst) {
 }
 
 TEST_P(SemaphoreTest, DeadlinePasses) {
-  Semaphore pending = semaphore(0);
-  EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}}, false, soon()));
+  Semaphore pending = semaphore();
+  EXPECT_CODE(DEADLINE_EXCEEDED, wait(pending, 1, soon()));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}}, true, 1)) << "a deadline that has passed long ago";
   EXPECT_CODE(DEADLINE_EXCEEDED, wait({{pending, 1}}, true, -5));
   // The timeline still works after waits that were cancelled.
   EXPECT_OK(signal(pending, 1));
-  EXPECT_OK(wait({{pending, 1}}, false, soon()));
+  EXPECT_OK(wait(pending, 1, soon()));
 }
 
 TEST_P(SemaphoreTest, WakesBlockedThreads) {
-  Semaphore first = semaphore(0);
-  Semaphore second = semaphore(0);
+  const auto [first, second] = semaphores<2>();
   Outcome all, any, failing;
-  Semaphore never = semaphore(0);
+  Semaphore never = semaphore();
   std::thread waits_for_all([&] { all = wait({{first, 2}, {second, 1}}, false, HALYARD_WAIT_FOREVER); });
   std::thread waits_for_any([&] { any = wait({{never, 1}, {second, 1}}, true, HALYARD_WAIT_FOREVER); });
   std::thread waits_in_vain([&] { failing = wait({{second, 1}, {never, 1}}, false, HALYARD_WAIT_FOREVER); });
@@ -109,18 +107,17 @@ TEST_P(SemaphoreTest, WakesBlockedThreads) {
 }
 
 TEST_P(SemaphoreTest, PingPong) {
-  Semaphore ping = semaphore(0);
-  Semaphore pong = semaphore(0);
+  const auto [ping, pong] = semaphores<2>();
   constexpr uint64_t kRounds = 500;
   std::thread other([&] {
     for (uint64_t round = 1; round <= kRounds; ++round) {
-      EXPECT_OK(wait({{ping, round}}, false, HALYARD_WAIT_FOREVER));
+      EXPECT_OK(wait(ping, round));
       EXPECT_OK(signal(pong, round));
     }
   });
   for (uint64_t round = 1; round <= kRounds; ++round) {
     EXPECT_OK(signal(ping, round));
-    EXPECT_OK(wait({{pong, round}}, false, HALYARD_WAIT_FOREVER));
+    EXPECT_OK(wait(pong, round));
   }
   other.join();
   EXPECT_EQ(value(pong), kRounds);
@@ -154,7 +151,7 @@ TEST_P(SemaphoreTest, CallsSubscribersOnce) {
 TEST_P(SemaphoreTest, SubscribersInAnyOrder) {
   const std::vector<uint64_t> values = {5, 3, 8, 3, 1, 8, 2, 9, 4, 5};
   for (size_t leaver = 0; leaver < values.size(); ++leaver) {
-    Semaphore timeline = semaphore(0);
+    Semaphore timeline = semaphore();
     std::vector<Notice> notices(values.size());
     for (size_t i = 0; i < values.size(); ++i) subscribe(timeline, values[i], notices[i]);
     EXPECT_EQ(table_.semaphore_unsubscribe(timeline, notify, &notices[leaver]), 1);
@@ -166,8 +163,8 @@ TEST_P(SemaphoreTest, SubscribersInAnyOrder) {
   }
 }
 
-TEST_P(SemaphoreTest, TakesSubscriptionsBack) {
-  Semaphore timeline = semaphore(0);
+TEST_P(SemaphoreTest, Unsubscribes) {
+  Semaphore timeline = semaphore();
   Notice kept, taken;
   subscribe(timeline, 1, kept);
   subscribe(timeline, 1, taken);
@@ -186,14 +183,14 @@ TEST_P(SemaphoreTest, SubscribersMaySignalSubscribeAndSubmit) {
     Completion completion;
     Notice notice;
   };
-  Chain chain = {this, semaphore(0), semaphore(0), {}, {}};
+  Chain chain = {this, semaphore(), semaphore(), {}, {}};
   const halyard_subscriber_fn forward = [](void* user, halyard_status_t) {
     auto& c = *static_cast<Chain*>(user);
     EXPECT_OK(c.test->signal(c.to, 1));
     c.test->subscribe(c.from, 1, c.notice);
     EXPECT_OK(c.test->submit(barrier_operation(), {{c.from, 1}}, {{c.to, 2}}, c.completion));
   };
-  EXPECT_OK(host_.take(table_.semaphore_subscribe(chain.from, 1, forward, &chain)));
+  EXPECT_OK(DriverTest::subscribe(chain.from, 1, forward, &chain));
   EXPECT_OK(signal(chain.from, 1));
   EXPECT_TRUE(is_done(chain.completion));
   EXPECT_EQ(value(chain.to), 2u);
@@ -203,35 +200,32 @@ TEST_P(SemaphoreTest, SubscribersMaySignalSubscribeAndSubmit) {
 // Every subscription is either called or removed, never both, whichever thread is first.
 TEST_P(SemaphoreTest, UnsubscribeRacesWithSignal) {
   for (int round = 0; round < 300; ++round) {
-    Semaphore timeline = nullptr;
-    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &timeline)));
+    Semaphore timeline = semaphore();
     Notice notice;
     subscribe(timeline, 1, notice);
     std::thread signaller([&] { EXPECT_OK(signal(timeline, 1)); });
     const int taken = table_.semaphore_unsubscribe(timeline, notify, &notice);
     signaller.join();
     EXPECT_EQ(taken + notice.calls, 1);
-    table_.semaphore_destroy(device_, timeline);
+    destroy(timeline);
   }
 }
 
 // Threads begin and end waits while other threads signal.
 TEST_P(SemaphoreTest, ManyThreads) {
-  Semaphore timeline = semaphore(0);
-  Semaphore never = semaphore(0);
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&, i] {
-      for (uint64_t step = 1; step <= 100; ++step) {
-        EXPECT_OK(wait({{timeline, step}, {never, 1}}, true, HALYARD_WAIT_FOREVER));
-        if (i == 0) {
-          EXPECT_CODE(DEADLINE_EXCEEDED, wait({{never, 1}}, false, 1));
-        }
+  const auto [timeline, never] = semaphores<2>();
+  on_threads(5, [&](size_t i) {
+    for (uint64_t step = 1; step <= 100; ++step) {
+      if (i == 4) {
+        EXPECT_OK(signal(timeline, step));
+        continue;
       }
-    });
-  }
-  for (uint64_t step = 1; step <= 100; ++step) EXPECT_OK(signal(timeline, step));
-  for (std::thread& thread : threads) thread.join();
+      EXPECT_OK(wait({{timeline, step}, {never, 1}}, true, HALYARD_WAIT_FOREVER));
+      if (i == 0) {
+        EXPECT_CODE(DEADLINE_EXCEEDED, wait(never, 1, 1));
+      }
+    }
+  });
 }
 
 }  // namespace

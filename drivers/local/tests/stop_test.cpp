@@ -32,21 +32,6 @@ constexpr uint32_t kHasNoStopWord = offsetof(halyard_executable_args_t, stop);
 
 class StopTest : public NativeTest {
  public:
-  Outcome submit_stoppable(const halyard_operation_t& operation, const Points& signals, const Stop& stop,
-                           Completion& completion) {
-    completion.host = &host_;
-    const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                             .signal_count = static_cast<uint32_t>(signals.size()),
-                                             .affinity = 1,
-                                             .signals = signals.data(),
-                                             .operation = &operation,
-                                             .completed = completed,
-                                             .completed_user = &completion,
-                                             .stop = reinterpret_cast<const uint32_t*>(&stop)};
-    Outcome taken = host_.take(table_.queue_submit(device_, &submission));
-    if (!taken.ok()) completion.host = nullptr;
-    return taken;
-  }
   // Stops the work after a moment and returns its result. The work must not end before.
   Outcome stopped(const halyard_operation_t& operation, Code code = Code::CANCELLED) {
     Stop stop = 0;
@@ -57,23 +42,21 @@ class StopTest : public NativeTest {
       EXPECT_EQ(completion.calls, 0) << "it has ended by itself";
       stop = static_cast<uint32_t>(code);
     });
-    EXPECT_OK(submit_stoppable(operation, {{signal, 1}}, stop, completion));
+    EXPECT_OK(submit_to(device_, operation, {}, {{signal, 1}}, completion, &stop));
     stopper.join();
     const Outcome outcome = this->outcome(completion);
-    EXPECT_TRUE(has_code(outcome.code(), failure(signal))) << "its signal fails likewise";
+    EXPECT_TRUE(has_code(outcome.code(), failure(signal))) << "its signal fails with the same code";
     return outcome;
   }
   Outcome stopped_dispatch(Executable executable, const Dispatch& d, Code code = Code::CANCELLED) {
     const halyard_command_dispatch_t recorded = command(executable, d);
-    halyard_operation_t result = operation(HALYARD_OPERATION_DISPATCH);
-    result.dispatch = {&recorded};
-    return stopped(result, code);
+    return stopped(dispatch_operation(&recorded), code);
   }
   void still_works() {
-    Executable executable = load(kernel(
-        "  %i9 = vm.const.i32.zero\n  %r3 = vm.list.get.ref %r2, %i9 : !vm.buffer\n  %i10 = vm.const.i32 77\n"
-        "  %i12:13 = vm.ext.i32.i64.u %i0\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
-    Memory memory = allocate(std::vector<uint32_t>(4, 0));
+    Executable executable =
+        load(kernel_on_binding("  %i10 = vm.const.i32 77\n"
+                               "  %i12:13 = vm.ext.i32.i64.u %i0\n  vm.buffer.store.i32 %i10, %r3, %i12:13"));
+    Memory memory = zeros(4);
     EXPECT_OK(dispatch(executable, {.x = 4, .bindings = {range(memory, 0, 16)}}));
     EXPECT_EQ(content<uint32_t>(memory, 4), std::vector<uint32_t>(4, 77));
   }
@@ -84,34 +67,24 @@ HALYARD_ON_EVERY_DEVICE_AND_COMPILED(StopTest);
 TEST_P(StopTest, LoadingAnExecutable) {
   const std::vector<uint8_t> data = assemble(kernel(""));
   Stop stop = 0;
-  halyard_executable_args_t args = driver_tests::executable_args("vmvx-bytecode-fb", data, {});
+  halyard_executable_args_t args = executable_args("vmvx-bytecode-fb", data, {});
   args.stop = reinterpret_cast<const uint32_t*>(&stop);
   Executable executable = nullptr;
-  EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
-  if (executable) executables_.push_back(executable);
+  EXPECT_OK(create(args, &executable));
   for (const Code code : {Code::CANCELLED, Code::DEADLINE_EXCEEDED}) {
     stop = static_cast<uint32_t>(code);
     executable = nullptr;
-    EXPECT_EQ(host_.take(table_.executable_create(device_, &args, &executable)).code(), code);
+    EXPECT_TRUE(has_code(code, create(args, &executable)));
     EXPECT_EQ(executable, nullptr);
   }
   args.struct_size = kHasNoStopWord;  // an older host
-  EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
-  if (executable) executables_.push_back(executable);
-}
-
-TEST_P(StopTest, TheDeviceSaysThatItLooks) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  EXPECT_TRUE(properties.capabilities & HALYARD_DEVICE_STOPS_WORK);
+  EXPECT_OK(create(args, &executable));
 }
 
 TEST_P(StopTest, AKernelThatLoops) {
   Executable executable = load(kernel(kLoop));
   for (const Code code : {Code::CANCELLED, Code::DEADLINE_EXCEEDED}) {
-    const Outcome outcome = stopped_dispatch(executable, {.x = 3}, code);
-    EXPECT_TRUE(has_code(code, outcome));
-    EXPECT_NE(outcome.text().find("stopped"), std::string::npos) << outcome.text();
+    EXPECT_TRUE(fails_with(stopped_dispatch(executable, {.x = 3}, code), code, "stopped"));
     still_works();
   }
 }
@@ -129,35 +102,27 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
     const char* import;
     const char* call;
   };
-  // %i12:13 is 0, %i14:15 is 1, %i16:17 is 2^32 - 1, %i18:19 is 2^31 - 1.
+  // %i12:13 is 0, %i14:15 is 1, %i16:17 is 2^32 - 1, %i18:19 is 2^31 - 1, %i20:21 is 512. {0} is a matrix: a
+  // buffer, its offset and two strides of 0; {1} is a buffer with its offset and one stride.
+  constexpr const char* kMatrix = "%r0, %i12:13, %i12:13, %i12:13";
+  constexpr const char* kTiles = "%r0, %i12:13, %i12:13";
   for (const Case& c : {
            Case{"@vmvx.add.2d.f32 cconv \"0rIIIrIIIrIIIII_v\"",
-                "@vmvx.add.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %r0, "
-                "%i12:13, "
-                "%i12:13, %i12:13, %i16:17, %i16:17)"},
-           Case{"@vmvx.exp.2d.f32 cconv \"0rIIIrIIIII_v\"",
-                "@vmvx.exp.2d.f32(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
-                "%i16:17)"},
-           Case{"@vmvx.copy.2d.x8 cconv \"0rIIIrIIIII_v\"",
-                "@vmvx.copy.2d.x8(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, "
-                "%i16:17)"},
-           Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"",
-                "@vmvx.fill.2d.x32(%i0, %r0, %i12:13, %i12:13, %i16:17, %i14:15)"},
+                "@vmvx.add.2d.f32({0}, {0}, {0}, %i16:17, %i16:17)"},
+           Case{"@vmvx.exp.2d.f32 cconv \"0rIIIrIIIII_v\"", "@vmvx.exp.2d.f32({0}, {0}, %i16:17, %i16:17)"},
+           Case{"@vmvx.copy.2d.x8 cconv \"0rIIIrIIIII_v\"", "@vmvx.copy.2d.x8({0}, {0}, %i16:17, %i16:17)"},
+           Case{"@vmvx.fill.2d.x32 cconv \"0irIIII_v\"", "@vmvx.fill.2d.x32(%i0, {1}, %i16:17, %i14:15)"},
            Case{"@vmvx.mmt4d cconv \"0rIIrIIrIIIIIiiii_v\"",
-                "@vmvx.mmt4d(%r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i18:19, "
-                "%i20:21, "
-                "%i20:21, %i9, %i9, %i9, %i9)"},
-           Case{
-               "@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
-               "@vmvx.pack(%r0, %i12:13, %i12:13, %i12:13, %r0, %i12:13, %i12:13, %i12:13, %i16:17, %i20:21, "
-               "%i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
+                "@vmvx.mmt4d({1}, {1}, {1}, %i18:19, %i20:21, %i20:21, %i9, %i9, %i9, %i9)"},
+           Case{"@vmvx.pack cconv \"0rIIIrIIIIIIIIIIi_v\"",
+                "@vmvx.pack({0}, {0}, %i16:17, %i20:21, %i16:17, %i20:21, %i14:15, %i14:15, %i12:13, %i9)"},
        }) {
     Executable executable = load(kernel(
         fmt::format(
             "  %i9 = vm.const.i32 1\n  %i12:13 = vm.const.i64.zero\n  %i14:15 = vm.const.i64 1\n  %i16:17 = "
             "vm.const.i64 4294967295\n  %i18:19 = vm.const.i64 2147483647\n  %i20:21 = vm.const.i64 512\n"
             "  vm.br ^bb1\n^bb1:\n  vm.call {}\n",
-            c.call),
+            fmt::format(fmt::runtime(c.call), kMatrix, kTiles)),
         fmt::format("vm.import {}\nvm.attr @k \"local_memory\" \"65536\"\n", c.import)));
     // A kernel that finishes starts again: fill has only 2^32 elements.
     EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = 1000000})) << c.import;
@@ -165,7 +130,7 @@ TEST_P(StopTest, MicrokernelsWithoutEnd) {
   }
 }
 
-TEST_P(StopTest, WorkgroupsWithoutNumber) {
+TEST_P(StopTest, EndlessWorkgroups) {
   Executable executable = load(kernel(""));
   EXPECT_CODE(CANCELLED, stopped_dispatch(executable, {.x = UINT32_MAX, .y = UINT32_MAX, .z = UINT32_MAX}));
   still_works();
@@ -194,7 +159,8 @@ TEST_P(StopTest, ListsOfCommands) {
       .fill(range(memory, 4, 4), 6, 4);
   List list = finish(recording);
   EXPECT_CODE(CANCELLED, stopped(execute_operation(list, {})));
-  EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2})) << "what came after it was not done";
+  EXPECT_EQ(content<uint32_t>(memory, 2), (std::vector<uint32_t>{5, 2}))
+      << "the command after it did not run";
 
   // Work that is stopped before it starts does not run.
   Recording quick;
@@ -202,7 +168,7 @@ TEST_P(StopTest, ListsOfCommands) {
   List other = finish(quick);
   Stop stop = static_cast<uint32_t>(Code::CANCELLED);
   Completion completion;
-  EXPECT_OK(submit_stoppable(execute_operation(other, {}), {}, stop, completion));
+  EXPECT_OK(submit_to(device_, execute_operation(other, {}), {}, {}, completion, &stop));
   EXPECT_CODE(CANCELLED, outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, 1)[0], 5u);
 }
@@ -210,14 +176,13 @@ TEST_P(StopTest, ListsOfCommands) {
 TEST_P(StopTest, OnlyItsOwnWork) {
   Executable executable = load(kernel(kLoop));
   const halyard_command_dispatch_t recorded = command(executable, {});
-  halyard_operation_t loop = operation(HALYARD_OPERATION_DISPATCH);
-  loop.dispatch = {&recorded};
+  const halyard_operation_t loop = dispatch_operation(&recorded);
   if (runs_in_caller()) {
     Stop first = 0;
     Stop second = 0;
     Completion first_done, second_done;
-    std::thread one([&] { EXPECT_OK(submit_stoppable(loop, {}, first, first_done)); });
-    std::thread two([&] { EXPECT_OK(submit_stoppable(loop, {}, second, second_done)); });
+    std::thread one([&] { EXPECT_OK(submit_to(device_, loop, {}, {}, first_done, &first)); });
+    std::thread two([&] { EXPECT_OK(submit_to(device_, loop, {}, {}, second_done, &second)); });
     first = static_cast<uint32_t>(Code::CANCELLED);
     one.join();
     EXPECT_EQ(second_done.calls, 0);
@@ -228,18 +193,9 @@ TEST_P(StopTest, OnlyItsOwnWork) {
   Stop stops[2] = {};
   Completion done[2];
   for (int i = 0; i < 2; ++i) {  // through a semaphore, because ready work starts on the submitting thread
-    const halyard_timepoint_t wait = {semaphore(), 1};
-    done[i].host = &host_;
-    const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                             .wait_count = 1,
-                                             .affinity = 1,
-                                             .waits = &wait,
-                                             .operation = &loop,
-                                             .completed = completed,
-                                             .completed_user = &done[i],
-                                             .stop = reinterpret_cast<const uint32_t*>(&stops[i])};
-    EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
-    EXPECT_OK(signal(wait.semaphore, 1));
+    Semaphore start = semaphore();
+    EXPECT_OK(submit_to(device_, loop, {{start, 1}}, {}, done[i], &stops[i]));
+    EXPECT_OK(signal(start, 1));
   }
   stops[1] = static_cast<uint32_t>(Code::CANCELLED);
   EXPECT_CODE(CANCELLED, outcome(done[1]));
@@ -250,11 +206,10 @@ TEST_P(StopTest, OnlyItsOwnWork) {
 }
 
 // An older host has no stop word.
-TEST_P(StopTest, SubmissionsWithoutTheField) {
+TEST_P(StopTest, SubmissionsWithoutAStopWord) {
   Executable executable = load(kernel(""));
   const halyard_command_dispatch_t recorded = command(executable, {});
-  halyard_operation_t dispatch = operation(HALYARD_OPERATION_DISPATCH);
-  dispatch.dispatch = {&recorded};
+  const halyard_operation_t dispatch = dispatch_operation(&recorded);
   static const uint32_t stopped = static_cast<uint32_t>(Code::CANCELLED);
   Completion completion;
   completion.host = &host_;
@@ -271,7 +226,7 @@ TEST_P(StopTest, SubmissionsWithoutTheField) {
 // ---- Allocations of kernels
 
 struct Ledger {
-  uint64_t limit;
+  uint64_t limit = 1 << 20;
   std::mutex mutex;
   uint64_t used = 0;
   uint64_t most = 0;
@@ -305,18 +260,21 @@ struct Ledger {
 
 class KernelMemoryTest : public KernelTest {
  public:
-  Executable load_with(std::string_view source, const halyard_memory_budget_t& budget) {
+  Executable load_charged(std::string_view source) {
     const std::vector<uint8_t> data = assemble(source);
-    const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                            .format = text("vmvx-bytecode-fb"),
-                                            .data = data.data(),
-                                            .data_size = data.size(),
-                                            .affinity = 1,
-                                            .memory = &budget};
+    halyard_executable_args_t args = executable_args("vmvx-bytecode-fb", data, {});
+    args.memory = &budget_;
     Executable executable = nullptr;
-    EXPECT_OK(host_.take(table_.executable_create(device_, &args, &executable)));
+    EXPECT_OK(create(args, &executable));
     return executable;
   }
+  void expect_nothing_after_destroying(Executable executable) {
+    destroy(executable);
+    EXPECT_EQ(ledger_.used, 0u);
+  }
+
+  Ledger ledger_;
+  const halyard_memory_budget_t budget_ = ledger_.budget();
 };
 HALYARD_ON_EVERY_DEVICE_AND_COMPILED(KernelMemoryTest);
 
@@ -328,38 +286,26 @@ std::string keeps(uint64_t bytes) {
       bytes));
 }
 
-TEST_P(KernelMemoryTest, IsChargedUntilItGoes) {
-  Ledger ledger{.limit = 1 << 20, .mutex = {}};
-  const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable = load_with(keeps(100000), budget);
+TEST_P(KernelMemoryTest, IsChargedUntilTheExecutableIsDestroyed) {
+  Executable executable = load_charged(keeps(100000));
   EXPECT_OK(dispatch(executable, {}));
-  EXPECT_GE(ledger.used, 100000u);
-  EXPECT_LT(ledger.used, 400000u);
-  table_.executable_destroy(device_, executable);
-  EXPECT_EQ(ledger.used, 0u);
+  EXPECT_GE(ledger_.used, 100000u);
+  EXPECT_LT(ledger_.used, 400000u);
+  expect_nothing_after_destroying(executable);
 }
 
 TEST_P(KernelMemoryTest, PastTheLimit) {
-  Ledger ledger{.limit = 1 << 20, .mutex = {}};
-  const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable = load_with(keeps(2 << 20), budget);
-  const Outcome outcome = dispatch(executable, {});
-  EXPECT_CODE(RESOURCE_EXHAUSTED, outcome);
-  EXPECT_NE(outcome.text().find("1048576"), std::string::npos) << outcome.text();
-  EXPECT_LE(ledger.most, ledger.limit);
-  table_.executable_destroy(device_, executable);
-  EXPECT_EQ(ledger.used, 0u);
+  Executable executable = load_charged(keeps(2 << 20));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "1048576", dispatch(executable, {}));
+  EXPECT_LE(ledger_.most, ledger_.limit);
+  expect_nothing_after_destroying(executable);
 }
 
 // The executable requests the local memory of workgroups.
 TEST_P(KernelMemoryTest, LocalMemory) {
-  Ledger ledger{.limit = 1 << 20, .mutex = {}};
-  const halyard_memory_budget_t budget = ledger.budget();
-  Executable executable =
-      load_with(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"), budget);
+  Executable executable = load_charged(KernelTest::kernel("", "vm.attr @k \"local_memory\" \"0x8000000\"\n"));
   EXPECT_CODE(RESOURCE_EXHAUSTED, dispatch(executable, {}));
-  table_.executable_destroy(device_, executable);
-  EXPECT_EQ(ledger.used, 0u);
+  expect_nothing_after_destroying(executable);
 }
 
 }  // namespace

@@ -21,24 +21,13 @@ class TaskTest : public LocalTest {
     std::thread::id thread;
   };
   Outcome submit_seen(halyard_driver_device_t device, const Points& waits, const Points& signals,
-                      Witness& witness, const halyard_operation_t* operation = nullptr) {
+                      Witness& witness, const halyard_operation_t& operation = barrier_operation()) {
     witness.host = &host_;
-    const halyard_operation_t nothing = barrier_operation();
-    const halyard_submission_t submission = {
-        .struct_size = sizeof submission,
-        .wait_count = static_cast<uint32_t>(waits.size()),
-        .signal_count = static_cast<uint32_t>(signals.size()),
-        .affinity = 1,
-        .waits = waits.data(),
-        .signals = signals.data(),
-        .operation = operation ? operation : &nothing,
-        .completed =
-            [](void* user, halyard_status_t status) {
-              static_cast<Witness*>(user)->thread = std::this_thread::get_id();
-              completed(static_cast<Completion*>(static_cast<Witness*>(user)), status);
-            },
-        .completed_user = &witness};
-    return host_.take(table_.queue_submit(device, &submission));
+    const halyard_completed_fn seen = [](void* user, halyard_status_t status) {
+      static_cast<Witness*>(user)->thread = std::this_thread::get_id();
+      completed(static_cast<Completion*>(static_cast<Witness*>(user)), status);
+    };
+    return submit_to(device, operation, waits, signals, seen, &witness);
   }
   // Waits like the host: runs pending work first.
   Outcome help_and_wait(Semaphore semaphore, uint64_t value) {
@@ -46,7 +35,7 @@ class TaskTest : public LocalTest {
     const halyard_semaphore_wait_args_t args = {
         .struct_size = sizeof args, .timepoint_count = 1, .timepoints = &point};
     table_.device_help(device_, &args);
-    return wait({{semaphore, value}}, false, HALYARD_WAIT_FOREVER);
+    return wait(semaphore, value);
   }
   const std::thread::id here_ = std::this_thread::get_id();
 };
@@ -54,8 +43,7 @@ class TaskTest : public LocalTest {
 // Work that takes less time than waking a worker runs on the submitting thread; work that a signal makes
 // ready, or that is submitted by other work, does not.
 TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
-  Semaphore start = semaphore(0);
-  Semaphore failed = semaphore(0);
+  const auto [start, failed] = semaphores<2>();
   Witness at_once, after_signal, after_failure, of_a_failed_wait;
   EXPECT_OK(submit_seen(device_, {}, {}, at_once));
   EXPECT_OK(submit_seen(device_, {{start, 1}}, {}, after_signal));
@@ -74,8 +62,8 @@ TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
   Witness large, small;
   const halyard_operation_t long_fill = fill_operation(range(memory, 0, 4 << 20), 7, 4);
   const halyard_operation_t short_fill = fill_operation(range(memory, 4 << 20, 4), 7, 4);
-  EXPECT_OK(submit_seen(device_, {}, {}, large, &long_fill));
-  EXPECT_OK(submit_seen(device_, {}, {}, small, &short_fill));
+  EXPECT_OK(submit_seen(device_, {}, {}, large, long_fill));
+  EXPECT_OK(submit_seen(device_, {}, {}, small, short_fill));
   ASSERT_TRUE(is_done(large));
   ASSERT_TRUE(is_done(small));
   EXPECT_NE(large.thread, here_);
@@ -89,7 +77,7 @@ TEST_F(TaskTest, OnlyQuickWorkRunsInTheCaller) {
 TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
   halyard_driver_device_t sync = open("local-sync");
   halyard_driver_device_t other = open("local-task");
-  Semaphore timeline = semaphore(0);
+  Semaphore timeline = semaphore();
   Semaphore of_sync = nullptr;
   EXPECT_OK(host_.take(table_.semaphore_create(sync, 0, &of_sync)));
   Witness steps[6];
@@ -109,7 +97,7 @@ TEST_F(TaskTest, ChainsAcrossKindsOfDevices) {
   EXPECT_NE(steps[3].thread, steps[1].thread) << "another device's workers";
 
   // In the other direction: a failure passes through all of them.
-  Semaphore broken = semaphore(0);
+  Semaphore broken = semaphore();
   Witness last[3];
   EXPECT_OK(submit_seen(sync, {{broken, 2}}, {{broken, 3}}, last[1]));
   EXPECT_OK(submit_seen(other, {{broken, 3}}, {{of_sync, 9}}, last[2]));
@@ -138,19 +126,9 @@ TEST_F(TaskTest, IndependentSubmissionsRunAtTheSameTime) {
     m.all.arrive_and_wait();
     ++m.met;
   };
-  const halyard_operation_t nothing = barrier_operation();
-  Semaphore start = semaphore(0);
-  for (const uint64_t value : {1, 1, 1}) {
-    const halyard_timepoint_t waits[] = {{start, value}};
-    const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                             .wait_count = 1,
-                                             .affinity = 1,
-                                             .waits = waits,
-                                             .operation = &nothing,
-                                             .completed = meet,
-                                             .completed_user = &meeting};
-    EXPECT_OK(host_.take(table_.queue_submit(device_, &submission)));
-  }
+  Semaphore start = semaphore();
+  for (int i = 0; i < 3; ++i)
+    EXPECT_OK(submit_to(device_, barrier_operation(), {{start, 1}}, {}, meet, &meeting));
   EXPECT_OK(signal(start, 1));
   EXPECT_TRUE(comes_true([&] { return meeting.met == 3; }));
 }
@@ -162,8 +140,8 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
     std::latch may_end{1};
     std::atomic<bool> ended = false;
   } slow{&host_};
-  Semaphore timeline = semaphore(0);
-  EXPECT_OK(host_.take(table_.semaphore_subscribe(
+  Semaphore timeline = semaphore();
+  EXPECT_OK(subscribe(
       timeline, 2,
       [](void* user, halyard_status_t status) {
         auto& s = *static_cast<Slow*>(user);
@@ -171,7 +149,7 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
         s.may_end.wait();
         s.ended = true;
       },
-      &slow)));
+      &slow));
   Completion first, second;
   EXPECT_OK(submit(barrier_operation(), {{timeline, 2}}, {{timeline, 3}}, second));
   EXPECT_OK(submit(barrier_operation(), {{timeline, 1}}, {{timeline, 2}}, first));
@@ -186,14 +164,14 @@ TEST_F(TaskTest, SubscribersAndWorkDoNotWaitForASlowSubscriber) {
 
 // A waiting thread runs short work in place of a worker, so the work sometimes starts before a worker is
 // awake.
-TEST_F(TaskTest, AThreadThatWaitsHelps) {
+TEST_F(TaskTest, WaitingThreadsRunWork) {
   Memory memory = allocate(std::vector<uint32_t>(1 << 18));
   const halyard_operation_t brief = fill_operation(range(memory, 0, 1 << 20), 7, 4);
-  Semaphore timeline = semaphore(0);
+  Semaphore timeline = semaphore();
   uint64_t value = 0;
   EXPECT_TRUE(comes_true([&] {
     Witness witness;
-    EXPECT_OK(submit_seen(device_, {}, {{timeline, ++value}}, witness, &brief));
+    EXPECT_OK(submit_seen(device_, {}, {{timeline, ++value}}, witness, brief));
     EXPECT_OK(help_and_wait(timeline, value));
     EXPECT_TRUE(is_done(witness));
     return witness.thread == here_;
@@ -201,14 +179,14 @@ TEST_F(TaskTest, AThreadThatWaitsHelps) {
   EXPECT_EQ(content<uint32_t>(memory, 1 << 18), std::vector<uint32_t>(1 << 18, 7));
 }
 
-// It could not abandon long work for a deadline or a cancelled call.
-TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
+// A waiting thread runs no long work, because it could not abandon it for a deadline or a cancelled call.
+TEST_F(TaskTest, WaitingThreadsRunNoLongWork) {
   Memory memory = allocate(uint64_t{64} << 20);
   const halyard_operation_t work = fill_operation(range(memory, 0, uint64_t{64} << 20), 7, 4);
-  Semaphore timeline = semaphore(0);
+  Semaphore timeline = semaphore();
   for (uint64_t value = 1; value <= 20; ++value) {
     Witness witness;
-    EXPECT_OK(submit_seen(device_, {}, {{timeline, value}}, witness, &work));
+    EXPECT_OK(submit_seen(device_, {}, {{timeline, value}}, witness, work));
     EXPECT_OK(help_and_wait(timeline, value));
     ASSERT_TRUE(is_done(witness));
     EXPECT_NE(witness.thread, here_);
@@ -217,28 +195,20 @@ TEST_F(TaskTest, AThreadThatWaitsTakesNothingLong) {
 
 // More threads than workers wait for chains of work and run tasks of each other's chains.
 TEST_F(TaskTest, ThreadsHelpEachOther) {
-  constexpr size_t kThreads = 6;
-  constexpr uint64_t kPieces = 60;
+  constexpr size_t kThreads = 6, kPieces = 60;
   Memory memory = allocate(std::vector<uint32_t>(kThreads << 16));
   std::vector<Semaphore> timelines;
-  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore(0));
-  std::vector<std::vector<Completion>> completions(kThreads);
-  for (auto& list : completions) list = std::vector<Completion>(kPieces);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      const auto neighbour = timelines[(i + 1) % kThreads];
-      for (uint64_t n = 0; n < kPieces; ++n) {
-        const auto value = static_cast<uint32_t>(n + 1);
-        EXPECT_OK(submit(fill_operation(range(memory, i << 18, 1 << 18), value, 4), {{neighbour, n}},
-                         {{timelines[i], n + 1}}, completions[i][n]));
-        EXPECT_OK(help_and_wait(timelines[i], n + 1));
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& list : completions)
-    for (const Completion& completion : list) EXPECT_OK(outcome(completion));
+  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
+  std::vector<Completion> completions(kThreads * kPieces);
+  on_threads(kThreads, [&](size_t i) {
+    Semaphore own = timelines[i], other = timelines[(i + 1) % kThreads];
+    for (uint64_t n = 0; n < kPieces; ++n) {
+      EXPECT_OK(submit(fill_operation(range(memory, i << 18, 1 << 18), static_cast<uint32_t>(n + 1), 4),
+                       {{other, n}}, {{own, n + 1}}, completions[i * kPieces + n]));
+      EXPECT_OK(help_and_wait(own, n + 1));
+    }
+  });
+  for (const Completion& completion : completions) EXPECT_OK(outcome(completion));
   EXPECT_EQ(content<uint32_t>(memory, kThreads << 16), std::vector<uint32_t>(kThreads << 16, kPieces));
 }
 
@@ -256,25 +226,24 @@ TEST_F(TaskTest, ClosingJoinsWorkersInTheMiddleOfTheirCallbacks) {
       ASSERT_TRUE(is_done(piece));
       threads.insert(piece.thread);
     }
-    EXPECT_LE(threads.size(), 3u) << "as many as were asked for";
+    EXPECT_LE(threads.size(), 3u) << "the requested number of workers";
     table_.semaphore_destroy(device, start);
     table_.device_close(device);
   }
 }
 
 // The thread that makes work ready may be slower than the work: the device closes meanwhile.
-TEST_F(TaskTest, ClosesWhileTheThreadThatMadeItsWorkDueIsStillBusy) {
+TEST_F(TaskTest, ClosesWhileTheSignallingThreadIsBusy) {
   for (int round = 0; round < 300; ++round) {
     halyard_driver_device_t device = open();
-    Semaphore link = nullptr;
-    EXPECT_OK(host_.take(table_.semaphore_create(device_, 0, &link)));
+    Semaphore link = semaphore();
     Witness first, second;
     EXPECT_OK(submit_seen(device, {{link, 1}}, {}, second));
     EXPECT_OK(submit_seen(device_, {}, {{link, 1}}, first));
     ASSERT_TRUE(is_done(second));
     table_.device_close(device);
     ASSERT_TRUE(is_done(first));
-    table_.semaphore_destroy(device_, link);
+    destroy(link);
   }
 }
 
@@ -292,42 +261,35 @@ TEST_F(TaskTest, OpensAndClosesIdle) {
   EXPECT_EQ(threads(), before);
 }
 
-// Threads submit small pieces that signal, chain, fail and allocate; each runs once.
+// Threads submit chains of small pieces, each of which runs once.
 TEST_F(TaskTest, ManySmallSubmissionsFromManyThreads) {
   constexpr size_t kThreads = 4, kPieces = 400;
-  Semaphore gate = semaphore(0);
+  Semaphore gate = semaphore();
   std::vector<Semaphore> timelines;
-  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore(0));
-  Memory memory = allocate(std::vector<uint32_t>(kThreads, 0));
-  std::vector<std::vector<Completion>> completions(kThreads);
-  for (auto& list : completions) list = std::vector<Completion>(kPieces);
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < kThreads; ++i) {
-    threads.emplace_back([&, i] {
-      for (uint64_t n = 0; n < kPieces; ++n) {
-        // Even threads submit their work before the gate opens, odd ones' chains are ready at once.
-        Points waits = {{timelines[i], n}};
-        if (i % 2 == 0) waits.push_back({gate, 1});
-        EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
-                         {{timelines[i], n + 1}}, completions[i][n]));
-      }
-    });
-  }
-  EXPECT_OK(signal(gate, 1));
-  for (std::thread& thread : threads) thread.join();
-  for (const auto& list : completions)
-    for (const Completion& completion : list) EXPECT_OK(outcome(completion));
+  for (size_t i = 0; i < kThreads; ++i) timelines.push_back(semaphore());
+  Memory memory = zeros(kThreads);
+  std::vector<Completion> completions(kThreads * kPieces);
+  on_threads(kThreads, [&](size_t i) {
+    if (i == 1) {
+      EXPECT_OK(signal(gate, 1));
+    }
+    for (uint64_t n = 0; n < kPieces; ++n) {
+      // The chains of even threads are held until the gate opens; the others are ready at once.
+      Points waits = {{timelines[i], n}};
+      if (i % 2 == 0) waits.push_back({gate, 1});
+      EXPECT_OK(submit(fill_operation(range(memory, 4 * i, 4), static_cast<uint32_t>(n + 1), 4), waits,
+                       {{timelines[i], n + 1}}, completions[i * kPieces + n]));
+    }
+  });
+  for (const Completion& completion : completions) EXPECT_OK(outcome(completion));
   for (Semaphore timeline : timelines) EXPECT_EQ(value(timeline), kPieces);
   EXPECT_EQ(content<uint32_t>(memory, kThreads), std::vector<uint32_t>(kThreads, kPieces));
 }
 
 // Each `completed` submits the next piece. An endless chain must not starve other work.
-TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
+TEST_F(TaskTest, EndlessChainsStarveNoOtherWork) {
   halyard_driver_device_t device = nullptr;
-  const halyard_option_t one_worker = {text("workers"), text("1")};
-  const halyard_device_open_args_t args = {
-      .struct_size = sizeof args, .option_count = 1, .kind = text("local-task"), .options = &one_worker};
-  ASSERT_TRUE(is_ok(host_.take(table_.device_open(instance_, &args, &device))));
+  ASSERT_OK(try_open("local-task", "", {{"workers", "1"}}, &device));
   struct Chain {
     TaskTest* test;
     halyard_driver_device_t device;
@@ -337,19 +299,8 @@ TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
 
     void next() {
       const uint64_t now = ++length;
-      const halyard_timepoint_t waits[] = {{timeline, now}};
-      const halyard_timepoint_t signals[] = {{timeline, now + 1}};
-      const halyard_operation_t nothing = barrier_operation();
-      const halyard_submission_t submission = {.struct_size = sizeof submission,
-                                               .wait_count = 1,
-                                               .signal_count = 1,
-                                               .affinity = 1,
-                                               .waits = waits,
-                                               .signals = signals,
-                                               .operation = &nothing,
-                                               .completed = done,
-                                               .completed_user = this};
-      EXPECT_OK(test->host_.take(test->table_.queue_submit(device, &submission)));
+      EXPECT_OK(
+          test->submit_to(device, barrier_operation(), {{timeline, now}}, {{timeline, now + 1}}, done, this));
     }
     static void done(void* user, halyard_status_t status) {
       auto& chain = *static_cast<Chain*>(user);
@@ -363,9 +314,9 @@ TEST_F(TaskTest, AChainThatGoesOnForeverStarvesNobody) {
   } chain = {this, device, nullptr};
   EXPECT_OK(host_.take(table_.semaphore_create(device, 1, &chain.timeline)));
   chain.next();
-  Semaphore gate = semaphore(0);
+  Semaphore gate = semaphore();
   for (uint64_t i = 0; i < 20; ++i) {
-    Witness other;  // for the worker too
+    Witness other;  // work for the same worker
     EXPECT_OK(submit_seen(device, {{gate, i + 1}}, {}, other));
     EXPECT_OK(signal(gate, i + 1));
     ASSERT_TRUE(is_done(other));

@@ -101,10 +101,9 @@ struct Case {
 };
 
 std::string text(const Case& c) {
-  return std::string(kTypes[c.type].name) + " M,N,K=" + std::to_string(c.m) + "," + std::to_string(c.n) +
-         "," + std::to_string(c.k) + " m0,n0,k0=" + std::to_string(c.tile.m0) + "," +
-         std::to_string(c.tile.n0) + "," + std::to_string(c.tile.k0) + " extra " + std::to_string(c.extra) +
-         (c.accumulate ? " accumulate" : "") + (c.skip_rounding ? " skip" : "");
+  return fmt::format("{} M,N,K={},{},{} m0,n0,k0={},{},{} extra {}{}{}", kTypes[c.type].name, c.m, c.n, c.k,
+                     c.tile.m0, c.tile.n0, c.tile.k0, c.extra, c.accumulate ? " accumulate" : "",
+                     c.skip_rounding ? " skip" : "");
 }
 
 struct Problem {
@@ -150,7 +149,7 @@ struct Problem {
   }
 };
 
-TEST(VmvxPlainMmt4d, DoesWhatIsDefined) {
+TEST(VmvxPlainMmt4d, FollowsTheDefinition) {
   for (size_t type = 0; type < kMmt4dTypeCount; ++type) {
     for (const bool accumulate : {false, true}) {
       const Case c = {type, 2, 3, 4, {3, 2, 2}, 3, accumulate, true};
@@ -223,7 +222,7 @@ TEST_P(VmvxMmt4d, AgreesInBlocks) {
     ASSERT_NO_FATAL_FAILURE(compare(kernels(), {type, 2, 35, 300, kernels().tiles[type], 1, false, true}));
 }
 
-TEST_P(VmvxMmt4d, AgreesInTilesThatItIsNotMadeFor) {
+TEST_P(VmvxMmt4d, AgreesInOtherTiles) {
   for (size_t type = 0; type < kMmt4dTypeCount; ++type)
     for (const TileSizes& tile : {TileSizes{1, 16, 1},
                                   {16, 16, 1},

@@ -19,6 +19,10 @@ namespace {
 using vm::Buffer;
 using Argument = std::variant<Object*, int32_t, int64_t>;
 
+struct Matrix {
+  int64_t offset = 0, stride0 = 4, stride1 = 1;
+};
+
 class VmvxModule : public VmvxKernels {
  public:
   VmvxModule() : module_(create_module(kernels())) {}
@@ -58,6 +62,12 @@ class VmvxModule : public VmvxKernels {
     std::memcpy(results_, values.data() + at, sizeof results_);
     return status;
   }
+  // A function with one input and one output.
+  Status call_unary(std::string_view name, Object* in, Matrix a, Object* out, Matrix c, int64_t size0 = 4,
+                    int64_t size1 = 4) {
+    return call(name,
+                {in, a.offset, a.stride0, a.stride1, out, c.offset, c.stride0, c.stride1, size0, size1});
+  }
   // A buffer of zeros, valid until the end of the test.
   Buffer* buffer(size_t size, bool is_mutable = true) {
     bytes_.emplace_back(size);
@@ -76,10 +86,6 @@ VMVX_FOR_EVERY_INSTRUCTION_SET(VmvxModule);
 #define EXPECT_STATUS(expected, status) EXPECT_EQ((status).code(), Code::expected)
 
 constexpr int64_t k(int64_t value) { return value; }
-
-struct Matrix {
-  int64_t offset = 0, stride0 = 4, stride1 = 1;
-};
 
 TEST_P(VmvxModule, EveryFunctionIsThere) {
   const std::map<std::string_view, std::string_view> conventions = {
@@ -110,8 +116,7 @@ TEST_P(VmvxModule, OperandsAreChecked) {
   Buffer* const good = buffer(64);
   Buffer* const constant = buffer(64, false);
   const auto copy = [&](Object* in, Matrix a, Object* out, Matrix c, int64_t size0, int64_t size1) {
-    return call("copy.2d.x32",
-                {in, a.offset, a.stride0, a.stride1, out, c.offset, c.stride0, c.stride1, size0, size1});
+    return call_unary("copy.2d.x32", in, a, out, c, size0, size1);
   };
   EXPECT_STATUS(OK, copy(good, {}, good, {}, 4, 4));
   EXPECT_STATUS(OK, copy(constant, {}, good, {}, 4, 4));
@@ -138,12 +143,12 @@ TEST_P(VmvxModule, OperandsAreChecked) {
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, 5, 1}, good, {}, 4, 4));
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {-1, 4, 1}, good, {}, 4, 4));
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MAX, 4, 1}, good, {}, 4, 4));
-  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MIN, 4, 1}, good, {}, 4, 4)) << "times four it is 0";
+  EXPECT_STATUS(OUT_OF_RANGE, copy(good, {INT64_MIN, 4, 1}, good, {}, 4, 4)) << "in bytes it would be 0";
   EXPECT_STATUS(OUT_OF_RANGE, copy(good, {0, UINT32_MAX - 1, 1}, good, {}, UINT32_MAX, 1));
   EXPECT_STATUS(OUT_OF_RANGE,
                 copy(good, {0, UINT32_MAX - 1, UINT32_MAX - 1}, good, {}, UINT32_MAX, UINT32_MAX));
   EXPECT_STATUS(OK, copy(good, {0, 0, 0}, good, {}, 4, 4)) << "one element for all";
-  EXPECT_STATUS(OK, copy(good, {12, UINT32_MAX - 1, 1}, good, {}, 1, 4)) << "a stride that is not taken";
+  EXPECT_STATUS(OK, copy(good, {12, UINT32_MAX - 1, 1}, good, {}, 1, 4)) << "a stride that is not used";
   // Empty shapes.
   EXPECT_STATUS(OK, copy(good, {}, good, {}, 0, 4));
   EXPECT_STATUS(OK, copy(good, {}, good, {}, 4, 0));
@@ -151,17 +156,14 @@ TEST_P(VmvxModule, OperandsAreChecked) {
   EXPECT_STATUS(OK, copy(good, {100, 4, 1}, good, {}, 0, 0));
   EXPECT_STATUS(PERMISSION_DENIED, copy(good, {}, constant, {}, 0, 0));
   // Elements of other sizes.
-  EXPECT_STATUS(OK, call("copy.2d.x8", {good, k(0), k(8), k(1), good, k(0), k(8), k(1), k(8), k(8)}));
-  EXPECT_STATUS(OUT_OF_RANGE,
-                call("copy.2d.x8", {good, k(1), k(8), k(1), good, k(0), k(8), k(1), k(8), k(8)}));
-  EXPECT_STATUS(OK, call("copy.2d.x16", {good, k(0), k(8), k(1), good, k(0), k(8), k(1), k(4), k(8)}));
-  EXPECT_STATUS(OUT_OF_RANGE,
-                call("copy.2d.x16", {good, k(1), k(8), k(1), good, k(0), k(8), k(1), k(4), k(8)}));
-  EXPECT_STATUS(OUT_OF_RANGE,
-                call("copy.2d.x64", {good, k(0), k(8), k(1), good, k(0), k(8), k(1), k(4), k(8)}));
+  EXPECT_STATUS(OK, call_unary("copy.2d.x8", good, {0, 8, 1}, good, {0, 8, 1}, 8, 8));
+  EXPECT_STATUS(OUT_OF_RANGE, call_unary("copy.2d.x8", good, {1, 8, 1}, good, {0, 8, 1}, 8, 8));
+  EXPECT_STATUS(OK, call_unary("copy.2d.x16", good, {0, 8, 1}, good, {0, 8, 1}, 4, 8));
+  EXPECT_STATUS(OUT_OF_RANGE, call_unary("copy.2d.x16", good, {1, 8, 1}, good, {0, 8, 1}, 4, 8));
+  EXPECT_STATUS(OUT_OF_RANGE, call_unary("copy.2d.x64", good, {0, 8, 1}, good, {0, 8, 1}, 4, 8));
 }
 
-TEST_P(VmvxModule, EveryOperandOfTwoIsChecked) {
+TEST_P(VmvxModule, OperandsOfBinaryFunctionsAreChecked) {
   Buffer* const good = buffer(64);
   Buffer* const constant = buffer(64, false);
   const auto add = [&](std::string_view name, Object* lhs, Matrix a, Object* rhs, Matrix b, Object* out,
@@ -182,10 +184,9 @@ TEST_P(VmvxModule, EveryOperandOfTwoIsChecked) {
   }
   for (const char* name : {"divs.2d.i32", "divu.2d.i32"})
     EXPECT_STATUS(INVALID_ARGUMENT, add(name, good, {}, good, {}, good, {})) << "by zero";
-  EXPECT_STATUS(OK, call("exp.2d.f32", {constant, k(0), k(4), k(1), good, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_STATUS(OK, call_unary("exp.2d.f32", constant, {}, good, {}));
   EXPECT_EQ(load<float>(good->data() + 60), 1.0f);
-  EXPECT_STATUS(PERMISSION_DENIED,
-                call("neg.2d.f32", {good, k(0), k(4), k(1), constant, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_STATUS(PERMISSION_DENIED, call_unary("neg.2d.f32", good, {}, constant, {}));
 }
 
 TEST_P(VmvxModule, FillChecksItsRows) {
@@ -296,7 +297,7 @@ TEST_P(VmvxModule, PackAndUnpackAreChecked) {
   EXPECT_EQ(found(), (std::vector<int32_t>{1, 4, 2, 5, 3, 6, 0, 0}));
   EXPECT_STATUS(OK, pack({.out_stride0 = 4, .out_size0 = 2, .out_size1 = 1, .padding = -1, .flags = 0x203}));
   EXPECT_EQ(found(), (std::vector<int32_t>{1, 2, 4, 5, 3, -1, 6, -1}));
-  EXPECT_STATUS(OK, pack({.out_stride1 = 77})) << "tiles are dense, whatever is said";
+  EXPECT_STATUS(OK, pack({.out_stride1 = 77})) << "tiles are dense, so this stride is not used";
   std::memset(matrix->data(), 0, 24);
   EXPECT_STATUS(OK, unpack({}));
   EXPECT_EQ(std::memcmp(matrix->data(), elements, sizeof elements), 0);
@@ -320,10 +321,10 @@ TEST_P(VmvxModule, PackAndUnpackAreChecked) {
     EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size0 = -1}));
     EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size3 = int64_t{1} << 32}));
     EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size1 = 1})) << "too few tiles";
-    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size2 = 0})) << "of nothing";
+    EXPECT_STATUS(INVALID_ARGUMENT, run({.out_size2 = 0})) << "tiles of size 0";
     EXPECT_STATUS(OUT_OF_RANGE,
                   run({.out_size1 = UINT32_MAX, .out_size2 = UINT32_MAX, .out_size3 = UINT32_MAX}));
-    EXPECT_STATUS(OK, run({.in_size0 = 0, .out_size2 = 0})) << "nothing into nothing";
+    EXPECT_STATUS(OK, run({.in_size0 = 0, .out_size2 = 0})) << "no elements and empty tiles";
     EXPECT_STATUS(OK, run({.in_offset = 99, .in_size0 = 0}));
   }
   std::memset(tiles->data(), 1, 32);
@@ -351,7 +352,7 @@ TEST_P(VmvxModule, TileSizesAreConsistent) {
     EXPECT_STATUS(INVALID_ARGUMENT, call("query_tile_sizes.2d", {k(1), k(1), flags}));
 }
 
-TEST_P(VmvxModule, TheModeOfTheCallerStays) {
+TEST_P(VmvxModule, TheCallersModeIsRestored) {
   volatile float denormal = 1e-40f;
   Buffer* const in = buffer(64);
   Buffer* const out = buffer(64);
@@ -359,11 +360,11 @@ TEST_P(VmvxModule, TheModeOfTheCallerStays) {
   EXPECT_STATUS(OK, call("add.2d.f32",
                          {in, k(0), k(4), k(1), in, k(0), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
   EXPECT_EQ(load<float>(out->data()), 0.0f);
-  EXPECT_NE(denormal * 1.0f, 0.0f) << "IEEE again";
-  EXPECT_STATUS(OUT_OF_RANGE, call("exp.2d.f32", {in, k(9), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_NE(denormal * 1.0f, 0.0f) << "denormals are kept again";
+  EXPECT_STATUS(OUT_OF_RANGE, call_unary("exp.2d.f32", in, {9, 4, 1}, out, {}));
   EXPECT_NE(denormal * 1.0f, 0.0f) << "after a failure, too";
   std::fesetround(FE_UPWARD);
-  EXPECT_STATUS(OK, call("rsqrt.2d.f32", {in, k(0), k(4), k(1), out, k(0), k(4), k(1), k(4), k(4)}));
+  EXPECT_STATUS(OK, call_unary("rsqrt.2d.f32", in, {}, out, {}));
   EXPECT_EQ(std::fegetround(), FE_UPWARD);
   std::fesetround(FE_TONEAREST);
 }

@@ -2,6 +2,7 @@
 // of floats by the number of floats between them.
 #pragma once
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <bit>

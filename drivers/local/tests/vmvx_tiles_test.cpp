@@ -37,10 +37,8 @@ struct Case {
 };
 
 std::string text(const Case& c) {
-  return std::to_string(c.size0) + "x" + std::to_string(c.size1) + " tiles " + std::to_string(c.t0) + "x" +
-         std::to_string(c.t1) + " spare " + std::to_string(c.spare) + " stride1 " +
-         std::to_string(c.stride1) + (c.outer_transposed ? " outer" : "") +
-         (c.inner_transposed ? " inner" : "");
+  return fmt::format("{}x{} tiles {}x{} spare {} stride1 {}{}{}", c.size0, c.size1, c.t0, c.t1, c.spare,
+                     c.stride1, c.outer_transposed ? " outer" : "", c.inner_transposed ? " inner" : "");
 }
 
 std::vector<Case> cases() {
@@ -104,7 +102,7 @@ void round_trip(const Kernels& kernels, size_t log2) {
   }
 }
 
-TEST_P(VmvxTiles, AgreeAndComeBack) {
+TEST_P(VmvxTiles, RoundTripsAgree) {
   round_trip<uint8_t>(kernels(), 0);
   round_trip<uint16_t>(kernels(), 1);
   round_trip<uint32_t>(kernels(), 2);
@@ -131,7 +129,7 @@ void large_round_trip(const Kernels& kernels, size_t log2, const Case& c) {
   ASSERT_EQ(std::memcmp(line(back), line(matrix), tiling.size0 * tiling.stride0 * sizeof(T)), 0) << text(c);
 }
 
-TEST_P(VmvxTiles, LargeOnesAgree) {
+TEST_P(VmvxTiles, LargeMatricesAgree) {
   constexpr Case kWords[] = {
       {2065, 2109, 16, 1, 0, 1, true, true},     // the right side of a product
       {2065, 2109, 16, 1, 0, 1, false, false},   // the left side
@@ -153,7 +151,7 @@ TEST_P(VmvxTiles, LargeOnesAgree) {
 }
 
 // Checks the definition element by element.
-TEST_P(VmvxTiles, AreWhereTheyBelong) {
+TEST_P(VmvxTiles, ElementsAreAtTheirPositions) {
   for (const Case& c : cases()) {
     const Tiling tiling = c.tiling();
     std::vector<uint32_t> matrix(tiling.size0 * tiling.stride0), tiles(tiling.o0 * tiling.tile_stride0, 9);
@@ -176,7 +174,7 @@ TEST_P(VmvxTiles, AreWhereTheyBelong) {
   }
 }
 
-TEST_P(VmvxTiles, NothingButPadding) {
+TEST_P(VmvxTiles, OnlyPadding) {
   const Tiling tiling = {.o0 = 2,
                          .o1 = 2,
                          .t0 = 16,

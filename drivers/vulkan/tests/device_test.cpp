@@ -19,6 +19,14 @@ vulkan::PhysicalDevice physical(const char* name, const char* uuid) {
   return device;
 }
 
+void expect_not_found(const char* path, const std::vector<vulkan::PhysicalDevice>& devices,
+                      const char* named) {
+  const auto found = vulkan::choose_device(path, devices);
+  ASSERT_FALSE(static_cast<bool>(found)) << path;
+  EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
+  EXPECT_TRUE(found.failure().message.contains(named)) << found.failure().message;
+}
+
 TEST(VulkanChoice, ByOrdinalUuidAndName) {
   const std::vector<vulkan::PhysicalDevice> devices = {
       physical("NVIDIA H200", "GPU-00112233445566778899aabbccddeeff"),
@@ -42,26 +50,18 @@ TEST(VulkanChoice, ByOrdinalUuidAndName) {
   for (const char* path : {"3",    "15",     "6",      "200",     "00", "02",       "0 ",
                            " 0",   "+0",     "0.0",    "0x1",     "-1", ".",        "15.0.6",
                            "(",    ")",      " ",      "h2",      "l",  "vidia l4", "99999999999999999999",
-                           "GPU-", "nvidia", "radeon", "GPU-0011"}) {
-    const auto found = vulkan::choose_device(path, devices);
-    ASSERT_FALSE(static_cast<bool>(found)) << path;
-    EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
-    EXPECT_NE(found.failure().message.find("GPU-10112233445566778899aabbccddeeff"), std::string::npos);
-  }
+                           "GPU-", "nvidia", "radeon", "GPU-0011"})
+    expect_not_found(path, devices, "GPU-10112233445566778899aabbccddeeff");
 }
 
-TEST(VulkanChoice, OfDevicesThatLookTheSame) {
+TEST(VulkanChoice, AmongEqualDevices) {
   const std::vector<vulkan::PhysicalDevice> twins = {
       physical("NVIDIA H200", "GPU-00112233445566778899aabbccddeeff"),
       physical("NVIDIA H200", "GPU-00112233445566778899aabbccddeeff")};
-  for (const char* path : {"NVIDIA H200", "h200", "GPU-00112233445566778899aabbccddeeff"}) {
-    const auto found = vulkan::choose_device(path, twins);
-    ASSERT_FALSE(static_cast<bool>(found)) << path;
-    EXPECT_EQ(found.failure().code, HALYARD_NOT_FOUND);
-    EXPECT_NE(found.failure().message.find("more than one"), std::string::npos) << found.failure().message;
-  }
+  for (const char* path : {"NVIDIA H200", "h200", "GPU-00112233445566778899aabbccddeeff"})
+    expect_not_found(path, twins, "more than one");
   EXPECT_EQ(*vulkan::choose_device("1", twins), 1u);
-  // All of its digits are decimal, and it is no ordinal.
+  // A UUID with only decimal digits is not an ordinal.
   const std::vector<vulkan::PhysicalDevice> digits = {physical("A", "GPU-00112233445566778899aabbccddeeff"),
                                                       physical("B", "GPU-00112233445566778899001122334455")};
   EXPECT_EQ(*vulkan::choose_device("00112233445566778899001122334455", digits), 1u);
@@ -74,13 +74,10 @@ TEST(VulkanChoice, OfDevicesThatLookTheSame) {
 
 class DeviceTest : public VulkanTest {
  public:
-  Executable device_code() { return executable("vulkan-spirv-fb", kernel_file("device_code.bin")); }
-  Outcome increment(Memory memory, Executable loaded) {
-    return run(execute_operation(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 4)})))));
-  }
+  Outcome increment(Memory memory, Executable loaded) { return run_kernel(loaded, 2, {range(memory, 0, 4)}); }
 };
 
-TEST_F(DeviceTest, OpensByWhatItIsListedAs) {
+TEST_F(DeviceTest, OpensByListedNames) {
   halyard_device_info_t info = {.struct_size = sizeof info};
   uint32_t count = 0;
   EXPECT_OK(host_.take(table_.enumerate_devices(instance_, 1, &info, &count)));
@@ -103,9 +100,7 @@ TEST_F(DeviceTest, Options) {
                                    {"compile_threads", "0"},
                                    {"inline_completion", ""},
                                    {"colour", "red"}}) {
-    const Outcome outcome = try_open("", {{key, value}}, &device);
-    EXPECT_CODE(INVALID_ARGUMENT, outcome);
-    EXPECT_NE(outcome.message.find(fmt::format("'{}'", key)), std::string::npos) << outcome.message;
+    EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("'{}'", key), try_open("", {{key, value}}, &device));
   }
 }
 
@@ -159,8 +154,9 @@ TEST_F(CacheTest, IsWrittenAndSurvivesDamage) {
   EXPECT_TRUE(host_.log().empty());
 }
 
-// A file that is read stays as it is, since lavapipe adds nothing; one that is not is replaced.
-TEST_F(CacheTest, WhatOthersCouldHaveWrittenIsNotRead) {
+// A file that the driver reads stays unchanged, because lavapipe adds nothing to its cache. The driver
+// replaces a file that it does not read.
+TEST_F(CacheTest, FilesThatOthersCanWriteAreNotRead) {
   use_once();
   ASSERT_EQ(files().size(), 1u);
   const std::filesystem::path file = files()[0];
@@ -223,11 +219,7 @@ TEST_F(CacheTest, SharedByDevicesAtOnce) {
         halyard_driver_device_t device = nullptr;
         EXPECT_OK(try_open("", {{"cache", folder_}}, &device));
         const std::vector<uint8_t> data = kernel_file("device_code.bin");
-        const halyard_executable_args_t args = {.struct_size = sizeof args,
-                                                .format = text("vulkan-spirv-fb"),
-                                                .data = data.data(),
-                                                .data_size = data.size(),
-                                                .affinity = 1};
+        const halyard_executable_args_t args = executable_args("vulkan-spirv-fb", data, {});
         Executable loaded = nullptr;
         EXPECT_OK(host_.take(table_.executable_create(device, &args, &loaded)));
         table_.executable_destroy(device, loaded);
@@ -243,35 +235,34 @@ TEST_F(CacheTest, SharedByDevicesAtOnce) {
 class LossTest : public DeviceTest {
  public:
   void lose() {
-    auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
-    vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_ERROR_DEVICE_LOST; };
+    functions().QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) {
+      return VK_ERROR_DEVICE_LOST;
+    };
   }
 };
 
 TEST_F(LossTest, IsReportedWithTheGroupsOfTheLastSubmission) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>{1});
-  List lost = list(Recording()
-                       .begin_group("attention")
-                       .begin_group("softmax")
-                       .dispatch(dispatch(loaded, 2, {range(memory, 0, 4)}))
-                       .end_group()
-                       .end_group());
-  Semaphore before = semaphore(), signal = semaphore(), after = semaphore();
+  List lost = finish(Recording()
+                         .begin_group("attention")
+                         .begin_group("softmax")
+                         .dispatch(dispatch(loaded, 2, {range(memory, 0, 4)}))
+                         .end_group()
+                         .end_group());
+  const auto [before, between, after] = semaphores<3>();
   Completion first, next;
-  EXPECT_OK(submit(execute_operation(lost), {{before, 1}}, {{signal, 1}}, first));
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{signal, 1}}, {{after, 1}}, next));
+  EXPECT_OK(submit(execute_operation(lost), {{before, 1}}, {{between, 1}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{between, 1}}, {{after, 1}}, next));
   lose();
-  EXPECT_OK(host_.take(table_.semaphore_signal(before, 1)));
+  EXPECT_OK(signal(before, 1));
   ASSERT_TRUE(is_done(first) && is_done(next));
-  EXPECT_CODE(ABORTED, first.outcome);
-  for (const char* part : {"lost", "execute", "attention/softmax", "vulkan://"})
-    EXPECT_NE(first.outcome.message.find(part), std::string::npos) << first.outcome.message;
-  EXPECT_EQ(next.outcome.message, first.outcome.message);
+  expect_fails(Code::ABORTED, {"lost", "execute", "attention/softmax", "vulkan://"}, first.outcome);
+  EXPECT_EQ(next.outcome.message(), first.outcome.message());
   EXPECT_CODE(ABORTED, wait(after, 1));
   // Later work also fails, with the first report; nothing hangs, and the device closes.
   const Outcome later = run(execute_operation(lost));
-  EXPECT_EQ(later.message, first.outcome.message);
+  EXPECT_EQ(later.message(), first.outcome.message());
 }
 
 TEST_F(LossTest, TheLastSubmissionsAreInTheReport) {
@@ -280,23 +271,18 @@ TEST_F(LossTest, TheLastSubmissionsAreInTheReport) {
   const halyard_command_dispatch_t increment = dispatch(loaded, 2, {range(memory, 0, 4)});
   {
     // Completed work, more than the report holds.
-    halyard_operation_t fill = operation(HALYARD_OPERATION_FILL);
-    fill.fill = {range(memory, 0, 4), 7, 4};
-    for (int i = 0; i < 10; ++i) EXPECT_OK(run(fill));
+    for (int i = 0; i < 10; ++i) EXPECT_OK(run(fill_operation(range(memory, 0, 4), 7, 4)));
   }
   // Accepted, and never completed.
-  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
-  vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
-  List stuck = list(Recording().begin_group("head").dispatch(increment).end_group());
+  functions().QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
+  List stuck = finish(Recording().begin_group("head").dispatch(increment).end_group());
   std::array<Completion, 10> completions;
   for (Completion& completion : completions) EXPECT_OK(submit(execute_operation(stuck), {}, {}, completion));
   lose();
-  halyard_operation_t single = operation(HALYARD_OPERATION_DISPATCH);
-  single.dispatch.dispatch = &increment;
-  const std::string report = run(single).message;
+  const std::string report = run(dispatch_operation(&increment)).message();
   for (const Completion& completion : completions) {
     EXPECT_TRUE(is_done(completion));
-    EXPECT_EQ(completion.outcome.message, report);
+    EXPECT_EQ(completion.outcome.message(), report);
   }
   const std::string expected[] = {
       "last submissions: #11 execute of 'increment' with groups head on queue 0 (number 11), in flight; #13 ",
@@ -305,23 +291,23 @@ TEST_F(LossTest, TheLastSubmissionsAreInTheReport) {
   for (const std::string& text : expected) EXPECT_NE(report.find(text), std::string::npos) << report;
 }
 
-TEST_F(LossTest, WhatIsDoneIsInTheReport) {
+TEST_F(LossTest, CompletedWorkIsInTheReport) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>{1, 2});
   const halyard_command_dispatch_t increment = dispatch(loaded, 2, {range(memory, 0, 4)});
   const std::string outer(150, 'a');
   const std::string inner(150, 'b');
-  List list_of_two = list(Recording()
-                              .begin_group(outer)
-                              .dispatch(increment)
-                              .dispatch(increment)
-                              .begin_group(inner)
-                              .dispatch(dispatch(loaded, 0, {range(memory, 0, 8)}, {0, 1}))
-                              .end_group()
-                              .end_group());
+  List list_of_two = finish(Recording()
+                                .begin_group(outer)
+                                .dispatch(increment)
+                                .dispatch(increment)
+                                .begin_group(inner)
+                                .dispatch(dispatch(loaded, 0, {range(memory, 0, 8)}, {0, 1}))
+                                .end_group()
+                                .end_group());
   EXPECT_OK(run(execute_operation(list_of_two)));
   lose();
-  const std::string report = run(execute_operation(list_of_two)).message;
+  const std::string report = run(execute_operation(list_of_two)).message();
   const std::string groups = outer + ", " + std::string(37, 'a') + "...";
   const std::string first = fmt::format(
       "last submissions: #1 execute of 'increment', 'iota' with groups {} on queue 0 (number 1), done; #2 ",
@@ -335,8 +321,8 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   Executable loaded = device_code();
   Memory memory = allocate(std::vector<uint32_t>(1024, 0));
   replace_vulkan();  // so that only the driver's own allocations are counted
-  List baked = list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)})).barrier());
-  List slots = list(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 64)})), 1);
+  List baked = finish(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)})).barrier());
+  List slots = finish(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 64)})), 1);
   Semaphore chain = semaphore();
   const std::vector<halyard_binding_t> table = {{memory, 0, 4096}};
   uint64_t value = 0;
@@ -344,7 +330,7 @@ TEST_F(DeviceTest, WarmSubmissionsAllocateNothing) {
   const auto round = [&] {
     Points wait = {}, signal = {{chain, 0}};
     for (const halyard_operation_t& work :
-         {execute_operation(baked), execute_operation(slots, table), operation(HALYARD_OPERATION_BARRIER)}) {
+         {execute_operation(baked), execute_operation(slots, table), barrier_operation()}) {
       wait.clear();
       if (value > 0) wait.push_back({chain, value});
       signal[0].value = ++value;
@@ -376,8 +362,8 @@ TEST_P(SwitchTest, ComputesTheSame) {
   for (int i = 0; i < 200; ++i)  // more sets than fit in one pool
     sum.dispatch(dispatch(loaded, 1, {range(a, 0, 1200), range(b, 0, 1200), range(out, 0, 1200)}, {}, 300))
         .barrier();
-  List add = list(std::move(sum));
-  List more = list(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 1200)}, {}, 300)), 1);
+  List add = finish(std::move(sum));
+  List more = finish(Recording().dispatch(dispatch(loaded, 2, {slot(0, 0, 1200)}, {}, 300)), 1);
   std::vector<Completion> completions(9);
   const std::vector<halyard_binding_t> tables[] = {{{out, 0, 1200}}, {{a, 0, 1200}}};
   EXPECT_OK(submit(execute_operation(add), {}, {{chain, 1}}, completions[0]));
@@ -403,13 +389,11 @@ TEST_F(DeviceTest, FlushesWholeAtoms) {
   };
   static Seen seen;
   seen = {};
-  auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
-  vk.FlushMappedMemoryRanges = [](VkDevice, uint32_t, const VkMappedMemoryRange* range) {
+  functions().FlushMappedMemoryRanges = [](VkDevice, uint32_t, const VkMappedMemoryRange* range) {
     seen = {range->offset, range->size, seen.calls + 1};
     return VK_SUCCESS;
   };
-  auto& features = const_cast<vulkan::Features&>(device_->features());
-  features.limits.nonCoherentAtomSize = 256;
+  features().limits.nonCoherentAtomSize = 256;
   VkPhysicalDeviceMemoryProperties memory = {.memoryTypeCount = 2, .memoryHeapCount = 1};
   memory.memoryTypes[0].propertyFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT |
                                         VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
@@ -417,7 +401,7 @@ TEST_F(DeviceTest, FlushesWholeAtoms) {
   memory.memoryTypes[1].propertyFlags =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   memory.memoryHeaps[0] = {1u << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
-  vulkan::Heap heap(device_->vk(), device_->handle(), features, memory);
+  vulkan::Heap heap(device_->vk(), device_->handle(), features(), memory);
   ASSERT_TRUE(heap.start());
   EXPECT_GE(heap.alignment(), 256u);
   vulkan::Chunk chunk = {.size = 4096, .mapped = reinterpret_cast<uint8_t*>(&chunk)};
@@ -436,52 +420,34 @@ TEST_F(DeviceTest, FlushesWholeAtoms) {
 
 // The host's bytes, at the smallest promised alignment, are imported without a copy.
 TEST_F(DeviceTest, ImportsAreTheHostsBytes) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
-  if (properties.import_alignment == 0) GTEST_SKIP() << "the device imports no host memory";
+  const uint64_t alignment = properties().import_alignment;
+  if (alignment == 0) GTEST_SKIP() << "the device imports no host memory";
   Executable loaded = device_code();
   std::vector<uint8_t> room(3 * 4096, 0xAA);
-  auto* at = reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(room.data()) + 4095) / 4096 * 4096 +
-                                        properties.import_alignment);
+  auto* at =
+      reinterpret_cast<uint8_t*>((reinterpret_cast<uintptr_t>(room.data()) + 4095) / 4096 * 4096 + alignment);
   std::memset(at, 0, 64);
-  const halyard_memory_request_t request = {.struct_size = sizeof request,
-                                            .memory_type = HALYARD_MEMORY_OPTIMAL,
-                                            .usage = HALYARD_USAGE_DEFAULT,
-                                            .affinity = 1,
-                                            .size = 64};
-  const halyard_external_memory_t external = {.struct_size = sizeof external,
-                                              .kind = HALYARD_EXTERNAL_HOST_ALLOCATION,
-                                              .pointer = at,
-                                              .fd = -1,
-                                              .access = HALYARD_MAP_READ | HALYARD_MAP_WRITE,
-                                              .size = 64};
-  halyard_memory_info_t info = {.struct_size = sizeof info};
-  Memory memory = nullptr;
-  ASSERT_TRUE(is_ok(host_.take(table_.memory_import(device_, &request, &external, &memory, &info))));
-  EXPECT_OK(run(
-      execute_operation(list(Recording().dispatch(dispatch(loaded, 2, {range(memory, 0, 64)}, {}, 16))))));
+  Memory memory = import_memory(at, 64, HALYARD_MAP_READ | HALYARD_MAP_WRITE);
+  EXPECT_OK(run_kernel(loaded, 2, {range(memory, 0, 64)}, {}, 16));
   EXPECT_EQ(at[-1], 0xAA);
   EXPECT_EQ(at[0], 1);
   EXPECT_EQ(at[60], 1);
   EXPECT_EQ(at[64], 0xAA);
-  table_.memory_free(device_, memory);
 }
 
-// A kernel that is built incorrectly causes a message of the layer; the device reports it and refuses further
-// work.
+// A wrong call of Vulkan causes a message of the layer. The device logs the message and refuses further work.
 TEST_F(DeviceTest, ValidationTurnsMessagesIntoFailures) {
   halyard_driver_device_t device = nullptr;
   const Outcome opened = try_open("", {{"cache", ""}, {"validate", "1"}}, &device);
-  if (opened.code == HALYARD_UNAVAILABLE) GTEST_SKIP() << opened.message;
-  ASSERT_TRUE(is_ok(opened));
+  if (opened.code() == Code::UNAVAILABLE) GTEST_SKIP() << opened.message();
+  ASSERT_OK(opened);
   const VkBufferCreateInfo wrong = {.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO, .size = 0};
   VkBuffer buffer = VK_NULL_HANDLE;
   (void)device->vk().CreateBuffer(device->handle(), &wrong, nullptr, &buffer);
   if (buffer) device->vk().DestroyBuffer(device->handle(), buffer, nullptr);
   EXPECT_FALSE(host_.log().empty());
-  std::swap(device, device_);
-  EXPECT_CODE(INTERNAL, run(operation(HALYARD_OPERATION_BARRIER)));
-  std::swap(device, device_);
+  Completion refused;
+  EXPECT_CODE(INTERNAL, submit_to(device, barrier_operation(), {}, {}, refused));
   table_.device_close(device);
 }
 

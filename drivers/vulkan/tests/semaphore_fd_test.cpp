@@ -1,7 +1,7 @@
 // Semaphores as file descriptors. No implementation that is always available supports them for timelines
-// (lavapipe does not), so four Vulkan functions are replaced: a descriptor stands for a number, and a thread
-// copies values from the exported semaphore to the imported one. Everything else is done by the device:
-// submissions wait and signal there.
+// (lavapipe does not), so four Vulkan functions are replaced: the file of a descriptor contains a number, and
+// a thread copies values from the exported semaphore to the imported one. Everything else is done by the
+// device: submissions wait and signal there.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -25,8 +25,7 @@ class Payloads {
  public:
   struct Payload {
     uint64_t value = 0;
-    VkDevice device =
-        VK_NULL_HANDLE;  // owner of the semaphore that advances it; null: the test does, or nothing
+    VkDevice device = VK_NULL_HANDLE;  // owner of `exported`; null: only the test advances the value
     VkSemaphore exported = VK_NULL_HANDLE;
   };
   struct Import {
@@ -62,7 +61,7 @@ class Payloads {
     const std::lock_guard lock(mutex_);
     payloads_[payload].value = value;
   }
-  // Returns whether it was one of them.
+  // Returns whether the semaphore was exported or imported.
   bool destroy(VkSemaphore semaphore) {
     const std::lock_guard lock(mutex_);
     look();
@@ -123,13 +122,14 @@ class SemaphoreFdTest : public VulkanTest {
   void SetUp() override {
     VulkanTest::SetUp();
     if (IsSkipped()) return;
-    ASSERT_TRUE(is_ok(try_open("", {{"cache", ""}}, &other_)));
+    ASSERT_OK(try_open("", {{"cache", ""}}, &other_));
     payloads.emplace(device_->vk());
     for (halyard_driver_device_t device : {device_, other_}) give_descriptors(*device);
     descriptors_ = open_descriptors();
   }
   void TearDown() override {
     for (Semaphore semaphore : others_) table_.semaphore_destroy(other_, semaphore);
+    for (Semaphore semaphore : outside_) table_.semaphore_destroy(device_, semaphore);
     if (!IsSkipped()) {
       EXPECT_EQ(open_descriptors(), descriptors_);
     }
@@ -140,7 +140,7 @@ class SemaphoreFdTest : public VulkanTest {
 
   static void give_descriptors(vulkan::Device& device) {
     const_cast<vulkan::Features&>(device.features()).semaphore_descriptors = true;
-    auto& vk = const_cast<vulkan::DeviceFunctions&>(device.vk());
+    vulkan::DeviceFunctions& vk = functions(device);
     vk.CreateSemaphore = [](VkDevice on, const VkSemaphoreCreateInfo* info, const VkAllocationCallbacks*,
                             VkSemaphore* semaphore) {
       auto type = *static_cast<const VkSemaphoreTypeCreateInfo*>(info->pNext);
@@ -187,26 +187,9 @@ class SemaphoreFdTest : public VulkanTest {
     outside_.push_back(imported);
     return {imported, payloads->last()};
   }
-  uint64_t value(Semaphore semaphore) {
-    uint64_t now = 0;
-    EXPECT_OK(host_.take(table_.semaphore_query(semaphore, &now)));
-    return now;
-  }
   Outcome submit_there(const halyard_operation_t& operation, const Points& waits, const Points& signals,
                        Completion& completion) {
-    std::swap(device_, other_);
-    const Outcome outcome = submit(operation, waits, signals, completion);
-    std::swap(device_, other_);
-    return outcome;
-  }
-  halyard_operation_t fill(Memory memory, uint32_t pattern) {
-    halyard_operation_t result = operation(HALYARD_OPERATION_FILL);
-    result.fill = {range(memory, 0, 64), pattern, 4};
-    return result;
-  }
-  void drop_outside() {
-    for (Semaphore semaphore : outside_) table_.semaphore_destroy(device_, semaphore);
-    outside_.clear();
+    return submit_to(other_, operation, waits, signals, completion);
   }
 
   halyard_driver_device_t other_ = nullptr;
@@ -216,12 +199,12 @@ class SemaphoreFdTest : public VulkanTest {
 
 TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
   Semaphore exported = semaphore();
-  EXPECT_OK(host_.take(table_.semaphore_signal(exported, 3)));
+  EXPECT_OK(signal(exported, 3));
   Semaphore first = import(export_fd(exported)), second = import(export_fd(exported));
   EXPECT_EQ(value(first), 0u + value(second));
   EXPECT_OK(wait(first, 3));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait(first, 4, 0));
-  EXPECT_OK(host_.take(table_.semaphore_signal(exported, 8)));
+  EXPECT_OK(signal(exported, 8));
   EXPECT_OK(wait(second, 8));
   EXPECT_OK(wait(first, 5));
   EXPECT_EQ(value(second), 8u);
@@ -229,8 +212,8 @@ TEST_F(SemaphoreFdTest, AnImportFollowsTheExport) {
   Semaphore plain = semaphore();
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    EXPECT_OK(host_.take(table_.semaphore_signal(exported, 9)));
-    EXPECT_OK(host_.take(table_.semaphore_signal(plain, 1)));
+    EXPECT_OK(signal(exported, 9));
+    EXPECT_OK(signal(plain, 1));
   });
   const halyard_timepoint_t both[] = {{first, 9}, {plain, 1}};
   const halyard_semaphore_wait_args_t args = {.struct_size = sizeof args,
@@ -263,14 +246,14 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   Semaphore done = semaphore(), end = semaphore();
   Completion first, second, third;
   EXPECT_EQ(table_.semaphore_underway(done, 1), 0);
-  EXPECT_OK(submit(fill(here, 7), {{start, 1}}, {{done, 1}}, first));
+  EXPECT_OK(submit(fill_operation(range(here, 0, 64), 7, 4), {{start, 1}}, {{done, 1}}, first));
   EXPECT_EQ(table_.semaphore_underway(done, 1), 1);
   EXPECT_EQ(table_.semaphore_underway(done, 2), 0);
   Semaphore imported = import(export_fd(done));
   EXPECT_EQ(table_.semaphore_underway(imported, 1), 0);
-  // Work without commands also waits there.
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}, {end, 1}}, {{end, 2}}, third));
+  // Work without commands also waits on the device.
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {{end, 1}}, second));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}, {end, 1}}, {{end, 2}}, third));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_EQ(first.calls + second.calls + third.calls, 0);
   EXPECT_CODE(DEADLINE_EXCEEDED, wait(imported, 1, 0));
@@ -284,11 +267,10 @@ TEST_F(SemaphoreFdTest, ADeviceWaitsForADevice) {
   EXPECT_EQ(words(here, 1), (std::vector<uint32_t>{7}));
   EXPECT_OK(wait(end, 2));
   EXPECT_EQ(table_.semaphore_underway(imported, 1), 1);
-  drop_outside();
 }
 
-// A timeline that continues: the queue signals each value, once something is about to wait for it.
-TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
+// The queue signals each value of the exported timeline when something is about to wait for it.
+TEST_F(SemaphoreFdTest, AnImportServesManyValues) {
   auto [start, number] = outside();
   Semaphore done = semaphore();
   Semaphore imported = import(export_fd(done));
@@ -296,8 +278,7 @@ TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
   const int before = payloads->host_signals;
   for (uint64_t value = 1; value <= 6; value += 2) {
     for (const uint64_t each : {value, value + 1})
-      EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, each}}, {{done, each}},
-                       completions[each - 1]));
+      EXPECT_OK(submit(barrier_operation(), {{start, each}}, {{done, each}}, completions[each - 1]));
     EXPECT_EQ(table_.semaphore_underway(done, value + 1), 1);
     EXPECT_CODE(DEADLINE_EXCEEDED, wait(imported, value, 0));
     payloads->set(number, value + 1);
@@ -305,7 +286,6 @@ TEST_F(SemaphoreFdTest, AnImportIsUsedAgain) {
     ASSERT_TRUE(is_done(completions[value - 1]) && is_done(completions[value]));
   }
   EXPECT_EQ(payloads->host_signals, before);
-  drop_outside();
 }
 
 // Another value fits between the current and the promised one: the host signals it.
@@ -313,62 +293,59 @@ TEST_F(SemaphoreFdTest, ValuesInAnyOrder) {
   auto [start, number] = outside();
   Semaphore done = semaphore();
   Completion first, second;
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 1}}, {{done, 5}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{start, 1}}, {{done, 5}}, first));
   Semaphore imported = import(export_fd(done));
-  EXPECT_OK(host_.take(table_.semaphore_signal(done, 2)));
+  EXPECT_OK(signal(done, 2));
   EXPECT_OK(wait(imported, 2));
   EXPECT_EQ(value(imported), 2u);
   payloads->set(number, 1);
   EXPECT_OK(wait(imported, 5));
   // The queue will signal 6 after work that is delayed; the host's 9 must come after it.
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 2}}, {{done, 6}}, second));
+  EXPECT_OK(submit(barrier_operation(), {{start, 2}}, {{done, 6}}, second));
   Semaphore late = import(export_fd(done));
-  EXPECT_OK(host_.take(table_.semaphore_signal(done, 9)));
+  EXPECT_OK(signal(done, 9));
   EXPECT_CODE(DEADLINE_EXCEEDED, wait(late, 9, 0));
   payloads->set(number, 2);
   EXPECT_OK(wait(late, 9));
   EXPECT_OK(wait(imported, 9));
   ASSERT_TRUE(is_done(first) && is_done(second));
-  drop_outside();
 }
 
 TEST_F(SemaphoreFdTest, AFailureEndsTheWaitOnTheDevice) {
   auto [start, number] = outside();
   Semaphore done = semaphore(), end = semaphore();
   Completion first, second, late;
-  EXPECT_OK(submit(operation(HALYARD_OPERATION_BARRIER), {{start, 1}}, {{done, 1}}, first));
+  EXPECT_OK(submit(barrier_operation(), {{start, 1}}, {{done, 1}}, first));
   Semaphore imported = import(export_fd(done));
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {{end, 1}}, second));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {{end, 1}}, second));
   EXPECT_EQ(second.calls, 0);
   // Like the host when the exported semaphore fails: its device will never signal it.
-  table_.semaphore_fail(imported, host_.give(HALYARD_ABORTED, "the other device is lost"));
+  fail(imported, Code::ABORTED, "the other device is lost");
   ASSERT_TRUE(is_done(second));
   EXPECT_CODE(ABORTED, second.outcome);
-  EXPECT_EQ(second.outcome.message, "the other device is lost");
+  EXPECT_EQ(second.outcome.message(), "the other device is lost");
   EXPECT_CODE(ABORTED, wait(end, 1));
   EXPECT_CODE(ABORTED, wait(imported, 1));
-  EXPECT_OK(submit_there(operation(HALYARD_OPERATION_BARRIER), {{imported, 1}}, {}, late));
+  EXPECT_OK(submit_there(barrier_operation(), {{imported, 1}}, {}, late));
   ASSERT_TRUE(is_done(late));
-  EXPECT_EQ(late.outcome.message, "the other device is lost");
+  EXPECT_EQ(late.outcome.message(), "the other device is lost");
   payloads->set(number, 1);
   ASSERT_TRUE(is_done(first));
   EXPECT_OK(first.outcome);
-  drop_outside();
 }
 
-TEST_F(SemaphoreFdTest, WhatIsRefused) {
+TEST_F(SemaphoreFdTest, InvalidUsesAreRefused) {
   Semaphore exported = semaphore(), failed = semaphore(), nothing = nullptr;
   Semaphore imported = import(export_fd(exported));
   int32_t fd = -7;
   EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_export(imported, &fd)));
-  EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_signal(imported, 1)));
-  EXPECT_CODE(UNIMPLEMENTED, host_.take(table_.semaphore_subscribe(
-                                 imported, 1, [](void*, halyard_status_t) { ADD_FAILURE(); }, nullptr)));
-  table_.semaphore_fail(failed, host_.give(HALYARD_DATA_LOSS, "failed before"));
+  EXPECT_CODE(UNIMPLEMENTED, signal(imported, 1));
+  EXPECT_CODE(UNIMPLEMENTED, subscribe(imported, 1, [](void*, halyard_status_t) { ADD_FAILURE(); }, nullptr));
+  fail(failed, Code::DATA_LOSS, "failed before");
   EXPECT_CODE(DATA_LOSS, host_.take(table_.semaphore_export(failed, &fd)));
   EXPECT_EQ(fd, -7);
   EXPECT_EQ(table_.semaphore_underway(failed, 0), 0);
-  // A descriptor of something else stays owned by the host.
+  // The host still owns a descriptor that the driver has refused.
   const int32_t file = ::memfd_create("something else", MFD_CLOEXEC);
   EXPECT_CODE(INVALID_ARGUMENT, host_.take(table_.semaphore_import(other_, file, &nothing)));
   EXPECT_EQ(nothing, nullptr);
@@ -376,9 +353,8 @@ TEST_F(SemaphoreFdTest, WhatIsRefused) {
 }
 
 // A device without support reports that, and takes no ownership.
-TEST_F(VulkanTest, SemaphoreDescriptorsAreOfferedWhereTheyAre) {
-  halyard_device_properties_t properties = {.struct_size = sizeof properties};
-  EXPECT_OK(host_.take(table_.device_properties(device_, &properties)));
+TEST_F(VulkanTest, SemaphoreDescriptorsAreReported) {
+  const halyard_device_properties_t properties = this->properties();
   const bool has = properties.capabilities & HALYARD_DEVICE_SEMAPHORE_EXPORT;
   EXPECT_EQ(has, device_->features().semaphore_descriptors);
   EXPECT_EQ(properties.semaphore_fd_kind,

@@ -19,38 +19,26 @@ constexpr const char* kAmongInvocations = R"(
                OpCapability GroupNonUniformBallot
                OpCapability GroupNonUniformShuffle
                OpCapability GroupNonUniformShuffleRelative
-               {2}
+               {clusters}
                OpMemoryModel Logical GLSL450
                OpEntryPoint GLCompute %main "main" %index %size
                OpExecutionMode %main LocalSize 8 1 1
                OpDecorate %index BuiltIn LocalInvocationIndex
                OpDecorate %size BuiltIn SubgroupSize
                OpDecorate %specialized SpecId 0
-               OpDecorate %array ArrayStride 4
-               OpMemberDecorate %block 0 Offset 0
-               OpDecorate %block Block
-               OpDecorate %words DescriptorSet 0
-               OpDecorate %words Binding 0
-       %void = OpTypeVoid
-     %action = OpTypeFunction %void
-       %uint = OpTypeInt 32 0
+               {decorate_words}
+               {words}
  %input_uint = OpTypePointer Input %uint
       %index = OpVariable %input_uint Input
        %size = OpVariable %input_uint Input
-      %array = OpTypeRuntimeArray %uint
-      %block = OpTypeStruct %array
-%buffer_block = OpTypePointer StorageBuffer %block
-%buffer_uint = OpTypePointer StorageBuffer %uint
-      %words = OpVariable %buffer_block StorageBuffer
-     %uint_0 = OpConstant %uint 0
    %subgroup = OpConstant %uint 3
-     %number = OpConstant %uint {0}
-%specialized = OpSpecConstant %uint {0}
+     %number = OpConstant %uint {number}
+%specialized = OpSpecConstant %uint {number}
      %helper = OpTypeFunction %uint %uint
       %among = OpFunction %uint None %helper
       %given = OpFunctionParameter %uint
      %begin1 = OpLabel
-               {1}
+               {operation}
                OpReturnValue %taken
                OpFunctionEnd
        %main = OpFunction %void None %action
@@ -65,8 +53,10 @@ constexpr const char* kAmongInvocations = R"(
 
 Words among(uint32_t number, const std::string& operation) {
   const bool clusters = operation.contains("Clustered");
-  return assemble(fmt::format(fmt::runtime(kAmongInvocations), number, operation,
-                              clusters ? "OpCapability GroupNonUniformClustered" : ""));
+  return assemble(fmt::format(fmt::runtime(kAmongInvocations), fmt::arg("number", number),
+                              fmt::arg("operation", operation),
+                              fmt::arg("clusters", clusters ? "OpCapability GroupNonUniformClustered" : ""),
+                              fmt::arg("words", kDeclareWords), fmt::arg("decorate_words", kDecorateWords)));
 }
 
 constexpr const char* kXor = "%taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number";
@@ -86,21 +76,21 @@ constexpr Kernel kKernels[] = {
     {"%taken = OpGroupNonUniformShuffleDown %uint %subgroup %given %number", 1, 2, true},
     {"%taken = OpGroupNonUniformBroadcast %uint %subgroup %given %number", 15, 16, true},
     {"%taken = OpGroupNonUniformIAdd %uint %subgroup ClusteredReduce %given %number", 32, 32, false},
-    // Has no such constants.
+    // These kernels have no such constants.
     {"%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given", 64, 1, true},
     {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %given", 64, 1, true},
     {"%taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %given", 64, 1, true},
     // A specialization constant that the host sets.
     {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %specialized", 64, 1, true},
-    // No device has subgroups of this size: it is not a lane.
+    // No device has subgroups of this size, so the constant is not a lane.
     {kXor, 0x80000000, 1, true},
     {"%taken = OpGroupNonUniformShuffle %uint %subgroup %given %number", 0xFFFFFFFF, 1, true},
-    // Reads the size.
+    // This kernel reads the size.
     {"%unused = OpLoad %uint %size\n %taken = OpGroupNonUniformShuffleXor %uint %subgroup %given %number", 16,
      1, false},
 };
 
-TEST(Subgroups, WhatConstantsSayOfTheSize) {
+TEST(Subgroups, ConstantsLimitTheSize) {
   for (const Kernel& kernel : kKernels) {
     const auto module = vulkan::read_spirv(among(kernel.number, kernel.operation));
     ASSERT_TRUE(module);
@@ -127,18 +117,33 @@ vulkan::Features device_with(uint32_t usual, uint32_t least, uint32_t most, bool
   return features;
 }
 
-TEST(Subgroups, WhichSizeIsAskedFor) {
+constexpr int kRefused = -1;
+
+// Checks the size that is requested, or the message of the refusal.
+void expect_requested(vulkan::PipelineImage pipeline, std::vector<uint32_t> compiled, uint32_t workgroup,
+                      const vulkan::Features& device, int requested, std::string_view named) {
+  pipeline.name = "kernel";
+  pipeline.workgroup_size = {workgroup, 1, 1};
+  const auto size = vulkan::subgroup_size_for(pipeline, compiled, device, "Made Up 9000");
+  EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, requested);
+  if (size) return;
+  EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
+  for (const std::string_view part :
+       {std::string_view("'kernel'"), std::string_view("'Made Up 9000'"), named})
+    EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+}
+
+TEST(Subgroups, RequestedSizes) {
   const vulkan::Features amd = device_with(64, 32, 64), intel = device_with(32, 8, 32),
                          nvidia = device_with(32, 32, 32), fixed = device_with(16, 0, 0, false);
   constexpr uint32_t k13 = vulkan::spirv_version(1, 3), k16 = vulkan::spirv_version(1, 6);
-  constexpr int kRefused = -1;
   struct Case {
     const vulkan::Features& device;
     uint32_t version;
     uint32_t stated;  // by the module
     bool any;         // uses subgroup operations
-    uint32_t least;   // by the shader
-    int asked;
+    uint32_t least;   // that the shader needs
+    int requested;
     uint32_t workgroup = 64;
   };
   const Case kCases[] = {
@@ -171,35 +176,26 @@ TEST(Subgroups, WhichSizeIsAskedFor) {
       {fixed, k13, 0, true, 32, kRefused},
   };
   for (const Case& test : kCases) {
+    SCOPED_TRACE(fmt::format("case {}", &test - kCases));
     vulkan::PipelineImage pipeline;
-    pipeline.name = "kernel";
     pipeline.version = test.version;
     pipeline.subgroup_size = test.stated;
     pipeline.subgroups = {.any = test.any, .whole = test.any, .least = test.least};
-    pipeline.workgroup_size = {test.workgroup, 1, 1};
-    const auto size = vulkan::subgroup_size_for(pipeline, {}, test.device, "Made Up 9000");
-    const auto which = testing::Message() << "case " << &test - kCases;
-    EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
-    if (size) continue;
-    EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
-    for (const std::string& part : {std::string("'kernel'"), std::string("'Made Up 9000'"),
-                                    std::to_string(std::max(test.stated, test.least))})
-      EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+    expect_requested(pipeline, {}, test.workgroup, test.device, test.requested,
+                     std::to_string(std::max(test.stated, test.least)));
   }
 }
 
-TEST(Subgroups, WhatTheProgramSaysOfTheSize) {
+TEST(Subgroups, SizesOfTheProgram) {
   const vulkan::Features amd = device_with(64, 32, 64), nvidia = device_with(32, 32, 32),
                          software = device_with(8, 8, 8), fixed = device_with(8, 0, 0, false);
-  constexpr int kRefused = -1;
-  using Sizes = std::vector<uint32_t>;
   struct Case {
     const vulkan::Features& device;
-    Sizes compiled;
+    std::vector<uint32_t> compiled;  // sizes for which the program says that it was compiled
     uint32_t workgroup;
     bool whole;
     uint32_t least;
-    int asked;
+    int requested;
     const char* named = "";  // by the refusal
     uint32_t stated = 0;
   };
@@ -219,30 +215,23 @@ TEST(Subgroups, WhatTheProgramSaysOfTheSize) {
       {nvidia, {32, 64}, 128, true, 1, 0},
       {software, {32, 64}, 64, true, 1, kRefused, "32"},
       {software, {8, 32}, 64, true, 1, 0},
-      // Kernels with the same results at any size, and among neighbours.
+      // Kernels whose results do not depend on the size, with the smallest size that they need.
       {software, {32}, 32, false, 1, 0},
       {software, {32}, 32, false, 8, 0},
       {software, {32}, 32, false, 16, kRefused, "16"},
-      // What the kernel says of itself counts more.
+      // A size that the module states takes precedence.
       {amd, {32}, 64, true, 1, 0, "", 64},
       {software, {8}, 64, true, 1, kRefused, "64", 64},
-      // Nothing is said.
+      // The program states no size.
       {software, {}, 32, true, 1, 0},
   };
   for (const Case& test : kCases) {
+    SCOPED_TRACE(fmt::format("case {}", &test - kCases));
     vulkan::PipelineImage pipeline;
-    pipeline.name = "kernel";
     pipeline.version = vulkan::spirv_version(1, 3);
     pipeline.subgroup_size = test.stated;
     pipeline.subgroups = {.any = true, .whole = test.whole, .least = test.least};
-    pipeline.workgroup_size = {test.workgroup, 1, 1};
-    const auto size = vulkan::subgroup_size_for(pipeline, test.compiled, test.device, "Made Up 9000");
-    const auto which = testing::Message() << "case " << &test - kCases;
-    EXPECT_EQ(size ? static_cast<int>(*size) : kRefused, test.asked) << which;
-    if (size) continue;
-    EXPECT_EQ(size.failure().code, HALYARD_INCOMPATIBLE);
-    for (const char* part : {"'kernel'", "'Made Up 9000'", test.named})
-      EXPECT_TRUE(size.failure().message.contains(part)) << size.failure().message;
+    expect_requested(pipeline, test.compiled, test.workgroup, test.device, test.requested, test.named);
   }
 }
 
@@ -263,53 +252,48 @@ class SubgroupTest : public VulkanTest {
                              }),
                 loaded, {}, compiled);
   }
-  // Dispatches of function 0 are refused, naming these; function 1 runs.
-  void expect_refused(Executable loaded, std::initializer_list<std::string> named) {
+  // Dispatches of function 0 are refused with a message that contains `named`; function 1 runs.
+  void expect_refused(Executable loaded, std::initializer_list<std::string_view> named) {
     Memory memory = allocate(Words(8, 0));
     const auto command = dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0});
-    const Outcome refused = try_list(Recording().dispatch(command));
-    EXPECT_CODE(INCOMPATIBLE, refused);
-    for (const std::string& part : named) EXPECT_TRUE(refused.message.contains(part)) << refused.message;
+    expect_fails(Code::INCOMPATIBLE, named, try_finish(Recording().dispatch(command)));
     EXPECT_EQ(words(memory, 8), Words(8, 0));
-    EXPECT_OK(run(
-        execute_operation(list(Recording().dispatch(dispatch(loaded, 1, {range(memory, 0, 32)}, {8, 5}))))));
+    EXPECT_OK(run_kernel(loaded, 1, {range(memory, 0, 32)}, {8, 5}));
     EXPECT_NE(words(memory, 8), Words(8, 0));
   }
 };
 
-TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceHasNot) {
+TEST_F(SubgroupTest, KernelsForAnUnsupportedSize) {
   const uint32_t size = device_->features().subgroup.subgroupSize;
   const uint32_t most = std::max(size, device_->features().subgroup_sizes.maxSubgroupSize);
   if (most >= 128) GTEST_SKIP() << "the device has subgroups of every size";
   const std::string device(device_->name());
   const std::string needed = std::to_string(2 * most);
   Executable loaded = nullptr;
-  ASSERT_TRUE(is_ok(load_kernel(among(most, kXor), 0, &loaded)));
+  ASSERT_OK(load_kernel(among(most, kXor), 0, &loaded));
   expect_refused(loaded, {needed, device, "'main'"});
-  ASSERT_TRUE(is_ok(load_kernel(among(1, kXor), 2 * most, &loaded)));
+  ASSERT_OK(load_kernel(among(1, kXor), 2 * most, &loaded));
   expect_refused(loaded, {needed, std::to_string(most), device, "'main'"});
-  // What the program says holds for kernels whose results depend on the size.
+  // The sizes of the program apply only to kernels whose results depend on the size.
   constexpr const char* kSum = "%taken = OpGroupNonUniformIAdd %uint %subgroup Reduce %given";
-  ASSERT_TRUE(is_ok(load_kernel(among(1, kSum), 0, &loaded, {2 * most, 4 * most})));
+  ASSERT_OK(load_kernel(among(1, kSum), 0, &loaded, {2 * most, 4 * most}));
   expect_refused(loaded, {needed, std::to_string(most), device, "'main'"});
-  ASSERT_TRUE(is_ok(load_kernel(among(1, kXor), 0, &loaded, {2 * most})));
+  ASSERT_OK(load_kernel(among(1, kXor), 0, &loaded, {2 * most}));
   Memory memory = allocate(Words(8, 9));
-  EXPECT_OK(run(
-      execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
+  EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 32)}, {0, 0}));
   EXPECT_EQ(words(memory, 8), (Words{1, 0, 3, 2, 5, 4, 7, 6}));
 }
 
-TEST_F(SubgroupTest, KernelsForASizeThatTheDeviceGives) {
+TEST_F(SubgroupTest, KernelsForASupportedSize) {
   const auto& features = device_->features();
   if (!(features.subgroup.supportedOperations & VK_SUBGROUP_FEATURE_SHUFFLE_BIT) ||
       features.subgroup.subgroupSize < 8)
     GTEST_SKIP() << "the device does not shuffle among eight";
   for (const uint32_t stated : {0u, features.subgroup.subgroupSize}) {
     Executable loaded = nullptr;
-    ASSERT_TRUE(is_ok(load_kernel(among(5, kXor), stated, &loaded, {features.subgroup.subgroupSize, 128})));
+    ASSERT_OK(load_kernel(among(5, kXor), stated, &loaded, {features.subgroup.subgroupSize, 128}));
     Memory memory = allocate(Words(8, 0));
-    EXPECT_OK(run(
-        execute_operation(list(Recording().dispatch(dispatch(loaded, 0, {range(memory, 0, 32)}, {0, 0}))))));
+    EXPECT_OK(run_kernel(loaded, 0, {range(memory, 0, 32)}, {0, 0}));
     EXPECT_EQ(words(memory, 8), (Words{5, 4, 7, 6, 1, 0, 3, 2}));
   }
 }

@@ -1,5 +1,5 @@
 // How often the threads of queues wake up, and which threads a slow subscriber delays. In some tests, the
-// device is replaced by one that completes work when the test says so.
+// device is replaced by one that completes work on demand of the test.
 #include <condition_variable>
 
 #include "halyard/driver/trace.hpp"
@@ -31,18 +31,17 @@ uint64_t sleeps() {
 
 class WakingTest : public VulkanTest {
  public:
-  // Does nothing until the test says so.
+  // Replaces the device by one that completes a submission when the test sets its number.
   void replace_device() {
     done_ = 0;
     done_by_waiting_ = false;
-    auto& vk = const_cast<vulkan::DeviceFunctions&>(device_->vk());
-    vk.QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
-    vk.GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
+    functions().QueueSubmit = [](VkQueue, uint32_t, const VkSubmitInfo*, VkFence) { return VK_SUCCESS; };
+    functions().GetSemaphoreCounterValue = [](VkDevice, VkSemaphore, uint64_t* value) {
       const std::lock_guard lock(mutex_);
       *value = done_;
       return VK_SUCCESS;
     };
-    vk.WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
+    functions().WaitSemaphores = [](VkDevice, const VkSemaphoreWaitInfo* info, uint64_t) {
       std::unique_lock lock(mutex_);
       if (done_by_waiting_) done_ = std::max(done_, info->pValues[0]);
       changed_.wait(lock, [&] { return done_ >= info->pValues[0]; });
@@ -54,9 +53,9 @@ class WakingTest : public VulkanTest {
     done_ = number;
     changed_.notify_all();
   }
-  // Work of the device that takes as long as the test wants.
+  // Work that the device completes when the test sets its number.
   halyard_operation_t work() {
-    if (!list_) list_ = list(Recording().fill(range(allocate(64), 0, 64), 7, 4));
+    if (!list_) list_ = finish(Recording().fill(range(allocate(64), 0, 64), 7, 4));
     return execute_operation(list_);
   }
 
@@ -81,8 +80,8 @@ TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
     Semaphore done = semaphore();
     std::atomic<int> calls = 0;
     if (subscribed) {
-      EXPECT_OK(host_.take(table_.semaphore_subscribe(
-          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); }, &calls)));
+      EXPECT_OK(subscribe(
+          done, 1, [](void* user, halyard_status_t) { ++*static_cast<std::atomic<int>*>(user); }, &calls));
     }
     const uint64_t before = sleeps();
     Completion completion;
@@ -96,7 +95,7 @@ TEST_F(WakingTest, ThreadsSleepUntilWorkIsDone) {
   }
 }
 
-TEST_F(WakingTest, ThreadsSleepWhereProgramsWaitThemselves) {
+TEST_F(WakingTest, ThreadsSleepIfProgramsWait) {
   replace_device();
   done_by_waiting_ = true;
   Semaphore chain = semaphore();
@@ -137,7 +136,7 @@ TEST_F(WakingTest, SlowSubscribersHoldUpNeitherWaitsNorWork) {
     reopen({{"cache", ""}, {"inline_completion", inline_completion}});
     Slow slow;
     Semaphore first = semaphore();
-    EXPECT_OK(host_.take(table_.semaphore_subscribe(first, 1, Slow::call, &slow)));
+    EXPECT_OK(subscribe(first, 1, Slow::call, &slow));
     Completion completions[8];
     EXPECT_OK(submit(work(), {}, {{first, 1}}, completions[0]));
     EXPECT_OK(wait(first, 1));  // would not return if it called the subscriber

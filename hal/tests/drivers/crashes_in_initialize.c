@@ -1,10 +1,5 @@
 /* Dies while it is initialized, after writing a message. */
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #define SAMPLE_LIBRARY "crashes_in_initialize"
-#define SAMPLE_KINDS "crashes_in_initialize"
 #define SAMPLE_IN_INITIALIZE                               \
   if (write(STDERR_FILENO, "the sky falls\n", 14) == 14) { \
     raise(SIGSEGV);                                        \

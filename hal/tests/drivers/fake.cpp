@@ -1,11 +1,12 @@
-// The fake driver: see fake_driver.h. Executables are of format "fake"; their data is text, "name bindings
-// constants" for each function, one a line; "-" is a function without a name. A dispatch adds workgroups
-// x*y*z and all constants to the 32-bit number at the start of each binding. A descriptor of a semaphore is a
-// file in memory that holds its value.
+// The fake driver: see fake_driver.h. Executables have the format "fake". Their data is text with one line
+// for each function: "name bindings constants"; "-" is a function without a name. A dispatch adds the number
+// of workgroups (x*y*z) and all constants to the 32-bit number at the start of each binding. A descriptor of
+// a semaphore is a file in memory that contains the value.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
@@ -94,7 +95,7 @@ struct Work {
 
 std::vector<halyard_driver_instance_t> instances;
 const halyard_host_services_t* services = nullptr;  // of any instance that is not shut down
-std::mutex mutex;                                   // guards all below, and every timeline
+std::mutex mutex;                                   // guards the variables below and every timeline
 std::condition_variable changed;
 std::set<halyard_driver_semaphore_t> semaphores;
 std::list<std::unique_ptr<Work>> held;
@@ -107,7 +108,7 @@ int32_t import_refusal = 0;
 size_t exports = 0;
 size_t imports = 0;
 bool holds_back = false;
-int64_t live_handles[FAKE_HANDLE_KINDS] = {};
+std::array<int64_t, FAKE_HANDLE_KINDS> live_handles = {};
 size_t closed_in_callbacks = 0;
 thread_local int calling = 0;  // callbacks of the host that run on this thread
 
@@ -143,6 +144,16 @@ void fill(const Work& work, const halyard_range_t& target, uint32_t pattern, uin
   out << "fill " << target.length << "\n";
 }
 
+void update(const Work& work, const halyard_range_t& target, const void* source, std::ostream& out) {
+  std::memcpy(address(work, target), source, target.length);
+  out << "update " << target.length << "\n";
+}
+
+void copy(const Work& work, const halyard_range_t& source, const halyard_range_t& target, std::ostream& out) {
+  std::memmove(address(work, target), address(work, source), target.length);
+  out << "copy " << target.length << "\n";
+}
+
 void dispatch(const Work& work, const halyard_command_dispatch_t& command, std::ostream& out) {
   uint32_t counts[3];
   std::memcpy(counts, command.workgroups, sizeof(counts));
@@ -172,12 +183,10 @@ void execute(const Work& work, std::ostream& out) {
       fill(work, it->target, it->pattern, it->pattern_size, out);
     } else if (header.kind == HALYARD_COMMAND_UPDATE) {
       const auto* it = static_cast<const halyard_command_update_t*>(body);
-      std::memcpy(address(work, it->target), it->source, it->target.length);
-      out << "update " << it->target.length << "\n";
+      update(work, it->target, it->source, out);
     } else if (header.kind == HALYARD_COMMAND_COPY) {
       const auto* it = static_cast<const halyard_command_copy_t*>(body);
-      std::memmove(address(work, it->target), address(work, it->source), it->target.length);
-      out << "copy " << it->target.length << "\n";
+      copy(work, it->source, it->target, out);
     } else if (header.kind == HALYARD_COMMAND_DISPATCH) {
       dispatch(work, *static_cast<const halyard_command_dispatch_t*>(body), out);
     }
@@ -197,7 +206,7 @@ halyard_status_t perform(Work& work) {
     const std::lock_guard lock(mutex);
     code = std::exchange(failure, 0);
   }
-  if (code != 0) return fail(code, "told to fail");
+  if (code != 0) return fail(code, "injected failure");
   const halyard_operation_t& operation = work.operation;
   switch (operation.kind) {
     case HALYARD_OPERATION_ALLOCA:
@@ -210,14 +219,10 @@ halyard_status_t perform(Work& work) {
       fill(work, operation.fill.target, operation.fill.pattern, operation.fill.pattern_size, out);
       break;
     case HALYARD_OPERATION_UPDATE:
-      std::memcpy(address(work, operation.update.target), operation.update.source,
-                  operation.update.target.length);
-      out << "update " << operation.update.target.length << "\n";
+      update(work, operation.update.target, operation.update.source, out);
       break;
     case HALYARD_OPERATION_COPY:
-      std::memcpy(address(work, operation.copy.target), address(work, operation.copy.source),
-                  operation.copy.target.length);
-      out << "copy " << operation.copy.target.length << "\n";
+      copy(work, operation.copy.source, operation.copy.target, out);
       break;
     case HALYARD_OPERATION_EXECUTE:
       execute(work, out);
@@ -239,7 +244,7 @@ void publish(halyard_driver_semaphore_t semaphore) {
     if (!holds_back && ::pwrite(fd, &shared, sizeof shared, 0) != sizeof shared) std::abort();
 }
 
-// Under the lock.
+// Called under the lock: sets a larger value or, if `why` is not null, the failure.
 void advance(halyard_driver_semaphore_t semaphore, uint64_t value, halyard_status_t why) {
   if (semaphore->failure || (!why && value <= semaphore->value)) return;
   if (why) {
@@ -269,7 +274,7 @@ void run(std::unique_ptr<Work> work) {
   --calling;
 }
 
-// Whether all waits of the work are over. Called under the lock.
+// Called under the lock: whether all waits of the work are over.
 bool is_ready(Work& work) {
   bool all = true;
   for (const halyard_timepoint_t& wait : work.waits) {
@@ -521,7 +526,7 @@ int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subs
 
 halyard_status_t semaphore_export(halyard_driver_semaphore_t semaphore, int32_t* fd) {
   const std::lock_guard lock(mutex);
-  if (const int32_t code = std::exchange(export_refusal, 0)) return fail(code, "told to export nothing");
+  if (const int32_t code = std::exchange(export_refusal, 0)) return fail(code, "injected refusal");
   const int file = ::memfd_create("fake semaphore", MFD_CLOEXEC);
   const int other = ::dup(file);
   const Shared shared = {.value = semaphore->value};
@@ -536,7 +541,7 @@ halyard_status_t semaphore_export(halyard_driver_semaphore_t semaphore, int32_t*
 halyard_status_t semaphore_import(halyard_driver_device_t, int32_t fd,
                                   halyard_driver_semaphore_t* semaphore) {
   const std::lock_guard lock(mutex);
-  if (const int32_t code = std::exchange(import_refusal, 0)) return fail(code, "told to import nothing");
+  if (const int32_t code = std::exchange(import_refusal, 0)) return fail(code, "injected refusal");
   Shared shared;
   if (::pread(fd, &shared, sizeof shared, 0) != sizeof shared || std::strcmp(shared.is, Shared().is) != 0)
     return fail(HALYARD_INVALID_ARGUMENT, "not a semaphore of this driver");
@@ -563,7 +568,7 @@ size_t run_ready() {
   }
 }
 
-// Runs all ready work, whatever the caller waits for.
+// Runs all ready work, regardless of the timepoints that the caller waits for.
 void device_help(halyard_driver_device_t device, const halyard_semaphore_wait_args_t*) {
   if (device->helped()) run_ready();
 }
@@ -647,7 +652,7 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   work->signals.assign(submission->signals, submission->signals + submission->signal_count);
   {
     const std::lock_guard lock(mutex);
-    if (const int32_t code = std::exchange(refusal, 0)) return fail(code, "told to refuse");
+    if (const int32_t code = std::exchange(refusal, 0)) return fail(code, "injected refusal");
   }
   if (work->operation.kind == HALYARD_OPERATION_EXECUTE) {
     const halyard_operation_execute_t& execute = work->operation.execute;
@@ -668,106 +673,93 @@ halyard_status_t queue_submit(halyard_driver_device_t device, const halyard_subm
   return nullptr;
 }
 
-const halyard_driver_table_t table = [] {
-  halyard_driver_table_t t = {};
-  t.struct_size = sizeof(t);
-  t.initialize = initialize;
-  t.shutdown = shutdown;
-  t.enumerate_devices = enumerate_devices;
-  t.device_open = device_open;
-  t.device_close = device_close;
-  t.device_properties = device_properties;
-  t.device_query_i64 = device_query_i64;
-  t.memory_allocate = memory_allocate;
-  t.memory_free = memory_free;
-  t.memory_map = memory_map;
-  t.memory_unmap = memory_unmap;
-  t.memory_flush = memory_sync;
-  t.memory_invalidate = memory_sync;
-  t.semaphore_create = semaphore_create;
-  t.semaphore_destroy = semaphore_destroy;
-  t.semaphore_query = semaphore_query;
-  t.semaphore_signal = semaphore_signal;
-  t.semaphore_fail = semaphore_fail;
-  t.semaphore_wait = semaphore_wait;
-  t.semaphore_subscribe = semaphore_subscribe;
-  t.semaphore_unsubscribe = semaphore_unsubscribe;
-  t.semaphore_import = semaphore_import;
-  t.semaphore_export = semaphore_export;
-  t.semaphore_underway = semaphore_underway;
-  t.executable_grade = executable_grade;
-  t.executable_create = executable_create;
-  t.executable_destroy = executable_destroy;
-  t.executable_function_count = executable_function_count;
-  t.executable_function_info = executable_function_info;
-  t.command_list_create = command_list_create;
-  t.command_list_destroy = command_list_destroy;
-  t.queue_submit = queue_submit;
-  t.device_help = device_help;
-  return t;
-}();
+const halyard_driver_table_t table = {.struct_size = sizeof table,
+                                      .initialize = initialize,
+                                      .shutdown = shutdown,
+                                      .enumerate_devices = enumerate_devices,
+                                      .device_open = device_open,
+                                      .device_close = device_close,
+                                      .device_properties = device_properties,
+                                      .device_query_i64 = device_query_i64,
+                                      .memory_allocate = memory_allocate,
+                                      .memory_free = memory_free,
+                                      .memory_map = memory_map,
+                                      .memory_unmap = memory_unmap,
+                                      .memory_flush = memory_sync,
+                                      .memory_invalidate = memory_sync,
+                                      .semaphore_create = semaphore_create,
+                                      .semaphore_destroy = semaphore_destroy,
+                                      .semaphore_query = semaphore_query,
+                                      .semaphore_signal = semaphore_signal,
+                                      .semaphore_fail = semaphore_fail,
+                                      .semaphore_wait = semaphore_wait,
+                                      .semaphore_subscribe = semaphore_subscribe,
+                                      .semaphore_unsubscribe = semaphore_unsubscribe,
+                                      .semaphore_import = semaphore_import,
+                                      .semaphore_export = semaphore_export,
+                                      .executable_grade = executable_grade,
+                                      .executable_create = executable_create,
+                                      .executable_destroy = executable_destroy,
+                                      .executable_function_count = executable_function_count,
+                                      .executable_function_info = executable_function_info,
+                                      .command_list_create = command_list_create,
+                                      .command_list_destroy = command_list_destroy,
+                                      .queue_submit = queue_submit,
+                                      .semaphore_underway = semaphore_underway,
+                                      .device_help = device_help};
 
 const halyard_driver_kind_t kinds[] = {{"fake", "for tests"}};
 
 // ---- Controls ----
 
+template <auto& kVariable>
+auto get() {
+  const std::lock_guard lock(mutex);
+  return kVariable;
+}
+template <auto& kVariable>
+void set(int32_t value) {
+  const std::lock_guard lock(mutex);
+  kVariable = value;
+}
+
 const FakeControls controls = {
-    [] {
-      const std::lock_guard lock(mutex);
-      log_text.clear();
-      refusal = failure = export_refusal = import_refusal = 0;
-      exports = imports = 0;
-    },
-    [](FakeHandle kind) {
-      const std::lock_guard lock(mutex);
-      return live_handles[kind];
-    },
-    [] {
-      const std::lock_guard lock(mutex);
-      return ready.size();
-    },
-    run_ready,
-    [](char* text, size_t capacity) {
-      const std::lock_guard lock(mutex);
-      std::copy_n(log_text.data(), std::min(capacity, log_text.size()), text);
-      return log_text.size();
-    },
-    [](int32_t code) {
-      const std::lock_guard lock(mutex);
-      refusal = code;
-    },
-    [](int32_t code) {
-      const std::lock_guard lock(mutex);
-      failure = code;
-    },
-    [] {
-      const std::lock_guard lock(mutex);
-      return closed_in_callbacks;
-    },
-    [] {
-      const std::lock_guard lock(mutex);
-      return exports;
-    },
-    [] {
-      const std::lock_guard lock(mutex);
-      return imports;
-    },
-    [](int32_t code) {
-      const std::lock_guard lock(mutex);
-      export_refusal = code;
-    },
-    [](int32_t code) {
-      const std::lock_guard lock(mutex);
-      import_refusal = code;
-    },
-    [](int32_t holds) {
-      {
-        const std::lock_guard lock(mutex);
-        holds_back = holds != 0;
-        for (halyard_driver_semaphore_t semaphore : semaphores) publish(semaphore);
-      }
-      run_pending();
-    },
+    .reset =
+        [] {
+          const std::lock_guard lock(mutex);
+          log_text.clear();
+          refusal = failure = export_refusal = import_refusal = 0;
+          exports = imports = 0;
+        },
+    .live = [](FakeHandle kind) { return get<live_handles>()[kind]; },
+    .ready =
+        [] {
+          const std::lock_guard lock(mutex);
+          return ready.size();
+        },
+    .run_ready = run_ready,
+    .log =
+        [](char* text, size_t capacity) {
+          const std::string log = get<log_text>();
+          std::copy_n(log.data(), std::min(capacity, log.size()), text);
+          return log.size();
+        },
+    .refuse_next = set<refusal>,
+    .fail_next = set<failure>,
+    .closed_in_callbacks = get<closed_in_callbacks>,
+    .exported = get<exports>,
+    .imported = get<imports>,
+    .refuse_export = set<export_refusal>,
+    .refuse_import = set<import_refusal>,
+    .hold_back =
+        [](int32_t holds) {
+          {
+            const std::lock_guard lock(mutex);
+            holds_back = holds != 0;
+            for (halyard_driver_semaphore_t semaphore : semaphores) publish(semaphore);
+          }
+          run_pending();
+        },
 };
 
 }  // namespace

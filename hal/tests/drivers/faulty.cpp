@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -45,15 +46,15 @@ struct Fault {
   int32_t code = 0;
 };
 
-// Prevents the destruction of a semaphore while it is failed from outside.
+// A semaphore of the wrapped driver.
 struct Timeline {
   halyard_driver_device_t device = nullptr;
   bool failed = false;
-  bool pinned = false;
-  bool doomed = false;
+  bool pinned = false;  // while this driver fails it, so that it cannot be destroyed
+  bool doomed = false;  // it is to be destroyed when it is no longer pinned
 };
 
-// Delays calls between the wrapped driver and the host.
+// Calls of the wrapped driver to the host, which another thread makes later.
 struct LateWork {
   halyard_completed_fn completed;
   void* user;
@@ -68,13 +69,13 @@ halyard_driver_table_t inner = {};
 halyard_driver_table_t table = {};
 std::string inner_kind;
 
-std::mutex mutex;  // guards all below
+std::mutex mutex;  // guards the variables below
 std::vector<std::pair<halyard_driver_instance_t, const halyard_host_services_t*>> instances;
 const halyard_host_services_t* services = nullptr;  // of any live instance
 Fault fault;
-int64_t counts[FAULTY_FUNCTIONS] = {};
-int64_t struck = 0;
-int64_t live_handles[FAULTY_HANDLES] = {};
+std::array<int64_t, FAULTY_FUNCTIONS> counts = {};
+int64_t struck = 0;  // number of injected faults
+std::array<int64_t, FAULTY_HANDLES> live_handles = {};
 std::set<halyard_driver_device_t> lost;
 bool late = false;
 std::map<halyard_driver_semaphore_t, Timeline> timelines;
@@ -84,14 +85,15 @@ size_t late_pending = 0;
 // Never destroyed, because a thread waits for it when the process ends.
 std::condition_variable& late_changed = *new std::condition_variable;
 
+template <auto& kVariable>
+auto get() {
+  const std::lock_guard lock(mutex);
+  return kVariable;
+}
+
 halyard_status_t failure(int which, int32_t code) {
-  int64_t call = 0;
-  const halyard_host_services_t* host = nullptr;
-  {
-    const std::lock_guard lock(mutex);
-    call = counts[which];
-    host = services;
-  }
+  const int64_t call = get<counts>()[static_cast<size_t>(which)];
+  const halyard_host_services_t* const host = get<services>();
   char message[160];
   const int size = std::snprintf(message, sizeof message, "injected fault: %s, call %lld; do not ask for it",
                                  kNames[which], static_cast<long long>(call));
@@ -182,6 +184,11 @@ void call_late(std::function<void()> call) {
   late_changed.notify_all();
 }
 
+void forget(const LateSubscriber* record) {
+  const std::lock_guard lock(mutex);
+  late_subscribers.remove_if([record](const LateSubscriber& each) { return &each == record; });
+}
+
 void completed_late(void* user, halyard_status_t status) {
   auto* work = static_cast<LateWork*>(user);
   call_late([work, status] {
@@ -194,10 +201,7 @@ void subscriber_late(void* user, halyard_status_t status) {
   auto* record = static_cast<LateSubscriber*>(user);
   call_late([record, status] {
     const LateSubscriber called = *record;
-    {
-      const std::lock_guard lock(mutex);
-      late_subscribers.remove_if([record](const LateSubscriber& each) { return &each == record; });
-    }
+    forget(record);
     called.subscriber(called.user, status);
   });
 }
@@ -222,7 +226,7 @@ void destroy_semaphore(halyard_driver_device_t device, halyard_driver_semaphore_
   inner.semaphore_destroy(device, semaphore);
 }
 
-// Fails all its semaphores one after another, because their callbacks may create and destroy others.
+// Fails all semaphores of the device. One after another, because callbacks may create and destroy semaphores.
 void lose_device(halyard_driver_device_t device, halyard_status_t why) {
   std::unique_lock lock(mutex);
   lost.insert(device);
@@ -433,8 +437,7 @@ halyard_status_t semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint6
   if (!record) return Plain::call(semaphore, value, subscriber, user);
   const halyard_status_t status = Plain::call(semaphore, value, subscriber_late, record);
   if (!status) return nullptr;
-  const std::lock_guard lock(mutex);
-  late_subscribers.remove_if([record](const LateSubscriber& each) { return &each == record; });
+  forget(record);
   return status;
 }
 
@@ -449,8 +452,7 @@ int32_t semaphore_unsubscribe(halyard_driver_semaphore_t semaphore, halyard_subs
   }
   if (!record) return inner.semaphore_unsubscribe(semaphore, subscriber, user);
   if (inner.semaphore_unsubscribe(semaphore, subscriber_late, record) == 0) return 0;
-  const std::lock_guard lock(mutex);
-  late_subscribers.remove_if([record](const LateSubscriber& each) { return &each == record; });
+  forget(record);
   return 1;
 }
 
@@ -597,7 +599,7 @@ const FaultyControls controls = {
         [] {
           const std::lock_guard lock(mutex);
           fault = {};
-          std::ranges::fill(counts, 0);
+          counts = {};
           struck = 0;
           lost.clear();
           late = false;
@@ -607,21 +609,9 @@ const FaultyControls controls = {
           const std::lock_guard lock(mutex);
           fault = {function, kind, at, code};
         },
-    .calls =
-        [](int function) {
-          const std::lock_guard lock(mutex);
-          return counts[function];
-        },
-    .injected =
-        [] {
-          const std::lock_guard lock(mutex);
-          return struck;
-        },
-    .live =
-        [](int handle) {
-          const std::lock_guard lock(mutex);
-          return live_handles[handle];
-        },
+    .calls = [](int function) { return get<counts>()[static_cast<size_t>(function)]; },
+    .injected = get<struck>,
+    .live = [](int handle) { return get<live_handles>()[static_cast<size_t>(handle)]; },
     .be_late =
         [](int32_t is_late) {
           const std::lock_guard lock(mutex);

@@ -1,10 +1,5 @@
 /* Starts a process that outlives it and keeps its open descriptors. */
-#include <signal.h>
-#include <stdlib.h>
-#include <unistd.h>
-
 #define SAMPLE_LIBRARY "leaves_a_process"
-#define SAMPLE_KINDS "leaves_a_process"
 #define SAMPLE_IN_INITIALIZE \
   if (fork() == 0) {         \
     for (;;) pause();        \

@@ -1,5 +1,4 @@
 /* Has no note. */
 #define SAMPLE_LIBRARY "noteless"
-#define SAMPLE_KINDS "noteless"
 #define SAMPLE_NO_NOTE
 #include "sample.h"

@@ -1,6 +1,5 @@
 /* Its table ends before queue_submit and lacks memory_allocate. */
 #define SAMPLE_LIBRARY "older"
-#define SAMPLE_KINDS "older"
 #define SAMPLE_TABLE older_table
 #include "halyard/driver.h"
 static halyard_driver_table_t older_table;

@@ -1,5 +1,4 @@
 /* Refuses every host. */
 #define SAMPLE_LIBRARY "refusing"
-#define SAMPLE_KINDS "refusing"
 #define SAMPLE_REFUSAL "only on Sundays"
 #include "sample.h"

@@ -9,20 +9,25 @@
  *   "broken-..."  invalid properties
  * Options: "label" only. Queries of category "sample" return counters of the instance (see device_query_i64).
  *
- * Before including this file, a variant defines SAMPLE_LIBRARY and SAMPLE_KINDS; if needed, SAMPLE_KIND_LIST,
- * SAMPLE_NOTE, SAMPLE_NO_NOTE, SAMPLE_TABLE, SAMPLE_ABI_VERSION, SAMPLE_REFUSAL, SAMPLE_NO_SYMBOL,
- * SAMPLE_UNAVAILABLE; and statements that run in the named function: SAMPLE_IN_NEGOTIATE,
+ * Before including this file, a variant defines SAMPLE_LIBRARY; if needed, SAMPLE_KINDS (by default the
+ * same), SAMPLE_KIND_LIST, SAMPLE_NOTE, SAMPLE_NO_NOTE, SAMPLE_TABLE, SAMPLE_ABI_VERSION, SAMPLE_REFUSAL,
+ * SAMPLE_NO_SYMBOL, SAMPLE_UNAVAILABLE; and statements that run in the named function: SAMPLE_IN_NEGOTIATE,
  * SAMPLE_IN_INITIALIZE, SAMPLE_IN_ENUMERATE, SAMPLE_IN_OPEN, SAMPLE_IN_SHUTDOWN. */
 #ifndef HALYARD_TESTS_SAMPLE_H_
 #define HALYARD_TESTS_SAMPLE_H_
 
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "halyard/driver.h"
 
 #define SAMPLE_DEVICES 2
+#ifndef SAMPLE_KINDS
+#define SAMPLE_KINDS SAMPLE_LIBRARY
+#endif
 #ifndef SAMPLE_IN_NEGOTIATE
 #define SAMPLE_IN_NEGOTIATE
 #endif
@@ -277,42 +282,6 @@ static halyard_status_t sample_memory_import(halyard_driver_device_t device,
   return NULL;
 }
 
-/* Functions that these tests never call; drivers/fake.cpp implements them. */
-static halyard_status_t sample_semaphore_create(halyard_driver_device_t device, uint64_t initial,
-                                                halyard_driver_semaphore_t* semaphore) {
-  (void)initial, (void)semaphore;
-  return failure(device->instance, HALYARD_UNIMPLEMENTED, "samples have no semaphores");
-}
-static void sample_semaphore_destroy(halyard_driver_device_t device, halyard_driver_semaphore_t semaphore) {
-  (void)device, (void)semaphore;
-}
-static halyard_status_t sample_semaphore_query(halyard_driver_semaphore_t semaphore, uint64_t* value) {
-  (void)semaphore, (void)value;
-  return NULL;
-}
-static halyard_status_t sample_semaphore_signal(halyard_driver_semaphore_t semaphore, uint64_t value) {
-  (void)semaphore, (void)value;
-  return NULL;
-}
-static void sample_semaphore_fail(halyard_driver_semaphore_t semaphore, halyard_status_t status) {
-  (void)semaphore, (void)status;
-}
-static halyard_status_t sample_semaphore_wait(halyard_driver_device_t device,
-                                              const halyard_semaphore_wait_args_t* args) {
-  (void)device, (void)args;
-  return NULL;
-}
-static halyard_status_t sample_semaphore_subscribe(halyard_driver_semaphore_t semaphore, uint64_t value,
-                                                   halyard_subscriber_fn subscriber, void* user) {
-  (void)semaphore, (void)value, (void)subscriber, (void)user;
-  return NULL;
-}
-static int32_t sample_semaphore_unsubscribe(halyard_driver_semaphore_t semaphore,
-                                            halyard_subscriber_fn subscriber, void* user) {
-  (void)semaphore, (void)subscriber, (void)user;
-  return 0;
-}
-
 static void sample_executable_grade(halyard_driver_device_t device, halyard_text_t format, const void* data,
                                     uint64_t data_size, halyard_executable_grade_t* grade) {
   static const struct {
@@ -329,24 +298,18 @@ static void sample_executable_grade(halyard_driver_device_t device, halyard_text
     strcpy(grade->reason, grades[i].grade == HALYARD_GRADE_NATIVE ? "" : "made for another sample");
   }
 }
+
+/* Samples have no semaphores, executables, command lists or queues; drivers/fake.cpp has them. */
+static halyard_status_t sample_semaphore_create(halyard_driver_device_t device, uint64_t initial,
+                                                halyard_driver_semaphore_t* semaphore) {
+  (void)initial, (void)semaphore;
+  return failure(device->instance, HALYARD_UNIMPLEMENTED, "samples have no semaphores");
+}
 static halyard_status_t sample_executable_create(halyard_driver_device_t device,
                                                  const halyard_executable_args_t* args,
                                                  halyard_driver_executable_t* executable) {
   (void)args, (void)executable;
   return failure(device->instance, HALYARD_UNIMPLEMENTED, "samples have no executables");
-}
-static void sample_executable_destroy(halyard_driver_device_t device,
-                                      halyard_driver_executable_t executable) {
-  (void)device, (void)executable;
-}
-static uint32_t sample_executable_function_count(halyard_driver_executable_t executable) {
-  (void)executable;
-  return 0;
-}
-static halyard_status_t sample_executable_function_info(halyard_driver_executable_t executable,
-                                                        uint32_t function, halyard_function_info_t* info) {
-  (void)executable, (void)function, (void)info;
-  return NULL;
 }
 static halyard_status_t sample_command_list_create(halyard_driver_device_t device,
                                                    const halyard_command_list_args_t* args,
@@ -354,36 +317,49 @@ static halyard_status_t sample_command_list_create(halyard_driver_device_t devic
   (void)args, (void)list;
   return failure(device->instance, HALYARD_UNIMPLEMENTED, "samples have no command lists");
 }
-static void sample_command_list_destroy(halyard_driver_device_t device, halyard_driver_command_list_t list) {
-  (void)device, (void)list;
-}
 static halyard_status_t sample_queue_submit(halyard_driver_device_t device,
                                             const halyard_submission_t* submission) {
   (void)submission;
   return failure(device->instance, HALYARD_UNIMPLEMENTED, "samples have no queue");
 }
+/* Nobody can call the functions that need such a handle. */
+static void unreachable(void) { abort(); }
+#define SAMPLE_UNREACHABLE(name) .name = (__typeof__(((halyard_driver_table_t*)0)->name))unreachable
 
-#define SAMPLE_FUNCTIONS                                                                                   \
-  .initialize = sample_initialize, .shutdown = sample_shutdown,                                            \
-  .enumerate_devices = sample_enumerate_devices, .device_open = sample_device_open,                        \
-  .device_close = sample_device_close, .device_properties = sample_device_properties,                      \
-  .device_query_i64 = sample_device_query_i64, .device_trim = sample_device_trim,                          \
-  .device_memory_statistics = sample_device_memory_statistics, .memory_allocate = sample_memory_allocate,  \
-  .memory_free = sample_memory_free, .memory_map = sample_memory_map, .memory_unmap = sample_memory_unmap, \
-  .memory_flush = sample_memory_flush, .memory_invalidate = sample_memory_invalidate,                      \
-  .memory_import = sample_memory_import, .semaphore_create = sample_semaphore_create,                      \
-  .semaphore_destroy = sample_semaphore_destroy, .semaphore_query = sample_semaphore_query,                \
-  .semaphore_signal = sample_semaphore_signal, .semaphore_fail = sample_semaphore_fail,                    \
-  .semaphore_wait = sample_semaphore_wait, .semaphore_subscribe = sample_semaphore_subscribe,              \
-  .semaphore_unsubscribe = sample_semaphore_unsubscribe, .executable_grade = sample_executable_grade,      \
-  .executable_create = sample_executable_create, .executable_destroy = sample_executable_destroy,          \
-  .executable_function_count = sample_executable_function_count,                                           \
-  .executable_function_info = sample_executable_function_info,                                             \
-  .command_list_create = sample_command_list_create, .command_list_destroy = sample_command_list_destroy,  \
-  .queue_submit = sample_queue_submit
-
-static const halyard_driver_table_t sample_table = {.struct_size = sizeof(halyard_driver_table_t),
-                                                    SAMPLE_FUNCTIONS};
+static const halyard_driver_table_t sample_table = {
+    .struct_size = sizeof(halyard_driver_table_t),
+    .initialize = sample_initialize,
+    .shutdown = sample_shutdown,
+    .enumerate_devices = sample_enumerate_devices,
+    .device_open = sample_device_open,
+    .device_close = sample_device_close,
+    .device_properties = sample_device_properties,
+    .device_query_i64 = sample_device_query_i64,
+    .device_trim = sample_device_trim,
+    .device_memory_statistics = sample_device_memory_statistics,
+    .memory_allocate = sample_memory_allocate,
+    .memory_free = sample_memory_free,
+    .memory_map = sample_memory_map,
+    .memory_unmap = sample_memory_unmap,
+    .memory_flush = sample_memory_flush,
+    .memory_invalidate = sample_memory_invalidate,
+    .memory_import = sample_memory_import,
+    .semaphore_create = sample_semaphore_create,
+    SAMPLE_UNREACHABLE(semaphore_destroy),
+    SAMPLE_UNREACHABLE(semaphore_query),
+    SAMPLE_UNREACHABLE(semaphore_signal),
+    SAMPLE_UNREACHABLE(semaphore_fail),
+    SAMPLE_UNREACHABLE(semaphore_wait),
+    SAMPLE_UNREACHABLE(semaphore_subscribe),
+    SAMPLE_UNREACHABLE(semaphore_unsubscribe),
+    .executable_grade = sample_executable_grade,
+    .executable_create = sample_executable_create,
+    SAMPLE_UNREACHABLE(executable_destroy),
+    SAMPLE_UNREACHABLE(executable_function_count),
+    SAMPLE_UNREACHABLE(executable_function_info),
+    .command_list_create = sample_command_list_create,
+    SAMPLE_UNREACHABLE(command_list_destroy),
+    .queue_submit = sample_queue_submit};
 
 #ifndef SAMPLE_TABLE
 #define SAMPLE_TABLE sample_table

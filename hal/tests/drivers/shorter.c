@@ -1,6 +1,5 @@
 /* Its table ends with the last mandatory function; the bytes behind it are not functions. */
 #define SAMPLE_LIBRARY "shorter"
-#define SAMPLE_KINDS "shorter"
 #define SAMPLE_TABLE shorter_table
 #include "halyard/driver.h"
 static halyard_driver_table_t shorter_table;

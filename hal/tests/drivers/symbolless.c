@@ -1,5 +1,4 @@
 /* Exports nothing. */
 #define SAMPLE_LIBRARY "symbolless"
-#define SAMPLE_KINDS "symbolless"
 #define SAMPLE_NO_SYMBOL
 #include "sample.h"

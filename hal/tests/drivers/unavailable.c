@@ -1,5 +1,4 @@
 /* Finds nothing to drive. */
 #define SAMPLE_LIBRARY "unavailable"
-#define SAMPLE_KINDS "unavailable"
 #define SAMPLE_UNAVAILABLE "no hardware is plugged in"
 #include "sample.h"

@@ -1,6 +1,5 @@
 /* Needs a function that does not exist. */
 #define SAMPLE_LIBRARY "unresolved"
-#define SAMPLE_KINDS "unresolved"
 #include "sample.h"
 
 void function_that_is_nowhere(void);

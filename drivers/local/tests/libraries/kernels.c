@@ -103,7 +103,7 @@ static int halve(const struct environment* e, const struct dispatch* d, const st
   for (u32 i = w->x * 8; i < w->x * 8 + 8 && i < d->binding_sizes[1] / sizeof(float); ++i)
     to[i] = from[i] * 0.5f;
 #if defined(__x86_64__)
-  __asm__ volatile("ldmxcsr %0" ::"m"((const u32){0x1F80})); /* does not put back what it changes */
+  __asm__ volatile("ldmxcsr %0" ::"m"((const u32){0x1F80})); /* changes the mode and does not restore it */
 #endif
   return 0;
 }
