@@ -16,7 +16,8 @@ find_package(fmt CONFIG QUIET)
 require(libfmt-dev fmt::fmt-header-only)
 
 find_path(HALYARD_FFI_INCLUDE ffi.h PATH_SUFFIXES ffi)
-find_library(HALYARD_FFI_LIBRARY ffi)
+# The archive where there is one: libhalyard.so contains it, and no process has to load it for native modules that it may not have.
+find_library(HALYARD_FFI_LIBRARY NAMES libffi_pic.a ffi)
 require(libffi-dev HALYARD_FFI_INCLUDE HALYARD_FFI_LIBRARY)
 
 # Headers only: Asio, the event loop. Debian 12 has 1.74 and 1.81; 1.81 is tested.

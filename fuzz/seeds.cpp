@@ -37,7 +37,7 @@ File zipped(const File& file) {
 // Text with every mnemonic, so that the fuzzer knows them all.
 std::string all_mnemonics() {
   std::string text = "vm.module @m\nvm.func @f(%i0: i32, %r0: !vm.buffer) -> (i32) {\n";
-  for (const OpInfo& op : kOps) text += "  vm." + std::string(op.mnemonic) + " %i0, %r0\n";
+  for (const OpInfo& op : kOps) text += "  vm." + std::string(op.mnemonic()) + " %i0, %r0\n";
   return text + "  vm.return %i0\n}\n";
 }
 
@@ -49,7 +49,7 @@ std::string dictionary() {
     for (const char c : what) text += c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
     text += "\"\n";
   };
-  for (const OpInfo& op : kOps) word("vm." + std::string(op.mnemonic) + " ");
+  for (const OpInfo& op : kOps) word("vm." + std::string(op.mnemonic()) + " ");
   for (const std::string_view directive :
        {"vm.module @m",    "vm.type ",     "vm.dependency @", "vm.import ",     "vm.export ", "vm.func ",
         "vm.global.",      "vm.rodata",    "vm.attr ",        "vm.rwdata",      "optional",   "required",

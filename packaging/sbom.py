@@ -16,7 +16,8 @@ from version import SOURCE, version
 
 # Debian package, its SPDX licence, its relationship to Halyard.
 COMPONENTS = [
-    ("libffi-dev", "MIT", "DYNAMIC_LINK"),
+    ("libffi-dev", "MIT", "STATIC_LINK"),
+    ("libstdc++-12-dev", "GPL-3.0-or-later WITH GCC-exception-3.1", "STATIC_LINK"),
     ("libfmt-dev", "MIT", "STATIC_LINK"),
     ("libflatbuffers-dev", "Apache-2.0", "STATIC_LINK"),
     ("libboost1.81-dev", "BSL-1.0", "STATIC_LINK"),

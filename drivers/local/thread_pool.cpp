@@ -52,8 +52,10 @@ Result<> ThreadPool::start() {
 std::error_code ThreadPool::start_thread() {
   const SignalsBlocked blocked;
   try {
-    std::thread& thread = threads_.emplace_back([this] { work(); });
-    pthread_setname_np(thread.native_handle(), "halyard-worker");
+    threads_.emplace_back([this] {
+      pthread_setname_np(pthread_self(), "halyard-worker");  // another thread would write a file
+      work();
+    });
     return {};
   } catch (const std::system_error& error) {
     return error.code();

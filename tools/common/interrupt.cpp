@@ -1,18 +1,18 @@
-// Uses a signal set of Asio, and a timer that calls `stop` repeatedly.
+// A handler for the signals. Work that cannot poll has a thread that waits for the handler.
 #include "common/interrupt.h"
 
+#include <pthread.h>
+#include <semaphore.h>
+
+#include <array>
 #include <atomic>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <chrono>
+#include <cerrno>
+#include <ctime>
+#include <mutex>
+#include <system_error>
 #include <utility>
 
-#include "common/loop.h"
-
 namespace halyard::tools {
-
-namespace asio = boost::asio;
 
 namespace {
 
@@ -27,71 +27,107 @@ bool is_ignored(int number) {
   return ::sigaction(number, nullptr, &action) != 0 || action.sa_handler == SIG_IGN;
 }
 
-// Changes how Asio's handler is installed: interrupted system calls are restarted, and the next such signal
-// terminates the process even if no handler of the loop has run by then.
-void catch_once(int number) {
-  struct sigaction action = {};
-  if (::sigaction(number, nullptr, &action) != 0) return;
-  action.sa_flags |= SA_RESTART | SA_RESETHAND;
-  ::sigaction(number, &action, nullptr);
+// What the handler can access.
+std::atomic<int> first_signal = 0;  // its number
+sem_t signalled;
+
+// The next signal of any kind terminates the process. Interrupted system calls are restarted.
+void take_first(int number) {
+  const int error = errno;
+  Interrupt::release_in_child();
+  int none = 0;
+  if (first_signal.compare_exchange_strong(none, number)) ::sem_post(&signalled);
+  errno = error;
 }
 
-}  // namespace
+void set_handler() {
+  struct sigaction action = {};
+  action.sa_handler = take_first;
+  action.sa_flags = SA_RESTART;
+  for (const Signal& signal : kSignals) ::sigaddset(&action.sa_mask, signal.number);
+  for (const Signal& signal : kSignals)
+    if (!is_ignored(signal.number)) ::sigaction(signal.number, &action, nullptr);
+}
 
-// Used by the thread that runs the io_context, except `signalled`. Shared by the handlers.
-struct Interrupt::State : std::enable_shared_from_this<Interrupt::State> {
-  State(asio::io_context& context, std::function<void()> action)
-      : signals(context), timer(context), stop(std::move(action)) {
-    for (const Signal& signal : kSignals) {
-      if (is_ignored(signal.number)) continue;
-      signals.add(signal.number);
-      catch_once(signal.number);
+// Calls the function of the Interrupt that exists. The thread starts with the first of them and ends with the
+// process: nothing waits for it then, and a process that is over soon need not wake it.
+class Watch {
+ public:
+  static Watch& get() {
+    static Watch* const watch = new Watch;  // not destroyed, because the thread uses it
+    return *watch;
+  }
+
+  void begin(std::function<void()> stop) {
+    const std::lock_guard lock(mutex_);
+    stop_ = std::move(stop);
+    if (!is_running_) start();
+    is_running_ = true;
+  }
+  // Afterwards the function is not running.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    stop_ = nullptr;
+  }
+
+ private:
+  Watch() { ::sem_init(&signalled, 0, 0); }
+
+  // The thread inherits its mask, so that it receives no other signal. It allocates nothing, or it would get
+  // an arena of its own.
+  void start() {
+    sigset_t mask;
+    sigset_t before;
+    ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
+    ::sigfillset(&mask);
+    for (const Signal& signal : kSignals)
+      if (::sigismember(&before, signal.number) == 0) ::sigdelset(&mask, signal.number);
+    pthread_attr_t attributes;
+    ::pthread_attr_init(&attributes);
+    ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    ::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+    pthread_t thread = {};
+    const int error = ::pthread_create(&thread, &attributes, run, this);
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_attr_destroy(&attributes);
+    if (error != 0) throw std::system_error(error, std::generic_category());
+  }
+
+  static void* run(void* watch) {
+    while (true) {
+      while (::sem_wait(&signalled) != 0) continue;
+      while (first_signal != 0 && static_cast<Watch*>(watch)->ask()) {
+        constexpr timespec kPause = {0, 50'000'000};
+        ::nanosleep(&kPause, nullptr);
+      }
     }
   }
 
-  void begin() {
-    signals.async_wait([self = shared_from_this()](const boost::system::error_code& error, int number) {
-      if (error || self->is_over) return;
-      self->signalled = number;
-      self->signals.clear();  // the next signal of any kind terminates the process
-      self->ask();
-    });
+  // False if no function is left.
+  bool ask() {
+    const std::lock_guard lock(mutex_);
+    if (stop_) stop_();
+    return stop_ != nullptr;
   }
 
-  void ask() {
-    constexpr std::chrono::milliseconds kPause(50);
-    if (!stop) return;
-    stop();
-    timer.expires_after(kPause);
-    timer.async_wait([self = shared_from_this()](const boost::system::error_code& error) {
-      if (!error && !self->is_over) self->ask();
-    });
-  }
-
-  void end() {
-    is_over = true;
-    signals.clear();
-    signals.cancel();
-    timer.cancel();
-  }
-
-  asio::signal_set signals;
-  asio::steady_timer timer;
-  const std::function<void()> stop;  // may be empty
-  bool is_over = false;
-  std::atomic<int> signalled = 0;  // the number of the first signal
+  std::mutex mutex_;  // guards the members below
+  std::function<void()> stop_;
+  bool is_running_ = false;
 };
 
-Interrupt::Interrupt() : own_(std::make_unique<asio::io_context>(1)) {
-  state_ = std::make_shared<State>(*own_, nullptr);
-  state_->begin();
+}  // namespace
+
+Interrupt::Interrupt() {
+  first_signal = 0;
+  Watch::get();
+  set_handler();
 }
 
-Interrupt::Interrupt(std::function<void()> stop) : loop_(Loop::get()) {
-  state_ = std::make_shared<State>(loop_->context(), std::move(stop));
-  state_->begin();
-  loop_->start();
-  // Blocks the signals in this thread, because only the loop's thread receives them.
+Interrupt::Interrupt(std::function<void()> stop) : has_watch_(true) {
+  first_signal = 0;
+  Watch::get().begin(std::move(stop));
+  set_handler();
+  // Blocks the signals in this thread, because only the watching thread receives them.
   sigset_t set;
   ::sigemptyset(&set);
   for (const Signal& signal : kSignals) ::sigaddset(&set, signal.number);
@@ -99,27 +135,21 @@ Interrupt::Interrupt(std::function<void()> stop) : loop_(Loop::get()) {
 }
 
 Interrupt::~Interrupt() {
-  if (!loop_) {
-    state_->end();
-    return;
-  }
-  if (loop_.use_count() == 1) loop_->stop();
-  loop_->run([this] { state_->end(); });
+  release_in_child();
+  if (!has_watch_) return;
+  Watch::get().end();
   ::pthread_sigmask(SIG_SETMASK, &unblocked_, nullptr);
 }
 
-bool Interrupt::happened() const {
-  if (own_) own_->poll();
-  return state_->signalled != 0;
-}
+bool Interrupt::happened() const { return first_signal != 0; }
 
 std::string_view Interrupt::cause() const {
   for (const Signal& signal : kSignals)
-    if (signal.number == state_->signalled) return signal.cause;
+    if (signal.number == first_signal) return signal.cause;
   return "no signal";
 }
 
-int Interrupt::exit_code() const { return 128 + state_->signalled; }
+int Interrupt::exit_code() const { return 128 + first_signal; }
 
 void Interrupt::release_in_child() {
   for (const Signal& signal : kSignals)

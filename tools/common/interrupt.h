@@ -5,18 +5,11 @@
 
 #include <csignal>
 #include <functional>
-#include <memory>
 #include <string_view>
 
 #include "common/failure.h"
 
-namespace boost::asio {
-class io_context;
-}
-
 namespace halyard::tools {
-
-class Loop;
 
 // The exit codes of a tool that a signal has stopped, in the convention of shells.
 inline constexpr int kInterrupted = 128 + SIGINT;
@@ -26,10 +19,10 @@ inline constexpr int kHungUp = 128 + SIGHUP;
 // At most one may exist, because a process has one action for each signal.
 class Interrupt {
  public:
-  // For work that polls `happened` on the thread that creates this object. Starts no thread.
+  // For work that polls `happened`. Starts no thread.
   Interrupt();
-  // For work that cannot poll. After a signal, the thread of the tool's loop calls `stop` twenty times a
-  // second until this object is destroyed, so that work that begins after the first call is stopped too.
+  // For work that cannot poll. After a signal, a thread for signals calls `stop` twenty times a second until
+  // this object is destroyed, so that work that begins after the first call is stopped too.
   explicit Interrupt(std::function<void()> stop);
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
@@ -48,11 +41,7 @@ class Interrupt {
   static void release_in_child();
 
  private:
-  struct State;
-
-  std::shared_ptr<Loop> loop_;                    // set if there is a `stop`
-  std::unique_ptr<boost::asio::io_context> own_;  // set otherwise; happened() runs its handlers
-  std::shared_ptr<State> state_;
+  bool has_watch_ = false;   // of a thread
   sigset_t unblocked_ = {};  // the signal mask of the constructing thread
 };
 

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
-#include <sstream>
 
 namespace halyard::tools {
 
@@ -91,10 +90,12 @@ Json json_rounded(double value, int places) {
 }
 
 Result<Json> parse_json(std::string_view text) {
-  std::istringstream stream(without_unknown_words(text));
+  const std::string known = without_unknown_words(text);
   try {
     Json value;
-    stream >> value;
+    nlohmann::detail::json_sax_dom_parser<Json> reader(value);
+    constexpr bool kWhole = false;  // text may follow the value
+    Json::sax_parse(known, &reader, Json::input_format_t::json, kWhole);
     return value;
   } catch (const nlohmann::json::parse_error& error) {
     std::string_view reason = error.what();  // "[json.exception.parse_error.101] parse error at line 2, ..."

@@ -3,9 +3,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <csignal>
-#include <future>
 #include <thread>
 #include <utility>
 
@@ -18,21 +16,6 @@ struct Loop::State {
   asio::executor_work_guard<asio::io_context::executor_type> guard{context.get_executor()};
   std::thread thread;
 };
-
-namespace {
-
-// The signal mask of the loop's thread. Signals that are already blocked stay blocked.
-sigset_t loop_mask() {
-  sigset_t before;
-  sigset_t mask;
-  ::pthread_sigmask(SIG_SETMASK, nullptr, &before);
-  ::sigfillset(&mask);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP})
-    if (::sigismember(&before, signal) == 0) ::sigdelset(&mask, signal);
-  return mask;
-}
-
-}  // namespace
 
 std::shared_ptr<Loop> Loop::get() {
   static std::weak_ptr<Loop> current;
@@ -49,8 +32,9 @@ asio::io_context& Loop::context() { return state_->context; }
 void Loop::start() {
   if (state_->thread.joinable()) return;
   // The thread inherits its mask, so that no signal reaches it before the mask is set.
-  const sigset_t mask = loop_mask();
+  sigset_t mask;
   sigset_t before;
+  ::sigfillset(&mask);
   ::pthread_sigmask(SIG_SETMASK, &mask, &before);
   try {
     state_->thread = std::thread([context = &state_->context] { context->run(); });
@@ -65,16 +49,6 @@ void Loop::stop() {
   if (!state_->thread.joinable()) return;
   state_->context.stop();
   state_->thread.join();
-}
-
-void Loop::run(const std::function<void()>& action) {
-  if (!state_->thread.joinable()) return action();
-  std::promise<void> done;
-  asio::post(state_->context, [&] {
-    action();
-    done.set_value();
-  });
-  done.get_future().wait();
 }
 
 }  // namespace halyard::tools

@@ -1,8 +1,7 @@
-// The event loop of a tool: an io_context of Boost.Asio and the thread that runs it. Signals and progress
-// lines use it, because the main thread is busy.
+// The event loop of a tool: an io_context of Boost.Asio and the thread that runs it. Progress lines use it,
+// because the main thread is busy.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 namespace boost::asio {
@@ -24,14 +23,11 @@ class Loop {
 
   // For timers and similar objects. Set them up before start(): then no thread is woken.
   boost::asio::io_context& context();
-  // Starts the thread, unless it is running. The thread receives SIGINT, SIGTERM and SIGHUP and blocks all
-  // other signals. Throws std::system_error if the system has no thread left.
+  // Starts the thread, unless it is running. The thread blocks all signals. Throws std::system_error if the
+  // system has no thread left.
   void start();
   // Stops the thread.
   void stop();
-  // Runs `action` on the loop's thread, between two handlers, and waits for it. Without a thread, runs it
-  // here. Any thread.
-  void run(const std::function<void()>& action);
 
  private:
   struct State;

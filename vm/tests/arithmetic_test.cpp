@@ -43,7 +43,7 @@ bool is_pair(Bank bank) { return bank == Bank::i64 || bank == Bank::f64; }
 
 const OpInfo* find_op(const std::string& mnemonic) {
   for (const OpInfo& op : kOps) {
-    if (op.mnemonic == mnemonic) return &op;
+    if (op.mnemonic() == mnemonic) return &op;
   }
   return nullptr;
 }
@@ -69,8 +69,8 @@ std::string function_around(const OpInfo& op, std::vector<size_t>& order) {
   for (size_t i = 0; i + 1 < op.operand_count; ++i) line += (i ? ", " : "") + registers[i];
   const std::string target = is_pair(result) ? "%i10:11" : "%i10";
   return fmt::format("vm.func @{}({}) -> ({}) {{\n {} = vm.{} {}\n vm.return {}\n}}\nvm.export @{}\n",
-                     op.mnemonic, arguments, bank_name(result), target, op.mnemonic, line, target,
-                     op.mnemonic);
+                     op.mnemonic(), arguments, bank_name(result), target, op.mnemonic(), line, target,
+                     op.mnemonic());
 }
 
 // Runs all cases in one module, and adds their mnemonics to `covered`.
@@ -412,8 +412,8 @@ TEST(Arithmetic, NoInstructionIsLeftOut) {
     for (size_t i = 0; i < op.operand_count; ++i) {
       plain = plain && op.operands[i].kind == OperandKind::reg && op.operands[i].bank != Bank::ref;
     }
-    if (!plain || op.mnemonic.starts_with("global.")) continue;
-    EXPECT_TRUE(covered.contains(op.mnemonic)) << op.mnemonic;
+    if (!plain || op.mnemonic().starts_with("global.")) continue;
+    EXPECT_TRUE(covered.contains(op.mnemonic())) << op.mnemonic();
   }
 }
 

@@ -28,7 +28,7 @@ class SampleMaker {
       texts[i] = operand(op_.operands[i], static_cast<int>(i));
       if (op_.operands[i].writes && form_.find("$r") == std::string::npos) results += texts[i];
     }
-    std::string text = (results.empty() ? "" : results + " = ") + "vm." + std::string(op_.mnemonic) + " ";
+    std::string text = (results.empty() ? "" : results + " = ") + "vm." + std::string(op_.mnemonic()) + " ";
     for (size_t i = 0; i < form_.size(); ++i) {
       if (form_[i] == '_' || form_[i] == '~') text += ' ';
       if (form_[i] == '_' || form_[i] == '~') continue;
@@ -109,8 +109,8 @@ class SampleMaker {
         put(0, 4);
         return "!vm.buffer";
       case OperandKind::func:
-        put(op_.mnemonic == "import.resolved" ? 0x80000001u : 0u, 4);
-        return op_.mnemonic == "import.resolved" ? "@lib.second" : "@f";
+        put(op_.mnemonic() == "import.resolved" ? 0x80000001u : 0u, 4);
+        return op_.mnemonic() == "import.resolved" ? "@lib.second" : "@f";
       case OperandKind::string:
         put(3, 2);
         put('a' | ('#' << 8) | ('c' << 16), 3);

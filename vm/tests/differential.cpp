@@ -586,7 +586,7 @@ std::string describe(const Program& program) {
       for (uint32_t pc = 0; pc + 1 < function.code.size();) {
         const Result<Instruction> read = read_instruction(function.code, pc, parts.bytecode_version >> 16, 3);
         if (!read) break;
-        text += fmt::format("  {:4X} {}", pc, info(read->op).mnemonic);
+        text += fmt::format("  {:4X} {}", pc, info(read->op).mnemonic());
         uint32_t target = 0;
         for (size_t k = 0; k < info(read->op).operand_count; ++k) {
           const DecodedOperand& operand = read->operands[k];

@@ -38,7 +38,7 @@ TEST(Differential, GeneratedPrograms) {
     if (codes[code])
       summary += std::string(name(static_cast<Code>(code))) + " " + std::to_string(codes[code]) + ", ";
   std::cout << summary << "not compared " << not_compared << '\n';
-  for (size_t op = 0; op < kOpCount; ++op) EXPECT_GT(executed[op], 0u) << kOps[op].mnemonic;
+  for (size_t op = 0; op < kOpCount; ++op) EXPECT_GT(executed[op], 0u) << kOps[op].mnemonic();
   // Most programs must run to their end and be comparable.
   EXPECT_GT(codes[0] * 2, seeds);
   EXPECT_LT(not_compared * 4, seeds);

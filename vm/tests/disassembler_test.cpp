@@ -211,7 +211,7 @@ TEST(Disassembler, EveryInstruction) {
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
     if (info(op).flags & (MARKER | PREFIX)) continue;
-    SCOPED_TRACE(info(op).mnemonic);
+    SCOPED_TRACE(info(op).mnemonic());
     for (const bool moved : {false, true}) {
       CodeBuilder code;
       code.block().op(op);
@@ -227,7 +227,7 @@ TEST(Disassembler, EveryInstruction) {
       parts.global_refs = 2;
       const std::string text = round_trip(parts.build());
       EXPECT_FALSE(contains(text, ".bytes")) << text;
-      EXPECT_TRUE(contains(text, std::string("vm.") + std::string(info(op).mnemonic))) << text;
+      EXPECT_TRUE(contains(text, std::string("vm.") + std::string(info(op).mnemonic()))) << text;
     }
   }
 }

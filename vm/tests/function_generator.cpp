@@ -121,7 +121,7 @@ struct Writer : InstructionWriter {
     if (!choices.one_in(3)) return moves;
     const Op op = choices.pick(groups().integer_binary);
     const OpInfo& opcode = info(op);
-    if (opcode.mnemonic.starts_with("div.") || opcode.mnemonic.starts_with("rem.")) return moves;
+    if (opcode.mnemonic().starts_with("div.") || opcode.mnemonic().starts_with("rem.")) return moves;
     code.op(op, {value_source(opcode.operands[0].bank), value_source(opcode.operands[1].bank), scratch()});
     if (is_wide(opcode.operands[2].bank)) {
       const uint16_t destination = wide();

@@ -18,7 +18,7 @@ std::vector<Op> ops_where(Predicate predicate) {
 
 inline bool only_values(const OpInfo& op) {
   if (op.operand_count == 0 || op.terminator()) return false;
-  if (op.mnemonic.find("indirect") != op.mnemonic.npos) return false;  // their offsets need care
+  if (op.mnemonic().find("indirect") != op.mnemonic().npos) return false;  // their offsets need care
   return std::all_of(op.operands.begin(), op.operands.begin() + op.operand_count, [](const Operand& operand) {
     switch (operand.kind) {
       case OperandKind::reg:
@@ -34,14 +34,14 @@ inline bool only_values(const OpInfo& op) {
 }
 
 inline std::vector<Op> ops_named(std::string_view prefix) {
-  return ops_where([&](const OpInfo& op) { return op.mnemonic.starts_with(prefix); });
+  return ops_where([&](const OpInfo& op) { return op.mnemonic().starts_with(prefix); });
 }
 
 // The opcodes that are generated in the same way.
 struct OpGroups {
   std::vector<Op> values = ops_where(only_values);
   std::vector<Op> compares = ops_where(
-      [](const OpInfo& op) { return op.mnemonic.starts_with("cmp.") && op.operands[0].bank != Bank::ref; });
+      [](const OpInfo& op) { return op.mnemonic().starts_with("cmp.") && op.operands[0].bank != Bank::ref; });
   std::vector<Op> integer_binary = ops_where([](const OpInfo& op) {
     return op.set == OpSet::CORE && only_values(op) && op.operand_count == 3 &&
            op.operands[0].kind == OperandKind::reg && op.operands[0].bank == op.operands[2].bank;
@@ -53,12 +53,12 @@ struct OpGroups {
   }();
   std::vector<Op> buffer_fill = ops_named("buffer.fill.");
   std::vector<Op> list_value = ops_where([](const OpInfo& op) {
-    return (op.mnemonic.starts_with("list.get.") || op.mnemonic.starts_with("list.set.")) &&
-           !op.mnemonic.ends_with("ref");
+    return (op.mnemonic().starts_with("list.get.") || op.mnemonic().starts_with("list.set.")) &&
+           !op.mnemonic().ends_with("ref");
   });
   std::vector<Op> global_indirect = ops_where([](const OpInfo& op) {
-    return op.mnemonic.starts_with("global.") && op.mnemonic.find("indirect") != op.mnemonic.npos &&
-           !op.mnemonic.ends_with("ref");
+    return op.mnemonic().starts_with("global.") && op.mnemonic().find("indirect") != op.mnemonic().npos &&
+           !op.mnemonic().ends_with("ref");
   });
 };
 inline const OpGroups& groups() {
@@ -121,7 +121,7 @@ struct InstructionWriter : RegisterPlan {
   // Any instruction on values only, generated from its row in the table.
   void value_instruction(Op op) {
     const OpInfo& opcode = info(op);
-    if (opcode.mnemonic.starts_with("div.i") || opcode.mnemonic.starts_with("rem.i")) return division(op);
+    if (opcode.mnemonic().starts_with("div.i") || opcode.mnemonic().starts_with("rem.i")) return division(op);
     code.op(op);
     for (size_t i = 0; i < opcode.operand_count; ++i) value_operand(opcode, opcode.operands[i]);
   }
@@ -177,7 +177,7 @@ struct InstructionWriter : RegisterPlan {
     if (choices.one_in(8)) value_instruction(choices.pick(groups().values));
     operands[at] = constant;
     if (side == 1 && opcode.operands[0].bank == bank) operands[0] = constant;
-    const bool divides = opcode.mnemonic.starts_with("div.i") || opcode.mnemonic.starts_with("rem.i");
+    const bool divides = opcode.mnemonic().starts_with("div.i") || opcode.mnemonic().starts_with("rem.i");
     if (divides && !choices.one_in(16)) return division(op);
     code.op(op, {operands[0], operands[1], value(opcode.operands[2].bank)});
   }

@@ -230,7 +230,7 @@ TEST_P(OpcodeEdges, TheMachineDoesWhatTheReferenceDoes) {
   Tally tally;
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
-    SCOPED_TRACE(info(op).mnemonic);
+    SCOPED_TRACE(info(op).mnemonic());
     const std::vector<EdgeShape> shapes = shapes_of(op, version);
     Choices choices(i);
     for (const EdgeShape& shape : shapes) {
@@ -242,18 +242,18 @@ TEST_P(OpcodeEdges, TheMachineDoesWhatTheReferenceDoes) {
     }
   }
   for (size_t i = 0; i < kOpCount; ++i)
-    EXPECT_EQ(tally.executed[i] > 0, kOps[i].since <= version) << kOps[i].mnemonic;
+    EXPECT_EQ(tally.executed[i] > 0, kOps[i].since <= version) << kOps[i].mnemonic();
   std::cout << tally.calls << " calls, " << tally.not_compared << " not compared\n";
   EXPECT_LT(tally.not_compared * 50, tally.calls);
   // Every kind of failure has occurred.
   const auto ended = [&](Op op, Code code) {
     EXPECT_TRUE(tally.codes[static_cast<size_t>(op)].contains(static_cast<int>(code)))
-        << info(op).mnemonic << " never ended with " << name(code);
+        << info(op).mnemonic() << " never ended with " << name(code);
   };
   for (size_t i = 0; i < kOpCount; ++i) {
     const Op op = static_cast<Op>(i);
     if (info(op).since > version || (info(op).flags & (MARKER | PREFIX))) continue;
-    const std::string_view mnemonic = info(op).mnemonic;
+    const std::string_view mnemonic = info(op).mnemonic();
     ended(op, Code::OK);
     if (mnemonic.starts_with("div.i") || mnemonic.starts_with("rem.i")) ended(op, Code::INVALID_ARGUMENT);
     if (mnemonic.starts_with("buffer.")) ended(op, Code::INVALID_ARGUMENT);
@@ -296,10 +296,10 @@ void for_each_program(Each each) {
                         ? 1u
                         : 0u});
     if (!edge) {
-      EXPECT_TRUE(info(op).flags & (MARKER | PREFIX)) << info(op).mnemonic;
+      EXPECT_TRUE(info(op).flags & (MARKER | PREFIX)) << info(op).mnemonic();
       continue;
     }
-    SCOPED_TRACE(info(op).mnemonic);
+    SCOPED_TRACE(info(op).mnemonic());
     each(op, *edge);
   }
 }
@@ -343,7 +343,7 @@ TEST(OpcodeLoads, NotCutAnywhere) {
     const std::vector<uint8_t> whole = parts.functions[0].code;
     for (uint32_t end = edge.start + 2; end < edge.end; ++end) {
       parts.functions[0].code.assign(whole.begin(), whole.begin() + end);
-      EXPECT_FAILS(OUT_OF_RANGE, info(op).mnemonic.size() ? "past the end" : "", load_eagerly(parts))
+      EXPECT_FAILS(OUT_OF_RANGE, info(op).mnemonic().size() ? "past the end" : "", load_eagerly(parts))
           << end - edge.start << " of " << edge.end - edge.start;
     }
   });
@@ -375,7 +375,7 @@ TEST(OpcodeLoads, EveryOperandHasItsFields) {
             std::max<ptrdiff_t>(most[kind], std::ranges::count(edge->fields, kind, &EdgeField::kind));
     }
     for (const auto& [kind, count] : wanted)
-      EXPECT_GE(most[kind], count) << opcode.mnemonic << ", operands of kind " << static_cast<int>(kind);
+      EXPECT_GE(most[kind], count) << opcode.mnemonic() << ", operands of kind " << static_cast<int>(kind);
   }
 }
 
@@ -396,7 +396,7 @@ TEST(OpcodeLoads, NotWithAFieldThatIsWrong) {
         code = good;
         std::memcpy(code.data() + field.offset, &value, size);
         EXPECT_TRUE(fails_with(load_eagerly(parts), status, fmt::format("at main.main+{:08X}", edge->start)))
-            << info(op).mnemonic << " byte " << field.offset - edge->start << " is " << value;
+            << info(op).mnemonic() << " byte " << field.offset - edge->start << " is " << value;
       };
       const auto slots = std::bit_ceil(static_cast<uint32_t>(parts.functions[0].values));
       const auto refs = std::bit_ceil(static_cast<uint32_t>(parts.functions[0].refs));
@@ -462,7 +462,7 @@ TEST(OpcodeLoads, WithTheMoveBitAnywhere) {
       for (uint32_t ordinal = 0; ordinal < ordinal_count(op); ++ordinal) {
         const auto edge = edge_program(op, version, {.moves = 0xFFFFFFFF, .ordinal = ordinal});
         if (!edge) continue;
-        EXPECT_OK(load_eagerly(edge->program.modules[0])) << info(op).mnemonic;
+        EXPECT_OK(load_eagerly(edge->program.modules[0])) << info(op).mnemonic();
       }
     }
   }

@@ -17,7 +17,7 @@ constexpr uint32_t kAllFeatures = kFeatureF32 | kFeatureF64;
 
 const OpInfo* find(std::string_view mnemonic) {
   for (const OpInfo& op : kOps)
-    if (op.mnemonic == mnemonic) return &op;
+    if (op.mnemonic() == mnemonic) return &op;
   return nullptr;
 }
 
@@ -41,7 +41,7 @@ TEST(Opcodes, EverySetIsDense) {
 
 TEST(Opcodes, MnemonicsAreUnique) {
   std::set<std::string_view> names;
-  for (const OpInfo& op : kOps) EXPECT_TRUE(names.insert(op.mnemonic).second) << op.mnemonic;
+  for (const OpInfo& op : kOps) EXPECT_TRUE(names.insert(op.mnemonic()).second) << op.mnemonic();
 }
 
 TEST(Opcodes, Since) {
@@ -50,7 +50,7 @@ TEST(Opcodes, Since) {
     const int since = core && (op.byte == 0x87 || op.byte == 0x88)   ? 17
                       : core && (op.byte == 0x85 || op.byte == 0x86) ? 16
                                                                      : 15;
-    EXPECT_EQ(op.since, since) << op.mnemonic;
+    EXPECT_EQ(op.since, since) << op.mnemonic();
   }
 }
 
@@ -59,9 +59,9 @@ TEST(Opcodes, Flags) {
       "br",         "cond_br", "return",   "fail",           "yield",
       "cond_break", "break",   "br_table", "call.yieldable", "call.variadic.yieldable"};
   for (const OpInfo& op : kOps) {
-    EXPECT_EQ(op.terminator(), terminators.contains(op.mnemonic)) << op.mnemonic;
-    EXPECT_EQ((op.flags & MARKER) != 0, op.mnemonic == "block") << op.mnemonic;
-    EXPECT_EQ((op.flags & PREFIX) != 0, op.byte >= 0xE0) << op.mnemonic;
+    EXPECT_EQ(op.terminator(), terminators.contains(op.mnemonic())) << op.mnemonic();
+    EXPECT_EQ((op.flags & MARKER) != 0, op.mnemonic() == "block") << op.mnemonic();
+    EXPECT_EQ((op.flags & PREFIX) != 0, op.byte >= 0xE0) << op.mnemonic();
   }
   EXPECT_EQ(info(Op::block).byte, 0x79);
 }
@@ -72,11 +72,12 @@ TEST(Opcodes, NamesAgreeWithOperands) {
     std::set<std::string_view> names;
     for (size_t i = 0; i < op.operand_count; ++i) {
       const Operand& operand = op.operands[i];
-      EXPECT_TRUE(names.insert(operand.name).second) << op.mnemonic << ' ' << operand.name;
-      EXPECT_EQ(operand.kind == OperandKind::reg && operand.writes, operand.name == "result") << op.mnemonic;
+      EXPECT_TRUE(names.insert(operand.name()).second) << op.mnemonic() << ' ' << operand.name();
+      EXPECT_EQ(operand.kind == OperandKind::reg && operand.writes, operand.name() == "result")
+          << op.mnemonic();
       // Extension sets use their own type in some operand.
       if (op.set != OpSet::CORE && operand.kind == OperandKind::immediate) {
-        EXPECT_EQ(operand.bank, op.set == OpSet::F32 ? Bank::f32 : Bank::f64) << op.mnemonic;
+        EXPECT_EQ(operand.bank, op.set == OpSet::F32 ? Bank::f32 : Bank::f64) << op.mnemonic();
       }
     }
   }
@@ -85,9 +86,9 @@ TEST(Opcodes, NamesAgreeWithOperands) {
 TEST(Opcodes, GlobalsStandBesideTheirRegister) {  // the verifier takes the size from it
   for (const OpInfo& op : kOps) {
     if (op.operand_count == 0 || op.operands[0].kind != OperandKind::global_bytes) continue;
-    ASSERT_EQ(op.operand_count, 2) << op.mnemonic;
-    EXPECT_EQ(op.operands[1].kind, OperandKind::reg) << op.mnemonic;
-    EXPECT_TRUE(op.mnemonic.starts_with("global.")) << op.mnemonic;
+    ASSERT_EQ(op.operand_count, 2) << op.mnemonic();
+    EXPECT_EQ(op.operands[1].kind, OperandKind::reg) << op.mnemonic();
+    EXPECT_TRUE(op.mnemonic().starts_with("global.")) << op.mnemonic();
   }
 }
 
@@ -97,7 +98,7 @@ TEST(Opcodes, MoveIsForRefs) {
       const Operand& operand = op.operands[i];
       if (!operand.move) continue;
       EXPECT_TRUE(operand.bank == Bank::ref || operand.bank == Bank::any)
-          << op.mnemonic << ' ' << operand.name;
+          << op.mnemonic() << ' ' << operand.name();
     }
   }
   EXPECT_TRUE(find("assign.ref")->operands[0].move);
@@ -114,28 +115,28 @@ TEST(Opcodes, TraitsAgreeWithOperands) {
     const bool lists_results = row.operand_count > 0 &&
                                operand(row.operand_count - 1u).kind == OperandKind::reg_list &&
                                operand(row.operand_count - 1u).writes;
-    EXPECT_EQ(has_trait(op, CALLS), lists_results) << row.mnemonic;
+    EXPECT_EQ(has_trait(op, CALLS), lists_results) << row.mnemonic();
     if (has_trait(op, SUSPENDS)) {
-      EXPECT_TRUE(row.terminator()) << row.mnemonic;
+      EXPECT_TRUE(row.terminator()) << row.mnemonic();
     }
     if (has_trait(op, CALLS)) {
-      EXPECT_EQ(has_trait(op, SUSPENDS), row.terminator()) << row.mnemonic;
+      EXPECT_EQ(has_trait(op, SUSPENDS), row.terminator()) << row.mnemonic();
     }
-    EXPECT_EQ(has_trait(op, CONSTANT), row.mnemonic.starts_with("const.i")) << row.mnemonic;
-    EXPECT_EQ(has_trait(op, PICKS), row.mnemonic.starts_with("switch.")) << row.mnemonic;
-    EXPECT_EQ(has_trait(op, SHIFTS), row.mnemonic.starts_with("sh")) << row.mnemonic;
+    EXPECT_EQ(has_trait(op, CONSTANT), row.mnemonic().starts_with("const.i")) << row.mnemonic();
+    EXPECT_EQ(has_trait(op, PICKS), row.mnemonic().starts_with("switch.")) << row.mnemonic();
+    EXPECT_EQ(has_trait(op, SHIFTS), row.mnemonic().starts_with("sh")) << row.mnemonic();
     if (has_trait(op, COMMUTES)) {
-      EXPECT_EQ(operand(0).bank, operand(1).bank) << row.mnemonic;
+      EXPECT_EQ(operand(0).bank, operand(1).bank) << row.mnemonic();
     }
     if (has_trait(op, TAKES)) {
       const Operand& result = operand(row.operand_count - 1u);
-      EXPECT_TRUE(result.writes && result.move && result.bank == Bank::ref) << row.mnemonic;
+      EXPECT_TRUE(result.writes && result.move && result.bank == Bank::ref) << row.mnemonic();
     }
     for (const Op other : {kSameBits[i], kNegated[i]}) {
       if (other == Op::kCount || other == op) continue;
-      ASSERT_EQ(info(other).operand_count, row.operand_count) << row.mnemonic;
+      ASSERT_EQ(info(other).operand_count, row.operand_count) << row.mnemonic();
       for (size_t k = 0; k < row.operand_count; ++k)
-        EXPECT_EQ(is_wide(info(other).operands[k].bank), is_wide(operand(k).bank)) << row.mnemonic;
+        EXPECT_EQ(is_wide(info(other).operands[k].bank), is_wide(operand(k).bank)) << row.mnemonic();
     }
   }
 }
@@ -185,14 +186,14 @@ TEST(ReadInstruction, EveryOpcodeOfEveryVersion) {
         EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("exists since bytecode {}", op.since), instruction);
         continue;
       }
-      ASSERT_TRUE(succeeds(instruction)) << op.mnemonic;
+      ASSERT_TRUE(succeeds(instruction)) << op.mnemonic();
       EXPECT_EQ(&info(instruction->op), &op);
       EXPECT_EQ(instruction->pc, 0u);
-      EXPECT_EQ(instruction->next_pc, code.size()) << op.mnemonic;
+      EXPECT_EQ(instruction->next_pc, code.size()) << op.mnemonic();
       for (size_t size = 0; size < code.size(); ++size)
         EXPECT_FAILS(OUT_OF_RANGE, "",
                      read_instruction(std::span(code).first(size), 0, version, kAllFeatures))
-            << op.mnemonic << ' ' << size;
+            << op.mnemonic() << ' ' << size;
     }
   }
 }

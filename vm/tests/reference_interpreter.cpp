@@ -84,7 +84,7 @@ Code code_of(const Result<T>& result) {
 }
 
 uint32_t width_of(Op op) {
-  const std::string_view name = info(op).mnemonic;
+  const std::string_view name = info(op).mnemonic();
   if (name.find("i8") != name.npos) return 1;
   if (name.find("i16") != name.npos) return 2;
   return name.find("64") != name.npos ? 8 : 4;
@@ -239,7 +239,7 @@ Code ReferenceMachine::step(ReferenceFrame& frame, Op op) {
     default:
       break;
   }
-  const std::string_view name = info(op).mnemonic;
+  const std::string_view name = info(op).mnemonic();
   if (name.starts_with("list.")) return list_instruction(frame, op);
   if (name.starts_with("buffer.")) return buffer_instruction(frame, op);
   if (name.starts_with("global.")) return global_instruction(frame, op);
@@ -477,7 +477,7 @@ Code ReferenceMachine::ref_instruction(ReferenceFrame& frame, Op op) {
 }
 
 Code ReferenceMachine::global_instruction(ReferenceFrame& frame, Op op) {
-  const std::string_view name = info(op).mnemonic;
+  const std::string_view name = info(op).mnemonic();
   const bool indirect = name.find("indirect") != name.npos;
   const bool loads = name.find("load") != name.npos;
   const uint32_t place = indirect ? frame.narrow(frame.u16()) : frame.u32();
@@ -558,7 +558,7 @@ Code ReferenceMachine::list_instruction(ReferenceFrame& frame, Op op) {
   const ValueType type = value_type_of(op);
   const bool wide = type == ValueType::i64 || type == ValueType::f64;
   const uint16_t reg = frame.u16();
-  if (info(op).mnemonic.find("set") != std::string_view::npos)
+  if (info(op).mnemonic().find("set") != std::string_view::npos)
     return code_of(list->set_value(number, type, wide ? frame.wide(reg) : frame.narrow(reg), legacy_floats));
   const Result<uint64_t> value = list->get_value(number, type, legacy_floats);
   if (!value) return value.error().code();
@@ -572,7 +572,7 @@ Code ReferenceMachine::list_instruction(ReferenceFrame& frame, Op op) {
 // ---- buffers
 
 Code ReferenceMachine::buffer_instruction(ReferenceFrame& frame, Op op) {
-  const std::string_view name = info(op).mnemonic;
+  const std::string_view name = info(op).mnemonic();
   if (op == Op::buffer_alloc) {
     const uint64_t length = frame.wide(frame.u16());
     const uint32_t alignment = frame.narrow(frame.u16());

@@ -339,9 +339,9 @@ TEST(VerifyOperands, EveryRegisterOfEveryOpcode) {
         const auto result = attempt(reg);
         if (!result) return testing::AssertionSuccess();
         ++checked;
-        return fails_with(*result, code, fmt::format("operand '{}' of '{}'", operand.name, op.mnemonic));
+        return fails_with(*result, code, fmt::format("operand '{}' of '{}'", operand.name(), op.mnemonic()));
       };
-      const std::string what = fmt::format("{} {}", op.mnemonic, operand.name);
+      const std::string what = fmt::format("{} {}", op.mnemonic(), operand.name());
       if (operand.bank == Bank::any) {
         EXPECT_TRUE(refused_with(8, Code::OUT_OF_RANGE)) << what;
         EXPECT_TRUE(refused_with(ref(4), Code::OUT_OF_RANGE)) << what;

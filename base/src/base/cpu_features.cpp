@@ -7,6 +7,8 @@
 #if defined(__x86_64__)
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/x86_features.h"
 #elif defined(__aarch64__) || defined(__riscv)
 #include <sys/auxv.h>
 #endif
@@ -29,41 +31,40 @@ bool tiles_allowed() {
   return syscall(SYS_arch_prctl, kAskForComponent, kTileData) == 0;
 }
 
-// The compiler's support library checks cpuid and the state that the operating system saves (xgetbv).
-#define FEATURE(bit, name) {name, bit, [] { return __builtin_cpu_supports(name) != 0; }}
-#define TILE_FEATURE(bit, name) \
-  {name, bit, [] { return __builtin_cpu_supports(name) != 0 && tiles_allowed(); }}
+template <bool feature()>
+bool with_tiles() {
+  return feature() && tiles_allowed();
+}
+
 constexpr Feature kFeatures[] = {
-    FEATURE(0, "sse3"),
-    FEATURE(1, "ssse3"),
-    FEATURE(2, "sse4.1"),
-    FEATURE(3, "sse4.2"),
-    FEATURE(4, "sse4a"),
-    FEATURE(10, "avx"),
-    FEATURE(11, "fma"),
-    FEATURE(12, "fma4"),
-    FEATURE(13, "xop"),
-    FEATURE(14, "f16c"),
-    FEATURE(15, "avx2"),
-    FEATURE(20, "avx512f"),
-    FEATURE(21, "avx512cd"),
-    FEATURE(22, "avx512vl"),
-    FEATURE(23, "avx512dq"),
-    FEATURE(24, "avx512bw"),
-    FEATURE(25, "avx512ifma"),
-    FEATURE(26, "avx512vbmi"),
-    FEATURE(27, "avx512vpopcntdq"),
-    FEATURE(28, "avx512vnni"),
-    FEATURE(29, "avx512vbmi2"),
-    FEATURE(30, "avx512bitalg"),
-    FEATURE(31, "avx512bf16"),
-    FEATURE(32, "avx512fp16"),
-    TILE_FEATURE(50, "amx-tile"),
-    TILE_FEATURE(51, "amx-int8"),
-    TILE_FEATURE(52, "amx-bf16"),
+    {"sse3", 0, x86::sse3},
+    {"ssse3", 1, x86::ssse3},
+    {"sse4.1", 2, x86::sse4_1},
+    {"sse4.2", 3, x86::sse4_2},
+    {"sse4a", 4, x86::sse4a},
+    {"avx", 10, x86::avx},
+    {"fma", 11, x86::fma},
+    {"fma4", 12, x86::fma4},
+    {"xop", 13, x86::xop},
+    {"f16c", 14, x86::f16c},
+    {"avx2", 15, x86::avx2},
+    {"avx512f", 20, x86::avx512f},
+    {"avx512cd", 21, x86::avx512cd},
+    {"avx512vl", 22, x86::avx512vl},
+    {"avx512dq", 23, x86::avx512dq},
+    {"avx512bw", 24, x86::avx512bw},
+    {"avx512ifma", 25, x86::avx512ifma},
+    {"avx512vbmi", 26, x86::avx512vbmi},
+    {"avx512vpopcntdq", 27, x86::avx512vpopcntdq},
+    {"avx512vnni", 28, x86::avx512vnni},
+    {"avx512vbmi2", 29, x86::avx512vbmi2},
+    {"avx512bitalg", 30, x86::avx512bitalg},
+    {"avx512bf16", 31, x86::avx512bf16},
+    {"avx512fp16", 32, x86::avx512fp16},
+    {"amx-tile", 50, with_tiles<x86::amx_tile>},
+    {"amx-int8", 51, with_tiles<x86::amx_int8>},
+    {"amx-bf16", 52, with_tiles<x86::amx_bf16>},
 };
-#undef FEATURE
-#undef TILE_FEATURE
 
 bool is_present(const Feature& feature) { return feature.present(); }
 

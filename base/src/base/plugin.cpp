@@ -98,7 +98,9 @@ Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {
 
 #else
 
-std::string own_folder() {
+namespace {
+
+std::string find_own_folder() {
   static const char anchor = 0;
   Dl_info info = {};
   link_map* map = nullptr;
@@ -108,6 +110,13 @@ std::string own_folder() {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(file, error);
   return error ? "" : real.parent_path().string();
+}
+
+}  // namespace
+
+std::string own_folder() {
+  static const std::string& folder = *new std::string(find_own_folder());  // not destroyed at exit
+  return folder;
 }
 
 Result<void*> open_plugin(const std::string& path, const PluginKind& kind) {

@@ -1,7 +1,10 @@
 // Contexts and calls in the C ABI.
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
-#include <random>
+#include <system_error>
 
 #include "handles.h"
 #include "made_here.h"
@@ -166,8 +169,10 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
 // means no owner: no memory may keep data for the next call.
 uint64_t owner_for(const halyard_context_options_t& options) {
   if (options.flags & HALYARD_CONTEXT_SEPARATE_CALLS) return 0;
-  std::random_device random;
-  return uint64_t{random()} << 32 | random();
+  uint64_t number = 0;
+  // std::random_device would first ask the processor for its features.
+  if (::getentropy(&number, sizeof number) != 0) throw std::system_error(errno, std::generic_category());
+  return number;
 }
 
 vm::Limits limits_of(const halyard_context_options_t& options, const Instance* instance) {

@@ -3,6 +3,8 @@
 
 #include <iterator>
 
+#include "base/x86_features.h"
+
 namespace halyard::local {
 
 namespace {
@@ -15,9 +17,9 @@ struct Level {
 // In the order of their bits.
 constexpr Level kLevels[] = {
     {"x86-64", [] { return true; }},
-    {"x86-64-v2", [] { return __builtin_cpu_supports("x86-64-v2") != 0; }},
-    {"x86-64-v3", [] { return __builtin_cpu_supports("x86-64-v3") != 0; }},
-    {"x86-64-v4", [] { return __builtin_cpu_supports("x86-64-v4") != 0; }},
+    {"x86-64-v2", x86::level2},
+    {"x86-64-v3", x86::level3},
+    {"x86-64-v4", x86::level4},
 };
 #endif
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <type_traits>
 
+#include "base/x86_features.h"
 #include "kernels.h"
 #include "simd.h"
 
@@ -16,30 +17,21 @@ namespace halyard::local::vmvx {
 
 namespace {
 
-// The instructions that Highway enables for each target, tested through the compiler's support library, which
-// also checks which registers the operating system saves. Highway's own library is not used, because it takes
+// The instructions that Highway enables for each target. Highway's own library is not used, because it takes
 // 3 ms to load, in which it measures the clock's resolution.
 #if HWY_ARCH_X86
-#define VMVX_HAS(feature) (__builtin_cpu_supports(feature) != 0)
-bool has_sse4() {
-  return VMVX_HAS("ssse3") && VMVX_HAS("sse4.1") && VMVX_HAS("sse4.2") && VMVX_HAS("pclmul") &&
-         VMVX_HAS("aes");
-}
+bool has_sse4() { return x86::ssse3() && x86::sse4_1() && x86::sse4_2() && x86::pclmul() && x86::aes(); }
 bool has_avx2() {
-  return has_sse4() && VMVX_HAS("avx") && VMVX_HAS("avx2") && VMVX_HAS("bmi") && VMVX_HAS("bmi2") &&
-         VMVX_HAS("fma") && VMVX_HAS("f16c");
+  return has_sse4() && x86::avx() && x86::avx2() && x86::bmi() && x86::bmi2() && x86::fma() && x86::f16c();
 }
 bool has_avx512() {
-  return has_avx2() && VMVX_HAS("avx512f") && VMVX_HAS("avx512vl") && VMVX_HAS("avx512dq") &&
-         VMVX_HAS("avx512bw");
+  return has_avx2() && x86::avx512f() && x86::avx512vl() && x86::avx512dq() && x86::avx512bw();
 }
 bool has_vnni() {
-  return has_avx512() && VMVX_HAS("avx512vnni") && VMVX_HAS("vpclmulqdq") && VMVX_HAS("vaes") &&
-         VMVX_HAS("avx512vbmi") && VMVX_HAS("avx512vbmi2") && VMVX_HAS("avx512bitalg") &&
-         VMVX_HAS("avx512vpopcntdq");
+  return has_avx512() && x86::avx512vnni() && x86::vpclmulqdq() && x86::vaes() && x86::avx512vbmi() &&
+         x86::avx512vbmi2() && x86::avx512bitalg() && x86::avx512vpopcntdq();
 }
-bool has_bf16() { return has_vnni() && VMVX_HAS("avx512bf16"); }
-#undef VMVX_HAS
+bool has_bf16() { return has_vnni() && x86::avx512bf16(); }
 #endif
 
 struct InstructionSet {

@@ -155,7 +155,7 @@ class Translator {
     const vm::OpInfo& op = vm::info(static_cast<Op>(word->op));
     for (size_t i = 0; i < op.operand_count; ++i)
       if (op.operands[i].kind == vm::OperandKind::reg && op.operands[i].bank == Bank::ref &&
-          op.operands[i].name == "buffer")
+          op.operands[i].name() == "buffer")
         use_buffer(vm::field(word, 0));
   }
   void use_buffer(uint16_t ref) {

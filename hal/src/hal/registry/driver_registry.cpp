@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fmt/ranges.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -59,6 +60,14 @@ Status no_folder(const std::string& path, std::error_code error) {
                                                 path, kFilePrefix, kFileSuffix)};
   return {error == std::errc::permission_denied ? Code::PERMISSION_DENIED : Code::UNAVAILABLE,
           fmt::format("the folder cannot be read: {}", error.message())};
+}
+
+Status seen_before(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return {Code::ALREADY_EXISTS, error || real.string() == path
+                                    ? "this file was seen before"
+                                    : fmt::format("this file is '{}', which was seen before", real.string())};
 }
 
 bool has(const std::vector<std::string>& list, std::string_view word) {
@@ -255,15 +264,11 @@ void DriverRegistry::search_folder(Origin origin, const std::string& folder) {
 }
 
 void DriverRegistry::add(Origin origin, const std::string& path) {
-  std::error_code error;
-  const fs::path real = fs::canonical(path, error);
-  const std::string identity = error ? path : real.string();
-  if (has(seen_, identity))
-    return skip(origin, false, path,
-                Status(Code::ALREADY_EXISTS,
-                       identity == path ? "this file was seen before"
-                                        : fmt::format("this file is '{}', which was seen before", identity)));
-  seen_.push_back(identity);
+  struct stat info = {};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  const Seen file = {exists ? "" : path, info.st_dev, info.st_ino};
+  if (std::ranges::find(seen_, file) != seen_.end()) return skip(origin, false, path, seen_before(path));
+  seen_.push_back(file);
   trace_.push_back({.step = {.origin = origin, .path = path}, .entry = entries_.size()});
   Entry entry;
   entry.candidate.path = path;

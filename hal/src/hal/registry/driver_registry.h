@@ -3,6 +3,8 @@
 // one of its kinds is requested. Thread-safe.
 #pragma once
 
+#include <sys/types.h>
+
 #include <mutex>
 #include <optional>
 #include <string>
@@ -104,6 +106,14 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
     Ref<DriverLibrary> library;          // null if not loaded
   };
 
+  // A file; if it cannot be examined, its path.
+  struct Seen {
+    std::string path;
+    dev_t device;
+    ino_t number;
+    bool operator==(const Seen&) const = default;
+  };
+
   static constexpr size_t kNoEntry = SIZE_MAX;
   class OpenDevices;
   struct Trace {
@@ -134,8 +144,8 @@ class DriverRegistry final : public ObjectOf<DriverRegistry> {
   const bool counts_objects_;
   std::vector<std::string> folders_;
   std::vector<Trace> trace_;
-  std::vector<std::string> seen_;  // resolved paths of files, so that no file is used twice
-  std::mutex mutex_;               // guards the entries
+  std::vector<Seen> seen_;  // so that no file is used twice
+  std::mutex mutex_;        // guards the entries
   std::vector<Entry> entries_;
 };
 

@@ -222,7 +222,7 @@ inline constexpr uint64_t kCodeFormat = [] {
   uint64_t hash = 14695981039346656037u;
   const auto add = [&](uint64_t part) { hash = (hash ^ part) * 1099511628211u; };
   for (const OpInfo& op : kOps) {
-    for (const char c : op.mnemonic) add(static_cast<uint8_t>(c));
+    for (const char c : op.mnemonic()) add(static_cast<uint8_t>(c));
     for (size_t i = 0; i < op.operand_count; ++i) {
       add(static_cast<uint64_t>(op.operands[i].kind));
       add(static_cast<uint64_t>(op.operands[i].bank) * 2 + (op.operands[i].writes ? 1 : 0));

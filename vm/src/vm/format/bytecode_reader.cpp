@@ -115,7 +115,7 @@ Result<Op> read_opcode(Cursor& cursor, uint32_t bytecode_version, uint32_t featu
   if (info(op).since > bytecode_version)
     return fail(Code::INVALID_ARGUMENT,
                 "opcode '{}' (0x{:02X}) exists since bytecode {}, the module is bytecode {}",
-                info(op).mnemonic, byte, info(op).since, bytecode_version);
+                info(op).mnemonic(), byte, info(op).since, bytecode_version);
   return op;
 }
 
@@ -146,7 +146,7 @@ Result<> read_any_instruction(std::span<const uint8_t> code, uint32_t pc, uint32
   for (size_t i = 0; i < opcode.operand_count; ++i) {
     if (!read_operand(code, cursor, opcode.operands[i], instruction.operands[i]))
       return fail(Code::OUT_OF_RANGE, "operand '{}' of '{}' reaches past the end of the function ({} bytes)",
-                  opcode.operands[i].name, opcode.mnemonic, code.size());
+                  opcode.operands[i].name(), opcode.mnemonic(), code.size());
   }
   instruction.next_pc = cursor.pc();
   return {};

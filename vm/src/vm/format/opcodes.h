@@ -38,12 +38,31 @@ enum class OperandKind : uint8_t {
   u16_list,      // pad to even, u16 count, u16 each
 };
 
+// A text in a table. Kept in place, because the dynamic linker would adjust a pointer in each process.
+template <size_t size>
+class TableText {
+ public:
+  constexpr TableText() = default;
+  template <size_t bytes>
+  constexpr TableText(const char (&text)[bytes]) : length_(bytes - 1) {
+    static_assert(bytes - 1 <= size);
+    for (size_t i = 0; i < bytes - 1; ++i) bytes_[i] = text[i];
+  }
+  constexpr std::string_view view() const { return {bytes_, length_}; }
+
+ private:
+  char bytes_[size] = {};
+  uint8_t length_ = 0;
+};
+
 struct Operand {
   OperandKind kind = OperandKind::reg;
   Bank bank = Bank::none;
   bool writes = false;
   bool move = false;  // the MOVE bit is allowed
-  std::string_view name;
+  TableText<16> text;
+
+  constexpr std::string_view name() const { return text.view(); }
 };
 
 inline constexpr size_t kMaxOperands = 6;
@@ -51,7 +70,7 @@ inline constexpr size_t kMaxOperands = 6;
 enum OpFlags : uint8_t { TERMINATOR = 1, MARKER = 2, PREFIX = 4 };
 
 struct OpInfo {
-  std::string_view mnemonic;  // without "vm."
+  TableText<25> text;
   OpSet set = OpSet::CORE;
   uint8_t byte = 0;
   uint8_t since = 15;  // bytecode major version
@@ -60,11 +79,12 @@ struct OpInfo {
   std::array<Operand, kMaxOperands> operands;
 
   constexpr OpInfo() = default;
-  constexpr OpInfo(OpSet set, uint8_t byte, std::string_view mnemonic, uint8_t since, int bits,
+  constexpr OpInfo(OpSet set, uint8_t byte, TableText<25> mnemonic, uint8_t since, int bits,
                    std::initializer_list<Operand> list)
-      : mnemonic(mnemonic), set(set), byte(byte), since(since), flags(static_cast<uint8_t>(bits)) {
+      : text(mnemonic), set(set), byte(byte), since(since), flags(static_cast<uint8_t>(bits)) {
     for (const Operand& operand : list) operands[operand_count++] = operand;
   }
+  constexpr std::string_view mnemonic() const { return text.view(); }  // without "vm."
   constexpr bool terminator() const { return flags & TERMINATOR; }
 };
 

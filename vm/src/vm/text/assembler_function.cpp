@@ -226,7 +226,7 @@ class Body {
   Result<> read(Cursor& cursor, Op op, std::array<Value, kMaxOperands>& values) {
     const OpInfo& op_info = info(op);
     const std::string_view form = text_form(op);
-    const std::string where = fmt::format("in vm.{}", op_info.mnemonic);
+    const std::string where = fmt::format("in vm.{}", op_info.mnemonic());
     for (size_t i = 0; i < form.size(); ++i) {
       if (form[i] == ' ' || form[i] == '~') continue;
       if (form[i] == '_') {
@@ -273,8 +273,8 @@ class Body {
                         Value& value) {
     switch (operand.kind) {
       case OperandKind::reg: {
-        const auto reg = HALYARD_TRY(cursor.reg(operand.name));
-        HALYARD_TRY(check(cursor, reg, operand.bank, operand.move, operand.name));
+        const auto reg = HALYARD_TRY(cursor.reg(operand.name()));
+        HALYARD_TRY(check(cursor, reg, operand.bank, operand.move, operand.name()));
         value.number = reg.field;
         return {};
       }
@@ -313,7 +313,7 @@ class Body {
         value.callee = HALYARD_TRY(read_callee(cursor));
         return {};
       case OperandKind::string:
-        value.text = HALYARD_TRY(cursor.string(operand.name));
+        value.text = HALYARD_TRY(cursor.string(operand.name()));
         if (value.text.size() > kMaxCount)
           return cursor.error(Code::INVALID_ARGUMENT, "the string is {} bytes long; at most {} fit",
                               value.text.size(), kMaxCount);
@@ -371,11 +371,11 @@ class Body {
   Result<> read_registers(Cursor& cursor, const Operand& operand, Value& value) {
     if (cursor.at_end() || cursor.at(")") || cursor.at("]")) return {};
     do {
-      const auto reg = HALYARD_TRY(cursor.reg(operand.name));
-      HALYARD_TRY(check_entry(cursor, reg, operand.bank, operand.name));
+      const auto reg = HALYARD_TRY(cursor.reg(operand.name()));
+      HALYARD_TRY(check_entry(cursor, reg, operand.bank, operand.name()));
       value.numbers.push_back(reg.field);
     } while (cursor.accept(","));
-    return check_count(cursor, value.numbers.size(), operand.name);
+    return check_count(cursor, value.numbers.size(), operand.name());
   }
 
   Result<> check_count(const Cursor& cursor, size_t count, std::string_view what) {
@@ -447,7 +447,7 @@ class Body {
     const Global& global = module_.globals[found->second];
     if (global.size() != size)
       return cursor.error(Code::INVALID_ARGUMENT, "global '@{}' has {} bytes, vm.{} accesses {}", name,
-                          global.size(), op_info.mnemonic, size);
+                          global.size(), op_info.mnemonic(), size);
     value.number = global.offset;
     return {};
   }
@@ -525,20 +525,21 @@ class Body {
         return cursor.error(
             Code::INVALID_ARGUMENT,
             "the results of vm.{} follow its block, as in '-> ^bbN(%i0)', and are not written before the '='",
-            op_info.mnemonic);
+            op_info.mnemonic());
       }
       if (operand.kind == OperandKind::reg_list) {
         for (const RegisterName& reg : results) {
-          HALYARD_TRY(check_idle(cursor, reg, operand.name));
+          HALYARD_TRY(check_idle(cursor, reg, operand.name()));
           function_.use(reg);
           values[i].numbers.push_back(reg.field);
         }
-        return check_count(cursor, results.size(), operand.name);
+        return check_count(cursor, results.size(), operand.name());
       }
       if (results.size() != 1)
         return cursor.error(Code::INVALID_ARGUMENT, "vm.{} has one result, found {}; write '{} = vm.{} ...'",
-                            op_info.mnemonic, results.size(), register_form(operand.bank), op_info.mnemonic);
-      HALYARD_TRY(check(cursor, results[0], operand.bank, operand.move, operand.name));
+                            op_info.mnemonic(), results.size(), register_form(operand.bank),
+                            op_info.mnemonic());
+      HALYARD_TRY(check(cursor, results[0], operand.bank, operand.move, operand.name()));
       values[i].number = results[0].field;
     }
     return {};

@@ -321,7 +321,7 @@ class FunctionText {
       if (op.operands[i].writes) text += operand_text(instruction, i, '\0');
     if (!text.empty()) text += " = ";
     text += "vm.";
-    text += op.mnemonic;
+    text += op.mnemonic();
     if (!form.empty()) text += ' ';
     for (size_t i = 0; i < form.size(); ++i) {
       if (form[i] == '~') continue;

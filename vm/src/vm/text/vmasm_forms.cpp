@@ -32,7 +32,7 @@ std::array<std::string, kOpCount> make_forms() {
 std::vector<std::pair<std::string_view, Op>> make_mnemonics() {
   std::vector<std::pair<std::string_view, Op>> mnemonics;
   for (size_t i = 0; i < kOpCount; ++i)
-    if (!(kOps[i].flags & (MARKER | PREFIX))) mnemonics.emplace_back(kOps[i].mnemonic, static_cast<Op>(i));
+    if (!(kOps[i].flags & (MARKER | PREFIX))) mnemonics.emplace_back(kOps[i].mnemonic(), static_cast<Op>(i));
   std::ranges::sort(mnemonics);
   return mnemonics;
 }
@@ -62,8 +62,9 @@ Op op_by_mnemonic(std::string_view mnemonic) {
 }
 
 bool is_implicit(std::string_view mnemonic) {
-  return std::ranges::any_of(
-      kOps, [&](const OpInfo& op) { return (op.flags & (MARKER | PREFIX)) != 0 && op.mnemonic == mnemonic; });
+  return std::ranges::any_of(kOps, [&](const OpInfo& op) {
+    return (op.flags & (MARKER | PREFIX)) != 0 && op.mnemonic() == mnemonic;
+  });
 }
 
 std::vector<std::string_view> writable_mnemonics() {

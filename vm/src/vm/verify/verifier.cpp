@@ -308,7 +308,7 @@ class FunctionVerifier {
         continue;
       Result<> result = check_operand(instruction, operand, instruction.operands[i]);
       if (!result)
-        return in_place(fmt::format("operand '{}' of '{}'", operand.name, opcode.mnemonic),
+        return in_place(fmt::format("operand '{}' of '{}'", operand.name(), opcode.mnemonic()),
                         std::move(result));
     }
     return {};
