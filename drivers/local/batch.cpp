@@ -135,13 +135,16 @@ class Batch {
   Result<> do_tiles(size_t i, Role role) {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
+    const kit::TraceDispatch facts = describe(command, part.count, execution_);
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
     span.set_sharing(HALYARD_SHARING_SHARED, threads());
+    span.set_dispatch(facts);
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
     for (Tile tile; part.take(tile, threads());) {
+      span.add_workgroups(tile.last - tile.first);
       Status status = outcome_of(
           [&] { return (*runner)->run(command.function, part.count, tile, part.end, execution_.stop); });
       if (!status.ok()) failed(i, tile.first, std::move(status));

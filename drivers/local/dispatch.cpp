@@ -26,14 +26,17 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   Helpers helpers = helpers_with(total);
   Tile tile = {0, total};
   if (helpers.count == 0) {
+    const kit::TraceDispatch facts = describe(command, count, execution);
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
     span.set_sharing(helpers.sharing, 1);
+    span.set_dispatch(facts);
     const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // measure the first workgroup to estimate the others
       tile.last = 1;
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+      span.add_workgroups(1);
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       // If one workgroup remains, the reason for the whole dispatch stays.
@@ -41,6 +44,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       tile.last = total;
     }
     if (helpers.count == 0) {
+      span.add_workgroups(total - tile.first);
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
       watch.record(cost, total);
       return {};

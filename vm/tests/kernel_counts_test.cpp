@@ -88,17 +88,17 @@ const char kProduct[] = R"(
 
 TEST(KernelCounts, OfAProductOfMatrices) {
   const std::vector<uint32_t> constants = {3, 2};
-  const auto* bytes = reinterpret_cast<const uint8_t*>(constants.data());
-  expect_counts(kernel(kProduct), {.constants = {bytes, 8}, .workgroups = {2, 4, 1}}, 2 * 4 * 3 * 2,
+  const auto bytes = std::as_bytes(std::span(constants));
+  expect_counts(kernel(kProduct), {.constants = bytes, .workgroups = {2, 4, 1}}, 2 * 4 * 3 * 2,
                 4 * (4 * 3 + 3 * 2), 4 * 4 * 2);
 }
 
 TEST(KernelCounts, OfLoopsDoNotDependOnTheirLength) {
   const std::vector<uint32_t> constants = {1'000'000, 1'000};
-  const auto* bytes = reinterpret_cast<const uint8_t*>(constants.data());
+  const auto bytes = std::as_bytes(std::span(constants));
   const std::vector<uint64_t> lengths(3, uint64_t{1} << 40);
   expect_counts(kernel(kProduct),
-                {.constants = {bytes, 8}, .binding_lengths = lengths, .workgroups = {1'000, 1'000, 1}},
+                {.constants = bytes, .binding_lengths = lengths, .workgroups = {1'000, 1'000, 1}},
                 2'000'000'000'000, 4 * (1'000'000'000 + 1'000'000'000ull), 4'000'000);
 }
 

@@ -23,6 +23,9 @@ namespace {
 
 constexpr uint64_t kMaxSteps = 4'000'000;  // followed instructions; about 0.2 s
 constexpr int kGridDimensions = 3;
+constexpr uint32_t kGrid = (1u << kGridDimensions) - 1;
+// Up to so many workgroups are followed one by one only to know the ranges of addresses.
+constexpr uint64_t kFewWorkgroups = 256;
 constexpr size_t kFirstInteger = 3;  // integers of a workgroup: id, size, count
 
 // A 32-bit register, or half of a pair. Both halves of a pair hold its scalar.
@@ -71,10 +74,11 @@ uint64_t operations_of(Op op) {
     OF_BOTH(fma)
     return 2;
     OF_BOTH(add)
-    OF_BOTH(sub) OF_BOTH(mul) OF_BOTH(div) OF_BOTH(rem) OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2)
-        OF_BOTH(cos) OF_BOTH(sin) OF_BOTH(exp) OF_BOTH(exp2) OF_BOTH(expm1) OF_BOTH(log) OF_BOTH(log10)
-            OF_BOTH(log1p) OF_BOTH(log2) OF_BOTH(pow) OF_BOTH(rsqrt) OF_BOTH(sqrt) OF_BOTH(tanh)
-                OF_BOTH(erf) return 1;
+    OF_BOTH(sub)
+    OF_BOTH(mul)
+    OF_BOTH(div) OF_BOTH(rem) OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2) OF_BOTH(cos) OF_BOTH(sin)
+        OF_BOTH(exp) OF_BOTH(exp2) OF_BOTH(expm1) OF_BOTH(log) OF_BOTH(log10) OF_BOTH(log1p) OF_BOTH(log2)
+            OF_BOTH(pow) OF_BOTH(rsqrt) OF_BOTH(sqrt) OF_BOTH(tanh) OF_BOTH(erf) return 1;
 #undef OF_BOTH
     default:
       return 0;
@@ -134,12 +138,15 @@ class Counter {
   }
 
   Result<KernelCounts> count() {
+    uint64_t workgroups = 1;
     for (const uint32_t size : arguments_.workgroups)
-      if (size == 0) return KernelCounts{};
+      if (__builtin_mul_overflow(workgroups, size, &workgroups)) workgroups = UINT64_MAX;
+    if (workgroups == 0) return KernelCounts{.bytes = KernelCounts::Bytes()};
+    has_few_workgroups_ = workgroups <= kFewWorkgroups;
     // Dimensions of the grid along which workgroups differ are walked; the others are counted at once.
     std::array<bool, kGridDimensions> walked = {};
     while (!count_grid(walked)) {
-      const uint32_t along = failed_along_ & ((1u << kGridDimensions) - 1);
+      const uint32_t along = failed_along_ & kGrid;
       if (along == 0) return halyard::fail(Code::UNIMPLEMENTED, "{}", why_);
       walked[static_cast<size_t>(std::countr_zero(along))] = true;
     }
@@ -721,7 +728,7 @@ class Counter {
         (bank != Bank::i32 && bank != Bank::i64) || size < 4 ||
         static_cast<uint64_t>(offset.value) + size > arguments_.constants.size())
       return unknown_scalar();
-    const uint8_t* const from = arguments_.constants.data() + offset.value;
+    const auto* const from = reinterpret_cast<const uint8_t*>(arguments_.constants.data()) + offset.value;
     return constant_scalar(size == 4 ? load_unaligned<int32_t>(from) : load_unaligned<int64_t>(from));
   }
 
@@ -743,6 +750,8 @@ class Counter {
       has_unknown_accesses_ = true;
       return true;
     }
+    if (offset.is_known && !offset.is_linear && (offset.varies & kGrid) && has_few_workgroups_)
+      return fail("the addresses of workgroups differ", offset.varies & kGrid);
     __int128 first = 0;
     __int128 last = buffer.length;
     bool is_bounded = offset.is_known && offset.is_linear;
@@ -864,6 +873,7 @@ class Counter {
   Tally tally_;
   std::map<Site, Extent> extents_;
   bool has_unknown_accesses_ = false;
+  bool has_few_workgroups_ = false;
   std::array<uint64_t, kMaxDimensions> trips_;  // 0: not known yet
   int depth_ = kGridDimensions;
   int quiet_ = 0;  // above 0: accesses are not recorded

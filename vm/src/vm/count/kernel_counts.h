@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -18,7 +19,7 @@ namespace halyard::vm {
 // bindings; workgroup id, size and count.
 struct KernelArguments {
   uint64_t local_memory = 0;  // bytes
-  std::span<const uint8_t> constants;
+  std::span<const std::byte> constants;
   std::span<const uint64_t> binding_lengths;  // bytes
   std::array<uint32_t, 3> workgroups = {1, 1, 1};
   // The float operations of a call of an import, if they follow from its integer arguments, in order. An
