@@ -92,10 +92,10 @@ class Profiles(vmrun.FolderCase):
         self.assertEqual(kernel["interpreted_because"], "it did not run long enough to be compiled")
 
     def test_host_code_alone(self):
-        rows = self.profile("--module=examples/fib.vmasm", "--function=fib", "--input=15", "--jit=off")["rows"]
+        rows = self.profile("--module=examples/fib.vmasm", "--function=recursive", "--input=15", "--jit=off")["rows"]
         host = [row for row in rows if row["kind"] == "host"]
         self.assertEqual(len(rows), len(host) + 2)
-        self.assertIn("fib.fib", {row["name"] for row in host})
+        self.assertIn("fib.recursive", {row["name"] for row in host})
         self.assertGreater(sum(row["share"] for row in host), 0.2)
 
     def test_tables(self):

@@ -103,12 +103,18 @@ Result<Ref<vm::LoadedModule>> load_module(const Ref<Bytes>& bytes, const vm::Loa
   return loaded;
 }
 
-// The location of the first instruction that has one.
+// The first known location of an instruction, such as "model.mlir:12:5"; empty if there is none.
 std::string source_of(const vm::BytecodeModule& module, uint32_t function) {
   const vm::Function& body = module.functions()[function];
   for (uint32_t pc = 0; vm::has_instruction(body.bytecode, pc);) {
-    std::string source = vm::source_location(module, function, pc);
-    if (!source.empty() && source != "[unknown]") return source;
+    const std::string location = vm::source_location(module, function, pc);
+    for (std::string_view lines = location; !lines.empty();) {
+      std::string_view line = lines.substr(0, lines.find('\n'));
+      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+      if (line.starts_with("at ")) line.remove_prefix(3);
+      if (!line.empty() && line != "[unknown]") return std::string(line);
+    }
     const auto at = vm::read_instruction(body.bytecode, pc, module.bytecode_version(), body.features);
     if (!at) break;
     pc = at->next_pc;

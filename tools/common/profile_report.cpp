@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <string_view>
 #include <vector>
 
+#include "common/printable.h"
 #include "common/quantities.h"
 #include "common/table.h"
 
@@ -124,20 +126,39 @@ std::string nearest_peak(const ProfileRow& row, const MachinePeaks& peaks) {
   return operations >= bytes ? fmt::format("{:.0f}% ops", operations) : fmt::format("{:.0f}% bytes", bytes);
 }
 
-// How the kernel ran: "compiled", "interpreted: REASON", "compiled; 3 calls interpreted: REASON".
-std::string how_text(const ProfileRow& row, const ProfileReport& report) {
-  if (row.kind != Kind::kernel) return "";
-  const double interpreted = row.calls_by_code[HALYARD_KERNEL_INTERPRETED];
+const std::string& why_interpreted(const ProfileRow& row, const ProfileReport& report) {
+  return report.no_compiler.empty() ? row.reason : report.no_compiler;
+}
+bool was_interpreted(const ProfileRow& row) { return row.calls_by_code[HALYARD_KERNEL_INTERPRETED] > 0; }
+
+// How the kernel ran: "compiled", "interpreted", "compiled, 3 calls interpreted".
+std::string how_text(const ProfileRow& row) {
   std::string text;
   if (row.calls_by_code[HALYARD_KERNEL_COMPILED] > 0) text = "compiled";
   if (row.calls_by_code[HALYARD_KERNEL_NATIVE] > 0) text = "native";
-  if (interpreted > 0) {
-    const std::string& reason = report.no_compiler.empty() ? row.reason : report.no_compiler;
-    const std::string count = text.empty() ? "" : fmt::format("; {} calls ", calls_text(interpreted));
-    text += count + "interpreted" + (reason.empty() ? "" : ": " + reason);
+  if (!was_interpreted(row)) return text;
+  if (text.empty()) return "interpreted";
+  return text +
+         fmt::format(", {} calls interpreted", calls_text(row.calls_by_code[HALYARD_KERNEL_INTERPRETED]));
+}
+
+// Below the table: why kernels were interpreted, and why operations or bytes are not known, with the kernels
+// of each reason.
+std::string reasons_text(const ProfileReport& report) {
+  constexpr size_t kNames = 3;
+  std::map<std::string, std::vector<std::string>> kernels;
+  for (const ProfileRow& row : report.sums.rows) {
+    if (row.kind != Kind::kernel) continue;
+    if (was_interpreted(row)) kernels["interpreted: " + why_interpreted(row, report)].push_back(row.name);
+    if (!row.uncounted.empty()) kernels["not counted: " + row.uncounted].push_back(row.name);
   }
-  if (!row.uncounted.empty() && row.calls_by_code[HALYARD_KERNEL_NATIVE] == 0)
-    text += fmt::format("{}not counted: {}", text.empty() ? "" : "; ", row.uncounted);
+  std::string text;
+  for (const auto& [reason, names] : kernels) {
+    std::string list;
+    for (size_t i = 0; i < std::min(names.size(), kNames); ++i) list += (i == 0 ? "" : ", ") + names[i];
+    if (names.size() > kNames) list += fmt::format(" and {} more", names.size() - kNames);
+    text += printable(fmt::format("{} ({})", reason, list)) + "\n";
+  }
   return text;
 }
 
@@ -155,8 +176,8 @@ Row cells_of(const ProfileRow& row, double share, const ProfileReport& report) {
   const bool is_kernel = row.kind == Kind::kernel;
   const bool has_calls = row.kind != Kind::waiting && row.kind != Kind::other;
   const double bytes = row.bytes_read + row.bytes_written;
-  std::string notes = how_text(row, report);
-  if (!row.source.empty()) notes += (notes.empty() ? "" : "  ") + row.source;
+  std::string how = how_text(row);
+  if (!row.source.empty()) how += (how.empty() ? "" : ", ") + row.source;
   return {
       row.name,
       known(has_calls, calls_text(row.calls / calls)),
@@ -247,9 +268,7 @@ Json json_of(const ProfileRow& row, const ProfileReport& report) {
   const auto add_text = [&](const char* name, const std::string& text) {
     if (!text.empty()) json[name] = text;
   };
-  const bool was_interpreted = row.calls_by_code[HALYARD_KERNEL_INTERPRETED] > 0;
-  if (was_interpreted)
-    add_text("interpreted_because", report.no_compiler.empty() ? row.reason : report.no_compiler);
+  if (was_interpreted(row)) add_text("interpreted_because", why_interpreted(row, report));
   add_text("not_counted_because", row.uncounted);
   add_text("not_shared_because", row.not_shared);
   add_text("source", row.source);
@@ -263,9 +282,11 @@ std::string profile_table(const ProfileReport& report, ProfileDetail detail) {
   const std::vector<double> shares = percentages(rows, report.sums.total_ns);
   std::vector<Row> cells;
   for (size_t i = 0; i < rows.size(); ++i) cells.push_back(cells_of(rows[i], shares[i], report));
-  return head(report) + table({"kernel", "calls", "time", "share", "workgroups", "threads", "operations",
-                               "bytes", "GFLOP/s", "GB/s", "of peak", "how it ran"},
-                              cells);
+  return head(report) +
+         table({"kernel", "calls", "time", "share", "workgroups", "threads", "operations", "bytes", "GFLOP/s",
+                "GB/s", "of peak", "how it ran, where in the source"},
+               cells) +
+         reasons_text(report);
 }
 
 Json profile_json(const ProfileReport& report) {

@@ -224,6 +224,35 @@ TEST(KernelCounts, OfAccessesWithGaps) {
                 {}, 0, 8, 16 + 32);
 }
 
+// One loop over the 5x7 elements in the corner of a matrix with rows of 10, as compilers coalesce two.
+TEST(KernelCounts, OfLoopsOverQuotientsAndRemainders) {
+  expect_counts(kernel(R"(
+    %i14:15 = vm.const.i64 35
+    %i16:17 = vm.const.i64 7
+    %i28:29 = vm.const.i64 10
+    vm.br ^bb1(%i10 -> %i18, %i11 -> %i19)
+  ^bb1:
+    %i20 = vm.cmp.lt.i64.s %i18:19, %i14:15
+    vm.cond_br %i20, ^bb2, ^bb3
+  ^bb2:
+    %i22:23 = vm.div.i64.s %i18:19, %i16:17
+    %i24:25 = vm.rem.i64.s %i18:19, %i16:17
+    %i20 = vm.cmp.lt.i64.s %i24:25, %i10:11
+    %i26:27 = vm.add.i64 %i24:25, %i16:17
+    %i24:25 = vm.select.i64 %i20 ? %i26:27 : %i24:25
+    %i24:25 = vm.fma.i64 %i22:23, %i28:29, %i24:25
+    %i21 = vm.buffer.load.f32 %r3, %i24:25
+    %i21 = vm.add.f32 %i21, %i21
+    %i21 = vm.buffer.load.f32 %r3, %i24:25
+    vm.buffer.store.f32 %i21, %r4, %i24:25
+    %i18:19 = vm.add.i64 %i18:19, %i12:13
+    vm.br ^bb1
+  ^bb3:
+    vm.return
+)"),
+                {}, 35, 4 * (4 * 10 + 7), 4 * 35);
+}
+
 TEST(KernelCounts, AreUnknownIfTheyDependOnData) {
   expect_unknown(kernel(R"(
     %i20 = vm.buffer.load.i32 %r3, %i10:11

@@ -76,9 +76,10 @@ uint64_t operations_of(Op op) {
     OF_BOTH(add)
     OF_BOTH(sub)
     OF_BOTH(mul)
-    OF_BOTH(div) OF_BOTH(rem) OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2) OF_BOTH(cos) OF_BOTH(sin)
-        OF_BOTH(exp) OF_BOTH(exp2) OF_BOTH(expm1) OF_BOTH(log) OF_BOTH(log10) OF_BOTH(log1p) OF_BOTH(log2)
-            OF_BOTH(pow) OF_BOTH(rsqrt) OF_BOTH(sqrt) OF_BOTH(tanh) OF_BOTH(erf) return 1;
+    OF_BOTH(div)
+    OF_BOTH(rem) OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2) OF_BOTH(cos) OF_BOTH(sin) OF_BOTH(exp)
+        OF_BOTH(exp2) OF_BOTH(expm1) OF_BOTH(log) OF_BOTH(log10) OF_BOTH(log1p) OF_BOTH(log2) OF_BOTH(pow)
+            OF_BOTH(rsqrt) OF_BOTH(sqrt) OF_BOTH(tanh) OF_BOTH(erf) return 1;
 #undef OF_BOTH
     default:
       return 0;
@@ -605,8 +606,90 @@ class Counter {
       if (operand.bank == Bank::ref) {
         set_reference(at.operands[i].reg, {});
       } else {
-        write(operand.bank, at.operands[i].reg, result_of(at.op, bank, in, immediate));
+        Scalar result = result_of(at.op, bank, in, immediate);
+        if (!result.is_linear || result.compare != Scalar::Compare::none)
+          result.bounds = result_bounds(at.op, in);
+        write(operand.bank, at.operands[i].reg, result);
       }
+    }
+  }
+
+  // The values in all iterations on trial.
+  Bounds bounds_of(const Scalar& scalar) const {
+    if (!scalar.is_known) return {};
+    if (!scalar.is_linear || scalar.compare != Scalar::Compare::none) return scalar.bounds;
+    Bounds bounds = {scalar.value, scalar.value};
+    for (size_t d = 0; d < kMaxDimensions; ++d) {
+      if (!(scalar.varies >> d & 1)) continue;
+      if (trips_[d] == 0) return {};  // its exit test comes later
+      const Bounds last = {0, static_cast<int64_t>(std::min<uint64_t>(trips_[d] - 1, INT64_MAX))};
+      bounds = bounds_of_sum(bounds, bounds_of_product(last, {scalar.slope[d], scalar.slope[d]}));
+    }
+    return bounds;
+  }
+
+  Bounds result_bounds(Op op, const std::array<Scalar, kMaxOperands>& in) const {
+    const Bounds a = bounds_of(in[0]);
+    const Bounds b = bounds_of(in[1]);
+    const auto negated = [](const Bounds& bounds) { return Bounds{1 - bounds.high, 1 - bounds.low}; };
+    switch (op) {
+      case Op::add_i32:
+      case Op::add_i64:
+        return bounds_of_sum(a, b);
+      case Op::sub_i32:
+      case Op::sub_i64:
+        return bounds_of_difference(a, b);
+      case Op::mul_i32:
+      case Op::mul_i64:
+        return bounds_of_product(a, b);
+      case Op::fma_i32:
+      case Op::fma_i64:
+        return bounds_of_sum(bounds_of_product(a, b), bounds_of(in[2]));
+      case Op::div_i32_u:
+      case Op::div_i64_u:
+        return a.low < 0 ? Bounds() : bounds_of_quotient(a, b);
+      case Op::div_i32_s:
+      case Op::div_i64_s:
+        return bounds_of_quotient(a, b);
+      case Op::rem_i32_u:
+      case Op::rem_i64_u:
+        return a.low < 0 ? Bounds() : bounds_of_remainder(a, b);
+      case Op::rem_i32_s:
+      case Op::rem_i64_s:
+        return bounds_of_remainder(a, b);
+      case Op::and_i32:
+      case Op::and_i64:
+        return a.is_known() && a.low >= 0 && b.is_known() && b.low >= 0 ? Bounds{0, std::min(a.high, b.high)}
+                                                                        : Bounds();
+      case Op::min_i32_s:
+      case Op::min_i64_s:
+        if (!a.is_known() || !b.is_known()) return {};
+        return {std::min(a.low, b.low), std::min(a.high, b.high)};
+      case Op::max_i32_s:
+      case Op::max_i64_s:
+        if (!a.is_known() || !b.is_known()) return {};
+        return {std::max(a.low, b.low), std::max(a.high, b.high)};
+      case Op::select_i32:
+      case Op::select_i64:
+        if (a.is_constant()) return bounds_of(in[a.low != 0 ? 1 : 2]);
+        return bounds_of_either(b, bounds_of(in[2]));
+      case Op::cmp_lt_i32_s:
+      case Op::cmp_lt_i64_s:
+        return bounds_of_less(a, b);
+      case Op::cmp_eq_i32:
+      case Op::cmp_eq_i64:
+        return bounds_of_equal(a, b);
+      case Op::cmp_ne_i32:
+      case Op::cmp_ne_i64:
+        return negated(bounds_of_equal(a, b));
+      case Op::ext_i32_i64_s:
+        return a;
+      case Op::ext_i32_i64_u:
+        return a.low < 0 ? Bounds() : a;
+      case Op::trunc_i64_i32:
+        return a.low < INT32_MIN || a.high > INT32_MAX ? Bounds() : a;
+      default:
+        return {};
     }
   }
 
@@ -705,15 +788,20 @@ class Counter {
 
   // ---- Memory
 
+  Scalar in_bytes(const Scalar& elements, uint64_t size) const {
+    const Scalar factor = constant_scalar(static_cast<int64_t>(size));
+    Scalar bytes = scalar_product(elements, factor);
+    bytes.bounds = bounds_of_product(bounds_of(elements), {factor.value, factor.value});
+    return bytes;
+  }
+
   bool access(uint32_t index, const Instruction& at) {
     const uint64_t size = element_size(at.op);
     const OpInfo& op = info(at.op);
     const Reference buffer = reference(at.operands[0].reg);
-    const Scalar offset =
-        scalar_product(wide(at.operands[1].reg), constant_scalar(static_cast<int64_t>(size)));
+    const Scalar offset = in_bytes(wide(at.operands[1].reg), size);
     if (is_fill(at.op)) {
-      const Scalar length =
-          scalar_product(wide(at.operands[2].reg), constant_scalar(static_cast<int64_t>(size)));
+      const Scalar length = in_bytes(wide(at.operands[2].reg), size);
       return range(index, at.operands[0].reg, offset, length, true);
     }
     const Operand& last = op.operands[2];
@@ -750,25 +838,11 @@ class Counter {
       has_unknown_accesses_ = true;
       return true;
     }
-    if (offset.is_known && !offset.is_linear && (offset.varies & kGrid) && has_few_workgroups_)
+    const Bounds bounds = offset.is_linear ? bounds_of(offset) : offset.bounds;
+    if (!bounds.is_known() && (offset.varies & kGrid) && has_few_workgroups_)
       return fail("the addresses of workgroups differ", offset.varies & kGrid);
-    __int128 first = 0;
-    __int128 last = buffer.length;
-    bool is_bounded = offset.is_known && offset.is_linear;
-    if (is_bounded) {
-      first = last = offset.value;
-      for (size_t d = 0; d < kMaxDimensions; ++d) {
-        if (offset.slope[d] == 0 || !(offset.varies >> d & 1)) continue;
-        if (trips_[d] == 0) is_bounded = false;  // its exit test comes after this access
-        const __int128 change = static_cast<__int128>(offset.slope[d]) * static_cast<__int128>(trips_[d] - 1);
-        (change < 0 ? first : last) += change;
-      }
-      last += size;
-    }
-    if (!is_bounded) {
-      first = 0;
-      last = buffer.length;
-    }
+    const __int128 first = bounds.is_known() ? bounds.low : 0;
+    const __int128 last = bounds.is_known() ? __int128{bounds.high} + size : __int128{buffer.length};
     Extent& extent = extents_[{index, buffer.binding, writes}];
     extent.each = each;
     extent.begin = std::min(extent.begin, static_cast<uint64_t>(std::max<__int128>(first, 0)));

@@ -1,6 +1,8 @@
 // Linear forms of integer registers.
 #include "vm/count/scalar.h"
 
+#include <algorithm>
+
 namespace halyard::vm {
 
 namespace {
@@ -23,7 +25,58 @@ bool is_within(const Scalar& scalar, int64_t bound) {
 
 bool is_plain(const Scalar& scalar) { return scalar.is_linear && scalar.compare == Scalar::Compare::none; }
 
+// Known if it does not wrap.
+Bounds bounds_between(__int128 low, __int128 high) {
+  if (low < INT64_MIN || high > INT64_MAX) return {};
+  return {static_cast<int64_t>(low), static_cast<int64_t>(high)};
+}
+
 }  // namespace
+
+Bounds bounds_of_sum(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_known()) return {};
+  return bounds_between(__int128{a.low} + b.low, __int128{a.high} + b.high);
+}
+
+Bounds bounds_of_difference(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_known()) return {};
+  return bounds_between(__int128{a.low} - b.high, __int128{a.high} - b.low);
+}
+
+Bounds bounds_of_product(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_known()) return {};
+  const auto [low, high] = std::minmax({__int128{a.low} * b.low, __int128{a.low} * b.high,
+                                        __int128{a.high} * b.low, __int128{a.high} * b.high});
+  return bounds_between(low, high);
+}
+
+Bounds bounds_of_quotient(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_constant() || b.low <= 0) return {};
+  return {a.low / b.low, a.high / b.low};
+}
+
+Bounds bounds_of_remainder(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_constant() || b.low <= 0) return {};
+  const int64_t last = b.low - 1;
+  return {a.low >= 0 ? 0 : std::max(a.low, -last), a.high <= 0 ? 0 : std::min(a.high, last)};
+}
+
+Bounds bounds_of_less(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_known()) return {0, 1};
+  if (a.high < b.low) return {1, 1};
+  return a.low >= b.high ? Bounds{0, 0} : Bounds{0, 1};
+}
+
+Bounds bounds_of_equal(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_known()) return {0, 1};
+  if (a.high < b.low || b.high < a.low) return {0, 0};
+  return a.is_constant() && b.is_constant() ? Bounds{1, 1} : Bounds{0, 1};
+}
+
+Bounds bounds_of_either(const Bounds& a, const Bounds& b) {
+  if (!a.is_known() || !b.is_known()) return {};
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
 
 Scalar scalar_of(int64_t value, const Scalar& a, const Scalar& b) {
   if (!a.is_known || !b.is_known) return unknown_scalar();

@@ -10,6 +10,15 @@ namespace halyard::vm {
 // Dimensions: the three of the grid, then the loops that are being counted, from the outermost.
 inline constexpr int kMaxDimensions = 16;
 
+// The least and the greatest value in all iterations. Unknown if `low` is above `high`.
+struct Bounds {
+  int64_t low = 1;
+  int64_t high = 0;
+
+  bool is_known() const { return low <= high; }
+  bool is_constant() const { return low == high; }
+};
+
 struct Scalar {
   enum class Compare : uint8_t { none, less, equal, unequal };
 
@@ -22,6 +31,7 @@ struct Scalar {
   int64_t difference = 0;
   // Per iteration; of `difference` if `compare` is set.
   std::array<int64_t, kMaxDimensions> slope = {};
+  Bounds bounds = {};  // if it is not linear or a comparison
   // While the registers are found that a loop increments: the register with the value at the head of the loop
   // (-1: none), and the sum of the constants that were added since.
   int32_t origin = -1;
@@ -46,5 +56,15 @@ Scalar scalar_of(int64_t value, const Scalar& a, const Scalar& b);
 // A comparison of a and b of registers with `bits` bits.
 Scalar scalar_comparison(Scalar::Compare compare, bool is_unsigned, int bits, const Scalar& a,
                          const Scalar& b);
+
+// The bounds of results from those of the operands.
+Bounds bounds_of_sum(const Bounds& a, const Bounds& b);
+Bounds bounds_of_difference(const Bounds& a, const Bounds& b);
+Bounds bounds_of_product(const Bounds& a, const Bounds& b);
+Bounds bounds_of_quotient(const Bounds& a, const Bounds& b);
+Bounds bounds_of_remainder(const Bounds& a, const Bounds& b);
+Bounds bounds_of_less(const Bounds& a, const Bounds& b);
+Bounds bounds_of_equal(const Bounds& a, const Bounds& b);
+Bounds bounds_of_either(const Bounds& a, const Bounds& b);
 
 }  // namespace halyard::vm
