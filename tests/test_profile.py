@@ -11,9 +11,26 @@ import vmrun
 MATMUL = ["--module=examples/matmul.vmasm", "--function=matmul", "--input=4x3xf32=1", "--input=3x2xf32=1"]
 FIRST = pathlib.Path(vmrun.SOURCE).resolve() / "tests" / "abi" / "first"
 MOVES = [f"--module={FIRST / 'moves_bytes.vmasm'}", "--function=shuffle", "--input=8xf32=5,6,7,8,9,10,11,12"]
+# The sums of three elements each of the first two bindings.
+SUMS = """
+    %i26:27 = vm.ext.i32.i64.s %i16
+    %i28:29 = vm.const.i64.zero
+    vm.br ^bb1
+  ^bb1:
+    %i20 = vm.cmp.lt.i64.s %i28:29, %i26:27
+    vm.cond_br %i20, ^bb2, ^bb3
+  ^bb2:
+    %i24 = vm.buffer.load.f32 %r3, %i28:29
+    %i25 = vm.buffer.load.f32 %r4, %i28:29
+    %i18 = vm.add.f32 %i24, %i25
+    vm.buffer.store.f32 %i18, %r5, %i28:29
+    %i28:29 = vm.add.i64 %i28:29, %i14:15
+    vm.br ^bb1
+  ^bb3:
+"""
 KINDS = {"kernel", "transfer", "host", "waiting", "other"}
 KERNEL_KEYS = {"kind", "name", "time_ns", "share", "calls", "busy_ns", "thread_ns", "threads", "workgroups", "operations",
-               "bytes_read", "bytes_written", "gflops", "gbs", "compiled_calls", "interpreted_calls", "native_calls"}
+               "bytes_read", "bytes_written", "gflops", "gbs", "compiled_calls", "checked_loops", "interpreted_calls", "native_calls"}
 OPTIONAL_KEYS = {"interpreted_because", "not_counted_because", "not_shared_because", "source"}
 
 
@@ -91,6 +108,26 @@ class Profiles(vmrun.FolderCase):
         kernel = self.kernel(self.profile(*MATMUL, "--device=local-sync", "--jit=auto", "--jit_cache="))
         self.assertEqual(kernel["interpreted_because"], "it did not run long enough to be compiled")
 
+    def test_checked_loops(self):
+        """A loop that reads and writes one buffer is checked at each access; each of 8 workgroups has one."""
+        if not os.path.exists(vmrun.COMPILER):
+            self.skipTest("there is no compiler")
+        text = vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "matmul.vmasm"))
+        right = "%r8, %i16:17, %i10:11"
+        begin = text.index("    %i18 = vm.const.f32 0")
+        end = text.index("    vm.discard.refs %r0, %r1, %r2, %r3, %r4, %r5\n")
+        self.assertIn(right, text)
+        apart = text[:begin] + SUMS + text[end:]
+        overlapping = apart.replace(right, "%r11, %i16:17, %i10:11")
+        for program, loops in ((apart, 0), (overlapping, 8)):
+            path = self.write("program.vmasm", program)
+            arguments = [f"--module={path}", *MATMUL[1:], "--device=local-sync", "--jit=always", "--jit_cache="]
+            kernel = self.kernel(self.profile(*arguments))
+            self.assertEqual(kernel["compiled_calls"], 1)
+            self.assertEqual(kernel["checked_loops"], loops)
+            table = self.run_tool(*arguments, "--profile").stderr
+            self.assertEqual("loops checked: each access was checked" in table, loops != 0)
+
     def test_host_code_alone(self):
         rows = self.profile("--module=examples/fib.vmasm", "--function=recursive", "--input=15", "--jit=off")["rows"]
         host = [row for row in rows if row["kind"] == "host"]
@@ -109,13 +146,14 @@ class Profiles(vmrun.FolderCase):
                 self.assertRegex(result.stderr, r"\n  1 thread: [0-9]+ GFLOP/s, reads [0-9.]+ GB/s, copies [0-9.]+ GB/s\n")
                 title = only(i for i, line in enumerate(lines) if line.startswith("kernel "))
                 rows = lines[title + 1:]
-                shares = [float(re.search(r"([0-9.]+)%", row).group(1)) for row in rows if not row.startswith("    ")]
+                self.assertEqual(rows.pop(), "interpreted: compilation is off (matmul)")
+                shares = [float(re.search(r"([0-9.]+)%", row).group(1)) for row in rows]
                 self.assertAlmostEqual(sum(shares), 100, places=6)
                 names = [row.split("  ")[0] for row in rows]
                 self.assertEqual(names[-2:], ["waiting", "other"])
                 self.assertRegex(only(row for row in rows if row.startswith("matmul ")),
                                  r"matmul +1 +[0-9.]+ (us|ms) +[0-9.]+% +8 +1 +48 +104 bytes ")
-                self.assertIn("interpreted: compilation is off", result.stderr)
+                self.assertRegex(only(row for row in rows if row.startswith("matmul ")), r" interpreted$")
                 self.assertEqual("hal.device.queue.execute" in names, has_functions)
                 self.assertEqual("host code" in names, not has_functions)
 

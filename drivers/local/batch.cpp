@@ -151,6 +151,7 @@ class Batch {
       if (role == Role::owner && !std::exchange(has_asked_again_, true))
         execution_.thread_pool->wake_another();
     }
+    span.add_checked_loops((*runner)->take_checked_loops());
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     return {};
   }

@@ -37,6 +37,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       tile.last = 1;
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
       span.add_workgroups(1);
+      span.add_checked_loops(runner->take_checked_loops());
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       // If one workgroup remains, the reason for the whole dispatch stays.
@@ -46,6 +47,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     if (helpers.count == 0) {
       span.add_workgroups(total - tile.first);
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+      span.add_checked_loops(runner->take_checked_loops());
       watch.record(cost, total);
       return {};
     }

@@ -71,6 +71,7 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};
   HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop));
+  span.add_checked_loops(runner->take_checked_loops());
   watch.record(command.executable->workgroup_cost(command.function), total);
   return {};
 }

@@ -91,6 +91,7 @@ void Profile::operator()(const halyard_trace_slice_t& slice) {
       row.operations += part * static_cast<double>(slice.operations);
       row.bytes_read += part * static_cast<double>(slice.bytes_read);
       row.bytes_written += part * static_cast<double>(slice.bytes_written);
+      row.checked_loops += slice.checked_loops;
       if (slice.code < row.calls_by_code.size()) row.calls_by_code[slice.code] += part;
       set_if_any(row.reason, slice.reason);
       set_if_any(row.uncounted, slice.uncounted);

@@ -38,6 +38,7 @@ struct ProfileRow {
   double operations = 0;
   double bytes_read = 0;
   double bytes_written = 0;
+  uint64_t checked_loops = 0;                // of compiled code, with a check of each access
   std::array<double, 4> calls_by_code = {};  // HALYARD_KERNEL_*
   // Of the last dispatch that had the text.
   std::string reason;  // why it was interpreted

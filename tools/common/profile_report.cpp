@@ -136,11 +136,17 @@ std::string how_text(const ProfileRow& row) {
   std::string text;
   if (row.calls_by_code[HALYARD_KERNEL_COMPILED] > 0) text = "compiled";
   if (row.calls_by_code[HALYARD_KERNEL_NATIVE] > 0) text = "native";
+  if (row.checked_loops > 0) text += fmt::format(", {} loops checked", row.checked_loops);
   if (!was_interpreted(row)) return text;
   if (text.empty()) return "interpreted";
   return text +
          fmt::format(", {} calls interpreted", calls_text(row.calls_by_code[HALYARD_KERNEL_INTERPRETED]));
 }
+
+constexpr std::string_view kCheckedBecause =
+    "loops checked: each access was checked, because accesses may be out of bounds, buffers may overlap, or "
+    "a "
+    "loop has too many iterations for one check before it";
 
 // Below the table: why kernels were interpreted, and why operations or bytes are not known, with the kernels
 // of each reason.
@@ -150,6 +156,7 @@ std::string reasons_text(const ProfileReport& report) {
   for (const ProfileRow& row : report.sums.rows) {
     if (row.kind != Kind::kernel) continue;
     if (was_interpreted(row)) kernels["interpreted: " + why_interpreted(row, report)].push_back(row.name);
+    if (row.checked_loops > 0) kernels[std::string(kCheckedBecause)].push_back(row.name);
     if (!row.uncounted.empty()) kernels["not counted: " + row.uncounted].push_back(row.name);
   }
   std::string text;
@@ -190,7 +197,7 @@ Row cells_of(const ProfileRow& row, double share, const ProfileReport& report) {
       known(has_rates(row) && row.knows_operations, fmt::format("{:.1f}", gflops_of(row))),
       known(has_rates(row) && row.knows_bytes, fmt::format("{:.1f}", gbs_of(row))),
       nearest_peak(row, report.peaks),
-      notes};
+      how};
 }
 
 std::string peaks_line(const Peaks& peaks, unsigned threads) {
@@ -264,6 +271,7 @@ Json json_of(const ProfileRow& row, const ProfileReport& report) {
   json["gbs"] = row.knows_bytes && has_rates(row) ? json_rounded(gbs_of(row), 3) : Json();
   json["compiled_calls"] = json_rounded(row.calls_by_code[HALYARD_KERNEL_COMPILED] / calls, 3);
   json["interpreted_calls"] = json_rounded(row.calls_by_code[HALYARD_KERNEL_INTERPRETED] / calls, 3);
+  json["checked_loops"] = json_rounded(static_cast<double>(row.checked_loops) / calls, 3);
   json["native_calls"] = json_rounded(row.calls_by_code[HALYARD_KERNEL_NATIVE] / calls, 3);
   const auto add_text = [&](const char* name, const std::string& text) {
     if (!text.empty()) json[name] = text;

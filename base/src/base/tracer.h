@@ -44,6 +44,7 @@ struct TracedDispatch {
   uint64_t operations = 0;
   uint64_t bytes_read = 0;
   uint64_t bytes_written = 0;
+  uint64_t checked_loops = 0;
   uint32_t known = 0;
   uint32_t code = 0;
   uint32_t threads = 0;

@@ -61,6 +61,7 @@ halyard_trace_slice_t slice_of(const TracedSlice& traced) {
     slice.operations = dispatch->operations;
     slice.bytes_read = dispatch->bytes_read;
     slice.bytes_written = dispatch->bytes_written;
+    slice.checked_loops = dispatch->checked_loops;
     if (dispatch->not_shared) slice.not_shared = text(dispatch->not_shared);
   }
   slice.reason = text(traced.texts[0]);

@@ -156,6 +156,9 @@ typedef struct halyard_trace_span {
   uint64_t operations;
   uint64_t bytes_read;
   uint64_t bytes_written;
+  /* Loop nests that this span ran with a check of each access, although there is a faster version: accesses
+   * may be out of bounds, buffers may overlap, or there are too many iterations. */
+  uint64_t checked_loops;
   uint32_t known;
   uint32_t code; /* HALYARD_CODE_* */
   /* Why the function is interpreted; why its operations or bytes are not known; where it is in the source, as

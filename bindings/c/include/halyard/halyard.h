@@ -185,6 +185,7 @@ typedef struct halyard_trace_slice {
   uint64_t operations;
   uint64_t bytes_read;
   uint64_t bytes_written;
+  uint64_t checked_loops;    /* loop nests of compiled code that this slice ran with a check of each access */
   halyard_text_t reason;     /* why the function is interpreted, or empty */
   halyard_text_t uncounted;  /* why operations or bytes are not known, or empty */
   halyard_text_t source;     /* where the function is in the source, as the compiler recorded it, or empty */

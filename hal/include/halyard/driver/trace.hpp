@@ -70,6 +70,7 @@ class TraceSpan {
   // The span is (a part of) this dispatch. add_workgroups() tells how much of it.
   void set_dispatch(const TraceDispatch& dispatch) { dispatch_ = dispatch; }
   void add_workgroups(uint64_t count) { workgroups_ += count; }
+  void add_checked_loops(uint64_t count) { checked_loops_ += count; }
   ~TraceSpan() {
     if (!tell_) [[likely]]
       return;
@@ -87,6 +88,7 @@ class TraceSpan {
     span.operations = dispatch_.operations;
     span.bytes_read = dispatch_.bytes_read;
     span.bytes_written = dispatch_.bytes_written;
+    span.checked_loops = checked_loops_;
     span.known = dispatch_.known;
     span.code = dispatch_.code;
     span.reason = dispatch_.reason.data();
@@ -107,6 +109,7 @@ class TraceSpan {
   uint32_t threads_ = 0;
   TraceDispatch dispatch_;
   uint64_t workgroups_ = 0;
+  uint64_t checked_loops_ = 0;
 };
 
 }  // namespace halyard::kit

@@ -96,6 +96,7 @@ TracedDispatch traced_dispatch(const halyard_trace_span_t& span, const char* not
           .operations = span.operations,
           .bytes_read = span.bytes_read,
           .bytes_written = span.bytes_written,
+          .checked_loops = span.checked_loops,
           .known = span.known,
           .code = span.code,
           .threads = span.threads,

@@ -77,7 +77,8 @@ uint64_t operations_of(Op op) {
     OF_BOTH(sub)
     OF_BOTH(mul)
     OF_BOTH(div)
-    OF_BOTH(rem) OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2) OF_BOTH(cos) OF_BOTH(sin) OF_BOTH(exp)
+    OF_BOTH(rem)
+    OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2) OF_BOTH(cos) OF_BOTH(sin) OF_BOTH(exp)
         OF_BOTH(exp2) OF_BOTH(expm1) OF_BOTH(log) OF_BOTH(log10) OF_BOTH(log1p) OF_BOTH(log2) OF_BOTH(pow)
             OF_BOTH(rsqrt) OF_BOTH(sqrt) OF_BOTH(tanh) OF_BOTH(erf) return 1;
 #undef OF_BOTH
@@ -148,7 +149,12 @@ class Counter {
     std::array<bool, kGridDimensions> walked = {};
     while (!count_grid(walked)) {
       const uint32_t along = failed_along_ & kGrid;
-      if (along == 0) return halyard::fail(Code::UNIMPLEMENTED, "{}", why_);
+      if (along == 0) {
+        // The ranges of addresses may not be worth it.
+        if (!std::exchange(has_few_workgroups_, false)) return halyard::fail(Code::UNIMPLEMENTED, "{}", why_);
+        walked = {};
+        continue;
+      }
       walked[static_cast<size_t>(std::countr_zero(along))] = true;
     }
     return sum();
@@ -187,6 +193,7 @@ class Counter {
     for (NaturalLoop& loop : loops_) loop.is_uniform = true;
     depth_ = kGridDimensions;
     quiet_ = 0;
+    steps_ = 0;
     uint64_t alike = 1;
     std::array<uint32_t, kGridDimensions> ends = {1, 1, 1};
     for (size_t d = 0; d < kGridDimensions; ++d) {

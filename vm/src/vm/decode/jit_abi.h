@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 4 };
+enum { HALYARD_JIT_ABI = 5 };
 
 /* The ELF note of a compiler library (halyard/abi.h), which identifies it before its code runs. Fixed
  * size. */
@@ -35,6 +35,9 @@ typedef struct halyard_jit_note_record_t {
 typedef struct halyard_jit_stack_t {
   const void* limit; /* frames must not extend past it */
   uint32_t* top;     /* out: the values of the frame in which the interpreter continues */
+  /* Incremented for each loop nest that runs with all of its checks, because the comparison before it failed:
+   * accesses may be out of bounds, buffers may overlap, or there are too many iterations. */
+  uint64_t checked;
 } halyard_jit_stack_t;
 
 /* A compiled function. It runs from the numbered entry on, with the registers of a frame. It returns the

@@ -370,6 +370,8 @@ WorkScope& Invocation::new_scope() {
   return *scope_;
 }
 
+uint64_t Invocation::take_checked_loops() { return std::exchange(stack_->checked_loops, 0); }
+
 void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop ? stop : stack_->own_stop(); }
 
 void Invocation::begin_time_limit() {

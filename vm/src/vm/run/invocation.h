@@ -89,6 +89,8 @@ class Invocation {
   // For kernels, whose work another call has submitted: sets the stop word of that work; null: none. Takes
   // effect with the next call. The word must outlive the calls that use it.
   void set_stop(const uint32_t* stop);
+  // The number of loop nests of compiled code that ran with all of their checks since the last call of this.
+  uint64_t take_checked_loops();
 
   // Whether the call was made with call(), which blocks when the program waits.
   bool blocks() const { return blocks_; }
