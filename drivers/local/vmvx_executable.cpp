@@ -152,6 +152,7 @@ class VmvxExecutable final : public halyard_driver_executable {
   std::mutex counted_mutex_;
   // By function, workgroups, constants and lengths of bindings. Entries are never removed.
   std::map<std::vector<uint64_t>, Counted> counted_;
+  const Counted too_many_ = {{}, "there are too many different dispatches"};
 };
 
 // Different dispatches whose counts are kept.
@@ -159,14 +160,13 @@ constexpr size_t kMaxCounted = 4096;
 
 const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_dispatch_t& dispatch,
                                                          const WorkgroupCount& count) {
-  static const Counted kTooMany = {{}, "there are too many different dispatches"};
   std::vector<uint64_t> key = {dispatch.function, count[0], count[1], count[2]};
   key.insert(key.end(), dispatch.constants, dispatch.constants + dispatch.constant_count);
   const size_t first_length = key.size();
   for (uint32_t i = 0; i < dispatch.binding_count; ++i) key.push_back(dispatch.bindings[i].length);
   const std::lock_guard lock(counted_mutex_);
   if (const auto known = counted_.find(key); known != counted_.end()) return known->second;
-  if (counted_.size() == kMaxCounted) return kTooMany;
+  if (counted_.size() == kMaxCounted) return too_many_;
   kit::TraceSpan span(services(), "counting operations");
   span.set_dispatch({.code = HALYARD_CODE_PROFILER});
   const vm::Export& kernel = module_->exports()[dispatch.function];

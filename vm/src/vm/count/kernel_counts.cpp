@@ -67,24 +67,15 @@ struct Site {
 };
 
 uint64_t operations_of(Op op) {
-  switch (op) {
-#define OF_BOTH(name)  \
-  case Op::name##_f32: \
-  case Op::name##_f64:
-    OF_BOTH(fma)
-    return 2;
-    OF_BOTH(add)
-    OF_BOTH(sub)
-    OF_BOTH(mul)
-    OF_BOTH(div)
-    OF_BOTH(rem)
-    OF_BOTH(min) OF_BOTH(max) OF_BOTH(atan) OF_BOTH(atan2) OF_BOTH(cos) OF_BOTH(sin) OF_BOTH(exp)
-        OF_BOTH(exp2) OF_BOTH(expm1) OF_BOTH(log) OF_BOTH(log10) OF_BOTH(log1p) OF_BOTH(log2) OF_BOTH(pow)
-            OF_BOTH(rsqrt) OF_BOTH(sqrt) OF_BOTH(tanh) OF_BOTH(erf) return 1;
+#define OF_BOTH(name) Op::name##_f32, Op::name##_f64
+  static constexpr Op kOne[] = {OF_BOTH(add),   OF_BOTH(sub),   OF_BOTH(mul),  OF_BOTH(div),   OF_BOTH(rem),
+                                OF_BOTH(min),   OF_BOTH(max),   OF_BOTH(atan), OF_BOTH(atan2), OF_BOTH(cos),
+                                OF_BOTH(sin),   OF_BOTH(exp),   OF_BOTH(exp2), OF_BOTH(expm1), OF_BOTH(log),
+                                OF_BOTH(log10), OF_BOTH(log1p), OF_BOTH(log2), OF_BOTH(pow),   OF_BOTH(rsqrt),
+                                OF_BOTH(sqrt),  OF_BOTH(tanh),  OF_BOTH(erf)};
 #undef OF_BOTH
-    default:
-      return 0;
-  }
+  if (op == Op::fma_f32 || op == Op::fma_f64) return 2;
+  return std::ranges::find(kOne, op) != std::end(kOne) ? 1 : 0;
 }
 
 // The size in bytes of the elements that an instruction accesses; 0: it accesses no buffer by elements.
