@@ -72,7 +72,7 @@ LAYERS = {
 
 # The folders of a layer, from the lowest to the highest.
 FOLDERS = {
-    "vm/src/vm": ["object", "format", "module", "verify", "decode", "compile", "run", "native", "text"],
+    "vm/src/vm": ["object", "format", "module", "verify", "decode", "count", "compile", "run", "native", "text"],
     "hal/src/hal": ["trace", "driver", "device", "registry", "channel", "command", "queue", "view", "capture"],
 }
 

@@ -35,7 +35,8 @@ halyard_compiler_find.name halyard_compiler_find.path halyard_retain.handle haly
 halyard_status_create.message halyard_status_retain.status halyard_status_release.status halyard_status_code.status
 halyard_status_message.status halyard_status_text.status
 halyard_trace_create.path halyard_trace_begin.trace halyard_trace_begin.name halyard_trace_end.trace halyard_trace_track.trace
-halyard_trace_track.name halyard_trace_span.trace halyard_trace_span.name
+halyard_trace_track.name halyard_trace_span.trace halyard_trace_span.name halyard_trace_observe.observe
+halyard_trace_observe.user
 halyard_instance_create.options halyard_instance_run.ran halyard_instance_interrupt_run.instance
 halyard_instance_devices.driver halyard_device_uri.device
 halyard_driver_probe.step halyard_driver_probe.user halyard_device_sharing.owner halyard_device_sharing.user
@@ -203,7 +204,7 @@ class World:
                    "operation": 1, "sanitizer": 0, "phase": 0, "track": 0, "begin_ns": 0, "end_ns": 1, "handle": 0,
                    "is_traced": 0, "deadline_ns": 2**63 - 1, "alignment": 0, "is_mutable": 1, "max_elements": 8, "max_depth": 8,
                    "argument_count": 2, "result_count": 1}
-        if "*" not in kind and kind not in ("halyard_release_fn", "halyard_fence_fn", "halyard_step_fn"):
+        if "*" not in kind and kind not in ("halyard_release_fn", "halyard_fence_fn", "halyard_step_fn", "halyard_slice_fn"):
             return numbers.get(name)
         if name == "shape":
             return self.keeps(ffi.new("int64_t[1]", [4]))
@@ -217,7 +218,7 @@ class World:
             return self.keeps(ffi.new("char[64]"))
         if kind == "halyard_fence_fn":
             return self.keeps(ffi.callback("void(void*, halyard_status_t)", lambda user, status: None))
-        if kind in ("halyard_release_fn", "halyard_step_fn", "function*"):
+        if kind in ("halyard_release_fn", "halyard_step_fn", "halyard_slice_fn", "function*"):
             return ffi.NULL
         pointer = re.fullmatch(r"(?:const )?(?:struct )?(\w+)\*", kind)
         if pointer and re.search(r"_(info|options|totals|stats|entry|use|world|launch|fit|description|execution|result)(_t)?$",
@@ -314,7 +315,7 @@ class World:
 
 
 def is_pointer(kind):
-    return "*" in kind or kind in ("halyard_release_fn", "halyard_fence_fn", "halyard_step_fn") or (
+    return "*" in kind or kind in ("halyard_release_fn", "halyard_fence_fn", "halyard_step_fn", "halyard_slice_fn") or (
         re.fullmatch(r"halyard_\w+_t", kind) is not None and kind not in ("halyard_text_t", "halyard_status_code_t"))
 
 

@@ -173,16 +173,19 @@ class Batch {
   Result<> do_tiles(size_t i, Role role, std::optional<Tile> taken) {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
+    const kit::TraceDispatch facts = describe(command, part.count, execution_);
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
     const bool is_one = part.total == 1;
     span.set_sharing(is_one ? HALYARD_SHARING_ONE_WORKGROUP : HALYARD_SHARING_SHARED, is_one ? 1 : threads());
+    span.set_dispatch(facts);
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
     const LoopSharing loops(command.executable->kernel(command.function).name, execution_);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
+      span.add_workgroups(tile.last - tile.first);
       Status status = outcome_of([&] {
         return (*runner)->run(command.function, part.count, tile, part.end, execution_.stop, loops.get());
       });
@@ -190,6 +193,7 @@ class Batch {
       if (role == Role::owner && !std::exchange(has_asked_again_, true))
         execution_.thread_pool->wake_another();
     }
+    span.add_checked_loops((*runner)->take_checked_loops());
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     if (is_one) loops.report(span);
     return {};

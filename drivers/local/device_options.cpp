@@ -35,6 +35,7 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   }
   options.validate = HALYARD_TRY(from_kit(given.flag("validate", options.validate)));
   options.native = HALYARD_TRY(from_kit(given.flag("native", options.native)));
+  options.profile = HALYARD_TRY(from_kit(given.flag("profile", options.profile)));
   if (const auto jit = given.text("jit")) {
     options.jit = *jit == "always" ? Jit::always : *jit == "auto" ? Jit::hot : Jit::off;
     if (options.jit == Jit::off && *jit != "off")

@@ -21,6 +21,7 @@ struct DeviceOptions {
   Jit jit = Jit::off;
   std::string jit_cache = {};             // folder for compiled kernels; empty: none
   bool fast_math = false;                 // for compiled kernels
+  bool profile = false;                   // spans for the host's trace tell operations and bytes
   std::vector<std::string> plugins = {};  // arguments of Plugins::load(), in order
   const vmvx::Kernels* kernels = vmvx::find_kernels("best");
   // Parses `kind://path?key=value`. NOT_FOUND: unknown kind or path. INVALID_ARGUMENT: a bad option.

@@ -12,6 +12,7 @@
 #include "base/budget.h"
 #include "base/free_list.h"
 #include "estimate.h"
+#include "halyard/driver/trace.hpp"
 #include "kernel_runner.h"
 #include "status.h"
 
@@ -36,6 +37,9 @@ class Executable {
   uint32_t function_count() const { return static_cast<uint32_t>(kernels_.size()); }
   Result<halyard_function_info_t> function_info(uint32_t function) const;
   const Kernel& kernel(uint32_t function) const { return kernels_[function]; }
+  // Facts about a dispatch, for a trace. Their texts live as long as the executable. Any thread.
+  virtual kit::TraceDispatch describe(const halyard_command_dispatch_t& dispatch,
+                                      const WorkgroupCount& count) = 0;
   Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
 
   // A kernel runner, owned by this thread until it is returned.

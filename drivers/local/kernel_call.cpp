@@ -21,6 +21,15 @@ bool is_sequential(const halyard_command_dispatch_t& command) {
   return command.executable->kernel(command.function).sequential;
 }
 
+kit::TraceDispatch describe(const halyard_command_dispatch_t& command, const WorkgroupCount& count,
+                            const Execution& execution) {
+  if (!kit::trace_function(*execution.services)) [[likely]]
+    return {};
+  kit::TraceDispatch dispatch = command.executable->describe(command, count);
+  dispatch.workgroups = total(count);
+  return dispatch;
+}
+
 Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution) {
   Executable::Lease runner = HALYARD_TRY(command.executable->lease());
   HALYARD_TRY(runner->begin(command.executable->kernel(command.function),
@@ -52,13 +61,17 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
+  const kit::TraceDispatch facts = describe(command, count, execution);
   const Stopwatch watch(execution.thread_pool);
   kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
   span.set_sharing(why_alone(command, execution, total), 1);
+  span.set_dispatch(facts);
+  span.add_workgroups(total);
   const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};
   HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, nullptr));
+  span.add_checked_loops(runner->take_checked_loops());
   watch.record(command.executable->workgroup_cost(command.function), total);
   return {};
 }

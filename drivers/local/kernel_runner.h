@@ -84,6 +84,8 @@ class KernelRunner {
   virtual Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile,
                        const std::atomic<uint64_t>& end, const uint32_t* stop,
                        const halyard_jit_sharing_t* sharing) = 0;
+  // The number of loop nests of compiled code that ran with all of their checks since the last call of this.
+  virtual uint64_t take_checked_loops() { return 0; }
   // Must be called after begin(), even if begin() failed. Drops all pointers to the dispatch's bytes.
   virtual void end() = 0;
 

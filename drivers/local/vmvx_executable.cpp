@@ -5,12 +5,19 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <mutex>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "device.h"
 #include "vm/compile/compiler.h"
 #include "vm/compile/loaded_module.h"
+#include "vm/count/kernel_counts.h"
 #include "vm/format/archive.h"
+#include "vm/format/bytecode_reader.h"
+#include "vm/module/source_location.h"
 #include "vmvx/microkernels.h"
 #include "vmvx_kernel_runner.h"
 
@@ -96,22 +103,108 @@ Result<Ref<vm::LoadedModule>> load_module(const Ref<Bytes>& bytes, const vm::Loa
   return loaded;
 }
 
+// The first known location of an instruction, such as "model.mlir:12:5"; empty if there is none.
+std::string source_of(const vm::BytecodeModule& module, uint32_t function) {
+  const vm::Function& body = module.functions()[function];
+  for (uint32_t pc = 0; vm::has_instruction(body.bytecode, pc);) {
+    const std::string location = vm::source_location(module, function, pc);
+    for (std::string_view lines = location; !lines.empty();) {
+      std::string_view line = lines.substr(0, lines.find('\n'));
+      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+      if (line.starts_with("at ")) line.remove_prefix(3);
+      if (!line.empty() && line != "[unknown]") return std::string(line);
+    }
+    const auto at = vm::read_instruction(body.bytecode, pc, module.bytecode_version(), body.features);
+    if (!at) break;
+    pc = at->next_pc;
+  }
+  return "";
+}
+
 class VmvxExecutable final : public halyard_driver_executable {
  public:
   VmvxExecutable(const Device& device, Ref<vm::LoadedModule> module, Ref<Budget> memory)
       : halyard_driver_executable(device.services(), std::move(memory)),
         microkernels_(vmvx::create_module(*device.options.kernels)),
-        module_(std::move(module)) {}
+        module_(std::move(module)),
+        counts_dispatches_(device.options.profile) {}
   Result<> load_kernels();
+  kit::TraceDispatch describe(const halyard_command_dispatch_t& dispatch,
+                              const WorkgroupCount& count) override;
 
  private:
+  // The counts of a dispatch, or why they are not known.
+  struct Counted {
+    vm::KernelCounts counts;
+    std::string why;
+  };
+  const Counted& counts_of(const halyard_command_dispatch_t& dispatch, const WorkgroupCount& count);
+
   Result<std::unique_ptr<KernelRunner>> create_runner() const override {
     return VmvxKernelRunner::create(microkernels_, module_, memory());
   }
 
   Ref<vm::NativeModule> microkernels_;
   Ref<vm::LoadedModule> module_;
+  const bool counts_dispatches_;
+  std::vector<std::string> kernel_sources_;  // by function number
+  std::mutex counted_mutex_;
+  // By function, workgroups, constants and lengths of bindings. Entries are never removed.
+  std::map<std::vector<uint64_t>, Counted> counted_;
+  const Counted too_many_ = {{}, "there are too many different dispatches"};
 };
+
+// Different dispatches whose counts are kept.
+constexpr size_t kMaxCounted = 4096;
+
+const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_dispatch_t& dispatch,
+                                                         const WorkgroupCount& count) {
+  std::vector<uint64_t> key = {dispatch.function, count[0], count[1], count[2]};
+  key.insert(key.end(), dispatch.constants, dispatch.constants + dispatch.constant_count);
+  const size_t first_length = key.size();
+  for (uint32_t i = 0; i < dispatch.binding_count; ++i) key.push_back(dispatch.bindings[i].length);
+  const std::lock_guard lock(counted_mutex_);
+  if (const auto known = counted_.find(key); known != counted_.end()) return known->second;
+  if (counted_.size() == kMaxCounted) return too_many_;
+  kit::TraceSpan span(services(), "counting operations");
+  span.set_dispatch({.code = HALYARD_CODE_PROFILER});
+  const vm::Export& kernel = module_->exports()[dispatch.function];
+  const Result<vm::KernelCounts> counts =
+      vm::count_kernel(*module_, kernel.function,
+                       {.local_memory = kernels_[dispatch.function].local_memory,
+                        .constants = std::as_bytes(std::span(dispatch.constants, dispatch.constant_count)),
+                        .binding_lengths = std::span(key).subspan(first_length),
+                        .workgroups = count,
+                        .import_operations = vmvx::operations_of});
+  Counted counted;
+  if (counts) {
+    counted.counts = *counts;
+  } else {
+    counted.why = counts.error().message();
+  }
+  return counted_.try_emplace(std::move(key), std::move(counted)).first->second;
+}
+
+kit::TraceDispatch VmvxExecutable::describe(const halyard_command_dispatch_t& dispatch,
+                                            const WorkgroupCount& count) {
+  const vm::CodeStore::Form form = module_->store().form(module_->exports()[dispatch.function].function);
+  kit::TraceDispatch facts;
+  facts.code = form.is_compiled ? HALYARD_CODE_COMPILED : HALYARD_CODE_INTERPRETED;
+  facts.reason = form.reason;
+  facts.source = kernel_sources_[dispatch.function];
+  if (!counts_dispatches_) return facts;
+  const Counted& counted = counts_of(dispatch, count);
+  facts.uncounted = counted.why;
+  if (!counted.why.empty()) return facts;
+  facts.known = HALYARD_SPAN_KNOWS_OPERATIONS;
+  facts.operations = counted.counts.operations;
+  if (!counted.counts.bytes) return facts;
+  facts.known |= HALYARD_SPAN_KNOWS_BYTES;
+  facts.bytes_read = counted.counts.bytes->read;
+  facts.bytes_written = counted.counts.bytes->written;
+  return facts;
+}
 
 Result<> VmvxExecutable::load_kernels() {
   kernels_.reserve(module_->exports().size());
@@ -124,6 +217,7 @@ Result<> VmvxExecutable::load_kernels() {
     kernel.local_memory =
         HALYARD_TRY(number_attribute(function, "local_memory", kMaxLocalMemory)) / kPage * kPage;
     kernels_.push_back(kernel);
+    kernel_sources_.push_back(counts_dispatches_ ? source_of(*module_, function.function) : "");
   }
   return {};
 }

@@ -34,6 +34,7 @@ class VmvxKernelRunner final : public KernelRunner {
   Result<> bind(uint32_t index, std::span<uint8_t> bytes, bool writable) override;
   Result<> run(uint32_t function, const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end,
                const uint32_t* stop, const halyard_jit_sharing_t* sharing) override;
+  uint64_t take_checked_loops() override { return invocation_.take_checked_loops(); }
   void end() override;
 
  private:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <type_traits>
 
 #include "base/thread_local.h"
@@ -36,8 +37,28 @@ struct Work {
   }
 };
 
+// The slice of an operation that moves bytes; the commands of a list have their own. Null: none.
+const char* transfer_name(uint32_t kind) {
+  switch (kind) {
+    case HALYARD_OPERATION_FILL:
+      return "fill";
+    case HALYARD_OPERATION_UPDATE:
+      return "update";
+    case HALYARD_OPERATION_COPY:
+      return "copy";
+    case HALYARD_OPERATION_READ:
+      return "read";
+    case HALYARD_OPERATION_WRITE:
+      return "write";
+    default:
+      return nullptr;
+  }
+}
+
 Result<> run_operation(const Work& work) {
   const halyard_operation_t& operation = work.operation;
+  std::optional<kit::TraceSpan> span;
+  if (const char* const name = transfer_name(operation.kind)) span.emplace(work.device.services(), name);
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:
       return {};

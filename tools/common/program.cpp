@@ -55,12 +55,13 @@ Result<std::string> worker_count(const Flags& flags) {
 }
 
 // The options of local devices from --jit, --allow_native and --executable_plugin, as keys and values.
-std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags) {
+std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags, bool is_profiled) {
   const JitMode jit = jit_mode(flags);
   std::vector<std::pair<std::string, std::string>> options;
   options.emplace_back("jit", jit == JitMode::hot ? "auto" : jit == JitMode::always ? "always" : "off");
   if (const std::string folder = jit_cache(flags); !folder.empty()) options.emplace_back("jit_cache", folder);
   if (flags[flag::jit_math] == JitMath::fast) options.emplace_back("jit_math", "fast");
+  if (is_profiled) options.emplace_back("profile", "1");
   if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
   for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
@@ -115,6 +116,15 @@ Phase::~Phase() {
   if (program_.phases) program_.phases->push_back({name_, std::chrono::steady_clock::now() - begin_});
 }
 
+InstanceOptions instance_options(const Flags& flags) {
+  const JitMode jit = jit_mode(flags);
+  InstanceOptions options{.jit_cache = jit_cache(flags)};
+  if (jit == JitMode::hot) options.flags |= HALYARD_INSTANCE_JIT_AUTO;
+  if (jit == JitMode::always) options.flags |= HALYARD_INSTANCE_JIT_ALWAYS;
+  if (flags[flag::jit_math] == JitMath::fast) options.flags |= HALYARD_INSTANCE_JIT_FAST_MATH;
+  return options;
+}
+
 Result<> make_instance(const Flags& flags, Program& program) {
   if (flags.has(flag::trace)) {
     const std::string path = flags[flag::trace];
@@ -123,13 +133,11 @@ Result<> make_instance(const Flags& flags, Program& program) {
                   flag::trace.example);
     program.trace = TOOL_TRY(Trace::create(path));
   }
+  if (program.is_profiled && !program.trace) program.trace = TOOL_TRY(Trace::create(""));
   if (flags[flag::print_stats]) program.phases = std::make_unique<std::vector<Program::PhaseTime>>();
-  const JitMode jit = jit_mode(flags);
-  InstanceOptions options{.trace = program.trace, .jit_cache = jit_cache(flags)};
+  InstanceOptions options = instance_options(flags);
+  options.trace = program.trace;
   if (program.phases) options.flags |= HALYARD_INSTANCE_COUNT_OBJECTS;
-  if (jit == JitMode::hot) options.flags |= HALYARD_INSTANCE_JIT_AUTO;
-  if (jit == JitMode::always) options.flags |= HALYARD_INSTANCE_JIT_ALWAYS;
-  if (flags[flag::jit_math] == JitMath::fast) options.flags |= HALYARD_INSTANCE_JIT_FAST_MATH;
   program.instance = TOOL_TRY(make_instance(flags, std::move(options)));
   program.is_rank = TOOL_TRY(is_rank(flags));
   return {};
@@ -179,7 +187,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
     for (const Module& module : program.modules) needed = needed || TOOL_TRY(module.info()).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance)));
   }
-  const auto local = local_options(flags);
+  const auto local = local_options(flags, program.is_profiled);
   std::vector<halyard_device_setting_t> settings;
   for (const auto& [key, value] : local) settings.push_back({key.c_str(), value.c_str()});
   const size_t local_settings = settings.size();
@@ -192,7 +200,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
     if (parts.kind == "local-task" && !parts.has("workers")) count = settings.size();
     std::vector<halyard_device_setting_t> own(settings.begin(),
                                               settings.begin() + static_cast<ptrdiff_t>(count));
-    for (const std::string_view key : {"jit", "jit_cache", "jit_math"})
+    for (const std::string_view key : {"jit", "jit_cache", "jit_math", "profile"})
       if (parts.has(key)) std::erase_if(own, [&](const auto& setting) { return setting.key == key; });
     const bool is_vulkan = parts.kind == "vulkan";
     if (is_vulkan && !parts.has("validate") && flags[flag::vulkan_validation_layers])
@@ -234,7 +242,7 @@ Result<ContextOptions> context_options(const Flags& flags, const Program& progra
     options.parameters.push_back({equals == std::string::npos ? "" : text.substr(0, equals),
                                   equals == std::string::npos ? text : text.substr(equals + 1)});
   }
-  options.loader_settings = local_options(flags);
+  options.loader_settings = local_options(flags, program.is_profiled);
   if (flags[flag::parameter_mode] == ParameterMode::preload)
     options.flags |= HALYARD_CONTEXT_PRELOAD_PARAMETERS;
   options.tensor_pattern = program.tensor_pattern;

@@ -31,7 +31,8 @@ struct Program {
   // Finishes the trace. Contexts must have been destroyed.
   ~Program();
 
-  Trace trace;  // --trace; may be null
+  Trace trace;               // --trace, or for a profile; may be null
+  bool is_profiled = false;  // --profile; set before make_instance()
   struct PhaseTime {
     std::string_view name;
     std::chrono::nanoseconds time;
@@ -53,6 +54,9 @@ struct Program {
   // The device of arguments and results; empty if there is none.
   Device device() const { return devices.empty() ? Device() : devices.front(); }
 };
+
+// The options for compilation from the flags.
+InstanceOptions instance_options(const Flags& flags);
 
 // Reads --trace and --print_stats, and creates the instance. Call it first.
 Result<> make_instance(const Flags& flags, Program& program);

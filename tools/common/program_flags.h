@@ -178,6 +178,16 @@ inline constexpr Toggle vulkan_buffer_device_addresses = {"vulkan_buffer_device_
 inline constexpr Toggle vulkan_dedicated_compute_queue = {"vulkan_dedicated_compute_queue", kVulkanNoEffect,
                                                           "--vulkan_dedicated_compute_queue"};
 
+// ---- Profiles
+
+inline constexpr OptionalText profile = {
+    "profile", "table|all",
+    "Prints to standard error what the time of a call went into: kernels, host code, waiting; operations, "
+    "bytes "
+    "and rates where they are known (docs/profiling.md). With --json, or in the JSON of vm-bench, it is a "
+    "member of that. all: each function of the host, and no rows are left out on a terminal.",
+    "--profile"};
+
 // ---- Flags of vm-run that program.cpp reads
 
 inline constexpr Text capture = {"capture", "FILE",

@@ -15,6 +15,7 @@
 #include "common/failure.h"
 #include "common/files.h"
 #include "common/flags.h"
+#include "common/profile_report.h"
 #include "common/program.h"
 #include "common/progress.h"
 
@@ -62,7 +63,8 @@ struct Bench {
 
   Stop stop;
   Progress progress{"measuring"};
-  std::vector<Failure> failures;  // of measured calls
+  std::vector<ProfileReport> profiles;  // --profile: of the functions with a row of warm calls
+  std::vector<Failure> failures;        // of measured calls
   std::mutex failures_mutex;
 
   // The maximum of the ranks' times. All ranks get the same value, so they decide alike.

@@ -4,6 +4,7 @@
 
 #include "allocations.h"
 #include "common/printable.h"
+#include "common/program_flags.h"
 #include "rows.h"
 #include "shares.h"
 
@@ -88,6 +89,8 @@ Result<> CallRow::warm_up() {
 Result<> CallRow::get_ready() {
   shares_ =
       TOOL_TRY(measure_shares(bench_, function_));  // its program is destroyed before the next is created
+  if (bench_.flags->has(flag::profile))
+    bench_.profiles.push_back(TOOL_TRY(measure_profile(bench_, function_)));
   return warm_up();
 }
 
@@ -149,7 +152,12 @@ void CallRow::run(benchmark::State& state) {
 void CallRow::add_counters(benchmark::State& state) const {
   std::vector<const Samples*> all;
   for (const auto& worker : workers_) all.push_back(&worker->samples);
-  if (const std::optional<Summary> summary = summary_of(all)) add_summary(state, *summary);
+  if (const std::optional<Summary> summary = summary_of(all)) {
+    add_summary(state, *summary);
+    for (ProfileReport& profile : bench_.profiles)
+      if (profile.function == function_.target.name)
+        profile.untraced_ns = summary->median * 1e9 * static_cast<double>(bench_.batch);
+  }
   const uint64_t calls = static_cast<uint64_t>(state.iterations()) / bench_.batch;
   state.counters["calls_per_sample"] = static_cast<double>(std::min(calls_per_sample_, calls));
   state.counters["machine_percent"] = shares_.machine;

@@ -10,6 +10,7 @@
 #include "bench.h"
 #include "bench_flags.h"
 #include "benchmark_flags.h"
+#include "common/profiled_calls.h"
 #include "common/program_flags.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
@@ -22,7 +23,8 @@ namespace halyard::tools {
 namespace {
 
 constexpr const Flag* kCallFlags[] = {&flag::batch,   &flag::batch_size, &flag::batch_concurrency,
-                                      &flag::threads, &flag::time_unit,  &flag::print_statistics};
+                                      &flag::threads, &flag::time_unit,  &flag::print_statistics,
+                                      &flag::profile};
 constexpr const Flag* kAgainstFlags[] = {&flag::against, &flag::rounds};
 
 constexpr FlagGroup kGroups[] = {
@@ -142,6 +144,9 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
     measure(bench, std::move(rows), flags[flag::benchmark_enable_random_interleaving], *report);
     if (must_end(bench)) return std::unexpected(bench.failures.front());
     TOOL_TRY(report->finish());
+    if (bench.reports() && bench.options.format != Format::json)
+      for (const ProfileReport& profile : bench.profiles)
+        print_error("\n{}", profile_table(profile, profile_detail(flags)));
   }
   if (flags[flag::print_statistics]) {
     std::fflush(stdout);

@@ -10,6 +10,8 @@
 
 #include "bench.h"
 #include "common/files.h"
+#include "common/profile_report.h"
+#include "common/program_flags.h"
 
 namespace halyard::tools {
 
@@ -34,6 +36,19 @@ std::unexpected<Failure> cannot_write(const std::string& path) {
               path, errno ? std::strerror(errno) : "an earlier write failed");
 }
 
+// The document of Google Benchmark with the member "profiles".
+std::string with_profiles(const std::string& document, const std::vector<ProfileReport>& profiles) {
+  constexpr int kLines = 3;  // depth of the lines: a line for each row
+  const size_t end = document.find_last_of('}');
+  if (end == std::string::npos) return document;
+  Json all = Json::array();
+  for (const ProfileReport& profile : profiles) all.push_back(profile_json(profile));
+  std::string text = json_document(all, kLines);
+  text.pop_back();
+  return document.substr(0, document.find_last_not_of('\n', end - 1) + 1) + ",\n  \"profiles\": " + text +
+         "\n}\n";
+}
+
 }  // namespace
 
 bool is_time(const std::string& counter) {
@@ -52,6 +67,7 @@ Result<std::unique_ptr<Report>> Report::make(Bench& bench, size_t name_width) {
   // library owns it.
   report->outputs_.push_back(
       {benchmark::CreateDefaultDisplayReporter(), options.format, options.display_aggregates_only, {}});
+  report->keep_json();
   if (options.out.empty()) return report;
   errno = 0;
   report->file_.open(options.out);
@@ -60,7 +76,18 @@ Result<std::unique_ptr<Report>> Report::make(Bench& bench, size_t name_width) {
   report->file_reporter_->SetOutputStream(&report->file_);
   report->file_reporter_->SetErrorStream(&report->nowhere_);  // so that the machine is described only once
   report->outputs_.push_back({report->file_reporter_.get(), options.out_format, false, {}});
+  report->keep_json();
   return report;
+}
+
+void Report::keep_json() {
+  if (!bench_.flags->has(flag::profile)) return;
+  for (Output& output : outputs_) {
+    if (output.format != Format::json || output.text) continue;
+    output.text = std::make_unique<std::ostringstream>();
+    output.target = &output.reporter->GetOutputStream();
+    output.reporter->SetOutputStream(output.text.get());
+  }
 }
 
 bool Report::ReportContext(const Context& context) {
@@ -147,7 +174,11 @@ Result<> Report::finish() {
   for (Output& output : outputs_) {
     if (!output.kept.empty()) output.reporter->ReportRuns(output.kept);
     output.reporter->Finalize();
-    if (output.format == Format::json) output.reporter->GetOutputStream() << '\n';
+    if (output.text) {
+      *output.target << with_profiles(output.text->str(), bench_.profiles);
+    } else if (output.format == Format::json) {
+      output.reporter->GetOutputStream() << '\n';
+    }
   }
   std::cout.flush();
   if (out_path_.empty()) return {};

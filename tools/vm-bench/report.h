@@ -6,6 +6,7 @@
 
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,12 @@ class Report final : public benchmark::BenchmarkReporter {
     Format format;
     bool aggregates_only;
     std::vector<Run> kept;  // for CSV, because the first line needs all counters
+    // For JSON with profiles, which are a member of the whole document. Null: written at once.
+    std::unique_ptr<std::ostringstream> text = {};
+    std::ostream* target = nullptr;  // of `text`
   };
   Report(Bench& bench, size_t name_width);
+  void keep_json();
   // Replaces the rows by those of the slowest rank.
   Result<> take_slowest(std::vector<Run>& rows);
   void pass_on(Output& output, const std::vector<Run>& runs);

@@ -1,7 +1,10 @@
-// The shares of a call's time: in the register machine, in imported functions, on devices.
+// The shares of a call's time: in the register machine, in imported functions, on devices; and its profile.
 #pragma once
 
+#include <optional>
+
 #include "bench.h"
+#include "common/profile_report.h"
 
 namespace halyard::tools {
 
@@ -16,5 +19,7 @@ struct Shares {
 // Measures the shares of warm calls with a trace. The calls run in a separate program, because tracing takes
 // time that measured calls must not include.
 Result<Shares> measure_shares(Bench& bench, const Measured& function);
+// The profile of warm calls, measured in the same way: for the time of the row's calls, at least one.
+Result<ProfileReport> measure_profile(Bench& bench, const Measured& function);
 
 }  // namespace halyard::tools

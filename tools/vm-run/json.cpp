@@ -4,7 +4,6 @@
 #include <cstring>
 #include <vector>
 
-#include "common/json.h"
 #include "contents.h"
 
 namespace halyard::tools {
@@ -121,8 +120,9 @@ Result<Json> value_json(const Value& value, uint64_t max_elements, uint64_t& lef
 }  // namespace
 
 Result<std::string> results_json(std::string_view function, std::span<const Value> results,
-                                 uint64_t max_elements) {
-  constexpr int kLines = 2;  // depth of a document with one line for each result
+                                 uint64_t max_elements, const Json& profile) {
+  constexpr int kLines = 2;         // depth of a document with one line for each result
+  constexpr int kProfileLines = 3;  // with one line for each row of the profile
   Json values = Json::array();
   for (size_t i = 0; i < results.size(); ++i) {
     if (const Object object = results[i].object(); object.type() == "vm.list") {
@@ -134,7 +134,9 @@ Result<std::string> results_json(std::string_view function, std::span<const Valu
     if (!value) return fail(value.error().code, "result[{}]: {}", i, value.error().text);
     values.push_back(*std::move(value));
   }
-  return json_document({{"function", function}, {"results", std::move(values)}}, kLines);
+  Json document = {{"function", function}, {"results", std::move(values)}};
+  if (!profile.is_null()) document["profile"] = profile;
+  return json_document(document, profile.is_null() ? kLines : kProfileLines);
 }
 
 }  // namespace halyard::tools

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "common/inputs.h"
 #include "common/printable.h"
 #include "common/probe.h"
+#include "common/profiled_calls.h"
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "common/ranks.h"
@@ -42,8 +44,8 @@ constexpr const Flag* kResultFlags[] = {&flag::output,
                                         &flag::expected_rtol,
                                         &flag::json_results,
                                         &flag::output_max_element_count};
-constexpr const Flag* kRecordFlags[] = {&flag::capture, &flag::print_statistics, &flag::print_stats,
-                                        &flag::trace_tensors, &flag::trace_tensors_folder};
+constexpr const Flag* kRecordFlags[] = {&flag::capture,       &flag::print_statistics,     &flag::print_stats,
+                                        &flag::trace_tensors, &flag::trace_tensors_folder, &flag::profile};
 constexpr const Flag* kListFlags[] = {&flag::list_drivers,         &flag::explain,
                                       &flag::list_devices,         &flag::dump_devices,
                                       &flag::dump_task_topologies, &flag::list_functions};
@@ -168,14 +170,25 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   if (description.is_async) signal = TOOL_TRY(add_fences(device, arguments));
   const auto time_limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
   const auto limit_ns = static_cast<uint64_t>(time_limit.count());
+  std::optional<ProfiledCalls> profiled;
+  if (program.is_profiled) {
+    profiled.emplace(program);
+    TOOL_TRY(profiled->begin());
+  }
   const std::vector<Value> results =
       TOOL_TRY(call_and_wait(program, function, arguments, description.result_count, signal, limit_ns, stop));
   const Phase phase(program, "results");
+  std::optional<ProfileReport> profile;
+  if (profiled) profile = TOOL_TRY(profiled->end(flags, name, 1));
   if (flags[flag::json_results]) {
-    fmt::print("{}", TOOL_TRY(results_json(name, results, limit)));
+    fmt::print("{}", TOOL_TRY(results_json(name, results, limit, profile ? profile_json(*profile) : Json())));
     return true;
   }
-  return print_results(flags, results, convention_results(view(description.convention)), device, limit);
+  const bool is_as_expected = TOOL_TRY(
+      print_results(flags, results, convention_results(view(description.convention)), device, limit));
+  std::fflush(stdout);
+  if (profile) print_error("{}", profile_table(*profile, profile_detail(flags)));
+  return is_as_expected;
 }
 
 // Prints each failed expectation at once, because the call may fail later.
@@ -190,6 +203,7 @@ Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may write to it until destroyed
   Program program;
   size_t failed_expectations = 0;
+  program.is_profiled = flags.has(flag::profile);
   TOOL_TRY(make_instance(flags, program));
   program.waiting = Waiting::on_terminal();
   if (flags[flag::list_drivers]) {

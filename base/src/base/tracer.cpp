@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <numeric>
 
 #include "base/c_boundary.h"
 #include "base/system_error.h"
@@ -51,8 +52,14 @@ uintptr_t this_thread() { return reinterpret_cast<uintptr_t>(__builtin_thread_po
 
 }  // namespace
 
-// The header of an event in a buffer. The flows, the arguments and the name follow, padded to a multiple of
-// eight bytes.
+// The facts of a dispatch, and their texts.
+struct Tracer::Details {
+  TracedDispatch dispatch;
+  std::array<std::string_view, kDispatchTexts> texts;
+};
+
+// The header of an event in a buffer. The flows, the arguments, the facts of a dispatch, the name and the
+// dispatch's texts follow, padded to a multiple of eight bytes.
 struct Tracer::Record {
   enum class Kind : uint8_t { begin, end, span, instant, count };
 
@@ -64,9 +71,13 @@ struct Tracer::Record {
   uint8_t flows = 0;
   uint8_t name_size = 0;
   uint8_t arguments = 0;
+  bool is_dispatch = false;
+  std::array<uint8_t, kDispatchTexts> text_sizes = {};
 
   size_t bytes() const {
-    return (sizeof(Record) + flows * sizeof(uint64_t) + arguments * sizeof(TraceArgument) + name_size + 7) &
+    return (sizeof(Record) + flows * sizeof(uint64_t) + arguments * sizeof(TraceArgument) +
+            (is_dispatch ? sizeof(TracedDispatch) : 0) + name_size +
+            std::accumulate(text_sizes.begin(), text_sizes.end(), size_t{0}) + 7) &
            ~size_t{7};
   }
 };
@@ -79,7 +90,8 @@ struct Tracer::ThreadBuffer {
   struct Open {
     TraceCategory category;
     uint64_t begin;
-    uint64_t within;  // total time of the slices nested in it
+    uint64_t within;   // total time of the slices nested in it
+    std::string name;  // only with an observer
   };
   std::vector<Open> open;
   alignas(Record) std::array<std::byte, kBufferBytes> bytes;
@@ -188,7 +200,7 @@ Tracer::ThreadBuffer* Tracer::buffer() noexcept {
 }
 
 void Tracer::add(Record record, std::string_view name, std::span<const uint64_t> flows,
-                 std::span<const TraceArgument> arguments) noexcept {
+                 std::span<const TraceArgument> arguments, const Details* details) noexcept {
   ThreadBuffer* buffer = this->buffer();
   if (!buffer) [[unlikely]] {
     const std::lock_guard lock(mutex_);
@@ -198,6 +210,11 @@ void Tracer::add(Record record, std::string_view name, std::span<const uint64_t>
   record.name_size = static_cast<uint8_t>(std::min(name.size(), kMaxName));
   record.flows = static_cast<uint8_t>(std::min(flows.size(), kMaxFlows));
   record.arguments = static_cast<uint8_t>(std::min(arguments.size(), kMaxArguments));
+  if (details) {
+    record.is_dispatch = true;
+    for (size_t i = 0; i < kDispatchTexts; ++i)
+      record.text_sizes[i] = static_cast<uint8_t>(std::min(details->texts[i].size(), kMaxName));
+  }
   const size_t size = record.bytes();
   const std::lock_guard lock(buffer->lock);
   if (kBufferBytes - buffer->used < size) [[unlikely]]
@@ -210,17 +227,22 @@ void Tracer::add(Record record, std::string_view name, std::span<const uint64_t>
   append(&record, sizeof record);
   append(flows.data(), record.flows * sizeof(uint64_t));
   append(arguments.data(), record.arguments * sizeof(TraceArgument));
+  if (details) append(&details->dispatch, sizeof details->dispatch);
   append(name.data(), record.name_size);
+  for (size_t i = 0; details && i < kDispatchTexts; ++i)
+    append(details->texts[i].data(), record.text_sizes[i]);
   buffer->used += size;
 }
 
 void Tracer::encode(ThreadBuffer& buffer) {
   const auto close = [&](uint64_t time) {
     if (buffer.open.empty()) return;
-    const ThreadBuffer::Open slice = buffer.open.back();
+    const ThreadBuffer::Open slice = std::move(buffer.open.back());
     buffer.open.pop_back();
     const uint64_t whole = time - slice.begin;
-    totals_.nanoseconds[static_cast<size_t>(slice.category)] += whole - std::min(whole, slice.within);
+    const uint64_t self = whole - std::min(whole, slice.within);
+    totals_.nanoseconds[static_cast<size_t>(slice.category)] += self;
+    observed({slice.category, true, buffer.track, slice.begin, time, self, slice.name, nullptr, {}});
     if (!buffer.open.empty()) buffer.open.back().within += whole;
   };
   for (size_t at = 0; at < buffer.used;) {
@@ -230,15 +252,27 @@ void Tracer::encode(ThreadBuffer& buffer) {
     const std::span<const uint64_t> flows(flow_numbers, record.flows);
     const auto* first_argument = reinterpret_cast<const TraceArgument*>(flow_numbers + record.flows);
     const std::span<const TraceArgument> arguments(first_argument, record.arguments);
-    const std::string_view name(reinterpret_cast<const char*>(first_argument + record.arguments),
-                                record.name_size);
+    const auto* rest = reinterpret_cast<const char*>(first_argument + record.arguments);
+    TracedDispatch dispatch;
+    if (record.is_dispatch) {
+      std::memcpy(&dispatch, rest, sizeof dispatch);
+      rest += sizeof dispatch;
+    }
+    const std::string_view name(rest, record.name_size);
+    rest += record.name_size;
+    std::array<std::string_view, kDispatchTexts> texts;
+    for (size_t i = 0; i < kDispatchTexts; ++i) {
+      texts[i] = {rest, record.text_sizes[i]};
+      rest += record.text_sizes[i];
+    }
     at += record.bytes();
     const Track track = record.track ? record.track : buffer.track;
     const std::string_view category = kCategoryNames[static_cast<size_t>(record.category)];
     ++totals_.events;
     switch (record.kind) {
       case Record::Kind::begin:
-        buffer.open.push_back({record.category, record.time, 0});
+        buffer.open.push_back(
+            {record.category, record.time, 0, observer_ ? std::string(name) : std::string()});
         if (file_) writer_.begin(track, record.time, category, name, flows);
         break;
       case Record::Kind::end:
@@ -249,6 +283,8 @@ void Tracer::encode(ThreadBuffer& buffer) {
         const uint64_t whole = record.more - record.time;
         totals_.nanoseconds[static_cast<size_t>(record.category)] += whole;
         if (!record.track && !buffer.open.empty()) buffer.open.back().within += whole;
+        observed({record.category, record.track == 0, track, record.time, record.more, whole, name,
+                  record.is_dispatch ? &dispatch : nullptr, texts});
         if (!file_) break;
         writer_.begin(track, record.time, category, name, flows, arguments);
         writer_.end(track, record.more);
@@ -279,6 +315,19 @@ void Tracer::span(TraceCategory category, std::string_view name, uint64_t begin,
                   std::span<const TraceArgument> arguments) noexcept {
   add({.time = begin, .more = std::max(begin, end), .kind = Record::Kind::span, .category = category}, name,
       {}, arguments);
+}
+
+void Tracer::dispatch(Track track, std::string_view name, uint64_t begin, uint64_t end,
+                      const TracedDispatch& dispatch,
+                      const std::array<std::string_view, kDispatchTexts>& texts,
+                      std::span<const TraceArgument> arguments) noexcept {
+  const Details details = {dispatch, texts};
+  add({.time = begin,
+       .more = std::max(begin, end),
+       .track = track,
+       .kind = Record::Kind::span,
+       .category = TraceCategory::device},
+      name, {}, arguments, &details);
 }
 
 void Tracer::instant(TraceCategory category, std::string_view name,
@@ -340,6 +389,12 @@ Tracer::Totals Tracer::totals() {
   flush_all();
   const std::lock_guard lock(mutex_);
   return totals_;
+}
+
+void Tracer::observe(Observer observer) {
+  flush_all();
+  const std::lock_guard lock(mutex_);
+  observer_ = std::move(observer);
 }
 
 Result<> Tracer::finish() {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -32,6 +33,37 @@ enum class TraceCategory : uint8_t {
 };
 inline constexpr size_t kTraceCategories = 7;
 
+// Texts about a dispatch: why it was interpreted, why its operations are not known, where it is in the
+// source.
+inline constexpr size_t kDispatchTexts = 3;
+
+// Facts about a dispatch, in addition to its slice. Numbers: halyard_trace_span of driver.h.
+struct TracedDispatch {
+  uint64_t workgroups = 0;
+  uint64_t dispatch_workgroups = 0;
+  uint64_t operations = 0;
+  uint64_t bytes_read = 0;
+  uint64_t bytes_written = 0;
+  uint64_t checked_loops = 0;
+  uint32_t known = 0;
+  uint32_t code = 0;
+  uint32_t threads = 0;
+  const char* not_shared = nullptr;  // why one thread ran it; static
+};
+
+// A finished slice, for observers.
+struct TracedSlice {
+  TraceCategory category;
+  bool is_of_thread;  // on the track of a thread
+  uint64_t track;
+  uint64_t begin;
+  uint64_t end;
+  uint64_t self;  // nanoseconds without the slices nested in it
+  std::string_view name;
+  const TracedDispatch* dispatch;  // null: none
+  std::array<std::string_view, kDispatchTexts> texts;
+};
+
 class Tracer final : public ObjectOf<Tracer> {
  public:
   static const ObjectType kType;
@@ -51,6 +83,10 @@ class Tracer final : public ObjectOf<Tracer> {
   // Adds a completed slice of the calling thread, within the current slice.
   void span(TraceCategory category, std::string_view name, uint64_t begin, uint64_t end,
             std::span<const TraceArgument> arguments = {}) noexcept;
+  // Adds a slice with facts for observers: of the calling thread, or of `track` unless it is 0.
+  void dispatch(Track track, std::string_view name, uint64_t begin, uint64_t end,
+                const TracedDispatch& dispatch, const std::array<std::string_view, kDispatchTexts>& texts,
+                std::span<const TraceArgument> arguments = {}) noexcept;
   void instant(TraceCategory category, std::string_view name, std::span<const uint64_t> flows = {}) noexcept;
 
   // Adds a track. Slices of one track must not overlap.
@@ -72,6 +108,11 @@ class Tracer final : public ObjectOf<Tracer> {
   };
   Totals totals();
 
+  // Calls `observer` for each slice that ends from now on, when its buffer is written: in order for each
+  // thread, one call at a time. It must not use the tracer, nor throw. Empty: none.
+  using Observer = std::function<void(const TracedSlice& slice)>;
+  void observe(Observer observer);
+
   // Writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events were lost, now or before. More events
   // and another finish() may follow.
   Result<> finish();
@@ -85,8 +126,12 @@ class Tracer final : public ObjectOf<Tracer> {
   struct Record;
 
   ThreadBuffer* buffer() noexcept;  // buffer of the calling thread; null if out of memory
+  struct Details;
   void add(Record record, std::string_view name, std::span<const uint64_t> flows,
-           std::span<const TraceArgument> arguments = {}) noexcept;
+           std::span<const TraceArgument> arguments = {}, const Details* details = nullptr) noexcept;
+  void observed(const TracedSlice& slice) {
+    if (observer_) observer_(slice);
+  }
   void flush(ThreadBuffer& buffer) noexcept;  // the caller holds the buffer's lock
   void encode(ThreadBuffer& buffer);
   void flush_all() noexcept;
@@ -101,6 +146,7 @@ class Tracer final : public ObjectOf<Tracer> {
   std::mutex mutex_;                          // guards the following
   PerfettoWriter writer_;
   Totals totals_;
+  Observer observer_;
   Status lost_;  // why something could not be written
   std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
 };

@@ -36,6 +36,57 @@ void halyard_trace_span(halyard_trace_t trace, uint64_t track, const char* name,
   if (known && track != 0) (*known)->span_on(track, TraceCategory::phase, view(name), begin_ns, end_ns);
 }
 
+namespace {
+
+static_assert(HALYARD_SLICE_WAIT == static_cast<int>(TraceCategory::wait));
+
+halyard_text_t text(std::string_view text) { return {text.data(), text.size()}; }
+
+halyard_trace_slice_t slice_of(const TracedSlice& traced) {
+  halyard_trace_slice_t slice = {};
+  slice.struct_size = sizeof slice;
+  slice.kind = static_cast<uint32_t>(traced.category);
+  slice.track = traced.track;
+  slice.on_thread = traced.is_of_thread ? 1 : 0;
+  slice.begin_ns = traced.begin;
+  slice.end_ns = traced.end;
+  slice.self_ns = traced.self;
+  slice.name = text(traced.name);
+  if (const TracedDispatch* const dispatch = traced.dispatch) {
+    slice.code = dispatch->code;
+    slice.workgroups = dispatch->workgroups;
+    slice.dispatch_workgroups = dispatch->dispatch_workgroups;
+    slice.threads = dispatch->threads;
+    slice.known = dispatch->known;
+    slice.operations = dispatch->operations;
+    slice.bytes_read = dispatch->bytes_read;
+    slice.bytes_written = dispatch->bytes_written;
+    slice.checked_loops = dispatch->checked_loops;
+    if (dispatch->not_shared) slice.not_shared = text(dispatch->not_shared);
+  }
+  slice.reason = text(traced.texts[0]);
+  slice.uncounted = text(traced.texts[1]);
+  slice.source = text(traced.texts[2]);
+  return slice;
+}
+
+}  // namespace
+
+halyard_status_t halyard_trace_observe(halyard_trace_t trace, halyard_slice_fn observe, void* user) {
+  return guarded([&]() -> Result<> {
+    Tracer* const tracer = HALYARD_TRY(checked<Tracer>(trace));
+    if (!observe) {
+      tracer->observe({});
+      return {};
+    }
+    tracer->observe([observe, user](const TracedSlice& traced) {
+      const halyard_trace_slice_t slice = slice_of(traced);
+      observe(user, &slice);
+    });
+    return {};
+  });
+}
+
 halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals) {
   return guarded([&]() -> Result<> {
     const Tracer::Totals now = HALYARD_TRY(checked<Tracer>(trace))->totals();

@@ -48,6 +48,38 @@ static void tracks(halyard_trace_t trace) {
   EXPECT(events(trace) - before == 2);
 }
 
+struct seen {
+  uint64_t machine;
+  uint64_t others;
+};
+
+static void see(void* user, const halyard_trace_slice_t* slice) {
+  struct seen* const seen = user;
+  const uint64_t length = slice->end_ns - slice->begin_ns;
+  EXPECT(slice->struct_size == sizeof *slice && slice->on_thread == 1 && slice->track != 0);
+  EXPECT(slice->code == HALYARD_KERNEL_UNKNOWN && slice->known == 0 && slice->reason.size == 0);
+  EXPECT(slice->self_ns <= length);
+  if (slice->kind == HALYARD_SLICE_MACHINE && slice->name.size == strlen("program.seven") &&
+      memcmp(slice->name.data, "program.seven", slice->name.size) == 0) {
+    ++seen->machine;
+  } else {
+    ++seen->others;
+  }
+}
+
+static void observers(halyard_trace_t trace, halyard_call_t call, halyard_function_t function) {
+  struct seen seen = {0, 0};
+  OK(halyard_trace_observe(trace, see, &seen));
+  call_events(trace, call, function);
+  call_events(trace, call, function);
+  EXPECT(seen.machine == 2);
+  EXPECT(seen.others == 0);
+  OK(halyard_trace_observe(trace, NULL, NULL));
+  call_events(trace, call, function);
+  EXPECT(seen.machine == 2);
+  FAILS(halyard_trace_observe(NULL, see, &seen), HALYARD_INVALID_ARGUMENT, "trace");
+}
+
 int main(void) {
   halyard_trace_t trace = NULL;
   halyard_instance_t instance = NULL;
@@ -64,6 +96,7 @@ int main(void) {
       OK(halyard_call_create(context, &calls[0])) && OK(halyard_call_create(context, &calls[1]))) {
     choices(trace, calls[0], calls[1], function);
     tracks(trace);
+    observers(trace, calls[0], function);
   }
   RELEASE(calls[0], calls[1], function, context, module, instance, trace);
   return failures != 0;

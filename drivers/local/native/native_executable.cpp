@@ -88,6 +88,10 @@ class NativeExecutable final : public halyard_driver_executable {
         code_(std::move(code)),
         concurrency_(static_cast<uint8_t>(std::clamp<uint32_t>(device.options.workers, 1, UINT8_MAX))) {}
 
+  kit::TraceDispatch describe(const halyard_command_dispatch_t&, const WorkgroupCount&) override {
+    return {.code = HALYARD_CODE_NATIVE, .uncounted = "machine code"};
+  }
+
   // Called once, before any kernel runner is created.
   Result<> start(const Device& device, std::span<const uint32_t> constants) {
     constants_.assign(constants.begin(), constants.end());

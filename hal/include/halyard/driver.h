@@ -122,6 +122,17 @@ enum {
   HALYARD_SHARING_NO_IDLE_THREAD = 6, /* all other threads were busy */
 };
 
+/* How the function of a dispatch runs. */
+enum {
+  HALYARD_CODE_UNKNOWN = 0,
+  HALYARD_CODE_NATIVE = 1,      /* as code of the processor or of the device, which the program contains */
+  HALYARD_CODE_COMPILED = 2,    /* as machine code that the driver made of bytecode */
+  HALYARD_CODE_INTERPRETED = 3, /* bytecode, interpreted */
+  HALYARD_CODE_PROFILER = 4,    /* no dispatch: work that the driver does only because of the trace */
+};
+
+enum { HALYARD_SPAN_KNOWS_OPERATIONS = 1u << 0, HALYARD_SPAN_KNOWS_BYTES = 1u << 1 };
+
 typedef struct halyard_trace_span {
   uint32_t struct_size;
   uint32_t kind;     /* HALYARD_SPAN_* */
@@ -136,6 +147,28 @@ typedef struct halyard_trace_span {
    * (HALYARD_SHARING_*), and how many threads were asked to run it. 0: unknown. */
   uint32_t sharing;
   uint32_t threads;
+  /* Since 0.2, for dispatches. The workgroups that this span ran, and those of the whole dispatch, which may
+   * have several spans. 0: unknown. */
+  uint64_t workgroups;
+  uint64_t dispatch_workgroups;
+  /* Of the whole dispatch, where `known` (HALYARD_SPAN_KNOWS_*) says so: its float operations; the bytes of
+   * its bindings that it reads, and those that it writes, each byte once. */
+  uint64_t operations;
+  uint64_t bytes_read;
+  uint64_t bytes_written;
+  /* Loop nests that this span ran with a check of each access, although there is a faster version: accesses
+   * may be out of bounds, buffers may overlap, or there are too many iterations. */
+  uint64_t checked_loops;
+  uint32_t known;
+  uint32_t code; /* HALYARD_CODE_* */
+  /* Why the function is interpreted; why its operations or bytes are not known; where it is in the source, as
+   * the compiler recorded it. Copied by the host, at most 255 bytes of each; may be null. */
+  const char* reason;
+  size_t reason_size;
+  const char* uncounted;
+  size_t uncounted_size;
+  const char* source;
+  size_t source_size;
 } halyard_trace_span_t;
 
 /* Valid until `shutdown` of the last instance returns. All functions of version 1 are set. */

@@ -11,11 +11,13 @@
 #include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
+#include <cstddef>
 #include <optional>
 #include <vector>
 
 #include "codegen/loops.h"
 #include "codegen/translate.h"
+#include "vm/decode/jit_abi.h"
 
 namespace halyard::jit {
 
@@ -371,8 +373,13 @@ void Nest::transform(const Plan& plan) {
     }
   }
 
-  // The copy keeps all checks.
-  fork_loop(*plan.root, guard.condition(), kChecked, loops_, dominators_);
+  // The copy keeps all checks, and counts that it runs.
+  const Fork fork = fork_loop(*plan.root, guard.condition(), kChecked, loops_, dominators_);
+  llvm::IRBuilder<> counter(fork.copy->getLoopPreheader()->getTerminator());
+  Value* const checked = counter.CreateConstInBoundsGEP1_64(counter.getInt8Ty(), function_.getArg(4),
+                                                            offsetof(halyard_jit_stack_t, checked));
+  counter.CreateStore(
+      counter.CreateAdd(counter.CreateLoad(counter.getInt64Ty(), checked), counter.getInt64(1)), checked);
   if (buffers.size() > 1) mark_disjoint(buffers);
   for (const Check& check : plan.checks) keep_first(check.branch);
   for (BranchInst* stop : stops) keep_first(stop);

@@ -143,6 +143,62 @@ typedef struct halyard_trace_totals {
 } halyard_trace_totals_t;
 HALYARD_API halyard_status_t halyard_trace_totals(halyard_trace_t trace, halyard_trace_totals_t* totals);
 
+/* Kinds of slices of halyard_trace_observe. */
+enum {
+  HALYARD_SLICE_PHASE = 0,   /* from halyard_trace_begin and halyard_trace_span; compilation of a function */
+  HALYARD_SLICE_MACHINE = 1, /* a function of a module */
+  HALYARD_SLICE_IMPORT = 2,  /* a native function that a module calls */
+  HALYARD_SLICE_QUEUE = 3,   /* a submission, from its start to its completion */
+  HALYARD_SLICE_DEVICE = 4,  /* a dispatch, fill, update or copy */
+  HALYARD_SLICE_WAIT = 5,    /* a thread, or a submission, waits */
+};
+/* How the function of a dispatch ran. */
+enum {
+  HALYARD_KERNEL_UNKNOWN = 0,     /* or no dispatch */
+  HALYARD_KERNEL_NATIVE = 1,      /* code of the processor or of the device, which the program contains */
+  HALYARD_KERNEL_COMPILED = 2,    /* machine code that the driver made of bytecode */
+  HALYARD_KERNEL_INTERPRETED = 3, /* bytecode, interpreted */
+  HALYARD_KERNEL_PROFILER = 4,    /* no dispatch: work that the driver does only because of the trace */
+};
+enum { HALYARD_SLICE_KNOWS_OPERATIONS = 1u << 0, HALYARD_SLICE_KNOWS_BYTES = 1u << 1 };
+
+/* A finished slice. Texts are valid during the call. */
+typedef struct halyard_trace_slice {
+  uint32_t struct_size;
+  uint32_t kind;      /* HALYARD_SLICE_* */
+  uint64_t track;     /* number of the thread, or of a queue or lane of a device */
+  uint32_t on_thread; /* 1: the track is a thread */
+  uint32_t code;      /* of a dispatch: HALYARD_KERNEL_* */
+  uint64_t begin_ns;  /* of CLOCK_MONOTONIC */
+  uint64_t end_ns;
+  uint64_t self_ns; /* without the slices nested in it on the same track */
+  halyard_text_t name;
+  /* Of dispatches, whose slices are one for each thread that took part; 0 if the device does not report it.
+   * The workgroups of this slice, those of the whole dispatch, and the threads that were asked to run it. */
+  uint64_t workgroups;
+  uint64_t dispatch_workgroups;
+  uint32_t threads;
+  /* Of the whole dispatch, where `known` (HALYARD_SLICE_KNOWS_*) says so: its float operations (fma counts
+   * 2); the bytes of its bindings that it reads, and those that it writes, each byte once. Local devices
+   * report them with the option `profile=1`. */
+  uint32_t known;
+  uint64_t operations;
+  uint64_t bytes_read;
+  uint64_t bytes_written;
+  uint64_t checked_loops;    /* loop nests of compiled code that this slice ran with a check of each access */
+  halyard_text_t reason;     /* why the function is interpreted, or empty */
+  halyard_text_t uncounted;  /* why operations or bytes are not known, or empty */
+  halyard_text_t source;     /* where the function is in the source, as the compiler recorded it, or empty */
+  halyard_text_t not_shared; /* why one thread ran all of it, or empty */
+} halyard_trace_slice_t;
+typedef void (*halyard_slice_fn)(void* user, const halyard_trace_slice_t* slice);
+/* Calls `observe` for each slice that is buffered from now on: those of one thread in the order of their
+ * ends, one call at a time, on any thread, at the latest in halyard_trace_finish and halyard_trace_totals. It
+ * must not call functions of the trace, nor block. A null `observe` ends this; afterwards it is not called.
+ * INVALID_ARGUMENT: `trace` is null. */
+HALYARD_API halyard_status_t halyard_trace_observe(halyard_trace_t trace, halyard_slice_fn observe,
+                                                   void* user);
+
 /* ---- Instance, drivers, devices ------------------------------------------------------------------------ */
 
 enum {

@@ -38,6 +38,19 @@ inline void trace_began(const Services& services, void* submission) {
   tell(services.host, &span);
 }
 
+// Facts about a dispatch: see the fields of halyard_trace_span. Texts must live as long as the span.
+struct TraceDispatch {
+  uint64_t workgroups = 0;  // of the whole dispatch
+  uint64_t operations = 0;
+  uint64_t bytes_read = 0;
+  uint64_t bytes_written = 0;
+  uint32_t known = 0;
+  uint32_t code = HALYARD_CODE_UNKNOWN;
+  std::string_view reason = {};
+  std::string_view uncounted = {};
+  std::string_view source = {};
+};
+
 // Reports the calling thread's activity during the lifetime of this object.
 class TraceSpan {
  public:
@@ -54,6 +67,10 @@ class TraceSpan {
     sharing_ = sharing;
     threads_ = threads;
   }
+  // The span is (a part of) this dispatch. add_workgroups() tells how much of it.
+  void set_dispatch(const TraceDispatch& dispatch) { dispatch_ = dispatch; }
+  void add_workgroups(uint64_t count) { workgroups_ += count; }
+  void add_checked_loops(uint64_t count) { checked_loops_ += count; }
   ~TraceSpan() {
     if (!tell_) [[likely]]
       return;
@@ -66,6 +83,20 @@ class TraceSpan {
     span.name_size = name_.size();
     span.sharing = sharing_;
     span.threads = threads_;
+    span.workgroups = workgroups_;
+    span.dispatch_workgroups = dispatch_.workgroups;
+    span.operations = dispatch_.operations;
+    span.bytes_read = dispatch_.bytes_read;
+    span.bytes_written = dispatch_.bytes_written;
+    span.checked_loops = checked_loops_;
+    span.known = dispatch_.known;
+    span.code = dispatch_.code;
+    span.reason = dispatch_.reason.data();
+    span.reason_size = dispatch_.reason.size();
+    span.uncounted = dispatch_.uncounted.data();
+    span.uncounted_size = dispatch_.uncounted.size();
+    span.source = dispatch_.source.data();
+    span.source_size = dispatch_.source.size();
     tell_(services_.host, &span);
   }
 
@@ -76,6 +107,9 @@ class TraceSpan {
   uint64_t begin_ = 0;
   uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
   uint32_t threads_ = 0;
+  TraceDispatch dispatch_;
+  uint64_t workgroups_ = 0;
+  uint64_t checked_loops_ = 0;
 };
 
 }  // namespace halyard::kit

@@ -60,10 +60,11 @@ class SharingArguments {
   explicit SharingArguments(const halyard_trace_span_t& span) {
     if (!HALYARD_HAS_FIELD(&span, halyard_trace_span_t, threads)) return;
     if (span.threads != 0) arguments_[count_++] = {.name = "threads", .number = span.threads};
-    if (const char* reason = reason_of(span.sharing))
-      arguments_[count_++] = {.name = "not shared because", .text = reason};
+    reason_ = reason_of(span.sharing);
+    if (reason_) arguments_[count_++] = {.name = "not shared because", .text = reason_};
   }
   std::span<const TraceArgument> view() const { return std::span(arguments_).first(count_); }
+  const char* reason() const { return reason_; }  // null: none
 
  private:
   // Null: the dispatch was shared, or the reason is unknown.
@@ -86,14 +87,43 @@ class SharingArguments {
 
   std::array<TraceArgument, 2> arguments_;
   size_t count_ = 0;
+  const char* reason_ = nullptr;
 };
+
+TracedDispatch traced_dispatch(const halyard_trace_span_t& span, const char* not_shared) {
+  return {.workgroups = span.workgroups,
+          .dispatch_workgroups = span.dispatch_workgroups,
+          .operations = span.operations,
+          .bytes_read = span.bytes_read,
+          .bytes_written = span.bytes_written,
+          .checked_loops = span.checked_loops,
+          .known = span.known,
+          .code = span.code,
+          .threads = span.threads,
+          .not_shared = not_shared};
+}
+
+// Older drivers report none of this.
+bool has_dispatch_facts(const halyard_trace_span_t& span) {
+  return HALYARD_HAS_FIELD(&span, halyard_trace_span_t, source_size) &&
+         (span.code != HALYARD_CODE_UNKNOWN || span.dispatch_workgroups != 0 || span.known != 0);
+}
 
 void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
   if (span->kind == HALYARD_SPAN_THREAD) {
     const auto& services = *static_cast<const HostServices*>(host);
     if (!services.traced_work().is_recorded()) return;
-    services.tracer()->span(TraceCategory::device, view(span->name, span->name_size), span->begin_ns,
-                            span->end_ns, SharingArguments(*span).view());
+    const SharingArguments sharing(*span);
+    const std::string_view name = view(span->name, span->name_size);
+    if (!has_dispatch_facts(*span)) {
+      services.tracer()->span(TraceCategory::device, name, span->begin_ns, span->end_ns, sharing.view());
+      return;
+    }
+    services.tracer()->dispatch(
+        0, name, span->begin_ns, span->end_ns, traced_dispatch(*span, sharing.reason()),
+        {view(span->reason, span->reason_size), view(span->uncounted, span->uncounted_size),
+         view(span->source, span->source_size)},
+        sharing.view());
   } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
     work->span_reported(*span);
   }

@@ -81,9 +81,11 @@ void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
       decode_function(module_, function,
                       {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
   // Without either, entering and leaving compiled code around each call would cost more than it saves.
-  if (!decoded || !((*decoded)->has_compiled_loop || calls_itself(**decoded))) return;
+  if (!decoded) return;
+  if (!(*decoded)->has_compiled_loop && !calls_itself(**decoded))
+    return refuse(function, "none of its loops can be compiled as a whole");
   const Result<const Compiler*> compiler = Compiler::find();
-  if (!compiler) return;
+  if (!compiler) return refuse(function, compiler.error().message());
   Result<CompiledFunction> compiled = run_compiler(**compiler, **decoded);
   if (!compiled) return;
   (*decoded)->compiled = *std::move(compiled);
@@ -102,11 +104,32 @@ void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
   return;  // out of memory: the function stays interpreted
 }
 
-Result<CompiledFunction> CodeStore::run_compiler(const Compiler& compiler, const FunctionCode& code) const {
+void CodeStore::refuse(uint32_t function, std::string_view reason) {
+  const std::lock_guard lock(refusals_mutex_);
+  refusals_.try_emplace(function, reason);
+}
+
+CodeStore::Form CodeStore::form(uint32_t function) const {
+  const FunctionCode* const code = code_[function].load(std::memory_order_acquire);
+  if (code && code->compiled) return {.is_compiled = true};
+  {
+    const std::lock_guard lock(refusals_mutex_);
+    if (const auto refusal = refusals_.find(function); refusal != refusals_.end())
+      return {.reason = refusal->second};
+  }
+  if (!heat_) return {.reason = "compilation is off"};
+  return {.reason = heat_[function].asked_for.load(std::memory_order_relaxed)
+                        ? "its compiled code was not ready"
+                        : "it did not run long enough to be compiled"};
+}
+
+Result<CompiledFunction> CodeStore::run_compiler(const Compiler& compiler, const FunctionCode& code) {
   std::string title;
   if (tracer_) title = fmt::format("compile {}.{}", module_.name(), module_.function_name(code.function));
   const TraceScope scope(tracer_.get(), TraceCategory::phase, title);
-  return compiler.compile(code, {.cache = cache_, .fast_math = fast_math_});
+  Result<CompiledFunction> compiled = compiler.compile(code, {.cache = cache_, .fast_math = fast_math_});
+  if (!compiled) refuse(code.function, compiled.error().message());
+  return compiled;
 }
 
 }  // namespace halyard::vm

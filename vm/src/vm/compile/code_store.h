@@ -4,9 +4,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/object.h"
@@ -55,13 +57,21 @@ class CodeStore final : public Compilable {
   // code() returns the compiled version, unless it was compiled for loops.
   void compile(uint32_t function, bool for_loops) noexcept override;
 
+  // Whether new calls of the function run machine code and, if not, why. The text lives as long as the store.
+  struct Form {
+    bool is_compiled = false;
+    std::string_view reason;
+  };
+  Form form(uint32_t function) const;
+
   // Null without a compile queue.
   const Heat* heat(uint32_t function) const { return heat_ ? &heat_[function] : nullptr; }
   const Sampling& sampling() const { return sampling_; }  // the compile queue's
 
  private:
   Result<std::unique_ptr<const FunctionCode>> decode(uint32_t function);
-  Result<CompiledFunction> run_compiler(const Compiler& compiler, const FunctionCode& code) const;
+  Result<CompiledFunction> run_compiler(const Compiler& compiler, const FunctionCode& code);
+  void refuse(uint32_t function, std::string_view reason);
 
   BytecodeModule& module_;
   const bool fuse_;
@@ -74,6 +84,8 @@ class CodeStore final : public Compilable {
   std::unique_ptr<Heat[]> heat_;  // by function; null without a compile queue
   std::unique_ptr<std::atomic<const FunctionCode*>[]> code_;
   std::mutex mutex_;
+  mutable std::mutex refusals_mutex_;
+  std::map<uint32_t, std::string> refusals_;  // why functions were not compiled
   // Versions that code() does not return: versions for loops, and interpreted versions that frames may still
   // use.
   std::vector<std::unique_ptr<const FunctionCode>> other_code_;

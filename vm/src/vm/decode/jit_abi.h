@@ -44,6 +44,9 @@ typedef struct halyard_jit_stack_t {
   const void* limit; /* frames must not extend past it */
   uint32_t* top;     /* out: the values of the frame in which the interpreter continues */
   const halyard_jit_sharing_t* sharing; /* null: there are no other threads */
+  /* Incremented for each loop nest that runs with all of its checks, because the comparison before it failed:
+   * accesses may be out of bounds, buffers may overlap, or there are too many iterations. */
+  uint64_t checked;
 } halyard_jit_stack_t;
 
 /* A compiled function. It runs from the numbered entry on, with the registers of a frame. It returns the

@@ -371,6 +371,7 @@ WorkScope& Invocation::new_scope() {
 }
 
 void Invocation::set_sharing(const halyard_jit_sharing_t* sharing) { stack_->sharing = sharing; }
+uint64_t Invocation::take_checked_loops() { return std::exchange(stack_->checked_loops, 0); }
 
 void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop ? stop : stack_->own_stop(); }
 

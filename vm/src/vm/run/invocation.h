@@ -94,6 +94,8 @@ class Invocation {
   // For kernels: threads that may run pieces of compiled loops; null: none. Takes effect with the next call.
   // The object must outlive the calls that use it.
   void set_sharing(const halyard_jit_sharing_t* sharing);
+  // The number of loop nests of compiled code that ran with all of their checks since the last call of this.
+  uint64_t take_checked_loops();
 
   // Whether the call was made with call(), which blocks when the program waits.
   bool blocks() const { return blocks_; }

@@ -34,9 +34,10 @@ struct Stack {
   const halyard_jit_sharing_t* sharing = nullptr;  // of compiled loops; null: they run on this thread alone
   Invocation* invocation = nullptr;
   uint32_t branches_until_sample = Sampling{}.branches;
-  uint32_t searched = 0;     // branches since the search for a loop's head began
-  Tracer* tracer = nullptr;  // the context's; null: none
-  uint64_t trace_flow = 0;   // the trace flow from the suspension of the call to its continuation
+  uint32_t searched = 0;       // branches since the search for a loop's head began
+  uint64_t checked_loops = 0;  // loop nests of compiled code that ran with all checks (decode/jit_abi.h)
+  Tracer* tracer = nullptr;    // the context's; null: none
+  uint64_t trace_flow = 0;     // the trace flow from the suspension of the call to its continuation
   Limits limits;
   Charge charge;
   Status error;                    // the failure of an instruction

@@ -66,6 +66,19 @@ class Trace : public Handle<halyard_trace_t> {
     return detail::finish(halyard_trace_totals(get(), &totals), [&] { return totals; });
   }
 
+  // Calls `function(slice)` for each slice that is buffered from now on; see halyard_trace_observe.
+  // `function` must live until end_observation() or the end of the trace, and must not throw.
+  template <typename Observer>
+  Result<void> observe(Observer& function) const {
+    const halyard_slice_fn pass_on = [](void* user, const halyard_trace_slice_t* slice) noexcept {
+      (*static_cast<Observer*>(user))(*slice);
+    };
+    return detail::finish(halyard_trace_observe(get(), pass_on, &function));
+  }
+  Result<void> end_observation() const {
+    return detail::finish(halyard_trace_observe(get(), nullptr, nullptr));
+  }
+
   // A slice on the calling thread, from constructor to destructor. The trace must outlive it.
   class Slice {
    public:

@@ -1,0 +1,30 @@
+// Profiles calls of a program, and adds the facts that a trace does not have: peaks, compilation.
+#pragma once
+
+#include <string>
+
+#include "common/flags.h"
+#include "common/profile_report.h"
+#include "common/program.h"
+
+namespace halyard::tools {
+
+// The program must have been made with `is_profiled` and must outlive this object.
+class ProfiledCalls {
+ public:
+  explicit ProfiledCalls(const Program& program) : program_(program) {}
+
+  // Before the first call and after the last.
+  Result<> begin();
+  Result<ProfileReport> end(const Flags& flags, std::string function, uint64_t calls);
+
+ private:
+  const Program& program_;
+  Profile profile_;
+  halyard_compiler_stats_t compiled_before_ = {};
+};
+
+// The value of --profile. Precondition: it is given.
+ProfileDetail profile_detail(const Flags& flags);
+
+}  // namespace halyard::tools
