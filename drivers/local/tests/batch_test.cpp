@@ -323,15 +323,19 @@ TEST_F(BatchTest, CommandsWithoutBarriersRunInParallel) {
 // Large commands, each of which starts after the previous one has ended.
 TEST_F(BatchTest, NothingPassesABarrier) {
   Memory memory = allocate(uint64_t{4} << 20);
+  std::vector<uint32_t> words(6 << 19);
+  for (size_t i = 0; i < words.size(); ++i) words[i] = static_cast<uint32_t>(i >> 19);
+  Memory source = allocate(words);
   Recording recording;
-  for (uint32_t i = 0; i < 6; ++i) {
-    recording.fill(range(memory, 0, 2 << 20), i, 4).fill(range(memory, 2 << 20, 2 << 20), i, 4);
+  for (uint64_t i = 0; i < 6; ++i) {
+    const halyard_range_t from = range(source, i << 21, 2 << 20);
+    recording.copy(from, range(memory, 0, 2 << 20)).copy(from, range(memory, 2 << 20, 2 << 20));
     recording.begin_group("parts nothing").end_group().barrier();
   }
   std::mutex mutex;
   std::vector<std::pair<uint64_t, uint64_t>> times;
   host_.trace([&](const halyard_trace_span_t& span) {
-    if (name_of(span) != "fill") return;
+    if (name_of(span) != "copy") return;
     const std::lock_guard lock(mutex);
     times.emplace_back(span.begin_ns, span.end_ns);
   });
@@ -450,17 +454,24 @@ class SharingTraceTest : public BatchTest {
     uint32_t threads = 0;
     bool operator==(const Report&) const = default;
   };
-  // Runs the dispatch and returns the report of its first span.
-  Report report_of(Executable executable, uint32_t workgroups, Memory memory) {
+  // Runs the dispatch and returns the reports of its spans of this name.
+  template <typename Run>
+  std::vector<Report> reports_of(std::string_view name, Run run) {
     std::mutex mutex;
     std::vector<Report> reports;
     host_.trace([&](const halyard_trace_span_t& span) {
-      if (name_of(span) != "k") return;
+      if (name_of(span) != name) return;
       const std::lock_guard lock(mutex);
       reports.push_back({span.sharing, span.threads});
     });
-    EXPECT_OK(run_on(memory, workgroups, executable));
+    EXPECT_OK(run());
     host_.trace([](const halyard_trace_span_t&) {});
+    return reports;
+  }
+  // The report of the first span.
+  Report report_of(Executable executable, uint32_t workgroups, Memory memory) {
+    const std::vector<Report> reports =
+        reports_of("k", [&] { return run_on(memory, workgroups, executable); });
     return reports.empty() ? Report() : reports.front();
   }
 };
@@ -517,6 +528,106 @@ TEST_F(SharingTraceTest, NoIdleThread) {
   EXPECT_EQ(second, (Report{HALYARD_SHARING_NO_IDLE_THREAD, 1}));
   host_.trace([](const halyard_trace_span_t&) {});
 }
+
+// A fill that is alone is shared in pieces.
+TEST_F(SharingTraceTest, AFill) {
+  Memory memory = allocate(uint64_t{8} << 20);
+  for (const uint32_t size : {1u, 2u, 4u}) {
+    const uint32_t pattern = 0x11223344u + size;
+    const uint64_t length = (uint64_t{7} << 20) + 4 * uint64_t{size};
+    Recording recording;
+    recording.fill(range(memory, 4, length), pattern, size);
+    List list = finish(recording);
+    EXPECT_TRUE(comes_true([&] {
+      return reports_of("fill", [&] { return run(execute_operation(list, {})); }) ==
+             std::vector<Report>(2, {HALYARD_SHARING_SHARED, 2});
+    }));
+    const std::vector<uint8_t> found = content<uint8_t>(memory, 8 << 20);
+    for (uint64_t i = 0; i < length; ++i)
+      ASSERT_EQ(found[4 + i], static_cast<uint8_t>(pattern >> (8 * (i % size)))) << size << ' ' << i;
+    EXPECT_EQ(found[3], 0);
+    EXPECT_EQ(found[4 + length], 0);
+  }
+}
+
+#ifdef HALYARD_TEST_COMPILED
+class CompiledSharingTraceTest : public SharingTraceTest {
+ public:
+  CompiledSharingTraceTest() : SharingTraceTest("local-task?jit=always") {}
+};
+
+// The only workgroup multiplies matrices: C[y][x] += A[y][k] * B[k][x]. A second binding has A and B.
+TEST_F(CompiledSharingTraceTest, RowsOfOneWorkgroup) {
+  constexpr size_t kMatrixRows = 4096, kColumns = 64;
+  Executable executable = load(kernel_on_binding(R"(
+  %i10 = vm.const.i32 1
+  %r4 = vm.list.get.ref %r2, %i10 : !vm.buffer
+  %i0:1 = vm.const.i64 4096
+  %i2:3 = vm.const.i64 64
+  %i4:5 = vm.const.i64 1
+  %i6:7 = vm.const.i64 262144
+  %i12:13 = vm.const.i64.zero
+  vm.br ^bb1
+^bb1:
+  %i10 = vm.cmp.lt.i64.s %i12:13, %i0:1
+  vm.cond_br %i10, ^bb2, ^bb9
+^bb2:
+  %i14:15 = vm.const.i64.zero
+  vm.br ^bb3
+^bb3:
+  %i10 = vm.cmp.lt.i64.s %i14:15, %i2:3
+  vm.cond_br %i10, ^bb4, ^bb8
+^bb4:
+  %i16:17 = vm.const.i64.zero
+  vm.br ^bb5
+^bb5:
+  %i10 = vm.cmp.lt.i64.s %i16:17, %i2:3
+  vm.cond_br %i10, ^bb6, ^bb7
+^bb6:
+  %i18:19 = vm.fma.i64 %i12:13, %i2:3, %i16:17
+  %i20 = vm.buffer.load.f32 %r4, %i18:19
+  %i18:19 = vm.fma.i64 %i16:17, %i2:3, %i14:15
+  %i18:19 = vm.add.i64 %i18:19, %i6:7
+  %i21 = vm.buffer.load.f32 %r4, %i18:19
+  %i18:19 = vm.fma.i64 %i12:13, %i2:3, %i14:15
+  %i22 = vm.buffer.load.f32 %r3, %i18:19
+  %i22 = vm.fma.f32 %i20, %i21, %i22
+  vm.buffer.store.f32 %i22, %r3, %i18:19
+  %i16:17 = vm.add.i64 %i16:17, %i4:5
+  vm.br ^bb5
+^bb7:
+  %i14:15 = vm.add.i64 %i14:15, %i4:5
+  vm.br ^bb3
+^bb8:
+  %i12:13 = vm.add.i64 %i12:13, %i4:5
+  vm.br ^bb1
+^bb9:
+)",
+                                                 "vm.type f32\n"));
+  // Small integers, so that every sum is exact.
+  std::vector<float> factors((kMatrixRows + kColumns) * kColumns);
+  for (size_t i = 0; i < factors.size(); ++i) factors[i] = static_cast<float>(i * 37 % 11);
+  Memory product = zeros(kMatrixRows * kColumns);
+  Memory from = allocate(factors);
+  float calls = 0;
+  EXPECT_TRUE(comes_true([&] {
+    ++calls;
+    return reports_of("k", [&] {
+             return dispatch(executable, {.bindings = {range(product, 0, 4 * kMatrixRows * kColumns),
+                                                       range(from, 0, 4 * factors.size())}});
+           }) == std::vector<Report>(2, {HALYARD_SHARING_SHARED, 2});
+  }));
+  const std::vector<float> found = content<float>(product, kMatrixRows * kColumns);
+  for (size_t y = 0; y < kMatrixRows; ++y) {
+    for (size_t x = 0; x < kColumns; ++x) {
+      float expected = 0;
+      for (size_t k = 0; k < kColumns; ++k)
+        expected += factors[y * kColumns + k] * factors[(kMatrixRows + k) * kColumns + x];
+      ASSERT_EQ(found[y * kColumns + x], calls * expected) << y << ' ' << x;
+    }
+  }
+}
+#endif
 
 class OneThreadTraceTest : public SharingTraceTest {
  public:

@@ -32,6 +32,11 @@ using llvm::Value;
 // The maximum number of iterations between two checks of the stop word: iterations of the two innermost
 // loops, or of more loops if the number is a compile-time constant.
 constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
+// A loop keeps its check of the stop word if each of its iterations has this many in it. With fewer, a nest
+// of which more iterations than the limit are counted when it begins runs with all checks; the limit is high
+// because that is slow.
+constexpr uint64_t kManyTurns = uint64_t{1} << 13;
+constexpr uint64_t kMaxCountedTurns = uint64_t{1} << 24;
 constexpr size_t kMaxChecks = 64;
 constexpr size_t kMaxBuffers = 6;
 
@@ -352,10 +357,10 @@ void Nest::transform(const Plan& plan) {
       return inner->isInnermost();
     });
     if (known_turns(loop) == 0) {
-      const bool is_long = inside != 0 && constant_of(count(loop));
+      const bool is_long = inside >= kManyTurns || (inside != 0 && constant_of(count(loop)));
       if (is_long || (inside == 0 && !around)) continue;
       // Each count is limited too, because count + 1 is 0 for 2^64 iterations.
-      const uint64_t most = kMaxTurns / std::max<uint64_t>(inside, 1);
+      const uint64_t most = inside > 1 ? kMaxCountedTurns / inside : kMaxTurns;
       guard.require(b.CreateICmpULT(guard.expand(count(loop)), b.getInt64(most)));
     }
     if (inside == 0) {

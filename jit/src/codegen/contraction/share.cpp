@@ -53,7 +53,7 @@ void Writer::share_groups() {
     pieces_->end = new_block("contraction.piece.end");
     b_.CreateBr(pieces_->end);
     b_.SetInsertPoint(pieces_->end);
-    check_stop_word(first_row(b_.CreateNUWAdd(group, one)));
+    if (nest_.stop) check_stop_word(first_row(b_.CreateNUWAdd(group, one)));
   });
   BasicBlock* const done = b_.GetInsertBlock();
 
@@ -63,11 +63,16 @@ void Writer::share_groups() {
   Value* const none = llvm::ConstantPointerNull::get(pointer);  // outline_pieces() replaces it
   llvm::FunctionType* const type =
       llvm::FunctionType::get(b_.getInt64Ty(), {pointer, b_.getInt64Ty(), pointer, pointer, pointer}, false);
-  pieces_->share = b_.CreateCall(type, b_.CreateLoad(pointer, sharing),
-                                 {sharing, groups, none, none, function_.getArg(2)});
-  BasicBlock* const stopped = new_block("contraction.stop");
-  stops_.emplace_back(first_row(pieces_->share), stopped);
-  b_.CreateCondBr(b_.CreateICmpEQ(pieces_->share, groups), done, stopped);
+  Value* const stop =
+      nest_.stop ? static_cast<Value*>(function_.getArg(2)) : none;  // without one all groups run
+  pieces_->share = b_.CreateCall(type, b_.CreateLoad(pointer, sharing), {sharing, groups, none, none, stop});
+  if (nest_.stop) {
+    BasicBlock* const stopped = new_block("contraction.stop");
+    stops_.emplace_back(first_row(pieces_->share), stopped);
+    b_.CreateCondBr(b_.CreateICmpEQ(pieces_->share, groups), done, stopped);
+  } else {
+    b_.CreateBr(done);
+  }
   b_.SetInsertPoint(done);
 }
 

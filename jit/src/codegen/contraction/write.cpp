@@ -277,15 +277,15 @@ void Writer::write_blocks(size_t level, Value* begin, Value* end) {
   }
 }
 
-// Without a check of the stop word all rows are one group.
+// Without a check of the stop word all rows are one group, unless threads share them.
 void Writer::write_groups() {
   Value* const zero = b_.getInt64(0);
-  if (!nest_.stop) {
-    write_blocks(0, zero, row_end_);
-    return;
-  }
   if (tiling_.is_shared) {
     share_groups();
+    return;
+  }
+  if (!nest_.stop) {
+    write_blocks(0, zero, row_end_);
     return;
   }
   for_blocks(row_end_, tiling_.group, [&](Value* begin, Value* end) {
@@ -374,7 +374,6 @@ bool Writer::write() {
   if (widest == 0 && nest_.strided.empty()) return false;
   find_outputs();
   tiling_ = tiling(widest);
-  tiling_.is_shared &= nest_.stop != nullptr;
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();

@@ -294,7 +294,7 @@ class Counter {
         return true;
       }
       default:
-        return fail(fmt::format("it has '{}'", info(last.op).mnemonic));
+        return fail(fmt::format("it has '{}'", info(last.op).mnemonic()));
     }
   }
 

@@ -32,8 +32,8 @@ typedef struct halyard_jit_note_record_t {
 } halyard_jit_note_record_t;
 
 /* Other threads that may run pieces of a compiled loop. share() calls `body` once for each piece from 0 on, on this
- * thread and on others, in any order and at the same time. It returns how many pieces have run: all, or after a stop
- * request fewer, which are then the first ones. `body` must not leave by an exception. */
+ * thread and on others, in any order and at the same time. It returns how many pieces have run: all, or after a request
+ * in the word `stop`, which may be null, fewer, which are then the first ones. `body` must not leave by an exception. */
 typedef struct halyard_jit_sharing_t {
   uint64_t (*share)(const struct halyard_jit_sharing_t* sharing, uint64_t pieces,
                     void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);

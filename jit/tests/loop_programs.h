@@ -1,0 +1,89 @@
+// Texts of programs with loops, of a function of two buffers and three numbers.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace halyard::vm::test {
+
+// A function of two buffers and three numbers with this body, which may use floats of the type `floats`. i8:9
+// is 1.
+inline std::string program(std::string_view floats, std::string_view result, std::string_view body) {
+  return fmt::format(R"(
+vm.module @m
+vm.type !vm.buffer
+{}
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>, %r1: !vm.ref<?>, %i0:1: i64, %i2:3: i64, %i4:5: i64) -> (i64) {{
+  {}
+  %i8:9 = vm.const.i64 1
+  {}
+  vm.return {}
+}}
+)",
+                     floats.empty() ? "" : fmt::format("vm.type {}", floats),
+                     floats.empty() ? "" : fmt::format(".requires ext_{}", floats), body, result);
+}
+
+// A loop from 0 below `limit`, in blocks from ^bb`block` on; the next free block is 3 later.
+inline std::string loop(int block, std::string_view counter, std::string_view limit, std::string_view body,
+                        std::string_view step = "%i8:9") {
+  return fmt::format(R"(
+  {1} = vm.const.i64.zero
+  vm.br ^bb{4}
+^bb{4}:
+  %i10 = vm.cmp.lt.i64.s {1}, {2}
+  vm.cond_br %i10, ^bb{5}, ^bb{6}
+^bb{5}:
+  {0}
+  {1} = vm.add.i64 {1}, {3}
+  vm.br ^bb{4}
+^bb{6}:
+)",
+                     body, counter, limit, step, block, block + 1, block + 2);
+}
+
+// A sum of many terms for each of some outputs in some rows: with counts that are constants, so that terms
+// are added in blocks. The bits of n that are in `rows` count the rows of the outer loop.
+//
+//   r1[(y * R + x) * outputs + o] += r0[from + y * 2 + x * 3 + k * 5 + t] * r0[k * 7 + t + o * apart]
+inline std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outputs, int64_t outer_terms,
+                                 int64_t terms, int64_t apart = 1) {
+  return program("f32", "%i8:9",
+                 fmt::format(R"(
+  %i14:15 = vm.const.i64 {}
+  %i0:1 = vm.and.i64 %i0:1, %i14:15
+  %i14:15 = vm.const.i64 {}
+  %i16:17 = vm.const.i64 {}
+  %i18:19 = vm.const.i64 {}
+  %i20:21 = vm.const.i64 {}
+  %i30:31 = vm.const.i64 2
+  %i32:33 = vm.const.i64 3
+  %i34:35 = vm.const.i64 5
+  %i36:37 = vm.const.i64 7
+  %i44:45 = vm.const.i64 {}
+)",
+                             rows, inner_rows, outputs, outer_terms, terms, apart) +
+                     loop(1, "%i6:7", "%i0:1",
+                          loop(4, "%i22:23", "%i14:15",
+                               loop(7, "%i24:25", "%i16:17",
+                                    loop(10, "%i26:27", "%i18:19", loop(13, "%i28:29", "%i20:21", R"(
+  %i38:39 = vm.fma.i64 %i6:7, %i30:31, %i2:3
+  %i38:39 = vm.fma.i64 %i22:23, %i32:33, %i38:39
+  %i38:39 = vm.fma.i64 %i26:27, %i34:35, %i38:39
+  %i38:39 = vm.add.i64 %i38:39, %i28:29
+  %i40 = vm.buffer.load.f32 %r0, %i38:39
+  %i38:39 = vm.fma.i64 %i26:27, %i36:37, %i28:29
+  %i38:39 = vm.fma.i64 %i24:25, %i44:45, %i38:39
+  %i41 = vm.buffer.load.f32 %r0, %i38:39
+  %i38:39 = vm.fma.i64 %i6:7, %i14:15, %i22:23
+  %i38:39 = vm.fma.i64 %i38:39, %i16:17, %i24:25
+  %i42 = vm.buffer.load.f32 %r1, %i38:39
+  %i42 = vm.fma.f32 %i40, %i41, %i42
+  vm.buffer.store.f32 %i42, %r1, %i38:39
+)"))))));
+}
+}  // namespace halyard::vm::test

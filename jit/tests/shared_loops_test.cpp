@@ -1,0 +1,138 @@
+// Contractions whose groups of rows run on several threads: in any order, at the same time, and up to a stop
+// request.
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "loop_programs.h"
+#include "program.h"
+#include "vm/decode/jit_abi.h"
+#include "vm/object/buffer.h"
+
+namespace halyard::vm::test {
+namespace {
+
+using Piece = std::function<void(uint64_t)>;
+
+// Runs pieces as `run` says, which returns how many it ran.
+struct Sharing : halyard_jit_sharing_t {
+  using Run = std::function<uint64_t(uint64_t pieces, const Piece& piece)>;
+  explicit Sharing(Run how) : halyard_jit_sharing_t{share_pieces}, run(std::move(how)) {}
+
+  static uint64_t share_pieces(const halyard_jit_sharing_t* sharing, uint64_t pieces,
+                               void (*body)(uint64_t piece, void* data), void* data,
+                               const uint32_t* /*stop*/) {
+    return static_cast<const Sharing*>(sharing)->run(pieces, [&](uint64_t piece) { body(piece, data); });
+  }
+
+  Run run;
+};
+
+struct Case {
+  const char* name;
+  std::string program;
+  int64_t rows;  // of the outermost loop
+  size_t row_outputs;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+// Without a limit for the rows, loops check the stop word.
+constexpr int64_t kAny = INT64_MAX;
+const Case kCases[] = {
+    {"Rows", sum_in_blocks(kAny, 1, 8, 1, 1153), 2000, 8},
+    {"RowsOfRows", sum_in_blocks(kAny, 4, 8, 3, 129), 1000, 32},
+    {"Packed", sum_in_blocks(kAny, 25, 20, 1, 385), 100, 500},
+    {"PackedTransposed", sum_in_blocks(kAny, 12, 40, 1, 300, 5), 150, 480},
+    {"WithoutStopWord", sum_in_blocks(255, 12, 40, 1, 300, 5), 150, 480},
+};
+
+class SharedLoops : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    const auto compiler = ASSERT_VALUE(Compiler::find());
+    program_.emplace(GetParam().program, LoadOptions{.compiler = compiler});
+    ASSERT_TRUE(program_->is_compiled());
+    for (size_t i = 0; i < from_.size(); ++i) from_[i] = 1.0f + static_cast<float>(i * 37 % 61) / 64;
+  }
+
+  // The outputs of a call, which begin as 2.
+  std::vector<float> outputs(const halyard_jit_sharing_t* sharing, const uint32_t* stop = nullptr) {
+    std::vector<float> to(static_cast<size_t>(GetParam().rows) * GetParam().row_outputs, 2.0f);
+    const auto wrap = [](std::vector<float>& floats) {
+      return Variant::ref(
+          Buffer::wrap({reinterpret_cast<uint8_t*>(floats.data()), floats.size() * sizeof(float)}, true, {}));
+    };
+    const std::array<Variant, 5> arguments = {wrap(from_), wrap(to), Variant::i64(GetParam().rows),
+                                              Variant::i64(0), Variant::i64(0)};
+    std::array<Variant, 1> results;
+    Invocation invocation(program_->context);
+    invocation.set_stop(stop);
+    invocation.set_sharing(sharing);
+    const Result<> outcome = invocation.call(program_->function, arguments, results);
+    if (stop)
+      EXPECT_FAILS(ABORTED, "", outcome);
+    else
+      EXPECT_OK(outcome);
+    EXPECT_EQ(invocation.take_checked_loops(), 0u);
+    return to;
+  }
+
+  std::optional<TestProgram> program_;
+  std::vector<float> from_ = std::vector<float>(20000);
+};
+
+TEST_P(SharedLoops, GiveTheSameInAnyOrder) {
+  const std::vector<float> expected = outputs(nullptr);
+  uint64_t most = 0;
+  const Sharing backwards([&](uint64_t pieces, const Piece& piece) {
+    most = std::max(most, pieces);
+    for (uint64_t i = pieces; i-- > 0;) piece(i);
+    return pieces;
+  });
+  EXPECT_EQ(outputs(&backwards), expected);
+  EXPECT_GE(most, 4u);
+}
+
+TEST_P(SharedLoops, GiveTheSameOnSeveralThreads) {
+  const std::vector<float> expected = outputs(nullptr);
+  const Sharing threads([](uint64_t pieces, const Piece& piece) {
+    std::atomic<uint64_t> next = 0;
+    const auto work = [&] {
+      for (uint64_t i; (i = next++) < pieces;) piece(i);
+    };
+    std::jthread second(work);
+    std::jthread third(work);
+    work();
+    return pieces;
+  });
+  for (int round = 0; round < 3; ++round) EXPECT_EQ(outputs(&threads), expected);
+}
+
+// Rows that no piece has begun are left alone, but the one at which the interpreter goes on.
+TEST_P(SharedLoops, EndAfterTheFirstPieces) {
+  if (GetParam().name == std::string_view("WithoutStopWord")) GTEST_SKIP() << "all pieces run";
+  const std::vector<float> expected = outputs(nullptr);
+  uint32_t stop = 0;
+  const Sharing stopped([&](uint64_t, const Piece& piece) {
+    for (uint64_t i = 0; i < 3; ++i) piece(i);
+    stop = static_cast<uint32_t>(Code::ABORTED);
+    return 3;
+  });
+  const std::vector<float> found = outputs(&stopped, &stop);
+  const size_t row = GetParam().row_outputs;
+  size_t done = 0;
+  while (done < found.size() && std::equal(&found[done], &found[done] + row, &expected[done])) done += row;
+  EXPECT_GE(done, 3 * row);
+  ASSERT_LT(done, found.size());
+  EXPECT_EQ(std::vector<float>(found.begin() + static_cast<ptrdiff_t>(done), found.end()),
+            std::vector<float>(found.size() - done, 2.0f));
+}
+
+INSTANTIATE_TEST_SUITE_P(, SharedLoops, testing::ValuesIn(kCases),
+                         [](const auto& each) { return each.param.name; });
+
+}  // namespace
+}  // namespace halyard::vm::test
