@@ -146,7 +146,7 @@ class LocalTask(vmrun.FolderCase):
         self.assertTrue(both_at_once, "none ran at once")
 
     def traced_fills(self):
-        """Pairs of fills on two threads: the thread of each, and whether those of a pair ran at once, where they can."""
+        """Pairs of fills on two threads: the thread of each part, and whether some ran at once, where they can."""
         rounds = 500
         vmrun.assemble(FILLS, self.folder)
         done = vmrun.run("vm-run", "--device=local-task?workers=2", f"--module={self.folder}/module.vmfb", "--function=main",
@@ -154,9 +154,9 @@ class LocalTask(vmrun.FolderCase):
         self.assertEqual((done.returncode, done.stdout), (0, "EXEC @main\nresult[0]: i32=0\n"), done.stderr)
         trace = perfetto.Trace(f"{self.folder}/trace")
         fills = sorted((piece for piece in trace.slices() if piece.name == "fill"), key=lambda piece: piece.begin)
-        self.assertEqual(len(fills), 2 * rounds)
+        self.assertGreaterEqual(len(fills), 2 * rounds)
         threads = [trace.tracks[piece.track].name for piece in fills]
-        both = any(fills[i].track != fills[i + 1].track for i in range(0, len(fills), 2))
+        both = any(first.track != second.track and second.begin < first.end for first, second in zip(fills, fills[1:]))
         return threads, both or len(os.sched_getaffinity(0)) == 1
 
     @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)

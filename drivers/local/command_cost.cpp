@@ -9,8 +9,7 @@ namespace halyard::local {
 
 namespace {
 
-constexpr uint64_t kBytesPerNanosecond = 4;    // a low estimate for writing memory, with or without reading
-constexpr uint64_t kFilledPerNanosecond = 16;  // bytes; memory that was used before
+constexpr uint64_t kBytesPerNanosecond = 4;  // a low estimate for writing memory, with or without reading
 
 }  // namespace
 
@@ -36,9 +35,7 @@ uint64_t dispatch_cost(const halyard_command_dispatch_t& dispatch) {
 uint64_t cost_of(const halyard_command_t& command) {
   switch (command.kind) {
     case HALYARD_COMMAND_FILL:
-      return std::min(
-          reinterpret_cast<const halyard_command_fill_t&>(command).target.length / kFilledPerNanosecond,
-          kMaxCost);
+      return bytes_cost(reinterpret_cast<const halyard_command_fill_t&>(command).target.length);
     case HALYARD_COMMAND_UPDATE:
       return bytes_cost(reinterpret_cast<const halyard_command_update_t&>(command).target.length);
     case HALYARD_COMMAND_COPY:

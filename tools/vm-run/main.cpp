@@ -186,8 +186,9 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   }
   const bool is_as_expected = TOOL_TRY(
       print_results(flags, results, convention_results(view(description.convention)), device, limit));
+  if (!profile) return is_as_expected;
   std::fflush(stdout);
-  if (profile) print_error("{}", profile_table(*profile, profile_detail(flags)));
+  print_error("{}", profile_table(*profile, profile_detail(flags)));
   return is_as_expected;
 }
 
