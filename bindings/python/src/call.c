@@ -372,16 +372,17 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
   module_state* state = state_of((PyObject*)function);
   const Py_ssize_t argument_count = function->argument_count + (function->is_async ? 2 : 0);
   PyObject* result = NULL;
-  int is_converted = 0;
+  int is_converted = 0, is_interrupted = 0;
   halyard_call_t call = NULL;
   if (enter_context(state, function->context, deadline) == 0) {
     call = take_call(function);
     halyard_status_t status = NULL;
     if (call) {
+      interrupt_prepare();
       Py_BEGIN_ALLOW_THREADS
       interrupt_begin(call);
       status = run_call(function, call, deadline, arguments, argument_count, results);
-      interrupt_end();
+      is_interrupted = interrupt_end();
       Py_END_ALLOW_THREADS
       give_back_call(function, call);
       if (!status && holds_list(results, function->result_count)) {
@@ -390,9 +391,15 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
       }
     }
     leave_context(function->context);
-    // Python's handler of the signal that ended the call runs first: Ctrl-C raises KeyboardInterrupt.
-    if (status && halyard_status_code(status) == HALYARD_CANCELLED && PyErr_CheckSignals() < 0) {
-      halyard_status_release(status);
+    // Ctrl-C raises KeyboardInterrupt, after Python's handler of the signal, which may raise another
+    // exception.
+    if (is_interrupted && status && halyard_status_code(status) == HALYARD_CANCELLED) {
+      if (PyErr_CheckSignals() < 0) {
+        halyard_status_release(status);
+      } else if (raise_status(state, status) < 0 &&
+                 PyErr_ExceptionMatches(state->errors[HALYARD_CANCELLED])) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+      }
     } else if (call && raise_status(state, status) == 0) {
       result = warn_and_convert(function, results, is_converted, result);
     }

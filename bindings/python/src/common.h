@@ -77,8 +77,11 @@ typedef struct {
   halyard_context_t handle;
   halyard_device_t device;  // the first one, owned; null: a program without devices
   PyThread_type_lock lock;  // held by the call under way
-  unsigned long owner;      // the thread that holds the lock, 0: none; guarded by the interpreter's lock
-  PyObject* observers;      // objects that callbacks use: a tuple, or null
+  // Guarded by the interpreter's lock, like all fields below.
+  unsigned long owner;           // the thread that runs the call under way; 0: none, or the call waits
+  unsigned long loop;            // the thread of the event loop that drives that call; 0: a blocking call
+  struct context_turn* waiting;  // calls of event loops that wait for their turn, in order
+  PyObject* observers;           // objects that callbacks use: a tuple, or null
   struct warning_list* warnings;
   PyObject* arrays;  // paths of the files for parameters that were passed as arrays: a tuple of str, or null
 } ContextObject;
@@ -284,6 +287,16 @@ PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes 
 // set.
 int enter_context(module_state* state, ContextObject* context, int64_t deadline);
 void leave_context(ContextObject* context);
+// The place of a call of an event loop in the context's queue. `come` is called when the call holds the lock,
+// by the thread that leaves the context, with the interpreter's lock.
+typedef struct context_turn context_turn;
+struct context_turn {
+  void (*come)(context_turn* turn);
+  context_turn* next;
+};
+// Takes the context's lock or waits in its queue. 1: has the lock; 0: waits; -1: an exception is set.
+int queue_for_context(module_state* state, ContextObject* context, context_turn* turn);
+void leave_queue(ContextObject* context, context_turn* turn);
 // Creates a fence for the signal argument of an async function. 0, or -1 with an exception set.
 int make_signal_fence(FunctionObject* function, halyard_value_t* out);
 
@@ -297,9 +310,11 @@ uint32_t milliseconds_until(int64_t deadline);
 int raise_deadline(module_state* state, const char* cause);
 
 // ---- interrupt.c
-// Between these two, Ctrl-C cancels the call if it runs on the main thread.
+// Installs the handler of Ctrl-C, on the main thread. With the interpreter's lock, before interrupt_begin.
+void interrupt_prepare(void);
+// Between these two, Ctrl-C cancels the call if it runs on the main thread. interrupt_end returns whether it has.
 void interrupt_begin(halyard_call_t call);
-void interrupt_end(void);
+int interrupt_end(void);
 
 // ---- Types, created when the module is imported: 0 or -1
 int add_element_types(PyObject* module, module_state* state);

@@ -126,7 +126,8 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
       self->device = options.device_count ? (halyard_device_t)device_handles[0] : NULL;
       halyard_retain(self->device);
       self->lock = PyThread_allocate_lock();
-      self->owner = 0;
+      self->owner = self->loop = 0;
+      self->waiting = NULL;
       self->observers = NULL;
       // Level 4 is the caller of halyard.load, which creates the Model, which creates this object.
       if (raise_warnings(state, self, 4) < 0) {
@@ -166,31 +167,67 @@ static void context_free(PyObject* object) {
   Py_DECREF(type);
 }
 
+// Raises an error if a call of this thread would wait for a call of this thread.
+static int refuse_reentry(module_state* state, int is_refused) {
+  if (!is_refused) return 0;
+  return raise_status(
+      state, halyard_status_create(
+                 HALYARD_FAILED_PRECONDITION,
+                 "this thread already runs another call of this model; await that call first, or load the "
+                 "model again for concurrent calls"));
+}
+
 int enter_context(module_state* state, ContextObject* context, int64_t deadline) {
   const unsigned long self = PyThread_get_thread_ident();
-  if (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
-    if (context->owner == self) {
-      return raise_status(
-          state,
-          halyard_status_create(
-              HALYARD_FAILED_PRECONDITION,
-              "this thread already runs another call of this model; await that call first, or load the "
-              "model again for concurrent calls"));
-    }
+  while (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
+    if (refuse_reentry(state, context->owner == self || context->loop == self) < 0) return -1;
     const PY_TIMEOUT_T wait = deadline == INT64_MAX ? -1 : (PY_TIMEOUT_T)milliseconds_until(deadline) * 1000;
     PyLockStatus acquired;
     Py_BEGIN_ALLOW_THREADS
-    acquired = PyThread_acquire_lock_timed(context->lock, wait, 0);
+    acquired = PyThread_acquire_lock_timed(context->lock, wait, 1);
     Py_END_ALLOW_THREADS
-    if (acquired != PY_LOCK_ACQUIRED) return raise_deadline(state, "another call of this model");
+    if (acquired == PY_LOCK_ACQUIRED) break;
+    if (acquired == PY_LOCK_FAILURE) return raise_deadline(state, "another call of this model");
+    if (PyErr_CheckSignals() < 0) return -1;  // Ctrl-C
   }
   context->owner = self;
+  context->loop = 0;
   return 0;
 }
 
+int queue_for_context(module_state* state, ContextObject* context, context_turn* turn) {
+  const unsigned long self = PyThread_get_thread_ident();
+  if (PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
+    context->owner = 0;
+    context->loop = self;
+    return 1;
+  }
+  if (refuse_reentry(state, context->owner == self) < 0) return -1;
+  context_turn** last = &context->waiting;
+  while (*last) last = &(*last)->next;
+  turn->next = NULL;
+  *last = turn;
+  return 0;
+}
+
+void leave_queue(ContextObject* context, context_turn* turn) {
+  for (context_turn** at = &context->waiting; *at; at = &(*at)->next) {
+    if (*at != turn) continue;
+    *at = turn->next;
+    return;
+  }
+}
+
+// The first call of the queue gets the lock. Otherwise any thread may take it.
 void leave_context(ContextObject* context) {
-  context->owner = 0;
-  PyThread_release_lock(context->lock);
+  context->owner = context->loop = 0;
+  context_turn* first = context->waiting;
+  if (first) {
+    context->waiting = first->next;
+    first->come(first);
+  } else {
+    PyThread_release_lock(context->lock);
+  }
 }
 
 static PyType_Slot context_slots[] = {

@@ -141,6 +141,221 @@ def test_ctrl_c_ends_a_long_call(example):
     assert output == "interrupted 55\n" and process.returncode == 0
 
 
+INTERRUPTED_LATER = """
+import asyncio, halyard, signal, sys
+model = halyard.load(sys.argv[1])
+model.recursive(1)
+WAY
+print("ready", flush=True)
+try:
+    HOW
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way, how", [
+    # Jupyter does this for each cell.
+    ("signal.signal(signal.SIGINT, signal.default_int_handler)", "model.recursive(60)"),
+    ("signal.signal(signal.SIGINT, signal.default_int_handler)", "model.recursive(60, timeout=100)"),
+    ("async def main(): model.recursive(60)", "asyncio.run(main())"),
+    ("async def main(): await model.recursive.call_async(60)", "asyncio.run(main())"),
+    ("async def main(): await model.recursive.call_async(60, timeout=100)", "asyncio.run(main())"),
+    ("async def main(): await asyncio.gather(*[model.recursive.call_async(60) for _ in range(9)])", "asyncio.run(main())"),
+    ("async def main(): await model.recursive.call_async(60)", "asyncio.new_event_loop().run_until_complete(main())"),
+    ("import threading; threading.Thread(target=model.recursive, args=(60,), daemon=True).start()", "model.recursive(1)"),
+])
+def test_ctrl_c_ends_calls_everywhere(example, way, how):
+    text = INTERRUPTED_LATER.replace("WAY", way).replace("HOW", how)
+    process = subprocess.Popen([sys.executable, "-c", text, example("fib")], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert output == "interrupted\n" and process.returncode == 0
+
+
+def test_a_handler_of_the_program_is_left_alone(example):
+    text = INTERRUPTED_LATER.replace("WAY", "signal.signal(signal.SIGINT, lambda *_: print('handled', flush=True))")
+    process = subprocess.Popen([sys.executable, "-c", text.replace("HOW", "print(model.recursive(27))"), example("fib")],
+                               stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert sorted(output.split()) == ["196418", "handled"]
+
+
+# ---- Calls that compute on the host: the event loop goes on, and they end when they should
+
+def runs(coroutine):
+    """Runs it while the loop counts; returns its outcome and the number of ticks."""
+    async def main():
+        ticks = 0
+        task = asyncio.ensure_future(coroutine())
+        while not task.done():
+            await asyncio.sleep(0.005)
+            ticks += 1
+        return task.exception() or task.result(), ticks
+
+    return asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_a_program_computes(example):
+    model = halyard.load(example("fib"))
+
+    async def limited():
+        begin = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(model.recursive.call_async(60), 0.2)
+        assert time.monotonic() - begin < 2
+        return await model.recursive.call_async(10)
+
+    result, ticks = runs(limited)
+    assert result == 55 and ticks > 10
+
+
+def test_models_compute_at_the_same_time(example):
+    """Each has a thread. None outlasts its use for long."""
+    models = [halyard.load(example("fib")) for _ in range(3)]
+
+    async def all_of_them():
+        endless = [asyncio.ensure_future(model.recursive.call_async(60)) for model in models[1:]]
+        await asyncio.sleep(0.05)
+        assert sum(thread.name == "halyard" for thread in threading.enumerate()) >= 2
+        result = await models[0].recursive.call_async(10)
+        assert not any(task.done() for task in endless)
+        for task in endless:
+            task.cancel()
+        await asyncio.gather(*endless, return_exceptions=True)
+        return result
+
+    assert runs(all_of_them)[0] == 55
+    assert [model.recursive(10) for model in models] == [55] * 3
+
+
+CALLS_PYTHON = """
+vm.module @m
+vm.import @host.work cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i0 = vm.call @host.work(%i0)
+  vm.return %i0
+}
+"""
+
+
+def calling(work):
+    return halyard.load(halyard.assemble(CALLS_PYTHON), functions=[halyard.function("0i_i", name="work")(work)])
+
+
+@pytest.mark.parametrize("how, error", [("wait_for", TimeoutError), ("timeout", halyard.DeadlineExceededError)])
+def test_a_python_function_that_sleeps_is_left_alone(how, error):
+    goes_on = threading.Event()
+    model = calling(lambda x: x if goes_on.wait(20) else 0)
+
+    async def limited():
+        begin = time.monotonic()
+        with pytest.raises(error):
+            if how == "timeout":
+                await model.f.call_async(1, timeout=0.1)
+            else:
+                await asyncio.wait_for(model.f.call_async(1), 0.1)
+        assert time.monotonic() - begin < 5
+        with pytest.raises(halyard.DeadlineExceededError, match="waited for another call of this model"):
+            await model.f.call_async(2, timeout=0.05)
+        goes_on.set()
+        return await model.f.call_async(3)
+
+    assert runs(limited)[0] == 3
+
+
+def test_cancellation_at_every_point(example):
+    """Before the turn, before the first step, while it runs."""
+    model = halyard.load(example("fib"))
+
+    async def several():
+        for delay in (None, 0, 0.001, 0.02):
+            tasks = [asyncio.ensure_future(model.recursive.call_async(60)) for _ in range(3)]
+            if delay is not None:
+                await asyncio.sleep(delay)
+            for task in reversed(tasks):
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 3
+        return await model.recursive.call_async(10)
+
+    assert runs(several)[0] == 55
+    assert model.recursive(10) == 55
+
+
+def test_loops_of_two_threads_share_a_model(example):
+    model = halyard.load(example("fib"))
+    results = []
+
+    def work():
+        async def main():
+            return await asyncio.gather(*[model.recursive.call_async(12) for _ in range(40)])
+
+        results.extend(asyncio.run(main()))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    results.extend(model.recursive(12) for _ in range(40))
+    for thread in threads:
+        thread.join()
+    assert results == [144] * 160
+
+
+def test_the_loop_goes_on_while_another_thread_calls_the_model(example):
+    model = halyard.load(example("fib"))
+    stopped = threading.Thread(target=lambda: pytest.raises(halyard.DeadlineExceededError, model.recursive, 60, timeout=0.5))
+    stopped.start()
+    time.sleep(0.05)
+
+    async def waits():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(model.recursive.call_async(10), 0.1)
+        return await model.recursive.call_async(10)
+
+    result, ticks = runs(waits)
+    stopped.join()
+    assert result == 55 and ticks > 20
+
+
+def test_a_model_that_calls_itself_is_refused():
+    def again(x):
+        return asyncio.run(model.f.call_async(x)) if x > 1 else model.f(x)
+
+    model = calling(again)
+    for x in (1, 2):
+        with pytest.raises(halyard.FailedPreconditionError, match="already runs another call"):
+            model.f(x)
+        with pytest.raises(halyard.FailedPreconditionError, match="already runs another call"):
+            asyncio.run(model.f.call_async(x))
+
+    async def blocking():
+        waiting = asyncio.ensure_future(model.f.call_async(0))
+        return await waiting
+
+    model = calling(lambda x: x)
+    assert asyncio.run(blocking()) == 0
+
+
+def test_context_variables_reach_functions():
+    import contextvars
+
+    variable = contextvars.ContextVar("variable", default=0)
+    model = calling(lambda x: variable.get())
+
+    async def main():
+        variable.set(7)
+        return await model.f.call_async(1)
+
+    assert asyncio.run(main()) == 7
+
+
 AT_EXIT = """
 import halyard, threading, sys
 model = halyard.load(sys.argv[1], device="local-task")
