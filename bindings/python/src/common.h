@@ -188,6 +188,17 @@ PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes o
 // ---- tensor.c
 PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes ownership of the view
 
+// ---- values.c
+// The element type of a tensor whose elements have values in Python. Null: a TypeError is set.
+const element_name_t* known_element(const TensorObject* tensor);
+PyObject* element_value(const element_name_t* element, const unsigned char* bytes);
+PyObject* list_of_tensor(TensorObject* tensor);
+
+// ---- parts.c
+PyObject* tensor_item_at(PyObject* self, Py_ssize_t index);
+PyObject* tensor_subscript(PyObject* self, PyObject* key);
+PyObject* tensor_reshape(PyObject* self, PyObject* arguments);
+
 // ---- view_request.c
 // The requirements for the view of an argument.
 typedef struct view_request {
@@ -197,8 +208,8 @@ typedef struct view_request {
   int rank;                 // -1: any
   const int64_t* shape;     // -1: any size
   PyObject* function_name;  // for errors; may be null
-  PyObject* argument_name;
-  int is_signed;  // integers are signed, although the type is signless
+  PyObject* argument_name;  // without a function's name: what is checked; null: "the tensor"
+  int is_signed;            // integers are signed, although the type is signless
 } view_request_t;
 // "main(): argument 'x'", for errors; a new reference.
 PyObject* place_of(const view_request_t* request);
@@ -206,6 +217,8 @@ PyObject* place_of(const view_request_t* request);
 // Returns -1.
 int refuse(const view_request_t* request, PyObject* text);
 PyObject* shape_tuple(const int64_t* shape, size_t rank);
+// Copies the elements to a writable array. The request only names the place. 0, or -1 with an exception set.
+int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* target);
 // 0, or -1 with an exception set.
 int check_shape(const view_request_t* request, const int64_t* shape, int rank);
 int check_element(const view_request_t* request, uint32_t found);
@@ -312,7 +325,8 @@ int raise_deadline(module_state* state, const char* cause);
 // ---- interrupt.c
 // Installs the handler of Ctrl-C, on the main thread. With the interpreter's lock, before interrupt_begin.
 void interrupt_prepare(void);
-// Between these two, Ctrl-C cancels the call if it runs on the main thread. interrupt_end returns whether it has.
+// Between these two, Ctrl-C cancels the call if it runs on the main thread. interrupt_end returns whether it
+// has.
 void interrupt_begin(halyard_call_t call);
 int interrupt_end(void);
 
