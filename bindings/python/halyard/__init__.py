@@ -20,8 +20,10 @@ from ._halyard import (  # noqa: F401
     UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError, Waker, assemble, describe, disassemble,
     element_types)
 from ._halyard import version as __version__
+from ._info import ValueInfo  # noqa: F401
 from ._model import Model, load
 from ._native import NativeFunction, function
+from ._parameter_files import save_parameters  # noqa: F401
 from ._tensor import numpy  # noqa: F401
 
 _instance = None

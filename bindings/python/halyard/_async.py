@@ -135,7 +135,7 @@ async def _step(loop, deadline, step, *arguments):
     return state
 
 
-async def call_async(function, arguments, deadline):
+async def call_async(function, arguments, deadline, out):
     """`deadline` is in nanoseconds of time.monotonic_ns(); _NEVER: no deadline."""
     loop = asyncio.get_running_loop()
     wakers = _wakers(loop)
@@ -159,7 +159,7 @@ async def call_async(function, arguments, deadline):
             if state == _WAITING:
                 await wakers.wait(loop, number, call, continues)
             state = call.poll() and await _step(loop, deadline, call.resume)
-        return call.results()
+        return call.results(out)
     finally:
         wakers.futures.pop(number, None)
         call.close()  # a traceback may keep the call

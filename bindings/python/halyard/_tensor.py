@@ -58,7 +58,7 @@ def array(tensor, dtype, copy):
     return result.copy() if copy else result
 
 
-def _bits(tensor):
+def bits(tensor):
     """(the tensor as an array that numpy has without other packages, and the function that undoes this for a Tensor)."""
     try:
         return numpy(tensor), lambda part: part
@@ -74,7 +74,7 @@ def select(tensor, key):
     from . import Tensor
 
     try:
-        array, undo = _bits(tensor)
+        array, undo = bits(tensor)
     except ImportError:
         raise TypeError("without numpy, a tensor is indexed by numbers and then a slice without a step") from None
     part = array[key]

@@ -205,7 +205,9 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
                                    &function, state->waker_type, &waker, &number, &deadline))
     return NULL;
   halyard_call_t handle = NULL;
-  if (raise_status(state, halyard_call_create(function->context->handle, &handle)) < 0) return NULL;
+  if (check_context(state, function->context) < 0 ||
+      raise_status(state, halyard_call_create(function->context->handle, &handle)) < 0)
+    return NULL;
   CallObject* self = PyObject_New(CallObject, type);
   if (!self) {
     halyard_release(handle);
@@ -320,6 +322,8 @@ static PyObject* call_enter(PyObject* object, PyObject* unused) {
     self->holds_lock = turn;
     self->is_queued = !turn;
   }
+  // The model may have been closed meanwhile.
+  if (self->holds_lock && check_context(state_of(object), self->function->context) < 0) return NULL;
   return PyBool_FromLong(self->holds_lock);
 }
 
@@ -415,8 +419,9 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   return run_step((CallObject*)object, NULL);
 }
 
-static PyObject* call_results(PyObject* object, PyObject* unused) {
-  (void)unused;
+static PyObject* call_results(PyObject* object, PyObject* arguments) {
+  PyObject* out = Py_None;
+  if (!PyArg_ParseTuple(arguments, "|O:results", &out)) return NULL;
   CallObject* self = (CallObject*)object;
   module_state* state = state_of(object);
   if (check_open(self) < 0) return NULL;
@@ -438,6 +443,7 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
   if (raise_status(state, status) == 0)
     result = warn_and_convert(self->function, results, is_converted, result);
   PyMem_Free(results);
+  if (out != Py_None) result = write_out(self->function, result, out);
   return finish_result(self->function, result);
 }
 
@@ -478,7 +484,8 @@ static PyMethodDef call_methods[] = {
     {"poll", call_poll, METH_NOARGS,
      "Returns the same as begin, without running the program: 2 while the call still waits."},
     {"resume", call_resume, METH_NOARGS, "Continues the call; returns the same as begin."},
-    {"results", call_results, METH_NOARGS, "Takes the results of a call that is done, once."},
+    {"results", call_results, METH_VARARGS,
+     "results(out=None, /)\n--\n\nTakes the results of a call that is done, once."},
     {"cancel", call_cancel, METH_NOARGS,
      "Ends the call with CancelledError as soon as possible. Any thread."},
     {"close", call_close, METH_NOARGS,

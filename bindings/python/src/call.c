@@ -417,8 +417,8 @@ static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* 
   if (needed > kFewValues && !(values = PyMem_Malloc(sizeof *values * (size_t)needed)))
     return PyErr_NoMemory();
   int64_t deadline;
-  PyObject *others = NULL, *ordered = NULL, *result = NULL;
-  if (take_timeout(function, keywords, &others, &deadline) == 0)
+  PyObject *others = NULL, *out = NULL, *ordered = NULL, *result = NULL;
+  if (take_timeout(function, keywords, &others, &deadline) == 0 && take_out(function, &others, &out) == 0)
     ordered = bind_arguments(function, arguments, others);
   Py_XDECREF(others);
   if (ordered) {
@@ -431,6 +431,8 @@ static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* 
   }
   Py_XDECREF(ordered);
   if (values != few) PyMem_Free(values);
+  result = write_out(function, result, out);
+  Py_XDECREF(out);
   return finish_result(function, result);
 }
 
@@ -442,11 +444,14 @@ static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObje
   FunctionObject* function = (FunctionObject*)self;
   PyObject* module = PyImport_ImportModule("halyard._async");  // imports asyncio only if it is used
   int64_t deadline;
-  PyObject *others = NULL, *flat = NULL;
-  if (module && take_timeout(function, keywords, &others, &deadline) == 0)
+  PyObject *others = NULL, *out = NULL, *flat = NULL;
+  if (module && take_timeout(function, keywords, &others, &deadline) == 0 &&
+      take_out(function, &others, &out) == 0)
     flat = bind_arguments(function, arguments, others);
-  PyObject* coroutine =
-      flat ? PyObject_CallMethod(module, "call_async", "OOL", self, flat, (long long)deadline) : NULL;
+  PyObject* coroutine = flat ? PyObject_CallMethod(module, "call_async", "OOLO", self, flat,
+                                                   (long long)deadline, out ? out : Py_None)
+                             : NULL;
+  Py_XDECREF(out);
   Py_XDECREF(flat);
   Py_XDECREF(others);
   Py_XDECREF(module);
@@ -486,11 +491,24 @@ static int read_argument(PyObject* given, argument_t* argument) {
   return 0;
 }
 
+// Releases the handles, which keep the context.
+static void release_handles(FunctionObject* self) {
+  while (self->idle_count > 0) halyard_release(self->idle[--self->idle_count]);
+  halyard_release(self->handle);
+  self->handle = NULL;
+}
+
+static PyObject* function_close(PyObject* self, PyObject* unused) {
+  (void)unused;
+  release_handles((FunctionObject*)self);
+  run_deferred(state_of(self)->deferred);
+  Py_RETURN_NONE;
+}
+
 static void function_free(PyObject* object) {
   FunctionObject* self = (FunctionObject*)object;
   PyTypeObject* type = Py_TYPE(object);
-  while (self->idle_count > 0) halyard_release(self->idle[--self->idle_count]);
-  halyard_release(self->handle);
+  release_handles(self);
   for (Py_ssize_t i = 0; self->arguments && i < self->argument_count; ++i) {
     PyMem_Free(self->arguments[i].shape);
     Py_XDECREF(self->arguments[i].name);
@@ -500,28 +518,31 @@ static void function_free(PyObject* object) {
   Py_XDECREF(self->declaration);
   Py_XDECREF(self->prepare);
   Py_XDECREF(self->finish);
+  Py_XDECREF(self->about);
   Py_XDECREF((PyObject*)self->context);
   PyObject_Free(self);
   Py_DECREF(type);
 }
 
 static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"context",      "module",      "name",        "arguments",
-                          "result_count", "is_async",    "declaration", "prepare",
-                          "finish",       "has_timeout", NULL};
+  static char* names[] = {"context",  "module",      "name",    "arguments", "result_count",
+                          "is_async", "declaration", "prepare", "finish",    "has_timeout",
+                          "has_out",  "about",       NULL};
   module_state* state = PyType_GetModuleState(type);
   ContextObject* context;
   const char* module = NULL;
-  PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL;
+  PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL, *about = NULL;
   Py_ssize_t result_count;
-  int is_async = 0, has_timeout = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOOp:Function", names, state->context_type,
-                                   &context, &module, &name, &PyTuple_Type, &described, &result_count,
-                                   &is_async, &declaration, &prepare, &finish, &has_timeout))
+  int is_async = 0, has_timeout = 0, has_out = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOOppO:Function", names,
+                                   state->context_type, &context, &module, &name, &PyTuple_Type, &described,
+                                   &result_count, &is_async, &declaration, &prepare, &finish, &has_timeout,
+                                   &has_out, &about))
     return NULL;
   const char* utf8 = PyUnicode_AsUTF8AndSize(name, NULL);
   halyard_function_t handle = NULL;
-  if (!utf8 || raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0)
+  if (!utf8 || check_context(state, context) < 0 ||
+      raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0)
     return NULL;
   FunctionObject* self = PyObject_New(FunctionObject, type);
   if (!self) {
@@ -532,6 +553,8 @@ static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject*
   self->result_count = result_count;
   self->is_async = is_async;
   self->has_timeout = has_timeout;
+  self->has_out = has_out;
+  self->about = about && about != Py_None ? Py_NewRef(about) : NULL;
   self->idle_count = 0;
   self->argument_count = 0;
   self->context = context;
@@ -572,13 +595,23 @@ static PyObject* function_context(PyObject* self, void* unused) {
   return Py_NewRef((PyObject*)((FunctionObject*)self)->context);
 }
 
+// The attribute of this name of the function's description; None: the function has no description.
+static PyObject* function_about(PyObject* self, void* name) {
+  PyObject* about = ((FunctionObject*)self)->about;
+  if (!about) Py_RETURN_NONE;
+  return PyObject_GetAttrString(about, name);
+}
+
 static PyMethodDef function_methods[] = {
+    {"close", function_close, METH_NOARGS, "Frees the function's memory, after its Context is closed."},
     {"bind", (PyCFunction)(void (*)(void))function_bind, METH_VARARGS | METH_KEYWORDS,
      "bind(*args, **kwargs)\n--\n\nReturns the arguments as a tuple, in the order of the declaration."},
     {"call_async", (PyCFunction)(void (*)(void))function_call_async, METH_VARARGS | METH_KEYWORDS,
-     "call_async(*args, timeout=None, **kwargs)\n--\n\nCalls the function from asyncio: await it. No thread "
-     "waits for the call; cancelling the task cancels the call.\n`timeout` limits it, in seconds from now, "
-     "including waits for other calls of the model."},
+     "call_async(*args, timeout=None, out=None, **kwargs)\n--\n\nCalls the function from asyncio: await it. "
+     "What "
+     "it computes on the host runs on a thread of its own; no thread waits for devices. Cancelling the task "
+     "cancels the call.\n`timeout` limits it, in seconds from now, including waits for other calls of the "
+     "model."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef function_fields[] = {
@@ -586,23 +619,18 @@ static PyGetSetDef function_fields[] = {
     {"__name__", function_name, NULL, "The name of the export.", NULL},
     {"declaration", function_declaration, NULL,
      "The signature from the source, or else from the calling convention.", NULL},
+    {"inputs", function_about, NULL, "The arguments, as a tuple of ValueInfo.", "inputs"},
+    {"outputs", function_about, NULL, "The results, as a tuple of ValueInfo.", "outputs"},
+    {"__signature__", function_about, NULL, NULL, "python_signature"},
+    {"__doc__", function_about, NULL, NULL, "documentation"},
     {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot function_slots[] = {
-    {Py_tp_doc,
-     "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, "
-     "prepare=None, finish=None, has_timeout=False)\n--\n\n"
-     "An export that can be called: model.main(x, y), or with the names of its declaration: "
-     "model.main(input0=x).\n"
-     "timeout=0.5 limits the call to half a second (DeadlineExceededError), unless the function declares an "
-     "argument `timeout`.\nhalyard.load creates functions; `arguments` is a tuple of (name, kind, element "
-     "type, shape or None)."},
-    {Py_tp_new, function_new},
-    {Py_tp_dealloc, function_free},
-    {Py_tp_call, function_call},
-    {Py_tp_repr, function_repr},
-    {Py_tp_methods, function_methods},
-    {Py_tp_getset, function_fields},
-    {0, NULL}};
+static PyType_Slot function_slots[] = {{Py_tp_new, function_new},
+                                       {Py_tp_dealloc, function_free},
+                                       {Py_tp_call, function_call},
+                                       {Py_tp_repr, function_repr},
+                                       {Py_tp_methods, function_methods},
+                                       {Py_tp_getset, function_fields},
+                                       {0, NULL}};
 static PyType_Spec function_spec = {"halyard.Function", sizeof(FunctionObject), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, function_slots};
 

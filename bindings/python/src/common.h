@@ -74,9 +74,9 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
-  halyard_context_t handle;
-  halyard_device_t device;  // the first one, owned; null: a program without devices
-  PyThread_type_lock lock;  // held by the call under way
+  halyard_context_t handle;  // null: closed
+  halyard_device_t device;   // the first one, owned; null: a program without devices
+  PyThread_type_lock lock;   // held by the call under way
   // Guarded by the interpreter's lock, like all fields below.
   unsigned long owner;           // the thread that runs the call under way; 0: none, or the call waits
   unsigned long loop;            // the thread of the event loop that drives that call; 0: a blocking call
@@ -107,6 +107,8 @@ typedef struct {
   Py_ssize_t result_count;
   int is_async;       // coarse fences: two additional arguments
   int has_timeout;    // it declares an argument `timeout`, so `timeout=` is not a time limit
+  int has_out;        // it declares an argument `out`, so `out=` is not a place for results
+  PyObject* about;    // its halyard._signature.Signature, or null
   PyObject* prepare;  // structured to flat arguments: prepare(*args, **kwargs) returns a tuple; or null
   PyObject* finish;   // flat results to structured ones; or null
   // Unused calls for reuse, so that a warm call allocates no handle. Guarded by the interpreter's lock.
@@ -300,6 +302,8 @@ PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes 
 // set.
 int enter_context(module_state* state, ContextObject* context, int64_t deadline);
 void leave_context(ContextObject* context);
+// Raises an error if the context is closed: 0 or -1.
+int check_context(module_state* state, const ContextObject* context);
 // The place of a call of an event loop in the context's queue. `come` is called when the call holds the lock,
 // by the thread that leaves the context, with the interpreter's lock.
 typedef struct context_turn context_turn;
@@ -321,6 +325,14 @@ int take_timeout(FunctionObject* function, PyObject* given, PyObject** keywords,
 uint32_t milliseconds_until(int64_t deadline);
 // Raises DeadlineExceededError for a call whose deadline passed while it waited for `cause`. Returns -1.
 int raise_deadline(module_state* state, const char* cause);
+
+// ---- out.c
+// Takes the arrays for results from *keywords, which becomes another dict then. *out: a new reference, or
+// null. 0, or -1 with an exception set.
+int take_out(FunctionObject* function, PyObject** keywords, PyObject** out);
+// Copies flat results to the arrays and returns these in their place. Takes ownership of the result. Null
+// `out`: the result.
+PyObject* write_out(FunctionObject* function, PyObject* result, PyObject* out);
 
 // ---- interrupt.c
 // Installs the handler of Ctrl-C, on the main thread. With the interpreter's lock, before interrupt_begin.

@@ -177,6 +177,12 @@ static int refuse_reentry(module_state* state, int is_refused) {
                  "model again for concurrent calls"));
 }
 
+int check_context(module_state* state, const ContextObject* context) {
+  if (context->handle) return 0;
+  return raise_status(
+      state, halyard_status_create(HALYARD_FAILED_PRECONDITION, "the model is closed; load it again"));
+}
+
 int enter_context(module_state* state, ContextObject* context, int64_t deadline) {
   const unsigned long self = PyThread_get_thread_ident();
   while (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
@@ -192,7 +198,9 @@ int enter_context(module_state* state, ContextObject* context, int64_t deadline)
   }
   context->owner = self;
   context->loop = 0;
-  return 0;
+  if (check_context(state, context) == 0) return 0;
+  leave_context(context);
+  return -1;
 }
 
 int queue_for_context(module_state* state, ContextObject* context, context_turn* turn) {
@@ -230,6 +238,29 @@ void leave_context(ContextObject* context) {
   }
 }
 
+static PyObject* context_close(PyObject* object, PyObject* unused) {
+  (void)unused;
+  ContextObject* self = (ContextObject*)object;
+  module_state* state = state_of(object);
+  if (!self->handle) Py_RETURN_NONE;
+  if (enter_context(state, self, INT64_MAX) < 0) return NULL;  // waits for the call under way
+  halyard_context_t handle = self->handle;
+  halyard_device_t device = self->device;
+  self->handle = NULL;
+  self->device = NULL;
+  Py_BEGIN_ALLOW_THREADS
+  halyard_release(handle);
+  halyard_release(device);
+  Py_END_ALLOW_THREADS
+  run_deferred(state->deferred);
+  leave_context(self);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef context_methods[] = {
+    {"close", context_close, METH_NOARGS,
+     "Frees the programs' state, after the call under way. Later calls raise FailedPreconditionError."},
+    {NULL, NULL, 0, NULL}};
 static PyType_Slot context_slots[] = {
     {Py_tp_doc,
      "Context(instance, programs, devices, parameters, *, max_memory=0, "
@@ -238,6 +269,7 @@ static PyType_Slot context_slots[] = {
      "state. Calls run one at a time; other calls wait."},
     {Py_tp_new, context_new},
     {Py_tp_dealloc, context_free},
+    {Py_tp_methods, context_methods},
     {0, NULL}};
 static PyType_Spec context_spec = {"halyard.Context", sizeof(ContextObject), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, context_slots};
