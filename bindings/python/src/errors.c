@@ -221,6 +221,24 @@ static int raise_again(module_state* state, PyObject* exception, halyard_status_
   return -1;
 }
 
+// Messages of the library name options of its C ABI. Python's names for those that its users can cause.
+static const struct {
+  const char *in_c, *in_python;
+} kOptions[] = {{"HALYARD_MODULE_NATIVE", "native=True"},
+                {"HALYARD_INSTANCE_COUNT_OBJECTS", "count_objects=True"}};
+
+// A new text, or null with an exception set.
+static PyObject* in_words_of_python(const char* message) {
+  PyObject* text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+  for (size_t i = 0; text && i < sizeof kOptions / sizeof *kOptions; ++i) {
+    if (!strstr(message, kOptions[i].in_c)) continue;
+    PyObject* replaced = PyObject_CallMethod(text, "replace", "ss", kOptions[i].in_c, kOptions[i].in_python);
+    Py_DECREF(text);
+    text = replaced;
+  }
+  return text;
+}
+
 static int raise_with(module_state* state, halyard_status_t status) {
   const halyard_status_code_t code = halyard_status_code(status);
   const char* message = halyard_status_message(status);
@@ -228,14 +246,18 @@ static int raise_with(module_state* state, halyard_status_t status) {
   if (raised) return raise_again(state, raised, status);
   PyObject* type = state->errors[code > 0 && code < STATUS_CODE_COUNT ? code : 2];
   const char* name = halyard_status_code_name(code);
-  PyObject* text = PyUnicode_FromFormat("%s; %s", name, message);
-  if (!text) return -1;
-  PyObject* exception = PyObject_CallFunctionObjArgs(type, text, NULL);
-  Py_DECREF(text);
-  if (!exception) return -1;
+  PyObject* words = in_words_of_python(message);
+  PyObject* text = words ? PyUnicode_FromFormat("%s; %U", name, words) : NULL;
+  PyObject* exception = text ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
+  Py_XDECREF(text);
+  if (!exception) {
+    Py_XDECREF(words);
+    return -1;
+  }
   int failed = set_field(exception, "code", PyLong_FromLong(code)) < 0 ||
                set_text(exception, "name", name, (Py_ssize_t)strlen(name)) < 0 ||
-               set_text(exception, "message", message, (Py_ssize_t)strlen(message)) < 0;
+               set_field(exception, "message", Py_NewRef(words)) < 0;
+  Py_DECREF(words);
   char* whole = failed ? NULL : halyard_status_text(status);
   if (whole) {
     failed = add_steps(state, exception, whole, message) < 0;
