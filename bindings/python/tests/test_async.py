@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -268,6 +270,23 @@ def test_a_python_function_that_sleeps_is_left_alone(how, error):
         return await model.f.call_async(3)
 
     assert runs(limited)[0] == 3
+
+
+def test_cancellation_stops_kernels(example, local_device):
+    """elementwise_mul with a kernel that does not end; local-sync runs it on the thread of the call."""
+    text = pathlib.Path(example("elementwise_mul")).read_text()
+    text = re.sub(r"(  vm\.func @mul\(%r0: !vm\.buffer.*\n)[^}]*}", r"\1    vm.br ^bb1\n  ^bb1:\n    vm.br ^bb1\n"
+                  r"  ^bb2:\n    vm.return\n  }", text, count=1)
+    model = halyard.load(halyard.assemble(text), device=local_device)
+
+    async def limited():
+        begin = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(model.mul.call_async([1.0] * 8, [1.0] * 8), 0.1)
+        assert time.monotonic() - begin < 5
+
+    assert runs(limited)[1] > 5
 
 
 def test_cancellation_at_every_point(example):
