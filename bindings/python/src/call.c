@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "halyard/fence.h"
 
 enum { kFewValues = 16 };  // values of a call on the stack; more are allocated
 
@@ -346,6 +347,23 @@ static int add_fences(FunctionObject* function, halyard_value_t* values) {
   return make_signal_fence(function, &values[function->argument_count + 1]);
 }
 
+// Waits for the fence of an async function. Ctrl-C cancels the call's work, which need not reach or fail the
+// fence, so the main thread also looks for Ctrl-C.
+static halyard_status_t wait_for_fence(halyard_object_t fence, int64_t deadline) {
+  enum { kLook = 50 };  // milliseconds
+  for (;;) {
+    const uint32_t left = milliseconds_until(deadline);
+    const int looks = interrupt_watches() && left > kLook;
+    halyard_status_t status = halyard_fence_wait(fence, looks ? kLook : left);
+    if (!looks || halyard_status_code(status) != HALYARD_DEADLINE_EXCEEDED) return status;
+    halyard_status_release(status);
+    uint32_t is_reached = 0;  // the status may be the fence's own
+    status = halyard_fence_query(fence, &is_reached);
+    if (status || is_reached) return status;
+    if (interrupt_seen()) return halyard_status_create(HALYARD_CANCELLED, "Ctrl-C ended the call");
+  }
+}
+
 // Called without the interpreter's lock.
 static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, int64_t deadline,
                                  halyard_value_t* arguments, Py_ssize_t argument_count,
@@ -359,7 +377,7 @@ static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, 
   // Removes the deadline if the call could not begin, because it would apply to the next call.
   if (status && deadline != INT64_MAX) halyard_status_release(halyard_call_set_deadline(call, INT64_MAX));
   if (status || !function->is_async) return status;
-  status = halyard_fence_wait(arguments[argument_count - 1].object, milliseconds_until(deadline));
+  status = wait_for_fence(arguments[argument_count - 1].object, deadline);
   if (status) {
     release_values(results, function->result_count);
     halyard_call_cancel(call);  // stops the device's work for the call

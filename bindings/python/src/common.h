@@ -341,6 +341,8 @@ void interrupt_prepare(void);
 // has.
 void interrupt_begin(halyard_call_t call);
 int interrupt_end(void);
+int interrupt_watches(void);  // whether this is the main thread
+int interrupt_seen(void);     // whether Ctrl-C has cancelled its call
 
 // ---- Types, created when the module is imported: 0 or -1
 int add_element_types(PyObject* module, module_state* state);

@@ -143,6 +143,15 @@ void interrupt_begin(halyard_call_t call) {
   pthread_mutex_unlock(&mutex);
 }
 
+int interrupt_watches(void) { return pthread_equal(pthread_self(), main_thread); }
+
+int interrupt_seen(void) {
+  pthread_mutex_lock(&mutex);
+  const int result = is_cancelled;
+  pthread_mutex_unlock(&mutex);
+  return result;
+}
+
 int interrupt_end(void) {
   if (!pthread_equal(pthread_self(), main_thread)) return 0;
   pthread_mutex_lock(&mutex);

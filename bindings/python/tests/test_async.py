@@ -178,6 +178,23 @@ def test_ctrl_c_ends_calls_everywhere(example, way, how):
     assert output == "interrupted\n" and process.returncode == 0
 
 
+@pytest.mark.parametrize("how", ["model.never()", "model.never(timeout=100)", "asyncio.run(model.never.call_async())"])
+def test_ctrl_c_ends_waits_for_devices(how):
+    from test_timeout import NEVER
+
+    text = INTERRUPTED_LATER.replace("sys.argv[1]", f"halyard.assemble({NEVER!r}), device='local-task'").replace("HOW", how)
+    text = text.replace("model.recursive(1)\nWAY", "async def main(): await model.never.call_async()")
+    if "asyncio" in how:
+        text = text.replace(how, "asyncio.run(main())")
+    process = subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert output == "interrupted\n" and process.returncode == 0
+
+
 def test_a_handler_of_the_program_is_left_alone(example):
     text = INTERRUPTED_LATER.replace("WAY", "signal.signal(signal.SIGINT, lambda *_: print('handled', flush=True))")
     process = subprocess.Popen([sys.executable, "-c", text.replace("HOW", "print(model.recursive(27))"), example("fib")],
