@@ -459,9 +459,8 @@ static PyObject* call_close(PyObject* object, PyObject* unused) {
   CallObject* self = (CallObject*)object;
   self->is_closed = 1;
   if (self->is_running) {
-    if (self->holds_lock)
-      self->function->context->loop =
-          0;  // the call ends without the loop, so the loop's thread may wait for it
+    // The call ends without the loop, so the loop's thread may wait for it.
+    if (self->holds_lock) self->function->context->loop = 0;
     halyard_call_cancel(self->handle);
   } else {
     end_call(self);

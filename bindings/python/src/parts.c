@@ -58,14 +58,14 @@ static PyObject* selected(TensorObject* self, const selection_t* selection) {
   return raise_status(state_of((PyObject*)self), status) < 0 ? NULL : element_value(element, bytes);
 }
 
-static PyObject* selected_slice(TensorObject* self, selection_t* selection, Py_ssize_t start,
+static PyObject* selected_slice(TensorObject* self, const selection_t* from, Py_ssize_t start,
                                 Py_ssize_t size) {
   int64_t shape[kMaxRank];
-  for (uint32_t i = 0; i < selection->rank; ++i) shape[i] = selection->shape[i];
+  for (uint32_t i = 0; i < from->rank; ++i) shape[i] = from->shape[i];
   shape[0] = size;
-  selection->offset += size > 0 ? (uint64_t)start * row_of(selection) : 0;
-  selection->shape = shape;
-  return selected(self, selection);
+  const uint64_t skipped = size > 0 ? (uint64_t)start * row_of(from) : 0;
+  const selection_t selection = {.offset = from->offset + skipped, .shape = shape, .rank = from->rank};
+  return selected(self, &selection);
 }
 
 // A selection that is not one range of memory is a copy, which numpy makes.
