@@ -99,11 +99,12 @@ def description():
 
 
 def metadata():
-    """The file METADATA (core metadata 2.4), from pyproject.toml."""
+    """The file METADATA, from pyproject.toml. Version 2.1 of its format, because the pip of Python 3.11 shows no later fields."""
     project = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
-    fields = [("Metadata-Version", "2.4"), ("Name", project["name"]), ("Version", version()), ("Summary", project["description"]),
+    fields = [("Metadata-Version", "2.1"), ("Name", project["name"]), ("Version", version()), ("Summary", project["description"]),
+              *[("Author", person["name"]) for person in project["authors"]],
               *[("Maintainer-email", f"{person['name']} <{person['email']}>") for person in project["maintainers"]],
-              ("License-Expression", project["license"]), *[("License-File", file) for file in project["license-files"]],
+              ("License", project["license"]), *[("License-File", file) for file in project["license-files"]],
               ("Keywords", ",".join(project["keywords"])), *[("Classifier", each) for each in project["classifiers"]],
               ("Requires-Python", project["requires-python"])]
     for extra, packages in project["optional-dependencies"].items():
@@ -131,7 +132,7 @@ def write_wheel(target, files):
     info = f"halyard-{version()}.dist-info"
     files = {**files, f"{info}/METADATA": metadata().encode(),
              f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: halyard\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()}
-    files[f"{info}/licenses/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
+    files[f"{info}/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
     record = [f"{name},{digest(data)},{len(data)}" for name, data in files.items()] + [f"{info}/RECORD,,"]
     files[f"{info}/RECORD"] = ("\n".join(record) + "\n").encode()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -28,7 +28,7 @@ def backend():
 
 def check(message):
     assert (message["Name"], message["Version"], message["Requires-Python"]) == ("halyard", halyard.__version__, ">=3.11")
-    assert message["License-Expression"] == "Apache-2.0" and "@" in message["Maintainer-email"] and "IREE" in message["Summary"]
+    assert message["License"] == "Apache-2.0" and message["Author"] and "@" in message["Maintainer-email"] and "IREE" in message["Summary"]
     assert "Typing :: Typed" in message.get_all("Classifier") and "vmfb" in message["Keywords"]
     assert set(message.get_all("Provides-Extra")) == {"numpy", "ml-dtypes"}
     assert "numpy ; extra == 'numpy'" in message.get_all("Requires-Dist")
@@ -50,7 +50,7 @@ def test_a_wheel_is_complete(backend, tmp_path):
     with zipfile.ZipFile(wheel) as archive:
         info = f"halyard-{halyard.__version__}.dist-info"
         names = archive.namelist()
-        assert {f"{info}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "licenses/LICENSE")} <= set(names)
+        assert {f"{info}/{name}" for name in ("METADATA", "WHEEL", "RECORD", "LICENSE")} <= set(names)
         message = email.message_from_bytes(archive.read(f"{info}/METADATA"))
         check(message)
         assert message.get_all("License-File") == ["LICENSE"]
