@@ -3,6 +3,7 @@ descriptor readable, and then the event loop resumes the call. What a program co
 this module, because it may take any time and must not stop the event loop."""
 
 import asyncio
+import atexit
 import contextvars
 import functools
 import itertools
@@ -12,12 +13,12 @@ import threading
 import time
 import weakref
 
-from ._halyard import Call, DeadlineExceededError, Waker
+from ._halyard import Call, DeadlineExceededError, Waker, _is_main_interpreter
 
 _WAITING = 2
 _NEVER = 2**63 - 1
 _LATE = 0.05  # seconds after its deadline at which a call is left alone, because a Python function in it does not end
-_IDLE = 5  # seconds after which an unused thread ends
+_IDLE = 5 if _is_main_interpreter else 0  # seconds after which an unused thread ends; subinterpreters end only without threads
 
 
 class _Threads:
@@ -27,10 +28,13 @@ class _Threads:
     def __init__(self):
         self._work = queue.SimpleQueue()
         self._idle = threading.Semaphore(0)
+        self._all = set()
 
     def run(self, work):
         if not self._idle.acquire(blocking=False):
-            threading.Thread(target=self._serve, name="halyard", daemon=True).start()
+            thread = threading.Thread(target=self._serve, name="halyard", daemon=True)
+            self._all.add(thread)
+            thread.start()
         self._work.put(work)
 
     def _serve(self):
@@ -39,6 +43,7 @@ class _Threads:
                 work = self._work.get(timeout=_IDLE)
             except queue.Empty:
                 if self._idle.acquire(blocking=False):
+                    self._all.discard(threading.current_thread())
                     return
                 continue  # the thread is taken, so that work is on its way
             work()
@@ -46,7 +51,15 @@ class _Threads:
             self._idle.release()
 
 
+    def join(self):
+        """Waits for the threads at the end of a subinterpreter, which ends the process if one is left."""
+        for thread in list(self._all):
+            thread.join(timeout=1)
+
+
 _threads = _Threads()
+if not _is_main_interpreter:
+    atexit.register(_threads.join)
 
 
 def _forget_threads():

@@ -399,6 +399,33 @@ def test_exit_while_things_are_held(example):
     assert (done.returncode, done.stderr) == (0, "")
 
 
+IN_A_SUBINTERPRETER = """
+import _xxsubinterpreters
+interpreter = _xxsubinterpreters.create(isolated=False)
+_xxsubinterpreters.run_string(interpreter, '''
+import asyncio, halyard, time
+model = halyard.load("FILE")
+async def main():
+    try:
+        await asyncio.wait_for(model.recursive.call_async(60), 0.05)
+    except TimeoutError:
+        return await model.recursive.call_async(10)
+print(asyncio.run(main()), flush=True)
+time.sleep(0.3)
+''')
+_xxsubinterpreters.destroy(interpreter)
+print("destroyed")
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="its subinterpreters are made in another way")
+def test_subinterpreters_end(example):
+    """They end only when they have no other thread."""
+    done = subprocess.run([sys.executable, "-c", IN_A_SUBINTERPRETER.replace("FILE", example("fib"))], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(BUILD / "python")}, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "55\ndestroyed\n", "")
+
+
 FUNCTIONS_AT_EXIT = """
 import halyard, threading, time
 @halyard.function("0i_i")
