@@ -5,6 +5,7 @@ import asyncio
 import gc
 import inspect
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -107,7 +108,8 @@ def test_the_import_stays_small():
     text = "import halyard, sys; print([name for name in ('numpy', 'asyncio', 'inspect') if name in sys.modules])"
     from conftest import BUILD
 
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, env={"PYTHONPATH": str(BUILD / "python")})
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
     assert done.stdout == "[]\n", done.stderr
 
 
