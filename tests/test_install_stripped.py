@@ -48,8 +48,11 @@ def main(checks, folder):
     def size(paths):
         return sum(path.stat().st_size for path in paths) / 1e6
 
-    whole = [BUILD / "bin" / path.name if path.parent.name == "bin" else next((BUILD / "lib").rglob(path.name))
-             for path in installed if path.name != "vulkan-pack"]
+    def built(path):
+        folders = [BUILD / "bin"] if path.parent.name == "bin" else [BUILD / "lib", BUILD / "python"]
+        return next(file for folder in folders for file in folder.rglob(path.name))
+
+    whole = [built(path) for path in installed if path.name != "vulkan-pack"]
     print(f"{len(whole)} files: {size(whole):.1f} MB as built, "
           f"{size(path for path in installed if path.name != 'vulkan-pack'):.1f} MB installed, "
           f"debug files {size(debug.rglob('*.debug')):.1f} MB")

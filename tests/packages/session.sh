@@ -42,7 +42,9 @@ done
 if [ -e /usr/lib/python3/dist-packages/halyard ]; then
   say "python"
   python3 - <<'PYTHON'
+import importlib.metadata
 import halyard
+assert importlib.metadata.version("halyard") == halyard.__version__
 text = open("/usr/share/doc/halyard/examples/fib.vmasm").read()
 print(halyard.load(halyard.assemble(text)).recursive(20))
 PYTHON

@@ -20,6 +20,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zipfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
@@ -90,11 +91,36 @@ def stripped(data_path):
         return target.read_bytes()
 
 
+def description():
+    """docs/python.md, without the links and pictures of the tree, which lead nowhere elsewhere."""
+    text = (SOURCE / "docs" / "python.md").read_text()
+    text = re.sub(r"^!\[[^\]]*\]\([^)]*\)\n", "", text, flags=re.MULTILINE)
+    return re.sub(r"\[([^\]]*)\]\((?!https?:)[^)]*\)", r"\1", text)
+
+
 def metadata():
-    readme = (SOURCE / "docs" / "python.md").read_text()
-    return (f"Metadata-Version: 2.1\nName: halyard\nVersion: {version()}\n"
-            "Summary: Runs compiled machine-learning programs: IREE modules (.vmfb) on CPUs and GPUs\n"
-            "Requires-Python: >=3.11\nDescription-Content-Type: text/markdown\n\n" + readme)
+    """The file METADATA, from pyproject.toml. Version 2.1 of its format, because the pip of Python 3.11 shows no later fields."""
+    project = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
+    fields = [("Metadata-Version", "2.1"), ("Name", project["name"]), ("Version", version()), ("Summary", project["description"]),
+              *[("Author", person["name"]) for person in project["authors"]],
+              *[("Maintainer-email", f"{person['name']} <{person['email']}>") for person in project["maintainers"]],
+              ("License", project["license"]), *[("License-File", file) for file in project["license-files"]],
+              ("Keywords", ",".join(project["keywords"])), *[("Classifier", each) for each in project["classifiers"]],
+              ("Requires-Python", project["requires-python"])]
+    for extra, packages in project["optional-dependencies"].items():
+        name = extra.replace("_", "-")
+        fields += [("Provides-Extra", name), *[("Requires-Dist", f"{package} ; extra == '{name}'") for package in packages]]
+    fields.append(("Description-Content-Type", "text/markdown"))
+    return "".join(f"{key}: {value}\n" for key, value in fields) + "\n" + description()
+
+
+def write_dist_info(folder):
+    """What an installation without pip needs for `pip list` and importlib.metadata. It has no list of files, so pip leaves it
+    to whoever installed it."""
+    info = pathlib.Path(folder) / f"halyard-{version()}.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
+    (info / "METADATA").write_text(re.sub(r"^License-File: .*\n", "", metadata(), flags=re.MULTILINE))
+    (info / "INSTALLER").write_text("cmake\n")
 
 
 def digest(data):
@@ -106,9 +132,7 @@ def write_wheel(target, files):
     info = f"halyard-{version()}.dist-info"
     files = {**files, f"{info}/METADATA": metadata().encode(),
              f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: halyard\nRoot-Is-Purelib: false\nTag: {tag()}\n".encode()}
-    license_file = SOURCE / "LICENSE"
-    if license_file.exists():
-        files[f"{info}/LICENSE"] = license_file.read_bytes()
+    files[f"{info}/LICENSE"] = (SOURCE / "LICENSE").read_bytes()
     record = [f"{name},{digest(data)},{len(data)}" for name, data in files.items()] + [f"{info}/RECORD,,"]
     files[f"{info}/RECORD"] = ("\n".join(record) + "\n").encode()
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -141,7 +165,9 @@ def build_sdist(sdist_directory, config_settings=None):
     return target.name
 
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.argv[1:2] == ["--dist-info"]:
+    write_dist_info(sys.argv[2])
+elif __name__ == "__main__":
     folder = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     folder.mkdir(parents=True, exist_ok=True)
     print(folder / build_wheel(folder))

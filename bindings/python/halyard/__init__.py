@@ -20,8 +20,11 @@ from ._halyard import (  # noqa: F401
     UnauthenticatedError, UnavailableError, UnimplementedError, UnknownError, Waker, assemble, describe, disassemble,
     element_types)
 from ._halyard import version as __version__
+from ._info import ValueInfo  # noqa: F401
 from ._model import Model, load
 from ._native import NativeFunction, function
+from ._parameter_files import save_parameters  # noqa: F401
+from ._tensor import numpy  # noqa: F401
 
 _instance = None
 
@@ -57,39 +60,3 @@ def drivers():
     """The log of the search for drivers: a dict for each examined folder and file, with the reason if it was refused.
     Runs no driver."""
     return instance().search()
-
-
-def numpy(tensor):
-    """The tensor as a numpy array, which shares its memory if possible. bfloat16 and 8-bit floats need ml_dtypes."""
-    import numpy as np
-
-    try:
-        return np.asarray(memoryview(tensor))
-    except BufferError:
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise ImportError(f"numpy has no {tensor.dtype}: install ml_dtypes, get the bits with tensor.view(\"uint"
-                              f"{tensor.nbytes // tensor.size * 8 if tensor.size else 8}\"), or use DLPack") from None
-        plain = np.asarray(memoryview(tensor.view("uint16" if tensor.dtype == "bfloat16" else "uint8")))
-        return plain.view(getattr(ml_dtypes, tensor.dtype))
-
-
-def _compare(tensor, other, equal):
-    """Implements Tensor.__eq__ and __ne__: returns an array of truth values, like numpy."""
-    try:
-        import numpy as np
-
-        array = numpy(tensor)
-    except ImportError as error:
-        raise TypeError(f"tensors are compared with numpy: {error}; or compare tensor.tolist()") from None
-    other = numpy(other) if isinstance(other, Tensor) else np.asarray(other)
-    return (np.equal if equal else np.not_equal)(array, other)
-
-
-def _array(tensor, dtype, copy):
-    """Implements Tensor.__array__."""
-    array = numpy(tensor)
-    if dtype is not None and dtype != array.dtype:
-        return array.astype(dtype)
-    return array.copy() if copy else array

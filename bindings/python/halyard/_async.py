@@ -1,24 +1,81 @@
-"""Calls for asyncio. A call that waits for a device holds no thread: the device makes a descriptor readable, and then the
-event loop resumes the call."""
+"""Calls for asyncio. A call that waits for a device, or for another call of its model, holds no thread: the device makes a
+descriptor readable, and then the event loop resumes the call. What a program computes on the host runs on a thread of
+this module, because it may take any time and must not stop the event loop."""
 
 import asyncio
+import atexit
+import contextvars
+import functools
 import itertools
+import os
+import queue
+import threading
 import time
 import weakref
 
-from ._halyard import Call, DeadlineExceededError, Waker
+from ._halyard import Call, DeadlineExceededError, Waker, _is_main_interpreter
 
-_READY, _WAITING = 1, 2
+_WAITING = 2
 _NEVER = 2**63 - 1
+_LATE = 0.05  # seconds after its deadline at which a call is left alone, because a Python function in it does not end
+_IDLE = 5 if _is_main_interpreter else 0  # seconds after which an unused thread ends; subinterpreters end only without threads
+
+
+class _Threads:
+    """Threads for the steps of calls: one for each step that runs at the same time. They do not delay the end of the process,
+    unlike those of concurrent.futures."""
+
+    def __init__(self):
+        self._work = queue.SimpleQueue()
+        self._idle = threading.Semaphore(0)
+        self._all = set()
+
+    def run(self, work):
+        if not self._idle.acquire(blocking=False):
+            thread = threading.Thread(target=self._serve, name="halyard", daemon=True)
+            self._all.add(thread)
+            thread.start()
+        self._work.put(work)
+
+    def _serve(self):
+        while True:
+            try:
+                work = self._work.get(timeout=_IDLE)
+            except queue.Empty:
+                if self._idle.acquire(blocking=False):
+                    self._all.discard(threading.current_thread())
+                    return
+                continue  # the thread is taken, so that work is on its way
+            work()
+            del work
+            self._idle.release()
+
+
+    def join(self):
+        """Waits for the threads at the end of a subinterpreter, which ends the process if one is left."""
+        for thread in list(self._all):
+            thread.join(timeout=1)
+
+
+_threads = _Threads()
+if not _is_main_interpreter:
+    atexit.register(_threads.join)
+
+
+def _forget_threads():
+    global _threads
+    _threads = _Threads()
+
+
+os.register_at_fork(after_in_child=_forget_threads)  # the child has none of the threads
 
 
 class _Wakers:
-    """The state for one event loop: a Waker, the futures of waiting calls, and a lock for each context in use."""
+    """The state for one event loop: a Waker, and the futures of waiting calls."""
 
     def __init__(self, loop):
         self.waker = Waker()
         self.futures = {}
-        self.locks = {}
         self.numbers = itertools.count(1)
         loop.add_reader(self.waker.fileno(), self._ready)
 
@@ -29,10 +86,24 @@ class _Wakers:
             if future is not None:
                 _end(future)
 
+    async def wait(self, loop, number, call, is_over):
+        """Until is_over() is true. It is asked after each report about the call, and at its deadline."""
+        while True:
+            future = self.futures[number] = loop.create_future()  # first, so that no report is lost
+            if is_over():
+                return
+            at = call.deadline()
+            timer = None if at is None else loop.call_later(at - time.monotonic(), _end, future)
+            try:
+                await future
+            finally:
+                if timer is not None:
+                    timer.cancel()
 
-def _end(future):
+
+def _end(future, result=None):
     if not future.done():
-        future.set_result(None)
+        future.set_result(result)
 
 
 _loops = weakref.WeakKeyDictionary()
@@ -45,58 +116,63 @@ def _wakers(loop):
     return found
 
 
-async def _acquire(lock, deadline):
-    if deadline == _NEVER:
-        await lock.acquire()
-        return
+def _work(loop, future, context, step, arguments):
     try:
-        async with asyncio.timeout((deadline - time.monotonic_ns()) * 1e-9):
-            await lock.acquire()
-    except TimeoutError:
-        error = DeadlineExceededError("the time limit of the call passed while it waited for another call of this model")
-        raise error from None
+        outcome = context.run(step, *arguments), None
+    except BaseException as error:  # also KeyboardInterrupt of a Python function
+        outcome = None, error
+    try:
+        loop.call_soon_threadsafe(_end, future, outcome)
+    except RuntimeError:  # the loop is closed
+        pass
 
 
-async def call_async(function, arguments, deadline):
+async def _step(loop, deadline, step, *arguments):
+    """Runs a step on a thread. If the task is cancelled, or long after the deadline, the step is left alone."""
+    future = loop.create_future()
+    _threads.run(functools.partial(_work, loop, future, contextvars.copy_context(), step, arguments))
+    del step, arguments
+    if deadline == _NEVER:
+        state, error = await future
+    else:
+        try:
+            async with asyncio.timeout((deadline - time.monotonic_ns()) * 1e-9 + _LATE):
+                state, error = await future
+        except TimeoutError:
+            raise DeadlineExceededError("the time limit of the call passed while it ran a Python function") from None
+    if error is not None:
+        try:
+            raise error
+        finally:
+            del error
+    return state
+
+
+async def call_async(function, arguments, deadline, out):
     """`deadline` is in nanoseconds of time.monotonic_ns(); _NEVER: no deadline."""
     loop = asyncio.get_running_loop()
     wakers = _wakers(loop)
-    context = function.context
-    lock, users = wakers.locks.get(context, (None, 0))
-    wakers.locks[context] = (lock := lock or asyncio.Lock(), users + 1)
-    try:
-        await _acquire(lock, deadline)  # a context takes one call at a time
-        try:
-            return await _run(loop, wakers, function, arguments, deadline)
-        finally:
-            lock.release()
-    finally:
-        lock, users = wakers.locks.pop(context)
-        if users > 1:
-            wakers.locks[context] = (lock, users - 1)
-
-
-async def _run(loop, wakers, function, arguments, deadline):
     number = next(wakers.numbers)
     call = Call(function, wakers.waker, number, deadline)
-    timer = None
+
+    def has_turn():
+        if call.enter():
+            return True
+        if time.monotonic_ns() >= deadline:
+            raise DeadlineExceededError("the time limit of the call passed while it waited for another call of this model")
+        return False
+
+    def continues():
+        return call.poll() != _WAITING
+
     try:
-        state = call.begin(*arguments)
+        await wakers.wait(loop, number, call, has_turn)  # a context takes one call at a time
+        state = await _step(loop, deadline, call.begin, *arguments)
         while state:
-            if state == _READY:
-                await asyncio.sleep(0)
-            else:
-                future = wakers.futures[number] = loop.create_future()
-                at = call.deadline()
-                if at is not None:
-                    timer = loop.call_later(at - time.monotonic(), _end, future)
-                await future
-                if timer is not None:
-                    timer.cancel()
-            state = call.resume()
-        return call.results()
-    finally:  # deleting a call that has not ended cancels it
+            if state == _WAITING:
+                await wakers.wait(loop, number, call, continues)
+            state = call.poll() and await _step(loop, deadline, call.resume)
+        return call.results(out)
+    finally:
         wakers.futures.pop(number, None)
-        if timer is not None:
-            timer.cancel()
-        del call
+        call.close()  # a traceback may keep the call

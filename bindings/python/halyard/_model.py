@@ -2,8 +2,9 @@
 
 import os
 import threading
+import weakref
 
-from ._halyard import Context, Error, Function, NotFoundError, Program
+from ._halyard import Context, FailedPreconditionError, Function, Program
 from ._signature import Signature
 
 
@@ -74,13 +75,15 @@ class Model:
 
         with parameter_files(parameters) as files:
             self._files = list(files)
-            self._context = self._make_context()
+            state = _State(self._make_context())
             if threads == "context" and any(is_temporary for _, _, is_temporary in self._files):
-                raise ValueError("parameters given as arrays work only with threads='lock'; save them to a file")
+                raise ValueError("parameters given as arrays work only with threads='lock'; save them to a file with "
+                                 "halyard.save_parameters")
+        self._state = state
+        self._states = weakref.WeakSet([state])  # with one for each other thread, if threads="context"
         self._local = threading.local() if threads == "context" else None
         if self._local is not None:
-            self._local.context = self._context
-            self._local.functions = {}
+            self._local.state = state
 
     def _open(self, given):
         if given is None:
@@ -90,6 +93,8 @@ class Model:
         return self.instance.open(given) if isinstance(given, str) else given
 
     def _make_context(self):
+        if self.program is None:
+            raise FailedPreconditionError("the model is closed; load it again")
         return Context(self.instance, self._programs, self.devices, [(scope, path) for scope, path, _ in self._files],
                        arrays=tuple(path for _, path, is_temporary in self._files if is_temporary), **self._options)
 
@@ -118,39 +123,64 @@ class Model:
         signature = Signature(self._describe(name))
         return Function(context, None, name, signature.arguments, signature.result_count, is_async=signature.is_async,
                         declaration=signature.declaration, prepare=signature.prepare(), finish=signature.finish(),
-                        has_timeout=signature.has_timeout)
+                        has_timeout=signature.has_timeout, has_out=signature.has_out, about=signature)
+
+    def _function_of(self, state, name):
+        function = state.functions.get(name)
+        if function is None:
+            function = state.functions[name] = self._function(state.context, name)
+        return function
 
     def __getitem__(self, name):
         """model["main"], for functions whose names are not attributes."""
-        return getattr(self, name) if not name.startswith("_") else self._function(self._context, name)
+        if self._local is None or name.startswith("_"):
+            return self._function_of(self._state, name)
+        self._describe(name)
+        return _PerThread(self, name)
 
     def __getattr__(self, name):
         if name.startswith("_"):
             raise AttributeError(name)
-        if self._local is None:
-            function = self._function(self._context, name)
-            self.__dict__[name] = function  # found without __getattr__ from now on
-            return function
-        self._describe(name)
-        function = _PerThread(self, name)
-        self.__dict__[name] = function
+        function = self.__dict__[name] = self[name]  # found without __getattr__ from now on
         return function
 
     def _of_this_thread(self, name):
-        local = self._local
-        if not hasattr(local, "functions"):
-            local.context = self._make_context()
-            local.functions = {}
-        function = local.functions.get(name)
-        if function is None:
-            function = local.functions[name] = self._function(local.context, name)
-        return function
+        if not hasattr(self._local, "state"):
+            self._local.state = _State(self._make_context())
+            self._states.add(self._local.state)
+        return self._function_of(self._local.state, name)
+
+    def close(self):
+        """Frees the memory of the program, and the devices that the model opened. Waits for the call under way; later calls
+        raise FailedPreconditionError. Tensors stay valid. `with halyard.load(...) as model:` closes the model at its end."""
+        for state in list(self._states):
+            state.close()
+        self._programs, self.program, self.devices = [], None, []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def __dir__(self):
         return [*super().__dir__(), *self.functions]
 
     def __repr__(self):
         return f"<halyard.Model {self.name}: {', '.join(self.functions)}>"
+
+
+class _State:
+    """A context and the functions that belong to it."""
+
+    def __init__(self, context):
+        self.context = context
+        self.functions = {}
+
+    def close(self):
+        self.context.close()
+        for function in self.functions.values():
+            function.close()
 
 
 class _PerThread:
@@ -160,9 +190,9 @@ class _PerThread:
         self._model = model
         self.__name__ = name
 
-    @property
-    def declaration(self):
-        return self._model.signature(self.__name__)
+        about = Signature(model._describe(name))
+        self.declaration, self.inputs, self.outputs = about.declaration, about.inputs, about.outputs
+        self.__signature__, self.__doc__ = about.python_signature, about.documentation
 
     def __call__(self, *arguments, **keywords):
         return self._model._of_this_thread(self.__name__)(*arguments, **keywords)

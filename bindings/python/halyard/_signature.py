@@ -5,9 +5,11 @@ The declaration is the signature in the source, `sync func @f(%x: tensor<2x?xf32
 description (attribute `iree.abi`) is JSON that some frontends write; it can express dicts, lists and tuples.
 """
 
+import functools
 import re
 
-from ._halyard import _element_numbers, _numerical_types
+from . import _info
+from ._halyard import Tensor, _element_numbers, _numerical_types
 
 _SCALARS = {"i": "i32", "I": "i64", "f": "f32", "F": "f64"}
 # The types of the table, and bool, which descriptions use.
@@ -102,6 +104,26 @@ def _leaves(kind):
     return [kind]
 
 
+def _places(kind):
+    """The places of the flat values in a structure: "['a'][0]"."""
+    if isinstance(kind, list) and kind[0] == "named":
+        return _places(kind[2])
+    if isinstance(kind, list) and kind[0] in ("slist", "stuple"):
+        return [f"[{index}]{place}" for index, inner in enumerate(kind[1:]) for place in _places(inner)]
+    if isinstance(kind, list) and kind[0] == "sdict":
+        return [f"[{key!r}]{place}" for key, inner in kind[1:] for place in _places(inner)]
+    return [""]
+
+
+def _python_type(kind):
+    """The type of an argument or a result for callers who use structures."""
+    if isinstance(kind, list):
+        if kind[0] == "named":
+            return _python_type(kind[2])
+        return {"slist": list, "stuple": tuple, "sdict": dict, "py_homogeneous_list": list, "ndarray": Tensor}.get(kind[0], object)
+    return float if kind.startswith(("f", "bf")) else int if re.match(r"(si|ui|i)\d", kind) else object
+
+
 def _array(leaf):
     """(element type, shape) of ["ndarray", "f32", rank, size...], where null is any size; (0, None) for other types."""
     if not isinstance(leaf, list) or leaf[0] != "ndarray" or len(leaf) != 3 + leaf[2]:
@@ -171,8 +193,52 @@ class Signature:
                               for name, kind, _, _, *depth in self.arguments)
             gives = ", ".join(_SCALARS.get(kind, "object") for kind in results if kind != "v")
             self.declaration = f"{self.name}({takes}) -> ({gives})"
-        # If true, the keyword argument `timeout` belongs to the function and is not the time limit of the call.
-        self.has_timeout = "timeout" in [argument[0] for argument in self.arguments] + self._structured_names()
+        names = [argument[0] for argument in self.arguments] + self._structured_names()
+        # If true, these keyword arguments belong to the function and are not those of every call.
+        self.has_timeout, self.has_out = "timeout" in names, "out" in names
+        self._results = self._described_results(results, declared, described)
+
+    def _described_results(self, kinds, declared, described):
+        """(name, kind, element type, shape[, depth]) of each result, like `arguments`."""
+        kinds = [kind for kind in kinds if kind != "v"]
+        leaves = [leaf for kind in described[1] for leaf in _leaves(kind)] if described else None
+        texts = declared[1] if declared and len(declared[1]) == len(kinds) else [("", "")] * len(kinds)
+        return [self._value(name or f"result{index}", kind, text, leaves and leaves[index])
+                for index, (kind, (name, text)) in enumerate(zip(kinds, texts))]
+
+    @functools.cached_property
+    def inputs(self):
+        places = self._places(0, "arg") or [argument[0] for argument in self.arguments]
+        return tuple(_info.value_info(place, *argument[1:]) for place, argument in zip(places, self.arguments))
+
+    @functools.cached_property
+    def outputs(self):
+        places = self._places(1, "result") or [result[0] for result in self._results]
+        return tuple(_info.value_info(place, *result[1:]) for place, result in zip(places, self._results))
+
+    def _places(self, side, default):
+        """The names of flat values, with their places in structures; None if there are no structures on this side."""
+        if not self.structure or not any(map(_is_structured, self.structure[side])):
+            return None
+        places = []
+        for index, kind in enumerate(self.structure[side]):
+            name = kind[1] if isinstance(kind, list) and kind[0] == "named" else f"{default}{index}"
+            places += [name + place for place in _places(kind)]
+        return places
+
+    @functools.cached_property
+    def python_signature(self):
+        structured = None
+        if self._places(0, "arg"):
+            structured = [(name, _python_type(kind)) for name, kind in zip(self._structured_names(), self.structure[0])]
+        parameters = _info.parameters(self.inputs, structured, self.has_timeout, self.has_out)
+        return _info.signature(parameters, self.outputs, self._places(1, "result") is not None)
+
+    @functools.cached_property
+    def documentation(self):
+        names = [name for name, parameter in self.python_signature.parameters.items()
+                 if parameter.kind is not parameter.KEYWORD_ONLY]
+        return _info.documentation(self.name, names, self.declaration, self.inputs, self.outputs)
 
     def _described(self, abi, count):
         """Returns (arguments, results) of the frontend's description; None if there is none, or if it does not match."""
@@ -195,16 +261,20 @@ class Signature:
         return [kind[1] if isinstance(kind, list) and kind[0] == "named" else None for kind in kinds]
 
     def _argument(self, index, kind, declared, leaves):
-        name, text = declared[0][index] if declared else (f"arg{index}", "")
+        name, text = declared[0][index] if declared else ("", "")
+        return self._value(name or f"arg{index}", kind, text, leaves and leaves[index])
+
+    @staticmethod
+    def _value(name, kind, text, leaf):
         element, shape = (element_number(text), None) if kind in _SCALARS else _tensor(text)
         depth = 0
-        if leaves:
-            leaf, depth = _list(leaves[index])
+        if leaf:
+            leaf, depth = _list(leaf)
             if shape is None:
                 element, shape = _array(leaf)
             if depth:
                 kind = {scalar: letter for letter, scalar in _SCALARS.items()}.get(leaf if isinstance(leaf, str) else "", "r")
-        return (name or f"arg{index}", kind, element, shape) + ((depth,) if depth else ())
+        return (name, kind, element, shape) + ((depth,) if depth else ())
 
     def prepare(self):
         """Returns a function that converts structured arguments to flat ones; None if they are flat already."""

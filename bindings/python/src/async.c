@@ -1,6 +1,10 @@
 // Calls in steps, for event loops: a waiting Call blocks no thread. The descriptor of a Waker becomes
 // readable when one of its calls can continue.
 //
+// A call first takes its turn among the calls of the model (enter), on the thread of its event loop. Then
+// each step (begin, resume) runs on a thread of its own, because it computes for as long as the program
+// computes on the host.
+//
 // A wait ends on a thread of the device. That thread must not take the interpreter's lock, because the thread
 // that holds the lock may be waiting for the device. So it only adds the call's number to a list and writes
 // to the descriptor.
@@ -45,7 +49,12 @@ typedef struct {
   int64_t deadline;  // nanoseconds of CLOCK_MONOTONIC, or INT64_MAX
   int is_begun;      // begun, and its results have not been taken
   int awaits_fence;  // of an async function: the program has returned, its work continues
-  int holds_lock;    // holds the context's lock
+  context_turn turn;
+  unsigned long loop;  // the thread of the event loop
+  int is_queued;       // waits for its turn
+  int holds_lock;      // holds the context's lock
+  int is_running;      // a step runs
+  int is_closed;
 } CallObject;
 
 static wake_list* retain_list(wake_list* list) {
@@ -177,6 +186,14 @@ static PyType_Spec waker_spec = {"halyard.Waker", sizeof(WakerObject), 0,
 
 // ---- Call
 
+static void on_turn(context_turn* turn) {
+  CallObject* self = (CallObject*)((char*)turn - offsetof(CallObject, turn));
+  self->is_queued = 0;
+  self->holds_lock = 1;
+  self->function->context->loop = self->loop;
+  wake(self->entry.list, self->entry.number);
+}
+
 static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"function", "waker", "number", "deadline", NULL};
   module_state* state = PyType_GetModuleState(type);
@@ -188,7 +205,9 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
                                    &function, state->waker_type, &waker, &number, &deadline))
     return NULL;
   halyard_call_t handle = NULL;
-  if (raise_status(state, halyard_call_create(function->context->handle, &handle)) < 0) return NULL;
+  if (check_context(state, function->context) < 0 ||
+      raise_status(state, halyard_call_create(function->context->handle, &handle)) < 0)
+    return NULL;
   CallObject* self = PyObject_New(CallObject, type);
   if (!self) {
     halyard_release(handle);
@@ -205,8 +224,14 @@ static PyObject* call_new(PyTypeObject* type, PyObject* arguments, PyObject* key
   self->deadline = deadline;
   self->is_begun = 0;
   self->awaits_fence = 0;
+  self->turn.come = on_turn;
+  self->loop = PyThread_get_thread_ident();
+  self->is_queued = 0;
   self->holds_lock = 0;
+  self->is_running = 0;
+  self->is_closed = 0;
   halyard_call_on_ready(handle, on_ready, &self->entry);
+  halyard_call_arm(handle);  // cancel() also ends a call whose first step has not begun
   return (PyObject*)self;
 }
 
@@ -223,19 +248,36 @@ static void finish(CallObject* self) {
   self->holds_lock = 0;
 }
 
+// Cancels the call and gives up its turn. Not while a step runs.
+static void end_call(CallObject* self) {
+  halyard_call_t handle = self->handle;
+  if (!handle) return;
+  self->handle = NULL;
+  if (self->is_queued) leave_queue(self->function->context, &self->turn);
+  self->is_queued = 0;
+  halyard_call_on_ready(handle, NULL, NULL);  // waits for a running hook
+  if (self->awaits_fence) halyard_call_cancel(handle);
+  Py_BEGIN_ALLOW_THREADS
+  halyard_release(handle);  // cancels a waiting call
+  Py_END_ALLOW_THREADS
+  finish(self);
+}
+
 static void call_free(PyObject* object) {
   CallObject* self = (CallObject*)object;
   PyTypeObject* type = Py_TYPE(object);
-  halyard_call_on_ready(self->handle, NULL, NULL);  // waits for a running hook
-  if (self->awaits_fence) halyard_call_cancel(self->handle);
-  Py_BEGIN_ALLOW_THREADS
-  halyard_release(self->handle);  // cancels a waiting call
-  Py_END_ALLOW_THREADS
-  finish(self);
+  end_call(self);
   release_list(self->entry.list);
   Py_DECREF((PyObject*)self->function);
   PyObject_Free(self);
   Py_DECREF(type);
+}
+
+// 0, or -1 with an exception set.
+static int check_open(CallObject* self) {
+  if (!self->is_closed) return 0;
+  return raise_status(state_of((PyObject*)self),
+                      halyard_status_create(HALYARD_CANCELLED, "the call is closed"));
 }
 
 static halyard_object_t fence_of(const CallObject* self) {
@@ -270,14 +312,28 @@ static PyObject* state_or_wait(CallObject* self) {
   return PyLong_FromUnsignedLong(HALYARD_CALL_WAITING);
 }
 
-static PyObject* call_begin(PyObject* object, PyObject* arguments) {
+static PyObject* call_enter(PyObject* object, PyObject* unused) {
+  (void)unused;
+  CallObject* self = (CallObject*)object;
+  if (check_open(self) < 0) return NULL;
+  if (!self->holds_lock && !self->is_queued) {
+    const int turn = queue_for_context(state_of(object), self->function->context, &self->turn);
+    if (turn < 0) return NULL;
+    self->holds_lock = turn;
+    self->is_queued = !turn;
+  }
+  // The model may have been closed meanwhile.
+  if (self->holds_lock && check_context(state_of(object), self->function->context) < 0) return NULL;
+  return PyBool_FromLong(self->holds_lock);
+}
+
+static PyObject* begin(PyObject* object, PyObject* arguments) {
   CallObject* self = (CallObject*)object;
   FunctionObject* function = self->function;
   module_state* state = state_of(object);
   if (self->is_begun) return PyErr_Format(PyExc_RuntimeError, "the call has already begun");
   const Py_ssize_t most = function->argument_count + 2;
-  if (enter_context(state, function->context, self->deadline) < 0) return NULL;
-  self->holds_lock = 1;
+  if (!self->holds_lock) return PyErr_Format(PyExc_RuntimeError, "enter() the model before the call begins");
   self->values = PyMem_Calloc((size_t)most, sizeof *self->values);
   if (!self->values) {
     finish(self);
@@ -310,21 +366,27 @@ static PyObject* call_begin(PyObject* object, PyObject* arguments) {
   return state_or_wait(self);
 }
 
-static PyObject* call_resume(PyObject* object, PyObject* unused) {
+// The state of a suspended call, for a call that was reported to be ready.
+static PyObject* call_poll(PyObject* object, PyObject* unused) {
   (void)unused;
   CallObject* self = (CallObject*)object;
-  if (self->awaits_fence) {
-    PyObject* state = state_or_wait(self);
-    if (state && self->awaits_fence && milliseconds_until(self->deadline) == 0) {
-      // The device may not stop its work at the deadline, but the caller does not wait for it.
-      Py_DECREF(state);
-      halyard_call_cancel(self->handle);
-      raise_deadline(state_of(object), "the device");
-      finish(self);
-      return NULL;
-    }
-    return state;
+  if (check_open(self) < 0) return NULL;
+  if (!self->awaits_fence) return PyLong_FromUnsignedLong(halyard_call_state(self->handle));
+  PyObject* state = state_or_wait(self);
+  if (state && self->awaits_fence && milliseconds_until(self->deadline) == 0) {
+    // The device may not stop its work at the deadline, but the caller does not wait for it.
+    Py_DECREF(state);
+    halyard_call_cancel(self->handle);
+    raise_deadline(state_of(object), "the device");
+    finish(self);
+    return NULL;
   }
+  return state;
+}
+
+static PyObject* resume(PyObject* object) {
+  CallObject* self = (CallObject*)object;
+  if (self->awaits_fence) return call_poll(object, NULL);
   halyard_status_t status;
   Py_BEGIN_ALLOW_THREADS
   status = halyard_call_resume(self->handle, &self->state);
@@ -336,10 +398,33 @@ static PyObject* call_resume(PyObject* object, PyObject* unused) {
   return state_or_wait(self);
 }
 
-static PyObject* call_results(PyObject* object, PyObject* unused) {
+// Runs a step; `arguments` null: resume. The context knows which thread runs it (refuse_reentry).
+static PyObject* run_step(CallObject* self, PyObject* arguments) {
+  if (check_open(self) < 0) return NULL;
+  if (self->holds_lock) self->function->context->owner = PyThread_get_thread_ident();
+  self->is_running = 1;
+  PyObject* state = arguments ? begin((PyObject*)self, arguments) : resume((PyObject*)self);
+  self->is_running = 0;
+  if (self->holds_lock) self->function->context->owner = 0;
+  if (self->is_closed) end_call(self);
+  return state;
+}
+
+static PyObject* call_begin(PyObject* object, PyObject* arguments) {
+  return run_step((CallObject*)object, arguments);
+}
+
+static PyObject* call_resume(PyObject* object, PyObject* unused) {
   (void)unused;
+  return run_step((CallObject*)object, NULL);
+}
+
+static PyObject* call_results(PyObject* object, PyObject* arguments) {
+  PyObject* out = Py_None;
+  if (!PyArg_ParseTuple(arguments, "|O:results", &out)) return NULL;
   CallObject* self = (CallObject*)object;
   module_state* state = state_of(object);
+  if (check_open(self) < 0) return NULL;
   const Py_ssize_t count = self->function->result_count;
   halyard_value_t* results = PyMem_Calloc((size_t)count + 1, sizeof *results);
   if (!results) return PyErr_NoMemory();
@@ -358,12 +443,28 @@ static PyObject* call_results(PyObject* object, PyObject* unused) {
   if (raise_status(state, status) == 0)
     result = warn_and_convert(self->function, results, is_converted, result);
   PyMem_Free(results);
+  if (out != Py_None) result = write_out(self->function, result, out);
   return finish_result(self->function, result);
 }
 
 static PyObject* call_cancel(PyObject* object, PyObject* unused) {
   (void)unused;
-  halyard_call_cancel(((CallObject*)object)->handle);
+  CallObject* self = (CallObject*)object;
+  if (self->handle) halyard_call_cancel(self->handle);
+  Py_RETURN_NONE;
+}
+
+static PyObject* call_close(PyObject* object, PyObject* unused) {
+  (void)unused;
+  CallObject* self = (CallObject*)object;
+  self->is_closed = 1;
+  if (self->is_running) {
+    // The call ends without the loop, so the loop's thread may wait for it.
+    if (self->holds_lock) self->function->context->loop = 0;
+    halyard_call_cancel(self->handle);
+  } else {
+    end_call(self);
+  }
   Py_RETURN_NONE;
 }
 
@@ -371,18 +472,26 @@ static PyObject* call_cancel(PyObject* object, PyObject* unused) {
 static PyObject* call_deadline(PyObject* object, PyObject* unused) {
   (void)unused;
   const CallObject* self = (CallObject*)object;
-  const int64_t at = self->awaits_fence ? self->deadline : halyard_call_deadline(self->handle);
+  const int64_t at =
+      self->awaits_fence || !self->is_begun ? self->deadline : halyard_call_deadline(self->handle);
   if (at == INT64_MAX) Py_RETURN_NONE;
   return PyFloat_FromDouble((double)at * 1e-9);
 }
 
 static PyMethodDef call_methods[] = {
+    {"enter", call_enter, METH_NOARGS,
+     "Takes the call's turn in its model. False: another call runs; the waker reports this call's turn."},
     {"begin", call_begin, METH_VARARGS,
      "Begins the call. Returns 0 if it is done, 1 if it has yielded, 2 if it waits."},
+    {"poll", call_poll, METH_NOARGS,
+     "Returns the same as begin, without running the program: 2 while the call still waits."},
     {"resume", call_resume, METH_NOARGS, "Continues the call; returns the same as begin."},
-    {"results", call_results, METH_NOARGS, "Takes the results of a call that is done, once."},
+    {"results", call_results, METH_VARARGS,
+     "results(out=None, /)\n--\n\nTakes the results of a call that is done, once."},
     {"cancel", call_cancel, METH_NOARGS,
      "Ends the call with CancelledError as soon as possible. Any thread."},
+    {"close", call_close, METH_NOARGS,
+     "Cancels the call and ends its turn, or when the step that runs now has ended."},
     {"deadline", call_deadline, METH_NOARGS,
      "The time.monotonic() at which a waiting call can continue without a wakeup; None: never."},
     {NULL, NULL, 0, NULL}};

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "halyard/fence.h"
 
 enum { kFewValues = 16 };  // values of a call on the stack; more are allocated
 
@@ -346,6 +347,23 @@ static int add_fences(FunctionObject* function, halyard_value_t* values) {
   return make_signal_fence(function, &values[function->argument_count + 1]);
 }
 
+// Waits for the fence of an async function. Ctrl-C cancels the call's work, which need not reach or fail the
+// fence, so the main thread also looks for Ctrl-C.
+static halyard_status_t wait_for_fence(halyard_object_t fence, int64_t deadline) {
+  enum { kLook = 50 };  // milliseconds
+  for (;;) {
+    const uint32_t left = milliseconds_until(deadline);
+    const int looks = interrupt_watches() && left > kLook;
+    halyard_status_t status = halyard_fence_wait(fence, looks ? kLook : left);
+    if (!looks || halyard_status_code(status) != HALYARD_DEADLINE_EXCEEDED) return status;
+    halyard_status_release(status);
+    uint32_t is_reached = 0;  // the status may be the fence's own
+    status = halyard_fence_query(fence, &is_reached);
+    if (status || is_reached) return status;
+    if (interrupt_seen()) return halyard_status_create(HALYARD_CANCELLED, "Ctrl-C ended the call");
+  }
+}
+
 // Called without the interpreter's lock.
 static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, int64_t deadline,
                                  halyard_value_t* arguments, Py_ssize_t argument_count,
@@ -359,7 +377,7 @@ static halyard_status_t run_call(FunctionObject* function, halyard_call_t call, 
   // Removes the deadline if the call could not begin, because it would apply to the next call.
   if (status && deadline != INT64_MAX) halyard_status_release(halyard_call_set_deadline(call, INT64_MAX));
   if (status || !function->is_async) return status;
-  status = halyard_fence_wait(arguments[argument_count - 1].object, milliseconds_until(deadline));
+  status = wait_for_fence(arguments[argument_count - 1].object, deadline);
   if (status) {
     release_values(results, function->result_count);
     halyard_call_cancel(call);  // stops the device's work for the call
@@ -372,16 +390,17 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
   module_state* state = state_of((PyObject*)function);
   const Py_ssize_t argument_count = function->argument_count + (function->is_async ? 2 : 0);
   PyObject* result = NULL;
-  int is_converted = 0;
+  int is_converted = 0, is_interrupted = 0;
   halyard_call_t call = NULL;
   if (enter_context(state, function->context, deadline) == 0) {
     call = take_call(function);
     halyard_status_t status = NULL;
     if (call) {
+      interrupt_prepare();
       Py_BEGIN_ALLOW_THREADS
       interrupt_begin(call);
       status = run_call(function, call, deadline, arguments, argument_count, results);
-      interrupt_end();
+      is_interrupted = interrupt_end();
       Py_END_ALLOW_THREADS
       give_back_call(function, call);
       if (!status && holds_list(results, function->result_count)) {
@@ -390,9 +409,15 @@ static PyObject* invoke(FunctionObject* function, int64_t deadline, halyard_valu
       }
     }
     leave_context(function->context);
-    // Python's handler of the signal that ended the call runs first: Ctrl-C raises KeyboardInterrupt.
-    if (status && halyard_status_code(status) == HALYARD_CANCELLED && PyErr_CheckSignals() < 0) {
-      halyard_status_release(status);
+    // Ctrl-C raises KeyboardInterrupt, after Python's handler of the signal, which may raise another
+    // exception.
+    if (is_interrupted && status && halyard_status_code(status) == HALYARD_CANCELLED) {
+      if (PyErr_CheckSignals() < 0) {
+        halyard_status_release(status);
+      } else if (raise_status(state, status) < 0 &&
+                 PyErr_ExceptionMatches(state->errors[HALYARD_CANCELLED])) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+      }
     } else if (call && raise_status(state, status) == 0) {
       result = warn_and_convert(function, results, is_converted, result);
     }
@@ -410,8 +435,8 @@ static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* 
   if (needed > kFewValues && !(values = PyMem_Malloc(sizeof *values * (size_t)needed)))
     return PyErr_NoMemory();
   int64_t deadline;
-  PyObject *others = NULL, *ordered = NULL, *result = NULL;
-  if (take_timeout(function, keywords, &others, &deadline) == 0)
+  PyObject *others = NULL, *out = NULL, *ordered = NULL, *result = NULL;
+  if (take_timeout(function, keywords, &others, &deadline) == 0 && take_out(function, &others, &out) == 0)
     ordered = bind_arguments(function, arguments, others);
   Py_XDECREF(others);
   if (ordered) {
@@ -424,6 +449,8 @@ static PyObject* function_call(PyObject* object, PyObject* arguments, PyObject* 
   }
   Py_XDECREF(ordered);
   if (values != few) PyMem_Free(values);
+  result = write_out(function, result, out);
+  Py_XDECREF(out);
   return finish_result(function, result);
 }
 
@@ -435,11 +462,14 @@ static PyObject* function_call_async(PyObject* self, PyObject* arguments, PyObje
   FunctionObject* function = (FunctionObject*)self;
   PyObject* module = PyImport_ImportModule("halyard._async");  // imports asyncio only if it is used
   int64_t deadline;
-  PyObject *others = NULL, *flat = NULL;
-  if (module && take_timeout(function, keywords, &others, &deadline) == 0)
+  PyObject *others = NULL, *out = NULL, *flat = NULL;
+  if (module && take_timeout(function, keywords, &others, &deadline) == 0 &&
+      take_out(function, &others, &out) == 0)
     flat = bind_arguments(function, arguments, others);
-  PyObject* coroutine =
-      flat ? PyObject_CallMethod(module, "call_async", "OOL", self, flat, (long long)deadline) : NULL;
+  PyObject* coroutine = flat ? PyObject_CallMethod(module, "call_async", "OOLO", self, flat,
+                                                   (long long)deadline, out ? out : Py_None)
+                             : NULL;
+  Py_XDECREF(out);
   Py_XDECREF(flat);
   Py_XDECREF(others);
   Py_XDECREF(module);
@@ -479,11 +509,24 @@ static int read_argument(PyObject* given, argument_t* argument) {
   return 0;
 }
 
+// Releases the handles, which keep the context.
+static void release_handles(FunctionObject* self) {
+  while (self->idle_count > 0) halyard_release(self->idle[--self->idle_count]);
+  halyard_release(self->handle);
+  self->handle = NULL;
+}
+
+static PyObject* function_close(PyObject* self, PyObject* unused) {
+  (void)unused;
+  release_handles((FunctionObject*)self);
+  run_deferred(state_of(self)->deferred);
+  Py_RETURN_NONE;
+}
+
 static void function_free(PyObject* object) {
   FunctionObject* self = (FunctionObject*)object;
   PyTypeObject* type = Py_TYPE(object);
-  while (self->idle_count > 0) halyard_release(self->idle[--self->idle_count]);
-  halyard_release(self->handle);
+  release_handles(self);
   for (Py_ssize_t i = 0; self->arguments && i < self->argument_count; ++i) {
     PyMem_Free(self->arguments[i].shape);
     Py_XDECREF(self->arguments[i].name);
@@ -493,28 +536,31 @@ static void function_free(PyObject* object) {
   Py_XDECREF(self->declaration);
   Py_XDECREF(self->prepare);
   Py_XDECREF(self->finish);
+  Py_XDECREF(self->about);
   Py_XDECREF((PyObject*)self->context);
   PyObject_Free(self);
   Py_DECREF(type);
 }
 
 static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
-  static char* names[] = {"context",      "module",      "name",        "arguments",
-                          "result_count", "is_async",    "declaration", "prepare",
-                          "finish",       "has_timeout", NULL};
+  static char* names[] = {"context",  "module",      "name",    "arguments", "result_count",
+                          "is_async", "declaration", "prepare", "finish",    "has_timeout",
+                          "has_out",  "about",       NULL};
   module_state* state = PyType_GetModuleState(type);
   ContextObject* context;
   const char* module = NULL;
-  PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL;
+  PyObject *name, *described, *declaration = NULL, *prepare = NULL, *finish = NULL, *about = NULL;
   Py_ssize_t result_count;
-  int is_async = 0, has_timeout = 0;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOOp:Function", names, state->context_type,
-                                   &context, &module, &name, &PyTuple_Type, &described, &result_count,
-                                   &is_async, &declaration, &prepare, &finish, &has_timeout))
+  int is_async = 0, has_timeout = 0, has_out = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O!zUO!n|$pUOOppO:Function", names,
+                                   state->context_type, &context, &module, &name, &PyTuple_Type, &described,
+                                   &result_count, &is_async, &declaration, &prepare, &finish, &has_timeout,
+                                   &has_out, &about))
     return NULL;
   const char* utf8 = PyUnicode_AsUTF8AndSize(name, NULL);
   halyard_function_t handle = NULL;
-  if (!utf8 || raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0)
+  if (!utf8 || check_context(state, context) < 0 ||
+      raise_status(state, halyard_context_find(context->handle, module, utf8, &handle)) < 0)
     return NULL;
   FunctionObject* self = PyObject_New(FunctionObject, type);
   if (!self) {
@@ -525,6 +571,8 @@ static PyObject* function_new(PyTypeObject* type, PyObject* arguments, PyObject*
   self->result_count = result_count;
   self->is_async = is_async;
   self->has_timeout = has_timeout;
+  self->has_out = has_out;
+  self->about = about && about != Py_None ? Py_NewRef(about) : NULL;
   self->idle_count = 0;
   self->argument_count = 0;
   self->context = context;
@@ -565,13 +613,23 @@ static PyObject* function_context(PyObject* self, void* unused) {
   return Py_NewRef((PyObject*)((FunctionObject*)self)->context);
 }
 
+// The attribute of this name of the function's description; None: the function has no description.
+static PyObject* function_about(PyObject* self, void* name) {
+  PyObject* about = ((FunctionObject*)self)->about;
+  if (!about) Py_RETURN_NONE;
+  return PyObject_GetAttrString(about, name);
+}
+
 static PyMethodDef function_methods[] = {
+    {"close", function_close, METH_NOARGS, "Frees the function's memory, after its Context is closed."},
     {"bind", (PyCFunction)(void (*)(void))function_bind, METH_VARARGS | METH_KEYWORDS,
      "bind(*args, **kwargs)\n--\n\nReturns the arguments as a tuple, in the order of the declaration."},
     {"call_async", (PyCFunction)(void (*)(void))function_call_async, METH_VARARGS | METH_KEYWORDS,
-     "call_async(*args, timeout=None, **kwargs)\n--\n\nCalls the function from asyncio: await it. No thread "
-     "waits for the call; cancelling the task cancels the call.\n`timeout` limits it, in seconds from now, "
-     "including waits for other calls of the model."},
+     "call_async(*args, timeout=None, out=None, **kwargs)\n--\n\nCalls the function from asyncio: await it. "
+     "What "
+     "it computes on the host runs on a thread of its own; no thread waits for devices. Cancelling the task "
+     "cancels the call.\n`timeout` limits it, in seconds from now, including waits for other calls of the "
+     "model."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef function_fields[] = {
@@ -579,23 +637,18 @@ static PyGetSetDef function_fields[] = {
     {"__name__", function_name, NULL, "The name of the export.", NULL},
     {"declaration", function_declaration, NULL,
      "The signature from the source, or else from the calling convention.", NULL},
+    {"inputs", function_about, NULL, "The arguments, as a tuple of ValueInfo.", "inputs"},
+    {"outputs", function_about, NULL, "The results, as a tuple of ValueInfo.", "outputs"},
+    {"__signature__", function_about, NULL, NULL, "python_signature"},
+    {"__doc__", function_about, NULL, NULL, "documentation"},
     {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot function_slots[] = {
-    {Py_tp_doc,
-     "Function(context, module, name, arguments, result_count, *, is_async=False, declaration=None, "
-     "prepare=None, finish=None, has_timeout=False)\n--\n\n"
-     "An export that can be called: model.main(x, y), or with the names of its declaration: "
-     "model.main(input0=x).\n"
-     "timeout=0.5 limits the call to half a second (DeadlineExceededError), unless the function declares an "
-     "argument `timeout`.\nhalyard.load creates functions; `arguments` is a tuple of (name, kind, element "
-     "type, shape or None)."},
-    {Py_tp_new, function_new},
-    {Py_tp_dealloc, function_free},
-    {Py_tp_call, function_call},
-    {Py_tp_repr, function_repr},
-    {Py_tp_methods, function_methods},
-    {Py_tp_getset, function_fields},
-    {0, NULL}};
+static PyType_Slot function_slots[] = {{Py_tp_new, function_new},
+                                       {Py_tp_dealloc, function_free},
+                                       {Py_tp_call, function_call},
+                                       {Py_tp_repr, function_repr},
+                                       {Py_tp_methods, function_methods},
+                                       {Py_tp_getset, function_fields},
+                                       {0, NULL}};
 static PyType_Spec function_spec = {"halyard.Function", sizeof(FunctionObject), 0,
                                     Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, function_slots};
 

@@ -74,11 +74,14 @@ typedef struct {
 
 typedef struct {
   PyObject_HEAD
-  halyard_context_t handle;
-  halyard_device_t device;  // the first one, owned; null: a program without devices
-  PyThread_type_lock lock;  // held by the call under way
-  unsigned long owner;      // the thread that holds the lock, 0: none; guarded by the interpreter's lock
-  PyObject* observers;      // objects that callbacks use: a tuple, or null
+  halyard_context_t handle;  // null: closed
+  halyard_device_t device;   // the first one, owned; null: a program without devices
+  PyThread_type_lock lock;   // held by the call under way
+  // Guarded by the interpreter's lock, like all fields below.
+  unsigned long owner;           // the thread that runs the call under way; 0: none, or the call waits
+  unsigned long loop;            // the thread of the event loop that drives that call; 0: a blocking call
+  struct context_turn* waiting;  // calls of event loops that wait for their turn, in order
+  PyObject* observers;           // objects that callbacks use: a tuple, or null
   struct warning_list* warnings;
   PyObject* arrays;  // paths of the files for parameters that were passed as arrays: a tuple of str, or null
 } ContextObject;
@@ -104,6 +107,8 @@ typedef struct {
   Py_ssize_t result_count;
   int is_async;       // coarse fences: two additional arguments
   int has_timeout;    // it declares an argument `timeout`, so `timeout=` is not a time limit
+  int has_out;        // it declares an argument `out`, so `out=` is not a place for results
+  PyObject* about;    // its halyard._signature.Signature, or null
   PyObject* prepare;  // structured to flat arguments: prepare(*args, **kwargs) returns a tuple; or null
   PyObject* finish;   // flat results to structured ones; or null
   // Unused calls for reuse, so that a warm call allocates no handle. Guarded by the interpreter's lock.
@@ -185,6 +190,17 @@ PyObject* wrap_device(module_state* state, halyard_device_t device);  // takes o
 // ---- tensor.c
 PyObject* wrap_tensor(module_state* state, halyard_object_t view);  // takes ownership of the view
 
+// ---- values.c
+// The element type of a tensor whose elements have values in Python. Null: a TypeError is set.
+const element_name_t* known_element(const TensorObject* tensor);
+PyObject* element_value(const element_name_t* element, const unsigned char* bytes);
+PyObject* list_of_tensor(TensorObject* tensor);
+
+// ---- parts.c
+PyObject* tensor_item_at(PyObject* self, Py_ssize_t index);
+PyObject* tensor_subscript(PyObject* self, PyObject* key);
+PyObject* tensor_reshape(PyObject* self, PyObject* arguments);
+
 // ---- view_request.c
 // The requirements for the view of an argument.
 typedef struct view_request {
@@ -194,8 +210,8 @@ typedef struct view_request {
   int rank;                 // -1: any
   const int64_t* shape;     // -1: any size
   PyObject* function_name;  // for errors; may be null
-  PyObject* argument_name;
-  int is_signed;  // integers are signed, although the type is signless
+  PyObject* argument_name;  // without a function's name: what is checked; null: "the tensor"
+  int is_signed;            // integers are signed, although the type is signless
 } view_request_t;
 // "main(): argument 'x'", for errors; a new reference.
 PyObject* place_of(const view_request_t* request);
@@ -203,6 +219,8 @@ PyObject* place_of(const view_request_t* request);
 // Returns -1.
 int refuse(const view_request_t* request, PyObject* text);
 PyObject* shape_tuple(const int64_t* shape, size_t rank);
+// Copies the elements to a writable array. The request only names the place. 0, or -1 with an exception set.
+int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* target);
 // 0, or -1 with an exception set.
 int check_shape(const view_request_t* request, const int64_t* shape, int rank);
 int check_element(const view_request_t* request, uint32_t found);
@@ -284,6 +302,18 @@ PyObject* convert_value(module_state* state, halyard_value_t* value);  // takes 
 // set.
 int enter_context(module_state* state, ContextObject* context, int64_t deadline);
 void leave_context(ContextObject* context);
+// Raises an error if the context is closed: 0 or -1.
+int check_context(module_state* state, const ContextObject* context);
+// The place of a call of an event loop in the context's queue. `come` is called when the call holds the lock,
+// by the thread that leaves the context, with the interpreter's lock.
+typedef struct context_turn context_turn;
+struct context_turn {
+  void (*come)(context_turn* turn);
+  context_turn* next;
+};
+// Takes the context's lock or waits in its queue. 1: has the lock; 0: waits; -1: an exception is set.
+int queue_for_context(module_state* state, ContextObject* context, context_turn* turn);
+void leave_queue(ContextObject* context, context_turn* turn);
 // Creates a fence for the signal argument of an async function. 0, or -1 with an exception set.
 int make_signal_fence(FunctionObject* function, halyard_value_t* out);
 
@@ -296,10 +326,23 @@ uint32_t milliseconds_until(int64_t deadline);
 // Raises DeadlineExceededError for a call whose deadline passed while it waited for `cause`. Returns -1.
 int raise_deadline(module_state* state, const char* cause);
 
+// ---- out.c
+// Takes the arrays for results from *keywords, which becomes another dict then. *out: a new reference, or
+// null. 0, or -1 with an exception set.
+int take_out(FunctionObject* function, PyObject** keywords, PyObject** out);
+// Copies flat results to the arrays and returns these in their place. Takes ownership of the result. Null
+// `out`: the result.
+PyObject* write_out(FunctionObject* function, PyObject* result, PyObject* out);
+
 // ---- interrupt.c
-// Between these two, Ctrl-C cancels the call if it runs on the main thread.
+// Installs the handler of Ctrl-C, on the main thread. With the interpreter's lock, before interrupt_begin.
+void interrupt_prepare(void);
+// Between these two, Ctrl-C cancels the call if it runs on the main thread. interrupt_end returns whether it
+// has.
 void interrupt_begin(halyard_call_t call);
-void interrupt_end(void);
+int interrupt_end(void);
+int interrupt_watches(void);  // whether this is the main thread
+int interrupt_seen(void);     // whether Ctrl-C has cancelled its call
 
 // ---- Types, created when the module is imported: 0 or -1
 int add_element_types(PyObject* module, module_state* state);

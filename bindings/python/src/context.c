@@ -126,7 +126,8 @@ static PyObject* context_new(PyTypeObject* type, PyObject* arguments, PyObject* 
       self->device = options.device_count ? (halyard_device_t)device_handles[0] : NULL;
       halyard_retain(self->device);
       self->lock = PyThread_allocate_lock();
-      self->owner = 0;
+      self->owner = self->loop = 0;
+      self->waiting = NULL;
       self->observers = NULL;
       // Level 4 is the caller of halyard.load, which creates the Model, which creates this object.
       if (raise_warnings(state, self, 4) < 0) {
@@ -166,33 +167,100 @@ static void context_free(PyObject* object) {
   Py_DECREF(type);
 }
 
+// Raises an error if a call of this thread would wait for a call of this thread.
+static int refuse_reentry(module_state* state, int is_refused) {
+  if (!is_refused) return 0;
+  return raise_status(
+      state, halyard_status_create(
+                 HALYARD_FAILED_PRECONDITION,
+                 "this thread already runs another call of this model; await that call first, or load the "
+                 "model again for concurrent calls"));
+}
+
+int check_context(module_state* state, const ContextObject* context) {
+  if (context->handle) return 0;
+  return raise_status(
+      state, halyard_status_create(HALYARD_FAILED_PRECONDITION, "the model is closed; load it again"));
+}
+
 int enter_context(module_state* state, ContextObject* context, int64_t deadline) {
   const unsigned long self = PyThread_get_thread_ident();
-  if (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
-    if (context->owner == self) {
-      return raise_status(
-          state,
-          halyard_status_create(
-              HALYARD_FAILED_PRECONDITION,
-              "this thread already runs another call of this model; await that call first, or load the "
-              "model again for concurrent calls"));
-    }
+  while (!PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
+    if (refuse_reentry(state, context->owner == self || context->loop == self) < 0) return -1;
     const PY_TIMEOUT_T wait = deadline == INT64_MAX ? -1 : (PY_TIMEOUT_T)milliseconds_until(deadline) * 1000;
     PyLockStatus acquired;
     Py_BEGIN_ALLOW_THREADS
-    acquired = PyThread_acquire_lock_timed(context->lock, wait, 0);
+    acquired = PyThread_acquire_lock_timed(context->lock, wait, 1);
     Py_END_ALLOW_THREADS
-    if (acquired != PY_LOCK_ACQUIRED) return raise_deadline(state, "another call of this model");
+    if (acquired == PY_LOCK_ACQUIRED) break;
+    if (acquired == PY_LOCK_FAILURE) return raise_deadline(state, "another call of this model");
+    if (PyErr_CheckSignals() < 0) return -1;  // Ctrl-C
   }
   context->owner = self;
+  context->loop = 0;
+  if (check_context(state, context) == 0) return 0;
+  leave_context(context);
+  return -1;
+}
+
+int queue_for_context(module_state* state, ContextObject* context, context_turn* turn) {
+  const unsigned long self = PyThread_get_thread_ident();
+  if (PyThread_acquire_lock(context->lock, NOWAIT_LOCK)) {
+    context->owner = 0;
+    context->loop = self;
+    return 1;
+  }
+  if (refuse_reentry(state, context->owner == self) < 0) return -1;
+  context_turn** last = &context->waiting;
+  while (*last) last = &(*last)->next;
+  turn->next = NULL;
+  *last = turn;
   return 0;
 }
 
-void leave_context(ContextObject* context) {
-  context->owner = 0;
-  PyThread_release_lock(context->lock);
+void leave_queue(ContextObject* context, context_turn* turn) {
+  for (context_turn** at = &context->waiting; *at; at = &(*at)->next) {
+    if (*at != turn) continue;
+    *at = turn->next;
+    return;
+  }
 }
 
+// The first call of the queue gets the lock. Otherwise any thread may take it.
+void leave_context(ContextObject* context) {
+  context->owner = context->loop = 0;
+  context_turn* first = context->waiting;
+  if (first) {
+    context->waiting = first->next;
+    first->come(first);
+  } else {
+    PyThread_release_lock(context->lock);
+  }
+}
+
+static PyObject* context_close(PyObject* object, PyObject* unused) {
+  (void)unused;
+  ContextObject* self = (ContextObject*)object;
+  module_state* state = state_of(object);
+  if (!self->handle) Py_RETURN_NONE;
+  if (enter_context(state, self, INT64_MAX) < 0) return NULL;  // waits for the call under way
+  halyard_context_t handle = self->handle;
+  halyard_device_t device = self->device;
+  self->handle = NULL;
+  self->device = NULL;
+  Py_BEGIN_ALLOW_THREADS
+  halyard_release(handle);
+  halyard_release(device);
+  Py_END_ALLOW_THREADS
+  run_deferred(state->deferred);
+  leave_context(self);
+  Py_RETURN_NONE;
+}
+
+static PyMethodDef context_methods[] = {
+    {"close", context_close, METH_NOARGS,
+     "Frees the programs' state, after the call under way. Later calls raise FailedPreconditionError."},
+    {NULL, NULL, 0, NULL}};
 static PyType_Slot context_slots[] = {
     {Py_tp_doc,
      "Context(instance, programs, devices, parameters, *, max_memory=0, "
@@ -201,6 +269,7 @@ static PyType_Slot context_slots[] = {
      "state. Calls run one at a time; other calls wait."},
     {Py_tp_new, context_new},
     {Py_tp_dealloc, context_free},
+    {Py_tp_methods, context_methods},
     {0, NULL}};
 static PyType_Spec context_spec = {"halyard.Context", sizeof(ContextObject), 0,
                                    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, context_slots};

@@ -71,20 +71,34 @@ static int put(PyObject* dict, const char* key, PyObject* value) {
   return result;
 }
 
+static int put_number(PyObject* dict, long number, const char* name) {
+  PyObject* key = PyLong_FromLong(number);
+  PyObject* value = key ? PyUnicode_FromString(name) : NULL;
+  const int result = value ? PyDict_SetItem(dict, key, value) : -1;
+  Py_XDECREF(value);
+  Py_XDECREF(key);
+  return result;
+}
+
 // For this package's Python modules: _element_numbers by the texts of declarations; _numerical_types by the
-// prefixes of types of any width; _safetensors, the names of that format by numpy's names.
+// prefixes of types of any width; _safetensors, the names of that format by numpy's names; _numpy_names,
+// numpy's names by numbers.
 static int add_tables(PyObject* module) {
   PyObject *numbers = PyDict_New(), *numerical = PyDict_New(), *safe = PyDict_New();
-  int result = numbers && numerical && safe ? 0 : -1;
+  PyObject* names = PyDict_New();
+  int result = numbers && numerical && safe && names ? 0 : -1;
 #define HALYARD_NUMERICAL_TYPE(name, value, prefix, ...) \
   if (result == 0 && *prefix) result = put(numerical, prefix, PyLong_FromLong(value));
 #define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, ...) \
   if (result == 0 && *declared) result = put(numbers, declared, PyLong_FromLong(HALYARD_ELEMENT_##symbol)); \
-  if (result == 0 && *safetensors) result = put(safe, numpy, PyUnicode_FromString(safetensors));
+  if (result == 0 && *safetensors) result = put(safe, numpy, PyUnicode_FromString(safetensors));            \
+  if (result == 0 && *numpy) result = put_number(names, HALYARD_ELEMENT_##symbol, numpy);
 #include "halyard/element_types.inc"
   if (result == 0) result = PyModule_AddObjectRef(module, "_element_numbers", numbers);
   if (result == 0) result = PyModule_AddObjectRef(module, "_numerical_types", numerical);
   if (result == 0) result = PyModule_AddObjectRef(module, "_safetensors", safe);
+  if (result == 0) result = PyModule_AddObjectRef(module, "_numpy_names", names);
+  Py_XDECREF(names);
   Py_XDECREF(numbers);
   Py_XDECREF(numerical);
   Py_XDECREF(safe);

@@ -160,50 +160,107 @@ static int set_text(PyObject* object, const char* name, const char* text, Py_ssi
 }
 
 // Adds the notes of the status, one for each step on its way. The status's text is "CODE; message; note;
-// note...", and the message is known.
-static int set_notes(PyObject* exception, const char* text, const char* message) {
+// note...", and the message is known. Tracebacks print notes that were passed to add_note.
+static int add_steps(module_state* state, PyObject* exception, const char* text, const char* message) {
   const char* at = strstr(text, message);
   at = at && *message ? at + strlen(message) : NULL;
-  PyObject* trace = PyList_New(0);
-  if (!trace) return -1;
-  while (at && strncmp(at, "; ", 2) == 0) {
+  const int is_ours = PyObject_IsInstance(exception, state->error) == 1;
+  // An exception that passes several calls keeps the steps of the inner ones.
+  PyObject* trace = is_ours ? from_dict(exception, "trace") : PyList_New(0);
+  if (!trace && !PyErr_Occurred()) trace = PyList_New(0);
+  int failed = !trace;
+  while (!failed && at && strncmp(at, "; ", 2) == 0) {
     at += 2;
     const char* end = strstr(at, "; ");
     PyObject* note = PyUnicode_DecodeUTF8(at, end ? end - at : (Py_ssize_t)strlen(at), "replace");
-    if (!note || PyList_Append(trace, note) < 0) {
-      Py_XDECREF(note);
-      Py_DECREF(trace);
-      return -1;
-    }
-    // Tracebacks print notes that were passed to add_note.
-    PyObject* added = PyObject_CallMethod(exception, "add_note", "O", note);
-    Py_DECREF(note);
-    if (!added) {
-      Py_DECREF(trace);
-      return -1;
-    }
-    Py_DECREF(added);
+    PyObject* added = note ? PyObject_CallMethod(exception, "add_note", "O", note) : NULL;
+    failed = !added || PyList_Append(trace, note) < 0;
+    Py_XDECREF(added);
+    Py_XDECREF(note);
     at = end;
   }
-  return set_field(exception, "trace", trace);
+  if (!failed && is_ours) return set_field(exception, "trace", trace);
+  Py_XDECREF(trace);
+  return failed ? -1 : 0;
+}
+
+// The exception of a Python function that a program called, kept while its status passes through the program,
+// on the same thread: (exception, message of the status).
+static const char kRaised[] = "halyard.raised";
+
+static void keep_raised(PyObject* exception, PyObject* message) {
+  PyObject* thread = PyThreadState_GetDict();
+  PyObject* pair = thread && exception && message ? PyTuple_Pack(2, exception, message) : NULL;
+  if (pair) PyDict_SetItemString(thread, kRaised, pair);
+  Py_XDECREF(pair);
+  PyErr_Clear();
+}
+
+// Takes the kept exception, if this message is its status's. Null: there is none.
+static PyObject* take_raised(const char* message) {
+  PyObject* thread = PyThreadState_GetDict();
+  PyObject* pair = thread ? PyDict_GetItemString(thread, kRaised) : NULL;
+  if (!pair) return NULL;
+  const char* kept = PyUnicode_AsUTF8AndSize(PyTuple_GetItem(pair, 1), NULL);
+  PyObject* exception = kept && strcmp(kept, message) == 0 ? Py_NewRef(PyTuple_GetItem(pair, 0)) : NULL;
+  if (PyDict_DelItemString(thread, kRaised) < 0 || !kept) PyErr_Clear();
+  return exception;
+}
+
+// Raises the exception again, with its traceback.
+static int raise_again(module_state* state, PyObject* exception, halyard_status_t status) {
+  char* whole = halyard_status_text(status);
+  const int failed = whole && add_steps(state, exception, whole, halyard_status_message(status)) < 0;
+  halyard_free(whole);
+  if (!failed) {
+    PyObject* type = Py_NewRef((PyObject*)Py_TYPE(exception));
+    PyErr_Restore(type, exception, PyException_GetTraceback(exception));
+  } else {
+    Py_DECREF(exception);
+  }
+  return -1;
+}
+
+// Messages of the library name options of its C ABI. Python's names for those that its users can cause.
+static const struct {
+  const char *in_c, *in_python;
+} kOptions[] = {{"HALYARD_MODULE_NATIVE", "native=True"},
+                {"HALYARD_INSTANCE_COUNT_OBJECTS", "count_objects=True"}};
+
+// A new text, or null with an exception set.
+static PyObject* in_words_of_python(const char* message) {
+  PyObject* text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+  for (size_t i = 0; text && i < sizeof kOptions / sizeof *kOptions; ++i) {
+    if (!strstr(message, kOptions[i].in_c)) continue;
+    PyObject* replaced = PyObject_CallMethod(text, "replace", "ss", kOptions[i].in_c, kOptions[i].in_python);
+    Py_DECREF(text);
+    text = replaced;
+  }
+  return text;
 }
 
 static int raise_with(module_state* state, halyard_status_t status) {
   const halyard_status_code_t code = halyard_status_code(status);
   const char* message = halyard_status_message(status);
+  PyObject* raised = take_raised(message);
+  if (raised) return raise_again(state, raised, status);
   PyObject* type = state->errors[code > 0 && code < STATUS_CODE_COUNT ? code : 2];
   const char* name = halyard_status_code_name(code);
-  PyObject* text = PyUnicode_FromFormat("%s; %s", name, message);
-  if (!text) return -1;
-  PyObject* exception = PyObject_CallFunctionObjArgs(type, text, NULL);
-  Py_DECREF(text);
-  if (!exception) return -1;
+  PyObject* words = in_words_of_python(message);
+  PyObject* text = words ? PyUnicode_FromFormat("%s; %U", name, words) : NULL;
+  PyObject* exception = text ? PyObject_CallFunctionObjArgs(type, text, NULL) : NULL;
+  Py_XDECREF(text);
+  if (!exception) {
+    Py_XDECREF(words);
+    return -1;
+  }
   int failed = set_field(exception, "code", PyLong_FromLong(code)) < 0 ||
                set_text(exception, "name", name, (Py_ssize_t)strlen(name)) < 0 ||
-               set_text(exception, "message", message, (Py_ssize_t)strlen(message)) < 0;
+               set_field(exception, "message", Py_NewRef(words)) < 0;
+  Py_DECREF(words);
   char* whole = failed ? NULL : halyard_status_text(status);
   if (whole) {
-    failed = set_notes(exception, whole, message) < 0;
+    failed = add_steps(state, exception, whole, message) < 0;
     halyard_free(whole);
   }
   if (!failed) PyErr_SetObject(type, exception);
@@ -243,9 +300,15 @@ halyard_status_t status_of_exception(module_state* state) {
                                                        : NULL;
   Py_XDECREF(message);
   const char* utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
-  halyard_status_t status =
-      halyard_status_create(code, utf8 ? utf8 : "a Python function raised an exception");
-  PyErr_Clear();
+  if (!utf8) {
+    PyErr_Clear();
+    Py_XDECREF(text);
+    text = PyUnicode_FromString("a Python function raised an exception");
+    utf8 = text ? PyUnicode_AsUTF8AndSize(text, NULL) : "";
+  }
+  halyard_status_t status = halyard_status_create(code, utf8);
+  if (value && traceback) PyException_SetTraceback(value, traceback);
+  keep_raised(value, text);
   Py_XDECREF(text);
   Py_XDECREF(name);
   Py_XDECREF(type);

@@ -51,7 +51,16 @@ static PyObject* trace_totals(PyObject* self, PyObject* unused) {
                        "device_ns", totals.device_ns, "wait_ns", totals.wait_ns);
 }
 
+static PyObject* trace_enter(PyObject* self, PyObject* unused) {
+  (void)unused;
+  return Py_NewRef(self);
+}
+
+static PyObject* trace_exit(PyObject* self, PyObject* arguments) { return trace_finish(self, arguments); }
+
 static PyMethodDef trace_methods[] = {
+    {"__enter__", trace_enter, METH_NOARGS, "Returns the trace."},
+    {"__exit__", trace_exit, METH_VARARGS, "Calls finish()."},
     {"finish", trace_finish, METH_NOARGS, "Writes all buffered events to the file. More events may follow."},
     {"totals", trace_totals, METH_NOARGS, "Returns a dict of nanoseconds by category of event."},
     {NULL, NULL, 0, NULL}};

@@ -19,10 +19,11 @@
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static halyard_call_t current;  // the call of the main thread; guarded by the mutex
 static uint64_t call_number;    // counts calls; guarded by the mutex
+static int is_cancelled;        // Ctrl-C has cancelled that call; guarded by the mutex
 static pthread_t main_thread;
 static atomic_int wake_descriptor = -1;
-static struct sigaction previous;
-static int is_set_up;  // only the main thread reads and writes it
+static struct sigaction previous;  // Python's handler; only the main thread writes it
+static int is_set_up;              // only the main thread reads and writes it
 
 static void on_signal(int number, siginfo_t* info, void* context) {
   const int saved = errno;
@@ -52,6 +53,7 @@ static void* watch(void* unused) {
       const int is_there = current && (number == 0 || number == call_number);
       if (is_there) {
         number = call_number;
+        is_cancelled = 1;
         halyard_call_cancel(current);
       }
       pthread_mutex_unlock(&mutex);
@@ -67,19 +69,48 @@ static void forget_in_child(void) {
   pthread_mutex_init(&mutex, NULL);
 }
 
+static int is_same_handler(const struct sigaction* one, const struct sigaction* other) {
+  return (one->sa_flags & SA_SIGINFO) == (other->sa_flags & SA_SIGINFO) &&
+         (one->sa_flags & SA_SIGINFO ? one->sa_sigaction == other->sa_sigaction
+                                     : one->sa_handler == other->sa_handler);
+}
+
+static void install_handler(const struct sigaction* before) {
+  struct sigaction ours = {.sa_sigaction = on_signal,
+                           .sa_flags = SA_SIGINFO | (before->sa_flags & (SA_RESTART | SA_ONSTACK)),
+                           .sa_mask = before->sa_mask};
+  sigaction(SIGINT, &ours, NULL);
+}
+
+// Whether Python's handler raises KeyboardInterrupt: the default handler, or that of asyncio.run.
+static int raises_keyboard_interrupt(void) {
+  PyObject* module = PyImport_ImportModule("signal");
+  PyObject* handler = module ? PyObject_CallMethod(module, "getsignal", "i", SIGINT) : NULL;
+  PyObject* usual = handler ? PyObject_GetAttrString(module, "default_int_handler") : NULL;
+  int result = usual && handler == usual;
+  PyObject* function = usual && !result ? PyObject_GetAttrString(handler, "func") : NULL;  // of a partial
+  PyObject* name = function ? PyObject_GetAttrString(function, "__qualname__") : NULL;
+  if (name && PyUnicode_Check(name))
+    result = PyUnicode_CompareWithASCIIString(name, "Runner._on_sigint") == 0;
+  Py_XDECREF(name);
+  Py_XDECREF(function);
+  Py_XDECREF(usual);
+  Py_XDECREF(handler);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  return result;
+}
+
 static void set_up(void) {
   static int has_fork_handler;
   struct sigaction now;
-  is_set_up = 1;
-  // A program that ignores SIGINT, or has no handler, is left unchanged.
+  // A program that ignores SIGINT, or has no handler, is left unchanged until it has one.
   if (sigaction(SIGINT, NULL, &now) != 0) return;
   if (!(now.sa_flags & SA_SIGINFO) && (now.sa_handler == SIG_DFL || now.sa_handler == SIG_IGN)) return;
+  is_set_up = 1;
   if (!(now.sa_flags & SA_SIGINFO) || now.sa_sigaction != on_signal) {
     previous = now;
-    struct sigaction ours = {.sa_sigaction = on_signal,
-                             .sa_flags = SA_SIGINFO | (now.sa_flags & (SA_RESTART | SA_ONSTACK)),
-                             .sa_mask = now.sa_mask};
-    if (sigaction(SIGINT, &ours, NULL) != 0) return;
+    install_handler(&now);
   }
   wake_descriptor = eventfd(0, EFD_CLOEXEC);
   if (wake_descriptor < 0) return;
@@ -92,20 +123,42 @@ static void set_up(void) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-void interrupt_begin(halyard_call_t call) {
+void interrupt_prepare(void) {
   if (!pthread_equal(pthread_self(), main_thread)) return;
   if (!is_set_up) set_up();
+  // signal.signal, which asyncio.run and Jupyter call, puts Python's handler in place of this one. Handlers
+  // of the program and of other libraries are left unchanged.
+  struct sigaction now;
+  if (is_set_up && sigaction(SIGINT, NULL, &now) == 0 && is_same_handler(&now, &previous) &&
+      raises_keyboard_interrupt())
+    install_handler(&now);
+}
+
+void interrupt_begin(halyard_call_t call) {
+  if (!pthread_equal(pthread_self(), main_thread)) return;
   pthread_mutex_lock(&mutex);
   current = call;
+  is_cancelled = 0;
   ++call_number;
   pthread_mutex_unlock(&mutex);
 }
 
-void interrupt_end(void) {
-  if (!pthread_equal(pthread_self(), main_thread)) return;
+int interrupt_watches(void) { return pthread_equal(pthread_self(), main_thread); }
+
+int interrupt_seen(void) {
+  pthread_mutex_lock(&mutex);
+  const int result = is_cancelled;
+  pthread_mutex_unlock(&mutex);
+  return result;
+}
+
+int interrupt_end(void) {
+  if (!pthread_equal(pthread_self(), main_thread)) return 0;
   pthread_mutex_lock(&mutex);
   current = NULL;
+  const int result = is_cancelled;
   pthread_mutex_unlock(&mutex);
+  return result;
 }
 
 // Finds the main thread if it is the first thread that imports the extension, which is almost always true. On

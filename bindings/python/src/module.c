@@ -35,6 +35,8 @@ static int execute(PyObject* module) {
       add_call_types(module, state) < 0 || add_tensor_types(module, state) < 0 ||
       add_async_types(module, state) < 0 || add_text_functions(module) < 0)
     return -1;
+  const int is_main = PyInterpreterState_GetID(PyInterpreterState_Get()) == 0;
+  if (PyModule_AddIntConstant(module, "_is_main_interpreter", is_main) < 0) return -1;
   return PyModule_AddStringConstant(module, "version", halyard_version());
 }
 

@@ -181,17 +181,37 @@ static PyObject* tensor_tobytes(PyObject* object, PyObject* unused) {
   return bytes;
 }
 
-static PyObject* no_element_type(const char* name) {
-  return PyErr_Format(PyExc_ValueError, "'%s' is not an element type; see halyard.element_types", name);
+// The result of a function of halyard._tensor, which uses numpy. Takes ownership of the arguments.
+static PyObject* by_helper(const char* name, PyObject* arguments) {
+  PyObject* module = arguments ? PyImport_ImportModule("halyard._tensor") : NULL;
+  PyObject* function = module ? PyObject_GetAttrString(module, name) : NULL;
+  PyObject* result = function ? PyObject_CallObject(function, arguments) : NULL;
+  Py_XDECREF(function);
+  Py_XDECREF(module);
+  Py_XDECREF(arguments);
+  return result;
+}
+
+// An element type by its name, or as numpy's users give it. Null: an exception is set.
+static const element_name_t* element_of(PyObject* dtype, char* name, size_t size) {
+  PyObject* text =
+      PyUnicode_Check(dtype) ? Py_NewRef(dtype) : by_helper("dtype_name", Py_BuildValue("(O)", dtype));
+  const char* utf8 = text && PyUnicode_Check(text) ? PyUnicode_AsUTF8AndSize(text, NULL) : NULL;
+  const element_name_t* element = utf8 ? element_by_name(utf8) : NULL;
+  if (utf8) PyOS_snprintf(name, size, "%s", utf8);
+  if (utf8 && !element)
+    PyErr_Format(PyExc_ValueError, "'%s' is not an element type; see halyard.element_types", utf8);
+  Py_XDECREF(text);
+  return element;
 }
 
 // The same memory with elements of another type.
 static PyObject* tensor_view(PyObject* object, PyObject* argument) {
   TensorObject* self = (TensorObject*)object;
-  const char* name = PyUnicode_AsUTF8AndSize(argument, NULL);
-  if (!name) return NULL;
-  const element_name_t *element = element_by_name(name), *own = element_by_type(self->info.element_type);
-  if (!element) return no_element_type(name);
+  char name[32];
+  const element_name_t* element = element_of(argument, name, sizeof name);
+  const element_name_t* own = element_by_type(self->info.element_type);
+  if (!element) return NULL;
   if (!own || own->bits != element->bits)
     return PyErr_Format(PyExc_ValueError,
                         "view() needs an element type of the same size; %s has %d bits, %s %d", name,
@@ -209,23 +229,17 @@ static PyObject* tensor_array(PyObject* self, PyObject* arguments, PyObject* key
   static char* names[] = {"dtype", "copy", NULL};
   PyObject *dtype = Py_None, *copy = Py_None;
   if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "|OO:__array__", names, &dtype, &copy)) return NULL;
-  PyObject* package = PyImport_ImportModule("halyard");
-  PyObject* array = package ? PyObject_CallMethod(package, "_array", "OOO", self, dtype, copy) : NULL;
-  Py_XDECREF(package);
-  return array;
+  return by_helper("array", Py_BuildValue("(OOO)", self, dtype, copy));
 }
 
-// The result of a method of memoryview, for formats that memoryview supports.
-static PyObject* through_memoryview(PyObject* self, const char* method) {
-  PyObject* view = PyMemoryView_FromObject(self);
-  PyObject* result = view ? PyObject_CallMethod(view, method, NULL) : NULL;
-  Py_XDECREF(view);
-  return result;
+static PyObject* tensor_numpy(PyObject* self, PyObject* unused) {
+  (void)unused;
+  return by_helper("numpy", Py_BuildValue("(O)", self));
 }
 
 static PyObject* tensor_tolist(PyObject* self, PyObject* unused) {
   (void)unused;
-  return through_memoryview(self, "tolist");
+  return list_of_tensor((TensorObject*)self);
 }
 
 static int has_one_element(const halyard_view_info_t* info) {
@@ -314,12 +328,7 @@ static int tensor_bool(PyObject* object) {
 // == and != like numpy's: they return an array of truth values.
 static PyObject* tensor_compare(PyObject* self, PyObject* other, int how) {
   if (how != Py_EQ && how != Py_NE) Py_RETURN_NOTIMPLEMENTED;
-  PyObject* package = PyImport_ImportModule("halyard");
-  PyObject* result = package ? PyObject_CallMethod(package, "_compare", "OOO", self, other,
-                                                   how == Py_EQ ? Py_True : Py_False)
-                             : NULL;
-  Py_XDECREF(package);
-  return result;
+  return by_helper("compare", Py_BuildValue("(OOO)", self, other, how == Py_EQ ? Py_True : Py_False));
 }
 
 // The hash of the object, not of its numbers, because they may change.
@@ -357,9 +366,8 @@ static Py_ssize_t tensor_length(PyObject* object) {
 static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* keywords) {
   static char* names[] = {"value", "dtype", "device", NULL};
   module_state* state = PyType_GetModuleState(type);
-  PyObject *value, *device = NULL;
-  const char* dtype = NULL;
-  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|zO:Tensor", names, &value, &dtype, &device))
+  PyObject *value, *device = NULL, *dtype = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "O|OO:Tensor", names, &value, &dtype, &device))
     return NULL;
   view_request_t request = {.state = state, .rank = -1};
   if (device && device != Py_None) {
@@ -368,19 +376,117 @@ static PyObject* tensor_new(PyTypeObject* type, PyObject* arguments, PyObject* k
                           Py_TYPE(device));
     request.device = ((DeviceObject*)device)->handle;
   }
-  if (dtype) {
-    const element_name_t* element = element_by_name(dtype);
-    if (!element) return no_element_type(dtype);
+  if (dtype != Py_None) {
+    char name[32];
+    const element_name_t* element = element_of(dtype, name, sizeof name);
+    if (!element) return NULL;
     request.element_type = element->type;
-    request.is_signed = strncmp(dtype, "int", 3) == 0;  // "i8" has no sign
+    request.is_signed = strncmp(name, "int", 3) == 0;  // "i8" has no sign
   }
   halyard_object_t view = NULL;
   if (make_view(&request, value, &view) < 0) return NULL;
   return wrap_tensor(state, view);
 }
 
+// Tensor.frombytes(data, dtype, shape), the inverse of tobytes; in memory of the host.
+static PyObject* tensor_frombytes(PyObject* type, PyObject* arguments, PyObject* keywords) {
+  static char* names[] = {"data", "dtype", "shape", NULL};
+  module_state* state = PyType_GetModuleState((PyTypeObject*)type);
+  PyObject *dtype, *sizes;
+  Py_buffer data;
+  if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "y*OO!:frombytes", names, &data, &dtype,
+                                   &PyTuple_Type, &sizes))
+    return NULL;
+  char name[32];
+  const element_name_t* element = element_of(dtype, name, sizeof name);
+  const Py_ssize_t rank = PyTuple_Size(sizes);
+  int64_t* shape = element ? PyMem_Malloc(sizeof *shape * (size_t)(rank + 1)) : NULL;
+  if (element && !shape) PyErr_NoMemory();
+  for (Py_ssize_t i = 0; shape && i < rank && !PyErr_Occurred(); ++i)
+    shape[i] = PyLong_AsLongLong(PyTuple_GetItem(sizes, i));
+  halyard_object_t view = NULL;
+  if (!PyErr_Occurred())
+    raise_status(state, halyard_view_create(NULL, element->type, shape, (size_t)rank, data.buf,
+                                            (size_t)data.len, &view));
+  PyMem_Free(shape);
+  PyBuffer_Release(&data);
+  return view ? wrap_tensor(state, view) : NULL;
+}
+
+// For pickle and copy: (Tensor.frombytes, (bytes, element type, shape)).
+static PyObject* tensor_reduce(PyObject* self, PyObject* unused) {
+  if (!known_element((TensorObject*)self)) return NULL;
+  PyObject* make = PyObject_GetAttrString((PyObject*)Py_TYPE(self), "frombytes");
+  PyObject* bytes = make ? tensor_tobytes(self, unused) : NULL;
+  if (!bytes) {
+    Py_XDECREF(make);
+    return NULL;
+  }
+  return Py_BuildValue("(N(NNN))", make, bytes, tensor_element_type(self, NULL), tensor_shape(self, NULL));
+}
+
+int copy_tensor(TensorObject* self, const view_request_t* request, PyObject* target) {
+  const element_name_t* element = known_element(self);
+  if (!element) return -1;
+  view_request_t expected = *request;
+  expected.state = state_of((PyObject*)self);
+  expected.element_type = self->info.element_type;
+  expected.rank = (int)self->info.rank;
+  expected.shape = self->info.shape;
+  Py_buffer buffer;
+  if (PyObject_GetBuffer(target, &buffer, PyBUF_RECORDS) < 0) {
+    if (!PyErr_ExceptionMatches(PyExc_BufferError) && !PyErr_ExceptionMatches(PyExc_ValueError)) return -1;
+    PyErr_Clear();  // read-only, or elements without a format in the protocol
+    PyObject* done = by_helper("copy_into", Py_BuildValue("(OO)", target, self));
+    Py_XDECREF(done);
+    return done ? 0 : -1;
+  }
+  int unit = 1, result = -1;
+  const element_name_t* found = element_by_format(buffer.format, buffer.itemsize, &unit);
+  int64_t shape[32];
+  for (int i = 0; i < buffer.ndim && i < 32; ++i) shape[i] = buffer.shape[i];
+  if (!found) {
+    refuse(&expected,
+           PyUnicode_FromFormat("has elements of format '%s', expected %s", buffer.format, element->numpy));
+  } else if (check_element(&expected, found->type) == 0 && check_shape(&expected, shape, buffer.ndim) == 0) {
+    if (unit == 1 && PyBuffer_IsContiguous(&buffer, 'C')) {
+      halyard_status_t status;
+      Py_BEGIN_ALLOW_THREADS
+      status = halyard_view_read(self->handle, 0, buffer.buf, (size_t)buffer.len);
+      Py_END_ALLOW_THREADS
+      result = raise_status(expected.state, status);
+    } else {
+      PyObject* done = by_helper("copy_into", Py_BuildValue("(OO)", target, self));
+      Py_XDECREF(done);
+      result = done ? 0 : -1;
+    }
+  }
+  PyBuffer_Release(&buffer);
+  return result;
+}
+
+static PyObject* tensor_copy_to(PyObject* self, PyObject* target) {
+  PyObject* name = PyUnicode_FromString("the target");
+  const view_request_t request = {.argument_name = name};
+  const int result = name ? copy_tensor((TensorObject*)self, &request, target) : -1;
+  Py_XDECREF(name);
+  return result < 0 ? NULL : Py_NewRef(Py_None);
+}
+
 static PyMethodDef tensor_methods[] = {
     {"tobytes", tensor_tobytes, METH_NOARGS, "Returns a copy of the tensor's bytes."},
+    {"frombytes", (PyCFunction)(void (*)(void))tensor_frombytes, METH_VARARGS | METH_KEYWORDS | METH_CLASS,
+     "frombytes(data, dtype, shape)\n--\n\nReturns a tensor in memory of the host with a copy of these "
+     "bytes: "
+     "Tensor.frombytes(t.tobytes(), t.dtype, t.shape)."},
+    {"__reduce__", tensor_reduce, METH_NOARGS,
+     "For pickle and copy; the new tensor is in memory of the host."},
+    {"numpy", tensor_numpy, METH_NOARGS,
+     "numpy()\n--\n\nReturns the tensor as a numpy array, which shares its memory if possible."},
+    {"reshape", tensor_reshape, METH_VARARGS,
+     "reshape(*shape)\n--\n\nReturns a tensor over the same memory, with another shape. One size may be -1."},
+    {"copy_to", tensor_copy_to, METH_O,
+     "copy_to(target)\n--\n\nCopies the elements to a writable array of the same type and shape."},
     {"tolist", tensor_tolist, METH_NOARGS, "Returns the elements as nested lists."},
     {"item", tensor_item, METH_NOARGS, "Returns the element of a tensor of one element."},
     {"view", tensor_view, METH_O,
@@ -420,6 +526,9 @@ static PyType_Slot tensor_slots[] = {
     {Py_nb_float, tensor_float},
     {Py_nb_int, tensor_int},
     {Py_sq_length, tensor_length},
+    {Py_sq_item, tensor_item_at},
+    {Py_mp_length, tensor_length},
+    {Py_mp_subscript, tensor_subscript},
     {0, NULL}};
 static PyType_Spec tensor_spec = {"halyard.Tensor", sizeof(TensorObject), 0,
                                   Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, tensor_slots};

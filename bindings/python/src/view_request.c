@@ -2,6 +2,7 @@
 #include "common.h"
 
 PyObject* place_of(const view_request_t* request) {
+  if (!request->function_name && request->argument_name) return Py_NewRef(request->argument_name);
   if (!request->function_name) return PyUnicode_FromString("the tensor");
   return PyUnicode_FromFormat("%U(): argument '%U'", request->function_name, request->argument_name);
 }

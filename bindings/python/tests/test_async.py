@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -120,6 +122,18 @@ def test_the_interpreter_goes_on_while_a_program_runs(example):
     assert len(ticks) > 5
 
 
+def after_ctrl_c(text, *arguments):
+    """Runs a program that prints "ready" and then calls a model; returns what it prints after Ctrl-C."""
+    process = subprocess.Popen([sys.executable, "-c", text, *arguments], stdout=subprocess.PIPE, text=True,
+                               env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.15)
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    return output
+
+
 INTERRUPTED = """
 import halyard, sys
 model = halyard.load(sys.argv[1])
@@ -132,13 +146,239 @@ except KeyboardInterrupt:
 
 
 def test_ctrl_c_ends_a_long_call(example):
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, example("fib")], stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "PYTHONPATH": str(BUILD / "python")})
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert output == "interrupted 55\n" and process.returncode == 0
+    assert after_ctrl_c(INTERRUPTED, example("fib")) == "interrupted 55\n"
+
+
+INTERRUPTED_LATER = """
+import asyncio, halyard, signal, sys
+model = halyard.load(sys.argv[1])
+model.recursive(1)
+WAY
+print("ready", flush=True)
+try:
+    HOW
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.parametrize("way, how", [
+    # Jupyter does this for each cell.
+    ("signal.signal(signal.SIGINT, signal.default_int_handler)", "model.recursive(60)"),
+    ("signal.signal(signal.SIGINT, signal.default_int_handler)", "model.recursive(60, timeout=100)"),
+    ("async def main(): model.recursive(60)", "asyncio.run(main())"),
+    ("async def main(): await model.recursive.call_async(60)", "asyncio.run(main())"),
+    ("async def main(): await model.recursive.call_async(60, timeout=100)", "asyncio.run(main())"),
+    ("async def main(): await asyncio.gather(*[model.recursive.call_async(60) for _ in range(9)])", "asyncio.run(main())"),
+    ("async def main(): await model.recursive.call_async(60)", "asyncio.new_event_loop().run_until_complete(main())"),
+    ("import threading; threading.Thread(target=model.recursive, args=(60,), daemon=True).start()", "model.recursive(1)"),
+])
+def test_ctrl_c_ends_calls_everywhere(example, way, how):
+    text = INTERRUPTED_LATER.replace("WAY", way).replace("HOW", how)
+    assert after_ctrl_c(text, example("fib")) == "interrupted\n"
+
+
+@pytest.mark.parametrize("how", ["model.never()", "model.never(timeout=100)", "asyncio.run(model.never.call_async())"])
+def test_ctrl_c_ends_waits_for_devices(how):
+    from test_timeout import NEVER
+
+    text = INTERRUPTED_LATER.replace("sys.argv[1]", f"halyard.assemble({NEVER!r}), device='local-task'").replace("HOW", how)
+    text = text.replace("model.recursive(1)\nWAY", "async def main(): await model.never.call_async()")
+    if "asyncio" in how:
+        text = text.replace(how, "asyncio.run(main())")
+    assert after_ctrl_c(text) == "interrupted\n"
+
+
+def test_a_handler_of_the_program_is_left_alone(example):
+    text = INTERRUPTED_LATER.replace("WAY", "signal.signal(signal.SIGINT, lambda *_: print('handled', flush=True))")
+    assert sorted(after_ctrl_c(text.replace("HOW", "print(model.recursive(35))"), example("fib")).split()) == ["9227465", "handled"]
+
+
+# ---- Calls that compute on the host: the event loop goes on, and they end when they should
+
+def runs(coroutine):
+    """Runs it while the loop counts; returns its outcome and the number of ticks."""
+    async def main():
+        ticks = 0
+        task = asyncio.ensure_future(coroutine())
+        while not task.done():
+            await asyncio.sleep(0.005)
+            ticks += 1
+        return task.exception() or task.result(), ticks
+
+    return asyncio.run(main())
+
+
+def test_the_loop_goes_on_while_a_program_computes(example):
+    model = halyard.load(example("fib"))
+
+    async def limited():
+        begin = time.monotonic()
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(model.recursive.call_async(60), 0.2)
+        assert time.monotonic() - begin < 2
+        return await model.recursive.call_async(10)
+
+    result, ticks = runs(limited)
+    assert result == 55 and ticks > 10
+
+
+def test_models_compute_at_the_same_time(example):
+    """Each has a thread. None outlasts its use for long."""
+    models = [halyard.load(example("fib")) for _ in range(3)]
+
+    async def all_of_them():
+        endless = [asyncio.ensure_future(model.recursive.call_async(60)) for model in models[1:]]
+        await asyncio.sleep(0.05)
+        assert sum(thread.name == "halyard" for thread in threading.enumerate()) >= 2
+        result = await models[0].recursive.call_async(10)
+        assert not any(task.done() for task in endless)
+        for task in endless:
+            task.cancel()
+        await asyncio.gather(*endless, return_exceptions=True)
+        return result
+
+    assert runs(all_of_them)[0] == 55
+    assert [model.recursive(10) for model in models] == [55] * 3
+
+
+CALLS_PYTHON = """
+vm.module @m
+vm.import @host.work cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i0 = vm.call @host.work(%i0)
+  vm.return %i0
+}
+"""
+
+
+def calling(work):
+    return halyard.load(halyard.assemble(CALLS_PYTHON), functions=[halyard.function("0i_i", name="work")(work)])
+
+
+@pytest.mark.parametrize("how, error", [("wait_for", TimeoutError), ("timeout", halyard.DeadlineExceededError)])
+def test_a_python_function_that_sleeps_is_left_alone(how, error):
+    goes_on = threading.Event()
+    model = calling(lambda x: x if goes_on.wait(20) else 0)
+
+    async def limited():
+        begin = time.monotonic()
+        with pytest.raises(error):
+            if how == "timeout":
+                await model.f.call_async(1, timeout=0.1)
+            else:
+                await asyncio.wait_for(model.f.call_async(1), 0.1)
+        assert time.monotonic() - begin < 5
+        with pytest.raises(halyard.DeadlineExceededError, match="waited for another call of this model"):
+            await model.f.call_async(2, timeout=0.05)
+        goes_on.set()
+        return await model.f.call_async(3)
+
+    assert runs(limited)[0] == 3
+
+
+def test_cancellation_stops_kernels(example, local_device):
+    """elementwise_mul with a kernel that does not end; local-sync runs it on the thread of the call."""
+    text = pathlib.Path(example("elementwise_mul")).read_text()
+    text = re.sub(r"(  vm\.func @mul\(%r0: !vm\.buffer.*\n)[^}]*}", r"\1    vm.br ^bb1\n  ^bb1:\n    vm.br ^bb1\n"
+                  r"  ^bb2:\n    vm.return\n  }", text, count=1)
+    model = halyard.load(halyard.assemble(text), device=local_device)
+
+    async def limited():
+        begin = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(model.mul.call_async([1.0] * 8, [1.0] * 8), 0.1)
+        assert time.monotonic() - begin < 5
+
+    assert runs(limited)[1] > 5
+
+
+def test_cancellation_at_every_point(example):
+    """Before the turn, before the first step, while it runs."""
+    model = halyard.load(example("fib"))
+
+    async def several():
+        for delay in (None, 0, 0.001, 0.02):
+            tasks = [asyncio.ensure_future(model.recursive.call_async(60)) for _ in range(3)]
+            if delay is not None:
+                await asyncio.sleep(delay)
+            for task in reversed(tasks):
+                task.cancel()
+            outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+            assert [type(outcome) for outcome in outcomes] == [asyncio.CancelledError] * 3
+        return await model.recursive.call_async(10)
+
+    assert runs(several)[0] == 55
+    assert model.recursive(10) == 55
+
+
+def test_loops_of_two_threads_share_a_model(example):
+    model = halyard.load(example("fib"))
+    results = []
+
+    def work():
+        async def main():
+            return await asyncio.gather(*[model.recursive.call_async(12) for _ in range(40)])
+
+        results.extend(asyncio.run(main()))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    results.extend(model.recursive(12) for _ in range(40))
+    for thread in threads:
+        thread.join()
+    assert results == [144] * 160
+
+
+def test_the_loop_goes_on_while_another_thread_calls_the_model(example):
+    model = halyard.load(example("fib"))
+    stopped = threading.Thread(target=lambda: pytest.raises(halyard.DeadlineExceededError, model.recursive, 60, timeout=0.5))
+    stopped.start()
+    time.sleep(0.05)
+
+    async def waits():
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(model.recursive.call_async(10), 0.1)
+        return await model.recursive.call_async(10)
+
+    result, ticks = runs(waits)
+    stopped.join()
+    assert result == 55 and ticks > 20
+
+
+def test_a_model_that_calls_itself_is_refused():
+    def again(x):
+        return asyncio.run(model.f.call_async(x)) if x > 1 else model.f(x)
+
+    model = calling(again)
+    for x in (1, 2):
+        with pytest.raises(halyard.FailedPreconditionError, match="already runs another call"):
+            model.f(x)
+        with pytest.raises(halyard.FailedPreconditionError, match="already runs another call"):
+            asyncio.run(model.f.call_async(x))
+
+    async def blocking():
+        waiting = asyncio.ensure_future(model.f.call_async(0))
+        return await waiting
+
+    model = calling(lambda x: x)
+    assert asyncio.run(blocking()) == 0
+
+
+def test_context_variables_reach_functions():
+    import contextvars
+
+    variable = contextvars.ContextVar("variable", default=0)
+    model = calling(lambda x: variable.get())
+
+    async def main():
+        variable.set(7)
+        return await model.f.call_async(1)
+
+    assert asyncio.run(main()) == 7
 
 
 AT_EXIT = """
@@ -157,6 +397,33 @@ def test_exit_while_things_are_held(example):
     done = subprocess.run([sys.executable, "-X", "dev", "-c", AT_EXIT, example("elementwise_mul")], capture_output=True,
                           text=True, env={**os.environ, "PYTHONPATH": str(BUILD / "python")}, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+IN_A_SUBINTERPRETER = """
+import _xxsubinterpreters
+interpreter = _xxsubinterpreters.create(isolated=False)
+_xxsubinterpreters.run_string(interpreter, '''
+import asyncio, halyard, time
+model = halyard.load("FILE")
+async def main():
+    try:
+        await asyncio.wait_for(model.recursive.call_async(60), 0.05)
+    except TimeoutError:
+        return await model.recursive.call_async(10)
+print(asyncio.run(main()), flush=True)
+time.sleep(0.3)
+''')
+_xxsubinterpreters.destroy(interpreter)
+print("destroyed")
+"""
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="its subinterpreters are made in another way")
+def test_subinterpreters_end(example):
+    """They end only when they have no other thread."""
+    done = subprocess.run([sys.executable, "-c", IN_A_SUBINTERPRETER.replace("FILE", example("fib"))], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(BUILD / "python")}, timeout=120)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "55\ndestroyed\n", "")
 
 
 FUNCTIONS_AT_EXIT = """

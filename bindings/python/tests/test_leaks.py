@@ -4,6 +4,7 @@ import array
 import asyncio
 import gc
 import os
+import pickle
 import sys
 
 import pytest
@@ -125,3 +126,74 @@ vm.func @f(%i0: i32) -> (i32) {
             assert halyard.load(text, functions=[halyard.function("0i_i", name="pass")(lambda x: x)]).f(i) == i
 
     run(device, work, 500)
+
+
+def test_tensors(counted):
+    """Parts, shapes, copies, results in arrays, and what is refused."""
+    device, multiply = counted
+    tensor = halyard.Tensor(np.arange(16, dtype=np.float32).reshape(2, 8), device=device)
+    target = np.zeros(8, np.float32)
+
+    def work(times):
+        for _ in range(times):
+            row = tensor[0]
+            multiply(row, tensor[1, 0:8], out=target)
+            tensor.reshape(4, 4).copy_to(np.zeros((4, 4), np.float32))
+            pickle.loads(pickle.dumps(row))
+            row.tolist(), row[::2], row.view(np.int32), list(row), tensor == tensor, repr(tensor)
+            halyard.Tensor.frombytes(b"1234", np.dtype("int16"), (2,)).item
+            for wrong in (lambda: tensor[2], lambda: tensor.reshape(3), lambda: row.copy_to(tensor), lambda: row.view("f99"),
+                          lambda: halyard.Tensor.frombytes(b"1", "int16", (2,)), lambda: multiply(row, row, out=tensor)):
+                with pytest.raises((halyard.Error, IndexError, ValueError)):
+                    wrong()
+
+    run(device, work, 1000, with_numpy=True)
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_exceptions_of_functions(example, local_device, awaited):
+    device = halyard.Instance(count_objects=True).open(local_device)
+
+    def fail(x):
+        raise KeyError(x) from ValueError(x)
+
+    model = halyard.load(halyard.assemble("""
+vm.module @m
+vm.import @host.fail cconv "0i_i"
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i0 = vm.call @host.fail(%i0)
+  vm.return %i0
+}
+"""), functions=[halyard.function("0i_i", name="fail")(fail)], device=device)
+
+    async def main(times):
+        for i in range(times):
+            with pytest.raises(KeyError):
+                await model.f.call_async(i)
+            await asyncio.gather(asyncio.wait_for(model.f.call_async(i), 0), return_exceptions=True)
+
+    def work(times):
+        if awaited:
+            asyncio.run(main(times))
+            return
+        for i in range(times):
+            with pytest.raises(KeyError):
+                model.f(i)
+
+    run(device, work, 2000)
+
+
+def test_closed_models(example, local_device):
+    instance = halyard.Instance(count_objects=True)
+    device = instance.open(local_device)
+    path = example("elementwise_mul")
+
+    def work(times):
+        for _ in range(times):
+            with halyard.load(path, device=device, instance=instance) as model:
+                model.mul([1.0] * 8, [2.0] * 8), model.mul.inputs, model.mul.__doc__
+            with pytest.raises(halyard.FailedPreconditionError):
+                model.mul([1.0] * 8, [2.0] * 8)
+
+    run(device, work, 200)

@@ -138,6 +138,86 @@ def write(path, tensors, **how):
     return path
 
 
+# ---- Saving: what is written is read again
+
+FORMATS = ["safetensors", "irpa"]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_saved_parameters(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    longer = np.repeat(W, 2)
+    odd = {"one": np.int8([7]), "ä/b\"\n": np.zeros((3, 0)), "scalar": 2.5, "b": [True, False, True], "names" * 99: np.ones((5, 7), np.float16)}
+    for same in (W, longer[::2], W.astype(">f4"), W.tolist(), halyard.Tensor(W), W.reshape(2, 2)):
+        halyard.save_parameters(path, {**odd, "w": same, "last": W + 1})
+        for key, expected in (("w", W), ("last", W + 1)):
+            assert load({"model": path}, key=key).main().tolist() == expected.tolist()
+        assert load({"model": path}, key="scalar", count=1).main().tolist() == [2.5]
+    halyard.save_parameters(str(path), {})
+    with pytest.raises(halyard.NotFoundError, match="no parameter 'w'"):
+        load({"model": path}).main()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_saved_parameters_of_every_type(tmp_path, ending):
+    for name, (dtype, bits) in halyard.element_types.items():
+        raw = np.arange(16, dtype=np.uint8) % (2 if dtype == "bool" else 60)
+        tensor = halyard.Tensor.frombytes(raw.tobytes(), name, (128 // bits,))
+        halyard.save_parameters(tmp_path / f"a.{ending}", {"w": tensor})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the program expects f32
+            assert load({"model": tmp_path / f"a.{ending}"}).main().tobytes() == raw.tobytes(), name
+
+
+def test_the_text_of_safetensors(tmp_path):
+    halyard.save_parameters(tmp_path / "A.SafeTensors", {"w": W.reshape(2, 2), "x": halyard.Tensor([1, 2])})
+    data = (tmp_path / "A.SafeTensors").read_bytes()
+    size, = struct.unpack_from("<Q", data)
+    header = json.loads(data[8:8 + size])
+    assert header == {"w": {"dtype": "F32", "shape": [2, 2], "data_offsets": [0, 16]},
+                      "x": {"dtype": "I64", "shape": [2], "data_offsets": [64, 80]}}
+    assert (8 + size) % 64 == 0 and data[8 + size:8 + size + 16] == W.tobytes() and len(data) == 8 + size + 80
+
+
+def test_the_layout_of_irpa(tmp_path):
+    """Offsets of the specification, read here without the library."""
+    halyard.save_parameters(tmp_path / "a.irpa", {"a": W, "b/c": np.int16([1, 2, 3])})
+    data = (tmp_path / "a.irpa").read_bytes()
+    assert len(data) % 4096 == 0 and data[:4] == b"IRPA"
+    size, count, entries, entries_size, names, names_size, storage, storage_size = struct.unpack_from("<8x Q 16x 7Q", data)
+    assert (size, count, entries, names, names_size, storage_size) == (88, 2, 96, entries + entries_size, 4, 70)
+    assert storage % 64 == 0 and data[names:names + 4] == b"ab/c"
+    for at, name, expected in ((96, b"a", W), (176, b"b/c", np.int16([1, 2, 3]))):
+        record, kind, name_at, name_size, alignment, offset, length = struct.unpack_from("<Q I 8x QQ 16x Q QQ", data, at)
+        assert (record, kind, alignment, length) == (76, 2, 64, expected.nbytes)
+        assert data[names + name_at:names + name_at + name_size] == name
+        assert data[storage + offset:storage + offset + length] == expected.tobytes() and offset % 64 == 0
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_failure_to_save_leaves_the_old_file(tmp_path, ending):
+    path = tmp_path / f"a.{ending}"
+    halyard.save_parameters(path, {"w": W})
+    for wrong, error in (({"w": W, 7: W}, TypeError), ({"w": object()}, TypeError), ({"w": [[1.0], [1.0, 2.0]]}, ValueError),
+                         ({"\ud800": W}, ValueError)):
+        with pytest.raises(error, match="parameter"):
+            halyard.save_parameters(path, wrong)
+    with pytest.raises(FileNotFoundError):
+        halyard.save_parameters(tmp_path / "none" / f"a.{ending}", {"w": W})
+    assert load({"model": path}).main().tolist() == W.tolist() and len(list(tmp_path.iterdir())) == 1
+
+
+def test_names_of_files_to_save(tmp_path):
+    for wrong in ("a", "a.gguf", "a.irpa.old"):
+        with pytest.raises(ValueError, match=r"must end in .safetensors or .irpa"):
+            halyard.save_parameters(tmp_path / wrong, {"w": W})
+    with pytest.raises(ValueError, match="__metadata__"):
+        halyard.save_parameters(tmp_path / "a.safetensors", {"__metadata__": W})
+    halyard.save_parameters(tmp_path / "a.irpa", {"__metadata__": W})
+    assert load({"model": tmp_path / "a.irpa"}, key="__metadata__").main().tolist() == W.tolist()
+
+
 def test_a_file_of_another_type_gives_one_warning(tmp_path):
     file = write(tmp_path / "d.safetensors", {"w": ("F64", [4], W.astype(np.float64))})
     model = load({"model": file})

@@ -75,9 +75,9 @@ struct Operations {
   std::vector<Operation> list;
 };
 
-Result<Operations> read_operations(const State& state, const ParameterScope& scope,
-                                   const vm::Buffer& key_table, const vm::Buffer& key_data,
-                                   const vm::Buffer& spans) {
+Result<Operations> read_operations(const State& state, std::string_view scope_name,
+                                   const ParameterScope& scope, const vm::Buffer& key_table,
+                                   const vm::Buffer& key_data, const vm::Buffer& spans) {
   if (spans.length() % kSpanEntrySize != 0)
     return fail(Code::INVALID_ARGUMENT, "expected spans of {} bytes each, found {} bytes in all",
                 kSpanEntrySize, spans.length());
@@ -101,7 +101,7 @@ Result<Operations> read_operations(const State& state, const ParameterScope& sco
     operation.key = text(&key_data).substr(key_offset, key_length);
     operation.parameter = scope.find(operation.key);
     if (!operation.parameter)
-      return fail(Code::NOT_FOUND, "the scope has no parameter '{}'{}", operation.key,
+      return fail(Code::NOT_FOUND, "scope '{}' has no parameter '{}'{}", scope_name, operation.key,
                   did_you_mean(operation.key, scope.keys()));
     if (!operation.parameter->trouble.empty())
       return fail(Code::UNIMPLEMENTED, "parameter '{}' cannot be read: {}", operation.key,
@@ -287,7 +287,8 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
                                Target target, const vm::Buffer& key_table, const vm::Buffer& key_data,
                                const vm::Buffer& spans) {
   const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
-  const Operations call = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
+  const Operations call =
+      HALYARD_TRY(read_operations(state, text(scope), *source, key_table, key_data, spans));
   const std::vector<Operation>& operations = call.list;
   for (const Operation& operation : operations) {
     if (operation.buffer_offset != 0)
@@ -329,7 +330,8 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
 Result<> gather_all(State& state, Batch& batch, const vm::Buffer* scope, hal::Buffer& target,
                     const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
   const ParameterScope* source = HALYARD_TRY(find_scope(state.scopes, text(scope)));
-  const Operations operations = HALYARD_TRY(read_operations(state, *source, key_table, key_data, spans));
+  const Operations operations =
+      HALYARD_TRY(read_operations(state, text(scope), *source, key_table, key_data, spans));
   for (const Operation& operation : operations.list)
     HALYARD_TRY(with_note(target.check_range(operation.buffer_offset, operation.length),
                           fmt::format("gathering parameter '{}'", operation.key)));
@@ -345,7 +347,8 @@ Result<> gather_all(State& state, Batch& batch, const vm::Buffer* scope, hal::Bu
 Result<> scatter_all(const State& state, Batch& batch, hal::Buffer& source, const vm::Buffer* scope,
                      const vm::Buffer& key_table, const vm::Buffer& key_data, const vm::Buffer& spans) {
   const ParameterScope* target = HALYARD_TRY(find_scope(state.scopes, text(scope)));
-  const Operations operations = HALYARD_TRY(read_operations(state, *target, key_table, key_data, spans));
+  const Operations operations =
+      HALYARD_TRY(read_operations(state, text(scope), *target, key_table, key_data, spans));
   for (const Operation& operation : operations.list) {
     HALYARD_TRY(with_note(source.check_range(operation.buffer_offset, operation.length),
                           fmt::format("scattering parameter '{}'", operation.key)));

@@ -8,8 +8,10 @@ This module has the names that such scripts use most. For any other name, Attrib
 import os
 
 import numpy as _np
+from numpy.lib.mixins import NDArrayOperatorsMixin as _Operators
 
 import halyard as _halyard
+from halyard._parameter_files import write_irpa as _write_irpa
 
 _DEVICES = {"local-task": "local-task", "local-sync": "local-sync", "llvm-cpu": "local-task", "vmvx": "local-task",
             "vulkan": "vulkan", "vulkan-spirv": "vulkan"}
@@ -67,8 +69,23 @@ class Config:
         self.vm_instance = _halyard.instance()
 
 
-class DeviceArray:
-    """A result or an argument, which converts to numpy if the host can read it."""
+def _host(value):
+    """The value with numpy arrays in the place of DeviceArrays."""
+    if isinstance(value, DeviceArray):
+        return value.to_host()
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_host, value))
+    if isinstance(value, dict):
+        return {key: _host(item) for key, item in value.items()}
+    return value
+
+
+def _same(array):
+    return array
+
+
+class DeviceArray(_Operators):
+    """A result or an argument. It is used like a numpy array; what numpy computes with it is a numpy array."""
 
     def __init__(self, tensor):
         self.tensor = tensor
@@ -93,11 +110,28 @@ class DeviceArray:
         return DeviceArray(_halyard.Tensor(self.to_host().astype(dtype, copy=copy)))
 
     def __array__(self, dtype=None, copy=None):
-        array = self.to_host()
-        return array if dtype is None else array.astype(dtype)
+        return self.tensor.__array__(dtype, copy)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **keywords):
+        if out is not None:
+            keywords["out"] = _host(out)
+        result = getattr(ufunc, method)(*_host(inputs), **keywords)
+        return result if out is None else out[0] if len(out) == 1 else out
+
+    def __array_function__(self, function, types, arguments, keywords):
+        return function(*_host(arguments), **_host(keywords))
+
+    def __getattr__(self, name):
+        """The other attributes of a numpy array: reshape, sum, T, tolist."""
+        if name.startswith("_") or name == "tensor":
+            raise AttributeError(name)
+        return getattr(self.to_host(), name)
 
     def __getitem__(self, index):
-        return self.to_host()[index]
+        return self.to_host()[_host(index)]
+
+    def __setitem__(self, index, value):
+        self.to_host()[_host(index)] = _host(value)
 
     def __len__(self):
         return len(self.to_host())
@@ -105,8 +139,29 @@ class DeviceArray:
     def __iter__(self):
         return iter(self.to_host())
 
-    def __eq__(self, other):
-        return self.to_host() == _np.asarray(other)
+    def __contains__(self, value):
+        return value in self.to_host()
+
+    def __bool__(self):
+        return bool(self.to_host())
+
+    def __int__(self):
+        return int(self.to_host())
+
+    def __index__(self):
+        return self.to_host().__index__()
+
+    def __float__(self):
+        return float(self.to_host())
+
+    def __complex__(self):
+        return complex(self.to_host())
+
+    def __deepcopy__(self, memo):
+        return self.to_host().copy()
+
+    def __reduce__(self):
+        return _same, (self.to_host(),)
 
     __hash__ = None
 
@@ -339,6 +394,11 @@ def create_io_parameters_module(instance, *providers):
     return _ParametersModule(providers)
 
 
+def save_archive_file(entries, file_path):
+    """Writes a file of parameters in the format of .irpa files, whatever its name."""
+    _write_irpa(os.fspath(file_path), entries)
+
+
 __all__ = ["BoundModule", "Config", "DeviceArray", "FunctionInvoker", "ParameterIndex", "ParameterProvider",
            "SystemContext", "VmModule", "asdevicearray", "create_io_parameters_module", "get_device", "load_vm_flatbuffer",
-           "load_vm_flatbuffer_file", "load_vm_module", "load_vm_modules", "query_available_drivers"]
+           "load_vm_flatbuffer_file", "load_vm_module", "load_vm_modules", "query_available_drivers", "save_archive_file"]
