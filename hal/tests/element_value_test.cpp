@@ -14,7 +14,7 @@ namespace halyard::hal {
 namespace {
 
 ElementType type_of(std::string_view name) { return parse_element_type(name).value(); }
-std::vector<uint8_t> bytes_of(std::string_view text) { return parse_tensor(text)->bytes; }
+std::vector<uint8_t> parsed_bytes(std::string_view text) { return parse_tensor(text)->bytes; }
 
 TEST(ElementValue, TypesThatAreNumbers) {
   for (const char* name :
@@ -47,7 +47,7 @@ TEST(ElementValue, WholeBytesOfTheTableAreNumbers) {
 
 TEST(ElementValue, Integers) {
   const auto value = [](std::string_view type, std::string_view text) {
-    return integer_value(bytes_of(std::string(type) + "=" + std::string(text)).data(), type_of(type));
+    return integer_value(parsed_bytes(std::string(type) + "=" + std::string(text)).data(), type_of(type));
   };
   EXPECT_TRUE(value("i8", "-128") == -128);
   EXPECT_TRUE(value("si8", "127") == 127);
@@ -62,7 +62,7 @@ TEST(ElementValue, Integers) {
 
 TEST(ElementValue, Floats) {
   const auto value = [](std::string_view type, std::string_view text) {
-    return float_value(bytes_of(std::string(type) + "=" + std::string(text)).data(), type_of(type));
+    return float_value(parsed_bytes(std::string(type) + "=" + std::string(text)).data(), type_of(type));
   };
   for (const char* type : {"f64", "f32", "f16", "bf16", "f8E5M2", "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ"}) {
     EXPECT_EQ(value(type, "1.5"), 1.5) << type;

@@ -16,7 +16,6 @@ namespace {
 constexpr int kThreads = 6;
 constexpr int kRounds = 40;
 constexpr uint32_t kMaxMs = 100000;  // ms: detects hangs
-constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
 
 struct Kind {
   const char* name;

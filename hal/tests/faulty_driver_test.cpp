@@ -12,8 +12,6 @@
 namespace halyard::hal {
 namespace {
 
-constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
-
 class FaultyDeviceTest : public FaultyDriverTest {
  protected:
   void SetUp() override {

@@ -45,6 +45,7 @@ class FakeDriverTest : public testing::Test {
 };
 
 constexpr uint32_t kPlainType = 0;
+constexpr uint32_t kMapped = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_DEVICE_VISIBLE;
 constexpr uint32_t kPlainUsage =
     HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED | HALYARD_USAGE_INDIRECT_PARAMETERS;
 

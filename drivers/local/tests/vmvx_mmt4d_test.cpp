@@ -92,7 +92,7 @@ struct Operand {
   }
 };
 
-struct Case {
+struct Mmt4dCase {
   size_t type;
   uint64_t m, n, k;
   TileSizes tile;
@@ -100,18 +100,18 @@ struct Case {
   bool accumulate, skip_rounding;
 };
 
-std::string text(const Case& c) {
+std::string text(const Mmt4dCase& c) {
   return fmt::format("{} M,N,K={},{},{} m0,n0,k0={},{},{} extra {}{}{}", kTypes[c.type].name, c.m, c.n, c.k,
                      c.tile.m0, c.tile.n0, c.tile.k0, c.extra, c.accumulate ? " accumulate" : "",
                      c.skip_rounding ? " skip" : "");
 }
 
-struct Problem {
-  Case c;
+struct Mmt4dProblem {
+  Mmt4dCase c;
   Operand lhs, rhs, out;
   Mmt4d operands;
 
-  explicit Problem(const Case& given, unsigned seed)
+  explicit Mmt4dProblem(const Mmt4dCase& given, unsigned seed)
       : c(given),
         lhs(kTypes[c.type].lhs, c.m * lhs_stride()),
         rhs(kTypes[c.type].rhs, c.n * rhs_stride()),
@@ -152,9 +152,9 @@ struct Problem {
 TEST(VmvxPlainMmt4d, FollowsTheDefinition) {
   for (size_t type = 0; type < kMmt4dTypeCount; ++type) {
     for (const bool accumulate : {false, true}) {
-      const Case c = {type, 2, 3, 4, {3, 2, 2}, 3, accumulate, true};
-      Problem problem(c, 1);
-      Problem before(c, 1);
+      const Mmt4dCase c = {type, 2, 3, 4, {3, 2, 2}, 3, accumulate, true};
+      Mmt4dProblem problem(c, 1);
+      Mmt4dProblem before(c, 1);
       problem.run(scalar_kernels());
       for (uint64_t i = 0; i < c.m; ++i)
         for (uint64_t j = 0; j < c.n; ++j)
@@ -178,9 +178,9 @@ TEST(VmvxPlainMmt4d, FollowsTheDefinition) {
 }
 
 // The kernels of one instruction set against the plain loops.
-void compare(const Kernels& kernels, const Case& c) {
-  Problem expected(c, 7);
-  Problem found(c, 7);
+void compare(const Kernels& kernels, const Mmt4dCase& c) {
+  Mmt4dProblem expected(c, 7);
+  Mmt4dProblem found(c, 7);
   const std::vector<uint8_t>& right = expected.run(scalar_kernels());
   const std::vector<uint8_t>& bytes = found.run(kernels);
   const TypeOf& type = kTypes[c.type];
@@ -210,7 +210,7 @@ TEST_P(VmvxMmt4d, AgreesInItsOwnTiles) {
         for (const uint64_t k : {0, 1, 7, 257})
           for (const uint64_t extra : {0, 3})
             for (const int flags : {0, 1, 2, 3}) {
-              const Case c = {
+              const Mmt4dCase c = {
                   type, m, n, k, kernels().tiles[type], extra, (flags & 1) != 0, (flags & 2) != 0};
               ASSERT_NO_FATAL_FAILURE(compare(kernels(), c));
             }
@@ -233,17 +233,17 @@ TEST_P(VmvxMmt4d, AgreesInOtherTiles) {
                                   {3, 5, 3},
                                   {16, 16, 8}})
       for (const int flags : {0, 1}) {
-        const Case c = {type, 2, 3, 5, tile, 2, (flags & 1) != 0, true};
+        const Mmt4dCase c = {type, 2, 3, 5, tile, 2, (flags & 1) != 0, true};
         ASSERT_NO_FATAL_FAILURE(compare(kernels(), c));
       }
 }
 
 TEST_P(VmvxMmt4d, StridesOfZeroRepeatATile) {
   for (size_t type = 0; type < kMmt4dTypeCount; ++type) {
-    const Case c = {type, 3, 3, 40, kernels().tiles[type], 0, true, true};
-    Problem expected(c, 3);
-    Problem found(c, 3);
-    for (Problem* problem : {&expected, &found})
+    const Mmt4dCase c = {type, 3, 3, 40, kernels().tiles[type], 0, true, true};
+    Mmt4dProblem expected(c, 3);
+    Mmt4dProblem found(c, 3);
+    for (Mmt4dProblem* problem : {&expected, &found})
       problem->operands.lhs_stride = problem->operands.rhs_stride = 0;
     expected.run(scalar_kernels());
     found.run(kernels());
@@ -264,14 +264,14 @@ TEST_P(VmvxMmt4d, TileSizesDivide16) {
 TEST_P(VmvxMmt4d, RoundsTo16BitsAsThePlainLoopsDo) {
   for (const auto type : {Mmt4dType::f16f16f16, Mmt4dType::bf16bf16bf16}) {
     const auto index = static_cast<size_t>(type);
-    const Case c = {index, 1, 2, 1, kernels().tiles[index], 0, false, false};
+    const Mmt4dCase c = {index, 1, 2, 1, kernels().tiles[index], 0, false, false};
     std::mt19937 random(5);
     // Products of bf16 that overflow or underflow an f32 differ between fused and separate operations.
     const bool brain = type == Mmt4dType::bf16bf16bf16;
     const auto any = [&] { return brain ? (random() & 0xBFFF) | 0x2000 : random(); };
     for (int turn = 0; turn < 400; ++turn) {
-      Problem expected(c, 1);
-      Problem found(c, 1);
+      Mmt4dProblem expected(c, 1);
+      Mmt4dProblem found(c, 1);
       for (Operand* operand : {&expected.lhs, &expected.rhs})
         for (size_t i = 0; i < operand->size(); ++i)
           store(operand->data() + i * 2, static_cast<uint16_t>(turn % 2 ? any() : random() & 0x83FF));

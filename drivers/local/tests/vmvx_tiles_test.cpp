@@ -9,7 +9,7 @@
 namespace halyard::local::vmvx {
 namespace {
 
-struct Case {
+struct TilesCase {
   uint64_t size0, size1, t0, t1;
   uint64_t spare;  // additional tiles, and additional elements between rows
   uint64_t stride1;
@@ -36,13 +36,13 @@ struct Case {
   }
 };
 
-std::string text(const Case& c) {
+std::string text(const TilesCase& c) {
   return fmt::format("{}x{} tiles {}x{} spare {} stride1 {}{}{}", c.size0, c.size1, c.t0, c.t1, c.spare,
                      c.stride1, c.outer_transposed ? " outer" : "", c.inner_transposed ? " inner" : "");
 }
 
-std::vector<Case> cases() {
-  std::vector<Case> list;
+std::vector<TilesCase> cases() {
+  std::vector<TilesCase> list;
   constexpr uint64_t kTiles[][2] = {{16, 1}, {1, 16}, {16, 16}, {16, 4}, {16, 2}, {8, 1},  {4, 4},
                                     {8, 8},  {1, 1},  {3, 5},   {4, 1},  {2, 16}, {16, 8}, {32, 1}};
   constexpr uint64_t kSizes[][2] = {{1, 1}, {16, 16}, {32, 48}, {33, 65}, {15, 17}, {64, 320}, {5, 100}};
@@ -79,7 +79,7 @@ std::vector<uint8_t> random_bytes(size_t count) {
 template <typename T>
 void round_trip(const Kernels& kernels, size_t log2) {
   constexpr uint64_t kPadding = 0x0102030405060708;
-  for (const Case& c : cases()) {
+  for (const TilesCase& c : cases()) {
     const Tiling tiling = c.tiling();
     const std::vector<uint8_t> matrix = random_bytes(kShift + tiling.size0 * tiling.stride0 * sizeof(T));
     std::vector<uint8_t> tiles(kShift + tiling.o0 * tiling.tile_stride0 * sizeof(T) + 9, 0xEE);
@@ -115,7 +115,7 @@ uint8_t* line(std::vector<uint8_t>& bytes) {
 
 // Outputs that exceed the caches bypass them, if they are aligned to cache lines.
 template <typename T>
-void large_round_trip(const Kernels& kernels, size_t log2, const Case& c) {
+void large_round_trip(const Kernels& kernels, size_t log2, const TilesCase& c) {
   const Tiling tiling = c.tiling();
   std::vector<uint8_t> matrix = random_bytes(64 + tiling.size0 * tiling.stride0 * sizeof(T));
   const size_t size = tiling.o0 * tiling.tile_stride0 * sizeof(T);
@@ -130,14 +130,14 @@ void large_round_trip(const Kernels& kernels, size_t log2, const Case& c) {
 }
 
 TEST_P(VmvxTiles, LargeMatricesAgree) {
-  constexpr Case kWords[] = {
+  constexpr TilesCase kWords[] = {
       {2065, 2109, 16, 1, 0, 1, true, true},     // the right side of a product
       {2065, 2109, 16, 1, 0, 1, false, false},   // the left side
       {2065, 2112, 16, 16, 0, 1, false, false},  // a result
       {2065, 2112, 16, 16, 0, 1, true, false},
       {209, 21008, 16, 16, 0, 1, false, false},  // with large rows of tiles too
   };
-  for (const Case& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
+  for (const TilesCase& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
   large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 16, 4, 0, 1, true, true});
   // All rows of the matrix are the same row.
   Tiling tiling = kWords[0].tiling();
@@ -152,7 +152,7 @@ TEST_P(VmvxTiles, LargeMatricesAgree) {
 
 // Checks the definition element by element.
 TEST_P(VmvxTiles, ElementsAreAtTheirPositions) {
-  for (const Case& c : cases()) {
+  for (const TilesCase& c : cases()) {
     const Tiling tiling = c.tiling();
     std::vector<uint32_t> matrix(tiling.size0 * tiling.stride0), tiles(tiling.o0 * tiling.tile_stride0, 9);
     for (size_t i = 0; i < matrix.size(); ++i) matrix[i] = static_cast<uint32_t>(i + 1000);
