@@ -173,7 +173,7 @@ class Batch {
   Result<> do_tiles(size_t i, Role role, std::optional<Tile> taken) {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
-    const kit::TraceDispatch facts = describe(command, part.count, execution_);
+    const std::optional<kit::TraceDispatch> facts = describe(command, part.count, execution_);
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);
     const bool is_one = part.total == 1;
@@ -193,7 +193,7 @@ class Batch {
       if (role == Role::owner && !std::exchange(has_asked_again_, true))
         execution_.thread_pool->wake_another();
     }
-    span.add_checked_loops((*runner)->take_checked_loops());
+    if (span.is_traced()) span.add_checked_loops((*runner)->take_checked_loops());
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     if (is_one) loops.report(span);
     return {};

@@ -26,7 +26,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   Helpers helpers = helpers_with(total);
   Tile tile = {0, total};
   if (helpers.count == 0) {
-    const kit::TraceDispatch facts = describe(command, count, execution);
+    const std::optional<kit::TraceDispatch> facts = describe(command, count, execution);
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
     span.set_sharing(helpers.sharing, 1);
@@ -38,7 +38,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       tile.last = 1;
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, loops.get()));
       span.add_workgroups(1);
-      span.add_checked_loops(runner->take_checked_loops());
+      if (span.is_traced()) span.add_checked_loops(runner->take_checked_loops());
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       // If one workgroup remains, the reason for the whole dispatch stays.
@@ -49,7 +49,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       span.add_workgroups(total - tile.first);
       HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, loops.get()));
       loops.report(span);
-      span.add_checked_loops(runner->take_checked_loops());
+      if (span.is_traced()) span.add_checked_loops(runner->take_checked_loops());
       watch.record(cost, total);
       return {};
     }

@@ -21,8 +21,8 @@ bool is_sequential(const halyard_command_dispatch_t& command) {
   return command.executable->kernel(command.function).sequential;
 }
 
-kit::TraceDispatch describe(const halyard_command_dispatch_t& command, const WorkgroupCount& count,
-                            const Execution& execution) {
+std::optional<kit::TraceDispatch> describe(const halyard_command_dispatch_t& command,
+                                           const WorkgroupCount& count, const Execution& execution) {
   if (!kit::trace_function(*execution.services)) [[likely]]
     return {};
   kit::TraceDispatch dispatch = command.executable->describe(command, count);
@@ -61,7 +61,7 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
-  const kit::TraceDispatch facts = describe(command, count, execution);
+  const std::optional<kit::TraceDispatch> facts = describe(command, count, execution);
   const Stopwatch watch(execution.thread_pool);
   kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
   span.set_sharing(why_alone(command, execution, total), 1);
@@ -71,7 +71,7 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};
   HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, nullptr));
-  span.add_checked_loops(runner->take_checked_loops());
+  if (span.is_traced()) span.add_checked_loops(runner->take_checked_loops());
   watch.record(command.executable->workgroup_cost(command.function), total);
   return {};
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "executable.h"
 #include "execution.h"
@@ -19,9 +20,9 @@ Result<WorkgroupCount> workgroups_now(const halyard_command_dispatch_t& command,
 // Whether the workgroups must not run in parallel.
 bool is_sequential(const halyard_command_dispatch_t& command);
 
-// The facts about a dispatch that its spans report; empty unless the host records a trace.
-kit::TraceDispatch describe(const halyard_command_dispatch_t& command, const WorkgroupCount& count,
-                            const Execution& execution);
+// The facts about a dispatch that its spans report; none unless the host records a trace.
+std::optional<kit::TraceDispatch> describe(const halyard_command_dispatch_t& command,
+                                           const WorkgroupCount& count, const Execution& execution);
 
 // Leases a kernel runner of the dispatch's executable and sets its constants and bindings.
 Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution);

@@ -167,8 +167,9 @@ const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_d
   const std::lock_guard lock(counted_mutex_);
   if (const auto known = counted_.find(key); known != counted_.end()) return known->second;
   if (counted_.size() == kMaxCounted) return too_many_;
+  const std::optional<kit::TraceDispatch> facts = kit::TraceDispatch{.code = HALYARD_CODE_PROFILER};
   kit::TraceSpan span(services(), "counting operations");
-  span.set_dispatch({.code = HALYARD_CODE_PROFILER});
+  span.set_dispatch(facts);
   const vm::Export& kernel = module_->exports()[dispatch.function];
   const Result<vm::KernelCounts> counts =
       vm::count_kernel(*module_, kernel.function,

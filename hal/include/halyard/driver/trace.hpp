@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "halyard/driver/failure.hpp"
@@ -67,8 +68,12 @@ class TraceSpan {
     sharing_ = sharing;
     threads_ = threads;
   }
-  // The span is (a part of) this dispatch. add_workgroups() tells how much of it.
-  void set_dispatch(const TraceDispatch& dispatch) { dispatch_ = dispatch; }
+  bool is_traced() const { return tell_ != nullptr; }
+  // The span is (a part of) this dispatch. The object must live as long as the span. add_workgroups() adds up
+  // the size of the part.
+  void set_dispatch(const std::optional<TraceDispatch>& dispatch) {
+    dispatch_ = dispatch ? &*dispatch : nullptr;
+  }
   void add_workgroups(uint64_t count) { workgroups_ += count; }
   void add_checked_loops(uint64_t count) { checked_loops_ += count; }
   ~TraceSpan() {
@@ -84,19 +89,20 @@ class TraceSpan {
     span.sharing = sharing_;
     span.threads = threads_;
     span.workgroups = workgroups_;
-    span.dispatch_workgroups = dispatch_.workgroups;
-    span.operations = dispatch_.operations;
-    span.bytes_read = dispatch_.bytes_read;
-    span.bytes_written = dispatch_.bytes_written;
     span.checked_loops = checked_loops_;
-    span.known = dispatch_.known;
-    span.code = dispatch_.code;
-    span.reason = dispatch_.reason.data();
-    span.reason_size = dispatch_.reason.size();
-    span.uncounted = dispatch_.uncounted.data();
-    span.uncounted_size = dispatch_.uncounted.size();
-    span.source = dispatch_.source.data();
-    span.source_size = dispatch_.source.size();
+    const TraceDispatch dispatch = dispatch_ ? *dispatch_ : TraceDispatch();
+    span.dispatch_workgroups = dispatch.workgroups;
+    span.operations = dispatch.operations;
+    span.bytes_read = dispatch.bytes_read;
+    span.bytes_written = dispatch.bytes_written;
+    span.known = dispatch.known;
+    span.code = dispatch.code;
+    span.reason = dispatch.reason.data();
+    span.reason_size = dispatch.reason.size();
+    span.uncounted = dispatch.uncounted.data();
+    span.uncounted_size = dispatch.uncounted.size();
+    span.source = dispatch.source.data();
+    span.source_size = dispatch.source.size();
     tell_(services_.host, &span);
   }
 
@@ -107,7 +113,7 @@ class TraceSpan {
   uint64_t begin_ = 0;
   uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
   uint32_t threads_ = 0;
-  TraceDispatch dispatch_;
+  const TraceDispatch* dispatch_ = nullptr;
   uint64_t workgroups_ = 0;
   uint64_t checked_loops_ = 0;
 };
