@@ -223,7 +223,7 @@ Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lh
   operands.out =
       HALYARD_TRY(rows_at({"out", out, out_offset, type->result_size}, m, product(n, m0) * n0, out_stride));
   if (!operands.out) return {};
-  const Mmt4dKernel kernel = state.kernels.mmt4d[static_cast<size_t>(type->type)];
+  const Mmt4dKernel kernel = state.kernels.mmt4d_for(type->type, n0, k0);
   const uint64_t tile = uint64_t{m0} * n0;
   const unsigned __int128 each = product(tile, k) * k0;
   return in_pieces(state.stop, m, n, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),

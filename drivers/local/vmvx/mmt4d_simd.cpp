@@ -104,11 +104,6 @@ struct Bf16Result {
 HWY_INLINE VF32 broadcast_f32(const uint8_t* at) { return hn::Set(f32s, vmvx::load<float>(at)); }
 HWY_INLINE VI32 broadcast_i32(const uint8_t* at) { return hn::Set(i32s, vmvx::load<int32_t>(at)); }
 
-#if HWY_TARGET == HWY_AVX3_DL
-// Instructions that all processors of this set have, but Highway does not enable.
-#define VMVX_DOT(name, sum, a, b) asm(name " %2, %1, %0" : "+v"((sum).raw) : "v"((a).raw), "v"((b).raw))
-#endif
-
 // Adds the products of two 16-bit integers to `sum`, in each 32-bit lane.
 HWY_INLINE VI32 add_pair_products(VI32 sum, VI32 a, VI32 b) {
 #if HWY_TARGET == HWY_AVX3_DL
