@@ -238,6 +238,26 @@ constexpr Mover kMovers[] = {
      [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
        kernels.unpack[2](from, to, tiling_of(square(size / 4), 16, 16, false));
      }},
+    {"pack_lhs_f32_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 8, 4, false), 0);
+     }},
+    {"pack_rhs_f32_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 4, 8, true), 0);
+     }},
+    {"pack_lhs_s8_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 8, 4, false), 0);
+     }},
+    {"pack_rhs_s8_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 4, 8, true), 0);
+     }},
+    {"unpack_f32_8x8",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.unpack[2](from, to, tiling_of(square(size / 4), 8, 8, false));
+     }},
 };
 
 void move(benchmark::State& state, const Mover& mover, uint64_t size) {

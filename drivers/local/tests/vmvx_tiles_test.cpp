@@ -45,8 +45,9 @@ std::string text(const Case& c) {
 
 std::vector<Case> cases() {
   std::vector<Case> list;
-  constexpr uint64_t kTiles[][2] = {{16, 1}, {1, 16}, {16, 16}, {16, 4}, {16, 2}, {8, 1},  {4, 4},
-                                    {8, 8},  {1, 1},  {3, 5},   {4, 1},  {2, 16}, {16, 8}, {32, 1}};
+  constexpr uint64_t kTiles[][2] = {{16, 1}, {1, 16}, {16, 16}, {16, 4}, {16, 2}, {8, 1},
+                                    {4, 4},  {8, 8},  {1, 1},   {3, 5},  {4, 1},  {2, 16},
+                                    {16, 8}, {32, 1}, {8, 4},   {1, 4},  {1, 8}};
   constexpr uint64_t kSizes[][2] = {{1, 1}, {16, 16}, {32, 48}, {33, 65}, {15, 17}, {64, 320}, {5, 100}};
   for (const auto& [t0, t1] : kTiles)
     for (const auto& [size0, size1] : kSizes)

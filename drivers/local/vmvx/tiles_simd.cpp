@@ -15,20 +15,17 @@
 
 #include "scalar.h"
 #include "simd.h"
+#include "transpose-inl.h"
 
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace halyard::local::vmvx::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 using U32s = hn::ScalableTag<uint32_t>;
-using U64s = hn::ScalableTag<uint64_t>;
 using U16s = hn::ScalableTag<uint16_t>;
 using U8s = hn::ScalableTag<uint8_t>;
 constexpr U32s u32s;
-constexpr U64s u64s;
 constexpr U16s u16s;
 constexpr U8s u8s;
 using V = hn::Vec<U32s>;
@@ -119,18 +116,6 @@ HWY_INLINE void transpose_blocks(V (&v)[kBlocks]) {
   }
 }
 
-// Transposes 4 x 4 elements within each block.
-HWY_INLINE void transpose_within_blocks(V (&v)[4]) {
-  const auto low01 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[0], v[1]));
-  const auto low23 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[2], v[3]));
-  const auto high01 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[0], v[1]));
-  const auto high23 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[2], v[3]));
-  v[0] = hn::BitCast(u32s, hn::InterleaveLower(u64s, low01, low23));
-  v[1] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, low01, low23));
-  v[2] = hn::BitCast(u32s, hn::InterleaveLower(u64s, high01, high23));
-  v[3] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, high01, high23));
-}
-
 // Transposes kLanes by kLanes elements of 4 bytes, whose rows are `from_stride` bytes apart.
 template <bool kStream>
 HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
@@ -139,7 +124,7 @@ HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint
   for (size_t group = 0; group < kBlocks; ++group) {
     VMVX_UNROLL
     for (size_t i = 0; i < 4; ++i) rows[group][i] = load_vector(from + (group * 4 + i) * from_stride);
-    transpose_within_blocks(rows[group]);
+    transpose_within_blocks(u32s, rows[group]);
   }
   VMVX_UNROLL
   for (size_t i = 0; i < 4; ++i) {
@@ -153,6 +138,18 @@ HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint
   }
 }
 
+// Transposes 4 x 4 elements of 4 bytes.
+HWY_INLINE void transpose_small(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
+  const hn::CappedTag<uint32_t, 4> d;
+  hn::Vec<decltype(d)> v[4];
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i)
+    v[i] = hn::LoadU(d, reinterpret_cast<const uint32_t*>(from + i * from_stride));
+  transpose_within_blocks(d, v);
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i) hn::StoreU(v[i], d, reinterpret_cast<uint32_t*>(to + i * to_stride));
+}
+
 // Transposes `rows` x `columns` elements of 4 bytes: (i, j) goes to (j, i).
 template <bool kStream>
 HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride,
@@ -163,8 +160,13 @@ HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to
     for (uint64_t i = 0; i < full_rows; i += kLanes)
       transpose_square<kStream>(from + i * from_stride + j * 4, from_stride, to + j * to_stride + i * 4,
                                 to_stride);
+  const uint64_t small_rows = rows / 4 * 4;
+  const uint64_t small_columns = columns / 4 * 4;
+  for (uint64_t i = 0; i < small_rows; i += 4)
+    for (uint64_t j = i < full_rows ? full_columns : 0; j < small_columns; j += 4)
+      transpose_small(from + i * from_stride + j * 4, from_stride, to + j * to_stride + i * 4, to_stride);
   for (uint64_t i = 0; i < rows; ++i)
-    for (uint64_t j = i < full_rows ? full_columns : 0; j < columns; ++j)
+    for (uint64_t j = i < small_rows ? small_columns : 0; j < columns; ++j)
       store(to + j * to_stride + i * 4, load<uint32_t>(from + i * from_stride + j * 4));
 }
 
@@ -202,9 +204,10 @@ struct Steps {
 };
 using PackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles);
 
-// For runs of any length.
+// For runs of kRun bytes, or of any length if it is 0.
+template <size_t kRun>
 void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
-  const uint64_t run = layout.columns * layout.unit;
+  const uint64_t run = kRun ? kRun : layout.columns * layout.unit;
   for (uint64_t x = 0; x < steps.count0; ++x)
     for (uint64_t p = 0; p < layout.rows; ++p)
       for (uint64_t y = 0; y < steps.count1; ++y)
@@ -260,11 +263,41 @@ void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix,
   }
 }
 
+// For tiles of four rows and 8 columns.
+void pack_few_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const hn::CappedTag<uint8_t, 16> bytes;
+  const hn::CappedTag<uint16_t, 8> pairs;
+  for (uint64_t x = 0; x < steps.count0; ++x) {
+    for (uint64_t y = 0; y < steps.count1; ++y) {
+      const uint8_t* from = matrix + x * 4 * layout.stride + y * 8;
+      hn::Vec<decltype(bytes)> rows[4];
+      VMVX_UNROLL
+      for (size_t i = 0; i < 4; ++i, from += layout.stride)
+        rows[i] = hn::ZeroExtendVector(bytes, hn::LoadU(hn::Half<decltype(bytes)>(), from));
+      const auto pairs01 = hn::BitCast(pairs, hn::InterleaveLower(bytes, rows[0], rows[1]));
+      const auto pairs23 = hn::BitCast(pairs, hn::InterleaveLower(bytes, rows[2], rows[3]));
+      uint8_t* const to = tiles + x * steps.tile0 + y * steps.tile1;
+      hn::StoreU(hn::BitCast(bytes, hn::InterleaveLower(pairs, pairs01, pairs23)), bytes, to);
+      hn::StoreU(hn::BitCast(bytes, hn::InterleaveUpper(pairs, pairs01, pairs23)), bytes, to + 16);
+    }
+  }
+}
+
 template <bool kStream>
 PackTiles pack_function(const Layout& layout) {
-  if (!layout.interleaved) return layout.columns * layout.unit == kLine ? pack_lines<kStream> : pack_runs;
+  if (!layout.interleaved) switch (layout.columns * layout.unit) {
+      case 16:
+        return pack_runs<16>;
+      case 32:
+        return pack_runs<32>;
+      case kLine:
+        return pack_lines<kStream>;
+      default:
+        return pack_runs<0>;
+    }
   if (layout.unit == 4) return pack_units<kStream>;
   if (layout.unit == 1 && layout.rows == 4 && layout.columns == 16) return pack_bytes<kStream>;
+  if (layout.unit == 1 && layout.rows == 4 && layout.columns == 8) return pack_few_bytes;
   return nullptr;
 }
 
@@ -312,8 +345,9 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
 
 using UnpackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix);
 
+template <size_t kRun>
 void unpack_runs(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
-  const uint64_t run = layout.columns * layout.unit;
+  const uint64_t run = kRun ? kRun : layout.columns * layout.unit;
   for (uint64_t x = 0; x < steps.count0; ++x)
     for (uint64_t p = 0; p < layout.rows; ++p)
       for (uint64_t y = 0; y < steps.count1; ++y)
@@ -351,13 +385,15 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
       (layout.interleaved && layout.unit != 4))
     return scalar::unpack<T>(tiles, matrix, tiling);
-  const bool lines = !layout.interleaved && layout.columns * layout.unit == kLine;
+  const uint64_t run = layout.columns * layout.unit;
+  const bool lines = !layout.interleaved && run == kLine;
   const bool stream = lines && tiling.size0 * tiling.size1 * sizeof(T) >= kStreamed &&
                       reinterpret_cast<uintptr_t>(matrix) % kLine == 0 && layout.stride % kLine == 0;
   const UnpackTiles function = layout.interleaved ? unpack_units
                                : stream           ? unpack_lines<true>
                                : lines            ? unpack_lines<false>
-                                                  : unpack_runs;
+                               : run == 32        ? unpack_runs<32>
+                                                  : unpack_runs<0>;
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
   const uint64_t full0 = tiling.size0 / tiling.extent0();
