@@ -204,15 +204,17 @@ struct Steps {
 };
 using PackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles);
 
-// For runs of kRun bytes, or of any length if it is 0.
+// For runs of kRun bytes, or of any length if it is 0. The loops use copies of the numbers, because a store
+// of bytes might change the originals.
 template <size_t kRun>
 void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
-  const uint64_t run = kRun ? kRun : layout.columns * layout.unit;
-  for (uint64_t x = 0; x < steps.count0; ++x)
-    for (uint64_t p = 0; p < layout.rows; ++p)
-      for (uint64_t y = 0; y < steps.count1; ++y)
-        std::memcpy(tiles + x * steps.tile0 + y * steps.tile1 + p * run,
-                    matrix + (x * layout.rows + p) * layout.stride + y * run, run);
+  const auto [rows, columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
+  const uint64_t run = kRun ? kRun : columns * unit;
+  for (uint64_t x = 0; x < count0; ++x)
+    for (uint64_t p = 0; p < rows; ++p)
+      for (uint64_t y = 0; y < count1; ++y)
+        std::memcpy(tiles + x * tile0 + y * tile1 + p * run, matrix + (x * rows + p) * stride + y * run, run);
 }
 // For runs of one cache line.
 template <bool kStream>
@@ -347,12 +349,13 @@ using UnpackTiles = void (*)(const Layout& layout, const Steps& steps, const uin
 
 template <size_t kRun>
 void unpack_runs(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
-  const uint64_t run = kRun ? kRun : layout.columns * layout.unit;
-  for (uint64_t x = 0; x < steps.count0; ++x)
-    for (uint64_t p = 0; p < layout.rows; ++p)
-      for (uint64_t y = 0; y < steps.count1; ++y)
-        std::memcpy(matrix + (x * layout.rows + p) * layout.stride + y * run,
-                    tiles + x * steps.tile0 + y * steps.tile1 + p * run, run);
+  const auto [rows, columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
+  const uint64_t run = kRun ? kRun : columns * unit;
+  for (uint64_t x = 0; x < count0; ++x)
+    for (uint64_t p = 0; p < rows; ++p)
+      for (uint64_t y = 0; y < count1; ++y)
+        std::memcpy(matrix + (x * rows + p) * stride + y * run, tiles + x * tile0 + y * tile1 + p * run, run);
 }
 template <bool kStream>
 void unpack_lines(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
