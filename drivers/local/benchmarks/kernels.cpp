@@ -133,8 +133,9 @@ void add_mmt4d() {
     for (size_t type = 0; type < kMmt4dTypeCount; ++type) {
       const std::string base = "mmt4d/" + std::string(name) + "/" + kTypeNames[type];
       const auto add = [&](const std::string& suffix, bool skip, uint64_t size, uint64_t depth) {
-        benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernels.mmt4d[type], kernels.tiles[type],
-                                     skip, size, size, depth);
+        const TileSizes& sizes = kernels.tiles[type];
+        const Mmt4dKernel kernel = kernels.mmt4d_for(static_cast<Mmt4dType>(type), sizes.n0, sizes.k0);
+        benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernel, sizes, skip, size, size, depth);
       };
       // A workgroup of a typical compiled program, and a matrix larger than the second-level cache.
       add("", true, 64, 512);

@@ -476,6 +476,9 @@ void mmt4d_f32(const Mmt4d& operands) {
 void add_mmt4d_8x4(Kernels& kernels) {
   kernels.mmt4d_8x4[static_cast<size_t>(Mmt4dType::f32f32f32)] = mmt4d_f32;
   kernels.mmt4d_8x4[static_cast<size_t>(Mmt4dType::s8s8s32)] = multiply_all<S8>;
+#if HWY_TARGET != HWY_AVX3_DL
+  kernels.tiles[static_cast<size_t>(Mmt4dType::s8s8s32)] = {8, 8, 4};
+#endif
 }
 
 }  // namespace halyard::local::vmvx::HWY_NAMESPACE

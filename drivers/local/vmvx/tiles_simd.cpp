@@ -239,13 +239,15 @@ void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix,
 }
 template <bool kStream>
 void pack_units(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const auto [rows, tile_columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
   // Contiguous tiles are like one tile with more columns.
-  const bool dense = steps.tile1 == layout.tile;
-  const uint64_t columns = dense ? layout.columns * steps.count1 : layout.columns;
-  for (uint64_t x = 0; x < steps.count0; ++x)
-    for (uint64_t y = 0; y < (dense ? 1 : steps.count1); ++y)
-      transpose<kStream>(matrix + x * layout.rows * layout.stride + y * columns * 4, layout.stride,
-                         tiles + x * steps.tile0 + y * steps.tile1, layout.rows * 4, layout.rows, columns);
+  const bool dense = tile1 == tile;
+  const uint64_t columns = dense ? tile_columns * count1 : tile_columns;
+  for (uint64_t x = 0; x < count0; ++x)
+    for (uint64_t y = 0; y < (dense ? 1 : count1); ++y)
+      transpose<kStream>(matrix + x * rows * stride + y * columns * 4, stride, tiles + x * tile0 + y * tile1,
+                         rows * 4, rows, columns);
 }
 // For tiles of four rows and 16 columns.
 template <bool kStream>
