@@ -11,6 +11,7 @@
 #define HWY_TARGET_INCLUDE "vmvx/mmt4d_8x4_simd.cpp"
 #include <hwy/foreach_target.h>
 // These must come after foreach_target.h.
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <algorithm>
@@ -37,6 +38,7 @@ constexpr size_t kLanes = HWY_LANES(float);
 // The number of sums that the registers hold beside other operands.
 constexpr size_t kSums = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 16 : 8;
 constexpr size_t kMostGroups = 4;
+constexpr size_t kAhead = 2048;     // bytes to prefetch
 constexpr uint64_t kManyRows = 16;  // which make up for packing columns
 
 struct Block {
@@ -91,6 +93,7 @@ struct F32 {
   static constexpr size_t kMemory = 1;
   // The columns of one group are transposed and used before the next ones, because registers are few.
   static constexpr bool kGroupByGroup = true;
+  static constexpr bool kPrefetches = true;
 
   using Columns = VF32[kVectors][kUnits];
   // Transposing within blocks of 16 bytes is faster than transposing fully. The columns are then in another
@@ -150,6 +153,7 @@ struct F32Panel : F32 {
   static constexpr size_t kMostRows = kSums / 2, kLeastRows = kMostRows;
   static constexpr uint64_t kBlock = 64, kBlockTiles = kSums / kMostRows / kVectors * kTiles;
   static constexpr bool kGroupByGroup = false;
+  static constexpr bool kPrefetches = false;
   static constexpr size_t kStep = kTiles * kRhs;
 
   using Columns = const float*;
@@ -183,6 +187,7 @@ struct S8 {
   static constexpr uint64_t kBlock = 512, kBlockTiles = 32;
   static constexpr size_t kMemory = kMostRows * 4;
   static constexpr bool kGroupByGroup = false;
+  static constexpr bool kPrefetches = true;
 
   using Columns = VI32;
   static HWY_INLINE void load(const uint8_t* const* tiles, size_t at, Columns& columns) {
@@ -239,6 +244,7 @@ struct S8 {
   static constexpr size_t kMostRows = std::min<size_t>(kSums / kVectors, 8), kLeastRows = 1;
   static constexpr uint64_t kBlock = 512, kBlockTiles = 32;
   static constexpr bool kGroupByGroup = false;
+  static constexpr bool kPrefetches = true;
 
 #if HWY_ARCH_ARM_A64
   static constexpr size_t kLhs = 4, kMemory = 1;
@@ -334,6 +340,12 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* tiles, uint8_
   const uint8_t* lhs = block.lhs;
   size_t rhs_at = 0;
   for (uint64_t step = 0; step < block.steps; ++step, lhs += block.lhs_step, rhs_at += Policy::kRhs) {
+    if (Policy::kPrefetches && (Policy::kRhs % 64 == 0 || step % 2 == 0)) {
+      VMVX_UNROLL for (size_t tile = 0; tile < kGroups * Policy::kTiles; ++tile) {
+        VMVX_UNROLL for (size_t line = 0; line < Policy::kRhs; line += 64)
+            hwy::Prefetch(tiles[tile] + rhs_at + kAhead + line);
+      }
+    }
     if constexpr (Policy::kGroupByGroup) {
       VMVX_UNROLL for (size_t group = 0; group < kGroups; ++group) {
         typename Policy::Columns columns;
