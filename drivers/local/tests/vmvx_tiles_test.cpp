@@ -139,9 +139,14 @@ TEST_P(VmvxTiles, LargeOnesAgree) {
       {2065, 2112, 16, 16, 0, 1, false, false},  // a result
       {2065, 2112, 16, 16, 0, 1, true, false},
       {209, 21008, 16, 16, 0, 1, false, false},  // with large rows of tiles too
+      {2065, 2109, 8, 4, 0, 1, true, true},
+      {2065, 2109, 8, 4, 0, 1, true, false},
+      {2065, 2109, 8, 4, 0, 1, false, true},
   };
   for (const Case& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
   large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 16, 4, 0, 1, true, true});
+  large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 8, 4, 0, 1, true, true});
+  large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 8, 4, 0, 1, false, true});
   // All rows of the matrix are the same row.
   Tiling tiling = kWords[0].tiling();
   tiling.stride0 = 0;

@@ -194,6 +194,26 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
   }
 }
 
+// Interleaves units of 4 bytes of four rows: kLanes columns of tiles with 8 columns.
+template <bool kStream>
+HWY_INLINE void interleave4_units(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t tile_step) {
+  V rows[4];
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i) rows[i] = load_vector(from + i * stride);
+  transpose_within_blocks(u32s, rows);
+  // Block b of vector i is column 4 * b + i.
+  VMVX_UNROLL
+  for (size_t part = 0; part < 4; part += kBlocks) {
+    V columns[kBlocks];
+    VMVX_UNROLL
+    for (size_t i = 0; i < kBlocks; ++i) columns[i] = rows[part + i];
+    transpose_blocks(columns);
+    VMVX_UNROLL
+    for (size_t b = 0; b < kBlocks; ++b)
+      store_vector<kStream>(columns[b], to + b / 2 * tile_step + (b % 2 * 4 + part) * 16);
+  }
+}
+
 // ---- Matrix to tiles
 
 // `count0` tile rows of `count1` tiles each, and the distances between them in bytes.
@@ -249,6 +269,28 @@ void pack_units(const Layout& layout, const Steps& steps, const uint8_t* matrix,
       transpose<kStream>(matrix + x * rows * stride + y * columns * 4, stride, tiles + x * tile0 + y * tile1,
                          rows * 4, rows, columns);
 }
+bool small_tiles(const Layout& layout) {
+  return layout.interleaved && layout.unit == 4 && layout.rows == 4 && layout.columns == 8;
+}
+// For units of 4 bytes, and tiles of four rows and 8 columns.
+template <bool kStream>
+void pack_few_units(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const uint64_t stride = layout.stride;
+  const uint64_t tile_step = steps.tile1;
+  const uint64_t columns = steps.count1 * 8;
+  const uint64_t full = columns / kLanes * kLanes;
+  for (uint64_t x = 0; x < steps.count0; ++x) {
+    const uint8_t* const from = matrix + x * 4 * stride;
+    uint8_t* const to = tiles + x * steps.tile0;
+    const auto at = [&](uint64_t column) { return to + column / 8 * tile_step + column % 8 * 16; };
+    for (uint64_t j = 0; j < full; j += kLanes) {
+      if constexpr (kStream)
+        for (uint64_t i = 0; i < 4; ++i) hwy::Prefetch(from + steps.ahead + i * stride + j * 4);
+      interleave4_units<kStream>(from + j * 4, stride, at(j), tile_step);
+    }
+    for (uint64_t j = full; j < columns; j += 4) transpose_small(from + j * 4, stride, at(j), 16);
+  }
+}
 // For tiles of four rows and 16 columns.
 template <bool kStream>
 void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
@@ -267,22 +309,36 @@ void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix,
   }
 }
 
-// For tiles of four rows and 8 columns.
+// For tiles of four rows and 8 columns: half a cache line, so two tiles below each other are packed together.
+template <bool kStream>
 void pack_few_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
   const hn::CappedTag<uint8_t, 16> bytes;
   const hn::CappedTag<uint16_t, 8> pairs;
-  for (uint64_t x = 0; x < steps.count0; ++x) {
-    for (uint64_t y = 0; y < steps.count1; ++y) {
-      const uint8_t* from = matrix + x * 4 * layout.stride + y * 8;
-      hn::Vec<decltype(bytes)> rows[4];
-      VMVX_UNROLL
-      for (size_t i = 0; i < 4; ++i, from += layout.stride)
-        rows[i] = hn::ZeroExtendVector(bytes, hn::LoadU(hn::Half<decltype(bytes)>(), from));
-      const auto pairs01 = hn::BitCast(pairs, hn::InterleaveLower(bytes, rows[0], rows[1]));
-      const auto pairs23 = hn::BitCast(pairs, hn::InterleaveLower(bytes, rows[2], rows[3]));
-      uint8_t* const to = tiles + x * steps.tile0 + y * steps.tile1;
-      hn::StoreU(hn::BitCast(bytes, hn::InterleaveLower(pairs, pairs01, pairs23)), bytes, to);
-      hn::StoreU(hn::BitCast(bytes, hn::InterleaveUpper(pairs, pairs01, pairs23)), bytes, to + 16);
+  const auto [rows, columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
+  for (uint64_t first = 0; first < count0; first += 2) {
+    for (uint64_t y = 0; y < count1; ++y) {
+      for (uint64_t x = first; x < std::min(first + 2, count0); ++x) {
+        const uint8_t* from = matrix + x * 4 * stride + y * 8;
+        hn::Vec<decltype(bytes)> row[4];
+        VMVX_UNROLL
+        for (size_t i = 0; i < 4; ++i, from += stride) {
+          if (y % 8 == 0) hwy::Prefetch(from + ahead);
+          row[i] = hn::ZeroExtendVector(bytes, hn::LoadU(hn::Half<decltype(bytes)>(), from));
+        }
+        const auto pairs01 = hn::BitCast(pairs, hn::InterleaveLower(bytes, row[0], row[1]));
+        const auto pairs23 = hn::BitCast(pairs, hn::InterleaveLower(bytes, row[2], row[3]));
+        uint8_t* const to = tiles + x * tile0 + y * tile1;
+        const auto low = hn::BitCast(bytes, hn::InterleaveLower(pairs, pairs01, pairs23));
+        const auto high = hn::BitCast(bytes, hn::InterleaveUpper(pairs, pairs01, pairs23));
+        if constexpr (kStream) {
+          hn::Stream(low, bytes, to);
+          hn::Stream(high, bytes, to + 16);
+        } else {
+          hn::StoreU(low, bytes, to);
+          hn::StoreU(high, bytes, to + 16);
+        }
+      }
     }
   }
 }
@@ -299,25 +355,26 @@ PackTiles pack_function(const Layout& layout) {
       default:
         return pack_runs<0>;
     }
+  if (small_tiles(layout)) return pack_few_units<kStream>;
   if (layout.unit == 4) return pack_units<kStream>;
   if (layout.unit == 1 && layout.rows == 4 && layout.columns == 16) return pack_bytes<kStream>;
-  if (layout.unit == 1 && layout.rows == 4 && layout.columns == 8) return pack_few_bytes;
+  if (layout.unit == 1 && layout.rows == 4 && layout.columns == 8) return pack_few_bytes<kStream>;
   return nullptr;
 }
 
-// Whether the tiles are large enough and consist of whole cache lines.
-bool should_stream(const uint8_t* tiles, const Layout& layout, const Tiling& tiling) {
-  const uint64_t run = layout.interleaved ? layout.rows * layout.unit * (layout.unit == 1 ? 16 : 1)
-                                          : layout.columns * layout.unit;
-  return tiling.o0 * tiling.o1 * layout.tile >= kStreamed &&
-         reinterpret_cast<uintptr_t>(tiles) % kLine == 0 && layout.tile_stride0 % kLine == 0 &&
-         layout.tile % kLine == 0 && run == kLine;
+// Whether whole cache lines are written one after the other.
+bool can_stream(const uint8_t* tiles, const Layout& layout) {
+  const bool whole = !layout.interleaved ? layout.columns * layout.unit == kLine
+                     : layout.unit == 1  ? true  // pack_bytes, pack_few_bytes
+                                         : small_tiles(layout) || layout.rows * layout.unit == kLine;
+  return whole && reinterpret_cast<uintptr_t>(tiles) % kLine == 0 && layout.tile_stride0 % kLine == 0;
 }
 
 template <typename T>
 void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding) {
   const Layout layout = layout_of<T>(tiling);
-  const bool stream = should_stream(tiles, layout, tiling);
+  const bool large = tiling.o0 * tiling.o1 * layout.tile >= kStreamed;
+  const bool stream = large && can_stream(tiles, layout);
   const PackTiles function = stream ? pack_function<true>(layout) : pack_function<false>(layout);
   if (!function || tiling.stride1 != 1) return scalar::pack<T>(matrix, tiles, tiling, padding);
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
@@ -326,7 +383,7 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  const bool blocked = stream && tiling.outer_transposed;
+  const bool blocked = large && tiling.outer_transposed;
   const uint64_t tile_row = layout.rows * layout.stride;
   const uint64_t block =
       std::max<uint64_t>(1, blocked ? kPackedBlock / std::max<uint64_t>(1, tile_row) : full0);
