@@ -1,10 +1,10 @@
-// Matrix products of tiles with 8 columns and 4 elements of k. Compilers choose these tiles for programs that
-// do not query the tile sizes; the rows are then 8, or 1, 2 or 4 for matrices with few rows. Programs have
-// them of f32 and s8.
+// Matrix products of tiles with 8 columns and 4 elements of k, of f32 and s8. Programs that do not query the
+// tile sizes have these tiles, with 8 rows, or with 1, 2 or 4 if the matrix has few rows.
 //
-// A group is the smallest number of tiles of the right side that fills vectors. Its sums are in registers; an
-// element of the left side, or four of s8, is broadcast to them. The k of f32 must be added in order, so the
-// columns of a group are transposed: in registers, or for many rows only once, to a panel in memory.
+// A group is the smallest number of tiles of the right side that fills vectors. Registers contain its sums;
+// an element of the left side, or four of s8, is broadcast and multiplied by columns. Floats are added in the
+// order of k, so the columns of a group are transposed: in registers, or for many rows only once, to a panel
+// in memory.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -39,7 +39,7 @@ constexpr size_t kLanes = HWY_LANES(float);
 constexpr size_t kSums = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 16 : 8;
 constexpr size_t kMostGroups = 4;
 constexpr size_t kAhead = 2048;     // bytes to prefetch
-constexpr uint64_t kManyRows = 16;  // which make up for packing columns
+constexpr uint64_t kManyRows = 16;  // enough for a panel to pay off
 
 struct Block {
   const uint8_t* lhs;  // the first row
@@ -215,13 +215,14 @@ struct S8 {
   template <size_t kRows>
   static HWY_INLINE void prepare(Block& block, uint8_t* memory) {
     const hn::CappedTag<int32_t, kRows> rows;
-    const auto bias = hn::Set(rows, static_cast<int32_t>(0x80808080));
-    const auto add = [&](auto& sum, uint64_t step) {
+    using Rows = hn::Vec<decltype(rows)>;
+    const Rows bias = hn::Set(rows, static_cast<int32_t>(0x80808080));
+    const auto add = [&](Rows& sum, uint64_t step) HWY_ATTR {
       VMVX_DOT("vpdpbusd", sum, bias,
                hn::LoadU(rows, reinterpret_cast<const int32_t*>(block.lhs + step * block.lhs_step)));
     };
-    auto even = hn::Zero(rows);
-    auto odd = even;
+    Rows even = hn::Zero(rows);
+    Rows odd = even;
     uint64_t step = 0;
     for (; step + 2 <= block.steps; step += 2) {
       add(even, step);
@@ -382,7 +383,7 @@ HWY_INLINE void multiply(const Block& block, const uint8_t* const* tiles, uint8_
 }
 
 // A range of tiles of the right side, and the tiles of the output in one row of tiles.
-struct Columns {
+struct TileRange {
   const uint8_t* rhs;
   size_t rhs_tile, out_tile;  // bytes
   uint8_t* out;
@@ -396,57 +397,57 @@ struct Tiles {
   const uint8_t* rhs[kCount];
   uint8_t* out[kCount];
 
-  Tiles(const Columns& columns, uint64_t first, uint8_t* unused) {
+  Tiles(const TileRange& range, uint64_t first, uint8_t* unused) {
     for (size_t i = 0; i < kCount; ++i) {
-      const uint64_t tile = std::min(first + i, columns.count - 1);
-      rhs[i] = columns.rhs + tile * columns.rhs_tile;
-      out[i] = first + i < columns.count ? columns.out + tile * columns.out_tile : unused;
+      const uint64_t tile = std::min(first + i, range.count - 1);
+      rhs[i] = range.rhs + tile * range.rhs_tile;
+      out[i] = first + i < range.count ? range.out + tile * range.out_tile : unused;
     }
   }
 };
 
-// All columns of kRows rows.
+// All columns of the range, of kRows rows.
 template <class Policy, size_t kRows>
-void multiply_rows(Block block, const Columns& columns) {
+void multiply_rows(Block block, const TileRange& range) {
   constexpr size_t kGroups = std::clamp<size_t>(kSums / (kRows * Policy::kVectors), 1, kMostGroups);
   constexpr size_t kTiles = kGroups * Policy::kTiles;
   HWY_ALIGN uint8_t memory[Policy::kMemory];
   Policy::template prepare<kRows>(block, memory);
   HWY_ALIGN uint8_t unused[kRows * kRow] = {};
   uint64_t tile = 0;
-  for (; tile + (kTiles - Policy::kTiles) < columns.count; tile += kTiles) {
-    const Tiles<kTiles> tiles(columns, tile, unused);
+  for (; tile + (kTiles - Policy::kTiles) < range.count; tile += kTiles) {
+    const Tiles<kTiles> tiles(range, tile, unused);
     multiply<Policy, kRows, kGroups>(block, tiles.rhs, tiles.out);
   }
   if constexpr (kGroups > 1) {
-    for (; tile < columns.count; tile += Policy::kTiles) {
-      const Tiles<Policy::kTiles> tiles(columns, tile, unused);
+    for (; tile < range.count; tile += Policy::kTiles) {
+      const Tiles<Policy::kTiles> tiles(range, tile, unused);
       multiply<Policy, kRows, 1>(block, tiles.rhs, tiles.out);
     }
   }
 }
 
 template <class Policy, size_t kRows = Policy::kMostRows>
-void multiply_tile(Block block, Columns columns, uint32_t rows) {
+void multiply_tile(Block block, TileRange range, uint32_t rows) {
   for (; rows >= kRows; rows -= kRows) {
-    multiply_rows<Policy, kRows>(block, columns);
+    multiply_rows<Policy, kRows>(block, range);
     block.lhs += kRows * Policy::kRhs / 8;
-    columns.out += kRows * kRow;
+    range.out += kRows * kRow;
   }
-  if constexpr (kRows > Policy::kLeastRows) multiply_tile<Policy, kRows / 2>(block, columns, rows);
+  if constexpr (kRows > Policy::kLeastRows) multiply_tile<Policy, kRows / 2>(block, range, rows);
 }
 
 template <class Policy>
 constexpr bool kPacks = requires { Policy::pack; };
 
-// Replaces the columns by a panel for each group.
+// Replaces the tiles by a panel for each group.
 template <class Policy>
-void pack(Columns& columns, uint64_t steps, uint8_t* panel) {
+void pack(TileRange& range, uint64_t steps, uint8_t* panel) {
   constexpr size_t kTile = Policy::kBlock * Policy::kRhs;
-  for (uint64_t tile = 0; tile < columns.count; tile += Policy::kTiles)
-    Policy::pack(Tiles<Policy::kTiles>(columns, tile, nullptr).rhs, steps, panel + tile * kTile);
-  columns.rhs = panel;
-  columns.rhs_tile = kTile;
+  for (uint64_t tile = 0; tile < range.count; tile += Policy::kTiles)
+    Policy::pack(Tiles<Policy::kTiles>(range, tile, nullptr).rhs, steps, panel + tile * kTile);
+  range.rhs = panel;
+  range.rhs_tile = kTile;
 }
 
 template <class Policy>
@@ -463,16 +464,16 @@ void multiply_all(const Mmt4d& operands) {
                    .accumulate = operands.accumulate || k != 0,
                    .excess = nullptr};
     for (uint64_t j = 0; j < operands.n; j += Policy::kBlockTiles) {
-      Columns columns = {.rhs = operands.rhs + j * operands.rhs_stride * kElement + k * Policy::kRhs,
+      TileRange range = {.rhs = operands.rhs + j * operands.rhs_stride * kElement + k * Policy::kRhs,
                          .rhs_tile = operands.rhs_stride * kElement,
                          .out_tile = operands.m0 * kRow,
                          .out = nullptr,
                          .count = std::min(Policy::kBlockTiles, operands.n - j)};
-      if constexpr (kPacks<Policy>) pack<Policy>(columns, block.steps, panel);
+      if constexpr (kPacks<Policy>) pack<Policy>(range, block.steps, panel);
       for (uint64_t i = 0; i < operands.m; ++i) {
         block.lhs = operands.lhs + i * operands.lhs_stride * kElement + k * lhs_step;
-        columns.out = operands.out + i * operands.out_stride * 4 + j * columns.out_tile;
-        multiply_tile<Policy>(block, columns, operands.m0);
+        range.out = operands.out + i * operands.out_stride * 4 + j * range.out_tile;
+        multiply_tile<Policy>(block, range, operands.m0);
       }
     }
   }
