@@ -37,7 +37,8 @@ constexpr size_t kLanes = HWY_LANES(float);
 
 // The number of sums that the registers hold beside other operands.
 constexpr size_t kSums = HWY_TARGET <= HWY_AVX3 || HWY_ARCH_ARM_A64 ? 16 : 8;
-constexpr size_t kMostGroups = 4;
+template <size_t kRows, size_t kVectors>
+constexpr size_t kGroupsOf = std::clamp<size_t>(kSums / (kRows * kVectors), 1, 4);
 constexpr size_t kAhead = 2048;     // bytes to prefetch
 constexpr uint64_t kManyRows = 16;  // enough for a panel to pay off
 
@@ -77,6 +78,7 @@ HWY_INLINE void store_columns(D d, hn::Vec<D> value, hn::TFromD<D>* first,
 // ---- Policies
 //
 // kUnits: the steps of k in a tile. kTiles: the tiles of a group. kVectors: the sums of each row of a group.
+// kGroups: the groups that are multiplied together.
 // kLhs: the bytes of a row of a left tile, as `lhs` reads it. kRhs: the bytes of a right tile.
 // kBlock, kBlockTiles: the tiles of k, and of columns, that are multiplied before the next ones. kMemory: the
 // bytes that `prepare` needs.
@@ -87,6 +89,8 @@ struct F32 {
   static constexpr size_t kUnits = 4;
   static constexpr size_t kTiles = std::max<size_t>(kLanes / 8, 1);
   static constexpr size_t kVectors = kTiles * 8 / kLanes;
+  template <size_t kRows>
+  static constexpr size_t kGroups = kGroupsOf<kRows, kVectors>;
   static constexpr size_t kLhs = 16, kRhs = 128;
   static constexpr size_t kMostRows = std::min<size_t>(kSums / kVectors, 8), kLeastRows = 1;
   static constexpr uint64_t kBlock = UINT64_MAX, kBlockTiles = UINT64_MAX;
@@ -151,7 +155,10 @@ struct F32 {
 // Reads columns that were transposed to a panel: one for each group, in place of its first tile.
 struct F32Panel : F32 {
   static constexpr size_t kMostRows = kSums / 2, kLeastRows = kMostRows;
-  static constexpr uint64_t kBlock = 64, kBlockTiles = kSums / kMostRows / kVectors * kTiles;
+  // AVX2 has just enough registers for 12 sums, 3 columns and an element of the left side.
+  template <size_t kRows>
+  static constexpr size_t kGroups = HWY_TARGET == HWY_AVX2 ? 3 : kGroupsOf<kRows, kVectors>;
+  static constexpr uint64_t kBlock = 64, kBlockTiles = kGroups<kMostRows> * kTiles;
   static constexpr bool kGroupByGroup = false;
   static constexpr bool kPrefetches = false;
   static constexpr size_t kStep = kTiles * kRhs;
@@ -182,6 +189,8 @@ struct S8 {
   using Sum = VI32;
   static constexpr size_t kUnits = 1;
   static constexpr size_t kTiles = 2, kVectors = 1;
+  template <size_t kRows>
+  static constexpr size_t kGroups = kGroupsOf<kRows, kVectors>;
   static constexpr size_t kLhs = 4, kRhs = 32;
   static constexpr size_t kMostRows = 8, kLeastRows = 1;
   static constexpr uint64_t kBlock = 512, kBlockTiles = 32;
@@ -241,6 +250,8 @@ struct S8 {
   using Sum = VI32;
   static constexpr size_t kUnits = 1;
   static constexpr size_t kTiles = 1, kVectors = 16 / kLanes;
+  template <size_t kRows>
+  static constexpr size_t kGroups = kGroupsOf<kRows, kVectors>;
   static constexpr size_t kRhs = 32;
   static constexpr size_t kMostRows = std::min<size_t>(kSums / kVectors, 8), kLeastRows = 1;
   static constexpr uint64_t kBlock = 512, kBlockTiles = 32;
@@ -390,8 +401,8 @@ struct TileRange {
   uint64_t count;
 };
 
-// The tiles for one call of `multiply`. The ones behind the last tile repeat that tile, and their output is
-// not used.
+// The tiles for one call of `multiply`. The ones behind the last tile repeat the first one, and their output
+// is not used.
 template <size_t kCount>
 struct Tiles {
   const uint8_t* rhs[kCount];
@@ -399,9 +410,9 @@ struct Tiles {
 
   Tiles(const TileRange& range, uint64_t first, uint8_t* unused) {
     for (size_t i = 0; i < kCount; ++i) {
-      const uint64_t tile = std::min(first + i, range.count - 1);
-      rhs[i] = range.rhs + tile * range.rhs_tile;
-      out[i] = first + i < range.count ? range.out + tile * range.out_tile : unused;
+      const bool used = first + i < range.count;
+      rhs[i] = range.rhs + (used ? first + i : first) * range.rhs_tile;
+      out[i] = used ? range.out + (first + i) * range.out_tile : unused;
     }
   }
 };
@@ -409,13 +420,14 @@ struct Tiles {
 // All columns of the range, of kRows rows.
 template <class Policy, size_t kRows>
 void multiply_rows(Block block, const TileRange& range) {
-  constexpr size_t kGroups = std::clamp<size_t>(kSums / (kRows * Policy::kVectors), 1, kMostGroups);
+  constexpr size_t kGroups = Policy::template kGroups<kRows>;
   constexpr size_t kTiles = kGroups * Policy::kTiles;
   HWY_ALIGN uint8_t memory[Policy::kMemory];
   Policy::template prepare<kRows>(block, memory);
   HWY_ALIGN uint8_t unused[kRows * kRow] = {};
   uint64_t tile = 0;
-  for (; tile + (kTiles - Policy::kTiles) < range.count; tile += kTiles) {
+  // Also for fewer groups, if more than half of them are used.
+  for (; tile + kGroups / 2 * Policy::kTiles < range.count; tile += kTiles) {
     const Tiles<kTiles> tiles(range, tile, unused);
     multiply<Policy, kRows, kGroups>(block, tiles.rhs, tiles.out);
   }
