@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The kernels of the local devices in three tables: a whole call beside OpenBLAS, products beside the processor's peak,
-movers of bytes beside memcpy and memset.
+"""The kernels of the local devices in four tables: a whole call beside OpenBLAS, products beside the processor's peak,
+matrices times a few rows beside memcpy and memchr, movers of bytes beside memcpy and memset.
 
 usage: benchmarks/cpu.py [--json] [--rounds=N] [--build=FOLDER]
 
@@ -29,7 +29,9 @@ PEAKS = {
 LEAST = {"f32f32f32": 0.9}
 MOVERS = {"copy": ("memcpy", 0.9), "fill": ("memset", 0.9), "pack_lhs_f32": ("memcpy", 0.7),
           "pack_rhs_f32": ("memcpy", 0.7), "pack_lhs_s8": ("memcpy", 0.7), "pack_rhs_s8": ("memcpy", 0.7),
-          "unpack_f32": ("memcpy", 0.7)}
+          "unpack_f32": ("memcpy", 0.7), "pack_lhs_f32_8x4": ("memcpy", None), "pack_rhs_f32_8x4": ("memcpy", 0.7),
+          "pack_lhs_s8_8x4": ("memcpy", None), "pack_rhs_s8_8x4": ("memcpy", 0.7), "unpack_f32_8x8": ("memcpy", 0.7)}
+LEAST_OF_MEMCHR = {"1x8x4": 0.85, "2x8x4": 0.85}
 
 
 def run(program, filters, environment=None, repetitions=1):
@@ -68,7 +70,7 @@ def whole_calls(build, rounds):
 def kernels(build, rounds):
     program = build / "benchmarks" / "kernels"
     speeds = {}
-    for filters in ("peak|mmt4d/(" + "|".join(PEAKS) + ")/", "move"):
+    for filters in ("peak|mmt4d/(" + "|".join(PEAKS) + ")/", "move|matvec/(" + "|".join(PEAKS) + ")/"):
         found, _ = run(program, filters, repetitions=rounds)
         speeds.update({name: statistics.median(values) for name, values in found.items()})
     products = []
@@ -81,6 +83,14 @@ def kernels(build, rounds):
         products.append({"instructions": instructions, "type": "/".join([kind, *rest]), "gigaproducts": speed / 1e9,
                          "of_peak": speed / peak if peak else None,
                          "least": LEAST.get(kind) if not rest else None})
+    vectors = []
+    for name, speed in speeds.items():
+        if not name.startswith("matvec/"):
+            continue
+        _, instructions, kind, tile = name.split("/")
+        vectors.append({"instructions": instructions, "type": f"{kind}/{tile}", "gigabytes_per_second": speed / 1e9,
+                        "over_memcpy": speed / speeds[f"move/memcpy/{1 << 26}"],
+                        "over_memchr": speed / speeds[f"move/read/{1 << 26}"], "least": LEAST_OF_MEMCHR.get(tile)})
     movers = []
     for name, speed in speeds.items():
         if not name.startswith("move/"):
@@ -91,7 +101,10 @@ def kernels(build, rounds):
             movers.append({"name": mover, "bytes": int(size), "gigabytes_per_second": speed / 1e9,
                            "reference": reference, "over_reference": speed / speeds[f"move/{reference}/{size}"],
                            "least": least if int(size) >= 1 << 26 else None})
-    return (sorted(products, key=lambda row: (list(PEAKS).index(row["instructions"]), row["type"])),
+    def place(row):
+        return list(PEAKS).index(row["instructions"]), row["type"]
+
+    return (sorted(products, key=place), sorted(vectors, key=place),
             sorted(movers, key=lambda row: (list(MOVERS).index(row["name"]), row["bytes"])))
 
 
@@ -99,7 +112,7 @@ def number(value, digits=2):
     return "" if value is None else f"{value:.{digits}f}"
 
 
-def print_tables(calls, products, movers):
+def print_tables(calls, products, vectors, movers):
     print(f"{'512 x 512 x 512, f32':<36}{'ms':>10}{'over OpenBLAS':>16}")
     for row in calls:
         print(f"{row['name']:<36}{row['milliseconds']:>10.2f}{number(row['over_openblas']):>16}")
@@ -107,6 +120,10 @@ def print_tables(calls, products, movers):
     for row in products:
         print(f"{row['instructions'] + ' ' + row['type']:<36}{row['gigaproducts']:>10.1f}{number(row['of_peak']):>16}"
               f"{number(row['least']):>10}")
+    print(f"\n{'64 MiB times a few rows':<36}{'GB/s':>10}{'over memcpy':>16}{'over memchr':>16}{'at least':>10}")
+    for row in vectors:
+        print(f"{row['instructions'] + ' ' + row['type']:<36}{row['gigabytes_per_second']:>10.1f}"
+              f"{number(row['over_memcpy']):>16}{number(row['over_memchr']):>16}{number(row['least']):>10}")
     print(f"\n{'movers of bytes':<36}{'GB/s':>10}{'over':>16}{'at least':>10}")
     for row in movers:
         print(f"{row['name'] + ' ' + str(row['bytes']):<36}{row['gigabytes_per_second']:>10.1f}"
@@ -116,11 +133,11 @@ def print_tables(calls, products, movers):
 def main():
     arguments = machine.flags(__doc__, 7).parse_args()
     calls = whole_calls(arguments.build, arguments.rounds)
-    products, movers = kernels(arguments.build, arguments.rounds)
+    products, vectors, movers = kernels(arguments.build, arguments.rounds)
     if arguments.json:
-        print(json.dumps({"calls": calls, "products": products, "movers": movers}, indent=2))
+        print(json.dumps({"calls": calls, "products": products, "vectors": vectors, "movers": movers}, indent=2))
     else:
-        print_tables(calls, products, movers)
+        print_tables(calls, products, vectors, movers)
     return 0
 
 

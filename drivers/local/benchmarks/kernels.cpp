@@ -1,6 +1,6 @@
 // Measures kernels alone, each with the limit of the machine in the same run: products with a loop that
-// multiplies registers without memory accesses, copies with memcpy and memset. benchmarks/cpu.py prints them
-// as one table.
+// multiplies registers without memory accesses, copies with memcpy and memset, reading with memchr.
+// benchmarks/cpu.py prints them as one table.
 #include "vmvx/kernels.h"
 
 #include <benchmark/benchmark.h>
@@ -76,35 +76,54 @@ AlignedBytes allocate(size_t size, int value) {
 constexpr const char* kTypeNames[] = {"f32f32f32",    "s8s8s32",   "f16f16f32", "f16f16f16", "bf16bf16f32",
                                       "bf16bf16bf16", "s16s16s32", "s16u4s32",  "s16s8s32",  "s8s4s32"};
 
-// `tiles` x `tiles` tiles, with a k of about `depth` elements.
-void mmt4d(benchmark::State& state, const Kernels& kernels, size_t type, bool skip_rounding, uint64_t tiles,
-           uint64_t depth) {
-  const TileSizes sizes = kernels.tiles[type];
-  const uint64_t k = depth / sizes.k0;
-  const AlignedBytes lhs = allocate(tiles * depth * sizes.m0 * 4, 0x11);
-  const AlignedBytes rhs = allocate(tiles * depth * sizes.n0 * 4, 0x11);
-  const AlignedBytes out = allocate(tiles * tiles * sizes.m0 * sizes.n0 * 4, 0);
-  const Mmt4d operands = {.lhs = lhs.get(),
-                          .rhs = rhs.get(),
-                          .out = out.get(),
-                          .lhs_stride = k * sizes.m0 * sizes.k0,
-                          .rhs_stride = k * sizes.n0 * sizes.k0,
-                          .out_stride = tiles * sizes.m0 * sizes.n0,
-                          .m = tiles,
-                          .n = tiles,
-                          .k = k,
-                          .m0 = sizes.m0,
-                          .n0 = sizes.n0,
-                          .k0 = sizes.k0,
-                          .accumulate = false,
-                          .skip_rounding = skip_rounding};
-  const FlushDenormals flush;
-  for ([[maybe_unused]] auto _ : state) {
-    kernels.mmt4d[type](operands);
-    benchmark::ClobberMemory();
+// Operands of `m` x `n` tiles, with a k of about `depth` elements.
+struct Product {
+  AlignedBytes lhs, rhs, out;
+  Mmt4d operands;
+
+  Product(const TileSizes& sizes, uint64_t m, uint64_t n, uint64_t depth, bool skip_rounding)
+      : lhs(allocate(m * depth * sizes.m0 * 4, 0x11)),
+        rhs(allocate(n * depth * sizes.n0 * 4, 0x11)),
+        out(allocate(m * n * sizes.m0 * sizes.n0 * 4, 0)),
+        operands({.lhs = lhs.get(),
+                  .rhs = rhs.get(),
+                  .out = out.get(),
+                  .lhs_stride = depth / sizes.k0 * sizes.m0 * sizes.k0,
+                  .rhs_stride = depth / sizes.k0 * sizes.n0 * sizes.k0,
+                  .out_stride = n * sizes.m0 * sizes.n0,
+                  .m = m,
+                  .n = n,
+                  .k = depth / sizes.k0,
+                  .m0 = sizes.m0,
+                  .n0 = sizes.n0,
+                  .k0 = sizes.k0,
+                  .accumulate = false,
+                  .skip_rounding = skip_rounding}) {}
+  void run(benchmark::State& state, Mmt4dKernel kernel) const {
+    const FlushDenormals flush;
+    for ([[maybe_unused]] auto _ : state) {
+      kernel(operands);
+      benchmark::ClobberMemory();
+    }
   }
-  state.counters["speed"] = rate(static_cast<double>(tiles * sizes.m0) *
-                                 static_cast<double>(tiles * sizes.n0) * static_cast<double>(k * sizes.k0));
+};
+
+void mmt4d(benchmark::State& state, Mmt4dKernel kernel, const TileSizes& sizes, bool skip_rounding,
+           uint64_t rows, uint64_t columns, uint64_t depth) {
+  const Product product(sizes, rows / sizes.m0, columns / sizes.n0, depth, skip_rounding);
+  product.run(state, kernel);
+  const Mmt4d& o = product.operands;
+  state.counters["speed"] = rate(static_cast<double>(o.m * o.m0) * static_cast<double>(o.n * o.n0) *
+                                 static_cast<double>(o.k * o.k0));
+}
+
+// A right side larger than the caches, times one tile of rows. `speed` is its bytes, which are read once.
+void matvec(benchmark::State& state, Mmt4dKernel kernel, const TileSizes& sizes, uint64_t element) {
+  constexpr uint64_t kBytes = 1 << 26;
+  constexpr uint64_t kDeep = 4096;
+  const Product product(sizes, 1, kBytes / (kDeep * element * sizes.n0), kDeep, true);
+  product.run(state, kernel);
+  state.counters["speed"] = rate(kBytes);
 }
 
 void add_mmt4d() {
@@ -113,15 +132,39 @@ void add_mmt4d() {
     const Kernels& kernels = *find_kernels(name);
     for (size_t type = 0; type < kMmt4dTypeCount; ++type) {
       const std::string base = "mmt4d/" + std::string(name) + "/" + kTypeNames[type];
-      const auto add = [&](const std::string& suffix, bool skip, uint64_t tiles, uint64_t depth) {
-        benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernels, type, skip, tiles, depth);
+      const auto add = [&](const std::string& suffix, bool skip, uint64_t size, uint64_t depth) {
+        const TileSizes& sizes = kernels.tiles[type];
+        const Mmt4dKernel kernel = kernels.mmt4d_for(static_cast<Mmt4dType>(type), sizes.n0, sizes.k0);
+        benchmark::RegisterBenchmark((base + suffix).c_str(), mmt4d, kernel, sizes, skip, size, size, depth);
       };
       // A workgroup of a typical compiled program, and a matrix larger than the second-level cache.
-      add("", true, 4, 512);
-      add("/large", true, 64, 1024);
+      add("", true, 64, 512);
+      add("/large", true, 1024, 1024);
       if (static_cast<Mmt4dType>(type) == Mmt4dType::f16f16f16 ||
           static_cast<Mmt4dType>(type) == Mmt4dType::bf16bf16bf16)
-        add("/rounded", false, 4, 512);
+        add("/rounded", false, 64, 512);
+    }
+  }
+}
+
+// The tiles of programs that do not query the tile sizes.
+void add_mmt4d_8x4() {
+  for (const std::string_view name : instruction_sets()) {
+    const Kernels& kernels = *find_kernels(name);
+    for (const auto& [type, element] :
+         {std::pair(Mmt4dType::f32f32f32, uint64_t{4}), std::pair(Mmt4dType::s8s8s32, uint64_t{1})}) {
+      const std::string rest = std::string(name) + "/" + kTypeNames[static_cast<size_t>(type)];
+      for (const uint32_t m0 : {1, 2, 4, 8}) {
+        const TileSizes sizes = {m0, 8, 4};
+        const std::string tile = "/" + std::to_string(m0) + "x8x4";
+        const Mmt4dKernel kernel = kernels.mmt4d_for(type, sizes.n0, sizes.k0);
+        benchmark::RegisterBenchmark(("mmt4d/" + rest + tile).c_str(), mmt4d, kernel, sizes, true,
+                                     m0 == 8 ? 64 : m0, 64, 512);
+        benchmark::RegisterBenchmark(("matvec/" + rest + tile).c_str(), matvec, kernel, sizes, element);
+        if (m0 == 8)
+          benchmark::RegisterBenchmark(("mmt4d/" + rest + tile + "/large").c_str(), mmt4d, kernel, sizes,
+                                       true, 1024, 1024, 1024);
+      }
     }
   }
 }
@@ -159,6 +202,10 @@ constexpr Mover kMovers[] = {
     {"memcpy",
      [](const Kernels&, const uint8_t* from, uint8_t* to, uint64_t size) { std::memcpy(to, from, size); }},
     {"memset", [](const Kernels&, const uint8_t*, uint8_t* to, uint64_t size) { std::memset(to, 1, size); }},
+    {"read",
+     [](const Kernels&, const uint8_t* from, uint8_t*, uint64_t size) {
+       benchmark::DoNotOptimize(std::memchr(from, 0xEE, size));  // there is none
+     }},
     {"copy",
      [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
        const Shape shape = square(size / 4);
@@ -189,6 +236,26 @@ constexpr Mover kMovers[] = {
      [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
        kernels.unpack[2](from, to, tiling_of(square(size / 4), 16, 16, false));
      }},
+    {"pack_lhs_f32_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 8, 4, false), 0);
+     }},
+    {"pack_rhs_f32_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[2](from, to, tiling_of(square(size / 4), 4, 8, true), 0);
+     }},
+    {"pack_lhs_s8_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 8, 4, false), 0);
+     }},
+    {"pack_rhs_s8_8x4",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.pack[0](from, to, tiling_of(square(size), 4, 8, true), 0);
+     }},
+    {"unpack_f32_8x8",
+     [](const Kernels& kernels, const uint8_t* from, uint8_t* to, uint64_t size) {
+       kernels.unpack[2](from, to, tiling_of(square(size / 4), 8, 8, false));
+     }},
 };
 
 void move(benchmark::State& state, const Mover& mover, uint64_t size) {
@@ -214,6 +281,7 @@ void add_movers() {
 
 int main(int argc, char** argv) {
   add_mmt4d();
+  add_mmt4d_8x4();
   add_movers();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();

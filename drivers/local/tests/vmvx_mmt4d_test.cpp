@@ -144,7 +144,7 @@ struct Mmt4dProblem {
   // Runs the kernel and returns all bytes.
   const std::vector<uint8_t>& run(const Kernels& kernels) {
     const FlushDenormals flush;
-    kernels.mmt4d[c.type](operands);
+    kernels.mmt4d_for(static_cast<Mmt4dType>(c.type), c.tile.n0, c.tile.k0)(operands);
     return out.bytes;
   }
 };

@@ -43,8 +43,9 @@ std::string text(const TilesCase& c) {
 
 std::vector<TilesCase> cases() {
   std::vector<TilesCase> list;
-  constexpr uint64_t kTiles[][2] = {{16, 1}, {1, 16}, {16, 16}, {16, 4}, {16, 2}, {8, 1},  {4, 4},
-                                    {8, 8},  {1, 1},  {3, 5},   {4, 1},  {2, 16}, {16, 8}, {32, 1}};
+  constexpr uint64_t kTiles[][2] = {{16, 1}, {1, 16}, {16, 16}, {16, 4}, {16, 2}, {8, 1},
+                                    {4, 4},  {8, 8},  {1, 1},   {3, 5},  {4, 1},  {2, 16},
+                                    {16, 8}, {32, 1}, {8, 4},   {1, 4},  {1, 8}};
   constexpr uint64_t kSizes[][2] = {{1, 1}, {16, 16}, {32, 48}, {33, 65}, {15, 17}, {64, 320}, {5, 100}};
   for (const auto& [t0, t1] : kTiles)
     for (const auto& [size0, size1] : kSizes)
@@ -136,9 +137,14 @@ TEST_P(VmvxTiles, LargeMatricesAgree) {
       {2065, 2112, 16, 16, 0, 1, false, false},  // a result
       {2065, 2112, 16, 16, 0, 1, true, false},
       {209, 21008, 16, 16, 0, 1, false, false},  // with large rows of tiles too
+      {2065, 2109, 8, 4, 0, 1, true, true},
+      {2065, 2109, 8, 4, 0, 1, true, false},
+      {2065, 2109, 8, 4, 0, 1, false, true},
   };
   for (const TilesCase& c : kWords) large_round_trip<uint32_t>(kernels(), 2, c);
   large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 16, 4, 0, 1, true, true});
+  large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 8, 4, 0, 1, true, true});
+  large_round_trip<uint8_t>(kernels(), 0, {4102, 4205, 8, 4, 0, 1, false, true});
   // All rows of the matrix are the same row.
   Tiling tiling = kWords[0].tiling();
   tiling.stride0 = 0;

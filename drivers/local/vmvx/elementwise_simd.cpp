@@ -261,6 +261,16 @@ void unary(const Input& in, const Output& out, const Shape& shape) {
     const uint8_t* const from = rows.row(0, i, 4);
     uint8_t* const to = out.data + (rows.row(1, i, 4) - out.data);
     size_t at = 0;
+    if constexpr (kOperation == Unary::rsqrt_f32) {
+      // Programs often broadcast a number to a row before they take its root, so a repeated vector is common.
+      VU32 last = hn::Zero(u32s);
+      VU32 root = apply<kOperation>(last);
+      for (; at + kLanes <= rows.size1; at += kLanes) {
+        const VU32 next = load_vector(from + at * 4);
+        if (!hn::AllTrue(u32s, hn::Eq(next, last))) root = apply<kOperation>(last = next);
+        store_vector(root, to + at * 4);
+      }
+    }
     for (; at + kLanes <= rows.size1; at += kLanes)
       store_vector(apply<kOperation>(load_vector(from + at * 4)), to + at * 4);
     if (at == rows.size1) continue;

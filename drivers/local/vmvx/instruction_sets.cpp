@@ -71,6 +71,7 @@ std::span<const Kernels> tables() {
       Kernels& kernels = made.list[made.count++] = scalar_kernels();
       kernels.instructions = set.name;
       add_mmt4d_simd(set.target, set.has_bf16, kernels);
+      add_mmt4d_8x4_simd(set.target, kernels);
       add_elementwise_simd(set.target, kernels);
       add_copy_simd(set.target, kernels);
       add_tiles_simd(set.target, kernels);

@@ -83,6 +83,12 @@ struct Kernels {
   std::array<UnpackKernel, 3> unpack;  // likewise
   std::array<Mmt4dKernel, kMmt4dTypeCount> mmt4d;
   std::array<TileSizes, kMmt4dTypeCount> tiles;
+  // Only for n0 = 8 and k0 = 4, with any m0.
+  std::array<Mmt4dKernel, kMmt4dTypeCount> mmt4d_8x4;
+
+  Mmt4dKernel mmt4d_for(Mmt4dType type, uint32_t n0, uint32_t k0) const {
+    return (n0 == 8 && k0 == 4 ? mmt4d_8x4 : mmt4d)[static_cast<size_t>(type)];
+  }
 };
 
 // Plain loops, the reference for all other kernels.

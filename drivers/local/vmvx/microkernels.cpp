@@ -223,11 +223,12 @@ Result<> mmt4d(const State& state, Buffer& lhs, uint64_t lhs_offset, uint64_t lh
   operands.out =
       HALYARD_TRY(rows_at({"out", out, out_offset, type->result_size}, m, product(n, m0) * n0, out_stride));
   if (!operands.out) return {};
-  const Mmt4dKernel kernel = state.kernels.mmt4d[static_cast<size_t>(type->type)];
+  const Mmt4dKernel kernel = state.kernels.mmt4d_for(type->type, n0, k0);
   const uint64_t tile = uint64_t{m0} * n0;
   const unsigned __int128 each = product(tile, k) * k0;
-  return in_pieces(state.stop, m, n, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),
-                   [&](uint64_t row, uint64_t rows, uint64_t column, uint64_t columns) -> Result<> {
+  // Pieces have all rows if possible, because kernels prepare columns once for all rows.
+  return in_pieces(state.stop, n, m, static_cast<uint64_t>(std::min<unsigned __int128>(each, UINT64_MAX)),
+                   [&](uint64_t column, uint64_t columns, uint64_t row, uint64_t rows) -> Result<> {
                      Mmt4d piece = operands;
                      if (piece.lhs) piece.lhs += row * lhs_stride * type->operand_size;
                      if (piece.rhs) piece.rhs += column * rhs_stride * type->operand_size;

@@ -1,8 +1,8 @@
-// Matrix products of 16 x 16 tiles. For all types, the unit of work has 32 bits: an f32, two 16-bit integers
-// or bf16, four 8-bit integers. A vector contains units of several columns of the right side; a unit of the
-// left side is broadcast to them. Types without a multiply instruction are widened: the left side in blocks
-// and in advance, because every column uses each of its units; the right side when it is loaded. A policy
-// class defines this for each type.
+// Matrix products of 16 x 16 tiles; those of s8 without VNNI are in mmt4d_8x4_simd.cpp. For all types, the
+// unit of work has 32 bits: an f32, two 16-bit integers or bf16, four 8-bit integers. A vector contains units
+// of several columns of the right side; a unit of the left side is broadcast to them. Types without a
+// multiply instruction are widened: the left side in blocks and in advance, because every column uses each of
+// its units; the right side when it is loaded. A policy class defines this for each type.
 #include "simd_targets.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -104,11 +104,6 @@ struct Bf16Result {
 HWY_INLINE VF32 broadcast_f32(const uint8_t* at) { return hn::Set(f32s, vmvx::load<float>(at)); }
 HWY_INLINE VI32 broadcast_i32(const uint8_t* at) { return hn::Set(i32s, vmvx::load<int32_t>(at)); }
 
-#if HWY_TARGET == HWY_AVX3_DL
-// Instructions that all processors of this set have, but Highway does not enable.
-#define VMVX_DOT(name, sum, a, b) asm(name " %2, %1, %0" : "+v"((sum).raw) : "v"((a).raw), "v"((b).raw))
-#endif
-
 // Adds the products of two 16-bit integers to `sum`, in each 32-bit lane.
 HWY_INLINE VI32 add_pair_products(VI32 sum, VI32 a, VI32 b) {
 #if HWY_TARGET == HWY_AVX3_DL
@@ -117,6 +112,11 @@ HWY_INLINE VI32 add_pair_products(VI32 sum, VI32 a, VI32 b) {
 #elif HWY_ARCH_X86
   VI32 none = sum;
   return hn::ReorderWidenMulAccumulate(i32s, hn::BitCast(i16s, a), hn::BitCast(i16s, b), sum, none);
+#elif HWY_ARCH_ARM_A64
+  const int16x8_t a16 = vreinterpretq_s16_s32(a.raw);
+  const int16x8_t b16 = vreinterpretq_s16_s32(b.raw);
+  const int32x4_t low = vmull_s16(vget_low_s16(a16), vget_low_s16(b16));
+  return hn::Add(sum, VI32(vpaddq_s32(low, vmull_high_s16(a16, b16))));
 #else
   const VI32 low =
       hn::Mul(hn::ShiftRight<16>(hn::ShiftLeft<16>(a)), hn::ShiftRight<16>(hn::ShiftLeft<16>(b)));
@@ -276,16 +276,11 @@ struct S8S4Policy : S8Policy {
   }
 };
 #else
-struct S8Policy : S16Policy {
-  static constexpr Mmt4dType kType = Mmt4dType::s8s8s32;
-  static constexpr size_t kLhsBits = 16, kRhsBits = 16;
+struct S8S4Policy : S16Policy {
+  static constexpr Mmt4dType kType = Mmt4dType::s8s4s32;
+  static constexpr size_t kLhsBits = 16, kRhsBits = 8;
   static constexpr bool kWidens = true;
   static HWY_INLINE void widen(const uint8_t* from, uint8_t* to) { S32Result::store(s8_to_pairs(from), to); }
-  static HWY_INLINE VI32 rhs(const uint8_t* at) { return s8_to_pairs(at); }
-};
-struct S8S4Policy : S8Policy {
-  static constexpr Mmt4dType kType = Mmt4dType::s8s4s32;
-  static constexpr size_t kRhsBits = 8;
   static HWY_INLINE VI32 rhs(const uint8_t* at) { return s4_to_pairs(at); }
 };
 #endif
@@ -435,12 +430,12 @@ void add(Kernels& kernels, Mmt4dKernel kernel) {
 
 void add_mmt4d(Kernels& kernels, [[maybe_unused]] bool has_bf16) {
   add<F32Policy>(kernels, mmt4d<F32Policy>);
-  add<S8Policy>(kernels, mmt4d<S8Policy>);
   add<F16Policy>(kernels, mmt4d<F16Policy>);
   add<F16F16Policy>(kernels, mmt4d_rounded<F16F16Policy, F16RoundedPolicy>);
   add<Bf16Policy>(kernels, mmt4d<Bf16Policy>);
   add<Bf16Bf16Policy>(kernels, mmt4d_rounded<Bf16Bf16Policy, Bf16RoundedPolicy>);
 #if HWY_TARGET == HWY_AVX3_DL
+  add<S8Policy>(kernels, mmt4d<S8Policy>);
   if (has_bf16) {
     add<Bf16DotPolicy>(kernels, mmt4d<Bf16DotPolicy>);
     add<Bf16Bf16DotPolicy>(kernels, mmt4d_rounded<Bf16Bf16DotPolicy, Bf16RoundedPolicy>);

@@ -33,7 +33,8 @@ Kernels scalar_kernels() {
       .pack = {scalar::pack<uint8_t>, scalar::pack<uint16_t>, scalar::pack<uint32_t>},
       .unpack = {scalar::unpack<uint8_t>, scalar::unpack<uint16_t>, scalar::unpack<uint32_t>},
       .mmt4d = scalar::kMmt4d,
-      .tiles = {}};
+      .tiles = {},
+      .mmt4d_8x4 = scalar::kMmt4d};
   kernels.tiles.fill({8, 8, 2});
   kernels.tiles[static_cast<size_t>(Mmt4dType::f32f32f32)] = {8, 8, 1};
   return kernels;

@@ -13,6 +13,7 @@ namespace halyard::local::vmvx {
 
 // `has_bf16`: the processor has AVX512_BF16, which no Highway target includes.
 void add_mmt4d_simd(int64_t target, bool has_bf16, Kernels& kernels);
+void add_mmt4d_8x4_simd(int64_t target, Kernels& kernels);
 void add_elementwise_simd(int64_t target, Kernels& kernels);
 void add_copy_simd(int64_t target, Kernels& kernels);  // also adds fill
 void add_tiles_simd(int64_t target, Kernels& kernels);

@@ -16,6 +16,10 @@
 #define VMVX_UNROLL _Pragma("GCC unroll 16")
 #endif
 
+// Adds products in each 32-bit lane, with an instruction that all processors of AVX3_DL have, but Highway
+// does not enable.
+#define VMVX_DOT(name, sum, a, b) asm(name " %2, %1, %0" : "+v"((sum).raw) : "v"((a).raw), "v"((b).raw))
+
 // A function that adds no kernels, for targets without any.
 #define VMVX_NO_KERNELS(function, parameters)     \
   namespace halyard::local::vmvx::HWY_NAMESPACE { \

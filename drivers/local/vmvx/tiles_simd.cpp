@@ -15,20 +15,17 @@
 
 #include "scalar.h"
 #include "simd.h"
+#include "transpose-inl.h"
 
 #if HWY_TARGET != HWY_SCALAR
 HWY_BEFORE_NAMESPACE();
 namespace halyard::local::vmvx::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
 using U32s = hn::ScalableTag<uint32_t>;
-using U64s = hn::ScalableTag<uint64_t>;
 using U16s = hn::ScalableTag<uint16_t>;
 using U8s = hn::ScalableTag<uint8_t>;
 constexpr U32s u32s;
-constexpr U64s u64s;
 constexpr U16s u16s;
 constexpr U8s u8s;
 using V = hn::Vec<U32s>;
@@ -119,18 +116,6 @@ HWY_INLINE void transpose_blocks(V (&v)[kBlocks]) {
   }
 }
 
-// Transposes 4 x 4 elements within each block.
-HWY_INLINE void transpose_within_blocks(V (&v)[4]) {
-  const auto low01 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[0], v[1]));
-  const auto low23 = hn::BitCast(u64s, hn::InterleaveLower(u32s, v[2], v[3]));
-  const auto high01 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[0], v[1]));
-  const auto high23 = hn::BitCast(u64s, hn::InterleaveUpper(u32s, v[2], v[3]));
-  v[0] = hn::BitCast(u32s, hn::InterleaveLower(u64s, low01, low23));
-  v[1] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, low01, low23));
-  v[2] = hn::BitCast(u32s, hn::InterleaveLower(u64s, high01, high23));
-  v[3] = hn::BitCast(u32s, hn::InterleaveUpper(u64s, high01, high23));
-}
-
 // Transposes kLanes by kLanes elements of 4 bytes, whose rows are `from_stride` bytes apart.
 template <bool kStream>
 HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
@@ -139,7 +124,7 @@ HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint
   for (size_t group = 0; group < kBlocks; ++group) {
     VMVX_UNROLL
     for (size_t i = 0; i < 4; ++i) rows[group][i] = load_vector(from + (group * 4 + i) * from_stride);
-    transpose_within_blocks(rows[group]);
+    transpose_within_blocks(u32s, rows[group]);
   }
   VMVX_UNROLL
   for (size_t i = 0; i < 4; ++i) {
@@ -153,6 +138,18 @@ HWY_INLINE void transpose_square(const uint8_t* from, uint64_t from_stride, uint
   }
 }
 
+// Transposes 4 x 4 elements of 4 bytes.
+HWY_INLINE void transpose_small(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride) {
+  const hn::CappedTag<uint32_t, 4> d;
+  hn::Vec<decltype(d)> v[4];
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i)
+    v[i] = hn::LoadU(d, reinterpret_cast<const uint32_t*>(from + i * from_stride));
+  transpose_within_blocks(d, v);
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i) hn::StoreU(v[i], d, reinterpret_cast<uint32_t*>(to + i * to_stride));
+}
+
 // Transposes `rows` x `columns` elements of 4 bytes: (i, j) goes to (j, i).
 template <bool kStream>
 HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to, uint64_t to_stride,
@@ -163,8 +160,13 @@ HWY_INLINE void transpose(const uint8_t* from, uint64_t from_stride, uint8_t* to
     for (uint64_t i = 0; i < full_rows; i += kLanes)
       transpose_square<kStream>(from + i * from_stride + j * 4, from_stride, to + j * to_stride + i * 4,
                                 to_stride);
+  const uint64_t small_rows = rows / 4 * 4;
+  const uint64_t small_columns = columns / 4 * 4;
+  for (uint64_t i = 0; i < small_rows; i += 4)
+    for (uint64_t j = i < full_rows ? full_columns : 0; j < small_columns; j += 4)
+      transpose_small(from + i * from_stride + j * 4, from_stride, to + j * to_stride + i * 4, to_stride);
   for (uint64_t i = 0; i < rows; ++i)
-    for (uint64_t j = i < full_rows ? full_columns : 0; j < columns; ++j)
+    for (uint64_t j = i < small_rows ? small_columns : 0; j < columns; ++j)
       store(to + j * to_stride + i * 4, load<uint32_t>(from + i * from_stride + j * 4));
 }
 
@@ -192,6 +194,26 @@ HWY_INLINE void interleave4(const uint8_t* from, uint64_t stride, uint8_t* to, u
   }
 }
 
+// Interleaves units of 4 bytes of four rows: kLanes columns of tiles with 8 columns.
+template <bool kStream>
+HWY_INLINE void interleave4_units(const uint8_t* from, uint64_t stride, uint8_t* to, uint64_t tile_step) {
+  V rows[4];
+  VMVX_UNROLL
+  for (size_t i = 0; i < 4; ++i) rows[i] = load_vector(from + i * stride);
+  transpose_within_blocks(u32s, rows);
+  // Block b of vector i is column 4 * b + i.
+  VMVX_UNROLL
+  for (size_t part = 0; part < 4; part += kBlocks) {
+    V columns[kBlocks];
+    VMVX_UNROLL
+    for (size_t i = 0; i < kBlocks; ++i) columns[i] = rows[part + i];
+    transpose_blocks(columns);
+    VMVX_UNROLL
+    for (size_t b = 0; b < kBlocks; ++b)
+      store_vector<kStream>(columns[b], to + b / 2 * tile_step + (b % 2 * 4 + part) * 16);
+  }
+}
+
 // ---- Matrix to tiles
 
 // `count0` tile rows of `count1` tiles each, and the distances between them in bytes.
@@ -202,14 +224,17 @@ struct Steps {
 };
 using PackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles);
 
-// For runs of any length.
+// For runs of kRun bytes, or of any length if it is 0. The loops use copies of the numbers, because a store
+// of bytes might change the originals.
+template <size_t kRun>
 void pack_runs(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
-  const uint64_t run = layout.columns * layout.unit;
-  for (uint64_t x = 0; x < steps.count0; ++x)
-    for (uint64_t p = 0; p < layout.rows; ++p)
-      for (uint64_t y = 0; y < steps.count1; ++y)
-        std::memcpy(tiles + x * steps.tile0 + y * steps.tile1 + p * run,
-                    matrix + (x * layout.rows + p) * layout.stride + y * run, run);
+  const auto [rows, columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
+  const uint64_t run = kRun ? kRun : columns * unit;
+  for (uint64_t x = 0; x < count0; ++x)
+    for (uint64_t p = 0; p < rows; ++p)
+      for (uint64_t y = 0; y < count1; ++y)
+        std::memcpy(tiles + x * tile0 + y * tile1 + p * run, matrix + (x * rows + p) * stride + y * run, run);
 }
 // For runs of one cache line.
 template <bool kStream>
@@ -234,13 +259,37 @@ void pack_lines(const Layout& layout, const Steps& steps, const uint8_t* matrix,
 }
 template <bool kStream>
 void pack_units(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const auto [rows, tile_columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
   // Contiguous tiles are like one tile with more columns.
-  const bool dense = steps.tile1 == layout.tile;
-  const uint64_t columns = dense ? layout.columns * steps.count1 : layout.columns;
-  for (uint64_t x = 0; x < steps.count0; ++x)
-    for (uint64_t y = 0; y < (dense ? 1 : steps.count1); ++y)
-      transpose<kStream>(matrix + x * layout.rows * layout.stride + y * columns * 4, layout.stride,
-                         tiles + x * steps.tile0 + y * steps.tile1, layout.rows * 4, layout.rows, columns);
+  const bool dense = tile1 == tile;
+  const uint64_t columns = dense ? tile_columns * count1 : tile_columns;
+  for (uint64_t x = 0; x < count0; ++x)
+    for (uint64_t y = 0; y < (dense ? 1 : count1); ++y)
+      transpose<kStream>(matrix + x * rows * stride + y * columns * 4, stride, tiles + x * tile0 + y * tile1,
+                         rows * 4, rows, columns);
+}
+bool small_tiles(const Layout& layout) {
+  return layout.interleaved && layout.unit == 4 && layout.rows == 4 && layout.columns == 8;
+}
+// For units of 4 bytes, and tiles of four rows and 8 columns.
+template <bool kStream>
+void pack_few_units(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const uint64_t stride = layout.stride;
+  const uint64_t tile_step = steps.tile1;
+  const uint64_t columns = steps.count1 * 8;
+  const uint64_t full = columns / kLanes * kLanes;
+  for (uint64_t x = 0; x < steps.count0; ++x) {
+    const uint8_t* const from = matrix + x * 4 * stride;
+    uint8_t* const to = tiles + x * steps.tile0;
+    const auto at = [&](uint64_t column) { return to + column / 8 * tile_step + column % 8 * 16; };
+    for (uint64_t j = 0; j < full; j += kLanes) {
+      if constexpr (kStream)
+        for (uint64_t i = 0; i < 4; ++i) hwy::Prefetch(from + steps.ahead + i * stride + j * 4);
+      interleave4_units<kStream>(from + j * 4, stride, at(j), tile_step);
+    }
+    for (uint64_t j = full; j < columns; j += 4) transpose_small(from + j * 4, stride, at(j), 16);
+  }
 }
 // For tiles of four rows and 16 columns.
 template <bool kStream>
@@ -260,27 +309,72 @@ void pack_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix,
   }
 }
 
+// For tiles of four rows and 8 columns: half a cache line, so two tiles below each other are packed together.
+template <bool kStream>
+void pack_few_bytes(const Layout& layout, const Steps& steps, const uint8_t* matrix, uint8_t* tiles) {
+  const hn::CappedTag<uint8_t, 16> bytes;
+  const hn::CappedTag<uint16_t, 8> pairs;
+  const auto [rows, columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
+  for (uint64_t first = 0; first < count0; first += 2) {
+    for (uint64_t y = 0; y < count1; ++y) {
+      for (uint64_t x = first; x < std::min(first + 2, count0); ++x) {
+        const uint8_t* from = matrix + x * 4 * stride + y * 8;
+        hn::Vec<decltype(bytes)> row[4];
+        VMVX_UNROLL
+        for (size_t i = 0; i < 4; ++i, from += stride) {
+          if (y % 8 == 0) hwy::Prefetch(from + ahead);
+          row[i] = hn::ZeroExtendVector(bytes, hn::LoadU(hn::Half<decltype(bytes)>(), from));
+        }
+        const auto pairs01 = hn::BitCast(pairs, hn::InterleaveLower(bytes, row[0], row[1]));
+        const auto pairs23 = hn::BitCast(pairs, hn::InterleaveLower(bytes, row[2], row[3]));
+        uint8_t* const to = tiles + x * tile0 + y * tile1;
+        const auto low = hn::BitCast(bytes, hn::InterleaveLower(pairs, pairs01, pairs23));
+        const auto high = hn::BitCast(bytes, hn::InterleaveUpper(pairs, pairs01, pairs23));
+        if constexpr (kStream) {
+          hn::Stream(low, bytes, to);
+          hn::Stream(high, bytes, to + 16);
+        } else {
+          hn::StoreU(low, bytes, to);
+          hn::StoreU(high, bytes, to + 16);
+        }
+      }
+    }
+  }
+}
+
 template <bool kStream>
 PackTiles pack_function(const Layout& layout) {
-  if (!layout.interleaved) return layout.columns * layout.unit == kLine ? pack_lines<kStream> : pack_runs;
+  if (!layout.interleaved) switch (layout.columns * layout.unit) {
+      case 16:
+        return pack_runs<16>;
+      case 32:
+        return pack_runs<32>;
+      case kLine:
+        return pack_lines<kStream>;
+      default:
+        return pack_runs<0>;
+    }
+  if (small_tiles(layout)) return pack_few_units<kStream>;
   if (layout.unit == 4) return pack_units<kStream>;
   if (layout.unit == 1 && layout.rows == 4 && layout.columns == 16) return pack_bytes<kStream>;
+  if (layout.unit == 1 && layout.rows == 4 && layout.columns == 8) return pack_few_bytes<kStream>;
   return nullptr;
 }
 
-// Whether the tiles are large enough and consist of whole cache lines.
-bool should_stream(const uint8_t* tiles, const Layout& layout, const Tiling& tiling) {
-  const uint64_t run = layout.interleaved ? layout.rows * layout.unit * (layout.unit == 1 ? 16 : 1)
-                                          : layout.columns * layout.unit;
-  return tiling.o0 * tiling.o1 * layout.tile >= kStreamed &&
-         reinterpret_cast<uintptr_t>(tiles) % kLine == 0 && layout.tile_stride0 % kLine == 0 &&
-         layout.tile % kLine == 0 && run == kLine;
+// Whether whole cache lines are written one after the other.
+bool can_stream(const uint8_t* tiles, const Layout& layout) {
+  const bool whole = !layout.interleaved ? layout.columns * layout.unit == kLine
+                     : layout.unit == 1  ? true  // pack_bytes, pack_few_bytes
+                                         : small_tiles(layout) || layout.rows * layout.unit == kLine;
+  return whole && reinterpret_cast<uintptr_t>(tiles) % kLine == 0 && layout.tile_stride0 % kLine == 0;
 }
 
 template <typename T>
 void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t padding) {
   const Layout layout = layout_of<T>(tiling);
-  const bool stream = should_stream(tiles, layout, tiling);
+  const bool large = tiling.o0 * tiling.o1 * layout.tile >= kStreamed;
+  const bool stream = large && can_stream(tiles, layout);
   const PackTiles function = stream ? pack_function<true>(layout) : pack_function<false>(layout);
   if (!function || tiling.stride1 != 1) return scalar::pack<T>(matrix, tiles, tiling, padding);
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
@@ -289,7 +383,7 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
   const uint64_t full0 = tiling.size0 / tiling.extent0();
   const uint64_t full1 = tiling.size1 / tiling.extent1();
   const uint64_t width = tiling.extent1() * sizeof(T);
-  const bool blocked = stream && tiling.outer_transposed;
+  const bool blocked = large && tiling.outer_transposed;
   const uint64_t tile_row = layout.rows * layout.stride;
   const uint64_t block =
       std::max<uint64_t>(1, blocked ? kPackedBlock / std::max<uint64_t>(1, tile_row) : full0);
@@ -312,13 +406,15 @@ void pack(const uint8_t* matrix, uint8_t* tiles, const Tiling& tiling, uint64_t 
 
 using UnpackTiles = void (*)(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix);
 
+template <size_t kRun>
 void unpack_runs(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
-  const uint64_t run = layout.columns * layout.unit;
-  for (uint64_t x = 0; x < steps.count0; ++x)
-    for (uint64_t p = 0; p < layout.rows; ++p)
-      for (uint64_t y = 0; y < steps.count1; ++y)
-        std::memcpy(matrix + (x * layout.rows + p) * layout.stride + y * run,
-                    tiles + x * steps.tile0 + y * steps.tile1 + p * run, run);
+  const auto [rows, columns, unit, interleaved, tile, stride, tile_stride0] = layout;
+  const auto [count0, count1, tile0, tile1, ahead] = steps;
+  const uint64_t run = kRun ? kRun : columns * unit;
+  for (uint64_t x = 0; x < count0; ++x)
+    for (uint64_t p = 0; p < rows; ++p)
+      for (uint64_t y = 0; y < count1; ++y)
+        std::memcpy(matrix + (x * rows + p) * stride + y * run, tiles + x * tile0 + y * tile1 + p * run, run);
 }
 template <bool kStream>
 void unpack_lines(const Layout& layout, const Steps& steps, const uint8_t* tiles, uint8_t* matrix) {
@@ -351,13 +447,15 @@ void unpack(const uint8_t* tiles, uint8_t* matrix, const Tiling& tiling) {
   if (tiling.stride1 != 1 || (tiling.stride0 < tiling.size1 && tiling.size0 > 1) ||
       (layout.interleaved && layout.unit != 4))
     return scalar::unpack<T>(tiles, matrix, tiling);
-  const bool lines = !layout.interleaved && layout.columns * layout.unit == kLine;
+  const uint64_t run = layout.columns * layout.unit;
+  const bool lines = !layout.interleaved && run == kLine;
   const bool stream = lines && tiling.size0 * tiling.size1 * sizeof(T) >= kStreamed &&
                       reinterpret_cast<uintptr_t>(matrix) % kLine == 0 && layout.stride % kLine == 0;
   const UnpackTiles function = layout.interleaved ? unpack_units
                                : stream           ? unpack_lines<true>
                                : lines            ? unpack_lines<false>
-                                                  : unpack_runs;
+                               : run == 32        ? unpack_runs<32>
+                                                  : unpack_runs<0>;
   const uint64_t tile_step = tiling.outer_transposed ? layout.tile_stride0 : layout.tile;
   const uint64_t x_step = tiling.outer_transposed ? layout.tile : layout.tile_stride0;
   const uint64_t full0 = tiling.size0 / tiling.extent0();
