@@ -29,7 +29,7 @@ std::string text(const Case& c) {
 
 // T: float or int8_t. Sum: float or int32_t.
 template <typename T, typename Sum>
-struct Problem {
+struct TiledProblem {
   static constexpr size_t kMargin = 5;  // unaligned for every type
   static constexpr Mmt4dType kType = std::is_same_v<T, float> ? Mmt4dType::f32f32f32 : Mmt4dType::s8s8s32;
 
@@ -38,7 +38,7 @@ struct Problem {
   std::vector<uint8_t> lhs, rhs, out;
 
   template <typename Value>  // returns a T
-  Problem(const Case& given, Value&& value)
+  TiledProblem(const Case& given, Value&& value)
       : c(given),
         lhs_stride(c.k * c.m0 * kDepth + c.extra),
         rhs_stride(c.k * kColumns * kDepth + c.extra),
@@ -92,8 +92,8 @@ struct Problem {
           }
   }
 };
-using FloatProblem = Problem<float, float>;
-using ByteProblem = Problem<int8_t, int32_t>;
+using FloatProblem = TiledProblem<float, float>;
+using ByteProblem = TiledProblem<int8_t, int32_t>;
 
 class VmvxMmt4d8x4 : public VmvxKernels {
  public:
