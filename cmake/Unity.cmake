@@ -1,4 +1,5 @@
-# HALYARD_UNITY: sources of one folder are compiled several at a time, which takes a third of the time of a build from scratch.
+# HALYARD_UNITY: sources of tests and tools are compiled several at a time, which takes a third of the time. Libraries are not,
+# because a name of one source can change what another means.
 # Sources include what they use all the same: builds without the option show it (packages, sanitizers).
 # Names in anonymous namespaces differ among the sources that are compiled together: those of a folder with at most eight, else
 # those whose names begin with letters of one range.

@@ -33,8 +33,13 @@ HALYARD_X86_FEATURE(bmi, BMI1, "bmi")
 HALYARD_X86_FEATURE(bmi2, BMI2, "bmi2")
 HALYARD_X86_FEATURE(lzcnt, LZCNT, "lzcnt")
 HALYARD_X86_FEATURE(movbe, MOVBE, "movbe")
+#ifdef __clang__  // has no names for these; every processor with SSE 4.2 has both
+inline bool cmpxchg16b() { return sse4_2(); }
+inline bool lahf() { return sse4_2(); }
+#else
 HALYARD_X86_FEATURE(cmpxchg16b, CMPXCHG16B, "cmpxchg16b")
 HALYARD_X86_FEATURE(lahf, LAHF64_SAHF64, "lahf_lm")
+#endif
 HALYARD_X86_FEATURE(avx2, AVX2, "avx2")
 HALYARD_X86_FEATURE(vaes, VAES, "vaes")
 HALYARD_X86_FEATURE(vpclmulqdq, VPCLMULQDQ, "vpclmulqdq")
