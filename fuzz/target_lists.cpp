@@ -212,7 +212,7 @@ void check_json(const Object& list, const Lists::Extent& extent) {
       extent.depth <= HALYARD_LIST_MAX_DEPTH && extent.elements <= HALYARD_LIST_MAX_ELEMENTS;
   if (is_within && extent.elements > kPrintedElements) return;  // would take seconds
   const Value value = list;
-  const Result<std::string> json = results_json("f", {&value, 1}, kShown);
+  const Result<std::string> json = results_json("f", {&value, 1}, kShown, Json());
   if (json.has_value() != is_within)
     fuzz::finding("a list is JSON that is too large, or the other way round");
   if (!json && json.error().code != HALYARD_RESOURCE_EXHAUSTED) fuzz::finding(json.error().line());

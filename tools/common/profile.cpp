@@ -217,7 +217,9 @@ Result<ProfileSums> Profile::end(const Trace& trace) {
     }
   }
   if (end > at) sweep.pass(static_cast<double>(end - at));
-  std::ranges::stable_sort(rows_, std::ranges::greater(), &ProfileRow::time_ns);
+  std::ranges::sort(rows_, [](const ProfileRow& a, const ProfileRow& b) {
+    return std::tie(b.time_ns, a.name) < std::tie(a.time_ns, b.name);
+  });
   sums.rows = std::move(rows_);
   for (const auto& [kind, name, time] : {std::tuple(Kind::waiting, "waiting", sweep.waiting_ns),
                                          std::tuple(Kind::other, "other", sweep.other_ns)}) {

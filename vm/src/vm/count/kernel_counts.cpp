@@ -899,7 +899,7 @@ class Counter {
       counts.operations += each * tally_[block];
     }
     if (has_unknown_accesses_) return counts;
-    counts.bytes.emplace();
+    counts.bytes = KernelCounts::Bytes();
     for (uint32_t binding = 0; binding < arguments_.binding_lengths.size(); ++binding) {
       counts.bytes->read += bytes_of(binding, false);
       counts.bytes->written += bytes_of(binding, true);
