@@ -36,7 +36,7 @@ constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
 // of which more iterations than the limit are counted when it begins runs with all checks; the limit is high
 // because that is slow.
 constexpr uint64_t kManyTurns = uint64_t{1} << 13;
-constexpr uint64_t kMaxCountedTurns = uint64_t{1} << 24;
+constexpr uint64_t kMaxCountedTurns = uint64_t{1} << 25;
 constexpr size_t kMaxChecks = 64;
 constexpr size_t kMaxBuffers = 6;
 
@@ -368,7 +368,7 @@ void Nest::transform(const Plan& plan) {
       for (const Loop* inner : loop->getSubLoops()) {
         Value* const turns_inside = b.CreateAdd(guard.expand(count(inner)), b.getInt64(1));
         Value* const both = guard.checked(llvm::Intrinsic::umul_with_overflow, outer, turns_inside);
-        guard.require(b.CreateICmpULE(both, b.getInt64(kMaxTurns)));
+        guard.require(b.CreateICmpULE(both, b.getInt64(kMaxCountedTurns)));
       }
     }
     for (BasicBlock* block : loop->blocks()) {

@@ -33,7 +33,7 @@ using llvm::PHINode;
 using llvm::Value;
 
 // Maximum iterations of a nest without loops inside, because its outer loops do not check the stop word.
-constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
+constexpr uint64_t kMaxTurns = uint64_t{1} << 25;
 
 // Marks the copy of a loop that stays coalesced.
 constexpr char kCoalesced[] = "halyard.coalesced";
@@ -223,8 +223,8 @@ void Splitter::split(const Coalesced& found) {
   BasicBlock* const after = found.test->getSuccessor(1);
   llvm::IRBuilder<> b(before->getTerminator());
 
-  // Whether the nest has the same iterations as the loop. The maximum keeps the divisor from being 0 and shows
-  // ScalarEvolution that it is not.
+  // Whether the nest has the same iterations as the loop. The maximum keeps the divisor from being 0 and
+  // shows ScalarEvolution that it is not.
   Value* const turns = b.CreateFreeze(found.turns);
   Value* const inner = b.CreateFreeze(found.inner);
   Value* condition =

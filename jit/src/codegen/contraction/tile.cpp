@@ -143,7 +143,7 @@ void choose_group(const Size& size, Tiling& tiling) {
   const uint64_t rows = has_outer_rows ? size.rows : 1;  // of one iteration of the outermost loop
   const uint64_t outermost = has_outer_rows ? size.outer_rows : size.rows;
   const uint64_t all = terms_of({outermost, rows, size.outputs}, size.terms);
-  tiling.is_shared = all == 0 || all >= kMinShared;
+  tiling.is_shared = outermost != 1 && (all == 0 || all >= kMinShared);
   uint64_t most = kMaxGroup, outputs = size.outputs;
   if (tiling.is_shared) most = all == 0 ? kMaxSharedGroup : std::min(kMaxSharedGroup, all / kMinGroups);
   if (tiling.is_shared && outputs == 0) outputs = kLikelyOutputs;
