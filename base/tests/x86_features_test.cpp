@@ -1,5 +1,5 @@
 // The C library's answers are those of the compiler's support library.
-#include "base/x86_features.h"
+#include "halyard/x86_features.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/quantities.h"
+#include "halyard/x86_features.hpp"
 
 namespace halyard::tools {
 
@@ -103,8 +104,8 @@ constexpr Loops kAvx512 = {512, multiply_and_add_512, read_all_512};
 
 const Loops& widest_loops() {
 #ifdef __x86_64__
-  if (__builtin_cpu_supports("avx512f")) return kAvx512;
-  if (__builtin_cpu_supports("avx2")) return kAvx2;
+  if (x86::avx512f()) return kAvx512;
+  if (x86::avx2()) return kAvx2;
 #endif
   return kBaseline;
 }

@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/x86_features.h"
+#include "halyard/x86_features.hpp"
 #elif defined(__aarch64__) || defined(__riscv)
 #include <sys/auxv.h>
 #endif

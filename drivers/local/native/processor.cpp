@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "base/x86_features.h"
+#include "halyard/x86_features.hpp"
 
 namespace halyard::local {
 

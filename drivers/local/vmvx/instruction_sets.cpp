@@ -9,7 +9,7 @@
 #include <span>
 #include <type_traits>
 
-#include "base/x86_features.h"
+#include "halyard/x86_features.hpp"
 #include "kernels.h"
 #include "simd.h"
 

@@ -1,7 +1,9 @@
-// Features of an x86 processor that the operating system enables. The C library has asked the processor when
-// the process started. The compiler's __builtin_cpu_supports would ask it again in each library, in a
-// constructor; in a virtual machine, where cpuid leaves the guest, that takes 70 us.
-#pragma once
+// Features of an x86 processor that the operating system enables; header only, so that tools and libraries
+// share one implementation. The C library has asked the processor when the process started. The compiler's
+// __builtin_cpu_supports would ask it again in each library and program, in a constructor; in a virtual
+// machine, where cpuid leaves the guest, that takes 70 us.
+#ifndef HALYARD_X86_FEATURES_HPP_
+#define HALYARD_X86_FEATURES_HPP_
 
 #ifdef __x86_64__
 
@@ -74,3 +76,5 @@ inline bool level4() { return level3() && avx512f() && avx512bw() && avx512cd() 
 #undef HALYARD_X86_FEATURE
 
 #endif
+
+#endif  // HALYARD_X86_FEATURES_HPP_
