@@ -12,6 +12,7 @@
 #include "command_list.h"
 #include "dispatch.h"
 #include "estimate.h"
+#include "halyard/driver/operation_name.hpp"
 #include "halyard/driver/trace.hpp"
 #include "kernel_runner.h"
 
@@ -37,28 +38,14 @@ struct Work {
   }
 };
 
-// The slice of an operation that moves bytes; the commands of a list have their own. Null: none.
-const char* transfer_name(uint32_t kind) {
-  switch (kind) {
-    case HALYARD_OPERATION_FILL:
-      return "fill";
-    case HALYARD_OPERATION_UPDATE:
-      return "update";
-    case HALYARD_OPERATION_COPY:
-      return "copy";
-    case HALYARD_OPERATION_READ:
-      return "read";
-    case HALYARD_OPERATION_WRITE:
-      return "write";
-    default:
-      return nullptr;
-  }
+bool moves_bytes(uint32_t operation) {
+  return operation >= HALYARD_OPERATION_FILL && operation <= HALYARD_OPERATION_WRITE;
 }
 
 Result<> run_operation(const Work& work) {
   const halyard_operation_t& operation = work.operation;
-  std::optional<kit::TraceSpan> span;
-  if (const char* const name = transfer_name(operation.kind)) span.emplace(work.device.services(), name);
+  std::optional<kit::TraceSpan> span;  // lists and dispatches have slices of their own
+  if (moves_bytes(operation.kind)) span.emplace(work.device.services(), kit::operation_name(operation.kind));
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:
       return {};

@@ -5,6 +5,8 @@
 
 #include <iterator>
 
+#include "halyard/driver/operation_name.hpp"
+
 namespace halyard::vulkan {
 
 void SubmissionLabel::add_function(std::string_view name) {
@@ -28,9 +30,7 @@ void SubmissionLabel::add_group(const std::vector<std::string_view>& path) {
 }
 
 std::string LoggedSubmission::text() const {
-  constexpr std::string_view kNames[] = {"barrier", "alloca", "dealloca", "fill",     "update",
-                                         "copy",    "read",   "write",    "dispatch", "execute"};
-  std::string text = fmt::format("#{} {}", id, kNames[operation]);
+  std::string text = fmt::format("#{} {}", id, kit::operation_name(operation));
   if (!label.functions.view().empty()) text += fmt::format(" of {}", label.functions.view());
   if (!label.groups.view().empty()) text += fmt::format(" with groups {}", label.groups.view());
   return text + fmt::format(" on queue {} (number {})", queue, number);

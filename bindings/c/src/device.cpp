@@ -3,6 +3,7 @@
 #include <array>
 
 #include "hal/device/sharing.h"
+#include "halyard/driver/operation_name.hpp"
 #include "handles.h"
 
 using namespace halyard;
@@ -50,12 +51,7 @@ const char* halyard_capability_name(uint32_t bit) {
   return bit < kNames.size() ? kNames[bit] : nullptr;
 }
 
-const char* halyard_operation_name(uint32_t operation) {
-  static constexpr std::array kNames = {"barrier", "alloca", "dealloca", "fill",     "update",
-                                        "copy",    "read",   "write",    "dispatch", "execute"};
-  static_assert(kNames.size() == HALYARD_OPERATION_EXECUTE + 1);
-  return operation < kNames.size() ? kNames[operation] : nullptr;
-}
+const char* halyard_operation_name(uint32_t operation) { return kit::operation_name(operation); }
 
 halyard_status_t halyard_device_query(halyard_device_t device, const char* category, const char* key,
                                       int32_t* known, int64_t* value) {

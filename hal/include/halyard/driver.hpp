@@ -22,6 +22,7 @@
 #include "halyard/driver/device.hpp"
 #include "halyard/driver/failure.hpp"
 #include "halyard/driver/host_memory.hpp"
+#include "halyard/driver/operation_name.hpp"
 #include "halyard/driver/options.hpp"
 #include "halyard/driver/pool.hpp"
 #include "halyard/driver/table.hpp"

@@ -9,35 +9,15 @@
 #include <string>
 #include <utility>
 
+#include "halyard/driver/operation_name.hpp"
+
 namespace halyard::hal {
 
 namespace {
 
 const char* operation_name(uint32_t operation) {
-  switch (operation) {
-    case HALYARD_OPERATION_BARRIER:
-      return "barrier";
-    case HALYARD_OPERATION_ALLOCA:
-      return "alloca";
-    case HALYARD_OPERATION_DEALLOCA:
-      return "dealloca";
-    case HALYARD_OPERATION_FILL:
-      return "fill";
-    case HALYARD_OPERATION_UPDATE:
-      return "update";
-    case HALYARD_OPERATION_COPY:
-      return "copy";
-    case HALYARD_OPERATION_READ:
-      return "read";
-    case HALYARD_OPERATION_WRITE:
-      return "write";
-    case HALYARD_OPERATION_DISPATCH:
-      return "dispatch";
-    case HALYARD_OPERATION_EXECUTE:
-      return "execute";
-    default:
-      return "operation";
-  }
+  const char* const name = kit::operation_name(operation);
+  return name ? name : "operation";
 }
 
 }  // namespace
