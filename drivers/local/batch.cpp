@@ -38,23 +38,22 @@ struct Part {
   const halyard_command_t* command = nullptr;  // null: a loop
   const Loop* loop = nullptr;
   WorkgroupCount count = {1, 1, 1};
-  bool is_divisible = false;        // several threads may share it: a dispatch, a fill, a loop
+  bool is_counted = false;          // a dispatch whose workgroups are known
   uint64_t total = 1;               // workgroups, or pieces of a fill or a loop
   uint64_t most = UINT64_MAX;       // of them in a tile
   std::atomic<uint64_t> next = 0;   // the first of them that is not taken
   std::atomic<uint64_t> end = 1;    // `total`, or the first of them that has failed
   std::atomic<uint64_t> spent = 0;  // nanoseconds, summed over all threads
 
-  bool is_dispatch() const { return command && command->kind == HALYARD_COMMAND_DISPATCH; }
   const halyard_command_dispatch_t& dispatch() const {
     return *reinterpret_cast<const halyard_command_dispatch_t*>(command);
   }
   void divide(const WorkgroupCount& workgroups, uint64_t first) {
+    is_counted = true;
     count = workgroups;
     divide(local::total(workgroups), first);
   }
   void divide(uint64_t pieces, uint64_t first) {
-    is_divisible = true;
     total = pieces;
     next.store(first, std::memory_order_relaxed);
     end.store(total, std::memory_order_relaxed);
@@ -88,7 +87,7 @@ class Batch {
     run_parts();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
-      if (part.is_divisible && part.is_dispatch())
+      if (part.is_counted)
         part.dispatch()
             .executable->workgroup_cost(part.dispatch().function)
             .learn(part.spent / part.total + 1);
@@ -147,10 +146,10 @@ class Batch {
       if (part.next.load(std::memory_order_relaxed) >= part.end.load(std::memory_order_relaxed)) continue;
       if (part.loop) {
         do_loop(part, role);
-      } else if (!part.is_divisible || part.total == 1) {
+      } else if (part.total == 1) {
         do_whole(i, role);
       } else if (Status status =
-                     outcome_of([&] { return part.is_dispatch() ? do_tiles(i, role, {}) : do_fill(i); });
+                     outcome_of([&] { return part.is_counted ? do_tiles(i, role, {}) : do_fill(i); });
                  !status.ok()) {
         // A helper that fails to prepare the kernel gives up, because other threads do the work.
         if (role == Role::owner) failed(i, 0, std::move(status));
@@ -162,9 +161,8 @@ class Batch {
     Part& part = parts_[i];
     Tile tile;
     if (!part.take(tile, threads())) return;
-    const bool is_dispatch = part.is_divisible && part.is_dispatch();
     if (Status status = outcome_of(
-            [&] { return is_dispatch ? do_tiles(i, role, tile) : perform(*part.command, execution_); });
+            [&] { return part.is_counted ? do_tiles(i, role, tile) : perform(*part.command, execution_); });
         !status.ok())
       failed(i, 0, std::move(status));
   }
@@ -185,15 +183,13 @@ class Batch {
     const LoopSharing loops(command.executable->kernel(command.function).name, execution_);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
-      span.add_workgroups(tile.last - tile.first);
       Status status = outcome_of([&] {
-        return (*runner)->run(command.function, part.count, tile, part.end, execution_.stop, loops.get());
+        return run_tile(**runner, command, part.count, tile, part.end, execution_, loops.get(), span);
       });
       if (!status.ok()) failed(i, tile.first, std::move(status));
       if (role == Role::owner && !std::exchange(has_asked_again_, true))
         execution_.thread_pool->wake_another();
     }
-    if (span.is_traced()) span.add_checked_loops((*runner)->take_checked_loops());
     part.spent.fetch_add(watch.elapsed(), std::memory_order_relaxed);
     if (is_one) loops.report(span);
     return {};
@@ -331,10 +327,8 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];
-    if (const uint64_t pieces = pieces_of(*commands[i]);
-        commands[i]->kind == HALYARD_COMMAND_FILL && pieces > 1)
-      part.divide(pieces, 0);
-    if (!part.is_dispatch() || is_sequential(part.dispatch())) continue;
+    if (commands[i]->kind == HALYARD_COMMAND_FILL) part.divide(pieces_of(*commands[i]), 0);
+    if (commands[i]->kind != HALYARD_COMMAND_DISPATCH || is_sequential(part.dispatch())) continue;
     // If the memory with the count has no bytes, the command reports that when it runs.
     const Result<WorkgroupCount> count = workgroups_now(part.dispatch(), execution);
     if (count && total(*count) != 0) part.divide(*count, 0);
@@ -373,7 +367,6 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
     const Loop loop = {self.kernel_, body, data};
     Batch* const batch = Batch::create(1, helpers.count, rest.cost, execution);
     Part& part = batch->parts()[0];
-    part.command = nullptr;
     part.loop = &loop;
     part.divide(pieces, done);
     part.most = std::max<uint64_t>(kMostBetweenStops / each, 1);

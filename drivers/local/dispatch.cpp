@@ -36,9 +36,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
     const std::atomic<uint64_t> end = total;
     if (may_share) {  // measure the first workgroup to estimate the others
       tile.last = 1;
-      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, loops.get()));
-      span.add_workgroups(1);
-      if (span.is_traced()) span.add_checked_loops(runner->take_checked_loops());
+      HALYARD_TRY(run_tile(*runner, command, count, tile, end, execution, loops.get(), span));
       each = watch.elapsed();
       helpers = helpers_with(total - 1);
       // If one workgroup remains, the reason for the whole dispatch stays.
@@ -46,10 +44,8 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
       tile.last = total;
     }
     if (helpers.count == 0) {
-      span.add_workgroups(total - tile.first);
-      HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, loops.get()));
+      HALYARD_TRY(run_tile(*runner, command, count, tile, end, execution, loops.get(), span));
       loops.report(span);
-      if (span.is_traced()) span.add_checked_loops(runner->take_checked_loops());
       watch.record(cost, total);
       return {};
     }

@@ -45,6 +45,15 @@ Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, con
   return runner;
 }
 
+Result<> run_tile(KernelRunner& runner, const halyard_command_dispatch_t& command,
+                  const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end,
+                  const Execution& execution, const halyard_jit_sharing_t* sharing, kit::TraceSpan& span) {
+  span.add_workgroups(tile.last - tile.first);
+  Result<> outcome = runner.run(command.function, count, tile, end, execution.stop, sharing);
+  if (span.is_traced()) span.add_checked_loops(runner.take_checked_loops());
+  return outcome;
+}
+
 namespace {
 
 // Why this thread runs all workgroups of the dispatch (HALYARD_SHARING_*).
@@ -66,12 +75,10 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);
   span.set_sharing(why_alone(command, execution, total), 1);
   span.set_dispatch(facts);
-  span.add_workgroups(total);
   const Executable::Lease runner = HALYARD_TRY(prepare(command, execution));
   const std::atomic<uint64_t> end = total;
   Tile tile = {0, total};
-  HALYARD_TRY(runner->run(command.function, count, tile, end, execution.stop, nullptr));
-  if (span.is_traced()) span.add_checked_loops(runner->take_checked_loops());
+  HALYARD_TRY(run_tile(*runner, command, count, tile, end, execution, nullptr, span));
   watch.record(command.executable->workgroup_cost(command.function), total);
   return {};
 }

@@ -1,11 +1,13 @@
 // Kernel calls: the arguments of a dispatch's kernel and its number of workgroups.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 
 #include "executable.h"
 #include "execution.h"
+#include "halyard/driver/trace.hpp"
 
 namespace halyard::local {
 
@@ -26,6 +28,11 @@ std::optional<kit::TraceDispatch> describe(const halyard_command_dispatch_t& com
 
 // Leases a kernel runner of the dispatch's executable and sets its constants and bindings.
 Result<Executable::Lease> prepare(const halyard_command_dispatch_t& command, const Execution& execution);
+
+// Runs a tile of the dispatch's workgroups, as KernelRunner::run does, and adds it to the span.
+Result<> run_tile(KernelRunner& runner, const halyard_command_dispatch_t& command,
+                  const WorkgroupCount& count, Tile& tile, const std::atomic<uint64_t>& end,
+                  const Execution& execution, const halyard_jit_sharing_t* sharing, kit::TraceSpan& span);
 
 // Runs the whole dispatch on this thread.
 Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& execution);
