@@ -35,6 +35,8 @@ def call():
 
 def run(command):
     """Seconds of the wall clock, and what the system accounts to the process."""
+    if not os.access(command[0], os.X_OK):
+        sys.exit(f"startup.py: there is no program '{command[0]}'; build it, or name another folder with --build= or program with --against=")
     begin = time.perf_counter()
     child = os.posix_spawn(command[0], command, os.environ,
                            file_actions=[(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0)])

@@ -29,14 +29,11 @@ using llvm::Loop;
 using llvm::SCEV;
 using llvm::Value;
 
-// The maximum number of iterations between two checks of the stop word: iterations of the two innermost
-// loops, or of more loops if the number is a compile-time constant.
+// The maximum number of iterations between two checks of the stop word: of one loop, or of several whose
+// numbers are compile-time constants. kMaxCountedTurns is that of other nests.
 constexpr uint64_t kMaxTurns = uint64_t{1} << 22;
-// A loop keeps its check of the stop word if each of its iterations has this many in it. With fewer, a nest
-// of which more iterations than the limit are counted when it begins runs with all checks; the limit is high
-// because that is slow.
+// A loop keeps its check of the stop word if each of its iterations has this many in it.
 constexpr uint64_t kManyTurns = uint64_t{1} << 13;
-constexpr uint64_t kMaxCountedTurns = uint64_t{1} << 25;
 constexpr size_t kMaxChecks = 64;
 constexpr size_t kMaxBuffers = 6;
 

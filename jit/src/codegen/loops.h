@@ -18,6 +18,10 @@ std::optional<uint64_t> constant_of(const llvm::SCEV* value);
 bool is_known_before(const llvm::SCEV* value, const llvm::Loop* loop, llvm::ScalarEvolution& evolution,
                      const llvm::SCEVExpander& expander);
 
+// The maximum number of iterations of a nest that is counted when the nest begins, to decide whether it may
+// run without checks of the stop word. It is high, because a longer nest runs with all checks, which is slow.
+inline constexpr uint64_t kMaxCountedTurns = uint64_t{1} << 25;
+
 // Duplicates the loop. `condition` is a value at the end of its preheader. If it is true, the original loop
 // runs, which the caller may then change. Otherwise a copy runs, whose loops have the attribute `mark`; the
 // copy rarely runs and is not optimized. Updates `loops` and `dominators`.

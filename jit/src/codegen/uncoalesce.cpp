@@ -32,9 +32,6 @@ using llvm::Loop;
 using llvm::PHINode;
 using llvm::Value;
 
-// Maximum iterations of a nest without loops inside, because its outer loops do not check the stop word.
-constexpr uint64_t kMaxTurns = uint64_t{1} << 25;
-
 // Marks the copy of a loop that stays coalesced.
 constexpr char kCoalesced[] = "halyard.coalesced";
 
@@ -227,15 +224,15 @@ void Splitter::split(const Coalesced& found) {
   // shows ScalarEvolution that it is not.
   Value* const turns = b.CreateFreeze(found.turns);
   Value* const inner = b.CreateFreeze(found.inner);
-  Value* condition =
-      b.CreateAnd(b.CreateICmpSGT(inner, b.getInt64(0)), b.CreateICmpULT(turns, b.getInt64(kMaxTurns)));
-  condition = b.CreateAnd(condition, b.CreateICmpULT(inner, b.getInt64(kMaxTurns)));
+  Value* condition = b.CreateAnd(b.CreateICmpSGT(inner, b.getInt64(0)),
+                                 b.CreateICmpULT(turns, b.getInt64(kMaxCountedTurns)));
+  condition = b.CreateAnd(condition, b.CreateICmpULT(inner, b.getInt64(kMaxCountedTurns)));
   Value* product = inner;
   Value* middle = nullptr;
   if (found.middle) {
     middle = b.CreateFreeze(found.middle);
     condition = b.CreateAnd(condition, b.CreateICmpSGT(middle, b.getInt64(0)));
-    condition = b.CreateAnd(condition, b.CreateICmpULT(middle, b.getInt64(kMaxTurns)));
+    condition = b.CreateAnd(condition, b.CreateICmpULT(middle, b.getInt64(kMaxCountedTurns)));
     product = b.CreateMul(inner, middle);
   }
   Value* const divisor = b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, product, b.getInt64(1));
