@@ -27,6 +27,7 @@ constexpr uint64_t kMostBetweenStops = 200'000;  // of a tile of a loop, which a
 // A loop of a kernel, divided into pieces.
 struct Loop {
   std::string_view kernel;
+  const std::optional<kit::TraceDispatch>& facts;  // about the dispatch
   void (*body)(uint64_t piece, void* data) = nullptr;
   void* data = nullptr;
 };
@@ -180,7 +181,7 @@ class Batch {
     // A named variable, because otherwise clang's analyzer does not see whether there is a lease to return.
     const Result<Executable::Lease> runner = prepare(command, execution_);
     if (!runner) return std::unexpected(runner.error());
-    const LoopSharing loops(command.executable->kernel(command.function).name, execution_);
+    const LoopSharing loops(command.executable->kernel(command.function).name, facts, execution_);
     Tile tile = taken.value_or(Tile{});
     while (std::exchange(taken, std::nullopt) || part.take(tile, threads())) {
       Status status = outcome_of([&] {
@@ -198,9 +199,12 @@ class Batch {
   Result<> do_fill(size_t i) {
     Part& part = parts_[i];
     const auto& command = *reinterpret_cast<const halyard_command_fill_t*>(part.command);
+    const std::optional<kit::TraceDispatch> facts = kit::TraceDispatch{.workgroups = part.total};
     kit::TraceSpan span(*execution_.services, "fill");
     span.set_sharing(HALYARD_SHARING_SHARED, threads());
+    span.set_dispatch(facts);
     for (Tile tile; part.take(tile, threads());) {
+      span.add_workgroups(tile.last - tile.first);
       halyard_range_t pieces = command.target;
       const uint64_t begin = tile.first * kFillPiece;
       pieces.offset += begin;
@@ -217,6 +221,7 @@ class Batch {
     std::optional<kit::TraceSpan> span;  // that of the owner's workgroup contains its pieces
     if (role == Role::helper) {
       span.emplace(*execution_.services, part.loop->kernel);
+      span->set_dispatch(part.loop->facts);
       span->set_sharing(HALYARD_SHARING_SHARED, threads());
     }
     for (Tile tile; stop_code(execution_.stop) == Code::OK && part.take(tile, threads());)
@@ -336,8 +341,9 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
   return batch->run();
 }
 
-LoopSharing::LoopSharing(std::string_view kernel, const Execution& execution)
-    : halyard_jit_sharing_t{share}, kernel_(kernel), execution_(execution) {}
+LoopSharing::LoopSharing(std::string_view kernel, const std::optional<kit::TraceDispatch>& facts,
+                         const Execution& execution)
+    : halyard_jit_sharing_t{share}, kernel_(kernel), facts_(facts), execution_(execution) {}
 
 const halyard_jit_sharing_t* LoopSharing::get() const {
   return execution_.thread_pool && execution_.thread_pool->limit() != 1 ? this : nullptr;
@@ -364,7 +370,7 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
     if (helpers.count == 0) break;
     Execution execution = self.execution_;
     execution.stop = stop;
-    const Loop loop = {self.kernel_, body, data};
+    const Loop loop = {self.kernel_, self.facts_, body, data};
     Batch* const batch = Batch::create(1, helpers.count, rest.cost, execution);
     Part& part = batch->parts()[0];
     part.loop = &loop;

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -32,8 +33,9 @@ Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t 
 // Shares pieces of a kernel's loops among threads while a thread runs workgroups of the kernel.
 class LoopSharing : private halyard_jit_sharing_t {
  public:
-  // `kernel` names the kernel in traces.
-  LoopSharing(std::string_view kernel, const Execution& execution);
+  // For traces: the name of the kernel, and the facts about the dispatch.
+  LoopSharing(std::string_view kernel, const std::optional<kit::TraceDispatch>& facts,
+              const Execution& execution);
   // Null if the device has one thread.
   const halyard_jit_sharing_t* get() const;
   // Says in the trace how many threads have shared a loop, or why none have. Says nothing if there was no
@@ -45,6 +47,7 @@ class LoopSharing : private halyard_jit_sharing_t {
                         void (*body)(uint64_t piece, void* data), void* data, const uint32_t* stop);
 
   const std::string_view kernel_;
+  const std::optional<kit::TraceDispatch>& facts_;
   const Execution& execution_;
   mutable uint32_t threads_ = 1;  // the most
   mutable uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;

@@ -21,7 +21,7 @@ std::string_view view_of(const halyard_text_t& text) { return {text.data, text.s
 
 bool is_transfer(const halyard_trace_slice_t& slice) {
   constexpr std::string_view kNames[] = {"fill", "update", "copy", "read", "write"};
-  return slice.code == HALYARD_KERNEL_UNKNOWN && slice.dispatch_workgroups == 0 &&
+  return slice.code == HALYARD_KERNEL_UNKNOWN &&
          std::ranges::find(kNames, view_of(slice.name)) != std::end(kNames);
 }
 
@@ -80,7 +80,7 @@ void Profile::operator()(const halyard_trace_slice_t& slice) {
     row.calls += part;
     if (is_device) {
       row.thread_ns += static_cast<double>(slice.end_ns - slice.begin_ns);
-      if (slice.dispatch_workgroups != 0) {
+      if (row.kind == Kind::kernel && slice.dispatch_workgroups != 0) {
         row.least_workgroups = row.least_workgroups == 0
                                    ? slice.dispatch_workgroups
                                    : std::min(row.least_workgroups, slice.dispatch_workgroups);

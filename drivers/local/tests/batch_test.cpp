@@ -459,13 +459,19 @@ class SharingTraceTest : public BatchTest {
   std::vector<Report> reports_of(std::string_view name, Run run) {
     std::mutex mutex;
     std::vector<Report> reports;
+    uint64_t workgroups = 0;
+    std::set<uint64_t> whole;
     host_.trace([&](const halyard_trace_span_t& span) {
       if (name_of(span) != name) return;
       const std::lock_guard lock(mutex);
       reports.push_back({span.sharing, span.threads});
+      workgroups += span.workgroups;
+      whole.insert(span.dispatch_workgroups);
     });
     EXPECT_OK(run());
     host_.trace([](const halyard_trace_span_t&) {});
+    // However many spans there are, the dispatch or fill is counted once.
+    EXPECT_EQ(whole, std::set<uint64_t>{workgroups});
     return reports;
   }
   // The report of the first span.

@@ -148,7 +148,8 @@ typedef struct halyard_trace_span {
   uint32_t sharing;
   uint32_t threads;
   /* Since 0.2, for dispatches. The workgroups that this span ran, and those of the whole dispatch, which may
-   * have several spans. 0: unknown. */
+   * have several spans; a thread that only helped in a workgroup has run 0. Both are 0: unknown. The pieces of
+   * a fill that threads share count as workgroups. */
   uint64_t workgroups;
   uint64_t dispatch_workgroups;
   /* Of the whole dispatch, where `known` (HALYARD_SPAN_KNOWS_*) says so: its float operations; the bytes of
