@@ -48,7 +48,7 @@ inline Scalar constant_scalar(int64_t value) {
   return scalar;
 }
 
-// The results of operations on scalars. `wraps` converts a value to the width of the register.
+// The results of operations on scalars.
 Scalar scalar_sum(const Scalar& a, const Scalar& b, bool subtract);
 Scalar scalar_product(const Scalar& a, const Scalar& b);
 // Any other function of the operands, with this value.
