@@ -43,9 +43,11 @@ def rows_of_the_table():
         if len(fields) != len(COLUMNS):
             sys.exit(f"FAILED: {TABLE}: {line}: {len(fields)} columns; expected {len(COLUMNS)}: {', '.join(COLUMNS)}")
         rows.append({**dict(zip(COLUMNS, fields)), "bits": int(fields[2])})
-    numerical = dict(re.findall(r"^HALYARD_NUMERICAL_TYPE\((\w+), +(0x\w+),", text, re.MULTILINE))
+    numerical = {name: (int(value, 16), dlpack) for name, value, dlpack in
+                 re.findall(r'^HALYARD_NUMERICAL_TYPE\((\w+), +(0x\w+), "\*?\w*", +(\w+),', text, re.MULTILINE)}
     for row in rows:
-        row["number"] = int(numerical[row["numerical"]], 16) << 24 | row["bits"]
+        value, row["dlpack"] = numerical[row["numerical"]]
+        row["number"] = value << 24 | row["bits"]
     return rows
 
 
@@ -91,6 +93,9 @@ def places(rows):
     found += differing(small, {row["format"] for row in rows} - {"kNoFormat"}, pairs(small, r"constexpr Format (\w+) ="))
     tests = "base/tests/small_floats_test.cpp"
     found += differing(tests, {row["format"] for row in rows} - {"kNoFormat"}, pairs(tests, r'case_of<(\w+)>\("'))
+    values = "bindings/python/src/values.c"
+    found += differing(values, {f"{row['dlpack']} {row['bits']}" for row in rows if row["format"] != "kNoFormat"},
+                       {f"{code} {bits}" for code, bits in pairs(values, r"\{kDl(\w+), (\d+), \d")})
     numbers = (SOURCE / "hal/include/halyard/channel.h").read_text().partition("HALYARD_REDUCTION_AVERAGE")[2]
     found += differing("hal/include/halyard/channel.h", {row["collective"] for row in rows} - {"NONE"},
                        set(re.findall(r"HALYARD_COLLECTIVE_(\w+) = \d+,", numbers.partition("};\n\n")[0])))
@@ -107,8 +112,9 @@ def main():
         row[column] = ABSENT.get(column, "")
         if incomplete(planted) == incomplete(rows):
             failures.append(f"a row without {column} was not noticed")
-    new = {**rows[-1], "symbol": "F8E3M4", "text": "f8E3M4", "number": 0x29000008, "format": "kF8E3M4", "collective": "FLOAT_8_E3M4"}
-    if len(places([*rows, new])) != len(places(rows)) + 6:
+    new = {**rows[-1], "symbol": "F8E2M5", "text": "f8E2M5", "number": 0x2F000008, "format": "kF8E2M5",
+           "dlpack": "Float8E2M5", "collective": "FLOAT_8_E2M5"}
+    if len(places([*rows, new])) != len(places(rows)) + 7:
         failures.append("a row that is in the table alone was not noticed in every place")
     print(f"{len(rows)} element types")
     return failures

@@ -119,7 +119,7 @@ struct Writer : InstructionWriter {
   Moves fresh_result() {
     Moves moves;
     if (!choices.one_in(3)) return moves;
-    const Op op = choices.pick(groups().integer_binary);
+    const Op op = choices.pick(groups(plan.version).integer_binary);
     const OpInfo& opcode = info(op);
     if (opcode.mnemonic().starts_with("div.") || opcode.mnemonic().starts_with("rem.")) return moves;
     code.op(op, {value_source(opcode.operands[0].bank), value_source(opcode.operands[1].bank), scratch()});
@@ -230,7 +230,7 @@ struct Writer : InstructionWriter {
         if (!choices.one_in(5)) {
           decides = choices.one_in(3) ? narrow() : condition();
           compare(decides);
-          if (choices.one_in(12)) value_instruction(choices.pick(groups().values));
+          if (choices.one_in(12)) value_instruction(choices.pick(groups(plan.version).values));
         }
         code.op(Op::cond_br).u16(decides);
         edge(later(block));

@@ -37,8 +37,14 @@ inline std::vector<Op> ops_named(std::string_view prefix) {
   return ops_where([&](const OpInfo& op) { return op.mnemonic().starts_with(prefix); });
 }
 
-// The opcodes that are generated in the same way.
+// The opcodes of a bytecode version that are generated in the same way.
 struct OpGroups {
+  explicit OpGroups(uint32_t version) {
+    for (std::vector<Op>* ops :
+         {&values, &compares, &integer_binary, &buffer_access, &buffer_fill, &list_value, &global_indirect})
+      std::erase_if(*ops, [&](Op op) { return info(op).since > version; });
+  }
+
   std::vector<Op> values = ops_where(only_values);
   std::vector<Op> compares = ops_where(
       [](const OpInfo& op) { return op.mnemonic().starts_with("cmp.") && op.operands[0].bank != Bank::ref; });
@@ -61,9 +67,9 @@ struct OpGroups {
            !op.mnemonic().ends_with("ref");
   });
 };
-inline const OpGroups& groups() {
-  static const OpGroups all;
-  return all;
+inline const OpGroups& groups(uint32_t version) {
+  static const OpGroups all[] = {OpGroups(15), OpGroups(16), OpGroups(17)};
+  return all[version - 15];
 }
 
 struct InstructionWriter : RegisterPlan {
@@ -83,7 +89,7 @@ struct InstructionWriter : RegisterPlan {
       case 1:
       case 2:
       case 3:
-        return value_instruction(choices.pick(groups().values));
+        return value_instruction(choices.pick(groups(plan.version).values));
       case 4:
       case 5:
         return with_constant();
@@ -163,7 +169,7 @@ struct InstructionWriter : RegisterPlan {
   }
   // A constant that is used at once, on either side or both.
   void with_constant() {
-    const Op op = choices.pick(groups().integer_binary);
+    const Op op = choices.pick(groups(plan.version).integer_binary);
     const OpInfo& opcode = info(op);
     const uint32_t side = choices.below(8);
     uint16_t operands[2] = {value_source(opcode.operands[0].bank), value_source(opcode.operands[1].bank)};
@@ -174,7 +180,7 @@ struct InstructionWriter : RegisterPlan {
       const_i64(constant, bits_64());
     else
       const_i32(constant, bits_32());
-    if (choices.one_in(8)) value_instruction(choices.pick(groups().values));
+    if (choices.one_in(8)) value_instruction(choices.pick(groups(plan.version).values));
     operands[at] = constant;
     if (side == 1 && opcode.operands[0].bank == bank) operands[0] = constant;
     const bool divides = opcode.mnemonic().starts_with("div.i") || opcode.mnemonic().starts_with("rem.i");
@@ -186,7 +192,7 @@ struct InstructionWriter : RegisterPlan {
       code.op(Op::cmp_nz_ref, {plain(ref_for(Kind::any)), result});
       return;
     }
-    const OpInfo& opcode = info(choices.pick(groups().compares));
+    const OpInfo& opcode = info(choices.pick(groups(plan.version).compares));
     const Bank bank = opcode.operands[0].bank;
     uint16_t constant = 0;
     const bool against_constant = opcode.operand_count == 3 && choices.one_in(3);
@@ -327,7 +333,7 @@ struct InstructionWriter : RegisterPlan {
   uint16_t list_operand() { return operand_of(choices.one_of({Kind::values, Kind::leaf, Kind::outer})); }
 
   void buffer_access() {
-    const OpInfo& opcode = info(choices.pick(groups().buffer_access));
+    const OpInfo& opcode = info(choices.pick(groups(plan.version).buffer_access));
     const Operand& last = opcode.operands[2];
     const uint16_t buffer = operand_of(Kind::buffer);
     uint16_t index = 0;
@@ -369,12 +375,12 @@ struct InstructionWriter : RegisterPlan {
       }
     }
     code.op(static_cast<Op>(&opcode - kOps.data()), {buffer, index, value(last.bank)});
-    if (choices.one_in(4)) value_instruction(choices.pick(groups().values));
+    if (choices.one_in(4)) value_instruction(choices.pick(groups(plan.version).values));
   }
   void buffer_range() {
     switch (choices.below(6)) {
       case 0: {
-        const OpInfo& opcode = info(choices.pick(groups().buffer_fill));
+        const OpInfo& opcode = info(choices.pick(groups(plan.version).buffer_fill));
         const uint16_t buffer = operand_of(Kind::buffer);
         const uint16_t offset = index_64(4);
         const uint16_t length = index_64(5);
@@ -439,7 +445,7 @@ struct InstructionWriter : RegisterPlan {
         break;
       }
       default: {
-        Op op = choices.pick(groups().list_value);
+        Op op = choices.pick(groups(plan.version).list_value);
         const bool variants = choices.one_in(4);
         if (variants && !choices.one_in(6))  // the elements may be unset
           op = choices.one_of({Op::list_set_i32, Op::list_set_i64, Op::list_set_f32, Op::list_set_f64});
@@ -604,7 +610,7 @@ struct InstructionWriter : RegisterPlan {
   }
 
   void global_indirect() {
-    const Op op = choices.pick(groups().global_indirect);
+    const Op op = choices.pick(groups(plan.version).global_indirect);
     const OpInfo& opcode = info(op);
     const uint32_t size = is_wide(opcode.operands[1].bank) ? 8 : 4;
     const uint16_t offset = narrow();

@@ -191,7 +191,7 @@ TEST(VerifyBody, OpcodesOfTheVersion) {
     EXPECT_FAILS(INVALID_ARGUMENT, "exists since bytecode 17", yieldable(variadic, 16));
     EXPECT_OK(yieldable(variadic, 17));
   }
-  EXPECT_TRUE(refused(block().u8(0x89), Code::INVALID_ARGUMENT, "byte 0x89 is not an opcode"));
+  EXPECT_TRUE(refused(block().u8(0xDF), Code::INVALID_ARGUMENT, "byte 0xDF is not an opcode"));
   EXPECT_TRUE(
       refused(block().u8(0xE0).u8(0x3E), Code::INVALID_ARGUMENT, "bytes 0xE0 0x3E are not an opcode"));
   EXPECT_TRUE(
