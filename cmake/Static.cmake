@@ -7,7 +7,7 @@ set(halyard_replaces_no_system_library "/native/system_library\\.cpp$")
 set(halyard_replaces_no_assembler "/text/assembler[a-z_]*\\.cpp$")
 set(halyard_replaces_no_optional_modules
     "/modules/(check_module|hal_inline_module|hal_loader_module|io_parameters|parameters|parameter_[a-z]+|gguf|safetensors)\\.cpp$")
-set(halyard_replaces_no_other_interpreters "/run/interpreter_(sampled|traced)\\.cpp$")
+set(halyard_replaces_no_other_interpreters "/run/interpreter_(kernel|sampled|traced)\\.cpp$")
 set(halyard_replaces_no_simd "/vmvx/((copy|elementwise|mmt4d|tiles)_simd|instruction_sets)\\.cpp$")
 set(halyard_left_out "")
 if(HALYARD_STATIC)

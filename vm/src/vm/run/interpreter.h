@@ -8,6 +8,8 @@ namespace halyard::vm {
 // Continues the top frame at its `ip`. `done`: the results are in stack.results and the stack is empty.
 // `failed`: stack.error has the reason and the frames are kept.
 CallOutcome interpret(Stack& stack);
+// The same for a stack whose stop word is that of other work (Stack::stop).
+CallOutcome interpret_kernel(Stack& stack);
 // The same, but takes samples of hot functions (vm/compile/heat.h). Counting branches adds 7 % to the
 // instructions of a tight loop, so only functions with heat run here.
 CallOutcome interpret_sampled(Stack& stack);

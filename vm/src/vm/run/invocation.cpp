@@ -306,7 +306,7 @@ Result<Outcome> Invocation::go_on() {
         stack.branches_until_sample = std::min(stack.branches_until_sample, sampling_of(*stack.top).branches);
       outcome = stack.native ? call_native_entry(stack)
                 : sampled    ? interpret_sampled(stack)
-                             : interpret(stack);
+                             : stack.run_plain(stack);
     }
   } catch (const std::bad_alloc&) {
     stack.error = out_of_memory();
@@ -373,7 +373,10 @@ WorkScope& Invocation::new_scope() {
 void Invocation::set_sharing(const halyard_jit_sharing_t* sharing) { stack_->sharing = sharing; }
 uint64_t Invocation::take_checked_loops() { return std::exchange(stack_->checked_loops, 0); }
 
-void Invocation::set_stop(const uint32_t* stop) { stack_->stop = stop ? stop : stack_->own_stop(); }
+void Invocation::set_stop(const uint32_t* stop) {
+  stack_->stop = stop ? stop : stack_->own_stop();
+  stack_->run_plain = stop ? interpret_kernel : interpret;
+}
 
 void Invocation::begin_time_limit() {
   const std::chrono::nanoseconds limit = stack_->limits.time;

@@ -20,6 +20,9 @@
 namespace halyard::vm {
 
 class Invocation;
+enum class CallOutcome : uint8_t;
+struct Stack;
+CallOutcome interpret(Stack& stack);
 
 struct Stack {
   std::byte* memory = nullptr;
@@ -31,6 +34,8 @@ struct Stack {
   // The word that stops execution: `interrupted`, or for kernels the stop word of their work
   // (base/work_scope.h).
   const uint32_t* stop = own_stop();
+  // The plain form of the interpreter: interpret_kernel() if `stop` is another word than `interrupted`.
+  CallOutcome (*run_plain)(Stack&) = interpret;
   const halyard_jit_sharing_t* sharing = nullptr;  // of compiled loops; null: they run on this thread alone
   Invocation* invocation = nullptr;
   uint32_t branches_until_sample = Sampling{}.branches;
