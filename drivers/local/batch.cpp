@@ -172,6 +172,7 @@ class Batch {
   Result<> do_tiles(size_t i, Role role, std::optional<Tile> taken) {
     Part& part = parts_[i];
     const halyard_command_dispatch_t& command = part.dispatch();
+    HALYARD_TRY(make_ready(command, execution_));
     const std::optional<kit::TraceDispatch> facts = describe(command, part.count, execution_);
     const Stopwatch watch(true);
     kit::TraceSpan span(*execution_.services, command.executable->kernel(command.function).name);

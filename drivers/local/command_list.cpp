@@ -95,7 +95,18 @@ bool CommandList::is_worth_sharing(unsigned threads) const {
   });
 }
 
+void CommandList::foresee() const {
+  for (size_t position = 0; position < commands_.size();) {
+    const halyard_command_t* command = command_at(commands_.data() + position);
+    position += command->size;
+    if (command->kind != HALYARD_COMMAND_DISPATCH) continue;
+    const auto& dispatch = as<halyard_command_dispatch_t>(*command);
+    if (!(dispatch.flags & HALYARD_DISPATCH_INDIRECT)) dispatch.executable->foresee(dispatch);
+  }
+}
+
 Result<> CommandList::execute(const Execution& execution) const {
+  if (execution.foresees) foresee();
   if (!execution.thread_pool) {
     for (size_t position = 0; position < commands_.size();) {
       const halyard_command_t* command = command_at(commands_.data() + position);

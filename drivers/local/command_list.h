@@ -32,6 +32,8 @@ class CommandList {
   template <typename Visit>
   bool visit_batches(Visit&& visit) const;
   bool is_worth_sharing(unsigned threads) const;
+  // Announces the dispatches whose workgroups are known to their executables.
+  void foresee() const;
 
   std::span<const uint8_t> commands_;
   mutable Cost cost_;  // of the last execution

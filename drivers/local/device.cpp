@@ -30,7 +30,8 @@ Device::Device(Instance& owner, const DeviceOptions& chosen)
 
 Result<> Device::start() {
   if (options.jit == Jit::always) HALYARD_TRY(vm::Compiler::find());
-  if (options.jit == Jit::hot) compile_queue_ = std::make_shared<vm::CompileQueue>();
+  if (options.jit == Jit::hot)
+    compile_queue_ = std::make_shared<vm::CompileQueue>(vm::Sampling(), std::max(options.workers, 1u));
   const abi::Environment environment = new_environment();
   for (const std::string& plugin : options.plugins) HALYARD_TRY(plugins.load(plugin, environment));
   return thread_pool_ ? thread_pool_->start() : Result<>();

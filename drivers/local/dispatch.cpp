@@ -15,6 +15,7 @@ Result<> dispatch(const halyard_command_dispatch_t& command, const Execution& ex
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
+  HALYARD_TRY(make_ready(command, execution));
   Cost& cost = command.executable->workgroup_cost(command.function);
   const bool may_share = total > 1;
   // A kernel that has not run yet counts as long. Waking threads for a short kernel costs microseconds, once.

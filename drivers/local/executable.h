@@ -40,6 +40,12 @@ class Executable {
   // Facts about a dispatch, for a trace. Their texts live as long as the executable. Any thread.
   virtual kit::TraceDispatch describe(const halyard_command_dispatch_t& dispatch,
                                       const WorkgroupCount& count) = 0;
+  // Called for the dispatches of a list before the first of them runs, if their workgroups are known. May
+  // begin to compile their kernels. Any thread.
+  virtual void foresee(const halyard_command_dispatch_t&) {}
+  // Called before a dispatch of this function runs. Returns when its code is ready, or `stop` is set. Any
+  // thread.
+  virtual void settle(uint32_t, const uint32_t*) {}
   Cost& workgroup_cost(uint32_t function) const { return costs_[function]; }
 
   // A kernel runner, owned by this thread until it is returned.

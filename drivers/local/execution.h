@@ -20,6 +20,7 @@ struct Execution {
   const Services* services = nullptr;  // traces the commands of a list
   bool is_shared = false;              // part of shared work, so helper threads are awake or waking
   const uint32_t* stop = nullptr;      // the word that stops the work; may be null
+  bool foresees = false;               // the device compiles hot kernels
 };
 
 // The bytes of a range; see bytes_at().

@@ -21,6 +21,13 @@ bool is_sequential(const halyard_command_dispatch_t& command) {
   return command.executable->kernel(command.function).sequential;
 }
 
+Result<> make_ready(const halyard_command_dispatch_t& command, const Execution& execution) {
+  if (!execution.foresees) return {};
+  if (!(command.flags & HALYARD_DISPATCH_INDIRECT)) command.executable->foresee(command);
+  command.executable->settle(command.function, execution.stop);
+  return go_on_unless_stopped(execution.stop);
+}
+
 std::optional<kit::TraceDispatch> describe(const halyard_command_dispatch_t& command,
                                            const WorkgroupCount& count, const Execution& execution) {
   if (!kit::trace_function(*execution.services)) [[likely]]
@@ -70,6 +77,7 @@ Result<> run_alone(const halyard_command_dispatch_t& command, const Execution& e
   const WorkgroupCount count = HALYARD_TRY(workgroups_now(command, execution));
   const uint64_t total = local::total(count);
   if (total == 0) return {};
+  HALYARD_TRY(make_ready(command, execution));
   const std::optional<kit::TraceDispatch> facts = describe(command, count, execution);
   const Stopwatch watch(execution.thread_pool);
   kit::TraceSpan span(*execution.services, command.executable->kernel(command.function).name);

@@ -22,6 +22,10 @@ Result<WorkgroupCount> workgroups_now(const halyard_command_dispatch_t& command,
 // Whether the workgroups must not run in parallel.
 bool is_sequential(const halyard_command_dispatch_t& command);
 
+// Compiles the dispatch's kernel if that is quicker than to interpret it (early_compilation.h). Fails if the
+// work is stopped meanwhile.
+Result<> make_ready(const halyard_command_dispatch_t& command, const Execution& execution);
+
 // The facts about a dispatch that its spans report; none unless the host records a trace.
 std::optional<kit::TraceDispatch> describe(const halyard_command_dispatch_t& command,
                                            const WorkgroupCount& count, const Execution& execution);

@@ -12,9 +12,10 @@
 #include <vector>
 
 #include "device.h"
+#include "dispatch_counts.h"
+#include "early_compilation.h"
 #include "vm/compile/compiler.h"
 #include "vm/compile/loaded_module.h"
-#include "vm/count/kernel_counts.h"
 #include "vm/format/archive.h"
 #include "vm/format/bytecode_reader.h"
 #include "vm/module/source_location.h"
@@ -128,8 +129,16 @@ class VmvxExecutable final : public halyard_driver_executable {
       : halyard_driver_executable(device.services(), std::move(memory)),
         microkernels_(vmvx::create_module(*device.options.kernels)),
         module_(std::move(module)),
-        counts_dispatches_(device.options.profile) {}
+        counts_dispatches_(device.options.profile) {
+    if (device.options.jit == Jit::hot) early_.emplace(*module_);
+  }
   Result<> load_kernels();
+  void foresee(const halyard_command_dispatch_t& dispatch) override {
+    if (early_) early_->foresee(dispatch, kernels_[dispatch.function]);
+  }
+  void settle(uint32_t function, const uint32_t* stop) override {
+    if (early_) early_->settle(function, stop);
+  }
   kit::TraceDispatch describe(const halyard_command_dispatch_t& dispatch,
                               const WorkgroupCount& count) override;
 
@@ -147,6 +156,7 @@ class VmvxExecutable final : public halyard_driver_executable {
 
   Ref<vm::NativeModule> microkernels_;
   Ref<vm::LoadedModule> module_;
+  std::optional<EarlyCompilation> early_;
   const bool counts_dispatches_;
   std::vector<std::string> kernel_sources_;  // by function number
   std::mutex counted_mutex_;
@@ -162,7 +172,6 @@ const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_d
                                                          const WorkgroupCount& count) {
   std::vector<uint64_t> key = {dispatch.function, count[0], count[1], count[2]};
   key.insert(key.end(), dispatch.constants, dispatch.constants + dispatch.constant_count);
-  const size_t first_length = key.size();
   for (uint32_t i = 0; i < dispatch.binding_count; ++i) key.push_back(dispatch.bindings[i].length);
   const std::lock_guard lock(counted_mutex_);
   if (const auto known = counted_.find(key); known != counted_.end()) return known->second;
@@ -170,14 +179,8 @@ const VmvxExecutable::Counted& VmvxExecutable::counts_of(const halyard_command_d
   const std::optional<kit::TraceDispatch> facts = kit::TraceDispatch{.code = HALYARD_CODE_PROFILER};
   kit::TraceSpan span(services(), "counting operations");
   span.set_dispatch(facts);
-  const vm::Export& kernel = module_->exports()[dispatch.function];
   const Result<vm::KernelCounts> counts =
-      vm::count_kernel(*module_, kernel.function,
-                       {.local_memory = kernels_[dispatch.function].local_memory,
-                        .constants = std::as_bytes(std::span(dispatch.constants, dispatch.constant_count)),
-                        .binding_lengths = std::span(key).subspan(first_length),
-                        .workgroups = count,
-                        .import_operations = vmvx::operations_of});
+      counts_of_dispatch(*module_, kernels_[dispatch.function], dispatch, count, vmvx::operations_of);
   Counted counted;
   if (counts) {
     counted.counts = *counts;

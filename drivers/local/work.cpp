@@ -34,7 +34,13 @@ struct Work {
   const uint32_t* stop;
 
   Execution execution() const {
-    return {table, device.thread_pool(), &device.instance.nodes, &device.services(), false, stop};
+    return {table,
+            device.thread_pool(),
+            &device.instance.nodes,
+            &device.services(),
+            false,
+            stop,
+            device.compile_queue() != nullptr};
   }
 };
 

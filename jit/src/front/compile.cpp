@@ -78,6 +78,7 @@ Result<Handle*> make(const halyard_jit_function_t& function, const halyard_jit_h
   }
   code.cached = bytes.has_value();
   if (!bytes) {
+    if (function.cached_only) return fail(Code::NOT_FOUND, "it is not in the cache");
     bytes = HALYARD_TRY(generate(plain));
     if (cache) cache->store(key, *bytes);
   }
@@ -104,8 +105,10 @@ bool compile(const halyard_jit_function_t& function, const halyard_jit_host_t& h
   const Result<Handle*> made = make(function, host, cache, code);
   process.nanoseconds +=
       static_cast<uint64_t>(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
-  ++(made ? process.functions : process.refused);
-  if (!made) {
+  if (made) {
+    ++process.functions;
+  } else {
+    process.refused += made.error().code() != Code::NOT_FOUND;
     reason = made.error().message();
     return false;
   }

@@ -21,6 +21,13 @@ constexpr size_t kMaxWords = 8192;
 constexpr size_t kMaxState = size_t{1} << 20;  // words times slots
 constexpr uint32_t kMaxEntries = 256;
 
+// Whether the word's `b` is the number of refs that the interpreter releases.
+bool has_ref_slots(const Word& word) {
+  return word.op == static_cast<uint16_t>(vm::DecodedOp::return_none) ||
+         word.op == static_cast<uint16_t>(vm::DecodedOp::return_32) ||
+         word.op == static_cast<uint16_t>(vm::DecodedOp::return_64);
+}
+
 bool is_call(const Word& word) {
   return word.op == static_cast<uint16_t>(Op::call) ||
          word.op == static_cast<uint16_t>(DecodedOp::call_import);
@@ -81,6 +88,10 @@ std::string PlainFunction::refusal() const {
 void PlainFunction::add_to(Digester& digester) const {
   std::vector<Word> words = words_;
   for (const uint32_t call : calls_) words[call + 1] = {};
+  if (!function_.own_calls) {  // see below
+    for (uint32_t at = 0; at < words.size(); at += vm::word_count(words_[at]))
+      if (has_ref_slots(words[at])) words[at].b = 0;
+  }
   digester.add_all(std::span<const Word>(words));
   digester.add(sites_.size());
   for (const CallSite& site : sites_) {
@@ -93,10 +104,13 @@ void PlainFunction::add_to(Digester& digester) const {
   }
   digester.add_all(std::span(function_.lists, function_.list_count));
   digester.add_all(std::span(function_.arguments, function_.argument_count));
-  for (const uint32_t number : {function_.value_slots, function_.ref_slots, function_.entry_count,
-                                function_.global_bytes, function_.frame_bytes, function_.fast_math,
+  for (const uint32_t number : {function_.entry_count, function_.global_bytes, function_.fast_math,
                                 function_.own_calls, function_.ordinal, function_.kept_nans})
     digester.add(number);
+  // Frames have more slots with jit=auto than with jit=always. The code differs only if it makes frames.
+  if (function_.own_calls)
+    for (const uint32_t number : {function_.value_slots, function_.ref_slots, function_.frame_bytes})
+      digester.add(number);
   digester.add(function_.result_count);
   digester.add_all(std::span(function_.layout, 1));
 }

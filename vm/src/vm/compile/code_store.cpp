@@ -73,21 +73,52 @@ Result<std::unique_ptr<const FunctionCode>> CodeStore::decode(uint32_t function)
 
 void CodeStore::request(uint32_t function, bool for_loops) noexcept {
   if (const std::shared_ptr<CompileQueue> queue = queue_.lock())
-    queue->add(Ref<Object>::share(&module_), *this, function, for_loops);
+    queue->add(Ref<Object>::share(&module_), *this, {function, for_loops});
+}
+
+void CodeStore::request_early(uint32_t function, uint64_t priority) noexcept {
+  const std::shared_ptr<CompileQueue> queue = queue_.lock();
+  if (queue && !heat_[function].asked_for.exchange(true, std::memory_order_relaxed))
+    queue->add(Ref<Object>::share(&module_), *this, {function, false, priority});
+}
+
+bool CodeStore::take_from_cache(uint32_t function) noexcept try {
+  if (cache_.empty() || !heat_ || heat_[function].asked_for.exchange(true, std::memory_order_relaxed))
+    return false;
+  if (compile(function, /*for_loops=*/false, /*cached_only=*/true)) return true;
+  heat_[function].asked_for.store(false, std::memory_order_relaxed);
+  return false;
+} catch (const std::exception&) {
+  return false;  // out of memory: the function stays interpreted
+}
+
+void CodeStore::finish_request(uint32_t function, const uint32_t* stop) noexcept {
+  if (const std::shared_ptr<CompileQueue> queue = queue_.lock()) queue->finish(*this, function, stop);
 }
 
 void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
+  compile(function, for_loops, /*cached_only=*/false);
+} catch (const std::exception&) {
+  return;  // out of memory: the function stays interpreted
+}
+
+bool CodeStore::compile(uint32_t function, bool for_loops, bool cached_only) {
   Result<std::unique_ptr<FunctionCode>> decoded =
       decode_function(module_, function,
                       {.fuse = false, .entries = for_loops ? Entries::loops : Entries::calls, .tiers = true});
   // Without either, entering and leaving compiled code around each call would cost more than it saves.
-  if (!decoded) return;
-  if (!(*decoded)->has_compiled_loop && !calls_itself(**decoded))
-    return refuse(function, "none of its loops can be compiled as a whole");
+  if (!decoded) return false;
+  if (!(*decoded)->has_compiled_loop && !calls_itself(**decoded)) {
+    refuse(function, "none of its loops can be compiled as a whole");
+    return false;
+  }
   const Result<const Compiler*> compiler = Compiler::find();
-  if (!compiler) return refuse(function, compiler.error().message());
-  Result<CompiledFunction> compiled = run_compiler(**compiler, **decoded);
-  if (!compiled) return;
+  if (!compiler) {
+    refuse(function, compiler.error().message());
+    return false;
+  }
+  Result<CompiledFunction> compiled = run_compiler(**compiler, **decoded, cached_only);
+  if (!compiled) return false;
   (*decoded)->compiled = *std::move(compiled);
   const std::lock_guard lock(mutex_);
   const FunctionCode& code = **decoded;
@@ -100,8 +131,7 @@ void CodeStore::compile(uint32_t function, bool for_loops) noexcept try {
     code_[function].store(decoded->release(), std::memory_order_release);
     heat_[function].for_calls.store(&code, std::memory_order_release);
   }
-} catch (const std::exception&) {
-  return;  // out of memory: the function stays interpreted
+  return true;
 }
 
 void CodeStore::refuse(uint32_t function, std::string_view reason) {
@@ -123,12 +153,14 @@ CodeStore::Form CodeStore::form(uint32_t function) const {
                         : "it did not run long enough to be compiled"};
 }
 
-Result<CompiledFunction> CodeStore::run_compiler(const Compiler& compiler, const FunctionCode& code) {
+Result<CompiledFunction> CodeStore::run_compiler(const Compiler& compiler, const FunctionCode& code,
+                                                 bool cached_only) {
   std::string title;
   if (tracer_) title = fmt::format("compile {}.{}", module_.name(), module_.function_name(code.function));
   const TraceScope scope(tracer_.get(), TraceCategory::phase, title);
-  Result<CompiledFunction> compiled = compiler.compile(code, {.cache = cache_, .fast_math = fast_math_});
-  if (!compiled) refuse(code.function, compiled.error().message());
+  Result<CompiledFunction> compiled =
+      compiler.compile(code, {.cache = cache_, .fast_math = fast_math_, .cached_only = cached_only});
+  if (!compiled && !cached_only) refuse(code.function, compiled.error().message());
   return compiled;
 }
 

@@ -53,6 +53,14 @@ class CodeStore final : public Compilable {
 
   // Queues the function for compilation; `for_loops`: with entries at the heads of loops.
   void request(uint32_t function, bool for_loops) noexcept;
+  // Queues the function for calls, before it is hot, unless it was queued before. Functions with a higher
+  // `priority` are compiled first.
+  void request_early(uint32_t function, uint64_t priority) noexcept;
+  // Takes the function from the cache, unless it was queued before. Returns whether new calls of it run
+  // machine code.
+  bool take_from_cache(uint32_t function) noexcept;
+  // Compiles the function on this thread, or waits, if it is queued (CompileQueue::finish).
+  void finish_request(uint32_t function, const uint32_t* stop) noexcept;
   // Compiles the function now; called by the queue, at most once for each function and kind. Afterwards
   // code() returns the compiled version, unless it was compiled for loops.
   void compile(uint32_t function, bool for_loops) noexcept override;
@@ -70,7 +78,10 @@ class CodeStore final : public Compilable {
 
  private:
   Result<std::unique_ptr<const FunctionCode>> decode(uint32_t function);
-  Result<CompiledFunction> run_compiler(const Compiler& compiler, const FunctionCode& code);
+  // Returns whether the function is compiled; with `cached_only` a refusal is not recorded.
+  bool compile(uint32_t function, bool for_loops, bool cached_only);
+  Result<CompiledFunction> run_compiler(const Compiler& compiler, const FunctionCode& code,
+                                        bool cached_only = false);
   void refuse(uint32_t function, std::string_view reason);
 
   BytecodeModule& module_;

@@ -194,7 +194,8 @@ halyard_jit_function_t described(const FunctionCode& code, const std::string& na
           .arguments = code.arguments.data(),
           .argument_count = code.arguments.size(),
           .result_count = code.result_count,
-          .layout = &layout()};
+          .layout = &layout(),
+          .cached_only = 0};
 }
 
 std::string name_of(const FunctionCode& code) {
@@ -209,7 +210,8 @@ std::unexpected<Status> stays_interpreted(const std::string& name, const char (&
 
 Result<CompiledFunction> Compiler::compile(const FunctionCode& code, const Options& options) const {
   const std::string name = name_of(code);
-  const halyard_jit_function_t function = described(code, name, options.fast_math);
+  halyard_jit_function_t function = described(code, name, options.fast_math);
+  function.cached_only = options.cached_only;
   const halyard_jit_host_t host = vm::host();
   halyard_jit_code_t made = {};
   made.struct_size = sizeof made;

@@ -36,9 +36,10 @@ class Compiler {
   struct Options {
     std::string cache = {};  // folder for compiled objects; empty: none
     bool fast_math = false;  // may reorder sums of floats and use vector math
+    bool cached_only = false;
   };
-  // `code` must be decoded with entries. UNIMPLEMENTED: the compiler does not support the function; the
-  // message has the reason. Thread-safe.
+  // `code` must be decoded with entries. UNIMPLEMENTED: the compiler does not support the function, or with
+  // `cached_only` the cache does not have it; the message has the reason. Thread-safe.
   Result<CompiledFunction> compile(const FunctionCode& code, const Options& options) const;
 
   struct Explanation {

@@ -22,7 +22,6 @@ namespace halyard::vm {
 
 namespace {
 
-constexpr uint64_t kMaxSteps = 4'000'000;  // followed instructions; about 0.2 s
 constexpr int kGridDimensions = 3;
 constexpr uint32_t kGrid = (1u << kGridDimensions) - 1;
 // Up to so many workgroups are followed one by one only to know the ranges of addresses.
@@ -194,7 +193,7 @@ class Counter {
       const Flow::Block& at = flow_.blocks()[block];
       ++tally_[block];
       steps_ += at.step_count;
-      if (steps_ > kMaxSteps) {
+      if (steps_ > arguments_.max_steps) {
         fail("its loops take too many steps to be followed");
         return {};
       }

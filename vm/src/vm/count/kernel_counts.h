@@ -26,6 +26,8 @@ struct KernelArguments {
   // argument is absent if it is unknown.
   std::optional<uint64_t> (*import_operations)(std::string_view name,
                                                std::span<const std::optional<int64_t>> integers) = nullptr;
+  // Instructions that are followed at the most: 20 million take a second.
+  uint64_t max_steps = 4'000'000;
 };
 
 // Of all workgroups together.

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 5 };
+enum { HALYARD_JIT_ABI = 6 };
 
 /* The ELF note of a compiler library (halyard/abi.h), which identifies it before its code runs. Fixed
  * size. */
@@ -111,6 +111,7 @@ typedef struct halyard_jit_function_t {
   size_t argument_count;
   size_t result_count;
   const halyard_jit_layout_t* layout;
+  uint32_t cached_only; /* not 0: taken from the cache, or not compiled */
 } halyard_jit_function_t;
 
 /* The result of a compilation. `handle` is passed to release() after the last call of `run`. */

@@ -1,0 +1,81 @@
+// Estimates from the counts of a dispatch, which follow from the kernel's bytecode and arguments.
+#include "early_compilation.h"
+
+#include "dispatch_counts.h"
+
+namespace halyard::local {
+
+namespace {
+
+// Nothing is done for dispatches with fewer bytes: to look into the cache takes 60 us, an estimate 200 us.
+constexpr uint64_t kMinBytes = 32 << 10;
+constexpr uint8_t kMaxEstimates = 4;     // of a kernel
+constexpr uint64_t kMaxSteps = 200'000;  // of an estimate: 10 ms
+
+// The interpreter takes 5 ns for an operation with its loads, stores and address computations, and at least
+// 1 ns for each byte.
+constexpr uint64_t kNanosecondsOfOperation = 5;
+constexpr uint64_t kNanosecondsOfByte = 1;
+
+// The compiler takes 20 to 100 ms.
+constexpr uint64_t kWorthCompiling = 10'000'000;  // on another thread
+constexpr uint64_t kWorthWaiting = 150'000'000;
+
+// Microkernels are not interpreted.
+std::optional<uint64_t> no_operations(std::string_view, std::span<const std::optional<int64_t>>) { return 0; }
+
+uint64_t bytes_of(const halyard_command_dispatch_t& dispatch) {
+  uint64_t bytes = 0;
+  for (uint32_t i = 0; i < dispatch.binding_count; ++i)
+    if (__builtin_add_overflow(bytes, dispatch.bindings[i].length, &bytes)) return UINT64_MAX;
+  return bytes;
+}
+
+}  // namespace
+
+EarlyCompilation::EarlyCompilation(vm::LoadedModule& module)
+    : module_(module), states_(std::make_unique<State[]>(module.exports().size())) {}
+
+uint64_t EarlyCompilation::interpreted_nanoseconds(const halyard_command_dispatch_t& dispatch,
+                                                   const Kernel& kernel) const {
+  const Result<vm::KernelCounts> counts = counts_of_dispatch(
+      module_, kernel, dispatch, {dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]},
+      no_operations, kMaxSteps);
+  if (!counts) return 0;
+  const uint64_t bytes = counts->bytes ? counts->bytes->read + counts->bytes->written : 0;
+  uint64_t nanoseconds = 0;
+  if (__builtin_mul_overflow(counts->operations, kNanosecondsOfOperation, &nanoseconds) ||
+      __builtin_add_overflow(nanoseconds, bytes * kNanosecondsOfByte, &nanoseconds))
+    return UINT64_MAX;
+  return nanoseconds;
+}
+
+EarlyCompilation::Choice EarlyCompilation::choose(const halyard_command_dispatch_t& dispatch,
+                                                  const Kernel& kernel, uint8_t estimates) {
+  vm::CodeStore& store = module_.store();
+  const uint32_t function = module_.exports()[dispatch.function].function;
+  if (estimates == 0 && store.take_from_cache(function)) return Choice::settled;
+  const uint64_t estimate = interpreted_nanoseconds(dispatch, kernel);
+  if (estimate < kWorthCompiling) return estimates + 1 < kMaxEstimates ? Choice::undecided : Choice::settled;
+  store.request_early(function, estimate);
+  return estimate < kWorthWaiting ? Choice::settled : Choice::waits;
+}
+
+void EarlyCompilation::foresee(const halyard_command_dispatch_t& dispatch, const Kernel& kernel) {
+  State& state = states_[dispatch.function];
+  if (state.choice.load(std::memory_order_relaxed) != Choice::undecided) return;
+  if (bytes_of(dispatch) < kMinBytes) return;
+  const uint8_t estimates = state.estimates.fetch_add(1, std::memory_order_relaxed);
+  if (estimates >= kMaxEstimates) return;  // another thread makes the last one
+  const Choice choice = choose(dispatch, kernel, estimates);
+  if (choice != Choice::undecided) state.choice.store(choice, std::memory_order_relaxed);
+}
+
+void EarlyCompilation::settle(uint32_t kernel, const uint32_t* stop) {
+  State& state = states_[kernel];
+  if (state.choice.load(std::memory_order_relaxed) != Choice::waits) return;
+  module_.store().finish_request(module_.exports()[kernel].function, stop);
+  state.choice.store(Choice::settled, std::memory_order_relaxed);
+}
+
+}  // namespace halyard::local
