@@ -12,6 +12,7 @@
 #include "common/json.h"
 #include "common/program.h"
 #include "route.h"
+#include "text/suggest.h"
 
 namespace halyard::tools::serve {
 
@@ -87,6 +88,7 @@ Result<> read_settings(const fs::path& path, ModelSource& source) {
       source.function = value;
     } else if (key == "batch" && value.is_number_unsigned()) {
       source.batch = value;
+      source.needs_batches = true;
     } else if (key == "parameters" && value.is_array()) {
       source.parameters.clear();
       for (const Json& each : value) {
@@ -208,13 +210,45 @@ std::vector<FoundModel> Repository::look() const {
   for (FoundModel& each : found) {
     if (each.source.batch != 0) continue;
     auto batch = batches_.find(each.source.name);
+    each.source.needs_batches = batch != batches_.end();
     if (batch == batches_.end()) batch = batches_.find("");
     if (batch != batches_.end()) each.source.batch = batch->second;
   }
   return found;
 }
 
+// Refuses a --batch that would have no effect: for a name that no model has, for a model without support, or
+// for all models if none supports batches.
+Result<> Repository::check_batches(const Models& models) const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, versions] : models) names.push_back(name);
+  for (const auto& [name, rows] : batches_) {
+    if (name.empty()) continue;
+    const auto found = models.find(name);
+    if (found == models.end())
+      return fail(HALYARD_INVALID_ARGUMENT, "--batch={}={}: there is no model '{}'{}", name, rows, name,
+                  names.empty() ? "; the folder has no models" : did_you_mean(name, names));
+    for (const auto& [version, entry] : found->second)
+      if (entry.model) TOOL_TRY(entry.model->check_batches());
+  }
+  const auto of_all = batches_.find("");
+  if (of_all == batches_.end() || of_all->second <= 1) return {};
+  std::string reason;
+  for (const auto& [name, versions] : models) {
+    for (const auto& [version, entry] : versions) {
+      if (!entry.model) continue;
+      const std::string why = why_no_batches(entry.model->spec());
+      if (why.empty()) return {};
+      if (reason.empty()) reason = fmt::format("of model '{}', {}", name, why);
+    }
+  }
+  if (reason.empty()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT, "--batch={}: no model can have batches: {}; {}", of_all->second,
+              reason, kExpectedForBatches);
+}
+
 Result<> Repository::prepare(Model& model, const std::shared_ptr<Devices>& devices) {
+  TOOL_TRY(model.check_batches());
   TOOL_TRY(model.prepare(runtime_, devices));
   scheduler_.add_worker(model, TOOL_TRY(model.make_worker(runtime_)));
   model.has_contexts = true;
@@ -262,6 +296,7 @@ Result<> Repository::start() {
       return fail(HALYARD_ALREADY_EXISTS, "model '{}' has version '{}' twice; give them different versions",
                   each.source.name, each.source.version);
   }
+  TOOL_TRY(check_batches(models));
   auto devices = TOOL_TRY(Devices::open(runtime_.flags, runtime_.program, std::move(modules)));
   for (auto& [name, versions] : models) {
     for (auto& [version, entry] : versions) {

@@ -48,8 +48,8 @@ class Repository {
   Repository(const Runtime& runtime, Scheduler& scheduler, Log& log, std::vector<ModelSource> named,
              std::string folder, std::map<std::string, uint64_t> batches);
 
-  // Loads all models and opens the devices. Fails if a model of a flag does not load; a model of the folder
-  // is then not ready.
+  // Loads all models and opens the devices. Fails if a model of a flag does not load, or if --batch names no
+  // model or one without support; a model of the folder is then not ready.
   Result<> start();
   // Searches for models again. Loads models that are new or have changed, and models on a lost device if it
   // can be opened again; keeps the others. Requests continue meanwhile; requests for a replaced model
@@ -66,6 +66,7 @@ class Repository {
 
  private:
   std::vector<FoundModel> look() const;
+  Result<> check_batches(const Models& models) const;
   Result<> prepare(Model& model, const std::shared_ptr<Devices>& devices);
   std::shared_ptr<Devices> reopened();
   void publish(Models models, std::shared_ptr<Devices> devices);
