@@ -321,7 +321,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (job->is_traced) {
       traced_->queued = job->queued_at;
       traced_->called = job->queued_at + job->queue_time;
-      traced_->returned = traced_->called + job->call_time;
+      traced_->returned = traced_->called + job->call_times.infer;
     }
     co_return respond(*model, *request, *job);
   }

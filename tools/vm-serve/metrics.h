@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "statistics.h"
+
 namespace halyard::tools::serve {
 
 using Clock = std::chrono::steady_clock;
@@ -53,6 +55,7 @@ struct ModelMetrics {
   Histogram queue_seconds{kSeconds};
   Histogram call_seconds{kSeconds};
   Histogram batch_rows{kRows};  // for calls of batched models
+  StatisticsCounter statistics;
 };
 
 class Metrics {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "batch_rule.h"
 #include "common/program.h"
 #include "devices.h"
 #include "halyard/asio.hpp"
@@ -92,7 +93,10 @@ class Model {
 
   // Whether recent calls took less time than passing a call to another thread. Any thread; `time` is that of
   // the last call.
-  bool is_quick() const { return mean_ns_.load(std::memory_order_relaxed) < kQuick.count(); }
+  bool is_quick() const { return mean_time() < kQuick; }
+  std::chrono::nanoseconds mean_time() const {
+    return std::chrono::nanoseconds(mean_ns_.load(std::memory_order_relaxed));
+  }
   void count_time(Clock::duration time) {
     const int64_t ns = std::chrono::nanoseconds(time).count(),
                   mean = mean_ns_.load(std::memory_order_relaxed);
@@ -110,6 +114,8 @@ class Model {
     size_t workers = 0;  // idle, running, and being created
     std::deque<std::shared_ptr<Job>> queue;
     uint64_t queued_rows = 0;
+    uint64_t running_rows = 0;
+    BatchRule rule;
     bool is_listed = false;  // in the list of models with a queue
     std::optional<Clock::time_point> batch_due;
   } schedule;
