@@ -229,6 +229,29 @@ class Operations(Folder):
             self.assertEqual(sorted((event["method"], event["target"], event["status"]) for event in requests),
                              [("GET", "/v2/none", 404), ("POST", "/v2/models/mul/infer", 200)])
 
+    def test_log_lines_name_client_model_and_trace(self):
+        parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+        path = os.path.join(self.folder, "socket")
+        with start(f"--model=mul={MUL}", f"--model=mul/7={MUL}", "--log_requests", f"--unix_socket={path}", "--port=0", expect=2) as server:
+            connection = server.connect()
+            for target, headers in (("/v2/models/mul/infer", {"traceparent": parent}), ("/v2/models/mul/versions/1/infer", {"traceparent": "nonsense"})):
+                self.assertEqual(ask(connection, target, "POST", json.dumps(mul([2], [4])), headers)[0], 200)
+            client = "%s:%d" % connection.sock.getsockname()
+            connection.close()
+            self.assertEqual(server.infer("none", [])[0], 404)
+            connection = UnixConnection(path)
+            self.assertEqual(ask(connection, "/v2/health/live")[0], 200)
+            connection.close()
+            self.assertEqual(server.stop(), 0)
+            lines = {event["target"]: event for event in server.events("request")}
+            latest, first = lines["/v2/models/mul/infer"], lines["/v2/models/mul/versions/1/infer"]
+            self.assertEqual((latest["client"], latest["model"], latest["version"], latest["trace_id"]), (client, "mul", "7", parent.split("-")[1]))
+            self.assertEqual((first["client"], first["model"], first["version"], "trace_id" in first), (client, "mul", "1", False))
+            self.assertNotIn("answer", latest)
+            wrong, live = lines["/v2/models/none/infer"], lines["/v2/health/live"]
+            self.assertEqual((wrong["model"], "version" in wrong, "no model" in wrong["answer"]), ("none", False, True))
+            self.assertEqual((live["client"], "model" in live), ("unix", False))
+
     def traced(self, flags, headers, model=("mul", ELEMENTWISE), device="--device=local-task"):
         """The trace of requests with these headers, one after another."""
         path = os.path.join(self.folder, "serve.perfetto")

@@ -26,6 +26,7 @@
 #include "endpoints.h"
 #include "job.h"
 #include "request_head.h"
+#include "request_log.h"
 
 namespace halyard::tools::serve {
 
@@ -54,6 +55,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   HttpConnection(Server& server, ClientSocket socket, bool is_loopback)
       : server_(server), socket_(std::move(socket)), is_loopback_(is_loopback), timer_(server.runtime.io) {
     buffer_.reserve(kFirstRead);
+    error_code ignored;  // a client that has gone already has no address
+    client_ = socket_.remote_endpoint(ignored);
   }
   ~HttpConnection() override {
     if (is_listed_) server_.remove(this);
@@ -203,6 +206,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     keep_alive_ = message.keep_alive();
     const unsigned version = message.version();
     is_http11_ = version >= 11;
+    version_.clear();
 
     Response response;
     if (const auto head = read_head(message)) {
@@ -224,7 +228,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       response = response_of(head.error());
     }
     if (is_gone_) {
-      answered(method, target, response);
+      answered(method, target, route, response);
       co_return false;
     }
 
@@ -238,7 +242,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     // HTTP/1.1 keeps the connection by default.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
     const bool is_written = co_await write(response, route.is_head);
-    answered(method, target, response);
+    answered(method, target, route, response);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
     response = {};  // frees its memory before lingering
@@ -256,7 +260,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return response;
   }
 
-  void answered(std::string_view method, std::string_view target, const Response& response) {
+  void answered(std::string_view method, std::string_view target, const Route& route,
+                const Response& response) {
     server_.metrics.count_response(response.status);
     if (traced_) {
       traced_->end = Clock::now();
@@ -265,14 +270,20 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (!server_.logs_requests && response.status < 500) return;
     const Clock::duration time = Clock::now() - begin_;
     constexpr size_t kMaxTarget = 256;
-    Json error;
-    if (response.status >= 400) error = response.body.substr(0, 512);
-    server_.log.info("request", {{"method", method.substr(0, 16)},
-                                 {"target", target.substr(0, kMaxTarget)},
-                                 {"status", response.status},
-                                 {"bytes", response.content_length()},
-                                 {"milliseconds", std::chrono::duration<double, std::milli>(time).count()},
-                                 {"answer", std::move(error)}});
+    RequestLine line{.method = method.substr(0, 16),
+                     .target = target.substr(0, kMaxTarget),
+                     .client = address_text(client_),
+                     .model = route.model,
+                     .version = route.version.empty() ? version_ : route.version,
+                     .trace_id = "",
+                     .status = response.status,
+                     .bytes = response.content_length(),
+                     .time = time,
+                     .error = ""};
+    if (const auto parent = parse_trace_parent(view_of(parser_->get()["traceparent"])))
+      line.trace_id = parent->trace_id;
+    if (response.status >= 400) line.error = std::string_view(response.body).substr(0, 512);
+    log_request(server_.log, line);
   }
 
   // ---- Inference
@@ -289,6 +300,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     }
     const auto form = body_form(parser_->get(), head, server_.limits.body);
     if (!form) co_return response_of(form.error());
+    version_ = model->spec().version;
     body_->decode(form->coding, server_.limits.body);
     // Refused before reading the body, because the queue is full.
     if (server_.scheduler.is_full(*model)) co_return full(*model);
@@ -626,6 +638,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   Server& server_;
   ClientSocket socket_;
   const bool is_loopback_;
+  ClientSocket::endpoint_type client_;
   beast::flat_buffer buffer_{kPiece};
   std::optional<RequestParser> parser_;
   std::optional<Body> body_;  // of the request whose header has been read
@@ -635,6 +648,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   bool awaits_continue_ = false;
   bool is_idle_ = true;
   bool is_listed_ = false;
+  std::string version_;                 // of the model that the request uses, for the log
   std::optional<RequestTimes> traced_;  // of a recorded request
 
   std::mutex mutex_;  // guards the members below, closing the socket, and its use outside of the strand
