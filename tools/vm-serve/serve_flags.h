@@ -25,8 +25,8 @@ inline constexpr List batch = {
     "--batch=bert=64"};
 inline constexpr Duration batch_delay = {
     "batch_delay", "TIME",
-    "The time that a request may wait for others of its batch. Default: 0; a batch "
-    "then has the requests that are in the queue.",
+    "The time that a request may wait for a full batch. Default: an eighth of the time of a call, and only "
+    "until the even share of the contexts has come.",
     "--batch_delay=2ms"};
 inline constexpr Duration watch = {
     "watch", "TIME",
