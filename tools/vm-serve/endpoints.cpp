@@ -2,17 +2,23 @@
 #include "endpoints.h"
 
 #include "page.h"
+#include "process_metrics.h"
 
 namespace halyard::tools::serve {
 
 namespace {
+
+// For answers that change with every request.
+constexpr std::string_view kNoStore = "Cache-Control: no-store\r\n";
 
 Response metrics_of(Server& server) {
   std::vector<Metrics::DeviceMemory> devices;
   for (const auto& device : server.repository.devices()->list()) {
     if (const auto use = device.memory()) devices.push_back({device.uri(), use->host_live, use->device_live});
   }
-  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = server.metrics.text(devices)};
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+          .headers = std::string(kNoStore),
+          .body = server.metrics.text(devices) + build_metrics(halyard_version()) + process_metrics()};
 }
 
 Response models_of(Server& server) {

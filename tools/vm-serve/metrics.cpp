@@ -6,37 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "prometheus.h"
+
 namespace halyard::tools::serve {
-
-namespace {
-
-void begin_metric(std::string& text, std::string_view name, std::string_view type, std::string_view help) {
-  fmt::format_to(std::back_inserter(text), "# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
-}
-
-template <typename T>
-void append_value(std::string& text, std::string_view name, std::string_view labels, T value) {
-  if (labels.empty()) {
-    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
-  } else {
-    fmt::format_to(std::back_inserter(text), "{}{{{}}} {}\n", name, labels, value);
-  }
-}
-
-std::string label(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '\\' || c == '"') escaped += '\\';
-    if (c == '\n') {
-      escaped += "\\n";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
-}  // namespace
 
 void Histogram::add(double value) {
   const auto bound = std::ranges::lower_bound(bounds_, value);
@@ -72,8 +44,7 @@ std::shared_ptr<ModelMetrics> Metrics::of_model(const std::string& name, const s
 std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   std::string text;
   const auto single = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
-    begin_metric(text, name, type, help);
-    append_value(text, name, "", value);
+    append_metric(text, name, type, help, value);
   };
   single("halyard_connections", "gauge", "Open connections.", connections.load());
   single("halyard_connections_accepted_total", "counter", "Accepted connections.", accepted.load());
