@@ -21,8 +21,10 @@
 #include <boost/beast/http/read.hpp>
 #include <mutex>
 
+#include "accept_encoding.h"
 #include "access.h"
 #include "body.h"
+#include "compression.h"
 #include "endpoints.h"
 #include "job.h"
 #include "request_head.h"
@@ -231,6 +233,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       answered(method, target, route, response);
       co_return false;
     }
+    if (!route.is_head) co_await compress_for_client(response);
 
     // The rest of the body precedes the next request.
     bool has_rest = false;
@@ -248,6 +251,19 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     response = {};  // frees its memory before lingering
     co_await linger();
     co_return false;
+  }
+
+  // Errors are not compressed, because the log quotes them.
+  Task<> compress_for_client(Response& response) {
+    if (response.status != 200 || response.content_length() < kMinCompressed) co_return;
+    response.headers += "Vary: Accept-Encoding\r\n";  // for caches
+    std::string accepted;
+    const auto fields = parser_->get().equal_range(http::field::accept_encoding);
+    for (auto field = fields.first; field != fields.second; ++field)
+      accepted.append(accepted.empty() ? "" : ",").append(view_of(field->value()));
+    if (accepted.empty()) co_return;
+    expire_at(Clock::time_point::max());  // the client is not late
+    co_await compress(response, chosen_coding(accepted), server_.budget);
   }
 
   Task<Response> respond_to(const Route& route, const RequestHead& head) {
