@@ -52,7 +52,7 @@ class Protocol(Folder):
             self.assertEqual((status, headers["Content-Type"]), (200, "application/json"))
             self.assertEqual(document["name"], "halyard")
             self.assertIsInstance(document["version"], str)
-            self.assertEqual(document["extensions"], ["binary_tensor_data"])
+            self.assertEqual(document["extensions"], ["binary_tensor_data", "model_repository", "model_configuration", "statistics"])
 
     def test_health(self):
         self.assertEqual(self.server.get("/v2/health/live")[::2], (200, {"live": True}))

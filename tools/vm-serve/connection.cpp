@@ -25,6 +25,7 @@
 #include "access.h"
 #include "body.h"
 #include "compression.h"
+#include "control_request.h"
 #include "endpoints.h"
 #include "job.h"
 #include "request_head.h"
@@ -71,7 +72,10 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   }
   void close() override {
     if (const auto job = waited_for()) server_.scheduler.abandon(job, {HALYARD_CANCELLED, "the server ends"});
-    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_socket(); });
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+      if (self->loading_) self->loading_->ended.cancel();
+      self->close_socket();
+    });
   }
 
   // Whether the client has closed the connection, or only its sending side: then it may still read the
@@ -269,6 +273,9 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   Task<Response> respond_to(const Route& route, const RequestHead& head) {
     if (route.status != 200) co_return refusal(route);
     if (route.endpoint == Endpoint::infer) co_return co_await infer(route, head);
+    if (route.endpoint == Endpoint::repository_index || route.endpoint == Endpoint::repository_load ||
+        route.endpoint == Endpoint::repository_unload)
+      co_return co_await control(route, head);
     Response response = answer(server_, route);
     response.reservation = Reservation(server_.budget);
     if (response.body.size() > kFreeAnswer && !response.reservation.add(response.body.size()))
@@ -302,6 +309,63 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     log_request(server_.log, line);
   }
 
+  // ---- The repository
+
+  Task<Response> control(const Route& route, const RequestHead& head) {
+    if (route.endpoint != Endpoint::repository_index && !server_.control)
+      co_return error_response(
+          403, "clients may not load and unload models; start the server with --model_control to let them");
+    auto form = body_form(parser_->get(), head, kMaxControlBody);
+    if (!form) co_return response_of(form.error());
+    form->json_size.reset();  // nothing follows the JSON object
+    const auto too_large = [] {
+      return error_response(413, fmt::format("the body is larger than {} bytes", kMaxControlBody));
+    };
+    if (head.length > kMaxControlBody) co_return too_large();
+    body_->decode(form->coding, kMaxControlBody);
+    Reservation reservation(server_.budget);
+    JsonText json;
+    if (auto wrong = co_await read_json(reservation, *form, json)) co_return std::move(*wrong);
+    if (json.view.size() > kMaxControlBody) co_return too_large();
+    const auto request = parse_control_request(route.endpoint, json.view);
+    if (json.copy.size() == 0) body_->skip_buffered(json.view.size());
+    if (!request) co_return error_response(status_of_request(request.error().code), request.error().text);
+    if (route.endpoint == Endpoint::repository_index) co_return index_answer(server_, *request);
+    const Result<> done = co_await load_or_unload(route);
+    if (done) co_return Response{};
+    co_return error_response(status_of_request(done.error().code), without_folders(done.error().text));
+  }
+
+  // What a connection waits for while the loader works. Both have it, because either may end first.
+  struct Loading {
+    explicit Loading(const SocketExecutor& executor) : ended(executor, Clock::time_point::max()) {}
+    asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, SocketExecutor>
+        ended;  // cancelled at the end
+    std::optional<Result<>> result;
+  };
+
+  Task<Result<>> load_or_unload(const Route& route) {
+    expire_at(Clock::time_point::max());  // initializers have a time limit of their own
+    const SocketExecutor executor = socket_.get_executor();
+    loading_ = std::make_shared<Loading>(executor);
+    auto go_on = [executor, loading = loading_](Result<> done) {
+      asio::post(executor, [loading, done = std::move(done)] {
+        loading->result = done;
+        loading->ended.cancel();
+      });
+    };
+    if (route.endpoint == Endpoint::repository_load) {
+      server_.control->load(route.model, std::move(go_on));
+    } else {
+      server_.control->unload(route.model, std::move(go_on));
+    }
+    error_code cancelled;
+    co_await loading_->ended.async_wait(asio::redirect_error(use_task, cancelled));
+    const std::shared_ptr<Loading> ended = std::exchange(loading_, nullptr);
+    if (ended->result) co_return *std::move(ended->result);
+    co_return fail(HALYARD_UNAVAILABLE, "the server ends");
+  }
+
   // ---- Inference
 
   Task<Response> infer(const Route& route, const RequestHead& head) {
@@ -326,7 +390,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     job->reservation = Reservation(server_.budget);
     if (server_.runtime.traces.is_on()) choose_trace(*job);
     JsonText json;
-    std::optional<Response> wrong = co_await read_json(*job, *form, json);
+    std::optional<Response> wrong = co_await read_json(job->reservation, *form, json);
     if (wrong) co_return std::move(*wrong);
     auto request = parse_infer_request(json.view, model->spec(),
                                        [&](uint64_t bytes) { return job->reservation.add(bytes); });
@@ -409,12 +473,12 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   // Reads the JSON object of the request: the whole body, or the number of bytes in
   // Inference-Header-Content-Length. Reserves memory only for bytes that have arrived, not for the announced
   // size.
-  Task<std::optional<Response>> read_json(Job& job, const BodyForm& form, JsonText& text) {
+  Task<std::optional<Response>> read_json(Reservation& reservation, const BodyForm& form, JsonText& text) {
     const bool has_length = !body_->is_chunked() && !body_->is_coded();
     std::optional<uint64_t> size = form.json_size;
     if (!size && has_length) size = body_->remaining();
     const auto reserve = [&](uint64_t bytes) {
-      if (!job.reservation.add(bytes)) return false;
+      if (!reservation.add(bytes)) return false;
       text.reserved += bytes;
       return true;
     };
@@ -435,7 +499,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         if (!size && !reserve(larger)) co_return no_room();
         if (!text.copy.reserve(larger)) co_return error_response(503, "out of memory for the request");
         if (!size) {
-          job.reservation.give_back(capacity);
+          reservation.give_back(capacity);
           text.reserved -= capacity;
         }
         capacity = larger;
@@ -499,7 +563,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   Response cut_short() const {
     Response response =
         body_->is_too_large()
-            ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
+            ? error_response(413, fmt::format("the body is larger than {} bytes",
+                                              body_->most_decoded().value_or(server_.limits.body)))
         : body_->is_malformed()
             ? error_response(400, "the body cannot be decoded according to its Content-Encoding")
             : error_response(400, "the body is malformed, or shorter than its header states");
@@ -664,6 +729,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   bool awaits_continue_ = false;
   bool is_idle_ = true;
   bool is_listed_ = false;
+  std::shared_ptr<Loading> loading_;    // while a request waits for the loader; on the strand
   std::string version_;                 // of the model that the request uses, for the log
   std::optional<RequestTimes> traced_;  // of a recorded request
 

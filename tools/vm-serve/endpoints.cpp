@@ -1,8 +1,13 @@
 // One function for each endpoint.
 #include "endpoints.h"
 
+#include <algorithm>
+
+#include "config_document.h"
+#include "documents.h"
 #include "page.h"
 #include "process_metrics.h"
+#include "statistics.h"
 
 namespace halyard::tools::serve {
 
@@ -23,7 +28,9 @@ Response metrics_of(Server& server) {
 
 Response models_of(Server& server) {
   std::vector<std::string> names;
-  for (const auto& [name, versions] : *server.repository.models()) names.push_back(name);
+  for (const auto& [name, versions] : *server.repository.models())
+    if (std::ranges::any_of(versions, [](const auto& version) { return !version.second.is_unloaded; }))
+      names.push_back(name);
   return {.body = models_document(names)};
 }
 
@@ -36,7 +43,45 @@ Response metadata_of(Server& server, const Model& model) {
   return {.body = model_document(model.spec(), versions)};
 }
 
+Response config_of(Server& server, const Model& model) {
+  const ScheduleLimits& limits = server.scheduler.limits();
+  return {.body = config_document(model.spec(), {.file = model.source().file,
+                                                 .max_batch = model.has_batches() ? model.source().batch : 0,
+                                                 .contexts = limits.contexts,
+                                                 .batch_delay = limits.batch_delay})};
+}
+
+// Of the model and version of the route; of all if the route names none.
+Response statistics_of(Server& server, const Route& route) {
+  const auto models = server.repository.models();
+  std::string text;
+  for (const auto& [name, versions] : *models) {
+    if (!route.model.empty() && name != route.model) continue;
+    for (const auto& [version, entry] : versions) {
+      if (!entry.model || (!route.version.empty() && version != route.version)) continue;
+      text += (text.empty() ? "" : ",") +
+              statistics_document(name, version, entry.model->metrics().statistics.get());
+    }
+  }
+  // The reason why a model or a version is not there.
+  if (text.empty() && !route.model.empty())
+    if (const auto found = server.repository.find(route.model, route.version); !found)
+      return error_response(status_of_request(found.error().code), found.error().text);
+  return {.headers = std::string(kNoStore), .body = R"({"model_stats":[)" + text + "]}\n"};
+}
+
 }  // namespace
+
+Response index_answer(const Server& server, const ControlRequest& request) {
+  std::string text;
+  for (const Repository::State& state : server.repository.index()) {
+    if (request.only_ready && !state.is_ready) continue;
+    text += fmt::format(R"({}{{"name":{},"version":{},"state":"{}","reason":{}}})", text.empty() ? "" : ",",
+                        json_string(state.name), json_string(state.version),
+                        state.is_ready ? "READY" : "UNAVAILABLE", json_string(without_folders(state.reason)));
+  }
+  return {.body = "[" + text + "]\n"};
+}
 
 Response answer(Server& server, const Route& route) {
   switch (route.endpoint) {
@@ -51,12 +96,15 @@ Response answer(Server& server, const Route& route) {
     case Endpoint::live:
       return {.body = live_document()};
     case Endpoint::ready: {
-      const bool is_ready = !server.is_draining() && server.repository.is_ready();
+      const bool is_ready = !server.is_draining() && serve::is_ready(server.readiness, server.repository);
       Response response{.status = is_ready ? 200u : 503u, .body = ready_document(is_ready)};
       return response;
     }
     case Endpoint::models:
       return models_of(server);
+    case Endpoint::statistics:
+      return statistics_of(server, route);
+    case Endpoint::model_config:
     case Endpoint::model_metadata:
     case Endpoint::model_ready: {
       const auto model = server.repository.find(route.model, route.version);
@@ -66,9 +114,13 @@ Response answer(Server& server, const Route& route) {
         return {.status = is_ready ? 200u : 503u, .body = model_ready_document(route.model, is_ready)};
       }
       if (!model) return error_response(status_of_request(model.error().code), model.error().text);
-      return metadata_of(server, **model);
+      return route.endpoint == Endpoint::model_config ? config_of(server, **model)
+                                                      : metadata_of(server, **model);
     }
     case Endpoint::infer:
+    case Endpoint::repository_index:
+    case Endpoint::repository_load:
+    case Endpoint::repository_unload:
       break;
   }
   return error_response(500, "unreachable");

@@ -11,13 +11,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/strand.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <charconv>
-#include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "common/interrupt.h"
@@ -25,6 +22,7 @@
 #include "common/program_flags.h"
 #include "common/tool.h"
 #include "listener.h"
+#include "loader.h"
 #include "repository.h"
 #include "scheduler.h"
 #include "serve_flags.h"
@@ -38,8 +36,9 @@ namespace {
 namespace asio = boost::asio;
 using namespace serve;
 
-constexpr const Flag* kModelFlags[] = {&flag::served_model, &flag::models, &flag::batch, &flag::batch_delay,
-                                       &flag::watch};
+constexpr const Flag* kModelFlags[] = {&flag::served_model, &flag::models, &flag::batch,
+                                       &flag::batch_delay,  &flag::watch,  &flag::ready,
+                                       &flag::model_control};
 constexpr const Flag* kConnectionFlags[] = {&flag::host,        &flag::port,         &flag::unix_socket,
                                             &flag::allow_host,  &flag::allow_origin, &flag::max_connections,
                                             &flag::idle_timeout};
@@ -99,6 +98,7 @@ struct Settings {
   Clock::duration load{};
   std::optional<Clock::duration> watch;
   std::optional<uint64_t> trace_rate;
+  Readiness readiness;
   std::vector<ModelSource> models;
   std::map<std::string, uint64_t> batches;
 };
@@ -139,6 +139,7 @@ Result<Settings> settings_of(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT,
                 "no model given; pass one with {}=NAME=FILE, or a folder with {}=FOLDER", flag::served_model,
                 flag::models);
+  settings.readiness = TOOL_TRY(parse_readiness(flags[flag::ready]));
   settings.batches = TOOL_TRY(batches_of(flags));
   settings.schedule.calls = flags.has(flag::threads) ? TOOL_TRY(at_least_one(flags, flag::threads))
                                                      : std::max(std::thread::hardware_concurrency(), 1u);
@@ -208,15 +209,15 @@ void end_at_once_on_signals() {
   for (const int signal : {SIGTERM, SIGINT}) ::sigaction(signal, &action, nullptr);
 }
 
-// Handles signals, reloading, and shutdown, on the threads of the io_context. Models are loaded on another
-// thread.
+// Handles signals, reloading, and shutdown, on the threads of the io_context. Models are loaded by
+// the loader.
 class Operations {
  public:
   using Signals = asio::basic_signal_set<asio::io_context::executor_type>;
 
   // Catches signals from now on. `hangup` is SIGHUP, which is caught already.
   Operations(Server& server, std::vector<std::shared_ptr<Listener>> listeners, const Settings& settings,
-             const Notifier& notifier, Signals& hangup)
+             const Notifier& notifier, Signals& hangup, Loader& loader)
       : server_(server),
         listeners_(std::move(listeners)),
         settings_(settings),
@@ -227,7 +228,8 @@ class Operations {
         drain_timer_(strand_),
         watch_timer_(strand_),
         watchdog_timer_(strand_),
-        clients_timer_(strand_) {}
+        clients_timer_(strand_),
+        loader_(loader) {}
 
   void start() {
     await_end();
@@ -238,14 +240,7 @@ class Operations {
   }
   // Called when nothing else is running. False: a model is still being loaded and is not waited for, so the
   // objects that it uses must stay.
-  bool finish() {
-    loader_.stop();
-    std::unique_lock lock(mutex_);
-    if (!has_loaded_.wait_until(lock, drain_end_, [this] { return !is_loading_; })) return false;
-    lock.unlock();
-    loader_.join();
-    return true;
-  }
+  bool finish() { return loader_.finish(drain_end_); }
   bool has_cancelled() const { return has_cancelled_; }
 
  private:
@@ -283,7 +278,7 @@ class Operations {
     hangup_.async_wait(asio::bind_executor(strand_, [this](const boost::system::error_code& error, int) {
       if (error) return;
       await_hangup();
-      load([this] {
+      loader_.post([this] {
         notifier_.send_reloading();
         server_.repository.reload(false);
         notifier_.send("READY=1");
@@ -295,25 +290,11 @@ class Operations {
     watch_timer_.expires_after(*settings_.watch);
     watch_timer_.async_wait([this](const boost::system::error_code& error) {
       if (error || is_ending_) return;
-      load([this] {
+      loader_.post([this] {
         server_.repository.reload(true);
         asio::post(strand_, [this] { await_change(); });
       });
     });
-  }
-
-  // Runs on the loader thread, in order.
-  void load(std::function<void()> work) {
-    asio::post(loader_, [this, work = std::move(work)] {
-      set_loading(true);
-      work();
-      set_loading(false);
-    });
-  }
-  void set_loading(bool is_loading) {
-    const std::lock_guard lock(mutex_);
-    is_loading_ = is_loading;
-    has_loaded_.notify_all();
   }
 
   void feed_watchdog() {
@@ -350,10 +331,7 @@ class Operations {
   Timer watch_timer_;
   Timer watchdog_timer_;
   Timer clients_timer_;
-  asio::thread_pool loader_{1};
-  std::mutex mutex_;
-  std::condition_variable has_loaded_;
-  bool is_loading_ = false;  // under the mutex
+  Loader& loader_;
   Clock::time_point drain_end_ = Clock::time_point::max();
   int looks_ = 0;
   bool is_ending_ = false;
@@ -394,14 +372,19 @@ Result<int> vm_serve(const Flags& flags) {
   Scheduler scheduler(runtime, log, settings.schedule);
   Repository repository(runtime, scheduler, log, settings.models, flags[flag::models], settings.batches);
   TOOL_TRY(repository.start());
+  TOOL_TRY(check_names(settings.readiness, repository));
   Server server(runtime, scheduler, repository, metrics, log, settings.limits, settings.request_memory,
                 settings.access);
   server.logs_requests = flags[flag::log_requests];
+  server.readiness = settings.readiness;
 
   std::vector<std::shared_ptr<Listener>> listeners;
   for (const Listening& socket : sockets)
     listeners.push_back(std::make_shared<Listener>(server, socket.descriptor));
-  Operations operations(server, listeners, settings, notifier, hangup);
+  Loader loader;  // destroyed before the server, because its pending work belongs to connections
+  ModelControl control(repository, loader);
+  if (flags[flag::model_control]) server.control = &control;
+  Operations operations(server, listeners, settings, notifier, hangup, loader);
   // Signals are caught before the address is printed, because a process that reads the address may send some.
   for (size_t i = 0; i < sockets.size(); ++i) {
     listeners[i]->start();

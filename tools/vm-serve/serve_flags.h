@@ -34,6 +34,17 @@ inline constexpr Duration watch = {
     "not changed since the last search. Default: only SIGHUP starts a search.",
     "--watch=10s"};
 
+inline constexpr Text ready = {
+    "ready", "MODELS",
+    "The models that /v2/health/ready needs: `all` (the default), `any`, or names. With "
+    "another value, a model that cannot be loaded does not take the server out of service.",
+    "--ready=bert,resnet", "all"};
+inline constexpr Toggle model_control = {"model_control",
+                                         "Lets clients load and unload models of the flags and the folder: "
+                                         "POST /v2/repository/models/NAME/load and "
+                                         "/unload. Without this flag they get 403.",
+                                         "--model_control"};
+
 // ---- Connections
 
 inline constexpr Text host = {"host", "ADDRESS",
