@@ -338,9 +338,10 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
 
   // What a connection waits for while the loader works. Both have it, because either may end first.
   struct Loading {
+    using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, SocketExecutor>;
+
     explicit Loading(const SocketExecutor& executor) : ended(executor, Clock::time_point::max()) {}
-    asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, SocketExecutor>
-        ended;  // cancelled at the end
+    Timer ended;  // cancelled at the end
     std::optional<Result<>> result;
   };
 
