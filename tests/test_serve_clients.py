@@ -11,17 +11,12 @@ import zlib
 import hostile
 import serve_client
 import vmrun
-from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
+from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, resident, start, wait_until
 from serve_client import binary_request, binary_response, packed, tensor
 
 COUNT = 1000
 CONNECTIONS = "halyard_connections"
 MEMORY = "halyard_request_memory_bytes"
-
-
-def resident(server):
-    with open(f"/proc/{server.process.pid}/status") as file:
-        return int(next(line for line in file if line.startswith("VmRSS")).split()[1]) << 10
 
 
 class HostileConnections(Folder):

@@ -35,12 +35,7 @@ Response models_of(Server& server) {
 }
 
 Response metadata_of(Server& server, const Model& model) {
-  std::vector<std::string> versions;
-  const auto models = server.repository.models();
-  if (const auto found = models->find(model.spec().name); found != models->end())
-    for (const auto& [version, entry] : found->second)
-      if (entry.model) versions.push_back(version);
-  return {.body = model_document(model.spec(), versions)};
+  return {.body = model_document(model.spec(), loaded_versions(server, model.spec().name))};
 }
 
 Response config_of(Server& server, const Model& model) {
@@ -83,6 +78,25 @@ Response index_answer(const Server& server, const ControlRequest& request) {
   return {.body = "[" + text + "]\n"};
 }
 
+bool is_ready(Server& server) {
+  return !server.is_draining() && serve::is_ready(server.readiness, server.repository);
+}
+
+Result<bool> is_ready(Server& server, const std::string& model, const std::string& version) {
+  const auto found = server.repository.find(model, version);
+  if (!found && found.error().code == HALYARD_NOT_FOUND) return std::unexpected(found.error());
+  return found && (*found)->is_ready() && !server.is_draining();
+}
+
+std::vector<std::string> loaded_versions(Server& server, const std::string& model) {
+  std::vector<std::string> versions;
+  const auto models = server.repository.models();
+  if (const auto found = models->find(model); found != models->end())
+    for (const auto& [version, entry] : found->second)
+      if (entry.model) versions.push_back(version);
+  return versions;
+}
+
 Response answer(Server& server, const Route& route) {
   switch (route.endpoint) {
     case Endpoint::page:
@@ -96,26 +110,25 @@ Response answer(Server& server, const Route& route) {
     case Endpoint::live:
       return {.body = live_document()};
     case Endpoint::ready: {
-      const bool is_ready = !server.is_draining() && serve::is_ready(server.readiness, server.repository);
-      Response response{.status = is_ready ? 200u : 503u, .body = ready_document(is_ready)};
-      return response;
+      const bool is_all_ready = is_ready(server);
+      return {.status = is_all_ready ? 200u : 503u, .body = ready_document(is_all_ready)};
     }
     case Endpoint::models:
       return models_of(server);
     case Endpoint::statistics:
       return statistics_of(server, route);
     case Endpoint::model_config:
-    case Endpoint::model_metadata:
-    case Endpoint::model_ready: {
+    case Endpoint::model_metadata: {
       const auto model = server.repository.find(route.model, route.version);
-      if (route.endpoint == Endpoint::model_ready) {
-        if (!model && model.error().code == HALYARD_NOT_FOUND) return error_response(404, model.error().text);
-        const bool is_ready = model && (*model)->is_ready() && !server.is_draining();
-        return {.status = is_ready ? 200u : 503u, .body = model_ready_document(route.model, is_ready)};
-      }
       if (!model) return error_response(status_of_request(model.error().code), model.error().text);
       return route.endpoint == Endpoint::model_config ? config_of(server, **model)
                                                       : metadata_of(server, **model);
+    }
+    case Endpoint::model_ready: {
+      const auto is_model_ready = is_ready(server, route.model, route.version);
+      if (!is_model_ready) return error_response(404, is_model_ready.error().text);
+      return {.status = *is_model_ready ? 200u : 503u,
+              .body = model_ready_document(route.model, *is_model_ready)};
     }
     case Endpoint::infer:
     case Endpoint::repository_index:
