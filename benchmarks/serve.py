@@ -25,6 +25,7 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(SOURCE / "tests"))
+import encoder  # noqa: E402
 import serve_client  # noqa: E402
 
 FIXTURES = pathlib.Path(os.environ.get("HALYARD_FIXTURES", SOURCE / ".." / "shared" / "fixtures"))
@@ -98,21 +99,45 @@ def calls_a_second(bench, arguments, function, seconds):
     return {"ns": 1e9, "us": 1e6, "ms": 1e3}[call["time_unit"]] / call["real_time"]
 
 
+def encoder_request():
+    """One row in binary: body and header."""
+    data = struct.pack(f"<{encoder.FEATURES}f", *(place % 7 for place in range(encoder.FEATURES)))
+    body, headers = serve_client.binary_request([("tokens", "FP32", [1, encoder.FEATURES], data)], parameters={"binary_data_output": True})
+    return body, [f"Inference-Header-Content-Length: {headers['Inference-Header-Content-Length']}"]
+
+
 def batches(program, options):
     """Requests of one row, joined to calls of many, beside calls of as many in vm-bench; one thread each."""
     serve, bench = options.build / "bin" / "vm-serve", options.build / "bin" / "vm-bench"
-    data = struct.pack("<1024f", *(place % 7 for place in range(1024)))
-    body, headers = serve_client.binary_request([("tokens", "FP32", [1, 16, 64], data)], parameters={"binary_data_output": True})
-    header = [f"Inference-Header-Content-Length: {headers['Inference-Header-Content-Length']}"]
+    body, header = encoder_request()
     own, base = [], []
     with serve_client.Server(serve, f"--model=encoder={ENCODER}", "--threads=1", "--jit=always", f"--batch={BATCH}") as server:
         for _ in range(options.rounds):
             own.append(load(program, server.port, 2 * BATCH, options.seconds, "/v2/models/encoder/infer", body, header))
-            base.append(BATCH * calls_a_second(bench, [f"--module={ENCODER}", "--jit=always", f"--input={BATCH}x16x64xf32=1"], "encode",
+            base.append(BATCH * calls_a_second(bench, [f"--module={ENCODER}", "--jit=always", f"--input={BATCH}x{encoder.FEATURES}xf32=1"], "encode",
                                                options.seconds))
     ratio = median(own, "rate") / statistics.median(base)
     return [{"row": f"a transformer's layer, 32 connections, --batch={BATCH}: rows/s", "echo": round(statistics.median(base), 1),
              "serve": round(median(own, "rate"), 1), "ratio": round(ratio, 2), "bound": ">= 0.9"}]
+
+
+def gains(program, options):
+    """What batches gain: requests of one row to servers without and with batches, which take turns, each with a thread for each
+    processor and the flags of a newcomer."""
+    serve = options.build / "bin" / "vm-serve"
+    body, header = encoder_request()
+    flags = [f"--model=encoder={ENCODER}"]
+    rows = []
+    with serve_client.Server(serve, *flags) as alone, serve_client.Server(serve, *flags, f"--batch={BATCH}") as batched:
+        sides = [(server.port, "/v2/models/encoder/infer", body, header) for server in (alone, batched)]
+        turns(program, 1, options.seconds, BATCH, sides)  # until the functions are compiled
+        for connections, bounds in ((BATCH, (">= 1.5", "<= 1.0")), (1, (">= 0.95", "<= 1.1"))):
+            base, own = turns(program, options.rounds, options.seconds, connections, sides)
+            clients = f"{connections} clients" if connections > 1 else "one client"
+            for key, what, bound in (("rate", "requests/s", bounds[0]), ("p99_us", "p99 us", bounds[1])):
+                rows.append({"row": f"without and with --batch={BATCH}, {clients}: {what}", "echo": round(median(base, key), 1),
+                             "serve": round(median(own, key), 1), "ratio": round(median(own, key) / median(base, key), 2), "bound": bound})
+    return rows
 
 
 def transformer(program, options):
@@ -183,7 +208,7 @@ def main():
     if options.requests:
         return load_test(program, options)
     with tempfile.TemporaryDirectory(prefix="halyard-serve-") as folder:
-        rows = compared(program, options, folder) + batches(program, options) + transformer(program, options)
+        rows = compared(program, options, folder) + batches(program, options) + gains(program, options) + transformer(program, options)
     missed = 0
     for row in rows:
         if "skipped" in row:

@@ -226,9 +226,9 @@ std::vector<Answer> split(std::string_view text) {
     // An answer to HEAD has a length but no body.
     const std::string_view body = text.substr(0, std::min(*size, text.size()));
     const bool is_head = text.starts_with("HTTP/1.1 ");
-    // Numbers of /metrics change with every request.
-    if (answer.head.contains("text/plain; version")) {
-      answer.head = "metrics";
+    // Metrics and statistics change with every request.
+    if (answer.head.contains("Cache-Control: no-store")) {
+      answer.head = "no-store";
     } else if (!is_head) {
       answer.body = body;
     }

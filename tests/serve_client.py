@@ -27,7 +27,7 @@ class Server:
         self.addresses = []
         for _ in range(expect):
             line = self.process.stdout.readline()
-            match = re.fullmatch(r"vm-serve: (http://(.*):(\d+)|unix:(.*))\n", line)
+            match = re.fullmatch(r"vm-serve: (http://(.*):(\d+)|unix:(.*)|gRPC at (.*))\n", line)
             if not match:
                 self.process.kill()
                 self.process.wait()
@@ -36,6 +36,8 @@ class Server:
             self.addresses.append(match[1])
             if match[3]:
                 self.port = int(match[3])
+            if match[5]:
+                self.grpc = match[5]
 
     def _read_log(self):
         for line in self.process.stderr:

@@ -2,6 +2,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -10,17 +11,12 @@ import zlib
 import hostile
 import serve_client
 import vmrun
-from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
+from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, resident, start, wait_until
 from serve_client import binary_request, binary_response, packed, tensor
 
 COUNT = 1000
 CONNECTIONS = "halyard_connections"
 MEMORY = "halyard_request_memory_bytes"
-
-
-def resident(server):
-    with open(f"/proc/{server.process.pid}/status") as file:
-        return int(next(line for line in file if line.startswith("VmRSS")).split()[1]) << 10
 
 
 class HostileConnections(Folder):
@@ -175,6 +171,91 @@ class Compressed(Folder):
             self.assertEqual(server.get("/v2/models/mul/infer", "POST", bomb, {"Content-Encoding": "gzip"})[0], 413)
             self.assertLess(resident(server), 100 << 20)
             wait_until(lambda: server.metric(MEMORY) == 0, "the memory to be given back")
+
+
+class CompressedAnswers(Folder):
+    def ask(self, server, path, coding, body=None, headers=(), method=None):
+        """(headers, body as sent); the status has to be 200."""
+        connection = server.connect()
+        connection.request(method or ("POST" if body else "GET"), path, body, {"Accept-Encoding": coding, **dict(headers)} if coding else dict(headers))
+        response = connection.getresponse()
+        data = response.read()
+        connection.close()
+        self.assertEqual(response.status, 200, data)
+        return dict(response.getheaders()), data
+
+    def test_gzip_and_deflate(self):
+        values = [float(i % 100) for i in range(100_000)]
+        body = json.dumps(mul(values, [2] * len(values))).encode()
+        binary, binary_headers = binary_mul(values, [2] * len(values), parameters={"binary_data_output": True})
+        unpack = {"gzip": gzip.decompress, "deflate": zlib.decompress}
+        with start(f"--model=mul={MUL}") as server:
+            for path, sent, headers in (("/v2/models/mul/infer", body, {}), ("/v2/models/mul/infer", binary, binary_headers), ("/", None, {})):
+                plain_headers, plain = self.ask(server, path, "", sent, headers)
+                self.assertNotIn("Content-Encoding", plain_headers)
+                self.assertEqual(plain_headers["Vary"], "Accept-Encoding")
+                for accepted, coding in (("gzip", "gzip"), ("deflate", "deflate"), ("gzip;q=0.5, deflate", "deflate"), ("br, *", "gzip")):
+                    got, packed_body = self.ask(server, path, accepted, sent, headers)
+                    self.assertEqual(got["Content-Encoding"], coding)
+                    self.assertLess(len(packed_body), len(plain) / 2)
+                    self.assertEqual(unpack[coding](packed_body), plain)
+                    # The length of the JSON object is that before compression.
+                    self.assertEqual(got.get("Inference-Header-Content-Length"), plain_headers.get("Inference-Header-Content-Length"))
+                for accepted in ("identity", "gzip;q=0", "br", "gzip;q=2"):
+                    self.assertEqual(self.ask(server, path, accepted, sent, headers)[1], plain)
+            # Both directions at once.
+            got, answer = self.ask(server, "/v2/models/mul/infer", "gzip", gzip.compress(body), {"Content-Encoding": "gzip"})
+            self.assertEqual(json.loads(gzip.decompress(answer))["outputs"][0]["data"], [2 * value for value in values])
+            got, answer = self.ask(server, "/metrics", "gzip")
+            self.assertIn(b"halyard_build_info", gzip.decompress(answer))
+            # A header without a body, and bodies that fit in a packet.
+            self.assertNotIn("Content-Encoding", self.ask(server, "/", "gzip", method="HEAD")[0])
+            self.assertNotIn("Content-Encoding", self.ask(server, "/v2", "gzip")[0])
+            wait_until(lambda: server.metric(MEMORY) == 0, "the memory to be given back")
+
+    def test_what_does_not_become_smaller(self):
+        path = self.write("echo.vmasm", serve_client.echo_module("f32"))
+        with start(f"--model=echo={path}") as server:
+            for size in (1 << 12, 1 << 20):
+                data = os.urandom(size)
+                body, headers = binary_request([("x", "FP32", [size // 4], data)], parameters={"binary_data_output": True})
+                got, answer = self.ask(server, "/v2/models/echo/infer", "gzip", body, headers)
+                self.assertNotIn("Content-Encoding", got)
+                self.assertEqual(binary_response(got, answer)[1]["y"], data)
+
+    def test_memory(self):
+        """An answer is sent as it is if there is no memory for both of its forms."""
+        path = self.write("echo.vmasm", serve_client.echo_module("f32"))
+        size = 4 << 20
+        body, headers = binary_request([("x", "FP32", [size // 4], bytes(size))], parameters={"binary_data_output": True})
+        for limit, is_packed in (("6MiB", False), ("64MiB", True)):
+            with start(f"--model=echo={path}", f"--max_request_memory={limit}", "--threads=1") as server:
+                got, answer = self.ask(server, "/v2/models/echo/infer", "gzip", body, headers)
+                self.assertEqual("Content-Encoding" in got, is_packed)
+                answer = gzip.decompress(answer) if is_packed else answer
+                self.assertEqual(binary_response(got, answer)[1]["y"], bytes(size))
+                wait_until(lambda: server.metric(MEMORY) == 0, "the memory to be given back")
+
+    def test_clients_of_others(self):
+        """curl, and the fetch of Node.js, ask for compressed answers and decode them."""
+        values = list(range(5000))
+        body = json.dumps(mul(values, [3] * len(values)))
+        request = self.write("request.json", body)
+        fetch = ("fetch(process.argv[1], {method: 'POST', body: require('fs').readFileSync(process.argv[2])}).then(async answer => "
+                 "console.log(answer.headers.get('content-encoding'), JSON.stringify(await answer.json())))")
+        with start(f"--model=mul={MUL}", "--log_requests") as server:
+            url = f"http://127.0.0.1:{server.port}/v2/models/mul/infer"
+            for tool, command in (("curl", ["curl", "-sS", "--compressed", "-w", "%{size_download}", "-d", f"@{request}", url]),
+                                  ("node", ["node", "-e", fetch, url, request])):
+                if not shutil.which(tool):
+                    continue
+                done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True).stdout
+                document = json.loads(done[done.index("{"):done.rindex("}") + 1])
+                self.assertEqual(document["outputs"][0]["data"], [3 * value for value in values])
+                if tool == "node":
+                    self.assertTrue(done.startswith("gzip "), done[:20])
+                else:
+                    self.assertLess(int(done[done.rindex("}") + 1:]), len(json.dumps(document)) / 2)
 
 
 class Framing(Folder):

@@ -198,8 +198,8 @@ class Batches(Folder):
     def test_a_transformer(self):
         """A layer whose first dimension is the batch: the bits are those of a request alone, and the numbers are right."""
         generator = random.Random(7)
-        values = [[generator.uniform(-2, 2) for _ in range(encoder.TOKENS * encoder.FEATURES)] for _ in range(12)]
-        requests = [[("tokens", "FP32", [1, encoder.TOKENS, encoder.FEATURES], packed("FP32", row))] for row in values]
+        values = [[generator.uniform(-2, 2) for _ in range(encoder.FEATURES)] for _ in range(12)]
+        requests = [[("tokens", "FP32", [1, encoder.FEATURES], packed("FP32", row))] for row in values]
         alone = self.check_same("encoder", ENCODER, "encoded", requests, [], "--batch=4")
         given = struct.unpack(f"<{len(values[0])}f", packed("FP32", values[0]))
         for found, expected in zip(struct.unpack(f"<{len(given)}f", alone[0][3]), encoder.encode(given), strict=True):
@@ -227,6 +227,26 @@ class Batches(Folder):
             for connection in both:
                 connection.close()
             wait_until(lambda: server.metric(f'halyard_model_requests_total{{{labels},outcome="cancelled"}}') == 3, "both to end")
+
+    def test_contexts_share_what_waits(self):
+        """A context takes its share of the rows that wait, not all of them. Interpreted, so that all wait before a call ends."""
+        slow = self.write("slow.vmasm", serve_client.SLOW_ECHO_MODULE)
+        labels = 'model="slow",version="1"'
+        with start(f"--model=slow={slow}", "--threads=2", "--jit=off", "--batch=16", "--request_timeout=10min") as server:
+            def rows(most):
+                return server.metric(f'halyard_model_batch_rows_bucket{{{labels},le="{most}"}}')
+
+            def client(number):
+                return server.infer("slow", [tensor("x", "FP32", [number])])[1]["outputs"][0]["data"]
+
+            with ThreadPoolExecutor(8) as threads:
+                running = [threads.submit(client, number) for number in range(2)]
+                wait_until(lambda: server.metric(f"halyard_model_calls{{{labels}}}") == 2, "both calls")
+                waiting = [threads.submit(client, number) for number in range(2, 8)]
+                wait_until(lambda: server.metric(f"halyard_model_queue_length{{{labels}}}") == 6, "the others to wait")
+                self.assertEqual([answer.result() for answer in running + waiting], [[number] for number in range(8)])
+            # Two calls of one row, then 4 of the 6 that wait beside one that still runs, then the other 2; or 3 and 3.
+            self.assertEqual((rows(4), rows("+Inf")), (4, 4))
 
     def test_a_full_batch_does_not_wait(self):
         with start(f"--model=mul={MUL}", "--batch=4", "--batch_delay=1000min") as server:

@@ -32,6 +32,32 @@ class Operations(Folder):
             done = vmrun.run("vm-serve", f"--model=mul={MUL}", f"--port={server.port}")
             self.assertIsNone(vmrun.why_bad_failure(done, "ALREADY_EXISTS", str(server.port)))
 
+    def test_batches_that_have_no_effect(self):
+        """A name that no model has, and models whose rows cannot be joined."""
+        fixed = self.write("fixed.vmasm", serve_client.echo_module("f32").replace("?x", "4x"))
+        loop = self.write("loop.vmasm", serve_client.LOOP_MODULE)
+        self.write("folder/mul/1/model.vmasm", vmrun.read_text(MUL))
+        self.write("folder/fixed/1/model.vmasm", vmrun.read_text(fixed))
+        folder = os.path.join(self.folder, "folder")
+        for flags, said in (([f"--model=mul={MUL}", "--batch=mull=8"], "--batch=mull=8: there is no model 'mull'; did you mean 'mul'?"),
+                            ([f"--models={folder}", "--batch=fixd=8"], "did you mean 'fixed'?"),
+                            ([f"--models={folder}", "--batch=fixed=8"], "input 'x' has the shape [4]"),
+                            ([f"--model=fixed={fixed}", f"--model=mul={MUL}", "--batch=fixed=8"], "model 'fixed' cannot have batches of 8 rows"),
+                            ([f"--model=fixed={fixed}", f"--model=loop={loop}", "--batch=8"], "--batch=8: no model can have batches: of model 'fixed'"),
+                            ([f"--model=loop={loop}", "--batch=loop=2"], "input 'input0' is a number")):
+            done = vmrun.run("vm-serve", "--port=0", *flags)
+            self.assertIsNone(vmrun.why_bad_failure(done, said), (flags, done.stderr))
+        # One row is no batch, and --batch of all models is for those that support it.
+        for flags in ([f"--model=fixed={fixed}", "--batch=fixed=1", "--batch=1"], [f"--models={folder}", "--batch=8"]):
+            with start(*flags) as server:
+                self.assertEqual(server.infer("fixed", [tensor("x", "FP32", [1, 2, 3, 4])])[0], 200)
+        # What model.json asks for is the model's own affair.
+        self.write("folder/fixed/1/model.json", '{"batch": 8}')
+        with start(f"--models={folder}") as server:
+            self.assertEqual(server.infer("fixed", [tensor("x", "FP32", [1, 2, 3, 4])])[0], 503)
+            self.assertEqual(server.infer("mul", **mul([2], [3]))[0], 200)
+            self.assertIn("cannot have batches", server.events("model_failed")[0]["error"])
+
     def test_it_listens_on_the_loopback_interface(self):
         with start(f"--model=mul={MUL}") as server:
             self.assertTrue(server.addresses[0].startswith("http://127.0.0.1:"))
@@ -202,6 +228,29 @@ class Operations(Folder):
             # A line follows the answer, so those of two connections may change places.
             self.assertEqual(sorted((event["method"], event["target"], event["status"]) for event in requests),
                              [("GET", "/v2/none", 404), ("POST", "/v2/models/mul/infer", 200)])
+
+    def test_log_lines_name_client_model_and_trace(self):
+        parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
+        path = os.path.join(self.folder, "socket")
+        with start(f"--model=mul={MUL}", f"--model=mul/7={MUL}", "--log_requests", f"--unix_socket={path}", "--port=0", expect=2) as server:
+            connection = server.connect()
+            for target, headers in (("/v2/models/mul/infer", {"traceparent": parent}), ("/v2/models/mul/versions/1/infer", {"traceparent": "nonsense"})):
+                self.assertEqual(ask(connection, target, "POST", json.dumps(mul([2], [4])), headers)[0], 200)
+            client = "%s:%d" % connection.sock.getsockname()
+            connection.close()
+            self.assertEqual(server.infer("none", [])[0], 404)
+            connection = UnixConnection(path)
+            self.assertEqual(ask(connection, "/v2/health/live")[0], 200)
+            connection.close()
+            self.assertEqual(server.stop(), 0)
+            lines = {event["target"]: event for event in server.events("request")}
+            latest, first = lines["/v2/models/mul/infer"], lines["/v2/models/mul/versions/1/infer"]
+            self.assertEqual((latest["client"], latest["model"], latest["version"], latest["trace_id"]), (client, "mul", "7", parent.split("-")[1]))
+            self.assertEqual((first["client"], first["model"], first["version"], "trace_id" in first), (client, "mul", "1", False))
+            self.assertNotIn("answer", latest)
+            wrong, live = lines["/v2/models/none/infer"], lines["/v2/health/live"]
+            self.assertEqual((wrong["model"], "version" in wrong, "no model" in wrong["answer"]), ("none", False, True))
+            self.assertEqual((live["client"], "model" in live), ("unix", False))
 
     def traced(self, flags, headers, model=("mul", ELEMENTWISE), device="--device=local-task"):
         """The trace of requests with these headers, one after another."""

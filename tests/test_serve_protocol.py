@@ -2,11 +2,18 @@
 import json
 import os
 import random
+import re
 import socket
 import struct
 import tempfile
 import time
+import unittest
 from concurrent.futures import ThreadPoolExecutor
+
+try:
+    from prometheus_client.parser import text_string_to_metric_families
+except ImportError:
+    text_string_to_metric_families = None
 
 import serve_client
 import vmrun
@@ -45,7 +52,7 @@ class Protocol(Folder):
             self.assertEqual((status, headers["Content-Type"]), (200, "application/json"))
             self.assertEqual(document["name"], "halyard")
             self.assertIsInstance(document["version"], str)
-            self.assertEqual(document["extensions"], ["binary_tensor_data"])
+            self.assertEqual(document["extensions"], ["binary_tensor_data", "model_repository", "model_configuration", "statistics"])
 
     def test_health(self):
         self.assertEqual(self.server.get("/v2/health/live")[::2], (200, {"live": True}))
@@ -353,6 +360,42 @@ class Protocol(Folder):
         self.assertGreaterEqual(self.server.metric(f'halyard_model_requests_total{{{labels},outcome="success"}}'), 1)
         self.assertEqual(self.server.metric(f'halyard_model_call_seconds_bucket{{{labels},le="+Inf"}}'),
                          self.server.metric(f"halyard_model_call_seconds_count{{{labels}}}"))
+
+    def test_metrics_of_the_process_and_the_build(self):
+        """With the names of Prometheus' client libraries, and values that /proc confirms."""
+        pid = self.server.process.pid
+        metric = self.server.metric
+        self.assertGreater(metric("process_threads"), 1)
+        with open(f"/proc/{pid}/limits") as file:
+            limits = {line[:25].strip(): line[26:46].strip() for line in file}
+        self.assertEqual(metric("process_max_fds"), int(limits["Max open files"]))
+        self.assertEqual(metric("process_virtual_memory_max_bytes") >= 2**63, limits["Max address space"] == "unlimited")
+        with self.server.socket(), self.server.socket():
+            wait_until(lambda: metric("halyard_connections") >= 3, "the connections")
+            wait_until(lambda: metric("process_open_fds") - 1 == len(os.listdir(f"/proc/{pid}/fd")), "its own connection to close")
+        self.assertGreater(metric("process_virtual_memory_bytes"), metric("process_resident_memory_bytes"))
+        self.assertGreater(metric("process_resident_memory_bytes"), 1 << 20)
+        before = metric("process_cpu_seconds_total")
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        hertz = os.sysconf("SC_CLK_TCK")
+        ticks = (int(fields[11]) + int(fields[12])) / hertz
+        self.assertLessEqual(before, ticks)
+        self.assertLessEqual(ticks, metric("process_cpu_seconds_total"))
+        with open("/proc/stat") as file:
+            boot = next(int(line.split()[1]) for line in file if line.startswith("btime "))
+        self.assertAlmostEqual(metric("process_start_time_seconds"), boot + int(fields[19]) / hertz)
+        version = self.server.get("/v2")[2]["version"]
+        text = self.server.get("/metrics")[2].decode()
+        self.assertRegex(text, rf'\nhalyard_build_info{{version="{re.escape(version)}",compiler="(GCC|Clang) [^"]+",arch="\w+"}} 1\n')
+
+    @unittest.skipIf(text_string_to_metric_families is None, "python3-prometheus-client is not installed")
+    def test_metrics_as_prometheus_reads_them(self):
+        families = {family.name: family for family in text_string_to_metric_families(self.server.get("/metrics")[2].decode())}
+        self.assertEqual(families["process_cpu_seconds"].type, "counter")
+        self.assertEqual(families["process_open_fds"].type, "gauge")
+        self.assertEqual(families["halyard_build_info"].samples[0].value, 1)
+        self.assertEqual(families["halyard_model_request_seconds"].type, "histogram")
 
     def test_the_page_loads_nothing_from_elsewhere(self):
         status, headers, page = self.server.get("/")

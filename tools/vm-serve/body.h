@@ -44,8 +44,10 @@ class Body {
         remaining_(length),
         expire_at_(std::move(expire_at)) {}
 
-  // Decodes the bytes that are read from now on. They may decode to at most `most` bytes.
+  // Decodes the bytes that are read from now on, if they are coded. They may decode to at most `most` bytes.
   void decode(Coding coding, uint64_t most);
+  // The limit of decoded bytes; nullopt if the body is not coded.
+  std::optional<uint64_t> most_decoded() const { return decoder_ ? std::optional(most_) : std::nullopt; }
   // Starts the time limit of the body.
   void begin();
 

@@ -21,11 +21,17 @@
 #include <boost/beast/http/read.hpp>
 #include <mutex>
 
+#include "accept_encoding.h"
 #include "access.h"
 #include "body.h"
+#include "compression.h"
+#include "control_request.h"
 #include "endpoints.h"
+#include "infer_json.h"
+#include "inference.h"
 #include "job.h"
 #include "request_head.h"
+#include "request_log.h"
 
 namespace halyard::tools::serve {
 
@@ -54,6 +60,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   HttpConnection(Server& server, ClientSocket socket, bool is_loopback)
       : server_(server), socket_(std::move(socket)), is_loopback_(is_loopback), timer_(server.runtime.io) {
     buffer_.reserve(kFirstRead);
+    error_code ignored;  // a client that has gone already has no address
+    client_ = socket_.remote_endpoint(ignored);
   }
   ~HttpConnection() override {
     if (is_listed_) server_.remove(this);
@@ -66,7 +74,10 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   }
   void close() override {
     if (const auto job = waited_for()) server_.scheduler.abandon(job, {HALYARD_CANCELLED, "the server ends"});
-    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] { self->close_socket(); });
+    asio::dispatch(socket_.get_executor(), [self = shared_from_this()] {
+      if (self->loading_) self->loading_->ended.cancel();
+      self->close_socket();
+    });
   }
 
   // Whether the client has closed the connection, or only its sending side: then it may still read the
@@ -203,6 +214,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     keep_alive_ = message.keep_alive();
     const unsigned version = message.version();
     is_http11_ = version >= 11;
+    version_.clear();
 
     Response response;
     if (const auto head = read_head(message)) {
@@ -224,9 +236,10 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
       response = response_of(head.error());
     }
     if (is_gone_) {
-      answered(method, target, response);
+      answered(method, target, route, response);
       co_return false;
     }
+    if (!route.is_head) co_await compress_for_client(response);
 
     // The rest of the body precedes the next request.
     bool has_rest = false;
@@ -238,7 +251,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     // HTTP/1.1 keeps the connection by default.
     if (version == 10 && !response.closes) response.headers += "Connection: keep-alive\r\n";
     const bool is_written = co_await write(response, route.is_head);
-    answered(method, target, response);
+    answered(method, target, route, response);
     if (!is_written) co_return false;
     if (!response.closes) co_return true;
     response = {};  // frees its memory before lingering
@@ -246,9 +259,25 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return false;
   }
 
+  // Errors are not compressed, because the log quotes them.
+  Task<> compress_for_client(Response& response) {
+    if (response.status != 200 || response.content_length() < kMinCompressed) co_return;
+    response.headers += "Vary: Accept-Encoding\r\n";  // for caches
+    std::string accepted;
+    const auto fields = parser_->get().equal_range(http::field::accept_encoding);
+    for (auto field = fields.first; field != fields.second; ++field)
+      accepted.append(accepted.empty() ? "" : ",").append(view_of(field->value()));
+    if (accepted.empty()) co_return;
+    expire_at(Clock::time_point::max());  // the client is not late
+    co_await compress(response, chosen_coding(accepted), server_.budget);
+  }
+
   Task<Response> respond_to(const Route& route, const RequestHead& head) {
     if (route.status != 200) co_return refusal(route);
     if (route.endpoint == Endpoint::infer) co_return co_await infer(route, head);
+    if (route.endpoint == Endpoint::repository_index || route.endpoint == Endpoint::repository_load ||
+        route.endpoint == Endpoint::repository_unload)
+      co_return co_await control(route, head);
     Response response = answer(server_, route);
     response.reservation = Reservation(server_.budget);
     if (response.body.size() > kFreeAnswer && !response.reservation.add(response.body.size()))
@@ -256,7 +285,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return response;
   }
 
-  void answered(std::string_view method, std::string_view target, const Response& response) {
+  void answered(std::string_view method, std::string_view target, const Route& route,
+                const Response& response) {
     server_.metrics.count_response(response.status);
     if (traced_) {
       traced_->end = Clock::now();
@@ -265,50 +295,106 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (!server_.logs_requests && response.status < 500) return;
     const Clock::duration time = Clock::now() - begin_;
     constexpr size_t kMaxTarget = 256;
-    Json error;
-    if (response.status >= 400) error = response.body.substr(0, 512);
-    server_.log.info("request", {{"method", method.substr(0, 16)},
-                                 {"target", target.substr(0, kMaxTarget)},
-                                 {"status", response.status},
-                                 {"bytes", response.content_length()},
-                                 {"milliseconds", std::chrono::duration<double, std::milli>(time).count()},
-                                 {"answer", std::move(error)}});
+    RequestLine line{.method = method.substr(0, 16),
+                     .target = target.substr(0, kMaxTarget),
+                     .client = address_text(client_),
+                     .model = route.model,
+                     .version = route.version.empty() ? version_ : route.version,
+                     .trace_id = "",
+                     .status = response.status,
+                     .bytes = response.content_length(),
+                     .time = time,
+                     .error = ""};
+    if (const auto parent = parse_trace_parent(view_of(parser_->get()["traceparent"])))
+      line.trace_id = parent->trace_id;
+    if (response.status >= 400) line.error = std::string_view(response.body).substr(0, 512);
+    log_request(server_.log, line);
+  }
+
+  // ---- The repository
+
+  Task<Response> control(const Route& route, const RequestHead& head) {
+    if (route.endpoint != Endpoint::repository_index && !server_.control)
+      co_return error_response(
+          403, "clients may not load and unload models; start the server with --model_control to let them");
+    auto form = body_form(parser_->get(), head, kMaxControlBody);
+    if (!form) co_return response_of(form.error());
+    form->json_size.reset();  // nothing follows the JSON object
+    const auto too_large = [] {
+      return error_response(413, fmt::format("the body is larger than {} bytes", kMaxControlBody));
+    };
+    if (head.length > kMaxControlBody) co_return too_large();
+    body_->decode(form->coding, kMaxControlBody);
+    Reservation reservation(server_.budget);
+    JsonText json;
+    if (auto wrong = co_await read_json(reservation, *form, json)) co_return std::move(*wrong);
+    if (json.view.size() > kMaxControlBody) co_return too_large();
+    const auto request = parse_control_request(route.endpoint, json.view);
+    if (json.copy.size() == 0) body_->skip_buffered(json.view.size());
+    if (!request) co_return error_response(status_of_request(request.error().code), request.error().text);
+    if (route.endpoint == Endpoint::repository_index) co_return index_answer(server_, *request);
+    const Result<> done = co_await load_or_unload(route);
+    if (done) co_return Response{};
+    co_return error_response(status_of_request(done.error().code), without_folders(done.error().text));
+  }
+
+  // What a connection waits for while the loader works. Both have it, because either may end first.
+  struct Loading {
+    using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, SocketExecutor>;
+
+    explicit Loading(const SocketExecutor& executor) : ended(executor, Clock::time_point::max()) {}
+    Timer ended;  // cancelled at the end
+    std::optional<Result<>> result;
+  };
+
+  Task<Result<>> load_or_unload(const Route& route) {
+    expire_at(Clock::time_point::max());  // initializers have a time limit of their own
+    const SocketExecutor executor = socket_.get_executor();
+    loading_ = std::make_shared<Loading>(executor);
+    auto go_on = [executor, loading = loading_](Result<> done) {
+      asio::post(executor, [loading, done = std::move(done)] {
+        loading->result = done;
+        loading->ended.cancel();
+      });
+    };
+    if (route.endpoint == Endpoint::repository_load) {
+      server_.control->load(route.model, std::move(go_on));
+    } else {
+      server_.control->unload(route.model, std::move(go_on));
+    }
+    error_code cancelled;
+    co_await loading_->ended.async_wait(asio::redirect_error(use_task, cancelled));
+    const std::shared_ptr<Loading> ended = std::exchange(loading_, nullptr);
+    if (ended->result) co_return *std::move(ended->result);
+    co_return fail(HALYARD_UNAVAILABLE, "the server ends");
   }
 
   // ---- Inference
 
   Task<Response> infer(const Route& route, const RequestHead& head) {
-    auto found = server_.repository.find(route.model, route.version);
-    if (!found) co_return error_response(status_of_request(found.error().code), found.error().text);
-    const std::shared_ptr<Model> model = *std::move(found);
-    if (model->has_lost_device()) {
-      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
-      co_return error_response(
-          503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens the device again",
-                           model->spec().name));
-    }
+    const auto found = model_for(server_, route.model, route.version);
+    if (!found) co_return response_of(found.error());
+    const std::shared_ptr<Model>& model = *found;
     const auto form = body_form(parser_->get(), head, server_.limits.body);
     if (!form) co_return response_of(form.error());
+    version_ = model->spec().version;
     body_->decode(form->coding, server_.limits.body);
     // Refused before reading the body, because the queue is full.
-    if (server_.scheduler.is_full(*model)) co_return full(*model);
+    if (server_.scheduler.is_full(*model)) co_return response_of(queue_is_full(*model));
 
     auto job = std::make_shared<Job>();
     job->model = model;
     job->reservation = Reservation(server_.budget);
-    if (server_.runtime.traces.is_on()) choose_trace(*job);
+    traced_ = choose_trace(server_, *job, view_of(parser_->get()["traceparent"]), begin_);
     JsonText json;
-    std::optional<Response> wrong = co_await read_json(*job, *form, json);
+    std::optional<Response> wrong = co_await read_json(job->reservation, *form, json);
     if (wrong) co_return std::move(*wrong);
     auto request = parse_infer_request(json.view, model->spec(),
                                        [&](uint64_t bytes) { return job->reservation.add(bytes); });
     if (json.copy.size() == 0) body_->skip_buffered(json.view.size());
     json.copy = {};
     job->reservation.give_back(json.reserved);
-    if (!request) {
-      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
-      co_return error_response(status_of_request(request.error().code), request.error().text);
-    }
+    if (!request) co_return response_of(bad_request(*model, request.error()));
     if (form->json_size || request->binary_size() > 0) {
       wrong = co_await read_tensors(*request, *form, *job);
       if (wrong) co_return std::move(*wrong);
@@ -317,36 +403,14 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     job->inputs = std::move(request->inputs);
 
     const bool is_accepted = co_await call(job);
-    if (!is_accepted) co_return full(*model);
-    if (job->is_traced) {
-      traced_->queued = job->queued_at;
-      traced_->called = job->queued_at + job->queue_time;
-      traced_->returned = traced_->called + job->call_time;
-    }
-    co_return respond(*model, *request, *job);
+    if (!is_accepted) co_return response_of(queue_is_full(*model));
+    if (job->is_traced) add_times(*traced_, *job);
+    co_return respond(*request, *job);
   }
 
-  void choose_trace(Job& job) {
-    const auto header = parser_->get()["traceparent"];
-    const auto parent = parse_trace_parent(view_of(header));
-    job.is_traced = server_.runtime.traces.samples(parent);
-    if (!job.is_traced) return;
-    const ModelSpec& model = job.model->spec();
-    traced_.emplace(RequestTimes{.name = fmt::format("{}/{}", model.name, model.version), .begin = begin_});
-    if (parent) traced_->name += fmt::format(" {}", parent->trace_id);
-    // Defaults for a request that is refused while it is read.
-    traced_->queued = traced_->called = traced_->returned = begin_;
-  }
-
-  static Response full(const Model& model) {
-    model.metrics().rejected.fetch_add(1, std::memory_order_relaxed);
-    return error_response(503, fmt::format("the queue of model '{}' is full; try again", model.spec().name));
-  }
-
-  static constexpr std::string_view kNoRoom =
-      "the requests and responses in the server use all memory that it may use; try again later";
   static Response no_room() { return error_response(503, kNoRoom); }
 
+  static Response response_of(const Refused& refused) { return error_response(refused.status, refused.text); }
   static Response response_of(const Refusal& refusal) {
     Response response = error_response(refusal.status, refusal.text);
     response.headers += refusal.headers;
@@ -381,12 +445,12 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   // Reads the JSON object of the request: the whole body, or the number of bytes in
   // Inference-Header-Content-Length. Reserves memory only for bytes that have arrived, not for the announced
   // size.
-  Task<std::optional<Response>> read_json(Job& job, const BodyForm& form, JsonText& text) {
+  Task<std::optional<Response>> read_json(Reservation& reservation, const BodyForm& form, JsonText& text) {
     const bool has_length = !body_->is_chunked() && !body_->is_coded();
     std::optional<uint64_t> size = form.json_size;
     if (!size && has_length) size = body_->remaining();
     const auto reserve = [&](uint64_t bytes) {
-      if (!job.reservation.add(bytes)) return false;
+      if (!reservation.add(bytes)) return false;
       text.reserved += bytes;
       return true;
     };
@@ -407,7 +471,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         if (!size && !reserve(larger)) co_return no_room();
         if (!text.copy.reserve(larger)) co_return error_response(503, "out of memory for the request");
         if (!size) {
-          job.reservation.give_back(capacity);
+          reservation.give_back(capacity);
           text.reserved -= capacity;
         }
         capacity = larger;
@@ -451,9 +515,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         if (!job.reservation.add(read)) co_return no_room();
         done += read;
       }
-      if (job.model->spec().inputs[input.index].type->kind == NumberKind::boolean)
-        for (std::byte& byte : input.data.span())
-          if (byte != std::byte{0}) byte = std::byte{1};
+      make_truth_values(input.data.span(), *job.model->spec().inputs[input.index].type);
     }
     if (!has_length) {
       char further = 0;
@@ -471,7 +533,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   Response cut_short() const {
     Response response =
         body_->is_too_large()
-            ? error_response(413, fmt::format("the body is larger than {} bytes", server_.limits.body))
+            ? error_response(413, fmt::format("the body is larger than {} bytes",
+                                              body_->most_decoded().value_or(server_.limits.body)))
         : body_->is_malformed()
             ? error_response(400, "the body cannot be decoded according to its Content-Encoding")
             : error_response(400, "the body is malformed, or shorter than its header states");
@@ -502,24 +565,14 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return is_accepted;
   }
 
-  Response respond(const Model& model, const InferRequest& request, Job& job) {
-    ModelMetrics& metrics = model.metrics();
+  Response respond(const InferRequest& request, Job& job) {
+    Result<Response> response;
     if (!job.failure) {
-      auto response = response_of(model.spec(), request, job);
-      if (response) {
-        metrics.succeeded.fetch_add(1, std::memory_order_relaxed);
-        metrics.request_seconds.add(Clock::now() - begin_);
-        return *std::move(response);
-      }
-      job.failure = std::move(response).error();
+      response = response_of(job.model->spec(), request, job);
+      if (!response) job.failure = std::move(response).error();
     }
-    const unsigned status = is_gone_ ? kClientGone : status_of_call(job.failure->code);
-    (is_gone_        ? metrics.cancelled
-     : status == 504 ? metrics.timed_out
-                     : metrics.failed)
-        .fetch_add(1, std::memory_order_relaxed);
-    metrics.request_seconds.add(Clock::now() - begin_);
-    return error_response(status, without_folders(job.failure->line()));
+    if (const auto refused = outcome_of(job, is_gone_, Clock::now() - begin_)) return response_of(*refused);
+    return *std::move(response);
   }
 
   // The memory of the results and their text stays reserved until the response has been written.
@@ -626,6 +679,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   Server& server_;
   ClientSocket socket_;
   const bool is_loopback_;
+  ClientSocket::endpoint_type client_;
   beast::flat_buffer buffer_{kPiece};
   std::optional<RequestParser> parser_;
   std::optional<Body> body_;  // of the request whose header has been read
@@ -635,6 +689,8 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   bool awaits_continue_ = false;
   bool is_idle_ = true;
   bool is_listed_ = false;
+  std::shared_ptr<Loading> loading_;    // while a request waits for the loader; on the strand
+  std::string version_;                 // of the model that the request uses, for the log
   std::optional<RequestTimes> traced_;  // of a recorded request
 
   std::mutex mutex_;  // guards the members below, closing the socket, and its use outside of the strand

@@ -171,8 +171,10 @@ std::string model_ready_document(std::string_view model, bool is_ready) {
 }
 
 std::string server_document(std::string_view version) {
-  return fmt::format("{{\"name\":\"halyard\",\"version\":{},\"extensions\":[\"binary_tensor_data\"]}}\n",
-                     json_string(version));
+  return fmt::format(
+      "{{\"name\":\"halyard\",\"version\":{},\"extensions\":[\"binary_tensor_data\","
+      "\"model_repository\",\"model_configuration\",\"statistics\"]}}\n",
+      json_string(version));
 }
 
 std::string models_document(std::span<const std::string> names) {

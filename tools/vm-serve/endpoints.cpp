@@ -1,36 +1,101 @@
 // One function for each endpoint.
 #include "endpoints.h"
 
+#include <algorithm>
+
+#include "config_document.h"
+#include "documents.h"
 #include "page.h"
+#include "process_metrics.h"
+#include "statistics.h"
 
 namespace halyard::tools::serve {
 
 namespace {
+
+// For answers that change with every request.
+constexpr std::string_view kNoStore = "Cache-Control: no-store\r\n";
 
 Response metrics_of(Server& server) {
   std::vector<Metrics::DeviceMemory> devices;
   for (const auto& device : server.repository.devices()->list()) {
     if (const auto use = device.memory()) devices.push_back({device.uri(), use->host_live, use->device_live});
   }
-  return {.content_type = "text/plain; version=0.0.4; charset=utf-8", .body = server.metrics.text(devices)};
+  return {.content_type = "text/plain; version=0.0.4; charset=utf-8",
+          .headers = std::string(kNoStore),
+          .body = server.metrics.text(devices) + build_metrics(halyard_version()) + process_metrics()};
 }
 
 Response models_of(Server& server) {
   std::vector<std::string> names;
-  for (const auto& [name, versions] : *server.repository.models()) names.push_back(name);
+  for (const auto& [name, versions] : *server.repository.models())
+    if (std::ranges::any_of(versions, [](const auto& version) { return !version.second.is_unloaded; }))
+      names.push_back(name);
   return {.body = models_document(names)};
 }
 
 Response metadata_of(Server& server, const Model& model) {
-  std::vector<std::string> versions;
+  return {.body = model_document(model.spec(), loaded_versions(server, model.spec().name))};
+}
+
+Response config_of(Server& server, const Model& model) {
+  const ScheduleLimits& limits = server.scheduler.limits();
+  return {.body = config_document(model.spec(), {.file = model.source().file,
+                                                 .max_batch = model.has_batches() ? model.source().batch : 0,
+                                                 .contexts = limits.contexts,
+                                                 .batch_delay = limits.batch_delay})};
+}
+
+// Of the model and version of the route; of all if the route names none.
+Response statistics_of(Server& server, const Route& route) {
   const auto models = server.repository.models();
-  if (const auto found = models->find(model.spec().name); found != models->end())
-    for (const auto& [version, entry] : found->second)
-      if (entry.model) versions.push_back(version);
-  return {.body = model_document(model.spec(), versions)};
+  std::string text;
+  for (const auto& [name, versions] : *models) {
+    if (!route.model.empty() && name != route.model) continue;
+    for (const auto& [version, entry] : versions) {
+      if (!entry.model || (!route.version.empty() && version != route.version)) continue;
+      text += (text.empty() ? "" : ",") +
+              statistics_document(name, version, entry.model->metrics().statistics.get());
+    }
+  }
+  // The reason why a model or a version is not there.
+  if (text.empty() && !route.model.empty())
+    if (const auto found = server.repository.find(route.model, route.version); !found)
+      return error_response(status_of_request(found.error().code), found.error().text);
+  return {.headers = std::string(kNoStore), .body = R"({"model_stats":[)" + text + "]}\n"};
 }
 
 }  // namespace
+
+Response index_answer(const Server& server, const ControlRequest& request) {
+  std::string text;
+  for (const Repository::State& state : server.repository.index()) {
+    if (request.only_ready && !state.is_ready) continue;
+    text += fmt::format(R"({}{{"name":{},"version":{},"state":"{}","reason":{}}})", text.empty() ? "" : ",",
+                        json_string(state.name), json_string(state.version),
+                        state.is_ready ? "READY" : "UNAVAILABLE", json_string(without_folders(state.reason)));
+  }
+  return {.body = "[" + text + "]\n"};
+}
+
+bool is_ready(Server& server) {
+  return !server.is_draining() && serve::is_ready(server.readiness, server.repository);
+}
+
+Result<bool> is_ready(Server& server, const std::string& model, const std::string& version) {
+  const auto found = server.repository.find(model, version);
+  if (!found && found.error().code == HALYARD_NOT_FOUND) return std::unexpected(found.error());
+  return found && (*found)->is_ready() && !server.is_draining();
+}
+
+std::vector<std::string> loaded_versions(Server& server, const std::string& model) {
+  std::vector<std::string> versions;
+  const auto models = server.repository.models();
+  if (const auto found = models->find(model); found != models->end())
+    for (const auto& [version, entry] : found->second)
+      if (entry.model) versions.push_back(version);
+  return versions;
+}
 
 Response answer(Server& server, const Route& route) {
   switch (route.endpoint) {
@@ -45,24 +110,30 @@ Response answer(Server& server, const Route& route) {
     case Endpoint::live:
       return {.body = live_document()};
     case Endpoint::ready: {
-      const bool is_ready = !server.is_draining() && server.repository.is_ready();
-      Response response{.status = is_ready ? 200u : 503u, .body = ready_document(is_ready)};
-      return response;
+      const bool is_all_ready = is_ready(server);
+      return {.status = is_all_ready ? 200u : 503u, .body = ready_document(is_all_ready)};
     }
     case Endpoint::models:
       return models_of(server);
-    case Endpoint::model_metadata:
-    case Endpoint::model_ready: {
+    case Endpoint::statistics:
+      return statistics_of(server, route);
+    case Endpoint::model_config:
+    case Endpoint::model_metadata: {
       const auto model = server.repository.find(route.model, route.version);
-      if (route.endpoint == Endpoint::model_ready) {
-        if (!model && model.error().code == HALYARD_NOT_FOUND) return error_response(404, model.error().text);
-        const bool is_ready = model && (*model)->is_ready() && !server.is_draining();
-        return {.status = is_ready ? 200u : 503u, .body = model_ready_document(route.model, is_ready)};
-      }
       if (!model) return error_response(status_of_request(model.error().code), model.error().text);
-      return metadata_of(server, **model);
+      return route.endpoint == Endpoint::model_config ? config_of(server, **model)
+                                                      : metadata_of(server, **model);
+    }
+    case Endpoint::model_ready: {
+      const auto is_model_ready = is_ready(server, route.model, route.version);
+      if (!is_model_ready) return error_response(404, is_model_ready.error().text);
+      return {.status = *is_model_ready ? 200u : 503u,
+              .body = model_ready_document(route.model, *is_model_ready)};
     }
     case Endpoint::infer:
+    case Endpoint::repository_index:
+    case Endpoint::repository_load:
+    case Endpoint::repository_unload:
       break;
   }
   return error_response(500, "unreachable");

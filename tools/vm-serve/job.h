@@ -2,6 +2,7 @@
 // that is called when the outcome is known.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -27,7 +28,9 @@ struct Job {
   [[nodiscard]] bool await(std::move_only_function<void()> handler) {
     done_ = std::move(handler);
     Progress expected = Progress::pending;
-    return progress_.compare_exchange_strong(expected, Progress::awaited);
+    if (progress_.compare_exchange_strong(expected, Progress::awaited)) return true;
+    done_ = nullptr;  // it may own the job
+    return false;
   }
   bool has_outcome() const { return progress_.load() == Progress::over; }
   void set_outcome(std::vector<Value> given, std::optional<Failure> why) {
@@ -42,7 +45,7 @@ struct Job {
 
   Clock::time_point queued_at;
   Clock::duration queue_time{};
-  Clock::duration call_time{};
+  CallTimes call_times;  // of the call that the job was part of
 
   // Guarded by the scheduler's mutex.
   enum class State { waiting, running, over } state = State::waiting;
@@ -51,6 +54,8 @@ struct Job {
 
   // The size of the first dimension if it is the same for all inputs; else 0.
   uint64_t rows() const;
+  // As statistics count them: 1 if the model has no batches or the inputs have no common number of rows.
+  uint64_t counted_rows() const { return model->has_batches() ? std::max<uint64_t>(rows(), 1) : 1; }
   // Whether both jobs can run in one call: all dimensions except the first are equal.
   bool fits(const Job& other) const;
 

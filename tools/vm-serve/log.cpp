@@ -90,7 +90,7 @@ void Log::flush() {
                            [&] { return state_->buffer.empty() && !state_->is_writing; });
 }
 
-void Log::add(std::string_view level, std::string_view event, std::initializer_list<Field> fields) {
+void Log::add(std::string_view level, std::string_view event, std::span<const Field> fields) {
   Json line = {{"time", timestamp()}, {"level", level}, {"event", event}};
   for (const auto& [name, value] : fields) line[std::string(name)] = value;
   const std::string text = line.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";

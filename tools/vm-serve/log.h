@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <initializer_list>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -31,6 +32,7 @@ class Log {
   void flush();
 
   // {"time":"2026-01-01T00:00:00.000Z","level":"info","event":"listening",...}
+  void info(std::string_view event, std::span<const Field> fields) { add("info", event, fields); }
   void info(std::string_view event, std::initializer_list<Field> fields = {}) { add("info", event, fields); }
   void warning(std::string_view event, std::initializer_list<Field> fields = {}) {
     add("warning", event, fields);
@@ -41,7 +43,7 @@ class Log {
 
  private:
   struct State;
-  void add(std::string_view level, std::string_view event, std::initializer_list<Field> fields);
+  void add(std::string_view level, std::string_view event, std::span<const Field> fields);
 
   Metrics& metrics_;
   std::shared_ptr<State> state_;

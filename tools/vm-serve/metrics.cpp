@@ -6,37 +6,9 @@
 #include <algorithm>
 #include <iterator>
 
+#include "prometheus.h"
+
 namespace halyard::tools::serve {
-
-namespace {
-
-void begin_metric(std::string& text, std::string_view name, std::string_view type, std::string_view help) {
-  fmt::format_to(std::back_inserter(text), "# HELP {0} {1}\n# TYPE {0} {2}\n", name, help, type);
-}
-
-template <typename T>
-void append_value(std::string& text, std::string_view name, std::string_view labels, T value) {
-  if (labels.empty()) {
-    fmt::format_to(std::back_inserter(text), "{} {}\n", name, value);
-  } else {
-    fmt::format_to(std::back_inserter(text), "{}{{{}}} {}\n", name, labels, value);
-  }
-}
-
-std::string label(std::string_view text) {
-  std::string escaped;
-  for (const char c : text) {
-    if (c == '\\' || c == '"') escaped += '\\';
-    if (c == '\n') {
-      escaped += "\\n";
-    } else {
-      escaped += c;
-    }
-  }
-  return escaped;
-}
-
-}  // namespace
 
 void Histogram::add(double value) {
   const auto bound = std::ranges::lower_bound(bounds_, value);
@@ -62,6 +34,11 @@ void Metrics::count_response(unsigned status) {
   responses_[std::min<size_t>(status, kStatuses - 1)].fetch_add(1, std::memory_order_relaxed);
 }
 
+void Metrics::count_grpc_response(int code) {
+  grpc_responses_[std::min(static_cast<size_t>(code), kGrpcCodes - 1)].fetch_add(1,
+                                                                                 std::memory_order_relaxed);
+}
+
 std::shared_ptr<ModelMetrics> Metrics::of_model(const std::string& name, const std::string& version) {
   const std::lock_guard lock(mutex_);
   auto& metrics = models_[{name, version}];
@@ -72,8 +49,7 @@ std::shared_ptr<ModelMetrics> Metrics::of_model(const std::string& name, const s
 std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   std::string text;
   const auto single = [&](std::string_view name, std::string_view type, std::string_view help, auto value) {
-    begin_metric(text, name, type, help);
-    append_value(text, name, "", value);
+    append_metric(text, name, type, help, value);
   };
   single("halyard_connections", "gauge", "Open connections.", connections.load());
   single("halyard_connections_accepted_total", "counter", "Accepted connections.", accepted.load());
@@ -92,6 +68,12 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   for (size_t status = 0; status < kStatuses; ++status)
     if (const uint64_t count = responses_[status].load(std::memory_order_relaxed))
       append_value(text, "halyard_responses_total", fmt::format("status=\"{}\"", status), count);
+
+  begin_metric(text, "halyard_grpc_responses_total", "counter", "Responses over gRPC by status code.");
+  for (size_t code = 0; code < kGrpcCodes; ++code)
+    if (const uint64_t count = grpc_responses_[code].load(std::memory_order_relaxed))
+      append_value(text, "halyard_grpc_responses_total",
+                   fmt::format("code=\"{}\"", grpc_code_name(static_cast<int>(code))), count);
 
   if (!devices.empty()) {
     begin_metric(text, "halyard_device_memory_bytes", "gauge", "Memory allocated by a device.");

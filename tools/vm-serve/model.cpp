@@ -71,6 +71,23 @@ void make_unique(std::vector<TensorSpec>& tensors, std::string_view role) {
 
 }  // namespace
 
+std::string why_no_batches(const ModelSpec& model) {
+  if (model.inputs.empty()) return "the function has no inputs";
+  if (model.outputs.empty()) return "the function has no outputs";
+  for (const auto& [role, tensors] :
+       {std::pair("input", &model.inputs), std::pair("output", &model.outputs)}) {
+    for (const TensorSpec& tensor : *tensors) {
+      if (tensor.is_number)
+        return fmt::format("{} '{}' is a number, which all requests of a call would share", role,
+                           tensor.name);
+      if (tensor.any_shape) return fmt::format("{} '{}' has no declared rank", role, tensor.name);
+      if (tensor.shape.empty() || tensor.shape.front() != kAnySize)
+        return fmt::format("{} '{}' has the shape {}", role, tensor.name, shape_text(tensor.shape));
+    }
+  }
+  return "";
+}
+
 Result<std::shared_ptr<Model>> Model::load(const Runtime& runtime, const ModelSource& source) {
   std::shared_ptr<Model> model(new Model);
   model->source_ = source;
@@ -80,14 +97,16 @@ Result<std::shared_ptr<Model>> Model::load(const Runtime& runtime, const ModelSo
   model->module_ =
       TOOL_TRY(Module::load(runtime.program.instance, source.file, TOOL_TRY(module_options(runtime.flags))));
   TOOL_TRY(model->read_signature());
-  const auto is_dynamic = [](const TensorSpec& tensor) {
-    return !tensor.is_number && !tensor.any_shape && !tensor.shape.empty() &&
-           tensor.shape.front() == kAnySize;
-  };
-  model->has_batches_ = source.batch > 1 && !model->spec_.inputs.empty() && !model->spec_.outputs.empty() &&
-                        std::ranges::all_of(model->spec_.inputs, is_dynamic) &&
-                        std::ranges::all_of(model->spec_.outputs, is_dynamic);
+  model->has_batches_ = source.batch > 1 && why_no_batches(model->spec_).empty();
   return model;
+}
+
+Result<> Model::check_batches() const {
+  if (!source_.needs_batches || source_.batch <= 1) return {};
+  const std::string why = why_no_batches(spec_);
+  if (why.empty()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT, "model '{}' cannot have batches of {} rows: {}; {}", source_.name,
+              source_.batch, why, kExpectedForBatches);
 }
 
 Result<> Model::read_signature() {

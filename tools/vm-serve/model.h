@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "batch_rule.h"
 #include "common/program.h"
 #include "devices.h"
 #include "halyard/asio.hpp"
@@ -27,7 +28,8 @@ struct ModelSource {
   std::string function;                 // "": the only function
   std::vector<std::string> parameters;  // "[SCOPE=]FILE"
   uint64_t batch = 0;                   // maximum rows of a batch; 0 and 1: no batches
-  bool is_named = false;                // by a flag, so the server does not start unless it loads
+  bool needs_batches = false;  // the number of rows was given for this model, so it must support them
+  bool is_named = false;       // by a flag, so the server does not start unless it loads
 
   bool operator==(const ModelSource&) const = default;
 };
@@ -41,6 +43,12 @@ struct Runtime {
   boost::asio::io_context& io;            // its threads run the calls
   std::chrono::nanoseconds longest_call;  // limit for initializers; other calls have their own limit
 };
+
+// Why requests of a model cannot be joined to batches: the first tensor whose first dimension is not dynamic;
+// "" if there is none.
+std::string why_no_batches(const ModelSpec& model);
+inline constexpr std::string_view kExpectedForBatches =
+    "expected a dynamic first dimension of every input and output, such as tensor<?x16xf32>";
 
 using AsyncCall = BasicAsyncCall<boost::asio::io_context::executor_type>;
 
@@ -68,6 +76,8 @@ class Model {
   const Module& module() const { return module_; }
   bool is_async() const { return is_async_; }
   // Whether batches are enabled and the first dimension of every argument and result is dynamic.
+  // INVALID_ARGUMENT: the source needs batches, which the function does not support.
+  Result<> check_batches() const;
   bool has_batches() const { return has_batches_.load(std::memory_order_relaxed); }
   void stop_batches() { has_batches_.store(false, std::memory_order_relaxed); }
 
@@ -83,7 +93,10 @@ class Model {
 
   // Whether recent calls took less time than passing a call to another thread. Any thread; `time` is that of
   // the last call.
-  bool is_quick() const { return mean_ns_.load(std::memory_order_relaxed) < kQuick.count(); }
+  bool is_quick() const { return mean_time() < kQuick; }
+  std::chrono::nanoseconds mean_time() const {
+    return std::chrono::nanoseconds(mean_ns_.load(std::memory_order_relaxed));
+  }
   void count_time(Clock::duration time) {
     const int64_t ns = std::chrono::nanoseconds(time).count(),
                   mean = mean_ns_.load(std::memory_order_relaxed);
@@ -101,6 +114,8 @@ class Model {
     size_t workers = 0;  // idle, running, and being created
     std::deque<std::shared_ptr<Job>> queue;
     uint64_t queued_rows = 0;
+    uint64_t running_rows = 0;
+    BatchRule rule;
     bool is_listed = false;  // in the list of models with a queue
     std::optional<Clock::time_point> batch_due;
   } schedule;

@@ -1,21 +1,15 @@
-// Searches for models, and replaces the list as a whole.
+// Loads models, and replaces the list as a whole.
 #include "repository.h"
-
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 
-#include "common/json.h"
 #include "common/program.h"
 #include "route.h"
+#include "text/suggest.h"
 
 namespace halyard::tools::serve {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -24,103 +18,6 @@ std::optional<uint64_t> as_number(const std::string& text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
-}
-
-// Identifies the file and its modification time; "" if there is no file.
-std::string stamp_of(const std::string& path) {
-  struct stat status = {};
-  if (::stat(path.c_str(), &status) != 0) return "";
-  return fmt::format("{}:{}:{}:{}.{};", path, status.st_ino, status.st_size, status.st_mtim.tv_sec,
-                     status.st_mtim.tv_nsec);
-}
-
-std::string stamp_of(const ModelSource& source) {
-  std::string stamp = stamp_of(source.file);
-  for (const std::string& parameters : source.parameters)
-    stamp += stamp_of(parameters.substr(parameters.find('=') + 1));
-  return stamp;
-}
-
-// The entries of a folder, sorted, without hidden ones.
-Result<std::vector<fs::path>> entries_of(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> entries;
-  for (auto entry = fs::directory_iterator(folder, error); !error && entry != fs::directory_iterator();
-       entry.increment(error))
-    if (!entry->path().filename().native().starts_with('.')) entries.push_back(entry->path());
-  if (error)
-    return fail(HALYARD_NOT_FOUND, "cannot read the folder '{}': {}; check the path", folder.native(),
-                error.message());
-  std::ranges::sort(entries);
-  return entries;
-}
-
-bool is_module(const fs::path& path) { return path.extension() == ".vmfb" || path.extension() == ".vmasm"; }
-bool is_parameters(const fs::path& path) {
-  return path.extension() == ".irpa" || path.extension() == ".gguf" || path.extension() == ".safetensors";
-}
-
-// Only regular files, because reading a pipe or a device may never end.
-Result<> check_regular(const fs::path& path) {
-  std::error_code error;
-  if (!fs::exists(path, error) || fs::is_regular_file(path, error)) return {};
-  return fail(HALYARD_INVALID_ARGUMENT, "'{}' is not a regular file; expected one in a folder of models",
-              path.native());
-}
-
-Result<> read_settings(const fs::path& path, ModelSource& source) {
-  TOOL_TRY(check_regular(path));
-  std::ifstream file(path);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file.good() && !file.eof()) return fail(HALYARD_NOT_FOUND, "cannot read '{}'", path.native());
-  const auto wrong = [&](std::string_view what) {
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "'{}': {}; expected for example {{\"function\": \"main\", \"batch\": 8, \"parameters\": "
-                "[{{\"scope\": \"\", "
-                "\"file\": \"weights.irpa\"}}]}}",
-                path.native(), what);
-  };
-  const Json json = Json::parse(text, nullptr, false);
-  if (!json.is_object()) return wrong("not a JSON object");
-  for (const auto& [key, value] : json.items()) {
-    if (key == "function" && value.is_string()) {
-      source.function = value;
-    } else if (key == "batch" && value.is_number_unsigned()) {
-      source.batch = value;
-    } else if (key == "parameters" && value.is_array()) {
-      source.parameters.clear();
-      for (const Json& each : value) {
-        if (!each.is_object() || !each.contains("file") || !each["file"].is_string())
-          return wrong("an entry of \"parameters\" has no \"file\"");
-        const Json scope = each.value("scope", Json(""));
-        if (!scope.is_string()) return wrong("a \"scope\" is not a string");
-        source.parameters.push_back(scope.get<std::string>() + "=" +
-                                    (path.parent_path() / each["file"].get<std::string>()).native());
-      }
-    } else {
-      return wrong(fmt::format("the member \"{}\" is unknown or has another type", key));
-    }
-  }
-  return {};
-}
-
-Result<> read_version(const fs::path& folder, ModelSource& source) {
-  std::vector<fs::path> modules;
-  for (const fs::path& path : TOOL_TRY(entries_of(folder))) {
-    if (is_module(path)) modules.push_back(path);
-    if (is_parameters(path)) source.parameters.push_back(path.stem().native() + "=" + path.native());
-  }
-  if (modules.size() > 1) std::erase_if(modules, [](const fs::path& path) { return path.stem() != "model"; });
-  if (modules.size() != 1)
-    return fail(HALYARD_NOT_FOUND, "'{}' has {} modules; expected one, or one with the name model.vmfb",
-                folder.native(), modules.empty() ? "no" : "several");
-  source.file = modules.front().native();
-  TOOL_TRY(check_regular(source.file));
-  if (const fs::path settings = folder / "model.json"; fs::exists(settings))
-    TOOL_TRY(read_settings(settings, source));
-  for (const std::string& parameters : source.parameters)
-    TOOL_TRY(check_regular(parameters.substr(parameters.find('=') + 1)));
-  return {};
 }
 
 }  // namespace
@@ -160,25 +57,6 @@ Result<ModelSource> parse_model_flag(std::string_view text) {
   return source;
 }
 
-Result<std::vector<FoundModel>> find_models(const std::string& folder) {
-  std::vector<FoundModel> found;
-  for (const fs::path& model : TOOL_TRY(entries_of(folder))) {
-    if (!fs::is_directory(model) || !is_name(model.filename().native())) continue;
-    const auto versions = entries_of(model);
-    if (!versions) continue;
-    for (const fs::path& version : *versions) {
-      if (!fs::is_directory(version) || !is_name(version.filename().native())) continue;
-      FoundModel each;
-      each.source.name = model.filename();
-      each.source.version = version.filename();
-      if (auto read = read_version(version, each.source); !read) each.failure = std::move(read).error();
-      each.stamp = stamp_of(each.source) + stamp_of((version / "model.json").native());
-      found.push_back(std::move(each));
-    }
-  }
-  return found;
-}
-
 Repository::Repository(const Runtime& runtime, Scheduler& scheduler, Log& log, std::vector<ModelSource> named,
                        std::string folder, std::map<std::string, uint64_t> batches)
     : runtime_(runtime),
@@ -208,13 +86,45 @@ std::vector<FoundModel> Repository::look() const {
   for (FoundModel& each : found) {
     if (each.source.batch != 0) continue;
     auto batch = batches_.find(each.source.name);
+    each.source.needs_batches = batch != batches_.end();
     if (batch == batches_.end()) batch = batches_.find("");
     if (batch != batches_.end()) each.source.batch = batch->second;
   }
   return found;
 }
 
+// Refuses a --batch that would have no effect: for a name that no model has, for a model without support, or
+// for all models if none supports batches.
+Result<> Repository::check_batches(const Models& models) const {
+  std::vector<std::string_view> names;
+  for (const auto& [name, versions] : models) names.push_back(name);
+  for (const auto& [name, rows] : batches_) {
+    if (name.empty()) continue;
+    const auto found = models.find(name);
+    if (found == models.end())
+      return fail(HALYARD_INVALID_ARGUMENT, "--batch={}={}: there is no model '{}'{}", name, rows, name,
+                  names.empty() ? "; the folder has no models" : did_you_mean(name, names));
+    for (const auto& [version, entry] : found->second)
+      if (entry.model) TOOL_TRY(entry.model->check_batches());
+  }
+  const auto of_all = batches_.find("");
+  if (of_all == batches_.end() || of_all->second <= 1) return {};
+  std::string reason;
+  for (const auto& [name, versions] : models) {
+    for (const auto& [version, entry] : versions) {
+      if (!entry.model) continue;
+      const std::string why = why_no_batches(entry.model->spec());
+      if (why.empty()) return {};
+      if (reason.empty()) reason = fmt::format("of model '{}', {}", name, why);
+    }
+  }
+  if (reason.empty()) return {};
+  return fail(HALYARD_INVALID_ARGUMENT, "--batch={}: no model can have batches: {}; {}", of_all->second,
+              reason, kExpectedForBatches);
+}
+
 Result<> Repository::prepare(Model& model, const std::shared_ptr<Devices>& devices) {
+  TOOL_TRY(model.check_batches());
   TOOL_TRY(model.prepare(runtime_, devices));
   scheduler_.add_worker(model, TOOL_TRY(model.make_worker(runtime_)));
   model.has_contexts = true;
@@ -239,7 +149,7 @@ std::shared_ptr<Devices> Repository::reopened() {
 }
 
 Result<> Repository::start() {
-  if (!folder_.empty()) TOOL_TRY(entries_of(folder_));
+  if (!folder_.empty()) TOOL_TRY(find_models(folder_));
   Models models;
   std::vector<Module> modules;
   for (FoundModel& each : look()) {
@@ -262,6 +172,7 @@ Result<> Repository::start() {
       return fail(HALYARD_ALREADY_EXISTS, "model '{}' has version '{}' twice; give them different versions",
                   each.source.name, each.source.version);
   }
+  TOOL_TRY(check_batches(models));
   auto devices = TOOL_TRY(Devices::open(runtime_.flags, runtime_.program, std::move(modules)));
   for (auto& [name, versions] : models) {
     for (auto& [version, entry] : versions) {
@@ -277,6 +188,45 @@ Result<> Repository::start() {
   return {};
 }
 
+// The entry of a version whose files are new or have changed. If it does not load, the old model stays.
+Repository::Entry Repository::loaded(const FoundModel& found, const Entry* old,
+                                     const std::shared_ptr<Devices>& devices) {
+  Entry entry{.source = found.source, .stamp = found.stamp};
+  std::optional<Failure> failure = found.failure;
+  if (!failure) {
+    auto loaded = Model::load(runtime_, found.source);
+    Result<> done = loaded ? prepare(**loaded, devices) : std::unexpected(loaded.error());
+    if (done) {
+      entry.model = *std::move(loaded);
+      log_.info("model_loaded", {{"model", found.source.name}, {"version", found.source.version}});
+      return entry;
+    }
+    failure = std::move(done).error();
+  }
+  runtime_.metrics.failed_reloads.fetch_add(1, std::memory_order_relaxed);
+  log_.error("model_failed",
+             {{"model", found.source.name}, {"version", found.source.version}, {"error", failure->line()}});
+  entry.why = failure->line();
+  if (old) entry.model = old->model;
+  return entry;
+}
+
+const Repository::Entry* Repository::find_entry(const Models& models, const ModelSource& source) {
+  const auto versions = models.find(source.name);
+  if (versions == models.end()) return nullptr;
+  const auto version = versions->second.find(source.version);
+  return version == versions->second.end() ? nullptr : &version->second;
+}
+
+// Whether the entry needs no loading: its files are the same, and its device works if one can be had.
+bool Repository::is_current(const Entry* entry, const FoundModel& found, const Devices& devices) {
+  return entry && entry->source == found.source && entry->stamp == found.stamp &&
+         !is_stranded(entry, devices);
+}
+bool Repository::is_stranded(const Entry* entry, const Devices& devices) {
+  return entry && entry->model && entry->model->has_lost_device() && !devices.is_lost();
+}
+
 void Repository::reload(bool only_if_steady) {
   const std::shared_ptr<const Models> before = this->models();
   const std::shared_ptr<Devices> devices = reopened();
@@ -284,40 +234,18 @@ void Repository::reload(bool only_if_steady) {
   bool has_changed = false;
   size_t count = 0;
   for (FoundModel& each : look()) {
-    const Entry* old = nullptr;
-    if (const auto versions = before->find(each.source.name); versions != before->end())
-      if (const auto version = versions->second.find(each.source.version); version != versions->second.end())
-        old = &version->second;
-    Entry entry{.source = each.source, .stamp = each.stamp};
-    const bool is_stranded = old && old->model && old->model->has_lost_device() && !devices->is_lost();
-    const bool is_same = old && old->source == each.source && old->stamp == each.stamp && !is_stranded;
-    const bool is_steady = std::exchange(seen_[each.source.file], each.stamp) == each.stamp;
     ++count;
-    if (is_same || (only_if_steady && !is_steady && !is_stranded)) {
-      if (!old) continue;
-      entry = *old;
+    const Entry* const old = find_entry(*before, each.source);
+    const bool is_steady = std::exchange(seen_[each.source.file], each.stamp) == each.stamp;
+    if (unloaded_.contains(each.source.name)) {
+      models[each.source.name].emplace(each.source.version, unloaded_entry(each));
+    } else if (is_current(old, each, *devices) ||
+               (only_if_steady && !is_steady && !is_stranded(old, *devices))) {
+      if (old) models[each.source.name].emplace(each.source.version, *old);
     } else {
       has_changed = true;
-      if (!each.failure) {
-        auto loaded = Model::load(runtime_, each.source);
-        Result<> done = loaded ? prepare(**loaded, devices) : std::unexpected(loaded.error());
-        if (done) {
-          entry.model = *std::move(loaded);
-          log_.info("model_loaded", {{"model", each.source.name}, {"version", each.source.version}});
-        } else {
-          each.failure = std::move(done).error();
-        }
-      }
-      if (each.failure) {
-        runtime_.metrics.failed_reloads.fetch_add(1, std::memory_order_relaxed);
-        log_.error(
-            "model_failed",
-            {{"model", each.source.name}, {"version", each.source.version}, {"error", each.failure->line()}});
-        entry.why = each.failure->line();
-        if (old) entry.model = old->model;  // the old model stays
-      }
+      models[each.source.name].emplace(each.source.version, loaded(each, old, devices));
     }
-    models[each.source.name].emplace(each.source.version, std::move(entry));
   }
   size_t count_before = 0;
   for (const auto& [name, versions] : *before) count_before += versions.size();
@@ -325,6 +253,68 @@ void Repository::reload(bool only_if_steady) {
   runtime_.metrics.reloads.fetch_add(1, std::memory_order_relaxed);
   log_.info("reloaded", {{"models", models.size()}});
   publish(std::move(models), devices);
+}
+
+Repository::Entry Repository::unloaded_entry(const FoundModel& found) {
+  return {.model = nullptr, .why = "unloaded", .source = found.source, .stamp = "", .is_unloaded = true};
+}
+
+Result<> Repository::load(const std::string& name) {
+  const std::shared_ptr<const Models> before = this->models();
+  const std::shared_ptr<Devices> devices = reopened();
+  std::vector<FoundModel> found = look();
+  std::erase_if(found, [&](const FoundModel& each) { return each.source.name != name; });
+  if (found.empty())
+    return fail(HALYARD_NOT_FOUND,
+                "there is no model '{}' in the folder or in the flags; POST /v2/repository/index lists them",
+                name);
+  unloaded_.erase(name);
+  Models models = *before;
+  Versions versions;
+  std::string failures;
+  for (const FoundModel& each : found) {
+    const Entry* const old = find_entry(*before, each.source);
+    seen_[each.source.file] = each.stamp;
+    const bool is_good = is_current(old, each, *devices) && old->why.empty();
+    Entry entry = is_good ? *old : loaded(each, old, devices);
+    if (!entry.why.empty())
+      failures +=
+          fmt::format("{}version '{}': {}", failures.empty() ? "" : "; ", each.source.version, entry.why);
+    versions.emplace(each.source.version, std::move(entry));
+  }
+  models[name] = std::move(versions);
+  publish(std::move(models), devices);
+  if (failures.empty()) return {};
+  return fail(HALYARD_FAILED_PRECONDITION, "model '{}' could not be loaded: {}", name, failures);
+}
+
+Result<> Repository::unload(const std::string& name) {
+  Models models = *this->models();
+  const auto versions = models.find(name);
+  if (versions == models.end())
+    return fail(HALYARD_NOT_FOUND, "there is no model '{}'; POST /v2/repository/index lists them", name);
+  for (auto& [version, entry] : versions->second)
+    entry = unloaded_entry({.source = entry.source, .stamp = "", .failure = std::nullopt});
+  unloaded_.insert(name);
+  log_.info("model_unloaded", {{"model", name}});
+  publish(std::move(models), devices_);
+  return {};
+}
+
+std::vector<Repository::State> Repository::index() const {
+  std::vector<State> states;
+  for (const auto& [name, versions] : *models()) {
+    for (const auto& [version, entry] : versions) {
+      State state{.name = name,
+                  .version = version,
+                  .is_ready = entry.model && entry.model->is_ready(),
+                  .reason = entry.why};
+      if (entry.model && !state.is_ready)
+        state.reason = entry.model->has_lost_device() ? "the device is lost" : "no context could be created";
+      states.push_back(std::move(state));
+    }
+  }
+  return states;
 }
 
 void Repository::publish(Models models, std::shared_ptr<Devices> devices) {
@@ -360,18 +350,14 @@ Result<std::shared_ptr<Model>> Repository::find(const std::string& name, const s
     return fail(HALYARD_NOT_FOUND, "model '{}' has no version '{}'; GET /v2/models/{} lists them", name,
                 version, name);
   }
+  if (found->is_unloaded)
+    return fail(HALYARD_NOT_FOUND, "model '{}' is unloaded; POST /v2/repository/models/{}/load loads it",
+                name, name);
   if (!found->model)
     return fail(HALYARD_UNAVAILABLE,
                 "version '{}' of model '{}' could not be loaded; the server's log has the reason",
                 found->source.version, name);
   return found->model;
-}
-
-bool Repository::is_ready() const {
-  for (const auto& [name, versions] : *models())
-    for (const auto& [version, entry] : versions)
-      if (!entry.model || !entry.model->is_ready()) return false;
-  return true;
 }
 
 }  // namespace halyard::tools::serve

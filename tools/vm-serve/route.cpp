@@ -75,12 +75,20 @@ constexpr Pattern kPatterns[] = {
     {"v2/health/live", Endpoint::live},
     {"v2/health/ready", Endpoint::ready},
     {"v2/models", Endpoint::models},
+    {"v2/models/stats", Endpoint::statistics},
     {"v2/models/{model}", Endpoint::model_metadata},
     {"v2/models/{model}/ready", Endpoint::model_ready},
+    {"v2/models/{model}/config", Endpoint::model_config},
+    {"v2/models/{model}/stats", Endpoint::statistics},
     {"v2/models/{model}/infer", Endpoint::infer, Method::posts},
     {"v2/models/{model}/versions/{version}", Endpoint::model_metadata},
     {"v2/models/{model}/versions/{version}/ready", Endpoint::model_ready},
+    {"v2/models/{model}/versions/{version}/config", Endpoint::model_config},
+    {"v2/models/{model}/versions/{version}/stats", Endpoint::statistics},
     {"v2/models/{model}/versions/{version}/infer", Endpoint::infer, Method::posts},
+    {"v2/repository/index", Endpoint::repository_index, Method::posts},
+    {"v2/repository/models/{model}/load", Endpoint::repository_load, Method::posts},
+    {"v2/repository/models/{model}/unload", Endpoint::repository_unload, Method::posts},
 };
 
 // The segment of a path that begins at `at`; moves `at` to its end. Nothing at the end of the path.

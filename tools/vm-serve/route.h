@@ -7,15 +7,20 @@
 namespace halyard::tools::serve {
 
 enum class Endpoint {
-  page,             // GET /
-  metrics,          // GET /metrics
-  server_metadata,  // GET /v2
-  live,             // GET /v2/health/live
-  ready,            // GET /v2/health/ready
-  models,           // GET /v2/models
-  model_metadata,   // GET /v2/models/M[/versions/V]
-  model_ready,      // GET /v2/models/M[/versions/V]/ready
-  infer,            // POST /v2/models/M[/versions/V]/infer
+  page,               // GET /
+  metrics,            // GET /metrics
+  server_metadata,    // GET /v2
+  live,               // GET /v2/health/live
+  ready,              // GET /v2/health/ready
+  models,             // GET /v2/models
+  model_metadata,     // GET /v2/models/M[/versions/V]
+  model_ready,        // GET /v2/models/M[/versions/V]/ready
+  model_config,       // GET /v2/models/M[/versions/V]/config
+  statistics,         // GET /v2/models[/M[/versions/V]]/stats
+  infer,              // POST /v2/models/M[/versions/V]/infer
+  repository_index,   // POST /v2/repository/index
+  repository_load,    // POST /v2/repository/models/M/load
+  repository_unload,  // POST /v2/repository/models/M/unload
 };
 
 struct Route {

@@ -28,6 +28,7 @@ bool Scheduler::submit(const std::shared_ptr<Job>& job) {
   std::optional<Start> here;
   {
     const std::lock_guard lock(mutex_);
+    if (job->state == Job::State::over) return true;  // abandoned before it was submitted
     Model::Schedule& schedule = job->model->schedule;
     if (schedule.queue.size() >= limits_.queue) return false;
     job->queued_at = Clock::now();
@@ -46,6 +47,7 @@ void Scheduler::enqueue(const std::shared_ptr<Job>& job) {
   Model::Schedule& schedule = job->model->schedule;
   schedule.queue.push_back(job);
   schedule.queued_rows += job->rows();
+  schedule.rule.set_in_flight(schedule.queued_rows + schedule.running_rows);
   job->model->metrics().queued.fetch_add(1, std::memory_order_relaxed);
   if (!std::exchange(schedule.is_listed, true)) waiting_.push_back(job->model);
 }
@@ -68,6 +70,8 @@ std::optional<Scheduler::Start> Scheduler::start_here(const std::shared_ptr<Job>
 void Scheduler::mark_running(Start& start) {
   ModelMetrics& metrics = start.model->metrics();
   const Clock::time_point now = Clock::now();
+  for (const auto& job : start.jobs) start.rows += job->counted_rows();
+  start.model->schedule.running_rows += start.rows;
   for (const auto& job : start.jobs) {
     job->state = Job::State::running;
     job->queue_time = now - job->queued_at;
@@ -121,9 +125,13 @@ Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   const uint64_t most = model.source().batch;
   const bool alone =
       !model.has_batches() || schedule.queue.front()->never_batched || schedule.queue.front()->rows() == 0;
+  const uint64_t share = std::min(most, schedule.rule.share(std::min(limits_.calls, limits_.contexts)));
   if (!alone) {
-    const Clock::time_point due = schedule.queue.front()->queued_at + limits_.batch_delay;
-    if (schedule.queued_rows < most && limits_.batch_delay.count() > 0 && Clock::now() < due) {
+    const Clock::time_point first = schedule.queue.front()->queued_at;
+    const bool has_delay = limits_.batch_delay.count() > 0;
+    const Clock::time_point due =
+        has_delay ? first + limits_.batch_delay : schedule.rule.due(first, model.mean_time());
+    if (schedule.queued_rows < (has_delay ? most : share) && Clock::now() < due) {
       schedule.batch_due = due;
       return {};
     }
@@ -134,7 +142,7 @@ Scheduler::Jobs Scheduler::take_jobs(Model& model) {
   uint64_t rows = jobs.front()->rows();
   while (!schedule.queue.empty()) {
     const Job& next = *schedule.queue.front();
-    if (next.never_batched || next.rows() == 0 || rows + next.rows() > most || !next.fits(*jobs.front()))
+    if (next.never_batched || next.rows() == 0 || rows + next.rows() > share || !next.fits(*jobs.front()))
       break;
     rows += next.rows();
     take_first(jobs);
@@ -181,8 +189,11 @@ std::vector<Scheduler::Start> Scheduler::choose() {
 
 void Scheduler::set_timer() {
   Clock::time_point due = Clock::time_point::max();
-  for (const auto& model : waiting_)
-    if (model->schedule.batch_due) due = std::min(due, *model->schedule.batch_due);
+  // If nothing may start, the end of a call looks at the batches again; a timer that has expired before would
+  // expire again and again.
+  if (running_ < limits_.calls)
+    for (const auto& model : waiting_)
+      if (model->schedule.batch_due) due = std::min(due, *model->schedule.batch_due);
   if (due == timer_due_) return;
   timer_due_ = due;
   timer_.cancel();
@@ -253,8 +264,7 @@ void Scheduler::run(Start start) {
   if (held->worker->live_jobs == 0) return give_back(*held, true);
   const bool is_batch = held->jobs.size() > 1;
   const ModelSpec& spec = held->model->spec();
-  uint64_t rows = 0;
-  for (const auto& job : held->jobs) rows += job->rows();
+  const Clock::time_point begin = Clock::now();
   auto arguments = [&]() -> Result<std::vector<halyard::Value>> {
     if (!is_batch) return arguments_of(spec, held->model->device(), held->jobs.front()->inputs);
     std::vector<RequestInput> all = TOOL_TRY(joined(spec, held->jobs));
@@ -271,16 +281,16 @@ void Scheduler::run(Start start) {
     }
   }
   if (!arguments) return finish(*held, std::move(arguments).error(), {});
-  call(held, *std::move(arguments), rows);
+  held->times.input = Clock::now() - begin;
+  call(held, *std::move(arguments));
   // Cancels if all jobs were abandoned before the call could be cancelled.
   const std::lock_guard lock(mutex_);
   if (held->worker && held->worker->live_jobs == 0) held->worker->call.cancel();
 }
 
-void Scheduler::call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments,
-                     uint64_t rows) {
+void Scheduler::call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments) {
   const Clock::time_point begin = Clock::now();
-  if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(rows));
+  if (start->model->has_batches()) start->model->metrics().batch_rows.add(static_cast<double>(start->rows));
   Worker& worker = *start->worker;
   worker.call.begin_here(start->is_here);
   if (runtime_.traces.chooses())
@@ -318,6 +328,8 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   }
   start.model->metrics().call_seconds.add(time);
   start.model->count_time(time);
+  start.times.infer = time;
+  const Clock::time_point split_begin = Clock::now();
   std::vector<std::vector<halyard::Value>> parts;
   if (!failure && is_batch) {
     auto made = split(results, start.jobs);
@@ -330,6 +342,8 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   } else if (!failure) {
     parts.push_back(std::move(results));
   }
+  start.times.output = Clock::now() - split_begin;
+  if (!parts.empty()) start.model->metrics().statistics.add_call(start.rows, start.times);
   const bool is_usable = !failure || !breaks_context(failure->code);
   if (failure) check_device(*start.model, *failure);
   if (is_batch && parts.empty()) {
@@ -342,9 +356,9 @@ void Scheduler::finish(Start& start, std::optional<Failure> failure, Clock::dura
   give_back(start, is_usable);
   for (size_t i = 0; i < start.jobs.size(); ++i) {
     if (failure) {
-      end(start.jobs[i], failure, {}, time);
+      end(start.jobs[i], failure, {}, start.times);
     } else {
-      end(start.jobs[i], std::nullopt, std::move(parts[i]), time);
+      end(start.jobs[i], std::nullopt, std::move(parts[i]), start.times);
     }
   }
 }
@@ -369,6 +383,9 @@ void Scheduler::give_back(Start& start, bool is_usable) {
   {
     const std::lock_guard lock(mutex_);
     Model::Schedule& schedule = start.model->schedule;
+    schedule.running_rows -= start.rows;
+    schedule.rule.end_call(schedule.queued_rows + schedule.running_rows,
+                           std::min(limits_.calls, limits_.contexts), Clock::now());
     if (start.worker && is_usable) {
       schedule.idle.push_back(std::move(start.worker));
     } else {
@@ -388,12 +405,19 @@ void Scheduler::give_back(Start& start, bool is_usable) {
 }
 
 void Scheduler::end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
-                    std::vector<halyard::Value> results, Clock::duration time) {
+                    std::vector<halyard::Value> results, const CallTimes& times) {
   {
     const std::lock_guard lock(mutex_);
     if (std::exchange(job->state, Job::State::over) == Job::State::over) return;
   }
-  job->call_time = time;
+  job->call_times = times;
+  StatisticsCounter& statistics = job->model->metrics().statistics;
+  const Clock::duration total = Clock::now() - job->queued_at;
+  if (failure) {
+    statistics.add_failure(total);
+  } else {
+    statistics.add_success(job->counted_rows(), total, job->queue_time, times);
+  }
   job->set_outcome(std::move(results), std::move(failure));
 }
 

@@ -33,6 +33,7 @@ class Scheduler {
   Scheduler(const Runtime& runtime, Log& log, ScheduleLimits limits)
       : runtime_(runtime), log_(log), limits_(limits), timer_(runtime.io) {}
 
+  const ScheduleLimits& limits() const { return limits_; }
   // Whether a job of the model would be refused now.
   bool is_full(const Model& model) const;
   // False: the queue is full, and nothing has changed. Otherwise the job will get an outcome, possibly before
@@ -52,6 +53,8 @@ class Scheduler {
     std::unique_ptr<Worker> worker;  // null: to be created
     Jobs jobs;
     bool is_here = false;  // runs in submit()
+    uint64_t rows = 0;     // of all jobs; 1 without batches
+    CallTimes times;
   };
 
   void enqueue(const std::shared_ptr<Job>& job);                     // under the mutex
@@ -62,14 +65,14 @@ class Scheduler {
   void pump();
   void launch(Start start);
   void run(Start start);
-  void call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments, uint64_t rows);
+  void call(const std::shared_ptr<Start>& start, std::vector<halyard::Value> arguments);
   // Called after a failure: checks whether the model's device is lost.
   void check_device(const Model& model, const Failure& failure);
   void finish(Start& start, std::optional<Failure> failure, Clock::duration time);
   void run_apart(Start& start);
   void give_back(Start& start, bool is_usable);
   void end(const std::shared_ptr<Job>& job, std::optional<Failure> failure,
-           std::vector<halyard::Value> results, Clock::duration time = {});
+           std::vector<halyard::Value> results, const CallTimes& times = {});
   void set_timer();
 
   const Runtime& runtime_;

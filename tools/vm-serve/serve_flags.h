@@ -25,14 +25,25 @@ inline constexpr List batch = {
     "--batch=bert=64"};
 inline constexpr Duration batch_delay = {
     "batch_delay", "TIME",
-    "The time that a request may wait for others of its batch. Default: 0; a batch "
-    "then has the requests that are in the queue.",
+    "The time that a request may wait for a full batch. Default: an eighth of the time of a call, and only "
+    "until the even share of the contexts has come.",
     "--batch_delay=2ms"};
 inline constexpr Duration watch = {
     "watch", "TIME",
     "The interval of searches for changed models. Loads models whose files have "
     "not changed since the last search. Default: only SIGHUP starts a search.",
     "--watch=10s"};
+
+inline constexpr Text ready = {
+    "ready", "MODELS",
+    "The models that /v2/health/ready needs: `all` (the default), `any`, or names. With "
+    "another value, a model that cannot be loaded does not take the server out of service.",
+    "--ready=bert,resnet", "all"};
+inline constexpr Toggle model_control = {"model_control",
+                                         "Lets clients load and unload models of the flags and the folder: "
+                                         "POST /v2/repository/models/NAME/load and "
+                                         "/unload. Without this flag they get 403.",
+                                         "--model_control"};
 
 // ---- Connections
 
@@ -46,6 +57,12 @@ inline constexpr Number port = {"port", "N", "The TCP port (8080); 0: any free p
 inline constexpr Text unix_socket = {"unix_socket", "PATH",
                                      "Listens on a Unix socket; on a TCP port only if --port is also given.",
                                      "--unix_socket=/run/halyard/serve.sock"};
+inline constexpr Text grpc = {
+    "grpc", "ADDRESS",
+    "Also serves the protocol over gRPC (inference.GRPCInferenceService), at HOST:PORT or unix:PATH. Port 0: "
+    "any "
+    "free port, which is printed. Needs vm-serve-grpc.so, which is opened only with this flag.",
+    "--grpc=127.0.0.1:8081"};
 inline constexpr List allow_host = {
     "allow_host", "NAME",
     "A listener on a loopback address accepts only requests for localhost and loopback addresses, so that no "

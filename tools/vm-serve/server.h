@@ -16,6 +16,8 @@
 #include "log.h"
 #include "metrics.h"
 #include "model.h"
+#include "model_control.h"
+#include "readiness.h"
 #include "repository.h"
 #include "scheduler.h"
 
@@ -61,6 +63,8 @@ class Server {
   const Access access;
   Budget budget;
   bool logs_requests = false;
+  ModelControl* control = nullptr;  // null: clients may not load and unload models
+  Readiness readiness;
 
   // Any thread. Closes idle connections, and others after their response. Calls `drained` once when none is
   // left.

@@ -32,6 +32,14 @@ TEST(Route, PathsOfTheProtocol) {
            Case{"POST", "/v2/models/m/infer", Endpoint::infer, "m", ""},
            Case{"POST", "/v2/models/m/versions/3/infer", Endpoint::infer, "m", "3"},
            Case{"POST", "/v2/models/versions/infer", Endpoint::infer, "versions", ""},
+           Case{"GET", "/v2/models/m/config", Endpoint::model_config, "m", ""},
+           Case{"GET", "/v2/models/m/versions/3/config", Endpoint::model_config, "m", "3"},
+           Case{"GET", "/v2/models/stats", Endpoint::statistics, "", ""},
+           Case{"GET", "/v2/models/m/stats", Endpoint::statistics, "m", ""},
+           Case{"GET", "/v2/models/m/versions/3/stats", Endpoint::statistics, "m", "3"},
+           Case{"POST", "/v2/repository/index", Endpoint::repository_index, "", ""},
+           Case{"POST", "/v2/repository/models/m/load", Endpoint::repository_load, "m", ""},
+           Case{"POST", "/v2/repository/models/m/unload", Endpoint::repository_unload, "m", ""},
        }) {
     const Route route = route_of(each.method, each.target);
     EXPECT_EQ(route.status, 200u) << each.target;
@@ -62,6 +70,10 @@ TEST(Route, Refusals) {
   EXPECT_EQ(route_of("GET", "/v2/models/%4").status, 400u);
   EXPECT_EQ(route_of("GET", "/v2/models/a%00b").status, 400u);
   EXPECT_EQ(route_of("GET", "/v2/models/a%0Ab").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/repository/index").allow, "POST");
+  EXPECT_EQ(route_of("POST", "/v2/models/stats").status, 405u);
+  EXPECT_EQ(route_of("POST", "/v2/repository/models//load").status, 404u);
+  EXPECT_EQ(route_of("POST", "/v2/repository/models/m/versions/1/load").status, 404u);
   EXPECT_EQ(route_of("GET", "/v2/models/m/infer").status, 405u);
   EXPECT_EQ(route_of("GET", "/v2/models/m/infer").allow, "POST");
   EXPECT_EQ(route_of("POST", "/v2").status, 405u);
