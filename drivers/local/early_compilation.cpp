@@ -9,17 +9,17 @@ namespace {
 
 // Nothing is done for dispatches with fewer bytes: to look into the cache takes 60 us, an estimate 200 us.
 constexpr uint64_t kMinBytes = 32 << 10;
-constexpr uint8_t kMaxEstimates = 4;     // of a kernel
-constexpr uint64_t kMaxSteps = 200'000;  // of an estimate: 10 ms
+constexpr uint8_t kMaxEstimates = 4;   // of a kernel
+constexpr uint64_t kMaxSteps = 4'000;  // of an estimate: 0.8 ms
 
-// The interpreter takes 5 ns for an operation with its loads, stores and address computations, and at least
-// 1 ns for each byte.
-constexpr uint64_t kNanosecondsOfOperation = 5;
+// The interpreter takes 2 to 5 ns for an operation with its loads, stores and address computations, and at
+// least 1 ns for each byte.
+constexpr uint64_t kNanosecondsOfOperation = 3;
 constexpr uint64_t kNanosecondsOfByte = 1;
 
 // The compiler takes 20 to 100 ms.
 constexpr uint64_t kWorthCompiling = 10'000'000;  // on another thread
-constexpr uint64_t kWorthWaiting = 150'000'000;
+constexpr uint64_t kWorthWaiting = 40'000'000;
 
 // Microkernels are not interpreted.
 std::optional<uint64_t> no_operations(std::string_view, std::span<const std::optional<int64_t>>) { return 0; }
@@ -36,12 +36,12 @@ uint64_t bytes_of(const halyard_command_dispatch_t& dispatch) {
 EarlyCompilation::EarlyCompilation(vm::LoadedModule& module)
     : module_(module), states_(std::make_unique<State[]>(module.exports().size())) {}
 
-uint64_t EarlyCompilation::interpreted_nanoseconds(const halyard_command_dispatch_t& dispatch,
-                                                   const Kernel& kernel) const {
+std::optional<uint64_t> EarlyCompilation::interpreted_nanoseconds(const halyard_command_dispatch_t& dispatch,
+                                                                  const Kernel& kernel) const {
   const Result<vm::KernelCounts> counts = counts_of_dispatch(
       module_, kernel, dispatch, {dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]},
       no_operations, kMaxSteps);
-  if (!counts) return 0;
+  if (!counts) return std::nullopt;
   const uint64_t bytes = counts->bytes ? counts->bytes->read + counts->bytes->written : 0;
   uint64_t nanoseconds = 0;
   if (__builtin_mul_overflow(counts->operations, kNanosecondsOfOperation, &nanoseconds) ||
@@ -55,10 +55,15 @@ EarlyCompilation::Choice EarlyCompilation::choose(const halyard_command_dispatch
   vm::CodeStore& store = module_.store();
   const uint32_t function = module_.exports()[dispatch.function].function;
   if (estimates == 0 && store.take_from_cache(function)) return Choice::settled;
-  const uint64_t estimate = interpreted_nanoseconds(dispatch, kernel);
+  const std::optional<uint64_t> known = interpreted_nanoseconds(dispatch, kernel);
+  if (!known) return Choice::settled;
+  const uint64_t estimate = *known;
   if (estimate < kWorthCompiling) return estimates + 1 < kMaxEstimates ? Choice::undecided : Choice::settled;
   store.request_early(function, estimate);
-  return estimate < kWorthWaiting ? Choice::settled : Choice::waits;
+  if (estimate < kWorthWaiting) return Choice::settled;
+  // The other kernels of a large program are probably needed soon.
+  for (const vm::Export& other : module_.exports()) store.request_early(other.function, 0);
+  return Choice::waits;
 }
 
 void EarlyCompilation::foresee(const halyard_command_dispatch_t& dispatch, const Kernel& kernel) {

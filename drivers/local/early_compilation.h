@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "halyard/driver.h"
 #include "kernel_runner.h"
@@ -30,7 +31,8 @@ class EarlyCompilation {
     std::atomic<uint8_t> estimates = 0;  // of dispatches
   };
   Choice choose(const halyard_command_dispatch_t& dispatch, const Kernel& kernel, uint8_t estimates);
-  uint64_t interpreted_nanoseconds(const halyard_command_dispatch_t& dispatch, const Kernel& kernel) const;
+  std::optional<uint64_t> interpreted_nanoseconds(const halyard_command_dispatch_t& dispatch,
+                                                  const Kernel& kernel) const;
 
   vm::LoadedModule& module_;
   std::unique_ptr<State[]> states_;  // by kernel number

@@ -93,11 +93,15 @@ void print_trace(Waiting* waiting, std::string_view key, std::span<const halyard
 Program::~Program() {
   context = {};
   if (is_rank) return;
-  if (instance && instance.compiling().value_or(0) > 0) keep_until_exit(instance.get());
+  bool compiles = instance && instance.compiling().value_or(0) > 0;
   for (const Device& device : devices) {
     const auto kernels = device.query("halyard.jit", "compiling");
-    if (kernels && kernels->value_or(0) > 0) keep_until_exit(device.get());
+    if (!kernels || kernels->value_or(0) == 0) continue;
+    keep_until_exit(device.get());
+    compiles = true;
   }
+  // The end of an instance waits for its devices.
+  if (compiles) keep_until_exit(instance.get());
   if (!skips_exit_handlers()) return;
   devices.clear();
   modules.clear();

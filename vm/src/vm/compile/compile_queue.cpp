@@ -97,17 +97,24 @@ bool CompileQueue::is_running(const Compilable& functions, uint32_t function) co
 void CompileQueue::finish(Compilable& functions, uint32_t function, const uint32_t* stop) noexcept {
   constexpr std::chrono::milliseconds kBetweenLooks(1);  // at the stop word, which wakes nobody
   std::unique_lock lock(mutex_);
-  if (const auto turn = std::ranges::find(turns_, &functions, &Turn::functions); turn != turns_.end()) {
-    const auto request = std::ranges::find_if(
-        turn->requests, [&](const Request& each) { return each.function == function && !each.for_loops; });
-    if (request != turn->requests.end()) {
-      Ref<Object> owner = turn->owner;
-      const Request taken = take(turn, request);
-      return run(lock, std::move(owner), {&functions, taken});
+  while (stop_code(stop) == Code::OK) {
+    const bool is_running = this->is_running(functions, function);
+    const auto turn = std::ranges::find(turns_, &functions, &Turn::functions);
+    if (turn == turns_.end()) {
+      if (!is_running) return;
+      changed_.wait_for(lock, kBetweenLooks);
+      continue;
     }
+    auto request = std::ranges::find_if(
+        turn->requests, [&](const Request& each) { return each.function == function && !each.for_loops; });
+    if (request == turn->requests.end()) {
+      if (!is_running) return;
+      request = turn->requests.begin();  // will be needed, too
+    }
+    Ref<Object> owner = turn->owner;
+    const Request taken = take(turn, request);
+    run(lock, std::move(owner), {&functions, taken});
   }
-  while (is_running(functions, function) && stop_code(stop) == Code::OK)
-    changed_.wait_for(lock, kBetweenLooks);
 }
 
 size_t CompileQueue::pending() {

@@ -44,9 +44,9 @@ class CompileQueue {
   // Queues a function, and keeps `owner`, which owns the functions, alive until it is compiled. If there is
   // no memory or thread it has no effect, and the function stays interpreted. Thread-safe.
   void add(Ref<Object> owner, Compilable& functions, const Request& request) noexcept;
-  // Returns when the function's request for calls is done: compiles it on this thread if it is still queued,
-  // and waits if another thread compiles it, until `stop` is set (base/work_scope.h; may be null). Returns at
-  // once if there is no such request. Thread-safe.
+  // Returns when the function's request for calls is done, or `stop` is set (base/work_scope.h; may be null).
+  // Compiles it on this thread if it is still queued. While another thread compiles it, compiles queued
+  // functions of the same module, then waits. Returns at once if there is no such request. Thread-safe.
   void finish(Compilable& functions, uint32_t function, const uint32_t* stop) noexcept;
   // The number of functions that are queued or being compiled. Thread-safe.
   size_t pending();
