@@ -104,7 +104,8 @@ static void describe(halyard_device_t device) {
     EXPECT(shorter.capabilities == is.capabilities && shorter.queue_count == 77);
   }
   EXPECT(strcmp(halyard_capability_name(0), "runs in caller") == 0);
-  EXPECT(strcmp(halyard_capability_name(5), "collectives") == 0 && !halyard_capability_name(6));
+  EXPECT(strcmp(halyard_capability_name(5), "collectives") == 0);
+  EXPECT(strcmp(halyard_capability_name(7), "stops work") == 0 && !halyard_capability_name(8));
   EXPECT(strcmp(halyard_operation_name(1), "alloca") == 0);
   EXPECT(strcmp(halyard_operation_name(9), "execute") == 0 && !halyard_operation_name(10));
 }

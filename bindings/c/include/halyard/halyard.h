@@ -392,6 +392,9 @@ enum {
   HALYARD_CAPABILITY_QUEUE_ALLOCA = 1u << 3,     /* supports allocation in queue order */
   HALYARD_CAPABILITY_SEMAPHORE_EXPORT = 1u << 4, /* semaphores as file descriptors */
   HALYARD_CAPABILITY_COLLECTIVES = 1u << 5,      /* collective commands */
+  /* kernels and commands may write to constants of the program */
+  HALYARD_CAPABILITY_WRITES_CONSTANTS = 1u << 6,
+  HALYARD_CAPABILITY_STOPS_WORK = 1u << 7, /* work ends soon after its call is cancelled or has timed out */
 };
 
 typedef struct halyard_device_description {
