@@ -110,6 +110,11 @@ TEST(Kit, BytesExistBetweenAllocaAndDealloca) {
   EXPECT_EQ(block.bytes().failure().code, HALYARD_FAILED_PRECONDITION);
 }
 
+TEST(Kit, OnlyTheDeviceWithoutThreadsRunsInItsCaller) {
+  EXPECT_TRUE(kit::InlineHostDevice(kServices).properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER);
+  EXPECT_FALSE(kit::HostDevice(kServices).properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER);
+}
+
 // Two bindings of one constant: the kernel that writes to one of them reads the written bytes through the
 // other.
 TEST(Kit, BindingsOfOneConstantAreTheSameBytes) {
