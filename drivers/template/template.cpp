@@ -26,11 +26,15 @@ uint64_t number_of(const kit::Dispatch& dispatch, const kit::Workgroup& group) {
 Failure outside() { return {HALYARD_OUT_OF_RANGE, "a workgroup is outside of its binding; bind more bytes"}; }
 
 struct Kernel {
-  kit::HostFunction about;
+  std::string_view name;
+  uint32_t bindings;
+  uint32_t constants;
+  uint64_t read_only;  // bit n: binding n
   Result<> (*run)(const kit::Dispatch& dispatch, const kit::Workgroup& group);
 };
-const Kernel kKernels[] = {
-    {{"iota", 1, 2},
+// constexpr, because no static object of a driver may have a destructor [R9].
+constexpr Kernel kKernels[] = {
+    {"iota", 1, 2, 0,
      [](const kit::Dispatch& dispatch, const kit::Workgroup& group) -> Result<> {
        const uint64_t i = number_of(dispatch, group);
        uint32_t* const out = word(dispatch, 0, i);
@@ -38,7 +42,7 @@ const Kernel kKernels[] = {
        *out = dispatch.constants[0] + static_cast<uint32_t>(i) * dispatch.constants[1];
        return {};
      }},
-    {{"add", 3, 0, 0b011},
+    {"add", 3, 0, 0b011,
      [](const kit::Dispatch& dispatch, const kit::Workgroup& group) -> Result<> {
        const uint32_t* const a = word(dispatch, 0, group[0]);
        const uint32_t* const b = word(dispatch, 1, group[0]);
@@ -47,21 +51,21 @@ const Kernel kKernels[] = {
        *out = *a + *b;
        return {};
      }},
-    {{"increment", 1, 0},
+    {"increment", 1, 0, 0,
      [](const kit::Dispatch& dispatch, const kit::Workgroup& group) -> Result<> {
        uint32_t* const out = word(dispatch, 0, group[0]);
        if (!out) return outside();
        ++*out;
        return {};
      }},
-    {{"place", 1, 0},
+    {"place", 1, 0, 0,
      [](const kit::Dispatch& dispatch, const kit::Workgroup& group) -> Result<> {
        uint32_t* const out = word(dispatch, 0, number_of(dispatch, group));
        if (!out) return outside();
        *out = group[0] + (group[1] << 8) + (group[2] << 16);
        return {};
      }},
-    {{"refuse", 0, 0},
+    {"refuse", 0, 0, 0,
      [](const kit::Dispatch&, const kit::Workgroup&) -> Result<> {
        return Failure{HALYARD_OUT_OF_RANGE, "refused by the kernel"};
      }},
@@ -77,8 +81,7 @@ Result<std::vector<const Kernel*>> parse(std::string_view text) {
   while (!text.empty()) {
     const std::string_view name = text.substr(0, text.find('\n'));
     text.remove_prefix(std::min(name.size() + 1, text.size()));
-    const auto found =
-        std::ranges::find_if(kKernels, [&](const Kernel& it) { return it.about.name == name; });
+    const auto found = std::ranges::find_if(kKernels, [&](const Kernel& it) { return it.name == name; });
     if (found == std::end(kKernels))
       return Failure{HALYARD_INVALID_ARGUMENT,
                      "line " + std::to_string(kernels.size() + 1) +
@@ -101,7 +104,8 @@ class TemplateExecutable final : public kit::HostExecutable {
  private:
   static std::vector<kit::HostFunction> functions(const std::vector<const Kernel*>& kernels) {
     std::vector<kit::HostFunction> functions;
-    for (const Kernel* kernel : kernels) functions.push_back(kernel->about);
+    for (const Kernel* it : kernels)
+      functions.push_back({std::string(it->name), it->bindings, it->constants, it->read_only});
     return functions;
   }
   const std::vector<const Kernel*> kernels_;
