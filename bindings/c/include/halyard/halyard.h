@@ -59,6 +59,21 @@ extern "C" {
 /* "1.2.3". Static storage. */
 HALYARD_API const char* halyard_version(void);
 
+/* Facts about this library. Texts are in static storage. */
+typedef struct halyard_build {
+  uint32_t struct_size;
+  uint32_t sanitizer;      /* HALYARD_SANITIZER_* (halyard/abi.h) */
+  uint32_t driver_abi_min; /* the versions of halyard/driver.h that it speaks */
+  uint32_t driver_abi_max;
+  uint32_t module_abi_min; /* the versions of halyard/module.h */
+  uint32_t module_abi_max;
+  const char* version;   /* halyard_version() */
+  const char* compiler;  /* "g++ 12.2.0" */
+  const char* type;      /* "Release" */
+  const char* processor; /* "x86_64" */
+} halyard_build_t;
+HALYARD_API halyard_status_t halyard_build_describe(halyard_build_t* build);
+
 /* Finds the library that compiles bytecode for devices and instances with JIT options (docs/jit.md). `name`
  * gets its name and version, `path` its path; either may be null. Reads only the library's ELF note, and
  * loads nothing. Both texts live as long as the process. NOT_FOUND: none is installed, which is a valid
