@@ -32,7 +32,7 @@ install(DIRECTORY examples/host_functions/ DESTINATION "${CMAKE_INSTALL_DATADIR}
 install(DIRECTORY examples/cpp/ DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/cpp")
 install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm drivers/vulkan/tests/shaders/iota.comp
               drivers/vulkan/tests/shaders/add.comp drivers/vulkan/tests/shaders/increment.comp
-              drivers/vulkan/tests/shaders/spread.comp
+              drivers/vulkan/tests/shaders/spread.comp drivers/vulkan/tests/shaders/place.comp
         DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/hal-cts-kernels")
 
 # Documents and programs have the layout of the source tree, so that links between them work

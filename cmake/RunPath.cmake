@@ -1,3 +1,9 @@
+# HALYARD_RUN_HERE: what precedes the file of a tool that the build runs. Packages have no run path.
+set(HALYARD_RUN_HERE ${CMAKE_CROSSCOMPILING_EMULATOR})
+if(CMAKE_SKIP_INSTALL_RPATH)
+  set(HALYARD_RUN_HERE "${CMAKE_COMMAND}" -E env "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:halyard>")
+endif()
+
 # halyard_run_path(TARGET [element...]): where the loader looks for the libraries of an installed program or library, the same in
 # the build folder; without elements those of CMAKE_INSTALL_RPATH. Where CMake exchanges it at installation, it makes room in the
 # build folder with empty elements at the end. An empty element is the current folder: the program would take libraries from

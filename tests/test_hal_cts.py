@@ -50,6 +50,17 @@ BUGS = {
     "touches-after": (["queue.handles_after_completed"], "$", [], ["--filter=queue.*"]),
     "wrong-local-size": (["dispatch.workgroups_of_several"], "$", ["[R93] 3x1x1 workgroups"], ["--filter=dispatch.*"]),
     "shared-arguments": (["dispatch.arguments_of_each_thread"], r"dispatch\.at_once", ["[R94] "], ["--filter=dispatch.a*"]),
+    "nameless": (["executable.known_functions"], "$", ["[R93] the names of the functions of vmvx-bytecode-fb (built in)"],
+                 ["--filter=executable.*", "--filter=dispatch.*"]),
+    "names-overwritten": (["executable.names_last"], "$", ["[R23] the name of function 0 of built in"], ["--filter=executable.*"]),
+    "device-names-freed": (["instance.texts_last"], "$", ["[R23] the name of device 0 after the devices were listed again"], []),
+    "exchanged-workgroups": (["dispatch.numbers_of_workgroups"], "$", ["[R93] 1x6x1 workgroups, counted in the command"],
+                             ["--filter=dispatch.*"]),
+    "statistics-of-all": (["device.statistics_of_each"], "$", ["[R25] host_bytes_live of a device"], []),
+    "arena-of-all": (["device.memory_of_each"], "$", ["[R25] memory of a device after another one was closed"], []),
+    "timelines-of-all": (["device.work_of_each"], "$", ["[R25] "], []),
+    "arguments-of-all": (["dispatch.arguments_of_each_device"], "$", ["[R25] the output of a dispatch beside other devices"],
+                         ["--filter=dispatch.*"]),
     "reads-behind": (["executable.nothing_behind_the_data"], "$",
                      ["entered last: executable_create, which has not returned; at executable_create of vmvx-bytecode-fb"],
                      ["--filter=executable.n*", "--filter=executable.f*"]),
@@ -115,6 +126,16 @@ class Drivers(unittest.TestCase):
         cases = self.check_passes("template")
         for name in ("queue.order", "semaphore.subscribe"):
             self.assertTrue(any(case.startswith(f"template:// {name}") for case in cases), name)
+
+    def test_the_kernels_of_the_template_pass(self):
+        """They run in the loops of the kit's HostDevice."""
+        with vmrun.temporary_folder() as folder:
+            kernels = os.path.join(folder, "kernels.txt")
+            vmrun.write(kernels, "iota\nadd\nincrement\nplace\nrefuse\n")
+            done, cases = results(driver("template"), f"--executable=template-text={kernels}", "--filter=executable.*", "--filter=dispatch.*")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        skipped = {case["name"] for case in cases.values() if case["result"] == "skipped"}
+        self.assertEqual(skipped, {"dispatch.workgroups_of_several", "dispatch.as_operation"})
 
     def test_every_driver_of_the_tree_is_tried(self):
         """test_vulkan.py tries the Vulkan driver, which needs a device."""
@@ -228,6 +249,19 @@ class Flags(vmrun.FolderCase):
             self.assertTrue(0 < tried < 300 < total, remark)
             self.assertIn(f"passed  local-sync:// {name}: {remark}\n", done.stdout)
 
+    def test_repeated_timeouts_end_the_run(self):
+        flags = ("--filter=failure.*", "--skip_tag=slow", "--timeout=2s")
+        done, cases = results(bad_driver("completed-never"), "--max_timeouts=2", *flags)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(sum(case["result"] == "failed" for case in cases.values()), 2)
+        stopped = re.search(r"^stopped: 2 cases failed because of the time limit; (\d+) cases were not run; --max_timeouts=0 ", done.stdout,
+                            re.MULTILINE)
+        listed = json.loads(vmrun.run("hal-cts", "--list", "--json", *flags[:2]).stdout)["cases"]
+        self.assertEqual(int(stopped[1]), len(listed) - len(cases))
+        done, cases = results(bad_driver("completed-never"), "--max_timeouts=0", *flags)
+        self.assertEqual(len(cases), len(listed))
+        self.assertNotIn("stopped", done.stdout)
+
     def test_leaks_need_processes(self):
         self.refused(f"--driver={driver('null')}", "--leaks", "--no_fork", names=["--leaks", "--no_fork"])
 
@@ -253,6 +287,11 @@ vm.func @nothing(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i
         good = f"--executable=vmvx-bytecode-fb={os.path.join(self.folder, 'other.vmfb')}"
         done = cts(driver("local"), good, "--filter=executable.functions")
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        # No case knows a function of it, so all dispatches are skipped; and a device that does not take it tests nothing.
+        for name, found in (("local", "'nothing'"), ("null", "null runs nothing")):
+            done = cts(driver(name), good, "--filter=executable.known_functions")
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(found, done.stdout)
         # An executable that cannot be loaded although the device accepts its format is reported, and its cases do not
         # run.
         wrong = f"--executable=vmvx-bytecode-fb={os.path.join(vmrun.SOURCE, 'README.md')}"

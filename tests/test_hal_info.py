@@ -296,6 +296,16 @@ def check_answers(checks, places):
         {"format": "old", "file": None, "grade": "recompile", "reason": "made for another sample"}]} else found)
 
 
+def check_capabilities(checks, _):
+    """Every capability that the driver ABI has got a name for users."""
+    facts = pathlib.Path(vmrun.SOURCE, "tests", "abi", "baseline.txt").read_text(encoding="utf-8")
+    driver, host = (set(re.findall(rf"^constant HALYARD_{prefix}_(\w+ = \d+)$", facts, re.MULTILINE)) for prefix in ("DEVICE", "CAPABILITY"))
+    checks.check("capabilities of the driver ABI are in the C ABI", None if driver and driver == host else f"they differ in {driver ^ host}")
+    done = vmrun.run("hal-info", "devices", "local-sync")
+    checks.check("capabilities have names", succeeded(done, "writes constants", "stops work"), done)
+    checks.check("no capability is a number", "one is" if re.search(r"\bbit \d", done.stdout) else None, done)
+
+
 def check_json(checks, places):
     place = places.with_samples("sample", "zero")
     done = places.run("--json", path=place)
@@ -367,5 +377,5 @@ def main(checks, folder):
     if not vmrun.starts_itself():
         vmrun.skip(vmrun.NO_BINFMT)
     places = Places(folder)
-    for part in (check_all_samples, check_versions, check_search, check_tables, check_answers, check_json, check_mistakes):
+    for part in (check_all_samples, check_versions, check_search, check_tables, check_answers, check_capabilities, check_json, check_mistakes):
         part(checks, places)

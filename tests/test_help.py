@@ -9,7 +9,7 @@ import unittest
 
 import vmrun
 
-TOOLS = sorted(name for name in os.listdir(vmrun.BIN) if name.startswith(("vm-", "hal-")))
+TOOLS = sorted(name for name in os.listdir(vmrun.BIN) if name.startswith(("vm-", "hal-", "vulkan-")))
 SHARE = os.path.join(vmrun.BUILD, "share")
 FLAG = re.compile(r"^  --(\w+)(\[?)(?:=(.*?))?\]?$")
 
@@ -57,6 +57,49 @@ class Help(unittest.TestCase):
             self.assertIn(f"\nexamples:\n  {tool}", text)
             self.assertRegex(text, r"\nexit codes:\n  0 ")
             self.assertEqual(vmrun.run(tool, "-h").stdout, text)
+
+    def test_it_names_the_documents(self):
+        for tool in TOOLS:
+            document = re.search(r"\ndocuments:\n  (docs/\S+\.md); ", help_of(tool))
+            self.assertIsNotNone(document, tool)
+            self.assertTrue(os.path.exists(os.path.join(vmrun.SOURCE, document[1])), document[1])
+
+    def test_version(self):
+        for tool in TOOLS:
+            done = vmrun.succeeds(tool, "--version")
+            first, *lines = done.stdout.splitlines()
+            version = first.removeprefix(tool + " ")
+            self.assertRegex(version, r"^\d+\.\d+\.\d+$")
+            self.assertEqual([line.split()[0] for line in lines], ["library", "ABI", "compiler", "build", "documents"])
+            self.assertRegex(lines[0], rf"^library +libhalyard {re.escape(version)}, /.*libhalyard\.so")
+            self.assertRegex(lines[1], r"^ABI +drivers 1, native modules 1$")
+            self.assertRegex(lines[2], r"^compiler +(?:g\+\+|clang) \d+\.\d+\.\d+$")
+
+    @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
+    def test_it_finds_the_documents_of_its_installation(self):
+        with tempfile.TemporaryDirectory() as prefix:
+            documents = os.path.join(os.path.realpath(prefix), "share", "doc", "halyard")
+            os.makedirs(os.path.join(documents, "docs"))
+            os.symlink(os.path.join(vmrun.BUILD, "lib"), os.path.join(prefix, "lib"))
+            program = os.path.join(prefix, "bin", "vm-dump")
+            os.mkdir(os.path.dirname(program))
+            shutil.copy(os.path.join(vmrun.BIN, "vm-dump"), program)
+            texts = [subprocess.run([program, flag], capture_output=True, text=True, check=False).stdout for flag in ("--help", "--version")]
+        self.assertIn(f"\ndocuments:\n  {documents}/docs/vm-dump.md;", texts[0])
+        self.assertIn(f"\ndocuments {documents}\n", texts[1])
+
+    def test_flags_without_effect_are_accepted_and_not_listed(self):
+        flags = ("--task_topology_mode=physical_cores", "--task-worker-spin-us=7", "--device_allocator=caching", "--vulkan_debug_utils",
+                 "--vulkan_sparse_binding=false")
+        for tool in ("vm-run", "vm-bench", "vm-check", "vm-serve"):
+            vmrun.succeeds(tool, *flags, "--help")
+            for form in (None, "man", "bash", "zsh"):
+                text = help_of(tool, form).replace("\\-", "-")
+                self.assertNotIn("without effect", text)
+                self.assertNotIn("From other runtimes", text)
+                for flag in flags:
+                    self.assertNotIn(flag.split("=")[0].replace("-", "_")[2:], text)
+        self.assertIsNone(vmrun.why_bad_failure(vmrun.run("vm-run", "--task_topology_mode"), "INVALID_ARGUMENT", "--task_topology_mode=MODE"))
 
     def test_it_fits_the_terminal(self):
         for tool in TOOLS:
@@ -163,6 +206,29 @@ class BashCompletion(unittest.TestCase):
         self.assertIn("local-sync://", offered)
         self.assertEqual(self.complete("vm-run --device=local-s"), ["local-sync://"])
         self.assertEqual(self.complete("vm-run --device=local-sync:"), ["//"])  # bash has split at the colon
+
+    @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
+    def test_devices_of_a_given_driver(self):
+        library = os.path.join(vmrun.BUILD, "tests", "drivers", "halyard-driver-sample.so")
+        if not os.path.exists(library):
+            self.skipTest("the sample drivers are not built")
+        self.assertEqual(self.complete(f"vm-run --driver={library} --device=sample://s"), ["//slack"])
+
+    @unittest.skipUnless(vmrun.starts_itself(), vmrun.NO_BINFMT)
+    def test_functions(self):
+        module = os.path.join(vmrun.SOURCE, "examples", "fib.vmasm")
+        names = [line.split("(")[0] for line in vmrun.succeeds("vm-run", f"--module={module}", "--list_functions").stdout.splitlines()
+                 if not line.startswith((" ", "__"))]
+        self.assertIn("recursive", names)
+        for line in (f"vm-run --module={module} --function=", f"vm-bench --module='{module}' --device=null --function=",
+                     "vm-run --module=no.vmfb --module=fib.vmasm --function=", "vm-dump fib.vmasm --jit --function="):
+            self.assertEqual(self.complete(line, os.path.join(vmrun.SOURCE, "examples")), names, line)
+        self.assertEqual(self.complete(f"vm-run --module={module} --function=re"), ["recursive"])
+        self.assertEqual(self.complete("vm-run --function="), [])
+        self.assertEqual(self.complete(f"vm-run --module={__file__} --function="), [])
+        # Code of a native module does not run because of a key.
+        library = os.path.join(vmrun.BUILD, "tests", "bad_drivers", "halyard-driver-loops-in-constructor.so")
+        self.assertEqual(self.complete(f"vm-run --module={library} --function="), [])
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -31,7 +31,7 @@ FILES = {
     "halyard-mpi-mpich": f"{MULTIARCH}/halyard/channels/mpich/halyard-channel-mpi.so",
     "libhalyard-dev": f"/usr/include/halyard/.*|{MULTIARCH}/(libhalyard.so|cmake/Halyard/.*|pkgconfig/halyard.*.pc)|"
                       "/usr/bin/(hal-cts|vulkan-pack)|/usr/share/(doc/halyard|halyard/examples)/.*|"
-                      "/usr/share/man/man1/hal-cts.1.gz|/usr/share/.*/_?hal-cts",
+                      "/usr/share/man/man1/(hal-cts|vulkan-pack).1.gz|/usr/share/.*/_?(hal-cts|vulkan-pack)",
     "python3-halyard": "/usr/lib/python3/dist-packages/(halyard/.*|halyard-[0-9.]+.dist-info/(METADATA|INSTALLER))",
 }
 # The suites to test, by that of this machine.

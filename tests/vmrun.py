@@ -155,7 +155,7 @@ def why_bad_failure(done, *parts):
         return f"died of signal {-done.returncode}"
     if done.returncode == 0:
         return "succeeded, must fail"
-    if not re.match(r"(?:vm|hal)-\w+: (%s); \S+ \S+" % "|".join(CODES), done.stderr):
+    if not re.match(r"(?:vm|hal|vulkan)-\w+: (%s); \S+ \S+" % "|".join(CODES), done.stderr):
         return "no code and sentence on standard error"
     for part in parts:
         if str(part) not in done.stderr:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
 #include "common/files.h"
@@ -18,7 +19,7 @@ constexpr List kFlagFile = {
     "Reads flags from FILE, one a line; empty lines and lines that start with # are skipped.",
     "--flagfile=flags.txt"};
 
-constexpr const Flag* kCommonFlags[] = {&kFlagFile, &flag::help};
+constexpr const Flag* kCommonFlags[] = {&kFlagFile, &flag::help, &flag::version};
 
 std::string normalised(std::string_view name) {
   std::string text(name);
@@ -78,6 +79,12 @@ std::vector<FlagGroup> all_groups(const ToolDescription& tool) {
   std::vector<FlagGroup> groups(tool.groups.begin(), tool.groups.end());
   groups.push_back(kCommonGroup);
   return groups;
+}
+
+std::vector<const Flag*> listed_flags(const FlagGroup& group) {
+  std::vector<const Flag*> flags;
+  std::ranges::copy_if(group.flags, std::back_inserter(flags), &Flag::is_listed);
+  return flags;
 }
 
 std::vector<std::string_view> choices_of(std::string_view value) {

@@ -36,6 +36,7 @@ struct Flag {
   std::string_view value;
   std::string_view help;     // one or two sentences; a newline counts as a blank
   std::string_view example;  // a complete flag: "--device=local-sync"
+  bool is_listed = true;     // by help, manual page and completions
 
   std::string text() const { return "--" + std::string(name); }
   // The value in the example: "local-sync".
@@ -53,6 +54,12 @@ struct ValueFlag : Flag {
   constexpr ValueFlag(std::string_view name, std::string_view value, std::string_view help,
                       std::string_view example)
       : Flag{FlagKind::value, name, value, help, example} {}
+};
+
+// Accepted for command lines of other programs, and without effect, so it is not listed.
+struct Ignored : Flag {
+  constexpr Ignored(std::string_view name, std::string_view value, std::string_view example)
+      : Flag{value.empty() ? FlagKind::toggle : FlagKind::list, name, value, "", example, false} {}
 };
 
 // std::string: the last given value, or a default.
@@ -117,6 +124,10 @@ inline constexpr OptionalText help = {
     "help", "man|bash|zsh",
     "Prints this and exits; with a value, the same as a manual page or as completions for a shell.",
     "--help=bash"};
+inline constexpr Toggle version = {
+    "version",
+    "Prints the versions of the tool and of its library, and how the library was built, and exits.",
+    "--version"};
 }  // namespace flag
 
 // A group of flags with a title for --help. A tool with a single group has no title.
@@ -147,6 +158,9 @@ struct ToolDescription {
 
 // The tool's groups, followed by the group of flags that every tool has.
 std::vector<FlagGroup> all_groups(const ToolDescription& tool);
+
+// The flags of a group that help lists.
+std::vector<const Flag*> listed_flags(const FlagGroup& group);
 
 // {"yes", "no"} for "yes|no"; {} for "FILE".
 std::vector<std::string_view> choices_of(std::string_view value);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/colour.h"
+#include "common/documents.h"
 
 namespace halyard::tools {
 
@@ -19,6 +20,10 @@ Completion completion_of(std::string_view value) {
   return value.contains("FILE") ? Completion::files : Completion::none;
 }
 
+Completion completion_of(const Flag& flag) {
+  return flag.name == "function" ? Completion::functions : completion_of(flag.value);
+}
+
 std::string help_text(const ToolDescription& tool) {
   constexpr size_t kWidest = 100;  // longer lines are hard to read
   constexpr size_t kIndent = 6;
@@ -28,8 +33,10 @@ std::string help_text(const ToolDescription& tool) {
   std::string text = fmt::format("{}\n\n{} {}\n", wrapped(tool.summary, 0, width), title("usage:"),
                                  wrapped(tool.usage, 7, width));
   for (const FlagGroup& group : all_groups(tool)) {
-    if (!group.title.empty()) text += fmt::format("\n{}\n", title(fmt::format("{}:", group.title)));
-    for (const Flag* const it : group.flags) {
+    const std::vector<const Flag*> flags = listed_flags(group);
+    if (!group.title.empty() && !flags.empty())
+      text += fmt::format("\n{}\n", title(fmt::format("{}:", group.title)));
+    for (const Flag* const it : flags) {
       const Flag& flag = *it;
       text +=
           fmt::format("\n  {}\n{}{}\n", title(usage_of(flag)), indent, wrapped(flag.help, kIndent, width));
@@ -39,7 +46,8 @@ std::string help_text(const ToolDescription& tool) {
   text += fmt::format("\n{}\n{}\n{}\n", title("examples:"), tool.examples, title("exit codes:"));
   for (const ExitCode& exit : tool.exit_codes)
     text += fmt::format("  {:<4}{}\n", exit.code, wrapped(exit.when, kIndent, width));
-  return text;
+  return text +
+         fmt::format("\n{}\n  {}\n", title("documents:"), wrapped(documents_text(tool.name), 2, width));
 }
 
 std::string help(const ToolDescription& tool, std::string_view form) {

@@ -12,9 +12,11 @@ namespace halyard::tools {
 // "--input=VALUE", "--list_devices[=DRIVER]", "--explain".
 std::string usage_of(const Flag& flag);
 
-// The completions that shells offer for a value, derived from Flag::value.
-enum class Completion { none, files, devices, choices };
+// The completions that shells offer for a value, derived from Flag::value: "URI" is a device, "NAME" of
+// --function a function of the module that the command line names.
+enum class Completion { none, files, devices, functions, choices };
 Completion completion_of(std::string_view value);
+Completion completion_of(const Flag& flag);
 
 std::string help_text(const ToolDescription& tool);    // as wide as the terminal, at most 100 columns
 std::string manual_page(const ToolDescription& tool);  // roff, section 1, macros of man(7)

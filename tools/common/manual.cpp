@@ -2,6 +2,7 @@
 // names of all tools.
 #include <algorithm>
 
+#include "common/documents.h"
 #include "common/help.h"
 
 namespace halyard::tools {
@@ -80,8 +81,9 @@ std::string manual_page(const ToolDescription& tool) {
   text += fmt::format(".SH DESCRIPTION\n{}\n", roff(tool.summary));
   text += ".SH OPTIONS\nIn names of options, \\(oq\\-\\(cq and \\(oq_\\(cq are equivalent.\n";
   for (const FlagGroup& group : all_groups(tool)) {
-    if (!group.title.empty()) text += fmt::format(".SS {}\n", roff(group.title));
-    for (const Flag* const it : group.flags) {
+    const std::vector<const Flag*> flags = listed_flags(group);
+    if (!group.title.empty() && !flags.empty()) text += fmt::format(".SS {}\n", roff(group.title));
+    for (const Flag* const it : flags) {
       const Flag& flag = *it;
       text += fmt::format(".TP\n.B {}\n{}\n", roff(usage_of(flag)), roff(flag.help));
       if (!flag.example.empty()) text += fmt::format(".br\nExample: {}\n", roff(flag.example));
@@ -93,7 +95,9 @@ std::string manual_page(const ToolDescription& tool) {
     text += fmt::format(".TP\n.B {}\n{}\n", exit.code, roff(exit.when));
   text += kEnvironment;
   text += fmt::format(".SH SEE ALSO\n{}", other_tools(tool.name));
-  return text + ".PP\nThe documentation of Halyard is installed in share/doc/halyard.\n";
+  return text +
+         fmt::format(".PP\nThe documents of Halyard are installed in share/doc/halyard; {} begins with {}.\n",
+                     roff(tool.name), roff(document_of(tool.name)));
 }
 
 }  // namespace halyard::tools

@@ -123,60 +123,48 @@ inline constexpr Number task_topology_max_group_count = {
     "Like --task_topology_group_count, but at most the number of processors that this process may use.",
     "--task_topology_max_group_count=8"};
 
-// ---- Flags of other runtimes
-
-inline constexpr const char* kWorkersNoEffect =
-    "Accepted for command lines of other runtimes, without effect: the system places the worker threads, the "
-    "threads spin only briefly, and kernels get the memory that they request.";
-inline constexpr const char* kVulkanNoEffect =
-    "Accepted for command lines of other runtimes, without effect: Halyard uses this feature of a Vulkan "
-    "device where it helps (docs/vulkan.md).";
-
-inline constexpr Text task_topology_mode = {"task_topology_mode", "MODE", kWorkersNoEffect,
-                                            "--task_topology_mode=physical_cores"};
-inline constexpr Text task_topology_cpu_ids = {"task_topology_cpu_ids", "IDS", kWorkersNoEffect,
-                                               "--task_topology_cpu_ids=0,1"};
-inline constexpr Text task_topology_nodes = {"task_topology_nodes", "NODES", kWorkersNoEffect,
-                                             "--task_topology_nodes=all"};
-inline constexpr Text task_topology_performance_level = {
-    "task_topology_performance_level", "LEVEL", kWorkersNoEffect, "--task_topology_performance_level=high"};
-inline constexpr Text task_topology_distribution = {"task_topology_distribution", "HOW", kWorkersNoEffect,
-                                                    "--task_topology_distribution=latency"};
-inline constexpr Text task_topology_favor = {"task_topology_favor", "WHAT", kWorkersNoEffect,
-                                             "--task_topology_favor=latency"};
-inline constexpr Text task_worker_stack_size = {"task_worker_stack_size", "BYTES", kWorkersNoEffect,
-                                                "--task_worker_stack_size=131072"};
-inline constexpr Text task_worker_spin_us = {"task_worker_spin_us", "TIME", kWorkersNoEffect,
-                                             "--task_worker_spin_us=0"};
-inline constexpr Text task_worker_local_memory = {"task_worker_local_memory", "BYTES", kWorkersNoEffect,
-                                                  "--task_worker_local_memory=131072"};
-inline constexpr Toggle task_abort_on_failure = {"task_abort_on_failure", kWorkersNoEffect,
-                                                 "--task_abort_on_failure"};
-inline constexpr List device_allocator = {"device_allocator", "NAME",
-                                          "Accepted for command lines of other runtimes, without effect: "
-                                          "each device has one allocator, which keeps "
-                                          "freed memory for later requests.",
-                                          "--device_allocator=caching"};
 inline constexpr Toggle vulkan_validation_layers = {
     "vulkan_validation_layers",
     "Opens Vulkan devices with the validation layers, like the device option validate=1.",
     "--vulkan_validation_layers"};
-inline constexpr Toggle vulkan_debug_utils = {"vulkan_debug_utils", kVulkanNoEffect, "--vulkan_debug_utils"};
-inline constexpr Text vulkan_debug_verbosity = {"vulkan_debug_verbosity", "N", kVulkanNoEffect,
-                                                "--vulkan_debug_verbosity=2"};
 inline constexpr Toggle vulkan_robust_buffer_access = {
     "vulkan_robust_buffer_access",
     "Keeps kernels on Vulkan devices from accessing memory outside of their bindings. Default: on if the "
     "device can do it. --vulkan_robust_buffer_access=false turns it off, like ?robust=0 in the URI.",
     "--vulkan_robust_buffer_access=false"};
-inline constexpr Toggle vulkan_sparse_binding = {"vulkan_sparse_binding", kVulkanNoEffect,
-                                                 "--vulkan_sparse_binding"};
-inline constexpr Toggle vulkan_sparse_residency = {"vulkan_sparse_residency", kVulkanNoEffect,
-                                                   "--vulkan_sparse_residency"};
-inline constexpr Toggle vulkan_buffer_device_addresses = {"vulkan_buffer_device_addresses", kVulkanNoEffect,
-                                                          "--vulkan_buffer_device_addresses"};
-inline constexpr Toggle vulkan_dedicated_compute_queue = {"vulkan_dedicated_compute_queue", kVulkanNoEffect,
-                                                          "--vulkan_dedicated_compute_queue"};
+
+// ---- Flags of other runtimes, without effect: the system places the worker threads, which spin only
+// briefly; kernels get the memory that they request; each device has one allocator, which keeps freed memory;
+// a Vulkan device uses its features where they help.
+
+inline constexpr Ignored task_topology_mode = {"task_topology_mode", "MODE",
+                                               "--task_topology_mode=physical_cores"};
+inline constexpr Ignored task_topology_cpu_ids = {"task_topology_cpu_ids", "IDS",
+                                                  "--task_topology_cpu_ids=0,1"};
+inline constexpr Ignored task_topology_nodes = {"task_topology_nodes", "NODES", "--task_topology_nodes=all"};
+inline constexpr Ignored task_topology_performance_level = {"task_topology_performance_level", "LEVEL",
+                                                            "--task_topology_performance_level=high"};
+inline constexpr Ignored task_topology_distribution = {"task_topology_distribution", "HOW",
+                                                       "--task_topology_distribution=latency"};
+inline constexpr Ignored task_topology_favor = {"task_topology_favor", "WHAT",
+                                                "--task_topology_favor=latency"};
+inline constexpr Ignored task_worker_stack_size = {"task_worker_stack_size", "BYTES",
+                                                   "--task_worker_stack_size=131072"};
+inline constexpr Ignored task_worker_spin_us = {"task_worker_spin_us", "TIME", "--task_worker_spin_us=0"};
+inline constexpr Ignored task_worker_local_memory = {"task_worker_local_memory", "BYTES",
+                                                     "--task_worker_local_memory=131072"};
+inline constexpr Ignored task_abort_on_failure = {"task_abort_on_failure", "", "--task_abort_on_failure"};
+inline constexpr Ignored device_allocator = {"device_allocator", "NAME", "--device_allocator=caching"};
+inline constexpr Ignored vulkan_debug_utils = {"vulkan_debug_utils", "", "--vulkan_debug_utils"};
+inline constexpr Ignored vulkan_debug_verbosity = {"vulkan_debug_verbosity", "N",
+                                                   "--vulkan_debug_verbosity=2"};
+inline constexpr Ignored vulkan_sparse_binding = {"vulkan_sparse_binding", "", "--vulkan_sparse_binding"};
+inline constexpr Ignored vulkan_sparse_residency = {"vulkan_sparse_residency", "",
+                                                    "--vulkan_sparse_residency"};
+inline constexpr Ignored vulkan_buffer_device_addresses = {"vulkan_buffer_device_addresses", "",
+                                                           "--vulkan_buffer_device_addresses"};
+inline constexpr Ignored vulkan_dedicated_compute_queue = {"vulkan_dedicated_compute_queue", "",
+                                                           "--vulkan_dedicated_compute_queue"};
 
 // ---- Profiles
 
@@ -217,6 +205,8 @@ inline constexpr const Flag* kDeviceFlags[] = {&flag::device,
                                                &flag::device_lead_allocator,
                                                &flag::task_topology_group_count,
                                                &flag::task_topology_max_group_count,
+                                               &flag::vulkan_validation_layers,
+                                               &flag::vulkan_robust_buffer_access,
                                                &flag::driver};
 inline constexpr const Flag* kForeignFlags[] = {&flag::task_topology_mode,
                                                 &flag::task_topology_cpu_ids,
@@ -229,10 +219,8 @@ inline constexpr const Flag* kForeignFlags[] = {&flag::task_topology_mode,
                                                 &flag::task_worker_local_memory,
                                                 &flag::task_abort_on_failure,
                                                 &flag::device_allocator,
-                                                &flag::vulkan_validation_layers,
                                                 &flag::vulkan_debug_utils,
                                                 &flag::vulkan_debug_verbosity,
-                                                &flag::vulkan_robust_buffer_access,
                                                 &flag::vulkan_sparse_binding,
                                                 &flag::vulkan_sparse_residency,
                                                 &flag::vulkan_buffer_device_addresses,

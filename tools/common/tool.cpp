@@ -21,6 +21,7 @@
 #include "common/probe.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/version.h"
 
 namespace halyard::tools {
 
@@ -62,6 +63,10 @@ int run_body(const ToolDescription& tool, int argc, const char* const* argv,
     if (const std::optional<std::string> form = (*flags)[flag::help]) {
       const std::string text = help(tool, *form);
       std::fwrite(text.data(), 1, text.size(), stdout);
+    } else if ((*flags)[flag::version]) {
+      const Result<std::string> text = version_text(tool.name);
+      if (!text) return report(text.error());
+      std::fwrite(text->data(), 1, text->size(), stdout);
     } else {
       if (has_flag(tool, flag::rank))
         if (const Result<> taken = take_rank(*flags, prints_lines(tool, *flags)); !taken)

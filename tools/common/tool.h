@@ -5,7 +5,7 @@
 
 namespace halyard::tools {
 
-// Reads the flags, prints --help or calls `body`, prints an error to
+// Reads the flags, prints --help or --version or calls `body`, prints an error to
 // standard error as "tool: CODE; message", checks that standard output could be written, and returns the exit
 // code.
 int run_tool(const ToolDescription& tool, int argc, const char* const* argv,

@@ -48,6 +48,36 @@ void dispatch_workgroups_of_several(Session& s) {
   }
 }
 
+// iota and spread depend only on the number that all three dimensions make together, which an exchange of two
+// dimensions, of the grid and of the workgroup alike, leaves as it is.
+void dispatch_numbers_of_workgroups(Session& s) {
+  for (const Kernel& kernel : kernels(s, "place", 1, 0)) {
+    const std::array<uint32_t, 3> grids[] = {{5, 1, 1}, {1, 6, 1}, {1, 1, 7}, {2, 3, 4}, {4, 2, 3}};
+    for (const auto& [x, y, z] : grids) {
+      for (const bool is_indirect : {false, true}) {
+        Words expected;
+        for (uint32_t k = 0; k < z; ++k)
+          for (uint32_t j = 0; j < y; ++j)
+            for (uint32_t i = 0; i < x; ++i) expected.push_back(i + (j << 8) + (k << 16));
+        const Memory output = words(s, Words(expected.size(), 0xEEEEEEEE)), counts = words(s, {x, y, z});
+        const halyard_range_t indirect = range(counts.handle, 0, 12);
+        const Dispatch d = {.x = is_indirect ? 0 : x,
+                            .y = y,
+                            .z = z,
+                            .bindings = {range(output.handle, 0, expected.size() * 4)},
+                            .indirect = is_indirect ? &indirect : nullptr};
+        s.must_execute(Recording().dispatch(command(kernel, d)));
+        const std::string what =
+            fmt::format("{}x{}x{} workgroups, {}, each of which writes x + 256 * y + 65536 * z", x, y, z,
+                        is_indirect ? "counted in memory" : "counted in the command");
+        if (!words_are(s, "R93", what, expected, output)) return;
+        s.free(output);
+        s.free(counts);
+      }
+    }
+  }
+}
+
 void dispatch_arguments_of_each(Session& s) {
   constexpr uint32_t kWords = 8, kMany = 16;
   for (const Kernel& kernel : kernels(s, "iota", 1, 2)) {
@@ -92,6 +122,45 @@ void dispatch_arguments_of_each(Session& s) {
     for (uint32_t i = 0; i < kMany; ++i) is("a dispatch that waited beside others", outputs[i], i * 100);
     if (s.failed()) return;
   }
+}
+
+void dispatch_arguments_of_each_device(Session& s) {
+  constexpr uint32_t kWords = 8;
+  // The functions of one device.
+  struct Side {
+    Session& session;
+    uint32_t base;
+    std::vector<Memory> outputs = {};
+    std::vector<Dispatch> dispatches = {};
+    std::vector<List> lists = {};
+  };
+  static_cast<void>(kernels(s, "iota", 1, 2));  // unsupported: no second device is opened
+  Side sides[] = {{s, 1000},
+                  {s.open_beside(Session::Beside::same_instance), 2000},
+                  {s.open_beside(Session::Beside::own_instance), 3000}};
+  for (Side& side : sides) {
+    const std::vector<Kernel> found = kernels(side.session, "iota", 1, 2);
+    side.dispatches.reserve(found.size());
+    for (const Kernel& kernel : found) {
+      const Memory& output = side.outputs.emplace_back(words(side.session, Words(kWords, 0)));
+      const Dispatch& d = side.dispatches.emplace_back(Dispatch{
+          .x = kWords, .constants = {side.base, 1}, .bindings = {range(output.handle, 0, kWords * 4)}});
+      side.lists.push_back(side.session.list(Recording().dispatch(command(kernel, d))));
+    }
+  }
+  const auto run = [&](Side& side, const char* when) {
+    for (size_t i = 0; i < side.lists.size(); ++i) {
+      side.session.write(side.outputs[i], 0, std::vector<uint8_t>(kWords * 4, 0));
+      side.session.must("R25", fmt::format("a dispatch {}", when), side.session.execute(side.lists[i]));
+      words_are(side.session, "R25", fmt::format("the output of a dispatch {}", when),
+                iota(kWords, side.base, 1), side.outputs[i]);
+    }
+  };
+  for (Side& side : sides) run(side, "beside other devices, which have lists of the same function");
+  sides[1].session.close();
+  for (Side* const side : {&sides[0], &sides[2]}) run(*side, "after another device was closed");
+  sides[2].session.close();
+  run(sides[0], "after two other devices were closed");
 }
 
 void dispatch_arguments_of_each_thread(Session& s) {

@@ -1,10 +1,14 @@
 // Executables: grading, refusing, loading, querying.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "bytes.h"
 #include "cases.h"
+#include "cts_flags.h"
+#include "kernels.h"
 #include "sample.h"
 
 namespace halyard::cts {
@@ -14,17 +18,12 @@ namespace {
 constexpr std::string_view kNoFormat = "no-device-has-this-format";
 constexpr uint64_t kMaxDamaged = 1000;  // number of tried places, if there is enough time
 
-std::vector<std::string> functions_of(Session& s, Executable executable) {
+std::vector<std::string> described(Session& s, Executable executable) {
   std::vector<std::string> functions;
-  const uint32_t count = s.table().executable_function_count(executable);
-  for (uint32_t i = 0; i < count; ++i) {
-    halyard_function_info_t info = {.struct_size = sizeof info};
-    s.must("executable_function_info", fmt::format("executable_function_info of function {} of {}", i, count),
-           s.take(s.table().executable_function_info(executable, i, &info)));
-    functions.push_back(fmt::format("{} ({} bindings, {} constants)",
-                                    std::string_view(info.name.data, info.name.size), info.binding_count,
-                                    info.constant_count));
-  }
+  each_function(s, executable, [&](uint32_t, const auto& info, std::string_view name) {
+    functions.push_back(
+        fmt::format("{} ({} bindings, {} constants)", name, info.binding_count, info.constant_count));
+  });
   return functions;
 }
 
@@ -37,7 +36,7 @@ void try_damaged(Session& s, const std::string& what, const std::string& format,
   static_cast<void>(s.grade(format, data));
   const Outcome outcome = s.try_executable(format, data, &executable);
   if (outcome.ok()) {
-    static_cast<void>(functions_of(s, executable));
+    static_cast<void>(described(s, executable));
     s.destroy(executable);
     return;
   }
@@ -111,11 +110,10 @@ void executable_grades_of_programs(Session& s) {
 void executable_functions(Session& s) {
   for (const Program* program : s.programs()) {
     const Executable executable = s.executable(*program), again = s.executable(*program);
-    const std::vector<std::string> functions = functions_of(s, executable);
+    const std::vector<std::string> functions = described(s, executable);
     s.check("R93", !functions.empty(), "functions of " + program->origin, "at least one", "none");
-    s.check("R93", functions == functions_of(s, executable), "functions asked for again", "the same",
-            "others");
-    s.check("R93", functions == functions_of(s, again), "functions of the same executable, loaded again",
+    s.check("R93", functions == described(s, executable), "functions asked for again", "the same", "others");
+    s.check("R93", functions == described(s, again), "functions of the same executable, loaded again",
             "the same", "others");
     struct {
       halyard_function_info_t info;
@@ -136,9 +134,38 @@ void executable_functions(Session& s) {
   }
 }
 
+// Without one of them every case of the group dispatch is skipped, so nothing would have been tested.
+void executable_known_functions(Session& s) {
+  std::string refused;
+  bool one_runs = false;
+  for (const Program& program : s.all_programs()) {
+    if (!program.is_given) continue;
+    const halyard_executable_grade_t judged = s.grade(program.format, program.data);
+    one_runs = one_runs || judged.grade >= HALYARD_GRADE_LOADABLE;
+    refused += fmt::format("{}{} for {} ({}): {}", refused.empty() ? "" : "; ", judged.grade, program.format,
+                           program.origin, judged.reason);
+  }
+  s.check(flag::executable.text(), one_runs || refused.empty(),
+          "the grades of the executables that were given", "LOADABLE (2) or NATIVE (3) for one of them",
+          refused);
+  for (const Program* program : s.programs()) {
+    std::string names;
+    bool is_known = false;
+    each_function(s, s.executable(*program), [&](uint32_t, const auto&, std::string_view name) {
+      is_known = is_known || std::ranges::find(kFunctions, name) != std::end(kFunctions);
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", name);
+    });
+    s.check("R93", is_known,
+            fmt::format("the names of the functions of {} ({})", program->format, program->origin),
+            fmt::format("one at least of '{}', which cases dispatch (docs/hal-cts.md)",
+                        fmt::join(kFunctions, "', '")),
+            names.empty() ? "no function" : names);
+  }
+}
+
 void executable_data_at_any_alignment(Session& s) {
   for (const Program* program : s.programs()) {
-    const std::vector<std::string> functions = functions_of(s, s.executable(*program));
+    const std::vector<std::string> functions = described(s, s.executable(*program));
     for (size_t shift = 0; shift < 17; ++shift) {
       std::vector<uint8_t> shifted(shift + program->data.size());
       std::copy(program->data.begin(), program->data.end(), shifted.begin() + static_cast<ptrdiff_t>(shift));
@@ -146,7 +173,7 @@ void executable_data_at_any_alignment(Session& s) {
       s.must("R92",
              fmt::format("executable_create of data at an address that is {} above a multiple of 16", shift),
              s.try_executable(program->format, {shifted.data() + shift, program->data.size()}, &executable));
-      s.check("R92", functions == functions_of(s, executable), "its functions", "the same", "others");
+      s.check("R92", functions == described(s, executable), "its functions", "the same", "others");
       s.destroy(executable);
     }
   }

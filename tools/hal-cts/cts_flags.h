@@ -25,6 +25,9 @@ inline constexpr tools::Toggle list = {
     "list", "Lists the cases with tags and rules, and exits; as JSON with --json.", "--list --tag=queue"};
 inline constexpr tools::Duration timeout = {
     "timeout", "TIME", "The longest time that one case may take (20s).", "--timeout=60s"};
+inline constexpr tools::Number max_timeouts = {
+    "max_timeouts", "N", "Stops the run when N cases have failed because of the time limit (5). 0: never.",
+    "--max_timeouts=0", 5};
 inline constexpr tools::Toggle leaks = {
     "leaks",
     "Looks after each case for memory that the driver has lost, with LeakSanitizer (liblsan), which is "

@@ -11,7 +11,8 @@ namespace halyard::cts {
 struct Program {
   std::string format;  // "vmvx-bytecode-fb"
   std::vector<uint8_t> data;
-  std::string origin;  // for messages: "built in", a file
+  std::string origin;     // for messages: "built in", a file
+  bool is_given = false;  // with --executable
 };
 
 std::vector<Program> built_in_programs();

@@ -48,8 +48,9 @@ class Printer {
 };
 
 std::string to_junit(const std::string& driver, std::span<const Finding> findings);
-// `interrupted`: not all cases were run.
-std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted);
+// `not_run`: the number of cases that were left out, because the run was interrupted or stopped.
+std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted,
+                    size_t not_run);
 std::string to_json(std::span<const Case* const> cases);
 
 }  // namespace halyard::cts

@@ -47,7 +47,8 @@ std::string to_junit(const std::string& driver, std::span<const Finding> finding
 }
 
 // Texts come from drivers: bytes that are not UTF-8 are written as \xNN.
-std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted) {
+std::string to_json(const std::string& driver, std::span<const Finding> findings, bool interrupted,
+                    size_t not_run) {
   constexpr int kPlaces = 3;
   const Counts counts = count(findings);
   Json cases = Json::array();
@@ -70,6 +71,7 @@ std::string to_json(const std::string& driver, std::span<const Finding> findings
                                {"failed", counts.failed},
                                {"skipped", counts.skipped},
                                {"interrupted", interrupted},
+                               {"not_run", not_run},
                                {"cases", std::move(cases)}},
                               kLines);
 }

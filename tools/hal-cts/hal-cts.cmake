@@ -5,7 +5,7 @@ set(device_code "${CMAKE_CURRENT_BINARY_DIR}/hal-cts/device_code.vmfb")
 file(MAKE_DIRECTORY "${CMAKE_CURRENT_BINARY_DIR}/hal-cts")
 add_custom_command(
   OUTPUT "${device_code}"
-  COMMAND ${run_here} "$<TARGET_FILE:vm-as>" "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm" "--output=${device_code}"
+  COMMAND ${HALYARD_RUN_HERE} "$<TARGET_FILE:vm-as>" "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm" "--output=${device_code}"
   DEPENDS vm-as "${CMAKE_CURRENT_LIST_DIR}/device_code.vmasm"
   COMMENT "vm-as device_code.vmasm"
   VERBATIM)

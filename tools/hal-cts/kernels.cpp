@@ -7,21 +7,27 @@
 
 namespace halyard::cts {
 
+void each_function(Session& s, Executable executable, const UseFunction& use) {
+  const uint32_t count = s.table().executable_function_count(executable);
+  for (uint32_t i = 0; i < count; ++i) {
+    halyard_function_info_t info = {.struct_size = sizeof info};
+    s.must("executable_function_info", fmt::format("executable_function_info of function {} of {}", i, count),
+           s.take(s.table().executable_function_info(executable, i, &info)));
+    use(i, info, {info.name.data, info.name.size});
+  }
+}
+
 std::vector<Kernel> kernels(Session& s, std::string_view name, uint32_t bindings, uint32_t constants) {
   std::vector<Kernel> found;
   for (const Program* program : s.programs()) {
     const Executable executable = s.executable(*program);
-    const uint32_t count = s.table().executable_function_count(executable);
-    for (uint32_t i = 0; i < count; ++i) {
-      halyard_function_info_t info = {.struct_size = sizeof info};
-      s.must("executable_function_info", "executable_function_info",
-             s.take(s.table().executable_function_info(executable, i, &info)));
-      if (std::string_view(info.name.data, info.name.size) != name) continue;
+    each_function(s, executable, [&](uint32_t function, const auto& info, std::string_view its_name) {
+      if (its_name != name) return;
       if (info.binding_count != HALYARD_COUNT_UNDECLARED)
         s.equal("R93", fmt::format("binding_count of '{}'", name), bindings, info.binding_count);
       s.equal("R93", fmt::format("constant_count of '{}'", name), constants, info.constant_count);
-      found.push_back({executable, i});
-    }
+      found.push_back({executable, function});
+    });
   }
   if (found.empty()) unsupported(fmt::format("no program at hand has a function '{}'", name));
   return found;

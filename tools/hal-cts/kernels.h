@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,14 @@
 namespace halyard::cts {
 
 using Words = std::vector<uint32_t>;
+
+// Calls `use` for each of its functions, with its number and name, before it asks for the next one.
+using UseFunction =
+    std::function<void(uint32_t number, const halyard_function_info_t& info, std::string_view name)>;
+void each_function(Session& s, Executable executable, const UseFunction& use);
+
+// The names of the functions that cases dispatch.
+inline constexpr std::string_view kFunctions[] = {"iota", "add", "increment", "spread", "place", "refuse"};
 
 struct Kernel {
   Executable executable = nullptr;

@@ -22,9 +22,9 @@ using tools::Flags;
 namespace {
 
 constexpr const tools::Flag* kFlags[] = {
-    &flag::driver,          &flag::device, &flag::executable, &flag::filter, &flag::tag,
-    &flag::skip_tag,        &flag::list,   &flag::timeout,    &flag::leaks,  &flag::no_fork,
-    &flag::expect_failures, &flag::junit,  &flag::json};
+    &flag::driver, &flag::device,  &flag::executable,   &flag::filter, &flag::tag,     &flag::skip_tag,
+    &flag::list,   &flag::timeout, &flag::max_timeouts, &flag::leaks,  &flag::no_fork, &flag::expect_failures,
+    &flag::junit,  &flag::json};
 
 constexpr tools::FlagGroup kGroups[] = {{"", kFlags}};
 
@@ -55,6 +55,7 @@ struct Run {
   std::vector<Program> programs = built_in_programs();
   std::vector<KnownFailure> known;
   int64_t timeout_ns = 0;
+  int64_t patience_ns() const { return timeout_ns / 2; }  // of one step of a case
   bool fork = true;
   bool leaks = false;
 };
@@ -76,7 +77,7 @@ Report run_case(const Run& run, const Case& about, const Target& target) {
     const auto problem = [&](const Problem& it) { teller.problem(it); };
     SessionOptions options;
     options.case_log = &case_log;
-    options.patience_ns = run.timeout_ns / 2;
+    options.patience_ns = run.patience_ns();
     options.programs = &run.programs;
     options.note = [&](const std::string& text) { teller.note(text); };
     options.remark = [&](const std::string& text) { teller.note(std::string(kRemark) + text); };
@@ -173,20 +174,23 @@ Result<int> test_driver(const Flags& flags) {
   run.leaks = flags[flag::leaks];
   if (run.leaks) TOOL_TRY(prepare_to_find_leaks(run));
   run.timeout_ns = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::seconds(20)).count();
+  const uint64_t max_timeouts = TOOL_TRY(flags[flag::max_timeouts]);
   if (flags.has(flag::expect_failures))
     run.known = TOOL_TRY(read_known_failures(flags[flag::expect_failures]));
   for (Program& it : TOOL_TRY(given_programs(flags[flag::executable]))) run.programs.push_back(std::move(it));
   static_cast<void>(TOOL_TRY(tools::FileContents::open(run.driver)));  // fails with a message about the file
 
   const tools::Interrupt interrupt;
-  size_t left_out = 0;  // cases that are therefore not run
+  size_t timeouts = 0;  // cases that failed because of the time limit
+  const auto is_hopeless = [&] { return max_timeouts > 0 && timeouts >= max_timeouts; };
+  size_t left_out = 0;  // cases that are not run, for one of these reasons
   const bool json_to_stdout = flags[flag::json] == "";
   Printer printer(json_to_stdout ? stderr : stdout);
   printer.header(fmt::format("driver '{}'", run.driver));
   std::vector<Finding> findings;
   const auto one = [&](const Case& about, const Target& target, const std::string& device, size_t number,
                        size_t total, bool asked_for) {
-    if (interrupt.happened()) {
+    if (interrupt.happened() || is_hopeless()) {
       left_out += asked_for;
       return std::pair(false, std::vector<std::string>());
     }
@@ -202,7 +206,9 @@ Result<int> test_driver(const Flags& flags) {
     });
     Finding finding = judge(run, about, device, std::move(report));
     if (finding.verdict == Verdict::passed) finding.remark = std::move(remark);
-    finding.seconds = static_cast<double>(now_ns() - begin) / 1e9;
+    const int64_t time = now_ns() - begin;
+    finding.seconds = static_cast<double>(time) / 1e9;
+    timeouts += finding.verdict == Verdict::failed && time >= run.patience_ns();
     const bool failed = !finding.problems.empty();
     if (asked_for || failed) {
       printer.end(finding);
@@ -246,7 +252,7 @@ Result<int> test_driver(const Flags& flags) {
   const std::string name = std::filesystem::path(run.driver).filename().string();
   if (flags.has(flag::junit)) TOOL_TRY(write_file(flags[flag::junit], to_junit(name, findings)));
   if (flags.has(flag::json)) {
-    const std::string text = to_json(name, findings, interrupt.happened());
+    const std::string text = to_json(name, findings, interrupt.happened(), left_out);
     if (json_to_stdout) {
       std::fwrite(text.data(), 1, text.size(), stdout);
     } else {
@@ -254,7 +260,13 @@ Result<int> test_driver(const Flags& flags) {
     }
   }
   const Counts counts = count(findings);
-  if (left_out > 0) printer.header(fmt::format("interrupted: {} cases were not run", left_out));
+  if (left_out > 0 && interrupt.happened())
+    printer.header(fmt::format("interrupted: {} cases were not run", left_out));
+  else if (left_out > 0)
+    printer.header(
+        fmt::format("stopped: {} cases failed because of the time limit; {} cases were not run; "
+                    "{}=0 runs them, {}=NAME runs one",
+                    timeouts, left_out, flag::max_timeouts, flag::filter));
   printer.last_line(counts);
   if (interrupt.happened()) return interrupt.exit_code();
   return counts.failed > 0 ? 1 : 0;

@@ -104,7 +104,7 @@ Result<std::vector<Program>> given_programs(const std::vector<std::string>& give
       return tools::wrong_value(flag::executable, it, "FORMAT=FILE");
     const std::string path = it.substr(equals + 1);
     const tools::FileContents file = TOOL_TRY(tools::FileContents::open(path));
-    programs.push_back({it.substr(0, equals), {file.bytes().begin(), file.bytes().end()}, path});
+    programs.push_back({it.substr(0, equals), {file.bytes().begin(), file.bytes().end()}, path, true});
   }
   return programs;
 }

@@ -21,18 +21,46 @@ Session::Session(std::string driver, Target target, SessionOptions options, Sink
     : Checks(std::move(sink)),
       driver_(std::move(driver)),
       target_(std::move(target)),
-      options_(std::move(options)) {
+      options_(std::move(options)),
+      services_(std::make_shared<Services>(*this)) {
+  set_case_log(options_.case_log);
+}
+
+Session::Session(Session& first)
+    : Checks([&first](const Problem& it) { first.problem(it.rule, it.what, it.expected, it.found); }),
+      driver_(first.driver_),
+      target_(first.target_),
+      options_(first.options_),
+      services_(first.services_) {
   set_case_log(options_.case_log);
 }
 
 void Session::start() {
   instance_ = initialize();
+  start_device();
+}
+
+Session& Session::open_beside(Beside where) {
+  Session& made = *beside_.emplace_back(new Session(*this));
+  made.owns_instance_ = where == Beside::own_instance;
+  made.instance_ = made.owns_instance_ ? made.initialize() : instance_;
+  made.start_device();
+  return made;
+}
+
+void Session::start_device() {
   device_ = open(instance_);
   properties_.struct_size = sizeof properties_;
   must("device_properties", "device_properties", take(table().device_properties(device_, &properties_)));
 }
 
 void Session::finish() {
+  for (const std::unique_ptr<Session>& each : beside_) each->close();
+  close();
+  services_->check_none_left();
+}
+
+void Session::close() {
   if (device_) {
     for (Work& work : works_) static_cast<void>(end_of(work));
     for (List list : lists_) table_.command_list_destroy(device_, list);
@@ -40,13 +68,14 @@ void Session::finish() {
     for (Semaphore semaphore : semaphores_) table_.semaphore_destroy(device_, semaphore);
     for (const Memory& memory : memories_) table_.memory_free(device_, memory.handle);
     table_.device_close(device_);
+    device_ = nullptr;
   }
-  if (instance_) {
+  if (instance_ && owns_instance_) {
     table_.shutdown(&instance_);
     check("R9", instance_ == nullptr, "the handle after shutdown", "null", "not null");
   }
+  instance_ = nullptr;
   check_completions("when the device was closed");
-  services_.check_none_left();
 }
 
 halyard_driver_negotiate_fn Session::negotiator() {
@@ -74,7 +103,7 @@ const halyard_driver_table_t& Session::table() {
 
 halyard_driver_instance_t Session::initialize() {
   halyard_driver_init_args_t args = {
-      .struct_size = sizeof args, .abi_version = HALYARD_DRIVER_ABI_V1, .services = &services_.table()};
+      .struct_size = sizeof args, .abi_version = HALYARD_DRIVER_ABI_V1, .services = &services_->table()};
   halyard_driver_instance_t instance = nullptr;
   must("initialize", "initialize", take(table().initialize(&args, &instance)));
   std::memset(static_cast<void*>(&args), 0xDD, sizeof args);
@@ -136,7 +165,7 @@ Outcome Session::signal(Semaphore semaphore, uint64_t value) {
 }
 
 void Session::fail(Semaphore semaphore, halyard_status_code_t code, std::string_view message) {
-  table_.semaphore_fail(semaphore, services_.give(code, message));
+  table_.semaphore_fail(semaphore, services_->give(code, message));
 }
 
 Outcome Session::query(Semaphore semaphore, uint64_t* value) {
@@ -340,18 +369,20 @@ halyard_executable_grade_t Session::grade(std::string_view format, std::span<con
   return grade;
 }
 
+std::span<const Program> Session::all_programs() const {
+  return options_.programs ? std::span<const Program>(*options_.programs) : std::span<const Program>();
+}
+
 std::vector<const Program*> Session::programs() {
   std::vector<const Program*> known;
   std::string why;
-  if (options_.programs) {
-    for (const Program& program : *options_.programs) {
-      const halyard_executable_grade_t judged = grade(program.format, program.data);
-      if (judged.grade >= HALYARD_GRADE_LOADABLE) {
-        known.push_back(&program);
-      } else {
-        why += fmt::format("{}'{}' ({}): {}", why.empty() ? "" : "; ", program.format, program.origin,
-                           judged.reason);
-      }
+  for (const Program& program : all_programs()) {
+    const halyard_executable_grade_t judged = grade(program.format, program.data);
+    if (judged.grade >= HALYARD_GRADE_LOADABLE) {
+      known.push_back(&program);
+    } else {
+      why += fmt::format("{}'{}' ({}): {}", why.empty() ? "" : "; ", program.format, program.origin,
+                         judged.reason);
     }
   }
   if (known.empty())

@@ -80,17 +80,24 @@ class Session : public Checks {
 
   // Initializes the driver and opens the device. Cases of the driver itself do this on their own.
   void start();
-  // Destroys handles, closes the device, shuts the driver down, and makes the final checks.
+  // Closes this device and those beside it, and makes the final checks.
   void finish();
+  // Destroys the handles, closes the device, and shuts the instance down if it is this session's own. May be
+  // called again.
+  void close();
+  // Opens the device once more, for a case about several devices: in the same instance, or in one of its own.
+  // The session of that device lives as long as this one, and reports to it.
+  enum class Beside { same_instance, own_instance };
+  Session& open_beside(Beside where);
 
   const std::string& driver() const { return driver_; }  // the path
   const Target& target() const { return target_; }
-  Services& services() { return services_; }
+  Services& services() { return *services_; }
   void note(const std::string& text) const { options_.note(text); }
   // Adds a remark to a passed case: "712 of 2,118 tried".
   void remark(const std::string& text) const { options_.remark(text); }
   int64_t patience_ns() const { return options_.patience_ns; }
-  Outcome take(halyard_status_t status) { return services_.take(status); }
+  Outcome take(halyard_status_t status) { return services_->take(status); }
 
   // The library's entry function and the table that it returns. Both are fetched on first use; before that no
   // code of the driver runs.
@@ -162,10 +169,13 @@ class Session : public Checks {
   Executable executable(const Program& program);
   void destroy(Executable executable);
   halyard_executable_grade_t grade(std::string_view format, std::span<const uint8_t> data);
-  // Programs that the device can run. Unsupported: there is none.
+  // The programs at hand, and those that the device can run. Unsupported: it can run none.
+  std::span<const Program> all_programs() const;
   std::vector<const Program*> programs();
 
  private:
+  explicit Session(Session& first);  // of the same driver; reports to `first`
+  void start_device();
   static void completed(void* user, halyard_status_t status);
   void check_completions(const char* when);
 
@@ -173,10 +183,11 @@ class Session : public Checks {
   const Target target_;
   const SessionOptions options_;
   const uint32_t* stop_word_ = nullptr;
-  Services services_{*this};
+  std::shared_ptr<Services> services_;
   halyard_driver_negotiate_fn negotiator_ = nullptr;
   halyard_driver_table_t table_ = {};  // struct_size 0: not fetched yet
   halyard_driver_instance_t instance_ = nullptr;
+  bool owns_instance_ = true;
   halyard_driver_device_t device_ = nullptr;
   halyard_device_properties_t properties_ = {};
 
@@ -188,6 +199,7 @@ class Session : public Checks {
   std::vector<Semaphore> semaphores_;
   std::vector<List> lists_;
   std::vector<Executable> executables_;
+  std::vector<std::unique_ptr<Session>> beside_;
 };
 
 // An extension of an unknown kind.

@@ -17,6 +17,8 @@ HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_HOST_COHERENT, HALYARD_DEVICE_HOST_COHERE
 HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_QUEUE_ALLOCA, HALYARD_DEVICE_QUEUE_ALLOCA);
 HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_SEMAPHORE_EXPORT, HALYARD_DEVICE_SEMAPHORE_EXPORT);
 HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_COLLECTIVES, HALYARD_DEVICE_COLLECTIVES);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_WRITES_CONSTANTS, HALYARD_DEVICE_WRITES_CONSTANTS);
+HALYARD_SAME_NUMBER(HALYARD_CAPABILITY_STOPS_WORK, HALYARD_DEVICE_STOPS_WORK);
 HALYARD_SAME_NUMBER(HALYARD_FIT_NO, HALYARD_GRADE_NO);
 HALYARD_SAME_NUMBER(HALYARD_FIT_RECOMPILE, HALYARD_GRADE_RECOMPILE);
 HALYARD_SAME_NUMBER(HALYARD_FIT_LOADABLE, HALYARD_GRADE_LOADABLE);
@@ -46,8 +48,9 @@ halyard_status_t halyard_device_describe(halyard_device_t device, halyard_device
 }
 
 const char* halyard_capability_name(uint32_t bit) {
-  static constexpr std::array kNames = {"runs in caller", "unified memory",   "host coherent",
-                                        "queue alloca",   "semaphore export", "collectives"};
+  static constexpr std::array kNames = {"runs in caller",   "unified memory",   "host coherent",
+                                        "queue alloca",     "semaphore export", "collectives",
+                                        "writes constants", "stops work"};
   return bit < kNames.size() ? kNames[bit] : nullptr;
 }
 

@@ -104,9 +104,25 @@ static void describe(halyard_device_t device) {
     EXPECT(shorter.capabilities == is.capabilities && shorter.queue_count == 77);
   }
   EXPECT(strcmp(halyard_capability_name(0), "runs in caller") == 0);
-  EXPECT(strcmp(halyard_capability_name(5), "collectives") == 0 && !halyard_capability_name(6));
+  EXPECT(strcmp(halyard_capability_name(5), "collectives") == 0);
+  EXPECT(strcmp(halyard_capability_name(7), "stops work") == 0 && !halyard_capability_name(8));
   EXPECT(strcmp(halyard_operation_name(1), "alloca") == 0);
   EXPECT(strcmp(halyard_operation_name(9), "execute") == 0 && !halyard_operation_name(10));
+}
+
+static void describe_build(void) {
+  halyard_build_t build = {.struct_size = sizeof build};
+  if (OK(halyard_build_describe(&build))) {
+    EXPECT(strcmp(build.version, halyard_version()) == 0);
+    EXPECT(build.driver_abi_min <= 1 && build.driver_abi_max >= 1);
+    EXPECT(build.module_abi_min <= 1 && build.module_abi_max >= 1);
+    EXPECT(build.compiler[0] != 0 && build.type[0] != 0 && build.processor[0] != 0);
+  }
+  /* A caller that knows the first fields only. */
+  halyard_build_t shorter = {.struct_size = offsetof(halyard_build_t, module_abi_min), .module_abi_min = 77};
+  if (OK(halyard_build_describe(&shorter))) {
+    EXPECT(shorter.driver_abi_max == build.driver_abi_max && shorter.module_abi_min == 77);
+  }
 }
 
 static void ask(halyard_device_t device) {
@@ -188,6 +204,7 @@ int main(void) {
   halyard_device_t device = NULL;
   if (OK(halyard_device_open(instance, "null", &device))) {
     describe(device);
+    describe_build();
     ask(device);
     count_memory(device);
     halyard_device_t other = NULL;

@@ -319,6 +319,7 @@ TEST(Instances, TellWhatTheyFound) {
   EXPECT_EQ(code_of([] { Instance::create({.driver_libraries = {"/none.so"}}).open("none"); }),
             StatusCode::NOT_FOUND);
   EXPECT_STREQ(version(), halyard_version());
+  EXPECT_STREQ(build().version, version());
   EXPECT_STREQ(sanitizer_name(0), "no sanitizer");
   EXPECT_NE(capability_name(0), nullptr);
   EXPECT_NE(operation_name(1), nullptr);

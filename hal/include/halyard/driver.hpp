@@ -3,7 +3,8 @@
 // driver derives from four classes,
 //
 //   Instance     finds devices and opens them
-//   Device       describes itself, allocates, runs commands; QueuedDevice uses its own threads for this
+//   Device       describes itself, allocates, runs commands; QueuedDevice uses its own threads for this.
+//                HostDevice has memory of the host, transfers and the loops of dispatches
 //   Memory       allocated or imported bytes
 //   Executable   loaded kernels
 //
@@ -21,10 +22,15 @@
 
 #include "halyard/driver/device.hpp"
 #include "halyard/driver/failure.hpp"
+#include "halyard/driver/host_block.hpp"
+#include "halyard/driver/host_commands.hpp"
+#include "halyard/driver/host_device.hpp"
+#include "halyard/driver/host_kernels.hpp"
 #include "halyard/driver/host_memory.hpp"
 #include "halyard/driver/operation_name.hpp"
 #include "halyard/driver/options.hpp"
 #include "halyard/driver/pool.hpp"
+#include "halyard/driver/stop.hpp"
 #include "halyard/driver/table.hpp"
 #include "halyard/driver/task.hpp"
 #include "halyard/driver/timeline.hpp"

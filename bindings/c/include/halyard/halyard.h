@@ -59,6 +59,21 @@ extern "C" {
 /* "1.2.3". Static storage. */
 HALYARD_API const char* halyard_version(void);
 
+/* Facts about this library. Texts are in static storage. */
+typedef struct halyard_build {
+  uint32_t struct_size;
+  uint32_t sanitizer;      /* HALYARD_SANITIZER_* (halyard/abi.h) */
+  uint32_t driver_abi_min; /* the versions of halyard/driver.h that it speaks */
+  uint32_t driver_abi_max;
+  uint32_t module_abi_min; /* the versions of halyard/module.h */
+  uint32_t module_abi_max;
+  const char* version;   /* halyard_version() */
+  const char* compiler;  /* "g++ 12.2.0" */
+  const char* type;      /* "Release" */
+  const char* processor; /* "x86_64" */
+} halyard_build_t;
+HALYARD_API halyard_status_t halyard_build_describe(halyard_build_t* build);
+
 /* Finds the library that compiles bytecode for devices and instances with JIT options (docs/jit.md). `name`
  * gets its name and version, `path` its path; either may be null. Reads only the library's ELF note, and
  * loads nothing. Both texts live as long as the process. NOT_FOUND: none is installed, which is a valid
@@ -392,6 +407,9 @@ enum {
   HALYARD_CAPABILITY_QUEUE_ALLOCA = 1u << 3,     /* supports allocation in queue order */
   HALYARD_CAPABILITY_SEMAPHORE_EXPORT = 1u << 4, /* semaphores as file descriptors */
   HALYARD_CAPABILITY_COLLECTIVES = 1u << 5,      /* collective commands */
+  /* kernels and commands may write to constants of the program */
+  HALYARD_CAPABILITY_WRITES_CONSTANTS = 1u << 6,
+  HALYARD_CAPABILITY_STOPS_WORK = 1u << 7, /* work ends soon after its call is cancelled or has timed out */
 };
 
 typedef struct halyard_device_description {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "halyard/driver/stop.hpp"
 #include "halyard/driver/trace.hpp"
 #include "halyard/driver/waiting.hpp"
 
@@ -28,6 +29,10 @@ class Memory {
   // The address of the bytes, for the host and for commands. FAILED_PRECONDITION before commit() and after
   // decommit() [R73].
   virtual Result<uint8_t*> bytes() = 0;
+  // The same for a kernel or command that may write to the memory. Imported bytes without HALYARD_MAP_WRITE
+  // and HALYARD_MAP_PRIVATE may be on read-only pages: fails with PERMISSION_DENIED, or replaces the bytes by
+  // a copy [R77].
+  virtual Result<uint8_t*> bytes_to_write() { return bytes(); }
   // Required if the memory is HOST_VISIBLE but not HOST_COHERENT.
   virtual Result<> flush(uint64_t offset, uint64_t length) { return (void)offset, (void)length, Result<>(); }
   virtual Result<> invalidate(uint64_t offset, uint64_t length) {
@@ -51,15 +56,18 @@ class Executable {
   const Services& services_;
 };
 
-// The entries of a binding table.
-using Table = std::span<const halyard_binding_t>;
+// The arguments of one execution of a list: the entries of its binding table, and whether it should stop.
+struct Table : std::span<const halyard_binding_t> {
+  explicit Table(std::span<const halyard_binding_t> entries, Stop stops = {}) : span(entries), stop(stops) {}
+  Stop stop;
+};
 
 // The memory and byte offset that a range refers to, directly or through a slot of the table.
 struct Place {
   Memory* memory;
   uint64_t offset;
 };
-inline Place place_of(const halyard_range_t& range, Table table) {
+inline Place place_of(const halyard_range_t& range, const Table& table) {
   if (range.memory) return {reinterpret_cast<Memory*>(range.memory), range.offset};
   const halyard_binding_t& entry = table[range.slot];
   return {reinterpret_cast<Memory*>(entry.memory), entry.offset + range.offset};
@@ -118,7 +126,9 @@ class Device {
   // list is created.
   virtual Result<> check(const halyard_command_t& command) const = 0;
   // Runs one command of a list, on the thread that runs the work. Barriers and debug groups are passed too; a
-  // device that runs commands in order can ignore them.
+  // device that runs commands in order can ignore them. Work that was stopped ends before its next command; a
+  // command that takes long checks table.stop, and then the device can declare HALYARD_DEVICE_STOPS_WORK
+  // [R69].
   virtual Result<> run(const halyard_command_t& command, Table table) = 0;
 
   // Queues work that has become ready.
@@ -171,6 +181,7 @@ class Work : public Task, public Held<Work, Timeline, TaskList> {
         transient_(transient),
         operation_(copy_sized(*submission.operation)),
         signals_(submission.signals, submission.signals + submission.signal_count),
+        stop_(submission),
         completed_(submission.completed),
         completed_user_(submission.completed_user),
         waits_(submission.wait_count) {
@@ -220,6 +231,7 @@ class Work : public Task, public Held<Work, Timeline, TaskList> {
   };
 
   Result<> perform() {
+    HALYARD_KIT_TRY(stop_.check());
     switch (operation_.kind) {
       case HALYARD_OPERATION_ALLOCA:
         return transient_->commit();
@@ -227,8 +239,10 @@ class Work : public Task, public Held<Work, Timeline, TaskList> {
         return reinterpret_cast<Memory*>(operation_.dealloca.memory)->decommit();
       case HALYARD_OPERATION_EXECUTE:
         for (const halyard_command_t* command :
-             reinterpret_cast<CommandList*>(operation_.execute.list)->commands)
-          if (Result<> done = device_.run(*command, bindings_); !done) return done;
+             reinterpret_cast<CommandList*>(operation_.execute.list)->commands) {
+          HALYARD_KIT_TRY(stop_.check());
+          HALYARD_KIT_TRY(device_.run(*command, Table(bindings_, stop_)));
+        }
         return {};
       default:  // a barrier: submit() accepts no other kinds
         return {};
@@ -240,6 +254,7 @@ class Work : public Task, public Held<Work, Timeline, TaskList> {
   const halyard_operation_t operation_;
   const std::vector<halyard_timepoint_t> signals_;
   std::vector<halyard_binding_t> bindings_;
+  const Stop stop_;
   const halyard_completed_fn completed_;
   void* const completed_user_;
   std::vector<Wait> waits_;

@@ -14,7 +14,6 @@ const ObjectType DriverLibrary::kType = object_type<DriverLibrary>("hal.driver_l
 
 namespace {
 
-constexpr AbiRange kAbi = {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1};
 constexpr char kHostVersion[] = "Halyard";
 
 struct TableEntry {
@@ -100,7 +99,7 @@ Result<> check_driver_note(const halyard_driver_note_t& note, const std::string&
   if (found != expected)
     return fail(Code::INVALID_ARGUMENT, "driver '{}' calls itself '{}'; expected a file with the name {}",
                 path, library, expected);
-  HALYARD_TRY(check_abi(kDriverPlugin, path, {note.abi_min, note.abi_max}, kAbi));
+  HALYARD_TRY(check_abi(kDriverPlugin, path, {note.abi_min, note.abi_max}, kDriverAbi));
   return check_sanitizer(kDriverPlugin, path, note.sanitizer);
 }
 
@@ -134,8 +133,8 @@ Result<Ref<DriverLibrary>> DriverLibrary::open(const std::string& path, DriverLo
 }
 
 Result<halyard_driver_note_t> negotiated_note(const LinkedDriver& driver) {
-  const halyard_driver_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
-                                            HALYARD_SANITIZER_KIND, kHostVersion, nullptr};
+  const halyard_driver_request_t request = {sizeof request,         kDriverAbi.low, kDriverAbi.high,
+                                            HALYARD_SANITIZER_KIND, kHostVersion,   nullptr};
   halyard_driver_reply_t reply = {};
   reply.struct_size = sizeof reply;
   if (driver.negotiate(&request, &reply) == 0 || !reply.kinds || reply.kind_count == 0)
@@ -178,16 +177,16 @@ Ref<DriverLibrary> DriverLibrary::built_in(std::string_view name, const halyard_
 }
 
 Result<uint32_t> DriverLibrary::negotiate(halyard_driver_negotiate_fn negotiate) {
-  const halyard_driver_request_t request = {sizeof request,         kAbi.low,     kAbi.high,
-                                            HALYARD_SANITIZER_KIND, kHostVersion, nullptr};
+  const halyard_driver_request_t request = {sizeof request,         kDriverAbi.low, kDriverAbi.high,
+                                            HALYARD_SANITIZER_KIND, kHostVersion,   nullptr};
   halyard_driver_reply_t reply = {};
   reply.struct_size = sizeof reply;
   if (negotiate(&request, &reply) == 0) {
     const std::string_view reason = padded_text(reply.refusal);
     return fail(Code::INCOMPATIBLE, "driver '{}' refuses this host, which supports driver ABI {}: {}", path_,
-                to_text(kAbi), reason.empty() ? "it gives no reason" : reason);
+                to_text(kDriverAbi), reason.empty() ? "it gives no reason" : reason);
   }
-  const AbiRange common = {std::max(kAbi.low, note_.abi_min), std::min(kAbi.high, note_.abi_max)};
+  const AbiRange common = {std::max(kDriverAbi.low, note_.abi_min), std::min(kDriverAbi.high, note_.abi_max)};
   if (reply.abi_version < common.low || reply.abi_version > common.high)
     return fail(Code::INCOMPATIBLE, "driver '{}' chose driver ABI {}; expected {}, which both sides speak",
                 path_, reply.abi_version, to_text(common));

@@ -18,8 +18,9 @@
 
 namespace halyard::hal {
 
-// The plugin kind of drivers.
+// The plugin kind of drivers, and the supported ABI versions.
 extern const PluginKind kDriverPlugin;
+constexpr AbiRange kDriverAbi = {HALYARD_DRIVER_ABI_V1, HALYARD_DRIVER_ABI_V1};
 
 // Reads the ELF note without running any code. INVALID_ARGUMENT: not a shared library, or damaged. NOT_FOUND:
 // no note. INCOMPATIBLE: another machine. Every message contains the path.

@@ -17,6 +17,12 @@ namespace halyard::inline HALYARD_CPP_FORM {
 // The library's version: "0.2.0"
 inline const char* version() noexcept { return halyard_version(); }
 
+// How the library was built. Texts are static.
+inline Result<halyard_build_t> build() {
+  auto built = detail::sized<halyard_build_t>();
+  return detail::finish(halyard_build_describe(&built), [&] { return built; });
+}
+
 // The library that compiles bytecode (docs/jit.md): its name and version, and its path. Texts live as long as
 // the process. Loads nothing. NOT_FOUND: none is installed; INCOMPATIBLE: it belongs to another build.
 struct Compiler {
