@@ -108,7 +108,7 @@ def markers(checks):
 
 
 def sentences(checks):
-    tests = {name for _, name in IN_SENTENCES if re.fullmatch(r"\w+", name)}
+    tests = {name for _, name in IN_SENTENCES if re.fullmatch(r"\w+", name)} | set(OWN_TEST.values())
     for name in tests:
         checks.check(f"the test {name}", None if os.path.exists(os.path.join(vmrun.SOURCE, "tests", f"test_{name}.py")) else "there is none")
     known = re.compile("|".join(f"(?:{pattern})" for pattern, _ in IN_SENTENCES))

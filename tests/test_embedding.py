@@ -1,12 +1,10 @@
 """docs/embedding.md, typed from the page: its programs, built against a Halyard that is installed in a prefix, far from this tree,
-print what the page says, with the Boost of this build and with Debian's default, 1.74, unpacked as in bindings/README.md. The headers refuse older
-languages, and an older Boost for what needs 1.81, with one clear message."""
-import os
+print what the page says, with the Boost of this build and with Debian's default, 1.74, unpacked as in bindings/README.md. The
+headers refuse older languages, and an older Boost for what needs 1.81, with one clear message."""
 import re
 import shutil
 import subprocess
 
-import vmrun
 from documents import blocks, in_prefix, is_output, run_in_one_shell, steps
 from installed import BUILD, cache, need_plain_library, run
 
