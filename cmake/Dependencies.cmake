@@ -57,8 +57,10 @@ if(HALYARD_TESTS)
 endif()
 
 # For vm-bench and the benchmarks.
-find_package(benchmark CONFIG QUIET)
-require(libbenchmark-dev benchmark::benchmark)
+if(NOT HALYARD_STATIC)
+  find_package(benchmark CONFIG QUIET)
+  require(libbenchmark-dev benchmark::benchmark)
+endif()
 
 if(missing)
   list(JOIN missing " " missing)

@@ -8,7 +8,7 @@ install(DIRECTORY base/include/halyard vm/include/halyard hal/include/halyard bi
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 configure_package_config_file(cmake/HalyardConfig.cmake.in "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
-                              INSTALL_DESTINATION "${package}")
+                              INSTALL_DESTINATION "${package}" PATH_VARS CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_INCLUDEDIR)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/install/HalyardConfigVersion.cmake"
                                  COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
@@ -20,6 +20,10 @@ install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${package}")
 cmake_path(RELATIVE_PATH CMAKE_INSTALL_FULL_LIBDIR BASE_DIRECTORY "${CMAKE_INSTALL_PREFIX}" OUTPUT_VARIABLE libdir)
 string(REGEX REPLACE "[^/]+" ".." up "${libdir}/pkgconfig")
 set(HALYARD_PC_PREFIX "\${pcfiledir}/${up}")
+set(HALYARD_PC_LIBS "-lhalyard")
+if(HALYARD_STATIC)
+  string(APPEND HALYARD_PC_LIBS " -lffi -lstdc++ -lm -pthread")
+endif()
 foreach(name IN ITEMS halyard halyard-driver halyard-module)
   configure_file(cmake/${name}.pc.in "${PROJECT_BINARY_DIR}/install/${name}.pc" @ONLY)
   install(FILES "${PROJECT_BINARY_DIR}/install/${name}.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
@@ -36,8 +40,9 @@ install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm dr
         DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard/examples/hal-cts-kernels")
 
 # Documents and programs have the layout of the source tree, so that links between them work
-# (tests/test_installed_documents.py).
-install(FILES README.md CONTRIBUTING.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+# (tests/test_installed_documents.py). Their package is that of the tools, whose --help names them.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
         PATTERN "*.comp" PATTERN "*.py" PATTERN "*.yaml" PATTERN "nginx.conf" PATTERN "Dockerfile" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)

@@ -60,7 +60,8 @@ halyard_package(
   NAME halyard-tools
   SECTION devel
   SUMMARY "run, serve, inspect and assemble .vmfb modules"
-  DESCRIPTION "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages and completions for bash and zsh."
+  DESCRIPTION
+    "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages, completions for bash and zsh, documents and examples."
   DEPENDS "libhalyard0 ${same}"
   SUGGESTS "halyard-bench, halyard-serve-grpc")
 halyard_package(
@@ -84,9 +85,9 @@ halyard_package(
   SECTION libdevel
   SUMMARY "headers, templates and conformance suite of Halyard"
   DESCRIPTION
-    "To embed Halyard in C or C++, to write drivers for devices, and to write native\nmodules: headers, CMake and pkg-config files, templates, hal-cts, documents."
-  DEPENDS "libhalyard0 ${same}"
-  SUGGESTS "cmake, pkg-config, halyard-tools")
+    "To embed Halyard in C or C++, to write drivers for devices, and to write native\nmodules: headers, CMake and pkg-config files, templates, hal-cts. The headers\ncite the documents of halyard-tools."
+  DEPENDS "libhalyard0 ${same}, halyard-tools ${same}"
+  SUGGESTS "cmake, pkg-config")
 if(TARGET halyard-jit-llvm)
   halyard_package(
     jit
@@ -150,7 +151,8 @@ configure_file("${PROJECT_SOURCE_DIR}/packaging/debian/copyright.in" "${PROJECT_
 string(TIMESTAMP package_date "%a, %d %b %Y %H:%M:%S +0000" UTC) # SOURCE_DATE_EPOCH, where it is set
 file(WRITE "${PROJECT_BINARY_DIR}/install/changelog"
      "halyard (${PROJECT_VERSION}) unstable; urgency=medium\n\n"
-     "  * Release ${PROJECT_VERSION}; CHANGELOG.md in libhalyard-dev says what is new.\n\n"
+     "  * Release ${PROJECT_VERSION}; /usr/share/doc/halyard/CHANGELOG.md in halyard-tools\n"
+     "    says what is new.\n\n"
      " -- ${CPACK_PACKAGE_CONTACT}  ${package_date}\n")
 execute_process(COMMAND gzip -9nf "${PROJECT_BINARY_DIR}/install/changelog" RESULT_VARIABLE failed)
 if(failed)

@@ -14,6 +14,7 @@ import urllib.parse
 
 from version import SOURCE, version
 
+LICENCE = "Apache-2.0 WITH LLVM-exception"
 # Debian package, its SPDX licence, its relationship to Halyard.
 COMPONENTS = [
     ("libffi-dev", "MIT", "STATIC_LINK"),
@@ -53,7 +54,7 @@ def document(files: list[pathlib.Path]) -> dict:
     seed = hashlib.sha256(json.dumps(sorted(checksums.items())).encode()).hexdigest()
     created = datetime.datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", "0")), datetime.timezone.utc)
     packages = [{"SPDXID": "SPDXRef-halyard", "name": "halyard", "versionInfo": release, "downloadLocation": "NOASSERTION",
-                 "licenseDeclared": "Apache-2.0", "licenseConcluded": "Apache-2.0", "copyrightText": "NOASSERTION",
+                 "licenseDeclared": LICENCE, "licenseConcluded": LICENCE, "copyrightText": "NOASSERTION",
                  "filesAnalyzed": False}]
     relations = [{"spdxElementId": "SPDXRef-DOCUMENT", "relationshipType": "DESCRIBES", "relatedSpdxElement": "SPDXRef-halyard"}]
     for name, licence, relation in COMPONENTS:
@@ -73,7 +74,7 @@ def document(files: list[pathlib.Path]) -> dict:
         entries.append({"SPDXID": f"SPDXRef-File-{index}", "fileName": f"./{path.name}",
                         "checksums": [{"algorithm": "SHA1", "checksumValue": hashlib.sha1(path.read_bytes()).hexdigest()},
                                       {"algorithm": "SHA256", "checksumValue": checksums[path.name]}],
-                        "licenseConcluded": "Apache-2.0", "copyrightText": "NOASSERTION"})
+                        "licenseConcluded": LICENCE, "copyrightText": "NOASSERTION"})
         relations.append({"spdxElementId": "SPDXRef-halyard", "relationshipType": "CONTAINS",
                           "relatedSpdxElement": f"SPDXRef-File-{index}"})
     return {"spdxVersion": "SPDX-2.3", "dataLicense": "CC0-1.0", "SPDXID": "SPDXRef-DOCUMENT", "name": f"halyard-{release}",

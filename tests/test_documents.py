@@ -1,10 +1,11 @@
 """The documents are right about the tools: the flags of docs/switching-from-iree-run-module.md behave as its table
-says, flags in commands exist, and links between documents work."""
+says, flags in commands exist, links between documents work, and every command is run by a test or has a reason why not."""
 import glob
 import os
 import re
 
 import vmrun
+from documents import FORMATS, OTHERS, OWN_TEST, RUN, blocks, paths
 
 DOCUMENTS = sorted(glob.glob(os.path.join(vmrun.SOURCE, "docs", "*.md"))) + [
     os.path.join(vmrun.SOURCE, *name) for name in (("README.md",), ("CONTRIBUTING.md",), ("tools", "README.md"), ("tests", "README.md"),
@@ -64,6 +65,65 @@ def links(checks):
                 checks.check(f"{os.path.basename(path)}: {target}", None if there else "nothing is there")
 
 
+# How a command begins, in a line of a block.
+COMMAND = re.compile(r"^ *(?:\$ |\./dev |(?:sudo |apt|apt-get|pip|cmake|ctest|cc|c\+\+|gcc|git|mpirun|curl|vulkan-pack) "
+                     r"|(?:vm|hal)-\w+ +(?:-|\S+\.\w)).*", re.MULTILINE)
+# Commands in sentences: the test that runs them, or why there is none.
+IN_SENTENCES = (
+    (r"\./dev demo", "examples"),
+    (r"apt install libboost-dev", "embedding"),
+    (r"\./dev package", "packages"),
+    (r"\./dev build (static|small)|cmake -DHALYARD_STATIC=ON .*|strip -o stripped build/static/.*", "static"),
+    (r"cmake --install.*", "install"),
+    (r"\./dev( (test|nightly|check|lint|format|setup|abi|bench|fuzz|release)\b.*)?", "runs the tests, or is run by who changes this tree"),
+    (r"ctest .*|python3 tests/run\.py .*", "runs a test"),
+    (r"python3 benchmarks/.*", "benchmarks compare; no test asserts a time"),
+    (r"\./dev (install.*|build|wheel)|cmake --preset release|pip install \.", "builds everything once more"),
+    (r"\./dev build arm64", "needs the packages of another architecture"),
+    (r"(apt purge|pip list|systemctl|man|gdb|perf|valgrind|git lfs)\b.*", "needs a system on which it is installed, or another program"),
+)
+
+
+def why_unmarked(document, block):
+    """What is wrong with the language and the marker of a block, or None."""
+    if block.language not in RUN + OTHERS:
+        return f"its language is '{block.language}'; expected one of {', '.join(RUN + OTHERS)}"
+    if block.language in OTHERS:
+        command = COMMAND.search(block.text)
+        return f"it holds a command, '{command[0].strip()}'; expected the language sh or console" if command else None
+    if block.run_by:
+        script = os.path.join(vmrun.SOURCE, "tests", f"test_{block.run_by}.py")
+        if not os.path.exists(script):
+            return f"it is run by '{block.run_by}', which is no test"
+        if document not in read(script):
+            return f"it is run by '{block.run_by}', whose script does not name {document}"
+    return None
+
+
+def markers(checks):
+    """Blocks `sh`, `console` and `python` without a marker are run by test_documented_commands.py."""
+    for path in paths():
+        document = path.as_posix()
+        if document in OWN_TEST or document.startswith(FORMATS):
+            continue
+        for block in blocks(document):
+            checks.check(f"{document}:{block.line}", why_unmarked(document, block))
+
+
+def sentences(checks):
+    tests = {name for _, name in IN_SENTENCES if re.fullmatch(r"\w+", name)} | set(OWN_TEST.values())
+    for name in tests:
+        checks.check(f"the test {name}", None if os.path.exists(os.path.join(vmrun.SOURCE, "tests", f"test_{name}.py")) else "there is none")
+    known = re.compile("|".join(f"(?:{pattern})" for pattern, _ in IN_SENTENCES))
+    programs = r"\./dev|cmake|ctest|apt|apt-get|pip|python3|cc|c\+\+|gcc|strip|mpirun|systemctl|man|gdb|perf|valgrind|git"
+    for path in paths():
+        if path.as_posix().startswith(FORMATS):
+            continue
+        for command in re.findall(rf"`((?:{programs})(?: [^`\n]*)?)`", read(os.path.join(vmrun.SOURCE, path))):
+            is_name = re.fullmatch(r"[\w+-]+", command)
+            checks.check(f"{path}: `{command}`", None if is_name or known.fullmatch(command) else "no test runs it, and no reason is given")
+
+
 def types_of(names):
     """The letters of a calling convention, from names with their types: "(device !hal.device, value i64)…, id i32"."""
     letters = ""
@@ -96,4 +156,6 @@ def main(checks):
     switching(checks)
     commands(checks)
     links(checks)
+    markers(checks)
+    sentences(checks)
     hal_imports(checks)

@@ -2,6 +2,7 @@
 find_package, and the template driver, copied out, builds against it both ways."""
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -24,11 +25,17 @@ def main(folder):
     need_plain_library("programs built without a sanitizer cannot use this build")
     first, prefix = folder / "the first", folder / "moved to a folder"
     run("cmake", "--install", BUILD, "--prefix", first)
+    unit = (first / "lib/systemd/system/halyard-serve.service").read_text()
+    assert f'\nExecStart="{first}/bin/vm-serve" ' in unit, "the unit of vm-serve does not name the installed program"
     first.rename(prefix)  # an installed tree can be moved
     lib = prefix / cache("CMAKE_INSTALL_LIBDIR")
     for tool in sorted((BUILD / "bin").iterdir()):
         run(prefix / "bin" / tool.name, "--help")
-        if tool.name.startswith(("vm-", "hal-")):  # those tell about themselves
+        if tool.name == "vulkan-pack":
+            manual = (prefix / "share/man/man1/vulkan-pack.1").read_text().replace("\\-", "-")
+            for flag in re.findall(r"--\w+", run(prefix / "bin" / tool.name, "--help")):
+                assert flag in manual, f"the manual page of vulkan-pack lacks {flag}"
+        else:
             for file in (f"man/man1/{tool.name}.1", f"bash-completion/completions/{tool.name}", f"zsh/site-functions/_{tool.name}"):
                 assert tool.name in (prefix / "share" / file).read_text().replace("\\-", "-"), file
     environment = {**os.environ, "PKG_CONFIG_PATH": str(lib / "pkgconfig")}

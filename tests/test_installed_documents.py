@@ -57,7 +57,7 @@ def check_mentions(checks, prefix, file):
     text = re.sub(r"\n[ \t]*(?:\*|//)?[ \t]*", " ", text)  # a citation may go on in the next line of a comment
     documents = prefix / "share/doc/halyard"
     for path, heading in re.findall(r'(?<![\w/.-])((?:[\w.-]+/)*[\w-]+\.md)\b(?:, "([^"]+)")?', text):
-        there = [at for at in (documents / path, documents / "docs/spec" / path, file.parent / path) if at.exists()]
+        there = [at for at in (documents / path, file.parent / path) if at.exists()]
         found = None if there else "nothing is there"
         if there and heading and not any(each.startswith(heading) for each in headings(there[0])):
             found = f"it has no heading '{heading}'"

@@ -1,5 +1,5 @@
-"""The Debian packages: `./dev package` makes them, twice with the same bytes; lintian has no error, files lie where Debian puts
-them; in a bare Debian made by mmdebstrap they install, serve (packages/session.sh), and leave nothing when they are purged. That
+"""The Debian packages, as README.md and docs/install.md say: `./dev package` makes them, twice with the same bytes; lintian has no
+warning, files lie where Debian puts them; in a bare Debian made by mmdebstrap they install, serve (packages/session.sh), and leave nothing when they are purged. That
 is done in this machine's release of Debian and in the one after it, each where a mirror has it; a package that needs a library
 which the later one no longer has stays out there, and is named.
 
@@ -21,7 +21,7 @@ FILES = {
     "libhalyard0": f"{MULTIARCH}/(libhalyard.so.[0-9.]+|halyard/drivers/halyard-driver-local.so)",
     "halyard-tools": "/usr/bin/TOOL|/usr/share/man/man1/TOOL.1.gz|/usr/share/bash-completion/completions/TOOL|"
                      "/usr/share/zsh/vendor-completions/_TOOL|".replace("TOOL", "(vm-(run|serve|check|dump|as)|hal-info)") +
-                     "/usr/lib/systemd/system/halyard-serve.(service|socket)",
+                     "/usr/lib/systemd/system/halyard-serve.(service|socket)|/usr/share/doc/halyard/.*",
     "halyard-bench": "/usr/bin/vm-bench|/usr/share/man/man1/vm-bench.1.gz|"
                      "/usr/share/(bash-completion/completions/|zsh/vendor-completions/_)vm-bench",
     "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
@@ -30,7 +30,7 @@ FILES = {
     "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",
     "halyard-mpi-mpich": f"{MULTIARCH}/halyard/channels/mpich/halyard-channel-mpi.so",
     "libhalyard-dev": f"/usr/include/halyard/.*|{MULTIARCH}/(libhalyard.so|cmake/Halyard/.*|pkgconfig/halyard.*.pc)|"
-                      "/usr/bin/(hal-cts|vulkan-pack)|/usr/share/(doc/halyard|halyard/examples)/.*|"
+                      "/usr/bin/(hal-cts|vulkan-pack)|/usr/share/halyard/examples/.*|"
                       "/usr/share/man/man1/(hal-cts|vulkan-pack).1.gz|/usr/share/.*/_?(hal-cts|vulkan-pack)",
     "python3-halyard": "/usr/lib/python3/dist-packages/(halyard/.*|halyard-[0-9.]+.dist-info/(METADATA|INSTALLER))",
 }
@@ -92,8 +92,8 @@ def main(folder):
     ordinary = {name: path for name, path in packages.items() if not name.endswith("-dbgsym")}
     for name, path in ordinary.items():
         check_files(path, name)
-    run("lintian", "--allow-root", "--fail-on", "error", *ordinary.values())
-    print("the files are where Debian puts them, and lintian has no error")
+    run("lintian", "--allow-root", "--fail-on", "error,warning", *ordinary.values())
+    print("the files are where Debian puts them, and lintian has no warning")
 
     own = re.search(r"VERSION_CODENAME=(\w+)", pathlib.Path("/etc/os-release").read_text())[1]
     chosen = os.environ.get("HALYARD_PACKAGE_SUITE")

@@ -10,9 +10,17 @@
 // PROTOCOL. Little-endian, as the processors that this is for. A request is a header, `rank` times int64_t,
 // and the elements, dense and row-major. A response is the same with the request's id, or has a status that
 // is not 0, and `size` bytes of text. Requests of a connection are answered as they finish.
+// clang-format off: first, because headers of Boost 1.74 need it and do not include it
+#include <utility>
+// clang-format on
+
 #include <algorithm>
 #include <atomic>
 #include <boost/asio.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
@@ -26,7 +34,6 @@
 #include <string>
 #include <string_view>
 #include <thread>
-#include <utility>
 #include <vector>
 
 namespace asio = boost::asio;
@@ -83,7 +90,7 @@ class Model {
   Model(asio::io_context& io, const Options& options)
       : io_(io),
         options_(options),
-        instance_(halyard::Instance::create(halyard::on_context(io))),
+        instance_(halyard::Instance::create()),  // starts no thread, because no call has a time limit
         device_(instance_.open("local-sync")),
         // The program has no state: its calls may run at the same time.
         context_(

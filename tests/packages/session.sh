@@ -23,11 +23,16 @@ all_files >/tmp/before
 
 say "install"
 start=$(date +%s%N)
-apt-get -q -y --no-install-recommends install /packages/*.deb >/tmp/apt.log 2>&1 || { tail /tmp/apt.log; exit 1; }
+apt-get -q -y --no-install-recommends install /packages/libhalyard0_*.deb /packages/halyard-tools_*.deb >/tmp/apt.log 2>&1 ||
+  { tail /tmp/apt.log; exit 1; }
 vm-run --device=local-sync --module=/usr/share/doc/halyard/examples/elementwise_mul.vmasm --function=mul \
   --input=8xf32=1,2,3,4,5,6,7,8 --input=8xf32=10 | tee /tmp/result
 printf '== from apt install to a result: %d ms\n' $((($(date +%s%N) - start) / 1000000))
 grep -qx '8xf32=10 20 30 40 50 60 70 80' /tmp/result
+
+test -e /usr/share/doc/halyard/docs/install.md
+grep -q '^ExecStart="/usr/bin/vm-serve"' /usr/lib/systemd/system/halyard-serve.service
+apt-get -q -y --no-install-recommends install /packages/*.deb >/tmp/apt.log 2>&1 || { tail /tmp/apt.log; exit 1; }
 
 say "tools"
 hal-info >/tmp/info
@@ -39,6 +44,7 @@ for tool in $tools; do
   test -e "/usr/share/man/man1/$tool.1.gz"
   test -e "/usr/share/bash-completion/completions/$tool"
 done
+test -e /usr/share/man/man1/vulkan-pack.1.gz
 if [ -e /usr/lib/python3/dist-packages/halyard ]; then
   say "python"
   python3 - <<'PYTHON'

@@ -20,8 +20,16 @@ include("${CMAKE_CURRENT_LIST_DIR}/grpc/grpc.cmake")
 file(GLOB test_sources CONFIGURE_DEPENDS "vm-serve/tests/*.cpp")
 halyard_add_tests(halyard_serve_tests PREFIX serve LINKS halyard_serve_requests halyard_serve_models SOURCES ${test_sources})
 
-# Units for systemd. The installation does not enable them.
-configure_file("${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.service.in"
-               "${PROJECT_BINARY_DIR}/share/systemd/halyard-serve.service" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/share/systemd/halyard-serve.service"
-              "${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.socket" DESTINATION "lib/systemd/system")
+# Units for systemd. The installation does not enable them. The service names the installed program, whose folder is known when it
+# is installed; CPack installs into a folder of its own what will be in CMAKE_INSTALL_PREFIX.
+set(units "${PROJECT_BINARY_DIR}/share/systemd")
+set(HALYARD_BINDIR "${CMAKE_INSTALL_FULL_BINDIR}")
+configure_file("${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.service.in" "${units}/halyard-serve.service" @ONLY)
+if(NOT HALYARD_PACKAGES)
+  install(CODE "set(HALYARD_BINDIR \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}\")
+string(REPLACE % %% HALYARD_BINDIR \"\${HALYARD_BINDIR}\")
+configure_file(\"${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.service.in\" \"${units}/installed/halyard-serve.service\" @ONLY)")
+  string(APPEND units "/installed")
+endif()
+install(FILES "${units}/halyard-serve.service" "${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-serve.socket"
+        DESTINATION "lib/systemd/system")

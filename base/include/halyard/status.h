@@ -11,7 +11,7 @@
  * Ownership: the caller of a function that returns a halyard_status_t owns the status, and releases it or
  * passes it on. Threads: one thread at a time may use a status; any thread may retain or release it.
  *
- * Numbers: spec hal-types.md, "Status codes". They are part of the ecosystem and never change.
+ * Numbers: docs/spec/hal-types.md, "Status codes". They are part of the ecosystem and never change.
  */
 #ifndef HALYARD_STATUS_H_
 #define HALYARD_STATUS_H_

@@ -28,7 +28,7 @@ def backend():
 
 def check(message):
     assert (message["Name"], message["Version"], message["Requires-Python"]) == ("halyard", halyard.__version__, ">=3.11")
-    assert message["License"] == "Apache-2.0" and message["Author"] and "@" in message["Maintainer-email"] and "IREE" in message["Summary"]
+    assert message["License"] == "Apache-2.0 WITH LLVM-exception" and message["Author"] and "@" in message["Maintainer-email"] and "IREE" in message["Summary"]
     assert "Typing :: Typed" in message.get_all("Classifier") and "vmfb" in message["Keywords"]
     assert set(message.get_all("Provides-Extra")) == {"numpy", "ml-dtypes"}
     assert "numpy ; extra == 'numpy'" in message.get_all("Requires-Dist")

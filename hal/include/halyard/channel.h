@@ -67,7 +67,7 @@ typedef struct halyard_channel_note_record {
 
 /* ---- Collectives --------------------------------------------------------------------------------------- */
 
-/* Numbers of the ecosystem (hal-types.md, "Collectives"). They never change. */
+/* Numbers of the ecosystem (docs/spec/hal-types.md, "Collectives"). They never change. */
 enum {
   HALYARD_COLLECTIVE_ALL_GATHER = 0,
   HALYARD_COLLECTIVE_ALL_REDUCE = 1,

@@ -4,8 +4,14 @@
 #ifndef HALYARD_CHANNEL_HPP_
 #define HALYARD_CHANNEL_HPP_
 
+#if __cplusplus < 202002L
+#error "halyard/channel.hpp needs C++20; compile with -std=c++20"
+#else
+
 #include "halyard/channel/reduce.hpp"
 #include "halyard/channel/small_float.hpp"
 #include "halyard/channel/text.hpp"
+
+#endif  // C++20
 
 #endif  // HALYARD_CHANNEL_HPP_

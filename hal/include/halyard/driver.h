@@ -148,8 +148,8 @@ typedef struct halyard_trace_span {
   uint32_t sharing;
   uint32_t threads;
   /* Since 0.2, for dispatches. The workgroups that this span ran, and those of the whole dispatch, which may
-   * have several spans; a thread that only helped in a workgroup has run 0. Both are 0: unknown. The pieces of
-   * a fill that threads share count as workgroups. */
+   * have several spans; a thread that only helped in a workgroup has run 0. Both are 0: unknown. The pieces
+   * of a fill that threads share count as workgroups. */
   uint64_t workgroups;
   uint64_t dispatch_workgroups;
   /* Of the whole dispatch, where `known` (HALYARD_SPAN_KNOWS_*) says so: its float operations; the bytes of
@@ -718,8 +718,8 @@ typedef struct halyard_driver_table {
   /* M. Constant for the life of the device. */
   halyard_status_t (*device_properties)(halyard_driver_device_t device,
                                         halyard_device_properties_t* properties);
-  /* M. Answers a query with one integer, by category and key (hal-semantics.md, "Device queries"). An unknown
-   * key sets *known to 0 and is not an error. The host itself answers "hal.device.id" and
+  /* M. Answers a query with one integer, by category and key (docs/spec/hal-semantics.md, "Device queries").
+   * An unknown key sets *known to 0 and is not an error. The host itself answers "hal.device.id" and
    * "hal.executable.format". */
   halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
                                        halyard_text_t key, int32_t* known, int64_t* value);

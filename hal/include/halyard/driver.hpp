@@ -10,7 +10,8 @@
 //
 // and uses the macro once: HALYARD_KIT_DRIVER(MyInstance, "mine", "1.0", "mine", {"mine", "description"}).
 // The kit provides the function table, the note, negotiation, timelines with waiters and subscribers, and
-// held submissions. It converts failures and exceptions to statuses. drivers/template is an example.
+// held submissions. It converts failures and exceptions to statuses. share/halyard/examples/driver-template
+// of an installed Halyard is an example.
 //
 // A function that fails returns a Failure or throws std::bad_alloc; no exception leaves the driver. [Rn]
 // cites a rule of docs/driver-abi.md.
@@ -19,6 +20,10 @@
 // releases never meet. Use the macro in one translation unit; any translation unit may include the rest.
 #ifndef HALYARD_DRIVER_HPP_
 #define HALYARD_DRIVER_HPP_
+
+#if __cplusplus < 202002L
+#error "halyard/driver.hpp needs C++20; compile with -std=c++20"
+#else
 
 #include "halyard/driver/device.hpp"
 #include "halyard/driver/failure.hpp"
@@ -50,5 +55,7 @@
     static constexpr halyard_driver_kind_t kKinds[] = {__VA_ARGS__};                                         \
     return halyard::kit::negotiate(*request, *reply, name_, kTable, kKinds);                                 \
   }
+
+#endif  // C++20
 
 #endif  // HALYARD_DRIVER_HPP_

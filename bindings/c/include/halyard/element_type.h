@@ -5,7 +5,7 @@
  * (0x10000002). The comment beside each type is its text, as halyard_element_type_text returns it. Numbers
  * never change.
  *
- * Specified by hal-types.md, "Element types".
+ * Specified by docs/spec/hal-types.md, "Element types".
  */
 #ifndef HALYARD_ELEMENT_TYPE_H_
 #define HALYARD_ELEMENT_TYPE_H_

@@ -3,7 +3,7 @@
  * A fence is a set of timepoints. It is reached when all its timepoints are reached; it has failed when one
  * has failed. Fences are created with halyard_fence_create or halyard_fence_join, and passed to an
  * asynchronous function as one of its last two arguments. Any thread, at any time. Specified by
- * hal-semantics.md, "Timelines".
+ * docs/spec/hal-semantics.md, "Timelines".
  */
 #ifndef HALYARD_FENCE_H_
 #define HALYARD_FENCE_H_

@@ -30,7 +30,7 @@
  * the caller's struct is larger than the library's, the additional option fields must be 0 (else
  * UNIMPLEMENTED), and the additional info fields are set to 0.
  *
- * Specified by: the module format, run-module-cli.md (texts of values), hal-semantics.md.
+ * Specified by: the module format, docs/spec/run-module-cli.md (texts of values), docs/spec/hal-semantics.md.
  */
 #ifndef HALYARD_HALYARD_H_
 #define HALYARD_HALYARD_H_
@@ -821,7 +821,7 @@ HALYARD_API halyard_status_t halyard_fence_create(halyard_device_t device, halya
  * fence has failed, returns its failure, with its cause. */
 HALYARD_API halyard_status_t halyard_fence_wait(halyard_object_t fence, uint32_t timeout_ms);
 
-/* ---- Tensors as text (run-module-cli.md, sections 3 and 4) --------------------------------------------- */
+/* ---- Tensors as text (docs/spec/run-module-cli.md, sections 3 and 4) ---------------------------------- */
 
 typedef struct halyard_tensor {
   uint32_t struct_size;

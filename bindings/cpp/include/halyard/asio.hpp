@@ -27,6 +27,12 @@
 #ifndef HALYARD_ASIO_HPP_
 #define HALYARD_ASIO_HPP_
 
+#if __cplusplus < 202002L
+#error "halyard/asio.hpp needs C++20; compile with -std=c++20"
+#else
+
+#include <concepts>
+
 #include "halyard/cpp/asio_call.hpp"
 #include "halyard/cpp/asio_fence.hpp"
 #include "halyard/halyard.hpp"
@@ -35,11 +41,16 @@ namespace halyard::inline HALYARD_CPP_FORM::inline HALYARD_CPP_ASIO_FORM {
 
 #if !defined(HALYARD_STANDALONE_ASIO)
 // Options for an instance that runs its time limits on this io_context and starts no thread. The io_context
-// must outlive the instance and all objects made with it. Instance::create fails (FAILED_PRECONDITION) if
-// libhalyard was built with another Asio version. With another version, do not use this function: the
-// instance then starts its thread when a time limit or deadline is first used; or call halyard_instance_run.
-inline InstanceOptions on_context(net::io_context& context, InstanceOptions options = {}) {
-  options.asio_context = &context;
+// must outlive the instance and all objects made with it. Needs the Boost with which libhalyard was built,
+// because the library uses the io_context itself: with a Boost before 1.81 this function does not compile,
+// and Instance::create fails (FAILED_PRECONDITION) with another version. Without this function, the instance
+// starts its thread when a time limit or deadline is first used; or call halyard_instance_run.
+template <std::derived_from<net::io_context> Context>
+InstanceOptions on_context(Context& context, InstanceOptions options = {}) {
+  static_assert(sizeof(Context) != 0 && BOOST_ASIO_VERSION >= 102600,
+                "halyard::on_context needs Boost 1.81 or later, with which libhalyard is built (Debian: "
+                "libboost1.81-dev); with an older Boost use halyard::Instance::create()");
+  options.asio_context = static_cast<net::io_context*>(&context);
   options.asio_version = BOOST_ASIO_VERSION;
   return options;
 }
@@ -63,7 +74,7 @@ class BasicAsyncCall {
     halyard_call_t made = nullptr;
     return detail::finish(halyard_call_create(context.get(), &made), [&] {
       return BasicAsyncCall(
-          std::make_shared<asio_detail::CallCore<Executor>>(executor, Call(adopt, made, context)));
+          std::make_shared<asio_detail::CallCore<Executor> >(executor, Call(adopt, made, context)));
     });
   }
   BasicAsyncCall(BasicAsyncCall&&) noexcept = default;
@@ -89,13 +100,13 @@ class BasicAsyncCall {
   // the function returns.
   void begin_here(bool here) const noexcept { core_->set_begins_here(here); }
 
-  const std::shared_ptr<asio_detail::CallCore<Executor>>& core() const noexcept {
+  const std::shared_ptr<asio_detail::CallCore<Executor> >& core() const noexcept {
     return core_;
   }  // for async_call
 
  private:
-  explicit BasicAsyncCall(std::shared_ptr<asio_detail::CallCore<Executor>> core) : core_(std::move(core)) {}
-  std::shared_ptr<asio_detail::CallCore<Executor>> core_;
+  explicit BasicAsyncCall(std::shared_ptr<asio_detail::CallCore<Executor> > core) : core_(std::move(core)) {}
+  std::shared_ptr<asio_detail::CallCore<Executor> > core_;
 };
 using AsyncCall = BasicAsyncCall<>;
 
@@ -103,7 +114,7 @@ using AsyncCall = BasicAsyncCall<>;
 // async_call<float>(...), async_call<Tensor, int32_t>(...), async_call<>(...). FAILED_PRECONDITION: the
 // AsyncCall already runs a call.
 template <Returned... R, typename Executor, typename Arguments, typename Token>
-  requires std::convertible_to<const Arguments&, std::span<const Value>>
+  requires std::convertible_to<const Arguments&, std::span<const Value> >
 auto async_call(const BasicAsyncCall<Executor>& call, const Handle<halyard_function_t>& function,
                 Arguments values, Token&& token) {
   using Results = asio_detail::TypedResults<R...>;
@@ -115,7 +126,7 @@ auto async_call(const BasicAsyncCall<Executor>& call, const Handle<halyard_funct
 // The same, with a number of results that is known at run time. `results` must live until the handler is
 // called; they are valid if the handler gets no error.
 template <typename Executor, typename Arguments, typename Token>
-  requires std::convertible_to<const Arguments&, std::span<const Value>>
+  requires std::convertible_to<const Arguments&, std::span<const Value> >
 auto async_call_into(const BasicAsyncCall<Executor>& call, const Handle<halyard_function_t>& function,
                      Arguments values, std::span<Value> results, Token&& token) {
   return net::async_initiate<Token, asio_detail::ResultsInto::Signature>(
@@ -128,7 +139,7 @@ auto async_call_into(const BasicAsyncCall<Executor>& call, const Handle<halyard_
 // `executor`, or else on Asio's system executor.
 template <typename Executor, typename Token>
 auto async_wait(const Executor& executor, const Fence& fence, Token&& token) {
-  return net::async_initiate<Token, asio_detail::CompletionSignature<>>(
+  return net::async_initiate<Token, asio_detail::CompletionSignature<> >(
       asio_detail::InitiateFenceWait<Executor>{executor}, token, fence);
 }
 template <typename Token>
@@ -137,5 +148,7 @@ auto async_wait(const Fence& fence, Token&& token) {
 }
 
 }  // namespace halyard::inline HALYARD_CPP_FORM::inline HALYARD_CPP_ASIO_FORM
+
+#endif  // C++20
 
 #endif  // HALYARD_ASIO_HPP_

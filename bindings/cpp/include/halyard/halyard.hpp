@@ -26,6 +26,10 @@
 #ifndef HALYARD_HALYARD_HPP_
 #define HALYARD_HALYARD_HPP_
 
+#if __cplusplus < 202002L
+#error "halyard/halyard.hpp needs C++20; compile with -std=c++20"
+#else
+
 #include "halyard/cpp/capture.hpp"
 #include "halyard/cpp/channels.hpp"
 #include "halyard/cpp/context.hpp"
@@ -37,5 +41,7 @@
 #include "halyard/cpp/native.hpp"
 #include "halyard/cpp/tensor.hpp"
 #include "halyard/cpp/value.hpp"
+
+#endif  // C++20
 
 #endif  // HALYARD_HALYARD_HPP_

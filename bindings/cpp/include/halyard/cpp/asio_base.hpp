@@ -34,6 +34,10 @@
 #endif
 #define HALYARD_CPP_ASIO_FORM over_standalone_asio
 #else
+#if !__has_include(<boost/asio/version.hpp>)
+#error \
+    "halyard/asio.hpp needs Boost.Asio (Debian: libboost-dev), or standalone Asio with HALYARD_STANDALONE_ASIO defined"
+#endif
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/associated_executor.hpp>

@@ -380,7 +380,8 @@ class List : public Object {
   }
 };
 
-// "2x3xf32=1,2,3,4,5,6" parsed into host memory (run-module-cli.md): type, shape and bytes in one block.
+// "2x3xf32=1,2,3,4,5,6" parsed into host memory (docs/spec/run-module-cli.md): type, shape and bytes in one
+// block.
 class TensorText {
  public:
   static Result<TensorText> parse(std::string_view text) {
