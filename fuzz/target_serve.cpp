@@ -13,44 +13,14 @@
 
 #include "documents.h"
 #include "fuzzing.h"
-#include "halyard/element_type.h"
 #include "halyard/small_floats.hpp"
-#include "infer_request.h"
+#include "infer_json.h"
 #include "route.h"
+#include "serve_models.h"
 
 using namespace halyard::tools::serve;
 
 namespace {
-
-ModelSpec make_model() {
-  ModelSpec model{.name = "m", .version = "1", .inputs = {}, .outputs = {}};
-  for (const DataType& type : datatypes()) {
-    TensorSpec spec{.name = std::string(type.name),
-                    .type = &type,
-                    .element_type = type.element_type,
-                    .shape = {kAnySize, kAnySize}};
-    if (model.inputs.empty()) spec.any_shape = true;
-    model.inputs.push_back(spec);
-  }
-  TensorSpec number{
-      .name = "n", .type = datatype_named("INT32"), .element_type = HALYARD_ELEMENT_I32, .shape = {1}};
-  number.is_number = true;
-  model.inputs.push_back(number);
-  model.outputs = model.inputs;
-  return model;
-}
-
-// Each model has one input, so that short requests can be complete.
-std::vector<ModelSpec> make_models() {
-  const ModelSpec all = make_model();
-  std::vector<ModelSpec> models = {all};
-  for (const TensorSpec& tensor : all.inputs) {
-    ModelSpec one{.name = "m", .version = "1", .inputs = {tensor}, .outputs = {tensor}};
-    one.inputs[0].name = one.outputs[0].name = "x";
-    models.push_back(one);
-  }
-  return models;
-}
 
 using Document = nlohmann::json;
 
@@ -259,7 +229,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsi
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static const std::vector<ModelSpec> models = make_models();
+  static const std::vector<ModelSpec> models = halyard::fuzz::make_models();
   if (size == 0) return 0;
   // The first byte selects the kind. The rest is in separate memory, so that a read beyond it is detected.
   const size_t which = data[0];

@@ -4,9 +4,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <string_view>
 #include <utility>
 
 namespace halyard::tools::serve {
+
+// Why a request is refused when nothing can be reserved.
+inline constexpr std::string_view kNoRoom =
+    "the requests and responses in the server use all memory that it may use; try again later";
 
 // Any thread. Must outlive its reservations.
 class Budget {

@@ -27,6 +27,8 @@
 #include "compression.h"
 #include "control_request.h"
 #include "endpoints.h"
+#include "infer_json.h"
+#include "inference.h"
 #include "job.h"
 #include "request_head.h"
 #include "request_log.h"
@@ -313,8 +315,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
 
   Task<Response> control(const Route& route, const RequestHead& head) {
     if (route.endpoint != Endpoint::repository_index && !server_.control)
-      co_return error_response(
-          403, "clients may not load and unload models; start the server with --model_control to let them");
+      co_return error_response(403, kNoControl);
     auto form = body_form(parser_->get(), head, kMaxControlBody);
     if (!form) co_return response_of(form.error());
     form->json_size.reset();  // nothing follows the JSON object
@@ -370,26 +371,20 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
   // ---- Inference
 
   Task<Response> infer(const Route& route, const RequestHead& head) {
-    auto found = server_.repository.find(route.model, route.version);
-    if (!found) co_return error_response(status_of_request(found.error().code), found.error().text);
-    const std::shared_ptr<Model> model = *std::move(found);
-    if (model->has_lost_device()) {
-      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
-      co_return error_response(
-          503, fmt::format("the device of model '{}' is lost; a reload (SIGHUP) opens the device again",
-                           model->spec().name));
-    }
+    const auto found = model_for(server_, route.model, route.version);
+    if (!found) co_return response_of(found.error());
+    const std::shared_ptr<Model>& model = *found;
     const auto form = body_form(parser_->get(), head, server_.limits.body);
     if (!form) co_return response_of(form.error());
     version_ = model->spec().version;
     body_->decode(form->coding, server_.limits.body);
     // Refused before reading the body, because the queue is full.
-    if (server_.scheduler.is_full(*model)) co_return full(*model);
+    if (server_.scheduler.is_full(*model)) co_return response_of(queue_is_full(*model));
 
     auto job = std::make_shared<Job>();
     job->model = model;
     job->reservation = Reservation(server_.budget);
-    if (server_.runtime.traces.is_on()) choose_trace(*job);
+    traced_ = choose_trace(server_, *job, view_of(parser_->get()["traceparent"]), begin_);
     JsonText json;
     std::optional<Response> wrong = co_await read_json(job->reservation, *form, json);
     if (wrong) co_return std::move(*wrong);
@@ -398,10 +393,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     if (json.copy.size() == 0) body_->skip_buffered(json.view.size());
     json.copy = {};
     job->reservation.give_back(json.reserved);
-    if (!request) {
-      model->metrics().failed.fetch_add(1, std::memory_order_relaxed);
-      co_return error_response(status_of_request(request.error().code), request.error().text);
-    }
+    if (!request) co_return response_of(bad_request(*model, request.error()));
     if (form->json_size || request->binary_size() > 0) {
       wrong = co_await read_tensors(*request, *form, *job);
       if (wrong) co_return std::move(*wrong);
@@ -410,36 +402,14 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     job->inputs = std::move(request->inputs);
 
     const bool is_accepted = co_await call(job);
-    if (!is_accepted) co_return full(*model);
-    if (job->is_traced) {
-      traced_->queued = job->queued_at;
-      traced_->called = job->queued_at + job->queue_time;
-      traced_->returned = traced_->called + job->call_times.infer;
-    }
-    co_return respond(*model, *request, *job);
+    if (!is_accepted) co_return response_of(queue_is_full(*model));
+    if (job->is_traced) add_times(*traced_, *job);
+    co_return respond(*request, *job);
   }
 
-  void choose_trace(Job& job) {
-    const auto header = parser_->get()["traceparent"];
-    const auto parent = parse_trace_parent(view_of(header));
-    job.is_traced = server_.runtime.traces.samples(parent);
-    if (!job.is_traced) return;
-    const ModelSpec& model = job.model->spec();
-    traced_.emplace(RequestTimes{.name = fmt::format("{}/{}", model.name, model.version), .begin = begin_});
-    if (parent) traced_->name += fmt::format(" {}", parent->trace_id);
-    // Defaults for a request that is refused while it is read.
-    traced_->queued = traced_->called = traced_->returned = begin_;
-  }
-
-  static Response full(const Model& model) {
-    model.metrics().rejected.fetch_add(1, std::memory_order_relaxed);
-    return error_response(503, fmt::format("the queue of model '{}' is full; try again", model.spec().name));
-  }
-
-  static constexpr std::string_view kNoRoom =
-      "the requests and responses in the server use all memory that it may use; try again later";
   static Response no_room() { return error_response(503, kNoRoom); }
 
+  static Response response_of(const Refused& refused) { return error_response(refused.status, refused.text); }
   static Response response_of(const Refusal& refusal) {
     Response response = error_response(refusal.status, refusal.text);
     response.headers += refusal.headers;
@@ -544,9 +514,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
         if (!job.reservation.add(read)) co_return no_room();
         done += read;
       }
-      if (job.model->spec().inputs[input.index].type->kind == NumberKind::boolean)
-        for (std::byte& byte : input.data.span())
-          if (byte != std::byte{0}) byte = std::byte{1};
+      make_truth_values(input.data.span(), *job.model->spec().inputs[input.index].type);
     }
     if (!has_length) {
       char further = 0;
@@ -596,24 +564,14 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
     co_return is_accepted;
   }
 
-  Response respond(const Model& model, const InferRequest& request, Job& job) {
-    ModelMetrics& metrics = model.metrics();
+  Response respond(const InferRequest& request, Job& job) {
+    Result<Response> response;
     if (!job.failure) {
-      auto response = response_of(model.spec(), request, job);
-      if (response) {
-        metrics.succeeded.fetch_add(1, std::memory_order_relaxed);
-        metrics.request_seconds.add(Clock::now() - begin_);
-        return *std::move(response);
-      }
-      job.failure = std::move(response).error();
+      response = response_of(job.model->spec(), request, job);
+      if (!response) job.failure = std::move(response).error();
     }
-    const unsigned status = is_gone_ ? kClientGone : status_of_call(job.failure->code);
-    (is_gone_        ? metrics.cancelled
-     : status == 504 ? metrics.timed_out
-                     : metrics.failed)
-        .fetch_add(1, std::memory_order_relaxed);
-    metrics.request_seconds.add(Clock::now() - begin_);
-    return error_response(status, without_folders(job.failure->line()));
+    if (const auto refused = outcome_of(job, is_gone_, Clock::now() - begin_)) return response_of(*refused);
+    return *std::move(response);
   }
 
   // The memory of the results and their text stays reserved until the response has been written.

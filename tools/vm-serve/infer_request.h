@@ -1,5 +1,4 @@
-// The inference request of the Open Inference Protocol: the JSON object, and the binary tensors after it
-// (binary tensor data extension). Specified by the protocol's inference_rest.md and its OpenAPI text.
+// The inference request of the Open Inference Protocol, checked against the model, whatever its encoding was.
 #pragma once
 
 #include <functional>
@@ -17,7 +16,7 @@ struct RequestInput {
   size_t index = 0;  // in ModelSpec::inputs
   std::vector<int64_t> shape;
   uint64_t byte_size = 0;  // size of the tensor
-  bool is_binary = false;  // the bytes follow the JSON object, in the order of the inputs
+  bool is_binary = false;  // in JSON: the bytes follow the object, in the order of the inputs
   AlignedBuffer data;      // empty until a binary tensor has been read
 };
 
@@ -37,12 +36,30 @@ struct InferRequest {
 // Called before allocating `bytes` of memory for tensors. False: no memory.
 using Reserve = std::function<bool(uint64_t bytes)>;
 
-// Parses and checks a request for a model. The members of objects may be in any order, but must not repeat;
-// unknown members are ignored, as the protocol requires. Memory is allocated for elements in the JSON object,
-// at most eight bytes for two bytes of text, whatever the order. Binary tensors are not read here.
-// INVALID_ARGUMENT: malformed JSON, with its place, or a request that does not match the model. UNAVAILABLE:
-// `reserve` has refused. RESOURCE_EXHAUSTED: out of memory.
-Result<InferRequest> parse_infer_request(std::string_view json, const ModelSpec& model,
-                                         const Reserve& reserve = {});
+// Checks the parts of a request against the model, and collects them. All failures are INVALID_ARGUMENT.
+class InferRequestBuilder {
+ public:
+  // The model must outlive the builder.
+  explicit InferRequestBuilder(const ModelSpec& model) : model_(model) {}
+
+  // The type with this name, of the input `input`.
+  static Result<const DataType*> type_named(std::string_view datatype, std::string_view input);
+  // Checks an input that has its shape, and sets its index and size. `type` null: the request gives none.
+  Result<> check(RequestInput& input, std::string_view name, const DataType* type, bool has_shape) const;
+  // Adds a checked input.
+  void add(RequestInput input) { request_.inputs.push_back(std::move(input)); }
+  Result<> add_output(std::string_view name);
+
+  const InferRequest& request() const { return request_; }
+  // The request, if every input of the model has been added.
+  Result<InferRequest> finish();
+
+ private:
+  const ModelSpec& model_;
+  InferRequest request_;
+};
+
+// "'x', 'y'", for messages.
+std::string names_of(const std::vector<TensorSpec>& tensors);
 
 }  // namespace halyard::tools::serve

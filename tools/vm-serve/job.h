@@ -28,7 +28,9 @@ struct Job {
   [[nodiscard]] bool await(std::move_only_function<void()> handler) {
     done_ = std::move(handler);
     Progress expected = Progress::pending;
-    return progress_.compare_exchange_strong(expected, Progress::awaited);
+    if (progress_.compare_exchange_strong(expected, Progress::awaited)) return true;
+    done_ = nullptr;  // it may own the job
+    return false;
   }
   bool has_outcome() const { return progress_.load() == Progress::over; }
   void set_outcome(std::vector<Value> given, std::optional<Failure> why) {

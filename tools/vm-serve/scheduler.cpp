@@ -28,6 +28,7 @@ bool Scheduler::submit(const std::shared_ptr<Job>& job) {
   std::optional<Start> here;
   {
     const std::lock_guard lock(mutex_);
+    if (job->state == Job::State::over) return true;  // abandoned before it was submitted
     Model::Schedule& schedule = job->model->schedule;
     if (schedule.queue.size() >= limits_.queue) return false;
     job->queued_at = Clock::now();

@@ -34,6 +34,12 @@ std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t e
   return is_empty ? 0 : product / element_size;
 }
 
+void make_truth_values(std::span<std::byte> bytes, const DataType& type) {
+  if (type.kind != NumberKind::boolean) return;
+  for (std::byte& byte : bytes)
+    if (byte != std::byte{0}) byte = std::byte{1};
+}
+
 std::string shape_text(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ",")); }
 
 bool AlignedBuffer::reserve(size_t capacity) {

@@ -42,6 +42,9 @@ struct ModelSpec {
 // the tensor in bytes exceeds 63 bits.
 std::optional<uint64_t> element_count(std::span<const int64_t> shape, uint32_t element_size);
 
+// Makes each byte of a BOOL tensor 0 or 1; no effect on other types.
+void make_truth_values(std::span<std::byte> bytes, const DataType& type);
+
 // "[2,-1]"
 std::string shape_text(std::span<const int64_t> shape);
 

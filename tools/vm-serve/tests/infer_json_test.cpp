@@ -1,5 +1,5 @@
 // Inference requests as the protocol describes them, and what is wrong with others.
-#include "infer_request.h"
+#include "infer_json.h"
 
 #include <gtest/gtest.h>
 
