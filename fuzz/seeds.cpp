@@ -1,7 +1,7 @@
 // Writes the seed corpora: `seeds FOLDER` fills FOLDER/archive, verifier, run, jit, assembler and
 // disassembler from generated programs, the examples, and the instruction table; FOLDER/elf from small
 // libraries, FOLDER/capture and FOLDER/parameters from files of every kind, FOLDER/serve from
-// requests, FOLDER/http from streams of them.
+// requests, FOLDER/grpc from their messages, FOLDER/http from streams of them.
 #include "seeds.h"
 
 #include <filesystem>
@@ -114,6 +114,7 @@ void run(const fs::path& folder) {
   fuzz::write_captures(folder / "capture");
   fuzz::write_inputs(folder / "inputs");
   fuzz::write_requests(folder / "serve");
+  fuzz::write_messages(folder / "grpc");
   fuzz::write_streams(folder / "http");
   fuzz::write_parameter_files(folder / "parameters");
   const std::string words = dictionary();

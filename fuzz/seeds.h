@@ -16,6 +16,7 @@ void write_captures(const std::filesystem::path& folder);
 void write_parameter_files(const std::filesystem::path& folder);
 void write_inputs(const std::filesystem::path& folder);
 void write_requests(const std::filesystem::path& folder);
+void write_messages(const std::filesystem::path& folder);
 void write_streams(const std::filesystem::path& folder);
 
 }  // namespace halyard::fuzz

@@ -1,5 +1,5 @@
-// Writes inference requests, each after the byte that selects a model, and paths; and streams of requests,
-// each after the byte that determines the pieces.
+// Writes inference requests in JSON and as messages of protocol buffers, each after the byte that selects a
+// model, and paths; and streams of requests, each after the byte that determines the pieces.
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -9,12 +9,54 @@
 
 namespace halyard::fuzz {
 
-void write_requests(const std::filesystem::path& folder) {
+namespace {
+
+std::vector<std::string_view> types_of_protocol() {
   std::vector<std::string_view> types;
 #define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, \
                              protocol, ...)                                                            \
   if (!std::string_view(protocol).empty()) types.push_back(protocol);
 #include "halyard/element_types.inc"
+  return types;
+}
+
+size_t size_of_type(std::string_view type) {
+  return type == "BOOL" || type.ends_with("T8") ? 1 : type.ends_with("16") ? 2 : type.ends_with("32") ? 4 : 8;
+}
+
+// A field of bytes of a message of protocol buffers.
+std::string field(int number, const std::string& content) {
+  return std::string({static_cast<char>(number << 3 | 2), static_cast<char>(content.size())}) + content;
+}
+
+}  // namespace
+
+void write_messages(const std::filesystem::path& folder) {
+  int number = 0;
+  char which = 1;
+  for (const std::string_view type : types_of_protocol()) {
+    const size_t size = size_of_type(type);
+    const std::string tensor = field(1, "x") + field(2, std::string(type)) + field(3, std::string("\2\1", 2));
+    // The field of the type, if it has one, with two numbers.
+    const bool is_float = type == "FP32" || type == "FP64";
+    const int contents = type == "BOOL"           ? 1
+                         : type == "FP32"         ? 6
+                         : type == "FP64"         ? 7
+                         : type.starts_with("UI") ? (size == 8 ? 5 : 4)
+                                                  : (size == 8 ? 3 : 2);
+    const std::string numbers = is_float ? std::string(2 * size, '\1') : std::string("\0\1", 2);
+    for (const std::string& message :
+         {field(1, "m") + field(5, tensor + field(5, field(contents, numbers))) + field(6, field(1, "x")),
+          field(3, "id") + field(5, tensor) + field(7, std::string(2 * size, '\1'))}) {
+      const std::string seed = std::string({which, '\3'}) + message;
+      write_seed(folder / std::to_string(number++), seed.data(), seed.size());
+    }
+    ++which;
+  }
+}
+
+void write_requests(const std::filesystem::path& folder) {
+  const std::vector<std::string_view> types = types_of_protocol();
   const auto write = [&](char which, const std::string& text) {
     const std::string seed = which + text;
     static int number = 0;
@@ -30,10 +72,7 @@ void write_requests(const std::filesystem::path& folder) {
     write(which, R"({"id":"1","inputs":[)" + input("x", R"("data":[[0],[1]])") + "]}");
     write(which, R"({"inputs":[{"data":[1,0],"name":"x","shape":[1,2],"datatype":")" + type +
                      R"("}],"outputs":[{"name":"x","parameters":{"binary_data":true}}]})");
-    const size_t size = type == "BOOL" || type.ends_with("T8") ? 1
-                        : type.ends_with("16")                 ? 2
-                        : type.ends_with("32")                 ? 4
-                                                               : 8;
+    const size_t size = size_of_type(type);
     write(which, R"({"inputs":[)" +
                      input("x", R"("parameters":{"binary_data_size":)" + std::to_string(2 * size) + "}") +
                      R"(],"parameters":{"binary_data_output":true}})");
