@@ -37,6 +37,12 @@ def wait_until(condition, what, limit=120):
         time.sleep(0.01)
 
 
+def resident(server):
+    """Bytes of memory of the server's process."""
+    with open(f"/proc/{server.process.pid}/status") as file:
+        return int(next(line for line in file if line.startswith("VmRSS")).split()[1]) << 10
+
+
 def raw(server, data, limit=60):
     """Everything that the server answers until it closes the connection."""
     with server.socket(limit) as connection:

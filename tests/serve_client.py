@@ -27,7 +27,7 @@ class Server:
         self.addresses = []
         for _ in range(expect):
             line = self.process.stdout.readline()
-            match = re.fullmatch(r"vm-serve: (http://(.*):(\d+)|unix:(.*))\n", line)
+            match = re.fullmatch(r"vm-serve: (http://(.*):(\d+)|unix:(.*)|gRPC at (.*))\n", line)
             if not match:
                 self.process.kill()
                 self.process.wait()
@@ -36,6 +36,8 @@ class Server:
             self.addresses.append(match[1])
             if match[3]:
                 self.port = int(match[3])
+            if match[5]:
+                self.grpc = match[5]
 
     def _read_log(self):
         for line in self.process.stderr:
@@ -165,6 +167,22 @@ vm.func @forever(%i0: i32) -> (i32) {
   %i2 = vm.cmp.eq.i32 %i0, %i1
   vm.cond_br %i2, ^bb2, ^bb1
 ^bb2:
+  vm.return %i0
+}
+"""
+
+# Its initializer does not end.
+LOOP_AT_START_MODULE = """vm.module @m
+vm.export @__init
+vm.func @__init() -> () {
+  vm.br ^bb1
+^bb1:
+  vm.br ^bb1
+^bb2:
+  vm.return
+}
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
   vm.return %i0
 }
 """

@@ -11,6 +11,7 @@ NO_CANARY = {
     "libtoolbox.so": "the example has no array on its stack",
     "halyard-driver-null.so": "the template has no array on its stack",
 }
+NO_CHECKED_FUNCTION = {"vm-serve-grpc.so": "it copies nothing itself"}
 # What a warm call runs (halyard_harden_warm_calls).
 UNMARKED = ("libhalyard.so", "halyard-driver-local.so")
 
@@ -54,7 +55,7 @@ def faults_of_hardening(path):
     symbols = "\n".join(re.findall(r"\bUND (\S+)", run("readelf", "--dyn-syms", "--wide", path)))
     if "__stack_chk_fail" not in symbols and path.name not in NO_CANARY:
         yield "it has no canaries on the stack"
-    if path.name.startswith(("libhalyard", "vm-", "hal-")) and not re.search(r"__\w+_chk\b(?<!__stack_chk)", symbols):
+    if path.name.startswith(("libhalyard", "vm-", "hal-")) and path.name not in NO_CHECKED_FUNCTION and not re.search(r"__\w+_chk\b(?<!__stack_chk)", symbols):
         yield "it calls no checked functions of the C library"
     if path.name.startswith(UNMARKED):
         return

@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "common/descriptor.h"
-#include "connection.h"
 
 namespace halyard::tools::serve {
 
@@ -28,7 +27,7 @@ std::unexpected<Failure> cannot_listen(std::string_view address) {
   const halyard_status_code_t code = error == EADDRINUSE                 ? HALYARD_ALREADY_EXISTS
                                      : error == EACCES || error == EPERM ? HALYARD_PERMISSION_DENIED
                                                                          : HALYARD_INVALID_ARGUMENT;
-  const char* const advice = error == EADDRINUSE ? "; choose another --port, or stop the process that uses it"
+  const char* const advice = error == EADDRINUSE ? "; choose another port, or stop the process that uses it"
                              : error == ENOENT   ? "; check the path"
                                                  : "";
   return fail(code, "cannot listen on {}: {}{}", address, std::strerror(error), advice);
@@ -62,18 +61,18 @@ bool is_loopback(int descriptor) {
 
 }  // namespace
 
-Result<Listening> listen_tcp(const std::string& host, uint64_t port) {
+Result<Listening> listen_tcp(const std::string& host, uint64_t port, std::string_view given) {
   if (port > 65535)
-    return fail(HALYARD_INVALID_ARGUMENT, "--port={}: expected a number from 0 to 65535", port);
+    return fail(HALYARD_INVALID_ARGUMENT, "{}: the port is {}; expected a number from 0 to 65535", given,
+                port);
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
   addrinfo* found = nullptr;
   const std::string number = std::to_string(port);
   if (const int error = ::getaddrinfo(host.c_str(), number.c_str(), &hints, &found))
-    return fail(HALYARD_INVALID_ARGUMENT,
-                "--host={}: {}; expected an address of this machine, such as 127.0.0.1", host,
-                ::gai_strerror(error));
+    return fail(HALYARD_INVALID_ARGUMENT, "{}: {}; expected an address of this machine, such as 127.0.0.1",
+                given, ::gai_strerror(error));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owned(found, ::freeaddrinfo);
   const std::string shown = host + ":" + number;
   Descriptor descriptor(::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -86,11 +85,11 @@ Result<Listening> listen_tcp(const std::string& host, uint64_t port) {
   return inherited(descriptor.release());
 }
 
-Result<Listening> listen_unix(const std::string& path) {
+Result<Listening> listen_unix(const std::string& path, std::string_view given) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
   if (path.empty() || path.size() >= sizeof address.sun_path)
-    return fail(HALYARD_INVALID_ARGUMENT, "--unix_socket={}: expected a path of 1 to {} bytes", path,
+    return fail(HALYARD_INVALID_ARGUMENT, "{}: expected a path of 1 to {} bytes", given,
                 sizeof address.sun_path - 1);
   std::memcpy(address.sun_path, path.data(), path.size());
   Descriptor descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -119,8 +118,9 @@ Listening inherited(int descriptor) {
   return {descriptor, text_of(address, size)};
 }
 
-Listener::Listener(Server& server, int descriptor)
+Listener::Listener(Server& server, int descriptor, Accepted accepted)
     : server_(server),
+      accepted_(std::move(accepted)),
       is_loopback_(is_loopback(descriptor)),
       strand_(server.runtime.io.get_executor()),
       acceptor_(strand_),
@@ -153,7 +153,7 @@ void Listener::accept() {
           // Fails for a Unix socket, without effect.
           const int on = 1;
           ::setsockopt(socket.native_handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-          start_connection(self->server_, std::move(socket), self->is_loopback_);
+          self->accepted_(std::move(socket), self->is_loopback_);
           return self->accept();
         }
         if (error == asio::error::connection_aborted) return self->accept();

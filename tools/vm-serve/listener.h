@@ -6,11 +6,13 @@
 #include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "server.h"
+#include "socket.h"
 
 namespace halyard::tools::serve {
 
@@ -20,18 +22,21 @@ struct Listening {
   std::string address;
 };
 
-// `port` 0: any free port. INVALID_ARGUMENT: no such address. ALREADY_EXISTS: it is in use.
-// PERMISSION_DENIED.
-Result<Listening> listen_tcp(const std::string& host, uint64_t port);
+// `port` 0: any free port. `given`: the flag with the address, for messages. INVALID_ARGUMENT: no such
+// address. ALREADY_EXISTS: it is in use. PERMISSION_DENIED.
+Result<Listening> listen_tcp(const std::string& host, uint64_t port, std::string_view given);
 // Replaces a socket without a listener. Other processes of the same user and group may connect.
-Result<Listening> listen_unix(const std::string& path);
+Result<Listening> listen_unix(const std::string& path, std::string_view given);
 // For a socket that is already listening.
 Listening inherited(int descriptor);
 
-// Accepts connections and starts a connection for each. One thread, except stop().
+// Accepts connections. One thread, except stop().
 class Listener : public std::enable_shared_from_this<Listener> {
  public:
-  Listener(Server& server, int descriptor);
+  // Takes over a connection. `is_loopback`: accepted on a loopback address.
+  using Accepted = std::function<void(ClientSocket socket, bool is_loopback)>;
+
+  Listener(Server& server, int descriptor, Accepted accepted);
   void start();
   // Any thread.
   void stop();
@@ -41,6 +46,7 @@ class Listener : public std::enable_shared_from_this<Listener> {
   void accept();
 
   Server& server_;
+  const Accepted accepted_;
   const bool is_loopback_;
   boost::asio::strand<Executor> strand_;
   boost::asio::basic_socket_acceptor<boost::asio::generic::stream_protocol, boost::asio::strand<Executor>>

@@ -1,4 +1,4 @@
-// vm-serve: serves models over HTTP with the Open Inference Protocol (KServe V2).
+// vm-serve: serves models over HTTP and gRPC with the Open Inference Protocol (KServe V2).
 #include <malloc.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -21,6 +21,8 @@
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "common/tool.h"
+#include "connection.h"
+#include "grpc_server.h"
 #include "listener.h"
 #include "loader.h"
 #include "repository.h"
@@ -39,9 +41,9 @@ using namespace serve;
 constexpr const Flag* kModelFlags[] = {&flag::served_model, &flag::models, &flag::batch,
                                        &flag::batch_delay,  &flag::watch,  &flag::ready,
                                        &flag::model_control};
-constexpr const Flag* kConnectionFlags[] = {&flag::host,        &flag::port,         &flag::unix_socket,
-                                            &flag::allow_host,  &flag::allow_origin, &flag::max_connections,
-                                            &flag::idle_timeout};
+constexpr const Flag* kConnectionFlags[] = {
+    &flag::host,       &flag::port,         &flag::unix_socket,     &flag::grpc,
+    &flag::allow_host, &flag::allow_origin, &flag::max_connections, &flag::idle_timeout};
 constexpr const Flag* kLimitFlags[] = {&flag::threads,
                                        &flag::contexts,
                                        &flag::queue,
@@ -76,7 +78,8 @@ constexpr ExitCode kExitCodes[] = {
 constexpr ToolDescription kTool = {
     "vm-serve",
     "vm-serve --model=NAME=FILE [--model=...] | --models=FOLDER [flags]",
-    "Serves models over HTTP, with the Open Inference Protocol (KServe V2) and binary tensors. GET / is a "
+    "Serves models over HTTP, and with --grpc over gRPC, with the Open Inference Protocol (KServe V2) and "
+    "binary tensors. GET / is a "
     "page for trying the models, GET /metrics is for Prometheus. SIGHUP loads changed models. SIGTERM ends "
     "the server after it has answered its requests. More: docs/serving.md.",
     kGroups,
@@ -177,10 +180,33 @@ Result<Settings> settings_of(const Flags& flags) {
 Result<std::vector<Listening>> listen(const Flags& flags) {
   std::vector<Listening> sockets;
   for (const int descriptor : TOOL_TRY(inherited_sockets())) sockets.push_back(inherited(descriptor));
-  if (flags.has(flag::unix_socket)) sockets.push_back(TOOL_TRY(listen_unix(flags[flag::unix_socket])));
+  const std::string path = flags[flag::unix_socket], host = flags[flag::host];
+  if (flags.has(flag::unix_socket))
+    sockets.push_back(TOOL_TRY(listen_unix(path, fmt::format("{}={}", flag::unix_socket, path))));
   if (sockets.empty() || flags.has(flag::port))
-    sockets.push_back(TOOL_TRY(listen_tcp(flags[flag::host], TOOL_TRY(flags[flag::port]))));
+    sockets.push_back(
+        TOOL_TRY(listen_tcp(host, TOOL_TRY(flags[flag::port]), fmt::format("{}={}", flag::host, host))));
   return sockets;
+}
+
+// The address of --grpc, in the form of gRPC's own names.
+Result<Listening> listen_grpc(const std::string& text) {
+  constexpr std::string_view kUnix = "unix:";
+  const std::string given = fmt::format("{}={}", flag::grpc, text);
+  if (text.starts_with(kUnix)) return listen_unix(text.substr(kUnix.size()), given);
+  const size_t colon = text.rfind(':');
+  std::string_view host = std::string_view(text).substr(0, colon);
+  const std::string_view digits =
+      std::string_view(text).substr(colon == std::string::npos ? text.size() : colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  uint64_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (host.empty() || digits.empty() || error != std::errc() || end != digits.data() + digits.size())
+    return wrong_value(flag::grpc, text, "HOST:PORT, such as 127.0.0.1:8081, or unix:PATH");
+  Listening socket = TOOL_TRY(listen_tcp(std::string(host), port, given));
+  constexpr std::string_view kScheme = "http://";
+  if (socket.address.starts_with(kScheme)) socket.address.erase(0, kScheme.size());
+  return socket;
 }
 
 // Every connection needs a descriptor.
@@ -216,9 +242,12 @@ class Operations {
   using Signals = asio::basic_signal_set<asio::io_context::executor_type>;
 
   // Catches signals from now on. `hangup` is SIGHUP, which is caught already.
-  Operations(Server& server, std::vector<std::shared_ptr<Listener>> listeners, const Settings& settings,
-             const Notifier& notifier, Signals& hangup, Loader& loader)
+  // `grpc` may be null.
+  Operations(Server& server, GrpcServer* grpc, std::vector<std::shared_ptr<Listener>> listeners,
+             const Settings& settings, const Notifier& notifier, Signals& hangup, Loader& loader)
       : server_(server),
+        grpc_(grpc),
+        unended_(grpc ? 2 : 1),
         listeners_(std::move(listeners)),
         settings_(settings),
         notifier_(notifier),
@@ -260,7 +289,11 @@ class Operations {
       drain_timer_.async_wait([this](const boost::system::error_code& stopped) {
         if (!stopped) cancel_all();
       });
-      server_.drain([this] { server_.runtime.io.stop(); });
+      const auto ended = [this] {
+        if (--unended_ == 0) server_.runtime.io.stop();
+      };
+      server_.drain(ended);
+      if (grpc_) grpc_->drain(ended);
     });
   }
 
@@ -321,6 +354,8 @@ class Operations {
   using Timer = asio::basic_waitable_timer<Clock, asio::wait_traits<Clock>, Executor>;
 
   Server& server_;
+  GrpcServer* const grpc_;
+  std::atomic<int> unended_;  // protocols that have connections or calls
   const std::vector<std::shared_ptr<Listener>> listeners_;
   const Settings& settings_;
   const Notifier& notifier_;
@@ -355,6 +390,12 @@ Result<int> vm_serve(const Flags& flags) {
   return_large_blocks();
   const Notifier notifier;
   std::vector<Listening> sockets = TOOL_TRY(listen(flags));
+  const vm_serve_grpc_library_t* grpc_library = nullptr;
+  std::optional<Listening> grpc_socket;
+  if (flags.has(flag::grpc)) {
+    grpc_library = TOOL_TRY(open_grpc_library());
+    grpc_socket = TOOL_TRY(listen_grpc(flags[flag::grpc]));
+  }
 
   Program program;
   TOOL_TRY(make_instance(flags, program));
@@ -378,18 +419,32 @@ Result<int> vm_serve(const Flags& flags) {
   server.logs_requests = flags[flag::log_requests];
   server.readiness = settings.readiness;
 
+  std::unique_ptr<GrpcServer> grpc;
+  if (grpc_library) grpc = TOOL_TRY(GrpcServer::start(server, *grpc_library));
+
   std::vector<std::shared_ptr<Listener>> listeners;
   for (const Listening& socket : sockets)
-    listeners.push_back(std::make_shared<Listener>(server, socket.descriptor));
+    listeners.push_back(std::make_shared<Listener>(server, socket.descriptor,
+                                                   [&server](ClientSocket client, bool is_loopback) {
+                                                     start_connection(server, std::move(client), is_loopback);
+                                                   }));
+  if (grpc)
+    listeners.push_back(
+        std::make_shared<Listener>(server, grpc_socket->descriptor,
+                                   [&grpc](ClientSocket client, bool) { grpc->add(std::move(client)); }));
   Loader loader;  // destroyed before the server, because its pending work belongs to connections
   ModelControl control(repository, loader);
   if (flags[flag::model_control]) server.control = &control;
-  Operations operations(server, listeners, settings, notifier, hangup, loader);
+  Operations operations(server, grpc.get(), listeners, settings, notifier, hangup, loader);
   // Signals are caught before the address is printed, because a process that reads the address may send some.
-  for (size_t i = 0; i < sockets.size(); ++i) {
-    listeners[i]->start();
-    fmt::print("vm-serve: {}\n", sockets[i].address);
-    log.info("listening", {{"address", sockets[i].address}});
+  for (const auto& listener : listeners) listener->start();
+  for (const Listening& socket : sockets) {
+    fmt::print("vm-serve: {}\n", socket.address);
+    log.info("listening", {{"address", socket.address}});
+  }
+  if (grpc) {
+    fmt::print("vm-serve: gRPC at {}\n", grpc_socket->address);
+    log.info("listening", {{"address", grpc_socket->address}, {"protocol", "gRPC"}});
   }
   std::fflush(stdout);
   for (const auto& [name, versions] : *repository.models())
@@ -400,9 +455,13 @@ Result<int> vm_serve(const Flags& flags) {
   notifier.send(fmt::format("READY=1\nSTATUS=Serving {} models", repository.models()->size()));
 
   run_threads(io, settings.schedule.calls);
+  grpc = nullptr;
   const bool has_finished = operations.finish();
   if (program.trace && has_finished) TOOL_TRY(program.trace.finish());
   if (flags.has(flag::unix_socket)) ::unlink(flags[flag::unix_socket].c_str());
+  constexpr std::string_view kUnix = "unix:";
+  if (grpc_socket && grpc_socket->address.starts_with(kUnix))
+    ::unlink(grpc_socket->address.c_str() + kUnix.size());
   if (!has_finished) log.warning("load_abandoned");
   log.info("ended", {{"cancelled", operations.has_cancelled()}});
   const int code = operations.has_cancelled() ? 1 : 0;

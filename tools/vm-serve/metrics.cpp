@@ -34,6 +34,11 @@ void Metrics::count_response(unsigned status) {
   responses_[std::min<size_t>(status, kStatuses - 1)].fetch_add(1, std::memory_order_relaxed);
 }
 
+void Metrics::count_grpc_response(int code) {
+  grpc_responses_[std::min(static_cast<size_t>(code), kGrpcCodes - 1)].fetch_add(1,
+                                                                                 std::memory_order_relaxed);
+}
+
 std::shared_ptr<ModelMetrics> Metrics::of_model(const std::string& name, const std::string& version) {
   const std::lock_guard lock(mutex_);
   auto& metrics = models_[{name, version}];
@@ -63,6 +68,12 @@ std::string Metrics::text(std::span<const DeviceMemory> devices) const {
   for (size_t status = 0; status < kStatuses; ++status)
     if (const uint64_t count = responses_[status].load(std::memory_order_relaxed))
       append_value(text, "halyard_responses_total", fmt::format("status=\"{}\"", status), count);
+
+  begin_metric(text, "halyard_grpc_responses_total", "counter", "Responses over gRPC by status code.");
+  for (size_t code = 0; code < kGrpcCodes; ++code)
+    if (const uint64_t count = grpc_responses_[code].load(std::memory_order_relaxed))
+      append_value(text, "halyard_grpc_responses_total",
+                   fmt::format("code=\"{}\"", grpc_code_name(static_cast<int>(code))), count);
 
   if (!devices.empty()) {
     begin_metric(text, "halyard_device_memory_bytes", "gauge", "Memory allocated by a device.");

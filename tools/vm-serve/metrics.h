@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "grpc_status.h"
 #include "statistics.h"
 
 namespace halyard::tools::serve {
@@ -69,7 +70,8 @@ class Metrics {
   std::atomic<uint64_t> lost_devices = 0;
   std::atomic<uint64_t> dropped_log_lines = 0;
 
-  void count_response(unsigned status);
+  void count_response(unsigned status);  // of HTTP
+  void count_grpc_response(int code);
   // Returns the same object for the same name and version.
   std::shared_ptr<ModelMetrics> of_model(const std::string& name, const std::string& version);
 
@@ -83,6 +85,7 @@ class Metrics {
  private:
   static constexpr size_t kStatuses = 600;
   std::array<std::atomic<uint64_t>, kStatuses> responses_ = {};
+  std::array<std::atomic<uint64_t>, kGrpcCodes> grpc_responses_ = {};
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<ModelMetrics>> models_;
 };

@@ -57,6 +57,12 @@ inline constexpr Number port = {"port", "N", "The TCP port (8080); 0: any free p
 inline constexpr Text unix_socket = {"unix_socket", "PATH",
                                      "Listens on a Unix socket; on a TCP port only if --port is also given.",
                                      "--unix_socket=/run/halyard/serve.sock"};
+inline constexpr Text grpc = {
+    "grpc", "ADDRESS",
+    "Also serves the protocol over gRPC (inference.GRPCInferenceService), at HOST:PORT or unix:PATH. Port 0: "
+    "any "
+    "free port, which is printed. Needs vm-serve-grpc.so, which is opened only with this flag.",
+    "--grpc=127.0.0.1:8081"};
 inline constexpr List allow_host = {
     "allow_host", "NAME",
     "A listener on a loopback address accepts only requests for localhost and loopback addresses, so that no "

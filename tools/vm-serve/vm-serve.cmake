@@ -14,6 +14,8 @@ target_compile_options(halyard_serve_requests PRIVATE $<$<CONFIG:Release>:-O2>)
 set_target_properties(vm-serve PROPERTIES SOURCES "${main}")
 target_link_libraries(vm-serve PRIVATE halyard_serve_requests halyard_serve_models)
 
+include("${CMAKE_CURRENT_LIST_DIR}/grpc/grpc.cmake")
+
 # Tests of the parts of the protocol that need neither sockets nor models.
 file(GLOB test_sources CONFIGURE_DEPENDS "vm-serve/tests/*.cpp")
 halyard_add_tests(halyard_serve_tests PREFIX serve LINKS halyard_serve_requests halyard_serve_models SOURCES ${test_sources})

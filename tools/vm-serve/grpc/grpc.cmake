@@ -1,0 +1,28 @@
+# vm-serve-grpc.so, which vm-serve opens for --grpc. Optional: without gRPC's headers it is not built. It lies above the drivers'
+# folder, as all libraries that are opened when they are there.
+option(HALYARD_GRPC "Build vm-serve's library for gRPC where libgrpc++-dev is installed" ON)
+if(NOT HALYARD_GRPC OR HALYARD_STATIC OR HALYARD_SANITIZE OR CMAKE_CROSSCOMPILING)
+  message(STATUS "vm-serve: no gRPC (HALYARD_GRPC is off, or the build is static, for another processor, or with a sanitizer)")
+  return()
+endif()
+# The variant without TLS, because proxies do it, as for HTTP.
+find_path(HALYARD_GRPC_INCLUDE grpcpp/generic/async_generic_service.h)
+find_library(HALYARD_GRPCPP_LIBRARY grpc++_unsecure)
+find_library(HALYARD_GPR_LIBRARY gpr)
+find_library(HALYARD_ABSL_LIBRARY absl_synchronization) # of gRPC's headers
+if(NOT HALYARD_GRPC_INCLUDE OR NOT HALYARD_GRPCPP_LIBRARY OR NOT HALYARD_GPR_LIBRARY OR NOT HALYARD_ABSL_LIBRARY)
+  message(STATUS "vm-serve: no gRPC (needs libgrpc++-dev)")
+  return()
+endif()
+add_library(vm-serve-grpc MODULE "${CMAKE_CURRENT_LIST_DIR}/library.cpp")
+target_include_directories(vm-serve-grpc PRIVATE "${CMAKE_CURRENT_LIST_DIR}/..")
+target_include_directories(vm-serve-grpc SYSTEM PRIVATE "${HALYARD_GRPC_INCLUDE}")
+target_link_libraries(vm-serve-grpc PRIVATE "${HALYARD_GRPCPP_LIBRARY}" "${HALYARD_GPR_LIBRARY}" "${HALYARD_ABSL_LIBRARY}" Threads::Threads)
+halyard_make_plugin(vm-serve-grpc "${CMAKE_CURRENT_LIST_DIR}/exports.map" "")
+halyard_run_path(vm-serve-grpc)
+set_target_properties(vm-serve-grpc PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib/halyard")
+install(TARGETS vm-serve-grpc LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}/halyard" COMPONENT grpc)
+halyard_strip_installed(vm-serve-grpc "${CMAKE_INSTALL_LIBDIR}/halyard" grpc)
+install(FILES "${CMAKE_CURRENT_LIST_DIR}/../inference.proto" DESTINATION "${CMAKE_INSTALL_DATADIR}/halyard" COMPONENT grpc)
+add_dependencies(vm-serve vm-serve-grpc)
+message(STATUS "vm-serve: gRPC, ${HALYARD_GRPCPP_LIBRARY}")
