@@ -62,7 +62,7 @@ halyard_package(
   SUMMARY "run, serve, inspect and assemble .vmfb modules"
   DESCRIPTION "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages and completions for bash and zsh."
   DEPENDS "libhalyard0 ${same}"
-  SUGGESTS "halyard-bench")
+  SUGGESTS "halyard-bench, halyard-serve-grpc")
 halyard_package(
   bench
   NAME halyard-bench
@@ -95,6 +95,15 @@ if(TARGET halyard-jit-llvm)
     SUMMARY "just-in-time compiler for Halyard"
     DESCRIPTION "Compiles bytecode of .vmfb modules to machine code with LLVM while they run."
     DEPENDS "libhalyard0 ${same}")
+endif()
+if(TARGET vm-serve-grpc)
+  halyard_package(
+    grpc
+    NAME halyard-serve-grpc
+    SECTION libs
+    SUMMARY "gRPC for vm-serve"
+    DESCRIPTION "Lets vm-serve answer inference requests over gRPC, with the flag --grpc."
+    DEPENDS "halyard-tools ${same}")
 endif()
 if(TARGET halyard-channel-mpi-openmpi) # Debian's usual MPI
   halyard_package(

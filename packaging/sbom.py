@@ -27,6 +27,7 @@ COMPONENTS = [
     ("libbenchmark-dev", "Apache-2.0", "DYNAMIC_LINK"),
     ("spirv-tools", "Apache-2.0", "STATIC_LINK"),
     ("libvulkan-dev", "Apache-2.0", "BUILD_DEPENDENCY_OF"),
+    ("libgrpc++-dev", "Apache-2.0", "DYNAMIC_LINK"),
     ("libopenmpi-dev", "BSD-3-Clause", "DYNAMIC_LINK"),
     ("libmd-dev", "BSD-3-Clause", "DYNAMIC_LINK"),
     ("llvm-19-dev", "Apache-2.0 WITH LLVM-exception", "STATIC_LINK"),

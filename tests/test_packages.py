@@ -26,6 +26,7 @@ FILES = {
                      "/usr/share/(bash-completion/completions/|zsh/vendor-completions/_)vm-bench",
     "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
     "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm(-codegen)?.so",
+    "halyard-serve-grpc": f"{MULTIARCH}/halyard/vm-serve-grpc.so|/usr/share/halyard/inference.proto",
     "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",
     "halyard-mpi-mpich": f"{MULTIARCH}/halyard/channels/mpich/halyard-channel-mpi.so",
     "libhalyard-dev": f"/usr/include/halyard/.*|{MULTIARCH}/(libhalyard.so|cmake/Halyard/.*|pkgconfig/halyard.*.pc)|"
