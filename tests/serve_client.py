@@ -171,6 +171,22 @@ vm.func @forever(%i0: i32) -> (i32) {
 }
 """
 
+# Its initializer does not end.
+LOOP_AT_START_MODULE = """vm.module @m
+vm.export @__init
+vm.func @__init() -> () {
+  vm.br ^bb1
+^bb1:
+  vm.br ^bb1
+^bb2:
+  vm.return
+}
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  vm.return %i0
+}
+"""
+
 # An echo that takes seconds.
 SLOW_ECHO_MODULE = """vm.module @slow
 vm.export @main

@@ -319,9 +319,6 @@ class Browsers(Folder):
 
 
 class Life(Folder):
-    LOOP_AT_START = ("vm.module @m\nvm.export @__init\nvm.func @__init() -> () {\n  vm.br ^bb1\n^bb1:\n  vm.br ^bb1\n^bb2:\n  vm.return\n}\n"
-                     "vm.export @f\nvm.func @f(%i0: i32) -> (i32) {\n  vm.return %i0\n}\n")
-
     def test_hangup_as_soon_as_it_says_that_it_listens(self):
         for _ in range(5):
             with start(f"--model=mul={MUL}") as server:
@@ -329,7 +326,7 @@ class Life(Folder):
                 wait_until(lambda: server.metric("halyard_reloads_total") == 1, "the reload")
 
     def test_signals_while_the_first_models_are_loaded(self):
-        path = self.write("loop.vmasm", self.LOOP_AT_START)
+        path = self.write("loop.vmasm", serve_client.LOOP_AT_START_MODULE)
         for number in (signal.SIGTERM, signal.SIGINT):
             process = subprocess.Popen([PROGRAM, f"--model=loop={path}", "--port=0"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_until(lambda: int(self.status_of(process, "SigCgt"), 16) >> (signal.SIGHUP - 1) & 1, "its handlers")
@@ -347,7 +344,7 @@ class Life(Folder):
         flags = [f"--models={self.folder}", "--drain_timeout=1s", "--request_timeout=200ms"]
         for signals, code in ((1, 0), (2, 128 + signal.SIGTERM)):
             with start(*flags, *(["--drain_timeout=10min"] if signals == 2 else [])) as server:
-                self.write("a/1/model.vmasm", self.LOOP_AT_START)
+                self.write("a/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
                 server.process.send_signal(signal.SIGHUP)
                 wait_until(lambda: server.metric("halyard_reloads_total") == 0 and server.get("/v2/health/live")[0] == 200, "the reload to begin")
                 wait_until(lambda: self.a_thread_computes(server), "the initializer")
@@ -360,7 +357,7 @@ class Life(Folder):
                     self.assertEqual(len(server.events("load_abandoned")), 1)
             os.remove(os.path.join(self.folder, "a/1/model.vmasm"))
         # With a limit, the server reports that this model could not be loaded, and serves the others.
-        self.write("a/1/model.vmasm", self.LOOP_AT_START)
+        self.write("a/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
         with start(*flags, "--load_timeout=200ms") as server:
             wait_until(lambda: server.events("model_failed"), "the log")
             self.assertIn("DEADLINE_EXCEEDED", server.events("model_failed")[0]["error"])

@@ -67,7 +67,9 @@ class Protocol(GrpcCase):
             self.assertTrue(client.ServerLive(messages.ServerLiveRequest()).live)
             self.assertTrue(client.ServerReady(messages.ServerReadyRequest()).ready)
             about = client.ServerMetadata(messages.ServerMetadataRequest())
-            self.assertEqual((about.name, about.version), ("halyard", server.get("/v2")[2]["version"]))
+            document = server.get("/v2")[2]
+            document["extensions"].remove("binary_tensor_data")  # of HTTP
+            self.assertEqual({"name": about.name, "version": about.version, "extensions": list(about.extensions)}, document)
             for version in ("", "1", "3"):
                 self.assertTrue(client.ModelReady(messages.ModelReadyRequest(name="mul", version=version)).ready)
                 model = client.ModelMetadata(messages.ModelMetadataRequest(name="mul", version=version))
@@ -222,6 +224,82 @@ class Document(GrpcCase):
             self.assertEqual((done.returncode, done.stdout), (0, output), done.stderr)
 
 
+class Extensions(GrpcCase):
+    """Compared with the same answers over HTTP."""
+
+    def json(self, message):
+        from google.protobuf import json_format
+        return json_format.MessageToDict(message, preserving_proto_field_name=True)
+
+    def test_configurations_and_statistics(self):
+        messages = stubs()[0]
+        flags = [f"--model=mul={MUL}", f"--model=encoder={ENCODER}", "--batch=encoder=8", "--batch_delay=2ms", "--contexts=3"]
+        with start_grpc(*flags) as server, Client(server) as client:
+            client.ModelInfer(raw_mul([1], [2]))
+            self.refused("INVALID_ARGUMENT", lambda: client.ModelInfer(raw_mul([1], [1, 2])))
+            for name in ("mul", "encoder"):
+                config = self.json(client.ModelConfig(messages.ModelConfigRequest(name=name)).config)
+                document = server.get(f"/v2/models/{name}/config")[2]
+                for tensor_config in document["input"] + document["output"]:
+                    tensor_config["dims"] = [str(size) for size in tensor_config["dims"]]  # 64 bits are strings in protobuf's JSON
+                    if "reshape" in tensor_config:
+                        tensor_config["reshape"] = {}
+                for group in document["instance_group"]:
+                    self.assertEqual(group.pop("kind"), "KIND_AUTO")  # 0
+                if "dynamic_batching" in document:
+                    document["dynamic_batching"] = {key: str(value) for key, value in document["dynamic_batching"].items()}
+                if document["max_batch_size"] == 0:
+                    del document["max_batch_size"]
+                self.assertEqual(config, document)
+            one = client.ModelStatistics(messages.ModelStatisticsRequest(name="mul")).model_stats
+            document = server.get("/v2/models/mul/stats")[2]["model_stats"][0]
+            self.assertEqual([(each.name, each.version, each.inference_count, each.execution_count, each.last_inference) for each in one],
+                             [("mul", "1", 1, 1, document["last_inference"])])
+            for name in ("success", "fail", "queue", "compute_input", "compute_infer", "compute_output"):
+                sums = getattr(one[0].inference_stats, name)
+                self.assertEqual({"count": sums.count, "ns": sums.ns}, document["inference_stats"][name])
+            self.assertEqual([(each.batch_size, each.compute_infer.count) for each in one[0].batch_stats], [(1, 1)])
+            self.assertEqual({each.name for each in client.ModelStatistics(messages.ModelStatisticsRequest()).model_stats}, {"mul", "encoder"})
+            for method, request in (("ModelConfig", messages.ModelConfigRequest), ("ModelStatistics", messages.ModelStatisticsRequest)):
+                self.refused("NOT_FOUND", lambda: getattr(client, method)(request(name="none")), "'none'")
+
+    def test_the_repository(self):
+        messages = stubs()[0]
+        self.write("a/1/model.vmasm", vmrun.read_text(MUL))
+        self.write("b/1/model.vmasm", "broken")
+        name = lambda kind, model, **members: getattr(messages, f"RepositoryModel{kind}Request")(model_name=model, **members)  # noqa: E731
+        with start_grpc(f"--models={self.folder}", "--model_control", "--ready=any") as server, Client(server) as client:
+            def index(**members):
+                return self.json(client.RepositoryIndex(messages.RepositoryIndexRequest(**members))).get("models", [])
+            self.assertEqual([{"reason": "", **each} for each in index()], server.get("/v2/repository/index", "POST", "")[2])
+            self.assertEqual([each["name"] for each in index(ready=True)], ["a"])
+            client.RepositoryModelUnload(name("Unload", "a"))
+            self.assertEqual(index(ready=True), [])
+            self.refused("NOT_FOUND", lambda: client.ModelInfer(raw_mul([1], [2], "a")), "unloaded")
+            client.RepositoryModelLoad(name("Load", "a"))
+            self.assertEqual(client.ModelInfer(raw_mul([1], [2], "a")).raw_output_contents[0], packed("FP32", [2]))
+            self.refused("NOT_FOUND", lambda: client.RepositoryModelLoad(name("Load", "none")), "'none'")
+            self.refused("INVALID_ARGUMENT", lambda: client.RepositoryModelLoad(name("Load", "b")), "could not be loaded")
+            for parameter in ("config", "file:1/model.vmfb"):
+                request = name("Load", "a")
+                request.parameters[parameter].string_param = "{}"
+                self.refused("INVALID_ARGUMENT", lambda: client.RepositoryModelLoad(request), parameter)
+        with start_grpc(f"--models={self.folder}") as server, Client(server) as client:
+            self.refused("PERMISSION_DENIED", lambda: client.RepositoryModelUnload(name("Unload", "a")), "--model_control")
+
+    def test_a_load_that_is_cancelled(self):
+        """The client need not wait; the load goes on to its time limit."""
+        self.write("a/1/model.vmasm", serve_client.echo_module("f32"))
+        with start_grpc(f"--models={self.folder}", "--model_control", "--load_timeout=1s", "--request_timeout=1s") as server, Client(server) as client:
+            self.write("loop/1/model.vmasm", serve_client.LOOP_AT_START_MODULE)
+            loading = client.RepositoryModelLoad.future(stubs()[0].RepositoryModelLoadRequest(model_name="loop"))
+            late = client.RepositoryModelLoad.future(stubs()[0].RepositoryModelLoadRequest(model_name="loop"), timeout=0.2)
+            self.refused("DEADLINE_EXCEEDED", late.result)
+            loading.cancel()
+            wait_until(lambda: server.metric('halyard_grpc_responses_total{code="CANCELLED"}') == 1, "the cancelled call")
+            wait_until(lambda: server.events("model_failed"), "the end of the load")
+
+
 class TimeAndMemory(GrpcCase):
     def test_deadlines(self):
         with start_grpc(f"--model=loop={self.loop()}", "--request_timeout=500ms") as server, Client(server) as client:
@@ -263,10 +341,11 @@ class TimeAndMemory(GrpcCase):
     def test_many_calls(self):
         values = [1 + i / 8 for i in range(16 * 64)]
         with start_grpc(f"--model=encoder={ENCODER}", "--batch=encoder=8", f"--model=mul={MUL}", "--threads=2", "--queue=1000") as server:
-            expected = server.infer("encoder", [tensor(server.get("/v2/models/encoder")[2]["inputs"][0]["name"], "FP32", values, [1, 1024])])
-            name = server.get("/v2/models/encoder")[2]["inputs"][0]["name"]
+            about = server.get("/v2/models/encoder")[2]["inputs"][0]
+            name, shape = about["name"], [1, *about["shape"][1:]]
+            expected = server.infer("encoder", [tensor(name, "FP32", values, shape)])
             clients = [Client(server) for _ in range(4)]
-            request = raw_request("encoder", (name, "FP32", [1, 1024], packed("FP32", values)))
+            request = raw_request("encoder", (name, "FP32", shape, packed("FP32", values)))
             quick = [each.ModelInfer.future(raw_mul([i], [2])) for each in clients for i in range(200)]
             futures = [each.ModelInfer.future(request) for each in clients for _ in range(25)]
             for i, future in enumerate(quick):
@@ -446,7 +525,10 @@ class GrpcOperation(GrpcCase):
             lines = [line for line in server.events("request") if line["method"] == "gRPC"]
             self.assertEqual([(line["target"], line["model"], line["status"]) for line in lines],
                              [("ModelInfer", "mul", "OK"), ("ModelInfer", "mul", "OK"), ("ModelInfer", "none", "NOT_FOUND")])
-            self.assertEqual([line["trace"] for line in lines], [None, parent.split("-")[1], None])
+            self.assertEqual([line.get("trace_id") for line in lines], [None, parent.split("-")[1], None])
+            self.assertEqual([line.get("version") for line in lines], ["1", "1", None])
+            for line in lines:
+                self.assertRegex(line["client"], r"^127\.0\.0\.1:\d+$")
             self.assertEqual(server.events("listening")[1]["protocol"], "gRPC")
         self.assertIn(f"mul/1 {parent.split('-')[1]}", [each.name for each in Trace(path).slices()])
 

@@ -13,8 +13,7 @@ namespace halyard::tools::serve {
 namespace {
 
 std::string tensor_document(const TensorSpec& tensor, bool has_batches) {
-  std::span<const int64_t> dimensions = tensor.shape;
-  if (has_batches) dimensions = dimensions.subspan(1);
+  const auto dimensions = dimensions_of(tensor, has_batches);
   std::string text =
       fmt::format(R"({{"name":{},"data_type":"TYPE_{}",)", json_string(tensor.name), tensor.type->name);
   // A tensor without further dimensions has the dimension 1, and a reshape that removes it, because
@@ -33,6 +32,10 @@ void append_tensors(std::string& text, std::span<const TensorSpec> tensors, bool
 }
 
 }  // namespace
+
+std::span<const int64_t> dimensions_of(const TensorSpec& tensor, bool has_batches) {
+  return std::span(tensor.shape).subspan(has_batches ? 1 : 0);
+}
 
 std::string config_document(const ModelSpec& model, const ModelConfig& config) {
   const bool has_batches = config.max_batch > 0;

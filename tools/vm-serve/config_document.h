@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,9 @@ struct ModelConfig {
   size_t contexts = 1;     // at most
   std::chrono::nanoseconds batch_delay{};
 };
+
+// The dimensions of a tensor in the configuration: with batches those after the first.
+std::span<const int64_t> dimensions_of(const TensorSpec& tensor, bool has_batches);
 
 // {"name":"m","platform":"iree_vmfb","max_batch_size":8,"input":[...],...}. With batches, the dimensions of
 // tensors are those after the first.

@@ -315,8 +315,7 @@ class HttpConnection final : public Connection, public std::enable_shared_from_t
 
   Task<Response> control(const Route& route, const RequestHead& head) {
     if (route.endpoint != Endpoint::repository_index && !server_.control)
-      co_return error_response(
-          403, "clients may not load and unload models; start the server with --model_control to let them");
+      co_return error_response(403, kNoControl);
     auto form = body_form(parser_->get(), head, kMaxControlBody);
     if (!form) co_return response_of(form.error());
     form->json_size.reset();  // nothing follows the JSON object

@@ -7,22 +7,24 @@ namespace halyard::tools::serve {
 
 namespace {
 
-// Parameters that would change what is loaded.
 Result<> check_parameters(const Json& object) {
   const auto parameters = object.find("parameters");
   if (parameters == object.end()) return {};
   if (!parameters->is_object())
     return fail(HALYARD_INVALID_ARGUMENT, "\"parameters\" is not an object; expected one, or none");
-  for (const auto& [name, value] : parameters->items())
-    if (name == "config" || name.starts_with("file:"))
-      return fail(HALYARD_INVALID_ARGUMENT,
-                  "the parameter '{}' is not supported, because models are loaded only from the files of the "
-                  "server; expected no such parameter, and settings in model.json beside the module",
-                  name);
+  for (const auto& [name, value] : parameters->items()) TOOL_TRY(check_load_parameter(name));
   return {};
 }
 
 }  // namespace
+
+Result<> check_load_parameter(std::string_view name) {
+  if (name != "config" && !name.starts_with("file:")) return {};
+  return fail(HALYARD_INVALID_ARGUMENT,
+              "the parameter '{}' is not supported, because models are loaded only from the files of the "
+              "server; expected no such parameter, and settings in model.json beside the module",
+              name);
+}
 
 Result<ControlRequest> parse_control_request(Endpoint endpoint, std::string_view body) {
   ControlRequest request;

@@ -171,10 +171,10 @@ std::string model_ready_document(std::string_view model, bool is_ready) {
 }
 
 std::string server_document(std::string_view version) {
-  return fmt::format(
-      "{{\"name\":\"halyard\",\"version\":{},\"extensions\":[\"binary_tensor_data\","
-      "\"model_repository\",\"model_configuration\",\"statistics\"]}}\n",
-      json_string(version));
+  std::string text =
+      R"({"name":"halyard","version":)" + json_string(version) + R"(,"extensions":["binary_tensor_data")";
+  for (const std::string_view extension : kExtensions) text += "," + json_string(extension);
+  return text + "]}\n";
 }
 
 std::string models_document(std::span<const std::string> names) {

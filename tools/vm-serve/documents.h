@@ -20,6 +20,8 @@ std::string live_document();
 std::string ready_document(bool is_ready);
 std::string model_ready_document(std::string_view model, bool is_ready);
 
+// Of the protocol, over HTTP and gRPC.
+inline constexpr std::string_view kExtensions[] = {"model_repository", "model_configuration", "statistics"};
 std::string server_document(std::string_view version);
 // {"models":["a","b"]}
 std::string models_document(std::span<const std::string> names);

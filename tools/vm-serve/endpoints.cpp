@@ -3,11 +3,9 @@
 
 #include <algorithm>
 
-#include "config_document.h"
 #include "documents.h"
 #include "page.h"
 #include "process_metrics.h"
-#include "statistics.h"
 
 namespace halyard::tools::serve {
 
@@ -38,34 +36,61 @@ Response metadata_of(Server& server, const Model& model) {
   return {.body = model_document(model.spec(), loaded_versions(server, model.spec().name))};
 }
 
-Response config_of(Server& server, const Model& model) {
-  const ScheduleLimits& limits = server.scheduler.limits();
-  return {.body = config_document(model.spec(), {.file = model.source().file,
-                                                 .max_batch = model.has_batches() ? model.source().batch : 0,
-                                                 .contexts = limits.contexts,
-                                                 .batch_delay = limits.batch_delay})};
-}
-
 // Of the model and version of the route; of all if the route names none.
 Response statistics_of(Server& server, const Route& route) {
-  const auto models = server.repository.models();
+  const auto statistics = model_statistics(server, route.model, route.version);
+  if (!statistics) return error_response(status_of_request(statistics.error().code), statistics.error().text);
   std::string text;
-  for (const auto& [name, versions] : *models) {
-    if (!route.model.empty() && name != route.model) continue;
-    for (const auto& [version, entry] : versions) {
-      if (!entry.model || (!route.version.empty() && version != route.version)) continue;
-      text += (text.empty() ? "" : ",") +
-              statistics_document(name, version, entry.model->metrics().statistics.get());
-    }
-  }
-  // The reason why a model or a version is not there.
-  if (text.empty() && !route.model.empty())
-    if (const auto found = server.repository.find(route.model, route.version); !found)
-      return error_response(status_of_request(found.error().code), found.error().text);
+  for (const auto& [name, version, sums] : *statistics)
+    text += (text.empty() ? "" : ",") + statistics_document(name, version, sums);
   return {.headers = std::string(kNoStore), .body = R"({"model_stats":[)" + text + "]}\n"};
 }
 
 }  // namespace
+
+bool is_ready(Server& server) {
+  return !server.is_draining() && is_ready(server.readiness, server.repository);
+}
+
+Result<bool> is_ready(Server& server, const std::string& model, const std::string& version) {
+  const auto found = server.repository.find(model, version);
+  if (!found && found.error().code == HALYARD_NOT_FOUND) return std::unexpected(found.error());
+  return found && (*found)->is_ready() && !server.is_draining();
+}
+
+ModelConfig model_config(Server& server, const Model& model) {
+  const ScheduleLimits& limits = server.scheduler.limits();
+  return {.file = model.source().file,
+          .max_batch = model.has_batches() ? model.source().batch : 0,
+          .contexts = limits.contexts,
+          .batch_delay = limits.batch_delay};
+}
+
+Result<std::vector<VersionStatistics>> model_statistics(Server& server, const std::string& model,
+                                                        const std::string& version) {
+  std::vector<VersionStatistics> found;
+  const auto models = server.repository.models();
+  for (const auto& [name, versions] : *models) {
+    if (!model.empty() && name != model) continue;
+    for (const auto& [number, entry] : versions)
+      if (entry.model && (version.empty() || number == version))
+        found.push_back({name, number, entry.model->metrics().statistics.get()});
+  }
+  // The reason why a model or a version is not there.
+  if (found.empty() && !model.empty())
+    if (const auto missing = server.repository.find(model, version); !missing)
+      return std::unexpected(missing.error());
+  return found;
+}
+
+std::vector<std::string> loaded_versions(Server& server, const std::string& model) {
+  std::vector<std::string> versions;
+  const auto models = server.repository.models();
+  if (const auto found = models->find(model); found != models->end())
+    for (const auto& [version, entry] : found->second)
+      if (entry.model) versions.push_back(version);
+  return versions;
+}
 
 Response index_answer(const Server& server, const ControlRequest& request) {
   std::string text;
@@ -76,25 +101,6 @@ Response index_answer(const Server& server, const ControlRequest& request) {
                         state.is_ready ? "READY" : "UNAVAILABLE", json_string(without_folders(state.reason)));
   }
   return {.body = "[" + text + "]\n"};
-}
-
-bool is_ready(Server& server) {
-  return !server.is_draining() && serve::is_ready(server.readiness, server.repository);
-}
-
-Result<bool> is_ready(Server& server, const std::string& model, const std::string& version) {
-  const auto found = server.repository.find(model, version);
-  if (!found && found.error().code == HALYARD_NOT_FOUND) return std::unexpected(found.error());
-  return found && (*found)->is_ready() && !server.is_draining();
-}
-
-std::vector<std::string> loaded_versions(Server& server, const std::string& model) {
-  std::vector<std::string> versions;
-  const auto models = server.repository.models();
-  if (const auto found = models->find(model); found != models->end())
-    for (const auto& [version, entry] : found->second)
-      if (entry.model) versions.push_back(version);
-  return versions;
 }
 
 Response answer(Server& server, const Route& route) {
@@ -121,8 +127,8 @@ Response answer(Server& server, const Route& route) {
     case Endpoint::model_metadata: {
       const auto model = server.repository.find(route.model, route.version);
       if (!model) return error_response(status_of_request(model.error().code), model.error().text);
-      return route.endpoint == Endpoint::model_config ? config_of(server, **model)
-                                                      : metadata_of(server, **model);
+      if (route.endpoint == Endpoint::model_metadata) return metadata_of(server, **model);
+      return {.body = config_document((*model)->spec(), model_config(server, **model))};
     }
     case Endpoint::model_ready: {
       const auto is_model_ready = is_ready(server, route.model, route.version);

@@ -8,8 +8,10 @@
 
 #include "body.h"
 #include "endpoints.h"
+#include "grpc_control.h"
 #include "grpc_documents.h"
 #include "grpc_status.h"
+#include "request_log.h"
 
 namespace halyard::tools::serve {
 
@@ -23,10 +25,17 @@ struct GrpcMethod {
 namespace {
 
 constexpr std::string_view kService = "/inference.GRPCInferenceService/";
-constexpr GrpcMethod kMethods[] = {
-    {"ServerLive", &GrpcCall::server_live},       {"ServerReady", &GrpcCall::server_ready},
-    {"ModelReady", &GrpcCall::model_ready},       {"ServerMetadata", &GrpcCall::server_metadata},
-    {"ModelMetadata", &GrpcCall::model_metadata}, {"ModelInfer", &GrpcCall::model_infer}};
+constexpr GrpcMethod kMethods[] = {{"ServerLive", &GrpcCall::server_live},
+                                   {"ServerReady", &GrpcCall::server_ready},
+                                   {"ModelReady", &GrpcCall::model_ready},
+                                   {"ServerMetadata", &GrpcCall::server_metadata},
+                                   {"ModelConfig", &GrpcCall::model_config},
+                                   {"ModelStatistics", &GrpcCall::model_statistics},
+                                   {"RepositoryIndex", &GrpcCall::repository_index},
+                                   {"RepositoryModelLoad", &GrpcCall::repository_load},
+                                   {"RepositoryModelUnload", &GrpcCall::repository_unload},
+                                   {"ModelMetadata", &GrpcCall::model_metadata},
+                                   {"ModelInfer", &GrpcCall::model_infer}};
 
 constexpr size_t kMaxAnswerText = 2 << 10;  // bytes of an error; clients limit the size of trailers
 constexpr uint64_t kMaxAnswer = (uint64_t{1} << 31) - 1;  // bytes of a message
@@ -55,11 +64,12 @@ const GrpcMethod* grpc_method_of(std::string_view path) {
 }
 
 GrpcCall::GrpcCall(Server& server, const vm_serve_grpc_library_t& library, vm_serve_grpc_call_t* handle,
-                   const GrpcMethod& method, const vm_serve_grpc_begin_t& begin)
+                   const GrpcMethod& method, const vm_serve_grpc_begin_t& begin, std::string client)
     : server_(server),
       library_(library),
       handle_(handle),
       method_(method),
+      client_(std::move(client)),
       trace_parent_(view_of(begin.trace_parent)),
       begin_(Clock::now()),
       deadline_(std::min(begin_ + server.limits.request, after(begin_, begin.nanoseconds))),
@@ -94,11 +104,16 @@ void GrpcCall::expire() {
 void GrpcCall::cancelled() {
   std::shared_ptr<Job> job;
   const bool is_late = Clock::now() >= client_deadline_;
+  bool is_loading = false;
   {
     const std::lock_guard lock(mutex_);
     is_gone_ = !is_late;
     job = job_;
+    is_loading = is_loading_;
   }
+  if (is_loading)
+    return refuse(
+        {is_late ? 504 : kClientGone, "the client no longer waits; the model is loaded nevertheless"});
   if (!job) return;
   server_.scheduler.abandon(job, is_late ? Failure{HALYARD_DEADLINE_EXCEEDED,
                                                    "the model did not answer before the client's deadline"}
@@ -161,20 +176,19 @@ void GrpcCall::count(int code, uint64_t bytes, std::string_view text) {
   const bool is_servers_fault =
       code == grpc_code_of(500) || code == grpc_code_of(503) || code == grpc_code_of(504);
   if (!server_.logs_requests && !is_servers_fault) return;
-  const Clock::duration time = Clock::now() - begin_;
-  const auto parent = parse_trace_parent(trace_parent_);
   constexpr size_t kMaxName = 256;
-  const auto text_or_null = [](std::string_view value) {
-    return value.empty() ? Json() : Json(std::string(value));
-  };
-  server_.log.info("request", {{"method", "gRPC"},
-                               {"target", std::string(method_.name)},
-                               {"model", text_or_null(std::string_view(head_.model).substr(0, kMaxName))},
-                               {"status", std::string(grpc_code_name(code))},
-                               {"bytes", bytes},
-                               {"milliseconds", std::chrono::duration<double, std::milli>(time).count()},
-                               {"trace", text_or_null(parent ? parent->trace_id : "")},
-                               {"answer", text_or_null(text)}});
+  RequestLine line{.method = "gRPC",
+                   .target = method_.name,
+                   .client = client_,
+                   .model = std::string_view(head_.model).substr(0, kMaxName),
+                   .version = std::string_view(head_.version).substr(0, kMaxName),
+                   .trace_id = "",
+                   .status = grpc_code_name(code),
+                   .bytes = bytes,
+                   .time = Clock::now() - begin_,
+                   .error = text};
+  if (const auto parent = parse_trace_parent(trace_parent_)) line.trace_id = parent->trace_id;
+  log_request(server_.log, line);
 }
 
 // ---- Methods
@@ -208,6 +222,48 @@ void GrpcCall::model_metadata(GrpcMessage message) {
   send(model_message((*model)->spec(), loaded_versions(server_, name->name)));
 }
 
+void GrpcCall::model_config(GrpcMessage message) {
+  const auto name = read_model_name(message.reader());
+  if (!name) return refuse(refused_of(name.error()));
+  const auto model = server_.repository.find(name->name, name->version);
+  if (!model) return refuse(refused_of(model.error()));
+  send(config_message((*model)->spec(), serve::model_config(server_, **model)));
+}
+
+void GrpcCall::model_statistics(GrpcMessage message) {
+  const auto name = read_model_name(message.reader());
+  if (!name) return refuse(refused_of(name.error()));
+  const auto statistics = serve::model_statistics(server_, name->name, name->version);
+  if (!statistics) return refuse(refused_of(statistics.error()));
+  send(statistics_message(*statistics));
+}
+
+void GrpcCall::repository_index(GrpcMessage message) {
+  const auto only_ready = read_index_message(message.reader());
+  if (!only_ready) return refuse(refused_of(only_ready.error()));
+  send(index_message(server_.repository.index(), *only_ready));
+}
+
+void GrpcCall::repository_load(GrpcMessage message) { control(message, &ModelControl::load); }
+void GrpcCall::repository_unload(GrpcMessage message) { control(message, &ModelControl::unload); }
+
+void GrpcCall::control(const GrpcMessage& message,
+                       void (ModelControl::*change)(std::string, ModelControl::Done)) {
+  if (!server_.control) return refuse({403, std::string(kNoControl)});
+  auto name = read_control_message(message.reader(), change == &ModelControl::load);
+  if (!name) return refuse(refused_of(name.error()));
+  head_.model = *name;
+  {
+    const std::lock_guard lock(mutex_);
+    is_loading_ = true;
+  }
+  expire_at(Clock::time_point::max());  // initializers have a time limit of their own
+  (server_.control->*change)(*std::move(name), [self = shared_from_this()](Result<> done) {
+    if (done) return self->send(std::string());
+    self->refuse({status_of_request(done.error().code), without_folders(done.error().text)});
+  });
+}
+
 void GrpcCall::model_infer(GrpcMessage message) {
   if (const auto refused = call_model(std::move(message))) refuse(*refused);
 }
@@ -225,6 +281,7 @@ std::optional<Refused> GrpcCall::call_model(GrpcMessage message) {
   if (!model) return std::move(model).error();
   if (server_.scheduler.is_full(**model)) return queue_is_full(**model);
   job->model = *model;
+  head_.version = (*model)->spec().version;
   traced_ = choose_trace(server_, *job, trace_parent_, begin_);
   auto request = parse_infer_message(message.reader(), (*model)->spec(),
                                      [&](uint64_t bytes) { return job->reservation.add(bytes); });

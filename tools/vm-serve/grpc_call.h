@@ -45,7 +45,7 @@ const GrpcMethod* grpc_method_of(std::string_view path);
 class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
  public:
   GrpcCall(Server& server, const vm_serve_grpc_library_t& library, vm_serve_grpc_call_t* handle,
-           const GrpcMethod& method, const vm_serve_grpc_begin_t& begin);
+           const GrpcMethod& method, const vm_serve_grpc_begin_t& begin, std::string client);
   ~GrpcCall() { library_.release(handle_); }
 
   // Begins the time limit of the message.
@@ -63,6 +63,11 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
   void server_metadata(GrpcMessage message);
   void model_metadata(GrpcMessage message);
   void model_infer(GrpcMessage message);
+  void model_config(GrpcMessage message);
+  void model_statistics(GrpcMessage message);
+  void repository_index(GrpcMessage message);
+  void repository_load(GrpcMessage message);
+  void repository_unload(GrpcMessage message);
 
  private:
   // The parts of an answer, until gRPC has sent or dropped them.
@@ -74,6 +79,7 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
     std::vector<vm_serve_grpc_piece_t> pieces;
   };
 
+  void control(const GrpcMessage& message, void (ModelControl::*change)(std::string, ModelControl::Done));
   std::optional<Refused> call_model(GrpcMessage message);
   void respond(Job& job);
   Result<std::unique_ptr<Sent>> sent_of(Job& job) const;
@@ -88,6 +94,7 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
   const vm_serve_grpc_library_t& library_;
   vm_serve_grpc_call_t* const handle_;
   const GrpcMethod& method_;
+  const std::string client_;  // its address, for the log
   const std::string trace_parent_;
   const Clock::time_point begin_;
   const Clock::time_point deadline_;         // of the model's result
@@ -103,6 +110,7 @@ class GrpcCall : public std::enable_shared_from_this<GrpcCall> {
                                     boost::asio::io_context::executor_type>
       timer_;
   std::shared_ptr<Job> job_;  // waits or runs
+  bool is_loading_ = false;   // waits for the loader
   bool is_gone_ = false;      // the client no longer waits
   bool is_answered_ = false;
   bool is_over_ = false;

@@ -1,6 +1,7 @@
 // Appends fields.
 #include "grpc_documents.h"
 
+#include "documents.h"
 #include "grpc_fields.h"
 #include "infer_message.h"
 
@@ -12,7 +13,7 @@ std::string tensor_message(const TensorSpec& tensor) {
   std::string message;
   append_text(message, tensor_fields::kName, tensor.name);
   append_text(message, tensor_fields::kDatatype, tensor.type->name);
-  append_shape(message, tensor.shape);
+  append_numbers(message, tensor_fields::kShape, tensor.shape);
   return message;
 }
 
@@ -41,6 +42,8 @@ std::string server_message(std::string_view version) {
   std::string message;
   append_text(message, server_metadata_fields::kName, "halyard");
   append_text(message, server_metadata_fields::kVersion, version);
+  for (const std::string_view extension : kExtensions)
+    append_text(message, server_metadata_fields::kExtensions, extension);
   return message;
 }
 

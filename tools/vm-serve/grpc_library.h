@@ -36,6 +36,7 @@ typedef struct vm_serve_grpc_message_t {
 
 typedef struct vm_serve_grpc_begin_t {
   vm_serve_grpc_text_t method;        // "/package.Service/Method"
+  vm_serve_grpc_text_t connection;    // "fd:N", with the socket of add_connection
   vm_serve_grpc_text_t trace_parent;  // the header of W3C Trace Context; size 0: none
   int64_t nanoseconds;                // until the client's deadline; INT64_MAX: none
 } vm_serve_grpc_begin_t;

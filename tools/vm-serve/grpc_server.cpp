@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "common/descriptor.h"
+#include "request_log.h"
 
 namespace halyard::tools::serve {
 
@@ -48,6 +49,7 @@ class GrpcConnection final : public Connection, public std::enable_shared_from_t
   bool is_listed_ = false;
 };
 
+#ifndef HALYARD_NO_LOADER
 // The folder of libhalyard.so.
 fs::path library_folder() {
   Dl_info info = {};
@@ -56,6 +58,7 @@ fs::path library_folder() {
   std::error_code error;
   return fs::canonical(info.dli_fname, error).parent_path();
 }
+#endif
 
 }  // namespace
 
@@ -120,7 +123,8 @@ Result<std::unique_ptr<GrpcServer>> GrpcServer::start(Server& server,
 GrpcServer::Entry* GrpcServer::begin(vm_serve_grpc_call_t* handle, const vm_serve_grpc_begin_t& begin) {
   const GrpcMethod* const method = grpc_method_of({begin.method.data, begin.method.size});
   if (!method) return nullptr;
-  const auto call = std::make_shared<GrpcCall>(server_, library_, handle, *method, begin);
+  const auto call = std::make_shared<GrpcCall>(server_, library_, handle, *method, begin,
+                                               client_of({begin.connection.data, begin.connection.size}));
   Entry* entry = nullptr;
   bool is_full = false;
   {
@@ -132,6 +136,12 @@ GrpcServer::Entry* GrpcServer::begin(vm_serve_grpc_call_t* handle, const vm_serv
   call->begin();
   if (is_full) call->refuse({503, "the server has too many calls; try again later"});
   return entry;
+}
+
+std::string GrpcServer::client_of(const std::string& connection) {
+  const std::lock_guard lock(mutex_);
+  const auto found = clients_.find(connection);
+  return found == clients_.end() ? "" : found->second;
 }
 
 void GrpcServer::end(const Entry& entry) {
@@ -166,6 +176,7 @@ void GrpcServer::no_more_calls() {
 
 void GrpcServer::add(ClientSocket socket) {
   boost::system::error_code failed;
+  const std::string client = address_text(socket.remote_endpoint(failed));
   Descriptor watched(::fcntl(socket.native_handle(), F_DUPFD_CLOEXEC, 0));
   (void)socket.native_non_blocking(true, failed);
   const auto connection = std::make_shared<GrpcConnection>(server_, std::move(watched));
@@ -177,6 +188,10 @@ void GrpcServer::add(ClientSocket socket) {
   }
   server_.metrics.accepted.fetch_add(1, std::memory_order_relaxed);
   connection->keep();
+  {
+    const std::lock_guard lock(mutex_);
+    clients_[fmt::format("fd:{}", given)] = client;
+  }
   library_.add_connection(handle_, given);
 }
 

@@ -5,6 +5,8 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <unordered_map>
 
 #include "grpc_call.h"
 #include "grpc_library.h"
@@ -42,6 +44,7 @@ class GrpcServer {
 
   Entry* begin(vm_serve_grpc_call_t* handle, const vm_serve_grpc_begin_t& begin);
   void end(const Entry& entry);
+  std::string client_of(const std::string& connection);
   void no_more_calls();
 
   Server& server_;
@@ -52,6 +55,9 @@ class GrpcServer {
   std::list<Entry> calls_;   // that have not ended
   bool is_drained_ = false;  // no call begins any more
   std::function<void()> drained_;
+  // Addresses by connection, as the library names it. A descriptor is used again, so there are never more
+  // than connections have been open at a time.
+  std::unordered_map<std::string, std::string> clients_;
 };
 
 }  // namespace halyard::tools::serve

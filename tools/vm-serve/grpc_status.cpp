@@ -21,14 +21,9 @@ struct Pair {
   unsigned http_status;
   std::string_view name;
 };
-constexpr Pair kPairs[] = {{200, "OK"},
-                           {400, "INVALID_ARGUMENT"},
-                           {404, "NOT_FOUND"},
-                           {413, "RESOURCE_EXHAUSTED"},
-                           {kClientGone, "CANCELLED"},
-                           {500, "INTERNAL"},
-                           {503, "UNAVAILABLE"},
-                           {504, "DEADLINE_EXCEEDED"}};
+constexpr Pair kPairs[] = {{200, "OK"},        {400, "INVALID_ARGUMENT"},   {403, "PERMISSION_DENIED"},
+                           {404, "NOT_FOUND"}, {413, "RESOURCE_EXHAUSTED"}, {kClientGone, "CANCELLED"},
+                           {500, "INTERNAL"},  {503, "UNAVAILABLE"},        {504, "DEADLINE_EXCEEDED"}};
 constexpr int code_named(std::string_view name) {
   return static_cast<int>(std::ranges::find(kNames, name) - std::begin(kNames));
 }

@@ -161,14 +161,6 @@ Result<std::string> read_text(WireReader content, std::string_view field) {
   return text;
 }
 
-void append_shape(std::string& message, std::span<const int64_t> shape) {
-  uint64_t size = 0;
-  for (const int64_t each : shape) size += varint_size(static_cast<uint64_t>(each));
-  if (size == 0) return;
-  append_head(message, tensor_fields::kShape, size);
-  for (const int64_t each : shape) append_varint(message, static_cast<uint64_t>(each));
-}
-
 Result<InferMessageHead> read_infer_head(WireReader message) {
   InferMessageHead head;
   while (message.next()) {
@@ -247,7 +239,7 @@ InferAnswer infer_answer(const ModelSpec& model, std::string_view id, std::span<
     std::string fields;
     append_text(fields, tensor_fields::kName, output.spec->name);
     append_text(fields, tensor_fields::kDatatype, output.spec->type->name);
-    append_shape(fields, output.shape);
+    append_numbers(fields, tensor_fields::kShape, output.shape);
     if (is_raw) {
       append_text(text(), infer_response_fields::kOutputs, fields);
       continue;

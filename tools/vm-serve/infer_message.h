@@ -47,7 +47,5 @@ uint64_t infer_answer_bound(const ModelSpec& model, std::string_view id,
 
 // A field of text: up to 1 MiB, as in JSON.
 Result<std::string> read_text(WireReader content, std::string_view field);
-// The field `shape` of a message for a tensor.
-void append_shape(std::string& message, std::span<const int64_t> shape);
 
 }  // namespace halyard::tools::serve

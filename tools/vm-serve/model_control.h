@@ -3,11 +3,16 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "loader.h"
 #include "repository.h"
 
 namespace halyard::tools::serve {
+
+// Why a request is refused without --model_control.
+inline constexpr std::string_view kNoControl =
+    "clients may not load and unload models; start the server with --model_control to let them";
 
 // Any thread. Requests are done one after another, by the loader.
 class ModelControl {

@@ -19,8 +19,8 @@ struct RequestLine {
   std::string_view model;     // "": the request is for no model
   std::string_view version;   // "": not known
   std::string_view trace_id;  // of the client's traceparent; "": none
-  unsigned status = 0;
-  size_t bytes = 0;  // of the response's body
+  Json status;                // a number of HTTP, or a code of gRPC
+  size_t bytes = 0;           // of the response's body
   Clock::duration time{};
   std::string_view error;  // the body of a response from 400 on
 };

@@ -101,6 +101,14 @@ void append_head(std::string& message, uint32_t field, uint64_t size) {
   append_varint(message, size);
 }
 
+void append_numbers(std::string& message, uint32_t field, std::span<const int64_t> values) {
+  uint64_t size = 0;
+  for (const int64_t value : values) size += varint_size(static_cast<uint64_t>(value));
+  if (size == 0) return;
+  append_head(message, field, size);
+  for (const int64_t value : values) append_varint(message, static_cast<uint64_t>(value));
+}
+
 void append_text(std::string& message, uint32_t field, std::string_view text) {
   append_head(message, field, text.size());
   message += text;

@@ -67,6 +67,8 @@ void append_number(std::string& message, uint32_t field, uint64_t value);
 // The tag and the size of a field of bytes, before its content.
 void append_head(std::string& message, uint32_t field, uint64_t size);
 void append_text(std::string& message, uint32_t field, std::string_view text);
+// Packed numbers; nothing for none.
+void append_numbers(std::string& message, uint32_t field, std::span<const int64_t> values);
 // The size of a field of bytes, for field numbers below 16.
 inline uint64_t size_of_field(uint64_t content) { return 1 + varint_size(content) + content; }
 

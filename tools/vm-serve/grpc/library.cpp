@@ -85,7 +85,9 @@ class Call final : public grpc::ServerGenericBidiReactor {
     const auto found = metadata.find(kTraceParent);
     const grpc::string_ref trace = found == metadata.end() ? grpc::string_ref() : found->second;
     const std::string& method = context_.method();
+    const std::string connection = context_.peer();
     const vm_serve_grpc_begin_t begin = {.method = {method.data(), method.size()},
+                                         .connection = {connection.data(), connection.size()},
                                          .trace_parent = {trace.data(), trace.size()},
                                          .nanoseconds = nanoseconds_until(context_.deadline())};
     object_ = host_.begin(host_.self, handle(), &begin);

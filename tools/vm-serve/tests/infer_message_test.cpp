@@ -12,7 +12,7 @@
 namespace halyard::tools::serve {
 namespace {
 
-ModelSpec model_of(uint32_t element_type) {
+ModelSpec one_input(uint32_t element_type) {
   const TensorSpec x{
       .name = "x", .type = datatype_of(element_type), .element_type = element_type, .shape = {kAnySize}};
   return {.name = "m", .version = "1", .inputs = {x}, .outputs = {x}};
@@ -45,21 +45,21 @@ std::string request(std::string_view type, std::initializer_list<int64_t> sizes,
          std::string(behind);
 }
 
-std::string why_not(std::string text, const ModelSpec& model, const Reserve& reserve = {}) {
+std::string why_refused(std::string text, const ModelSpec& model, const Reserve& reserve = {}) {
   const Message message(std::move(text));
   const auto parsed = parse_infer_message(message.reader(), model, reserve);
   return parsed ? "accepted" : parsed.error().text;
 }
 
 TEST(InferMessage, NoMemoryBeforeTheElements) {
-  const ModelSpec model = model_of(HALYARD_ELEMENT_F32);
+  const ModelSpec model = one_input(HALYARD_ELEMENT_F32);
   uint64_t reserved = 0;
   const Reserve reserve = [&](uint64_t bytes) { return reserved += bytes, true; };
-  EXPECT_NE(why_not(request("FP32", {int64_t{1} << 40}, field(5, field(6, "1234"))), model, reserve),
+  EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, field(5, field(6, "1234"))), model, reserve),
             "accepted");
-  EXPECT_NE(why_not(request("FP32", {int64_t{1} << 40}, "", field(7, "1234")), model, reserve), "accepted");
+  EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, "", field(7, "1234")), model, reserve), "accepted");
   EXPECT_EQ(reserved, 0u);
-  EXPECT_EQ(why_not(request("FP32", {1}, field(5, field(6, "1234"))), model, reserve), "accepted");
+  EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(6, "1234"))), model, reserve), "accepted");
   EXPECT_EQ(reserved, 4u);
   const Reserve full = [](uint64_t) { return false; };
   const Message message(request("FP32", {1}, "", field(7, "1234")));
@@ -69,15 +69,15 @@ TEST(InferMessage, NoMemoryBeforeTheElements) {
 }
 
 TEST(InferMessage, MalformedContents) {
-  const ModelSpec floats = model_of(HALYARD_ELEMENT_F32), integers = model_of(HALYARD_ELEMENT_I32);
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32), integers = one_input(HALYARD_ELEMENT_I32);
   for (const std::string& contents : {field(6, "123"), std::string("\x30\x01"), std::string("\x0a")})
-    EXPECT_NE(why_not(request("FP32", {1}, field(5, contents)), floats).find("not a message"),
+    EXPECT_NE(why_refused(request("FP32", {1}, field(5, contents)), floats).find("not a message"),
               std::string::npos);
-  EXPECT_NE(why_not(request("INT32", {1}, field(5, field(2, "\xff"))), integers).find("not a message"),
+  EXPECT_NE(why_refused(request("INT32", {1}, field(5, field(2, "\xff"))), integers).find("not a message"),
             std::string::npos);
-  EXPECT_NE(why_not("\x2a", floats), "accepted");
-  EXPECT_NE(why_not(field(5, "\x0a"), floats), "accepted");
-  EXPECT_NE(why_not(field(6, "\x0a"), floats), "accepted");
+  EXPECT_NE(why_refused("\x2a", floats), "accepted");
+  EXPECT_NE(why_refused(field(5, "\x0a"), floats), "accepted");
+  EXPECT_NE(why_refused(field(6, "\x0a"), floats), "accepted");
 }
 
 TEST(InferMessage, TextsHaveALimit) {
@@ -90,7 +90,7 @@ TEST(InferMessage, TextsHaveALimit) {
 // Writes each type and reads it again, and compares sizes with their bounds.
 TEST(InferMessage, AnswersOfEveryType) {
   for (const DataType& type : datatypes()) {
-    const ModelSpec model = model_of(type.element_type);
+    const ModelSpec model = one_input(type.element_type);
     std::vector<std::byte> bytes(16 * type.size);
     for (size_t i = 0; i < bytes.size(); ++i)
       bytes[i] = static_cast<std::byte>(type.kind == NumberKind::boolean ? i % 2 : 37 * i + 129);
