@@ -60,7 +60,7 @@ halyard_package(
   NAME halyard-tools
   SECTION devel
   SUMMARY "run, serve, inspect and assemble .vmfb modules"
-  DESCRIPTION "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as and hal-info,\nwith manual pages and completions for bash and zsh."
+  DESCRIPTION "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as, vm-cc and hal-info,\nwith manual pages and completions for bash and zsh."
   DEPENDS "libhalyard0 ${same}"
   SUGGESTS "halyard-bench")
 halyard_package(

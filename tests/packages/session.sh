@@ -32,7 +32,7 @@ grep -qx '8xf32=10 20 30 40 50 60 70 80' /tmp/result
 say "tools"
 hal-info >/tmp/info
 grep -q local /tmp/info
-tools="vm-run vm-serve vm-check vm-dump vm-as hal-info hal-cts"
+tools="vm-run vm-serve vm-check vm-dump vm-as vm-cc hal-info hal-cts"
 if [ -e /packages/halyard-bench_*.deb ]; then tools="$tools vm-bench"; fi
 for tool in $tools; do
   "$tool" --help >/dev/null

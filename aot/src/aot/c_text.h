@@ -1,0 +1,22 @@
+// Texts of C: identifiers, string literals, and constants with the exact value.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace halyard::aot {
+
+// The name with '_' in place of each character that C does not allow; "m_" before a digit or an empty name.
+std::string identifier(std::string_view name);
+
+// A string literal. No byte can end the literal or begin an escape or a trigraph.
+std::string quoted(std::string_view text);
+
+std::string constant_i32(uint32_t bits);
+std::string constant_i64(uint64_t bits);
+// Infinities and NaNs are written by their bits.
+std::string constant_f32(uint32_t bits);
+std::string constant_f64(uint64_t bits);
+
+}  // namespace halyard::aot
