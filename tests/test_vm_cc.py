@@ -37,7 +37,7 @@ def programs():
     for path in sorted((pathlib.Path(vmrun.SOURCE) / "examples").glob("*.vmasm")):
         text = path.read_text()
         calls = list(example_calls(text))
-        if calls and "vm.import" not in text:
+        if calls and set(re.findall(r"^vm\.import (?:optional )?@(\w+)", text, re.MULTILINE)) <= {"hal", "hal_inline", "hal_loader"}:
             yield path.stem, text, calls
 
 
@@ -66,14 +66,22 @@ class Program:
         return subprocess.run([self.program, *flags], capture_output=True, text=True, timeout=60)
 
 
-def compare(checks, program, calls, *devices):
+def prints_same(expected, found, tolerance):
+    """Whether the texts are equal, except for numbers that differ by `tolerance`."""
+    number = re.compile(r"-?\d+(?:\.\d+)?(?:E[-+]\d+)?")
+    return expected == found or (number.sub("#", expected) == number.sub("#", found) and all(
+        abs(float(a) - float(b)) <= tolerance * max(1.0, abs(float(a))) for a, b in zip(number.findall(expected), number.findall(found))))
+
+
+def compare(checks, program, calls, *devices, tolerance=0.0):
     """Calls of vm-run and of the program print the same, or fail in the same way."""
     for function, *inputs in calls:
         flags = [f"--function={function}", *(f"--input={value}" for value in inputs)]
         expected = vmrun.run("vm-run", f"--module={program.module}", *devices, *flags)
         found = program.run(*flags)
         wrong = None
-        if found.returncode != expected.returncode or (expected.returncode == 0 and found.stdout != expected.stdout):
+        if found.returncode != expected.returncode or (
+                expected.returncode == 0 and not prints_same(expected.stdout, found.stdout, tolerance)):
             wrong = f"vm-run ends with {expected.returncode}: {expected.stdout}{expected.stderr}"
         elif expected.returncode != 0 and failure(found.stderr) != failure(expected.stderr):
             wrong = f"vm-run fails with {failure(expected.stderr)}, the program with {failure(found.stderr)}"
@@ -92,7 +100,7 @@ def check_programs(checks, folder):
             wrong = program.compile(compiler, "-O0")
             checks.check(f"{name}: {compiler}", wrong)
             if wrong is None:
-                compare(checks, program, calls)
+                compare(checks, program, calls, *(["--device=local-sync"] if "@hal." in text else []))
 
 
 def check_sameness(checks, folder):
@@ -176,9 +184,13 @@ def check_errors(checks, folder):
     fails("a folder that is missing", vmrun.run("vm-cc", fib, f"--output={folder}/no/out"), "no/out")
     for name, text, *parts in (
             ("an import with objects", 'vm.import @box.open cconv "0r_v"\nvm.export @f\nvm.func @f(%i0: i32) -> () {\n'
-             "  %r0 = vm.const.ref.zero\n  vm.call @box.open(%r0)\n  vm.return\n}\n", "UNIMPLEMENTED", "'box.open' (0r_v)", "objects"),
+             "  %r0 = vm.const.ref.zero\n  vm.call @box.open(%r0)\n  vm.return\n}\n", "UNIMPLEMENTED", "'box.open' (0r_v)", "only numbers"),
             ("a function with objects", "vm.export @f\nvm.func @f(%r0: !vm.buffer) -> () {\n  vm.return\n}\n", "UNIMPLEMENTED",
-             "'f' (0r_v)", "objects")):
+             "'f' (0r_v)", "objects"),
+            ("an import of hal that is not there", 'vm.import @hal.channel.rank_and_count cconv "0r_ii"\nvm.export @f\nvm.func @f() -> () {\n'
+             "  %r0 = vm.const.ref.zero\n  %i0, %i1 = vm.call @hal.channel.rank_and_count(%r0)\n  vm.return\n}\n", "UNIMPLEMENTED",
+             "'hal.channel.rank_and_count' (0r_ii)", "docs/vm-cc.md"),
+            ("a newer hal", "vm.dependency @hal 8\nvm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n", "NOT_FOUND", "version 8", "version 7")):
         module = os.path.join(folder, "refused.vmasm")
         vmrun.write(module, "vm.module @refused\n" + text)
         fails(name, vmrun.run("vm-cc", module, target), module, *parts)
@@ -199,19 +211,33 @@ def check_flags_of_program(checks, folder):
 
 
 def check_fixtures(checks, folder):
-    """The shared fixtures that vm-cc accepts, with the outputs of the reference runtime."""
+    """The shared programs with portable kernels for one device, or none: vm-run and the program print the same."""
     fixtures = vmrun.fixtures()
     if not fixtures:
         return
-    for name in ("internal_i64.vmvx",):
-        module = os.path.join(fixtures, "compiled", name + ".vmfb")
-        program = Program(folder, "fixture", module)
+    modules = {}
+    for place in ("compiled", "inline", "../aot"):
+        with open(os.path.join(fixtures, place, "cases.json"), encoding="utf-8") as file:
+            for case in json.load(file):
+                if case["devices"] in ([], ["local-sync"]):
+                    modules.setdefault((place, case["module"]), []).append(case)
+    refused = {"parameters": "'io_parameters.load'", "llvm-cpu": "none of its constants is a portable one",
+               "vulkan.": "none of its constants is a portable one"}
+    for number, ((place, name), cases) in enumerate(modules.items()):
+        module = os.path.join(fixtures, place, name)
+        program = Program(folder, f"p{number}", module)
+        reason = next((why for part, why in refused.items() if part in name), None)
+        if reason:
+            checks.check(f"{name} is refused", vmrun.why_bad_failure(program.done, name, reason), program.done)
+            continue
         checks.check(name, None if program.done.returncode == 0 else "refused", program.done)
-        wrong = program.compile(COMPILERS[-1], "-O1")
+        wrong = program.compile(COMPILERS[number % len(COMPILERS)], "-O0")
         checks.check(f"{name} compiles", wrong)
-        with open(os.path.join(fixtures, "compiled", "cases.json"), encoding="utf-8") as file:
-            cases = [case for case in json.load(file) if case["module"] == name + ".vmfb"]
-        compare(checks, program, [[case["function"], *case["inputs"]] for case in cases], "--device=local-sync")
+        if wrong is None:
+            calls = [[case["function"], *(value.replace("@", f"@{fixtures}/{place}/") for value in case["inputs"])] for case in cases]
+            # The microkernel for products of packed matrices fuses them with sums where the processor can.
+            compare(checks, program, calls, *(f"--device={device}" for device in cases[0]["devices"]),
+                    tolerance=1e-4 if "-uk-dt" in name else 0.0)
 
 
 def main(checks, folder):

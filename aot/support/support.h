@@ -13,6 +13,15 @@ static const struct {
   size_t length;
 } vm_rodata[4];
 
+#define VM_MAX_RANK 16
+typedef struct vm_tensor {
+  void* data;
+  size_t bytes;
+  uint32_t element_type;
+  uint32_t rank;
+  size_t shape[VM_MAX_RANK];
+} vm_tensor;
+
 typedef struct vm_state {
   const char* message;
   const char* names[2];
@@ -26,4 +35,7 @@ typedef struct vm_state {
   void* free;
   void* doomed;
   int destroying;
+  void* device;
+  void* allocator;
+  void* results[4];
 } vm_state;

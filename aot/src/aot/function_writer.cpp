@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "aot/c_text.h"
+#include "vm/module/calling_convention.h"
 #include "vm/verify/verifier.h"
 
 namespace halyard::aot {
@@ -467,8 +468,13 @@ void FunctionWriter::call(size_t step) {
                     fmt::format("import '{}' states no calling convention, so its prototype is not known; "
                                 "state it where the module is made",
                                 import.name));
-    callee = planned.callee + (planned.takes_state ? "(s" : "(s->user");
-    is_outside = !planned.takes_state;
+    if (planned.takes_state) {
+      write_support_call(step, operands, planned.callee + "(s");
+      if (vm::has_trait(flow_.instruction(step).op, vm::SUSPENDS)) go(block_, 0);
+      return;
+    }
+    callee = planned.callee + "(s->user";
+    is_outside = true;
   } else {
     const std::string_view convention = module_.functions()[operands.callee].convention;
     if (convention.empty() && (!operands.arguments.empty() || !operands.results.empty()))
@@ -488,7 +494,6 @@ void FunctionWriter::write_call(size_t step, const CallOperands& operands, const
   // In bytecode 15, imports borrow their arguments, so nothing is moved.
   const bool may_move = !operands.is_import || module_.bytecode_version() >= 16;
   open("{");
-  const size_t results = std::min<size_t>(operands.results.size(), types.results.size());
   size_t values = 0;
   Text arguments;
   for (size_t i = 0; i < types.arguments.size(); ++i) {
@@ -511,15 +516,82 @@ void FunctionWriter::write_call(size_t step, const CallOperands& operands, const
     arguments += fmt::format(", &q{}", i);
   }
   check(callee + arguments + ")");
+  take_results(step, operands, types.results, values, is_outside);
+  close();
+}
+
+// Stores the results q0, q1 and so on. `values` is the number of value registers among the arguments.
+void FunctionWriter::take_results(size_t step, const CallOperands& operands, std::string_view types,
+                                  size_t values, bool is_outside) {
+  const size_t results = std::min<size_t>(operands.results.size(), types.size());
   for (size_t i = 0; i < results; ++i) {
-    if (types.results[i] == 'r') {
+    if (types[i] == 'r') {
       line(fmt::format("vm_put(s, &{}, q{});", ref(operands.results[i]), i));
     } else {
-      const Bank bank = bank_of(types.results[i]);
-      const bool cast = is_outside && outside_cast(types.results[i]);
+      const Bank bank = bank_of(types[i]);
+      const bool cast = is_outside && outside_cast(types[i]);
       assign(variables_.at(step, values++), bank,
              cast ? fmt::format("({})q{}", c_type(bank), i) : fmt::format("q{}", i));
     }
+  }
+}
+
+// The tuples of a span as an array; returns its count and its name.
+FunctionWriter::Text FunctionWriter::span(size_t step, const CallOperands& operands, std::string_view types,
+                                          uint32_t count, size_t& argument, size_t& value) {
+  if (count == 0) return "0, NULL";
+  const Text name = fmt::format("x{}", argument);
+  open(fmt::format("const vm_item {}[] = {{", name));
+  for (uint32_t tuple = 0; tuple < count; ++tuple) {
+    Text items;
+    for (const char type : types) {
+      const char* const member = type == 'i'   ? "i"
+                                 : type == 'I' ? "l"
+                                 : type == 'f' ? "f"
+                                 : type == 'F' ? "d"
+                                               : "r";
+      const Text item =
+          type == 'r' ? ref(operands.arguments[argument]) : read(variables_.at(step, value++), bank_of(type));
+      ++argument;
+      items += fmt::format("{}{{.{} = {}}},", items.empty() ? "" : " ", member, item);
+    }
+    line(items);
+  }
+  close("};");
+  return fmt::format("{}, {}", count, name);
+}
+
+// A function of aot/support borrows its arguments; refs that are moved are released afterwards, unless the
+// register gets a result.
+void FunctionWriter::write_support_call(size_t step, const CallOperands& operands, const Text& callee) {
+  const vm::Convention convention = *vm::Convention::parse(module_.imports()[operands.callee].convention);
+  const Text results = convention.result_types();
+  open("{");
+  Text arguments;
+  size_t argument = 0;
+  size_t value = 0;
+  for (const vm::ConventionItem& item : convention.arguments) {
+    if (item.type == 'C') {
+      arguments += ", " + span(step, operands, item.span, operands.segments[item.segment], argument, value);
+      continue;
+    }
+    const uint16_t reg = operands.arguments[argument++];
+    arguments +=
+        ", " + (item.type == 'r' ? ref(reg) : read(variables_.at(step, value++), bank_of(item.type)));
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    line(fmt::format("{} q{} = 0;", c_type(bank_of(results[i])), i));
+    arguments += fmt::format(", &q{}", i);
+  }
+  check(callee + arguments + ")");
+  take_results(step, operands, results, value, false);
+  for (size_t i = 0; i < argument && module_.bytecode_version() >= 16; ++i) {
+    const uint16_t reg = operands.arguments[i];
+    if (!(reg & vm::kRefBit) || !(reg & vm::kMoveBit)) continue;
+    bool is_result = false;
+    for (size_t n = 0; n < operands.results.size(); ++n)
+      is_result |= ((operands.results[n] ^ reg) & ~vm::kMoveBit) == 0;
+    if (!is_result) line(fmt::format("vm_clear(s, &{});", ref(reg)));
   }
   close();
 }

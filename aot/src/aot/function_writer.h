@@ -68,6 +68,11 @@ class FunctionWriter {
   // Calls.
   void write_call(size_t step, const CallOperands& operands, const Types& types, const Text& callee,
                   bool is_outside);
+  void write_support_call(size_t step, const CallOperands& operands, const Text& callee);
+  Text span(size_t step, const CallOperands& operands, std::string_view types, uint32_t count,
+            size_t& argument, size_t& value);
+  void take_results(size_t step, const CallOperands& operands, std::string_view types, size_t values,
+                    bool is_outside);
 
   const Plan& plan_;
   const vm::BytecodeModule& module_;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "aot/c_text.h"
 #include "vm/module/calling_convention.h"
@@ -72,28 +73,85 @@ std::set<uint32_t> cycles(std::map<uint32_t, std::set<uint32_t>> calls) {
   return found;
 }
 
+struct KnownImport {
+  std::string_view name;
+  std::string_view convention;
+  std::string_view callee;
+};
+constexpr KnownImport kImports[] = {
+#define IMPORT(name, convention, callee) {name, convention, #callee},
+#include "aot/imports.inc"
+#undef IMPORT
+};
+// Modules whose functions nobody but a runtime can define.
+constexpr std::string_view kModules[] = {"hal.",           "hal_inline.", "hal_loader.",
+                                         "io_parameters.", "check.",      "vmvx."};
+
 Result<ImportPlan> plan_import(const vm::Import& import) {
+  for (const KnownImport& known : kImports)
+    if (import.name == known.name && import.convention == known.convention)
+      return ImportPlan{.callee = std::string(known.callee), .takes_state = true};
   if (import.optional) return ImportPlan();
   const size_t odd = import.convention.find_first_of("rC");
-  if (odd != std::string_view::npos)
+  const bool is_known =
+      std::ranges::any_of(kModules, [&](std::string_view module) { return import.name.starts_with(module); });
+  if (is_known || odd != std::string_view::npos)
     return fail(Code::UNIMPLEMENTED,
-                "import '{}' ({}) takes or returns {}; without a runtime, a program can pass only numbers to "
-                "functions outside of it",
-                import.name, import.convention, import.convention[odd] == 'r' ? "objects" : "a span");
+                "import '{}' ({}) is not among the functions that C without a runtime has (docs/vm-cc.md){}",
+                import.name, import.convention, is_known ? "" : "; others may take and return only numbers");
   return ImportPlan{.callee = identifier(import.name)};
 }
 
+// The version of hal whose functions aot/support has.
+constexpr uint32_t kHalVersion = 7;
+
+Result<> check_dependencies(const vm::BytecodeModule& module) {
+  for (const vm::Dependency& each : module.dependencies())
+    if (each.name == "hal" && each.required && each.minimum_version > kHalVersion)
+      return fail(Code::NOT_FOUND, "the program needs version {} of module 'hal'; vm-cc has version {}",
+                  each.minimum_version, kHalVersion);
+  return {};
+}
+
+// Names of types, and their descriptors in C.
+struct KnownType {
+  ObjectType type;
+  const char* descriptor;
+};
+constexpr KnownType kTypes[] = {
+    {{"hal.allocator", nullptr}, "&hal_allocator_type"},
+    {{"hal.buffer", nullptr}, "&hal_buffer_type"},
+    {{"hal.buffer_view", nullptr}, "&hal_view_type"},
+    {{"hal.channel", nullptr}, "NULL"},
+    {{"hal.command_buffer", nullptr}, "&hal_command_buffer_type"},
+    {{"hal.device", nullptr}, "&hal_device_type"},
+    {{"hal.executable", nullptr}, "&hal_executable_type"},
+    {{"hal.fence", nullptr}, "&hal_fence_type"},
+    {{"hal.file", nullptr}, "&hal_file_type"},
+    {{"hal.semaphore", nullptr}, "NULL"},
+};
+
 }  // namespace
 
-Result<Plan> Plan::of(const vm::BytecodeModule& module, std::string_view name) {
-  Plan plan{.module = module, .prefix = identifier(name)};
+const vm::TypeRegistry& known_types() {
+  static const vm::TypeRegistry types = [] {
+    vm::TypeRegistry all;
+    for (const KnownType& known : kTypes) all.add(&known.type);
+    return all;
+  }();
+  return types;
+}
+
+Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_view prefix) {
+  HALYARD_TRY(check_dependencies(module));
+  Plan plan{.module = module, .role = role, .prefix = std::string(prefix)};
   plan.functions.resize(module.functions().size());
   plan.imports.resize(module.imports().size());
-  plan.types = {{&vm::Buffer::kType, "&vm_buffer_type"}, {&vm::List::kType, "&vm_list_type"}};
   std::map<uint32_t, std::set<uint32_t>> calls;
   std::set<uint32_t> imports;
   std::vector<uint32_t> left;
-  for (const vm::Export& each : module.exports()) left.push_back(each.function);
+  for (const vm::Export& each : module.exports())
+    if (role == Role::host || !each.name.starts_with("__")) left.push_back(each.function);
   while (!left.empty()) {
     const uint32_t function = left.back();
     left.pop_back();
@@ -106,23 +164,27 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, std::string_view name) {
   }
   for (const uint32_t import : imports)
     plan.imports[import] = HALYARD_TRY(plan_import(module.imports()[import]));
+  const std::string begin = role == Role::kernels ? plan.prefix + "_" : "";
   for (const auto& [function, callees] : calls) {
-    const std::string_view function_name = module.function_name(function);
-    plan.functions[function] = function_name.empty()
-                                   ? fmt::format("f{}", function)
-                                   : fmt::format("f{}_{}", function, identifier(function_name));
+    const std::string_view name = module.function_name(function);
+    plan.functions[function] = name.empty() ? fmt::format("{}f{}", begin, function)
+                                            : fmt::format("{}f{}_{}", begin, function, identifier(name));
   }
   plan.recursive = cycles(std::move(calls));
   return plan;
 }
 
 uint32_t Plan::constant(uint32_t ordinal) const {
-  return static_cast<uint32_t>(std::distance(constants.begin(), constants.find(ordinal)));
+  return first_constant + static_cast<uint32_t>(std::distance(constants.begin(), constants.find(ordinal)));
 }
 
 std::string Plan::type(uint32_t ordinal) const {
   const ObjectType* const object = module.types()[ordinal].object;
-  return object && types.contains(object) ? types.at(object) : "NULL";
+  if (object == &vm::Buffer::kType) return "&vm_buffer_type";
+  if (object == &vm::List::kType) return "&vm_list_type";
+  for (const KnownType& known : kTypes)
+    if (object == &known.type) return known.descriptor;
+  return "NULL";
 }
 
 std::string Plan::element_type(uint32_t ordinal) const {
