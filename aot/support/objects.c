@@ -274,19 +274,38 @@ static int vm_check_writable(vm_state* s, const vm_buffer* buffer) {
   return buffer->is_writable ? 0 : vm_fail(s, 7, "the buffer is read-only");
 }
 
+/*@@ vm_span */
+/* The bytes of a buffer; none if the ref is not one. They are there as long as the ref. */
+typedef struct vm_span {
+  unsigned char* data;
+  uint64_t length;
+  uint64_t writable;
+} vm_span;
+
+/*@@ vm_span_of */
+static inline vm_span vm_span_of(vm_ref object) {
+  vm_span span = {NULL, 0, 0};
+  if (vm_is_buffer(object)) {
+    span.data = vm_buffer_of(object)->data;
+    span.length = vm_buffer_of(object)->length;
+    span.writable = vm_buffer_of(object)->writable;
+  }
+  return span;
+}
+
 /*@@ vm_is_in */
-static inline int vm_is_in(vm_ref object, uint64_t offset, uint32_t width) {
-  return vm_is_buffer(object) && offset < vm_buffer_of(object)->length / width;
+static inline int vm_is_in(vm_span span, uint64_t offset, uint32_t width) {
+  return offset < span.length / width;
 }
 
 /*@@ vm_is_writable_in */
-static inline int vm_is_writable_in(vm_ref object, uint64_t offset, uint32_t width) {
-  return vm_is_buffer(object) && offset < vm_buffer_of(object)->writable / width;
+static inline int vm_is_writable_in(vm_span span, uint64_t offset, uint32_t width) {
+  return offset < span.writable / width;
 }
 
 /*@@ vm_element */
-static inline unsigned char* vm_element(vm_ref object, uint64_t offset, uint32_t width) {
-  return vm_buffer_of(object)->data + (size_t)offset * width;
+static inline unsigned char* vm_element(vm_span span, uint64_t offset, uint32_t width) {
+  return span.data + (size_t)offset * width;
 }
 
 /*@@ vm_load_failed */
@@ -378,7 +397,7 @@ static int vm_buffer_fill(vm_state* s, vm_ref object, uint64_t offset, uint64_t 
   if (status == 0) status = vm_check_writable(s, vm_buffer_of(object));
   if (status == 0) status = vm_range(s, vm_buffer_of(object), offset, length, width);
   if (status != 0 || length == 0) return status;
-  unsigned char* at = vm_element(object, offset, width);
+  unsigned char* at = vm_element(vm_span_of(object), offset, width);
   for (uint64_t i = 0; i < length; ++i, at += width) memcpy(at, &pattern, width);
   return 0;
 }

@@ -17,7 +17,7 @@ static int vmvx_area(vm_state* s, vm_ref object, uint64_t offset, uint64_t strid
   const uint64_t span = last + (size1 - 1) * stride1;
   if (span < last || span == UINT64_MAX) return vm_fail(s, 11, "the matrix is larger than the address space");
   status = vm_range(s, vm_buffer_of(object), offset, span + 1, width);
-  if (status == 0) *first = vm_element(object, offset, width);
+  if (status == 0) *first = vm_element(vm_span_of(object), offset, width);
   return status;
 }
 
@@ -302,7 +302,7 @@ static int vmvx_pack(vm_state* s, vm_ref in, uint64_t in_offset, uint64_t in_str
   if (status == 0 && o0 != 0 && o1 != 0 && t0 * t1 != 0)
     status = vmvx_area(s, out, offset + t0 * t1 - 1, stride0, t0 * t1, o0, o1, width, 1, &to);
   if (status != 0 || o0 == 0 || o1 == 0 || t0 * t1 == 0) return status;
-  to = vm_element(out, offset, width);
+  to = vm_element(vm_span_of(out), offset, width);
   for (uint64_t i = 0; i < o0; ++i)
     for (uint64_t j = 0; j < o1; ++j)
       for (uint64_t p = 0; p < t0; ++p)
@@ -335,7 +335,7 @@ static int vmvx_unpack(vm_state* s, vm_ref in, uint64_t in_offset, uint64_t in_s
   if (status == 0 && i0 != 0 && i1 != 0 && t0 * t1 != 0)
     status = vmvx_area(s, in, in_offset + t0 * t1 - 1, in_stride0, t0 * t1, i0, i1, width, 0, &from);
   if (status != 0 || i0 == 0 || i1 == 0 || t0 * t1 == 0 || size0 == 0 || size1 == 0) return status;
-  from = vm_element(in, in_offset, width);
+  from = vm_element(vm_span_of(in), in_offset, width);
   for (uint64_t i = 0; i < i0; ++i)
     for (uint64_t j = 0; j < i1; ++j)
       for (uint64_t p = 0; p < t0; ++p)

@@ -51,6 +51,20 @@ FunctionWriter::FunctionWriter(const Plan& plan, uint32_t function, const vm::Fl
       }
   }
   has_refs_ |= plan_.recursive.contains(index_);
+  find_spans();
+}
+
+// The buffers that the instructions read and write: their forms name the bytes of operand 0.
+void FunctionWriter::find_spans() {
+  for (size_t block = 0; block < flow_.blocks().size(); ++block) {
+    if (!variables_.is_reachable(block)) continue;
+    const vm::Flow::Block& each = flow_.blocks()[block];
+    for (size_t step = each.first_step; step < each.first_step + each.step_count; ++step) {
+      const vm::Instruction& instruction = flow_.instruction(step);
+      if (form_of(instruction.op).condition.find("$v0") != std::string_view::npos)
+        spans_.insert(instruction.operands[0].reg & vm::kRefOrdinalMask);
+    }
+  }
 }
 
 // ---- lines
@@ -59,6 +73,15 @@ void FunctionWriter::line(std::string_view text) {
   for (int i = 0; i < depth_; ++i) body_ += kIndent;
   body_ += text;
   body_ += '\n';
+  // A ref whose address is passed may have changed.
+  for (const uint16_t each : spans_) {
+    const Text name = fmt::format("&r{}", each);
+    const size_t at = text.find(name);
+    if (at == std::string_view::npos) continue;
+    const size_t end = at + name.size();
+    if (end < text.size() && text[end] >= '0' && text[end] <= '9') continue;
+    line(fmt::format("v{0} = vm_span_of(r{0});", each));
+  }
 }
 
 void FunctionWriter::open(std::string_view text) {
@@ -223,7 +246,10 @@ FunctionWriter::Text FunctionWriter::expand(size_t step, std::string_view form) 
       continue;
     }
     const char kind = form[++i];
-    if (kind == 'L') {
+    if (kind == 'v') {
+      const auto index = static_cast<size_t>(form[++i] - '0');
+      text += fmt::format("v{}", instruction.operands[index].reg & vm::kRefOrdinalMask);
+    } else if (kind == 'L') {
       text += module_.bytecode_version() < 16 ? "1" : "0";
     } else if (kind == 'm') {
       const auto index = static_cast<size_t>(form[++i] - '0');
@@ -676,6 +702,10 @@ Result<std::string> FunctionWriter::write() {
     const Text name = fmt::format("r{}", each);
     if (!named.contains(name)) declarations += fmt::format("{}vm_ref {} = NULL;\n", kIndent, name);
     releases += fmt::format("{}vm_release(s, {});\n", kIndent, name);
+    if (spans_.contains(each))
+      declarations +=
+          fmt::format("{}vm_span v{} = {};\n", kIndent, each,
+                      named.contains(name) ? fmt::format("vm_span_of({})", name) : "{NULL, 0, 0}");
   }
   const bool recursive = plan_.recursive.contains(index_);
   if (recursive) {

@@ -26,6 +26,7 @@ class FunctionWriter {
  private:
   using Text = std::string;
 
+  void find_spans();
   void write_block(size_t block);
   void write_step(size_t step);
   void line(std::string_view text);
@@ -90,6 +91,7 @@ class FunctionWriter {
   std::set<Text> declared_[4];  // by Variable::Type
   std::set<Text> read_;         // the variables that something reads, by name
   std::set<uint16_t> refs_;
+  std::set<uint16_t> spans_;  // the refs whose bytes are in local variables
   Status error_;
 };
 
