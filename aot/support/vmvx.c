@@ -21,7 +21,7 @@ static int vmvx_area(vm_state* s, vm_ref object, uint64_t offset, uint64_t strid
   return status;
 }
 
-/*@@ vmvx_binary VMVX_BINARY_PARAMETERS VMVX_BINARY_ARGUMENTS */
+/*@@ VMVX_BINARY_PARAMETERS VMVX_BINARY_ARGUMENTS */
 #define VMVX_BINARY_PARAMETERS                                                                \
   vm_state *s, vm_ref x, uint64_t x_offset, uint64_t x_stride0, uint64_t x_stride1, vm_ref y, \
       uint64_t y_offset, uint64_t y_stride0, uint64_t y_stride1, vm_ref out, uint64_t offset, \
@@ -29,6 +29,8 @@ static int vmvx_area(vm_state* s, vm_ref object, uint64_t offset, uint64_t strid
 #define VMVX_BINARY_ARGUMENTS                                                                             \
   s, x, x_offset, x_stride0, x_stride1, y, y_offset, y_stride0, y_stride1, out, offset, stride0, stride1, \
       size0, size1
+
+/*@@ vmvx_binary */
 static inline int vmvx_binary(uint32_t (*function)(uint32_t, uint32_t), VMVX_BINARY_PARAMETERS) {
   unsigned char* from = NULL;
   unsigned char* other = NULL;
@@ -45,11 +47,13 @@ static inline int vmvx_binary(uint32_t (*function)(uint32_t, uint32_t), VMVX_BIN
   return 0;
 }
 
-/*@@ vmvx_unary VMVX_UNARY_PARAMETERS VMVX_UNARY_ARGUMENTS */
+/*@@ VMVX_UNARY_PARAMETERS VMVX_UNARY_ARGUMENTS */
 #define VMVX_UNARY_PARAMETERS                                                                   \
   vm_state *s, vm_ref x, uint64_t x_offset, uint64_t x_stride0, uint64_t x_stride1, vm_ref out, \
       uint64_t offset, uint64_t stride0, uint64_t stride1, uint64_t size0, uint64_t size1
 #define VMVX_UNARY_ARGUMENTS s, x, x_offset, x_stride0, x_stride1, out, offset, stride0, stride1, size0, size1
+
+/*@@ vmvx_unary */
 static inline int vmvx_unary(uint32_t (*function)(uint32_t), VMVX_UNARY_PARAMETERS) {
   unsigned char* from = NULL;
   unsigned char* to = NULL;

@@ -120,6 +120,13 @@ std::vector<Sample> samples() {
   return all;
 }
 
+Signature signature_of(const Sample& sample) {
+  Signature signature;
+  for (const Bank bank : sample.arguments) signature.arguments += type_of(bank);
+  signature.results = type_of(sample.result);
+  return signature;
+}
+
 vm::test::FunctionParts function_of(const Sample& sample) {
   vm::test::CodeBuilder code;
   code.block().op(sample.op);
@@ -185,29 +192,6 @@ std::vector<std::vector<uint64_t>> combinations(const std::vector<Bank>& banks, 
   return all;
 }
 
-// For each function n, a function test_n that takes and gives bits.
-std::string callers(const std::vector<Sample>& all) {
-  std::string text =
-      "int test_begin(void *s);\nint test_begin(void *s)\n{\n    return m_init((m_state *)s, NULL, 0);\n}\n"
-      "size_t test_state(void);\nsize_t test_state(void)\n{\n    return sizeof(m_state);\n}\n";
-  for (size_t n = 0; n < all.size(); ++n) {
-    constexpr const char* kTypes[] = {"", "int32_t", "int64_t", "float", "double"};
-    const std::string name = fmt::format("int test_{}(void *s, const uint64_t *in, uint64_t *out)", n);
-    text += fmt::format("{};\n{}\n{{\n    (void)in;\n", name, name);
-    std::string call = fmt::format("m_f{}((m_state *)s", n);
-    for (size_t i = 0; i < all[n].arguments.size(); ++i) {
-      const char* const type = kTypes[static_cast<size_t>(all[n].arguments[i])];
-      text += fmt::format("    {0} a{1};\n    memcpy(&a{1}, &in[{1}], sizeof a{1});\n", type, i);
-      call += fmt::format(", a{}", i);
-    }
-    text += fmt::format(
-        "    {} r = 0;\n    const int status = {}, &r);\n    *out = 0;\n    memcpy(out, &r, sizeof r);\n    "
-        "return status;\n}}\n",
-        kTypes[static_cast<size_t>(all[n].result)], call);
-  }
-  return text;
-}
-
 class Opcodes : public testing::TestWithParam<std::string> {};
 
 TEST_P(Opcodes, HaveTheInterpretersResults) {
@@ -225,21 +209,18 @@ TEST_P(Opcodes, HaveTheInterpretersResults) {
   vm::test::Machine machine;
   machine.add(module);
   const std::string& parameter = GetParam();
-  const CProgram program(module, parameter.substr(0, parameter.find(' ')),
-                         parameter.substr(parameter.find(' ')), callers(all));
+  std::vector<Signature> signatures;
+  for (const Sample& sample : all) signatures.push_back(signature_of(sample));
+  CProgram program(module, parameter.substr(0, parameter.find(' ')), parameter.substr(parameter.find(' ')),
+                   signatures);
   ASSERT_EQ(program.error(), "");
-  std::vector<std::byte> state(reinterpret_cast<size_t (*)()>(program.symbol("test_state"))());
-  ASSERT_EQ(reinterpret_cast<int (*)(void*)>(program.symbol("test_begin"))(state.data()), 0);
-
   for (size_t n = 0; n < all.size(); ++n) {
     const Sample& sample = all[n];
-    const auto call = reinterpret_cast<int (*)(void*, const uint64_t*, uint64_t*)>(
-        program.symbol(fmt::format("test_{}", n)));
     for (const std::vector<uint64_t>& in : combinations(sample.arguments, 400)) {
       vm::test::Values arguments;
       for (size_t i = 0; i < in.size(); ++i) arguments.push_back(value(sample.arguments[i], in[i]));
       uint64_t out = 0;
-      const int status = call(state.data(), in.data(), &out);
+      const int status = program.call(n, in.data(), &out);
       const auto expected = machine.call(fmt::format("f{}", n), arguments);
       std::string text(vm::info(sample.op).mnemonic());
       for (const uint64_t bits : in) text += fmt::format(" {:X}", bits);

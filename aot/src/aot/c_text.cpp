@@ -44,6 +44,17 @@ std::string quoted(std::string_view text) {
   return literal + '"';
 }
 
+std::set<std::string_view> words_of(std::string_view code) {
+  std::set<std::string_view> found;
+  for (size_t at = 0; at < code.size();) {
+    size_t end = at;
+    while (end < code.size() && is_plain(code[end])) ++end;
+    if (end > at) found.insert(code.substr(at, end - at));
+    at = end + 1;
+  }
+  return found;
+}
+
 std::string constant_i32(uint32_t bits) {
   return bits < 1000000 ? fmt::format("{}u", bits) : fmt::format("0x{:X}u", bits);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,9 @@ std::string identifier(std::string_view name);
 
 // A string literal. No byte can end the literal or begin an escape or a trigraph.
 std::string quoted(std::string_view text);
+
+// The identifiers and numbers in a text of C.
+std::set<std::string_view> words_of(std::string_view code);
 
 std::string constant_i32(uint32_t bits);
 std::string constant_i64(uint64_t bits);

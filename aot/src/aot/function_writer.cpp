@@ -293,6 +293,7 @@ void FunctionWriter::write_step(size_t step) {
       [[fallthrough]];
     case Form::Kind::value:
     case Form::Kind::statement:
+      if (compares_itself(step)) return write_self_comparison(step, result);
       if (!has_result) return line(expand(step, form.text) + ";");
       if (!is_dead(step))
         assign(variable_of(step, result), op.operands[result].bank, expand(step, form.text));
@@ -333,6 +334,40 @@ void FunctionWriter::write_own(Form::Own kind, size_t step) {
     case Form::Own::discard:
       return discard(step);
   }
+}
+
+// Whether the instruction compares an integer or a ref with itself, of which C compilers warn.
+bool FunctionWriter::compares_itself(size_t step) const {
+  const vm::Instruction& instruction = flow_.instruction(step);
+  const vm::OpInfo& op = vm::info(instruction.op);
+  if (op.operand_count != 3 || form_of(instruction.op).text.find_first_of("=<>") == std::string_view::npos)
+    return false;
+  const auto is_plain = [&](size_t i) {
+    const Bank bank = op.operands[i].bank;
+    return op.operands[i].kind == OperandKind::reg &&
+           (bank == Bank::i32 || bank == Bank::i64 || bank == Bank::ref);
+  };
+  return is_plain(0) && is_plain(1) &&
+         ((instruction.operands[0].reg ^ instruction.operands[1].reg) & ~vm::kMoveBit) == 0;
+}
+
+void FunctionWriter::write_self_comparison(size_t step, size_t result) {
+  if (is_dead(step)) return;
+  const vm::OpInfo& op = vm::info(flow_.instruction(step).op);
+  const Text same = operand(step, 1);
+  open("{");
+  line(fmt::format("const {} same = {};", c_type(op.operands[1].bank), same));
+  const std::string_view form = form_of(flow_.instruction(step).op).text;
+  Text replaced;
+  for (size_t i = 0; i < form.size(); ++i) {
+    if (form[i] == '$') {
+      replaced += form[++i] == '0' ? "same" : same;
+    } else {
+      replaced += form[i];
+    }
+  }
+  assign(variable_of(step, result), op.operands[result].bank, replaced);
+  close();
 }
 
 void FunctionWriter::resolved(size_t step) {

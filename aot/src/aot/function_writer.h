@@ -29,6 +29,8 @@ class FunctionWriter {
   void find_spans();
   void write_block(size_t block);
   void write_step(size_t step);
+  bool compares_itself(size_t step) const;
+  void write_self_comparison(size_t step, size_t result);
   void line(std::string_view text);
   void open(std::string_view text);  // a line that opens a brace
   void close(std::string_view text = "}");

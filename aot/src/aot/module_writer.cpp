@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 #include "aot/c_text.h"
@@ -48,6 +49,7 @@ class ModuleWriter {
     write_executables();
     for (const PublicFunction& each : public_) functions_ += each.definition(plan_.prefix, results_ != 0);
     write_begin();
+    take_functions();
     support_ = support_for(functions_ + prototypes_);
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", program()});
@@ -68,10 +70,33 @@ class ModuleWriter {
       vm::Arena arena(memory);
       const vm::Flow flow = HALYARD_TRY(vm::Flow::of(plan.module, plan.module.functions()[i], arena));
       const std::string text = HALYARD_TRY(FunctionWriter(plan, i, flow).write());
-      prototypes_ += text.substr(0, text.find(" {\n")) + ";\n";
-      functions_ += text + "\n";
+      written_.push_back({plan.functions[i], text});
     }
     return {};
+  }
+
+  // Leaves out the functions that only unreachable blocks call, because compilers warn of unused functions.
+  void take_functions() {
+    std::map<std::string_view, const Written*> unused;
+    for (const Written& each : written_) unused.emplace(each.name, &each);
+    std::vector<std::string_view> left = {functions_};
+    while (!left.empty()) {
+      const std::set<std::string_view> words = words_of(left.back());
+      left.pop_back();
+      for (const std::string_view word : words) {
+        const auto found = unused.find(word);
+        if (found == unused.end()) continue;
+        left.push_back(found->second->text);
+        unused.erase(found);
+      }
+    }
+    std::string text;
+    for (const Written& each : written_) {
+      if (unused.contains(each.name)) continue;
+      prototypes_ += each.text.substr(0, each.text.find(" {\n")) + ";\n";
+      text += each.text + "\n";
+    }
+    functions_.insert(0, text);
   }
 
   void write_executables() {
@@ -95,7 +120,9 @@ class ModuleWriter {
   void write_begin() {
     functions_ += begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
     if (has_imports()) functions_ += "  s->user = user;\n";
-    const bool objects = functions_.find("vm_ref") != std::string::npos || constants_ != 0;
+    const bool objects = constants_ != 0 || std::ranges::any_of(written_, [](const Written& each) {
+                           return each.text.find("vm_ref") != std::string::npos;
+                         });
     functions_ +=
         objects ? "  vm_arena_begin(s, arena, arena_bytes);\n" : "  (void)arena;\n  (void)arena_bytes;\n";
     const std::string begin = constants_ == 0 ? "0" : "vm_constants_begin(s)";
@@ -315,6 +342,11 @@ class ModuleWriter {
   size_t results_ = 0;    // the most tensors that a function returns
   size_t constants_ = 0;  // of the host and the kernels
   bool has_recursion_ = false;
+  struct Written {
+    std::string name;
+    std::string text;
+  };
+  std::vector<Written> written_;  // the functions of bytecode
   std::string prototypes_;
   std::string functions_;
   std::string support_;

@@ -167,8 +167,8 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
   const std::string begin = role == Role::kernels ? plan.prefix + "_" : "";
   for (const auto& [function, callees] : calls) {
     const std::string_view name = module.function_name(function);
-    plan.functions[function] = name.empty() ? fmt::format("{}f{}", begin, function)
-                                            : fmt::format("{}f{}_{}", begin, function, identifier(name));
+    plan.functions[function] = name.empty() ? fmt::format("{}fn{}", begin, function)
+                                            : fmt::format("{}fn{}_{}", begin, function, identifier(name));
   }
   plan.recursive = cycles(std::move(calls));
   return plan;

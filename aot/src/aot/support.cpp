@@ -3,6 +3,7 @@
 #include <set>
 #include <vector>
 
+#include "aot/c_text.h"
 #include "aot/elementary.h"
 
 namespace halyard::aot {
@@ -16,20 +17,6 @@ namespace {
 constexpr std::string_view kBegin = "/*@@ ";
 constexpr std::string_view kEnd = " */\n";
 
-std::set<std::string_view> words(std::string_view text) {
-  const auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
-  std::set<std::string_view> found;
-  for (size_t at = 0; at < text.size();) {
-    size_t end = at;
-    while (end < text.size() && is_part(text[end])) ++end;
-    if (end > at) found.insert(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return found;
-}
-
 struct Part {
   std::set<std::string_view> names;
   std::string_view text;
@@ -40,7 +27,7 @@ void add_parts(std::string_view file, std::vector<Part>& parts) {
     const size_t names = at + kBegin.size();
     const size_t text = file.find(kEnd, names) + kEnd.size();
     const size_t next = file.find(kBegin, text);
-    parts.push_back({words(file.substr(names, text - names - kEnd.size())),
+    parts.push_back({words_of(file.substr(names, text - names - kEnd.size())),
                      file.substr(text, (next == std::string_view::npos ? file.size() : next) - text)});
     at = next;
   }
@@ -56,13 +43,13 @@ std::string support_for(std::string_view code) {
     if (file == kSupportFiles) add_parts(elementary, parts);
   }
   // A part uses only parts before it, so one pass from the end finds all.
-  std::set<std::string_view> used = words(code);
+  std::set<std::string_view> used = words_of(code);
   std::string text;
   for (size_t i = parts.size(); i-- > 0;) {
     bool wanted = false;
     for (const std::string_view name : parts[i].names) wanted |= used.contains(name);
     if (!wanted) continue;
-    used.merge(words(parts[i].text));
+    used.merge(words_of(parts[i].text));
     text.insert(0, parts[i].text);
   }
   return text;
