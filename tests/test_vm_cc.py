@@ -43,8 +43,8 @@ def programs():
 
 def failure(text):
     """The code and the message of a failure, without the place and the notes that only the interpreter adds."""
-    parts = text.strip().split("\n")[0].split(": ", 1)[-1].split("; ")
-    return parts[:2]
+    parts = text.strip().split("\n")[0].split(": ", 1)[-1].split("; at ")[0].split("; in the call of ")[0]
+    return parts
 
 
 class Program:
@@ -111,6 +111,30 @@ def check_sameness(checks, folder):
         vmrun.succeeds("vm-cc", module, "--main", f"--output={folder}/{again}/fib.c")
         texts.append([vmrun.read(os.path.join(folder, again, "fib" + end)) for end in (".c", ".h", "_main.c")])
     checks.check("the same bytes each time", None if texts[0] == texts[1] else "the files differ")
+
+
+WORDS = """vm.module @m
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb1:
+  vm.fail %i0, "goto b2; status = vm_retain(s, &r1); goto leave;"
+^bb2:
+  vm.return %i0
+}
+"""
+
+
+def check_words(checks, folder):
+    """Texts of the program that look like C are not taken for it."""
+    module = os.path.join(folder, "m.vmasm")
+    vmrun.write(module, WORDS)
+    program = Program(folder, "m", module)
+    for compiler in COMPILERS:
+        wrong = program.compile(compiler)
+        checks.check(f"words: {compiler}", wrong)
+        if wrong is None:
+            compare(checks, program, [["f", "0"], ["f", "3"]])
 
 
 IMPORTS = """vm.module @m
@@ -242,7 +266,7 @@ def check_fixtures(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_sameness, check_imports, check_errors, check_flags_of_program, check_fixtures):
+    for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

@@ -1477,10 +1477,12 @@ static int hal_inline_buffer_allocate(vm_state* s, uint32_t alignment, uint64_t 
                                       vm_ref* storage) {
   if ((alignment & (alignment - 1)) != 0 || alignment > 64)
     return vm_fail_with(s, 3, "expected an alignment of at most 64 bytes, found $", alignment, 0, 0);
-  const int status = hal_allocate(s, length, 0, 0, buffer);
+  int status = hal_allocate(s, length, 0, 0, buffer);
   if (status != 0) return status;
   memset(hal_memory_of(*buffer)->data, 0, (size_t)length);
-  return hal_storage(s, *buffer, storage);
+  status = hal_storage(s, *buffer, storage);
+  if (status != 0) vm_clear(s, buffer);
+  return status;
 }
 
 /*@@ hal_inline_buffer_allocate_initialized */

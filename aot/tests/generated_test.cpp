@@ -79,7 +79,7 @@ Generated generate(Choices& choices) {
   return made;
 }
 
-Variant value(char type, uint64_t bits) {
+Variant argument_of(char type, uint64_t bits) {
   using vm::ValueType;
   const ValueType value_type = type == 'i'   ? ValueType::i32
                                : type == 'I' ? ValueType::i64
@@ -110,7 +110,7 @@ void compare(uint64_t seed, const std::string& compiler, size_t& calls) {
       std::vector<Variant> arguments;
       for (const char type : signature.arguments) {
         in.push_back(choices.bits(choices.one_in(2) ? 8 : 1));
-        arguments.push_back(value(type, in.back()));
+        arguments.push_back(argument_of(type, in.back()));
       }
       std::vector<uint64_t> out(signature.results.size() + 1);
       std::vector<Variant> results(signature.results.size());

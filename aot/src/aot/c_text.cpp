@@ -44,6 +44,21 @@ std::string quoted(std::string_view text) {
   return literal + '"';
 }
 
+std::string without_literals(std::string_view code) {
+  std::string rest;
+  bool is_inside = false;
+  for (size_t i = 0; i < code.size(); ++i) {
+    if (is_inside && code[i] == '\\') {
+      ++i;
+    } else if (code[i] == '"') {
+      is_inside = !is_inside;
+    } else if (!is_inside) {
+      rest += code[i];
+    }
+  }
+  return rest;
+}
+
 std::set<std::string_view> words_of(std::string_view code) {
   std::set<std::string_view> found;
   for (size_t at = 0; at < code.size();) {

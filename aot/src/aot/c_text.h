@@ -14,6 +14,8 @@ std::string identifier(std::string_view name);
 // A string literal. No byte can end the literal or begin an escape or a trigraph.
 std::string quoted(std::string_view text);
 
+// The code without the contents of its string literals.
+std::string without_literals(std::string_view code);
 // The identifiers and numbers in a text of C.
 std::set<std::string_view> words_of(std::string_view code);
 

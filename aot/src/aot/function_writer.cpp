@@ -23,6 +23,15 @@ const char* c_type(Bank bank) {
 // The type of an integer in functions outside of the program, where it is signed.
 const char* outside_cast(char type) { return type == 'i' ? "int32_t" : type == 'I' ? "int64_t" : nullptr; }
 
+bool passes_address(std::string_view text, uint16_t ref) {
+  const std::string name = fmt::format("&r{}", ref);
+  for (size_t at = text.find(name); at != std::string_view::npos; at = text.find(name, at + 1)) {
+    const size_t end = at + name.size();
+    if (end == text.size() || text[end] < '0' || text[end] > '9') return true;
+  }
+  return false;
+}
+
 constexpr std::string_view kIndent = "  ";
 
 }  // namespace
@@ -74,14 +83,8 @@ void FunctionWriter::line(std::string_view text) {
   body_ += text;
   body_ += '\n';
   // A ref whose address is passed may have changed.
-  for (const uint16_t each : spans_) {
-    const Text name = fmt::format("&r{}", each);
-    const size_t at = text.find(name);
-    if (at == std::string_view::npos) continue;
-    const size_t end = at + name.size();
-    if (end < text.size() && text[end] >= '0' && text[end] <= '9') continue;
-    line(fmt::format("v{0} = vm_span_of(r{0});", each));
-  }
+  for (const uint16_t each : spans_)
+    if (passes_address(text, each)) line(fmt::format("v{0} = vm_span_of(r{0});", each));
 }
 
 void FunctionWriter::open(std::string_view text) {
@@ -441,7 +444,12 @@ void FunctionWriter::fail(size_t step) {
 
 // ---- branches
 
-void FunctionWriter::branch_to(size_t block) { line(fmt::format("goto b{};", block)); }
+void FunctionWriter::branch_to(size_t block) { branch_if("", block); }
+
+void FunctionWriter::branch_if(std::string_view condition, size_t block) {
+  ++branches_[block];
+  line(fmt::format("{}goto b{};", condition, block));
+}
 
 void FunctionWriter::write_moves(size_t block, size_t edge) {
   for (const Move& move : variables_.moves(block, edge)) {
@@ -479,11 +487,11 @@ void FunctionWriter::choose(size_t step) {
   const auto is_bare = [&](size_t edge) { return variables_.moves(block_, edge).empty(); };
   const auto target = [&](size_t edge) { return flow_.edges(block_)[edge].block; };
   if (is_bare(0) && is_bare(1) && target(0) == block_ + 1) {
-    line(fmt::format("if ({} == 0) goto b{};", condition, target(1)));
+    branch_if(fmt::format("if ({} == 0) ", condition), target(1));
     return branch_to(target(0));
   }
   if (is_bare(0)) {
-    line(fmt::format("if ({} != 0) goto b{};", condition, target(0)));
+    branch_if(fmt::format("if ({} != 0) ", condition), target(0));
   } else {
     open(fmt::format("if ({} != 0) {{", condition));
     go(block_, 0);
@@ -751,40 +759,30 @@ Result<std::string> FunctionWriter::write() {
     releases += fmt::format("{}--s->depth;\n", kIndent);
   }
 
-  Text code;
+  // A branch to the next block is not written, and a block to which nothing branches has no label.
   for (size_t block = 0; block < blocks.size(); ++block) {
     Text& text = blocks[block];
-    if (text.empty()) continue;
-    // A branch to the next block is not written.
     size_t next = block + 1;
     while (next < blocks.size() && blocks[next].empty()) ++next;
     const Text fall = fmt::format("{}goto b{};\n", kIndent, next);
-    if (text.ends_with(fall) && (text.size() == fall.size() || text[text.size() - fall.size() - 1] == '\n'))
-      text.resize(text.size() - fall.size());
-    code += fmt::format("\x01{}\n{}", block, text);  // the label, if it is needed
-  }
-  // The label of each block that a goto names.
-  Text labelled;
-  for (size_t at = 0; at < code.size();) {
-    if (code[at] != '\x01') {
-      const size_t end = std::min(code.find('\x01', at), code.size());
-      labelled.append(code, at, end - at);
-      at = end;
+    if (!text.ends_with(fall) || (text.size() > fall.size() && text[text.size() - fall.size() - 1] != '\n'))
       continue;
-    }
-    const size_t end = code.find('\n', at);
-    const Text number = code.substr(at + 1, end - at - 1);
-    if (code.find(fmt::format("goto b{};", number)) != Text::npos) labelled += fmt::format("b{}:\n", number);
-    at = end + 1;
+    text.resize(text.size() - fall.size());
+    --branches_[next];
+  }
+  Text labelled;
+  for (size_t block = 0; block < blocks.size(); ++block) {
+    if (branches_[block] != 0) labelled += fmt::format("b{}:\n", block);
+    labelled += blocks[block];
   }
   if (has_refs_) {
     if (labelled.ends_with(fmt::format("{}goto leave;\n", kIndent)) &&
         !labelled.ends_with(fmt::format("{0}{0}goto leave;\n", kIndent)))
       labelled.resize(labelled.size() - kIndent.size() - 12);
-    const bool jumps = (labelled + arrivals).find("goto leave;") != Text::npos;
+    const bool jumps = without_literals(labelled + arrivals).find("goto leave;") != Text::npos;
     labelled += fmt::format("{}{}{}return status;\n", jumps ? "leave:\n" : "", releases, kIndent);
   }
-  const Text all = arrivals + labelled;
+  const Text all = without_literals(arrivals + labelled);
   if (all.find("status") != Text::npos) declarations += fmt::format("{}int status = 0;\n", kIndent);
   const bool uses_state =
       (all.find("(s, ") != Text::npos) || all.find("(s)") != Text::npos || all.find("s->") != Text::npos;

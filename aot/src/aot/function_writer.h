@@ -3,6 +3,7 @@
 // kernels are written alike.
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -64,6 +65,7 @@ class FunctionWriter {
   void go(size_t block, size_t edge);
   void write_moves(size_t block, size_t edge);
   void branch_to(size_t block);
+  void branch_if(std::string_view condition, size_t block);
   void check(std::string_view call);  // fails with the status of the call unless it is 0
   void fail_if(std::string_view condition, std::string_view failure);
   Text leaves() const;
@@ -93,7 +95,8 @@ class FunctionWriter {
   std::set<Text> declared_[4];  // by Variable::Type
   std::set<Text> read_;         // the variables that something reads, by name
   std::set<uint16_t> refs_;
-  std::set<uint16_t> spans_;  // the refs whose bytes are in local variables
+  std::map<size_t, size_t> branches_;  // to each block
+  std::set<uint16_t> spans_;           // the refs whose bytes are in local variables
   Status error_;
 };
 

@@ -50,7 +50,7 @@ class ModuleWriter {
     for (const PublicFunction& each : public_) functions_ += each.definition(plan_.prefix, results_ != 0);
     write_begin();
     take_functions();
-    support_ = support_for(functions_ + prototypes_);
+    support_ = support_for(without_literals(functions_ + prototypes_));
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", program()});
     return files;
@@ -81,9 +81,9 @@ class ModuleWriter {
     for (const Written& each : written_) unused.emplace(each.name, &each);
     std::vector<std::string_view> left = {functions_};
     while (!left.empty()) {
-      const std::set<std::string_view> words = words_of(left.back());
+      const std::string code = without_literals(left.back());
       left.pop_back();
-      for (const std::string_view word : words) {
+      for (const std::string_view word : words_of(code)) {
         const auto found = unused.find(word);
         if (found == unused.end()) continue;
         left.push_back(found->second->text);
