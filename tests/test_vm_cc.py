@@ -125,16 +125,34 @@ vm.func @f(%i0: i32) -> (i32) {
 """
 
 
+# The name of register 1 begins that of register 10.
+NAMES = """vm.module @m
+vm.export @f
+vm.func @f(%i0: i32) -> (i32) {
+  %i2:3 = vm.const.i64 4
+  %i4:5 = vm.const.i64.zero
+  %i6 = vm.const.i32.zero
+  %r10 = vm.buffer.alloc %i2:3, %i6
+  vm.buffer.store.i32 %i0, %r10, %i4:5
+  vm.br ^bb1(%r10 -> %r1)
+^bb1:
+  %i7 = vm.buffer.load.i32 %r1, %i4:5
+  vm.return %i7
+}
+"""
+
+
 def check_words(checks, folder):
-    """Texts of the program that look like C are not taken for it."""
-    module = os.path.join(folder, "m.vmasm")
-    vmrun.write(module, WORDS)
-    program = Program(folder, "m", module)
-    for compiler in COMPILERS:
-        wrong = program.compile(compiler)
-        checks.check(f"words: {compiler}", wrong)
-        if wrong is None:
-            compare(checks, program, [["f", "0"], ["f", "3"]])
+    """Texts of the program that look like C are not taken for it, nor names that begin with other names."""
+    for name, text in (("words", WORDS), ("names", NAMES)):
+        module = os.path.join(folder, name + ".vmasm")
+        vmrun.write(module, text)
+        program = Program(folder, name, module)
+        for compiler in COMPILERS:
+            wrong = program.compile(compiler)
+            checks.check(f"{name}: {compiler}", wrong)
+            if wrong is None:
+                compare(checks, program, [["f", "0"], ["f", "3"]])
 
 
 IMPORTS = """vm.module @m
