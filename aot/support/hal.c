@@ -622,7 +622,7 @@ static int hal_fence_signal(vm_state* s, vm_ref fence) {
 static int hal_fence_fail(vm_state* s, vm_ref fence, uint32_t code) {
   const int status = hal_check(s, fence, &hal_fence_type);
   code &= 31;
-  if (status == 0 && code != 0) (void)hal_signal(fence, code == 17 || code > 18 ? 2 : (int)code);
+  if (status == 0) (void)hal_signal(fence, code == 0 || code == 17 || code > 18 ? 2 : (int)code);
   return status;
 }
 
@@ -1252,6 +1252,9 @@ static int hal_command_buffer_copy_buffer(vm_state* s, vm_ref commands, uint32_t
              : 0;
 }
 
+/*@@ HAL_MAX_BINDINGS */
+#define HAL_MAX_BINDINGS 32
+
 /*@@ hal_record_dispatch */
 static int hal_record_dispatch(vm_state* s, vm_ref commands, vm_ref executable, uint64_t function,
                                uint32_t kind, uint32_t indirect, uint32_t constant_count,
@@ -1263,6 +1266,8 @@ static int hal_record_dispatch(vm_state* s, vm_ref commands, vm_ref executable, 
   if (function >= code->count)
     return vm_fail_with(s, 11, "there is no function $; the executable has $", function, code->count, 0);
   const hal_kernel* const kernel = &code->kernels[function];
+  if (binding_count > HAL_MAX_BINDINGS)
+    return vm_fail_with(s, 11, "$ bindings exceed the limit of $", binding_count, HAL_MAX_BINDINGS, 0);
   if (kernel->constants != constant_count)
     return vm_fail_with(s, 3, "the dispatch has $ constants, but the function takes $", constant_count,
                         kernel->constants, 0);
@@ -1362,9 +1367,6 @@ static int hal_resolve(vm_state* s, const hal_binding* binding, uint32_t entry_c
                 : hal_range_of(s, buffer, offset, binding->length, range);
 }
 
-/*@@ HAL_MAX_BINDINGS */
-#define HAL_MAX_BINDINGS 64
-
 /*@@ hal_run_dispatch */
 static int hal_run_dispatch(vm_state* s, const hal_command* command, uint32_t entry_count,
                             const vm_item* entries) {
@@ -1372,9 +1374,6 @@ static int hal_run_dispatch(vm_state* s, const hal_command* command, uint32_t en
   hal_range ranges[HAL_MAX_BINDINGS];
   uint32_t counts[3];
   memcpy(counts, command->counts, sizeof counts);
-  if (kernel->bindings > HAL_MAX_BINDINGS)
-    return vm_fail_with(s, 12, "a function with $ bindings exceeds the limit of $", kernel->bindings,
-                        HAL_MAX_BINDINGS, 0);
   for (uint32_t i = 0; i < kernel->bindings; ++i) {
     const int status = hal_resolve(s, &command->bindings[i], entry_count, entries, 0, &ranges[i]);
     if (status != 0) return status;
@@ -1397,6 +1396,7 @@ static int hal_run_command(vm_state* s, const hal_command* command, uint32_t ent
   switch (command->kind) {
     case HAL_FILL:
       status = hal_resolve(s, &command->bindings[0], entry_count, entries, 1, &to);
+      if (status == 0) status = hal_check_fill(s, (uintptr_t)to.data, to.length, command->width);
       if (status == 0) hal_fill(&to, command->pattern, command->width);
       return status;
     case HAL_COPY:

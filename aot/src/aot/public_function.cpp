@@ -85,8 +85,10 @@ std::string PublicFunction::definition(std::string_view prefix, bool has_tensors
     call += fmt::format(", &r{}", i);
     results +=
         type == 'r'
-            ? fmt::format("  if (status == 0) status = hal_view_tensor(s, r{0}, &s->results[{1}], o{0});\n",
-                          i, tensor++)
+            ? fmt::format(
+                  "  if (status == 0)\n    status = hal_view_tensor(s, r{0}, &s->results[{1}], o{0});\n"
+                  "  else\n    vm_release(s, r{0});\n",
+                  i, tensor++)
             : fmt::format("  if (status == 0) *o{0} = ({1})r{0};\n", i, outside(type).type);
   }
   text += "  int status = 0;\n";
