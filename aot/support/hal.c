@@ -298,12 +298,12 @@ static int hal_allocator_import(vm_state* s, vm_ref allocator, uint32_t attempt,
 /* The message of the program, then that of the check. */
 static int hal_assert_failed(vm_state* s, vm_ref message, int code, const char* text, uint64_t a,
                              uint64_t b) {
-  static char named[64];
   const vm_buffer* const name = vm_buffer_of(message);
-  const size_t length = vm_is_buffer(message) ? (size_t)(name->length < 63 ? name->length : 63) : 0;
-  if (length != 0) memcpy(named, name->data, length);
-  named[length] = '\0';
-  s->names[0] = named;
+  const size_t length =
+      vm_is_buffer(message) ? (size_t)(name->length < sizeof s->text ? name->length : sizeof s->text - 1) : 0;
+  if (length != 0) memcpy(s->text, name->data, length);
+  s->text[length] = '\0';
+  s->names[0] = s->text;
   return vm_fail_with(s, code, text, a, b, 0);
 }
 

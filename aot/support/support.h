@@ -25,6 +25,7 @@ typedef struct vm_tensor {
 typedef struct vm_state {
   const char* message;
   const char* names[2];
+  char text[64];
   int has_parts;
   uint64_t numbers[4];
   void* user;

@@ -197,6 +197,8 @@ class ModuleWriter {
       text += "  void* user;    /* the first argument of functions that the program imports */\n";
     if (has_recursion_) text += "  uint32_t depth; /* of nested calls */\n";
     if (uses("vm_arena_begin")) text += "  void* free;    /* blocks of the arena */\n";
+    if (uses("->text"))
+      text += "  char text[64]; /* what `names` refers to, if the program named what it checked */\n";
     if (uses("->doomed")) text += "  void* doomed;\n  int destroying;\n";
     for (const char* const field : {"device", "allocator"})
       if (uses(fmt::format("s->{}", field))) text += fmt::format("  void* {};\n", field);
