@@ -39,6 +39,7 @@ HEADERS = {
     "vm": ("vm/src", "vm/*/*.h"),
     "hal": ("hal/src", "hal/*/*.h"),
     "modules": ("modules/src", "modules/*.h"),
+    "aot": ("aot/src", "aot/*.h"),
 }
 
 # Layer: (its sources, its allowed includes). All other entries of HEADERS are forbidden.
@@ -50,6 +51,7 @@ LAYERS = {
     "base": ("base/src", [*BASE, "text", "base"]),
     "vm": ("vm/src", [*BASE, "halyard/module.h", "text", "base", "vm"]),
     "jit": ("jit/src", [*BASE, "halyard/module.h", "text", "base", "vm"]),
+    "aot": ("aot/src", [*BASE, "halyard/module.h", "text", "base", "vm", "aot"]),
     "hal": ("hal/src", [*BASE, "halyard/driver.h", "text", "base", "hal"]),
     "modules": (
         "modules/src",
@@ -65,7 +67,8 @@ LAYERS = {
     "drivers/template": ("drivers/template", [*BASE, "halyard/driver.h"]),
     "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
     "tools": ("tools", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
-    # The one exception among tools: it tests layers below the C ABI.
+    # Two exceptions among tools: one runs no program, the other tests layers below the C ABI.
+    "tools/vm-cc": ("tools/vm-cc", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
     "tools/hal-cts": (
         "tools/hal-cts",
         [*BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"],
@@ -78,11 +81,15 @@ FOLDERS = {
     "hal/src/hal": ["trace", "driver", "device", "registry", "channel", "command", "queue", "view", "capture"],
 }
 
+# Layers that use only some folders of another layer.
+PARTS = {"aot/src": ("vm", ["object", "format", "module", "verify", "decode"])}
+
 # Folders in which files do not include each other in a circle; one a line.
 WITHOUT_CIRCLES = [
     "base/src",
     "vm/src",
     "jit/src",
+    "aot/src",
     "hal/src",
     "modules/src",
     "channels",
@@ -102,7 +109,7 @@ def sources(folder: str) -> list[pathlib.Path]:
 
 def reaching_out() -> list[str]:
     found = []
-    for folder in ("base", "vm", "jit", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
+    for folder in ("base", "vm", "jit", "aot", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
                    "examples"):
         for file in sources(folder):
             for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
@@ -197,6 +204,20 @@ def layer_of(file: pathlib.Path) -> str | None:
     return max(found, key=lambda layer: len(LAYERS[layer][0]), default=None)
 
 
+def wrong_parts() -> list[str]:
+    """Includes of folders that a layer does not use."""
+    failures = []
+    for root, (layer, folders) in PARTS.items():
+        used = set()
+        for file in sources(root):
+            for folder in re.findall(rf'^\s*#\s*include\s*"{layer}/(\w+)/', file.read_text(), re.MULTILINE):
+                used.add(folder)
+                if folder not in folders:
+                    failures.append(f"{file.relative_to(SOURCE)} includes {layer}/{folder}; {root} uses only {', '.join(folders)}")
+        failures += [f"{root} does not use {layer}/{folder}" for folder in folders if folder not in used]
+    return failures
+
+
 def flags_of_layers() -> dict[str, list[str]]:
     """For each layer that has a source in this build: its compiler and flags, without the file and the outputs."""
     flags = {}
@@ -236,6 +257,7 @@ def main() -> int:
     failures = [f"reaches out of its folder: {where}" for where in reaching_out()]
     failures += wrong_folders()
     failures += circles()
+    failures += wrong_parts()
     failures += [f"drivers/{file.parent.name}: has no row in LAYERS" for file in sorted(SOURCE.glob("drivers/*/CMakeLists.txt"))
                  if f"drivers/{file.parent.name}" not in LAYERS and file.parent.name != "testing"]  # code of tests, not a driver
     flags = flags_of_layers()

@@ -1,0 +1,15 @@
+# Writes FILES as texts into the C++ file OUTPUT: kSupportFiles, and the last one as kMainProgram.
+set(text "// From aot/support, by embed.cmake.\nnamespace halyard::aot {\n\n")
+set(names "")
+list(POP_BACK FILES main)
+foreach(file IN LISTS FILES ITEMS "${main}")
+  file(READ "${file}" content)
+  cmake_path(GET file STEM name)
+  string(APPEND text "static const char ${name}_text[] = R\"aot(${content})aot\";\n")
+  if(NOT file STREQUAL "${main}")
+    string(APPEND names "${name}_text, ")
+  endif()
+endforeach()
+string(APPEND text "\nextern const char* const kSupportFiles[];\nextern const char* const kMainProgram;\n"
+       "const char* const kSupportFiles[] = {${names}nullptr};\nconst char* const kMainProgram = main_text;\n\n}  // namespace halyard::aot\n")
+file(WRITE "${OUTPUT}" "${text}")

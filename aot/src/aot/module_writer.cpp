@@ -1,0 +1,375 @@
+// The files of a module.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <set>
+
+#include "aot/c_text.h"
+#include "aot/function_writer.h"
+#include "aot/kernels.h"
+#include "aot/plan.h"
+#include "aot/public_function.h"
+#include "aot/support.h"
+#include "aot/translate.h"
+#include "vm/decode/flow.h"
+
+namespace halyard::aot {
+
+namespace {
+
+// A text that cannot end a comment.
+std::string in_comment(std::string_view text) {
+  std::string safe;
+  for (const char c : text) safe += c == '*' || c == '/' || c == '\\' || c < ' ' || c == 0x7F ? '_' : c;
+  return safe;
+}
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  return text;
+}
+
+class ModuleWriter {
+ public:
+  ModuleWriter(const Plan& plan, const std::vector<Kernels>& kernels, const Options& options)
+      : plan_(plan), kernels_(kernels), module_(plan.module), options_(options) {}
+
+  Result<std::vector<File>> write() {
+    public_ = HALYARD_TRY(public_functions(plan_, initializer_));
+    for (const PublicFunction& each : public_) results_ = std::max(results_, each.tensor_results());
+    for (const Kernels& kernels : kernels_) HALYARD_TRY(write_functions(kernels.plan));
+    HALYARD_TRY(write_functions(plan_));
+    for (const Plan* const plan : plans()) {
+      constants_ += plan->constants.size();
+      has_recursion_ |= !plan->recursive.empty();
+    }
+    write_executables();
+    for (const PublicFunction& each : public_) functions_ += each.definition(plan_.prefix, results_ != 0);
+    write_begin();
+    take_functions();
+    support_ = support_for(without_literals(functions_ + prototypes_));
+    std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
+    if (options_.main) files.push_back({options_.name + "_main.c", program()});
+    return files;
+  }
+
+ private:
+  std::vector<const Plan*> plans() const {
+    std::vector<const Plan*> all = {&plan_};
+    for (const Kernels& kernels : kernels_) all.push_back(&kernels.plan);
+    return all;
+  }
+
+  Result<> write_functions(const Plan& plan) {
+    for (uint32_t i = 0; i < plan.functions.size(); ++i) {
+      if (plan.functions[i].empty()) continue;
+      alignas(8) std::array<std::byte, 16 << 10> memory;
+      vm::Arena arena(memory);
+      const vm::Flow flow = HALYARD_TRY(vm::Flow::of(plan.module, plan.module.functions()[i], arena));
+      const std::string text = HALYARD_TRY(FunctionWriter(plan, i, flow).write());
+      written_.push_back({plan.functions[i], text});
+    }
+    return {};
+  }
+
+  // Leaves out the functions that only unreachable blocks call, because compilers warn of unused functions.
+  void take_functions() {
+    std::map<std::string_view, const Written*> unused;
+    for (const Written& each : written_) unused.emplace(each.name, &each);
+    std::vector<std::string_view> left = {functions_};
+    while (!left.empty()) {
+      const std::string code = without_literals(left.back());
+      left.pop_back();
+      for (const std::string_view word : words_of(code)) {
+        const auto found = unused.find(word);
+        if (found == unused.end()) continue;
+        left.push_back(found->second->text);
+        unused.erase(found);
+      }
+    }
+    std::string text;
+    for (const Written& each : written_) {
+      if (unused.contains(each.name)) continue;
+      prototypes_ += each.text.substr(0, each.text.find(" {\n")) + ";\n";
+      text += each.text + "\n";
+    }
+    functions_.insert(0, text);
+  }
+
+  void write_executables() {
+    if (kernels_.empty()) return;
+    std::string rows;
+    for (const Kernels& each : kernels_) {
+      functions_ += each.table();
+      rows += fmt::format("  {{{}, sizeof {}_kernels / sizeof {}_kernels[0], {}_kernels}},\n", each.constant,
+                          each.plan.prefix, each.plan.prefix, each.plan.prefix);
+    }
+    functions_ += fmt::format(
+        "static const hal_code vm_executables[] = {{\n{}}};\n\n"
+        "static const hal_code* hal_find_code(uint32_t constant) {{\n"
+        "  for (size_t i = 0; i < sizeof vm_executables / sizeof vm_executables[0]; ++i)\n"
+        "    if (vm_executables[i].constant == constant) return &vm_executables[i];\n"
+        "  return NULL;\n}}\n\n",
+        rows);
+  }
+
+  // init(): the arena, the constants, and the function that the module wants to be called first.
+  void write_begin() {
+    functions_ += begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
+    if (has_imports()) functions_ += "  s->user = user;\n";
+    const bool objects = constants_ != 0 || std::ranges::any_of(written_, [](const Written& each) {
+                           return each.text.find("vm_ref") != std::string::npos;
+                         });
+    functions_ +=
+        objects ? "  vm_arena_begin(s, arena, arena_bytes);\n" : "  (void)arena;\n  (void)arena_bytes;\n";
+    const std::string begin = constants_ == 0 ? "0" : "vm_constants_begin(s)";
+    if (initializer_.empty()) {
+      functions_ += fmt::format("  return {};\n}}\n", begin);
+    } else if (constants_ == 0) {
+      functions_ += fmt::format("  return {}(s);\n}}\n", initializer_);
+    } else {
+      functions_ += fmt::format("  const int status = {};\n  return status != 0 ? status : {}(s);\n}}\n",
+                                begin, initializer_);
+    }
+  }
+
+  bool has_imports() const {
+    return std::ranges::any_of(
+        plan_.imports, [](const ImportPlan& each) { return !each.callee.empty() && !each.takes_state; });
+  }
+  std::string begin_prototype() const {
+    return fmt::format("int {0}_init({0}_state* s, void* arena, size_t arena_bytes{1})", plan_.prefix,
+                       has_imports() ? ", void* user" : "");
+  }
+  bool has_tensors() const {
+    return std::ranges::any_of(public_, [](const PublicFunction& each) {
+      return (each.types.arguments + each.types.results).find('r') != std::string::npos;
+    });
+  }
+  bool uses(std::string_view text) const {
+    return functions_.find(text) != std::string::npos || support_.find(text) != std::string::npos;
+  }
+
+  std::string comment() const {
+    return fmt::format("/* Module '{}'{}, written by vm-cc. */\n", in_comment(module_.name()),
+                       options_.source.empty() ? "" : " of " + in_comment(options_.source));
+  }
+
+  // ---- the header
+
+  std::string header() const {
+    const std::string guard = upper(plan_.prefix) + "_H_";
+    std::string text =
+        comment() + fmt::format(
+                        "#ifndef {0}\n#define {0}\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+                        "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
+                        guard);
+    text += state() + tensor();
+    text +=
+        "/* Functions return 0, or the number of a status (3 INVALID_ARGUMENT, 8 RESOURCE_EXHAUSTED,\n"
+        " * 11 OUT_OF_RANGE, ...; halyard/status.h has all); then their results are not written. */\n\n";
+    text += fmt::format("/* Begins a new instance: call it before the other functions. {} */\n{};\n\n",
+                        uses("vm_arena_begin")
+                            ? "The program's objects are in the arena, which\n * the caller owns "
+                              "and keeps as long as the state."
+                            : "The program needs no arena, which may be null.",
+                        begin_prototype());
+    for (const PublicFunction& each : public_) text += each.prototype(plan_.prefix) + ";\n";
+    const std::string imports = import_prototypes();
+    if (!imports.empty())
+      text += "\n/* Functions that the program imports. Define them; `user` is that of init. */\n" + imports;
+    return text + fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {} */\n", guard);
+  }
+
+  std::string state() const {
+    std::string text = fmt::format(
+        "/* The state of one instance of the program: its globals, and the text of the last failure.\n"
+        " * The caller owns it, and calls the functions of one state from one thread at a time. */\n"
+        "typedef struct {}_state {{\n"
+        "  const char* message; /* '$' stands for the next number, '@' for the next name; null: none */\n"
+        "  uint64_t numbers[4];\n  const char* names[2];\n"
+        "  int has_parts; /* whether the message has numbers or names */\n",
+        plan_.prefix);
+    if (has_imports())
+      text += "  void* user;    /* the first argument of functions that the program imports */\n";
+    if (has_recursion_) text += "  uint32_t depth; /* of nested calls */\n";
+    if (uses("vm_arena_begin")) text += "  void* free;    /* blocks of the arena */\n";
+    if (uses("->text"))
+      text += "  char text[64]; /* what `names` refers to, if the program named what it checked */\n";
+    if (uses("->doomed")) text += "  void* doomed;\n  int destroying;\n";
+    for (const char* const field : {"device", "allocator"})
+      if (uses(fmt::format("s->{}", field))) text += fmt::format("  void* {};\n", field);
+    if (results_ != 0) text += fmt::format("  void* results[{}]; /* of the last call */\n", results_);
+    if (uses("->globals"))
+      text += fmt::format("  uint64_t globals[{}];\n",
+                          std::max<uint64_t>(1, (uint64_t{module_.global_bytes()} + 7) / 8));
+    if (uses("->refs"))
+      text += fmt::format("  void* refs[{}];\n", std::max<uint32_t>(1, module_.global_refs()));
+    if (constants_ != 0) text += fmt::format("  void* constants[{}];\n", constants_);
+    return text + fmt::format("}} {}_state;\n\n", plan_.prefix);
+  }
+
+  std::string tensor() const {
+    if (!has_tensors()) return "";
+    return fmt::format(
+        "/* A tensor, dense and row-major. Arguments are bytes of the caller, which the function reads in "
+        "place; the\n"
+        " * bytes of results belong to the state, until its next call. element_type is a "
+        "HALYARD_ELEMENT_TYPE_*\n"
+        " * (0x21000020: f32, 0x10000020: i32, 0x10000008: i8; halyard/element_type.h has all). */\n"
+        "#ifndef VM_MAX_RANK\n#define VM_MAX_RANK 16\n#endif\n"
+        "typedef struct {0}_tensor {{\n  void* data;\n  size_t bytes;\n  uint32_t element_type;\n  uint32_t "
+        "rank;\n"
+        "  size_t shape[VM_MAX_RANK];\n}} {0}_tensor;\n\n",
+        plan_.prefix);
+  }
+
+  std::string import_prototypes() const {
+    std::set<std::string> texts;
+    for (size_t i = 0; i < plan_.imports.size(); ++i) {
+      if (plan_.imports[i].callee.empty() || plan_.imports[i].takes_state) continue;
+      texts.insert(outside_prototype(fmt::format("int {}(void* user", plan_.imports[i].callee),
+                                     types_of(module_.imports()[i].convention), plan_.prefix) +
+                   ";\n");
+    }
+    std::string all;
+    for (const std::string& text : texts) all += text;
+    return all;
+  }
+
+  // ---- the source
+
+  std::string source() const {
+    std::string text = comment() + fmt::format("#include \"{}.h\"\n\n#include <string.h>\n", options_.name);
+    const bool floats = uses("float") || uses("double");
+    if (floats) text += "#include <float.h>\n#include <math.h>\n";
+    text +=
+        "\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+        "#error \"the bytes of this program's buffers are little-endian\"\n#endif\n";
+    if (floats)
+      text +=
+          "#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)\n"
+          "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 "
+          "with "
+          "-mfpmath=sse\"\n#endif\n"
+          "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+          "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
+          "#error \"this program rounds products before it adds them: compile with -std=c11 or "
+          "-ffp-contract=off\"\n#endif\n";
+    text += fmt::format("\ntypedef {}_state vm_state;\n", plan_.prefix);
+    if (uses("vm_tensor")) text += fmt::format("typedef {}_tensor vm_tensor;\n", plan_.prefix);
+    if (uses("VM_MAX_RANK") && !has_tensors()) text += "#define VM_MAX_RANK 16\n";
+    if (uses("VM_MAX_DEPTH"))
+      text +=
+          "#ifndef VM_MAX_DEPTH\n#define VM_MAX_DEPTH 10000u /* nested calls of functions that call "
+          "themselves */\n"
+          "#endif\n";
+    if (uses("VM_GLOBAL_BYTES")) text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", module_.global_bytes());
+    if (uses("VM_REF_GLOBALS")) text += fmt::format("#define VM_REF_GLOBALS {}u\n", module_.global_refs());
+    return text + constants() + "\n" + support_ + "\n" + prototypes_ + "\n" + functions_;
+  }
+
+  // The bytes of executables are left out, because their functions are in the program.
+  std::string constants() const {
+    if (constants_ == 0) return "";
+    std::string text = "\n";
+    std::string table;
+    for (const Plan* const plan : plans())
+      for (const uint32_t ordinal : plan->constants) {
+        const uint32_t index = plan->constant(ordinal);
+        const std::span<const uint8_t> bytes = plan->module.rodata()[ordinal]->span();
+        const bool is_executable =
+            std::ranges::any_of(kernels_, [&](const Kernels& each) { return each.constant == index; });
+        if (is_executable || bytes.empty()) {
+          table += "  {NULL, 0},\n";
+          continue;
+        }
+        text +=
+            fmt::format("static const _Alignas(64) unsigned char vm_rodata_{}[{}] = {{", index, bytes.size());
+        for (size_t i = 0; i < bytes.size(); ++i) {
+          if (i % 32 == 0) text += "\n  ";
+          text += std::to_string(bytes[i]);
+          text += ',';
+        }
+        text += "};\n";
+        table += fmt::format("  {{vm_rodata_{}, {}}},\n", index, bytes.size());
+      }
+    return text +
+           "static const struct {\n  const unsigned char* data;\n  size_t length;\n} vm_rodata[] = {\n" +
+           table + "};\n";
+  }
+
+  // ---- the program
+
+  std::string program() const {
+    std::string text =
+        comment() + fmt::format(
+                        "#include \"{}.h\"\n\n#include <errno.h>\n#include <inttypes.h>\n#include <math.h>\n"
+                        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
+                        options_.name);
+    text += fmt::format("typedef {0}_state vm_state;\n", plan_.prefix);
+    if (has_tensors())
+      text += fmt::format("typedef {}_tensor vm_tensor;\n#define VM_TENSORS\n", plan_.prefix);
+    text += fmt::format(
+        "static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n",
+        quoted(options_.name), plan_.prefix, has_imports() ? ", NULL" : "");
+    text += fmt::format("#ifndef VM_ARENA_BYTES\n#define VM_ARENA_BYTES {}\n#endif\n\n",
+                        uses("vm_arena_begin") ? "(256u << 20)" : "16");
+    text += fmt::format(
+        "typedef {} vm_value {{\n  int32_t i32;\n  int64_t i64;\n  float f32;\n  double f64;\n{}}} "
+        "vm_value;\n\n"
+        "typedef struct vm_function {{\n  const char* name;\n  const char* arguments;\n  const char* "
+        "results;\n"
+        "  int (*call)(vm_state* s, const vm_value* in, vm_value* out);\n}} vm_function;\n\n",
+        "union", has_tensors() ? "  vm_tensor tensor;\n" : "");
+    std::string table;
+    for (size_t n = 0; n < public_.size(); ++n) {
+      text += public_[n].caller(n);
+      table += fmt::format("  {{{}, \"{}\", \"{}\", vm_call_{}}},\n", quoted(public_[n].name),
+                           public_[n].types.arguments, public_[n].types.results, n);
+    }
+    text += fmt::format("static const vm_function vm_functions[] = {{\n{}}};\n\n", table);
+    return text + std::string(main_program());
+  }
+
+  const Plan& plan_;
+  const std::vector<Kernels>& kernels_;
+  const vm::BytecodeModule& module_;
+  const Options& options_;
+  std::vector<PublicFunction> public_;
+  std::string initializer_;
+  size_t results_ = 0;    // the most tensors that a function returns
+  size_t constants_ = 0;  // of the host and the kernels
+  bool has_recursion_ = false;
+  struct Written {
+    std::string name;
+    std::string text;
+  };
+  std::vector<Written> written_;  // the functions of bytecode
+  std::string prototypes_;
+  std::string functions_;
+  std::string support_;
+};
+
+Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options) {
+  const Ref<vm::BytecodeModule> module =
+      HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
+  const Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
+  const std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
+  return ModuleWriter(plan, kernels, options).write();
+}
+
+}  // namespace
+
+std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options) {
+  Result<std::vector<File>> files = write_module(module, options);
+  if (files) return *std::move(files);
+  const std::string text = files.error().text();
+  return std::unexpected(
+      Refusal{.code = static_cast<int32_t>(files.error().code()), .text = text.substr(text.find("; ") + 2)});
+}
+
+}  // namespace halyard::aot

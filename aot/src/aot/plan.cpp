@@ -1,0 +1,195 @@
+#include "aot/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "aot/c_text.h"
+#include "vm/module/calling_convention.h"
+#include "vm/object/buffer.h"
+#include "vm/object/list.h"
+#include "vm/verify/verifier.h"
+
+namespace halyard::aot {
+
+namespace {
+
+// The functions and imports that a function names.
+struct Uses {
+  std::set<uint32_t> functions;
+  std::set<uint32_t> imports;
+  std::set<uint32_t> constants;
+};
+
+Result<Uses> uses_of(const vm::BytecodeModule& module, uint32_t ordinal) {
+  HALYARD_TRY(vm::verify_function(module, ordinal));
+  const vm::Function& function = module.functions()[ordinal];
+  Uses uses;
+  for (uint32_t pc = 0; vm::has_instruction(function.bytecode, pc);) {
+    const vm::Instruction instruction = HALYARD_TRY(
+        vm::read_instruction(function.bytecode, pc, module.bytecode_version(), function.features));
+    pc = instruction.next_pc;
+    const vm::OpInfo& op = vm::info(instruction.op);
+    for (size_t i = 0; i < op.operand_count; ++i) {
+      const uint32_t index = instruction.operands[i].index;
+      if (op.operands[i].kind == vm::OperandKind::func)
+        (index & vm::kImportBit ? uses.imports : uses.functions).insert(index & ~vm::kImportBit);
+      if (op.operands[i].kind == vm::OperandKind::rodata) uses.constants.insert(index);
+    }
+  }
+  return uses;
+}
+
+// Removes what cannot be part of a cycle: functions that call none of the others, or are called by none.
+std::set<uint32_t> cycles(std::map<uint32_t, std::set<uint32_t>> calls) {
+  for (const bool reverse : {false, true}) {
+    if (reverse) {
+      std::map<uint32_t, std::set<uint32_t>> callers;
+      for (const auto& [caller, callees] : calls) {
+        callers[caller];
+        for (const uint32_t callee : callees)
+          if (calls.contains(callee)) callers[callee].insert(caller);
+      }
+      calls = std::move(callers);
+    }
+    for (bool changed = true; changed;) {
+      const auto is_leaf = [&](const auto& each) {
+        return std::ranges::none_of(each.second, [&](uint32_t callee) { return calls.contains(callee); });
+      };
+      changed = false;
+      for (auto each = calls.begin(); each != calls.end();) {
+        if (is_leaf(*each)) {
+          each = calls.erase(each);
+          changed = true;
+        } else {
+          ++each;
+        }
+      }
+    }
+  }
+  std::set<uint32_t> found;
+  for (const auto& [function, callees] : calls) found.insert(function);
+  return found;
+}
+
+struct KnownImport {
+  std::string_view name;
+  std::string_view convention;
+  std::string_view callee;
+};
+constexpr KnownImport kImports[] = {
+#define IMPORT(name, convention, callee) {name, convention, #callee},
+#include "aot/imports.inc"
+#undef IMPORT
+};
+// Modules whose functions nobody but a runtime can define.
+constexpr std::string_view kModules[] = {"hal.",           "hal_inline.", "hal_loader.",
+                                         "io_parameters.", "check.",      "vmvx."};
+
+Result<ImportPlan> plan_import(const vm::Import& import) {
+  for (const KnownImport& known : kImports)
+    if (import.name == known.name && import.convention == known.convention)
+      return ImportPlan{.callee = std::string(known.callee), .takes_state = true};
+  if (import.optional) return ImportPlan();
+  const size_t odd = import.convention.find_first_of("rC");
+  const bool is_known =
+      std::ranges::any_of(kModules, [&](std::string_view module) { return import.name.starts_with(module); });
+  if (is_known || odd != std::string_view::npos)
+    return fail(Code::UNIMPLEMENTED,
+                "import '{}' ({}) is not among the functions that C without a runtime has (docs/vm-cc.md){}",
+                import.name, import.convention, is_known ? "" : "; others may take and return only numbers");
+  return ImportPlan{.callee = identifier(import.name)};
+}
+
+// The version of hal whose functions aot/support has.
+constexpr uint32_t kHalVersion = 7;
+
+Result<> check_dependencies(const vm::BytecodeModule& module) {
+  for (const vm::Dependency& each : module.dependencies())
+    if (each.name == "hal" && each.required && each.minimum_version > kHalVersion)
+      return fail(Code::NOT_FOUND, "the program needs version {} of module 'hal'; vm-cc has version {}",
+                  each.minimum_version, kHalVersion);
+  return {};
+}
+
+// Names of types, and their descriptors in C.
+struct KnownType {
+  ObjectType type;
+  const char* descriptor;
+};
+constexpr KnownType kTypes[] = {
+    {{"hal.allocator", nullptr}, "&hal_allocator_type"},
+    {{"hal.buffer", nullptr}, "&hal_buffer_type"},
+    {{"hal.buffer_view", nullptr}, "&hal_view_type"},
+    {{"hal.channel", nullptr}, "NULL"},
+    {{"hal.command_buffer", nullptr}, "&hal_command_buffer_type"},
+    {{"hal.device", nullptr}, "&hal_device_type"},
+    {{"hal.executable", nullptr}, "&hal_executable_type"},
+    {{"hal.fence", nullptr}, "&hal_fence_type"},
+    {{"hal.file", nullptr}, "&hal_file_type"},
+    {{"hal.semaphore", nullptr}, "NULL"},
+};
+
+}  // namespace
+
+const vm::TypeRegistry& known_types() {
+  static const vm::TypeRegistry types = [] {
+    vm::TypeRegistry all;
+    for (const KnownType& known : kTypes) all.add(&known.type);
+    return all;
+  }();
+  return types;
+}
+
+Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_view prefix) {
+  HALYARD_TRY(check_dependencies(module));
+  Plan plan{.module = module, .role = role, .prefix = std::string(prefix)};
+  plan.functions.resize(module.functions().size());
+  plan.imports.resize(module.imports().size());
+  std::map<uint32_t, std::set<uint32_t>> calls;
+  std::set<uint32_t> imports;
+  std::vector<uint32_t> left;
+  for (const vm::Export& each : module.exports())
+    if (role == Role::host || !each.name.starts_with("__")) left.push_back(each.function);
+  while (!left.empty()) {
+    const uint32_t function = left.back();
+    left.pop_back();
+    if (calls.contains(function)) continue;
+    Uses uses = HALYARD_TRY(uses_of(module, function));
+    left.insert(left.end(), uses.functions.begin(), uses.functions.end());
+    imports.insert(uses.imports.begin(), uses.imports.end());
+    plan.constants.insert(uses.constants.begin(), uses.constants.end());
+    calls[function] = std::move(uses.functions);
+  }
+  for (const uint32_t import : imports)
+    plan.imports[import] = HALYARD_TRY(plan_import(module.imports()[import]));
+  const std::string begin = role == Role::kernels ? plan.prefix + "_" : "";
+  for (const auto& [function, callees] : calls) {
+    const std::string_view name = module.function_name(function);
+    plan.functions[function] = name.empty() ? fmt::format("{}fn{}", begin, function)
+                                            : fmt::format("{}fn{}_{}", begin, function, identifier(name));
+  }
+  plan.recursive = cycles(std::move(calls));
+  return plan;
+}
+
+uint32_t Plan::constant(uint32_t ordinal) const {
+  return first_constant + static_cast<uint32_t>(std::distance(constants.begin(), constants.find(ordinal)));
+}
+
+std::string Plan::type(uint32_t ordinal) const {
+  const ObjectType* const object = module.types()[ordinal].object;
+  if (object == &vm::Buffer::kType) return "&vm_buffer_type";
+  if (object == &vm::List::kType) return "&vm_list_type";
+  for (const KnownType& known : kTypes)
+    if (object == &known.type) return known.descriptor;
+  return "NULL";
+}
+
+std::string Plan::element_type(uint32_t ordinal) const {
+  constexpr const char* kNames[] = {"VM_NONE", "VM_I8", "VM_I16", "VM_I32", "VM_I64", "VM_F32", "VM_F64"};
+  return fmt::format("{}, {}", kNames[static_cast<size_t>(module.types()[ordinal].value)], type(ordinal));
+}
+
+}  // namespace halyard::aot

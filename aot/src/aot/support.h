@@ -1,0 +1,16 @@
+// The functions of C that the written functions call: parts of the files in aot/support, embedded at build
+// time.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace halyard::aot {
+
+// The parts that `code` uses, directly or through other parts, in an order in which C accepts them.
+std::string support_for(std::string_view code);
+
+// The whole program for --main that follows the generated part of its file.
+std::string_view main_program();
+
+}  // namespace halyard::aot

@@ -1,0 +1,34 @@
+// Modules to C: what vm-cc uses of this layer. Includes no other header of Halyard, because tools have their
+// own statuses and bytes.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace halyard::aot {
+
+struct Options {
+  std::string name;    // of the files without ".c", and the prefix of public names
+  std::string source;  // the module's file, for a comment
+  bool main = false;   // also writes a program
+};
+
+struct File {
+  std::string name;  // without a folder
+  std::string text;
+};
+
+struct Refusal {
+  int32_t code;  // HALYARD_*
+  std::string text;
+};
+
+// Writes a module as freestanding C: a header and a source file, and with `main` a file with a program. The
+// same module and options give the same texts. INVALID_ARGUMENT and the verifier's other codes: the module is
+// not valid. UNIMPLEMENTED: it needs what C without a runtime cannot have; the text says where and why.
+std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options);
+
+}  // namespace halyard::aot

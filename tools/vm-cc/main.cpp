@@ -1,0 +1,111 @@
+// vm-cc: writes a module as C. Reads one file, writes a header, a source file, and with --main a program.
+#include <filesystem>
+#include <vector>
+
+#include "aot/translate.h"
+#include "common/files.h"
+#include "common/tool.h"
+
+namespace halyard::tools {
+
+namespace {
+
+namespace flag {
+constexpr Text output = {
+    "output", "FILE",
+    "The files to write: FILE.c and FILE.h, and with --main FILE_main.c. The last part of "
+    "FILE is the prefix of the names in C. A '.c' at the end is left out. Also: -o FILE.",
+    "--output=fib"};
+constexpr Text runtime = {
+    "runtime", "KIND",
+    "What the C needs where it runs. none, the default and the only kind: memcpy and its "
+    "like, and the functions of math.h that the program uses.",
+    "--runtime=none", "none"};
+constexpr Toggle main = {"main",
+                         "Also writes a program that takes --function=NAME and --input=VALUE, and prints the "
+                         "results as vm-run does.",
+                         "--main"};
+}  // namespace flag
+
+constexpr const Flag* kFlags[] = {&flag::output, &flag::runtime, &flag::main};
+constexpr FlagGroup kGroups[] = {{"", kFlags}};
+
+constexpr ToolDescription kTool = {
+    "vm-cc",
+    "vm-cc MODULE --output=FILE [--runtime=none] [--main]",
+    "Writes a module (.vmfb, or .vmasm text) as C11 that needs neither Halyard nor memory from the system. "
+    "'-' "
+    "as MODULE reads standard input. Runs no code of the module.",
+    kGroups,
+    "  vm-cc examples/fib.vmasm --main -o fib && cc -std=c11 -O2 fib.c fib_main.c -o fib\n"
+    "  ./fib --function=fib --input=30\n",
+    kUsualExitCodes,
+    "FILE"};
+
+// The module's bytes; text is assembled.
+Result<std::vector<uint8_t>> read_module(const std::string& path) {
+  const FileContents file = TOOL_TRY(FileContents::open(path));
+  if (!path.ends_with(".vmasm")) return std::vector(file.bytes().begin(), file.bytes().end());
+  const Bytes module = TOOL_TRY(halyard::assemble(file.text(), path));
+  const auto* const bytes = reinterpret_cast<const uint8_t*>(module.data());
+  return std::vector(bytes, bytes + module.size());
+}
+
+Result<int> translate(const Flags& flags) {
+  const std::vector<std::string>& inputs = flags.positional();
+  if (inputs.size() != 1)
+    return fail(HALYARD_INVALID_ARGUMENT, "expected one module, found {}; usage: {}", inputs.size(),
+                kTool.usage);
+  if (!flags.has(flag::output))
+    return fail(HALYARD_INVALID_ARGUMENT, "no name for the files in C; add {}", flag::output.example);
+  if (flags[flag::runtime] != "none")
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected none", flag::runtime, flags[flag::runtime]);
+  std::filesystem::path output = flags[flag::output];
+  if (output.extension() == ".c") output.replace_extension();
+  if (!output.has_filename())
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the name of a file, found a folder; add a name",
+                flag::output, flags[flag::output]);
+  const std::vector<uint8_t> module = TOOL_TRY(read_module(inputs.front()));
+  const aot::Options options = {.name = output.filename(),
+                                .source = std::filesystem::path(inputs.front()).filename(),
+                                .main = flags[flag::main]};
+  const auto files = aot::translate(module, options);
+  if (!files)
+    return fail(static_cast<halyard_status_code_t>(files.error().code), "'{}': {}", inputs.front(),
+                files.error().text);
+  for (const aot::File& file : *files) {
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(file.text.data());
+    TOOL_TRY(write_file(output.parent_path() / file.name, false, {bytes, file.text.size()}));
+  }
+  return 0;
+}
+
+// Replaces the only short flag, "-o FILE" or "-oFILE", by its long form.
+std::vector<std::string> with_long_flags(int argc, const char* const* argv) {
+  std::vector<std::string> arguments;
+  for (int i = 0; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (i == 0 || !argument.starts_with("-o")) {
+      arguments.emplace_back(argument);
+    } else if (argument.size() > 2) {
+      arguments.push_back(fmt::format("{}={}", flag::output, argument.substr(2)));
+    } else if (i + 1 < argc) {
+      arguments.push_back(fmt::format("{}={}", flag::output, argv[++i]));
+    } else {
+      arguments.push_back(flag::output.text());  // without a value: the parser reports it
+    }
+  }
+  return arguments;
+}
+
+}  // namespace
+
+}  // namespace halyard::tools
+
+int main(int argc, char** argv) {
+  using namespace halyard::tools;
+  const std::vector<std::string> arguments = with_long_flags(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
+  return run_tool(kTool, static_cast<int>(pointers.size()), pointers.data(), translate);
+}
