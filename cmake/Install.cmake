@@ -42,7 +42,7 @@ install(FILES tools/hal-cts/kernels/README.md tools/hal-cts/device_code.vmasm dr
 # Documents and programs have the layout of the source tree, so that links between them work
 # (tests/test_installed_documents.py). Their package is that of the tools, whose --help names them.
 set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
-install(FILES README.md CONTRIBUTING.md CHANGELOG.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
         PATTERN "*.comp" PATTERN "*.py" PATTERN "*.yaml" PATTERN "nginx.conf" PATTERN "Dockerfile" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)

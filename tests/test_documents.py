@@ -8,7 +8,7 @@ import vmrun
 from documents import FORMATS, OTHERS, OWN_TEST, RUN, blocks, paths
 
 DOCUMENTS = sorted(glob.glob(os.path.join(vmrun.SOURCE, "docs", "*.md"))) + [
-    os.path.join(vmrun.SOURCE, *name) for name in (("README.md",), ("CONTRIBUTING.md",), ("tools", "README.md"), ("tests", "README.md"),
+    os.path.join(vmrun.SOURCE, *name) for name in (("README.md",), ("CONTRIBUTING.md",), ("SECURITY.md",), ("tools", "README.md"), ("tests", "README.md"),
                                                    ("bindings", "README.md"), ("drivers", "README.md"),
                                                    ("drivers", "local", "README.md"), ("drivers", "vulkan", "README.md"),
                                                    ("examples", "README.md"))]

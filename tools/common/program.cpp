@@ -14,13 +14,16 @@
 #include "common/quantities.h"
 #include "common/ranks.h"
 #include "common/standard_streams.h"
+#include "common/untrusted.h"
 
 namespace halyard::tools {
 
 namespace {
 
-// Off if there is no compiler: functions are then interpreted without counting calls.
+// Off if there is no compiler: functions are then interpreted without counting calls. Off for untrusted
+// modules, because a compiler is more code for an attacker to find defects in.
 JitMode jit_mode(const Flags& flags) {
+  if (flags[flag::untrusted] && !flags.has(flag::jit)) return JitMode::off;
   const JitMode mode = flags[flag::jit];
   return mode == JitMode::hot && !find_compiler() ? JitMode::off : mode;
 }
@@ -54,7 +57,8 @@ Result<std::string> worker_count(const Flags& flags) {
   return std::to_string(std::min<uint64_t>(most, std::max(std::thread::hardware_concurrency(), 1u)));
 }
 
-// The options of local devices from --jit, --allow_native and --executable_plugin, as keys and values.
+// The options of local devices from --jit, --allow_native, --untrusted and --executable_plugin, as keys and
+// values.
 std::vector<std::pair<std::string, std::string>> local_options(const Flags& flags, bool is_profiled) {
   const JitMode jit = jit_mode(flags);
   std::vector<std::pair<std::string, std::string>> options;
@@ -62,7 +66,7 @@ std::vector<std::pair<std::string, std::string>> local_options(const Flags& flag
   if (const std::string folder = jit_cache(flags); !folder.empty()) options.emplace_back("jit_cache", folder);
   if (flags[flag::jit_math] == JitMath::fast) options.emplace_back("jit_math", "fast");
   if (is_profiled) options.emplace_back("profile", "1");
-  if (flags[flag::allow_native] == YesNo::no) options.emplace_back("native", "0");
+  if (flags[flag::allow_native] == YesNo::no || flags[flag::untrusted]) options.emplace_back("native", "0");
   for (const std::string& plugin : flags[flag::executable_plugin]) options.emplace_back("plugin", plugin);
   return options;
 }
@@ -130,6 +134,7 @@ InstanceOptions instance_options(const Flags& flags) {
 }
 
 Result<> make_instance(const Flags& flags, Program& program) {
+  TOOL_TRY(check_untrusted(flags));
   if (flags.has(flag::trace)) {
     const std::string path = flags[flag::trace];
     if (path.empty())
@@ -148,10 +153,22 @@ Result<> make_instance(const Flags& flags, Program& program) {
 }
 
 Result<uint32_t> module_options(const Flags& flags) {
-  uint32_t options = HALYARD_MODULE_NATIVE;  // a library named on the command line is trusted
+  // A library named on the command line is trusted unless another flag denies it.
+  uint32_t options = flags[flag::untrusted] ? 0 : HALYARD_MODULE_NATIVE;
   if (flags[flag::verify] == Verify::eager) options |= HALYARD_MODULE_VERIFY_EAGERLY;
   if (flags[flag::module_mode] == ModuleMode::preload) options |= HALYARD_MODULE_PRELOAD;
   return options;
+}
+
+Result<Module> load_module(const Flags& flags, const Instance& instance, const std::string& path) {
+  Result<Module> loaded = check(Module::load(instance, path, TOOL_TRY(module_options(flags))));
+  if (loaded) return loaded;
+  // The library gives the remedy in terms of the C ABI.
+  constexpr std::string_view kRemedy = "allow it with HALYARD_MODULE_NATIVE";
+  std::string& text = loaded.error().text;
+  if (const size_t place = text.find(kRemedy); place != std::string::npos)
+    text.replace(place, kRemedy.size(), fmt::format("remove {}", flag::untrusted));
+  return loaded;
 }
 
 Result<std::vector<std::string>> module_paths(const Flags& flags) {
@@ -167,9 +184,8 @@ Result<std::vector<std::string>> module_paths(const Flags& flags) {
 
 Result<> load_modules(const Flags& flags, Program& program) {
   const Phase phase(program, "load modules");
-  const uint32_t options = TOOL_TRY(module_options(flags));
   for (const std::string& path : TOOL_TRY(module_paths(flags)))
-    program.modules.push_back(TOOL_TRY(Module::load(program.instance, path, options)));
+    program.modules.push_back(TOOL_TRY(load_module(flags, program.instance, path)));
   return {};
 }
 
@@ -232,8 +248,7 @@ Result<> print_warnings(const Program& program, std::string_view tool) {
 }
 
 Result<ContextOptions> context_options(const Flags& flags, const Program& program) {
-  const auto limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
-  return context_options(flags, program, flags[flag::parameters], limit);
+  return context_options(flags, program, flags[flag::parameters], TOOL_TRY(time_limit(flags)));
 }
 
 Result<ContextOptions> context_options(const Flags& flags, const Program& program,
@@ -259,7 +274,7 @@ Result<ContextOptions> context_options(const Flags& flags, const Program& progra
     print_trace(waiting, key, views);
   };
   options.lead_device = TOOL_TRY(lead_device(flags, program.devices.size()));
-  options.max_memory = TOOL_TRY(flags[flag::max_memory]).value_or(0);
+  options.max_memory = TOOL_TRY(memory_limit(flags));
   options.max_time = limit;
   options.capture_path = flags[flag::capture];
   options.channels = TOOL_TRY(channels_of(flags));

@@ -58,7 +58,7 @@ struct Program {
 // The options for compilation from the flags.
 InstanceOptions instance_options(const Flags& flags);
 
-// Reads --trace and --print_stats, and creates the instance. Call it first.
+// Checks --untrusted, reads --trace and --print_stats, and creates the instance. Call it first.
 Result<> make_instance(const Flags& flags, Program& program);
 
 // A phase of a run, which lasts as long as this object. Creates a slice in the trace, a time in the
@@ -76,13 +76,15 @@ class Phase {
   const std::chrono::steady_clock::time_point begin_;
 };
 
-// --module_mode and --verify, converted to HALYARD_MODULE_*.
+// --module_mode, --verify and --untrusted, converted to HALYARD_MODULE_*.
 Result<uint32_t> module_options(const Flags& flags);
+// Loads a file with these options. PERMISSION_DENIED: a native module, and --untrusted.
+Result<Module> load_module(const Flags& flags, const Instance& instance, const std::string& path);
 
 // The paths of --module; at least one.
 Result<std::vector<std::string>> module_paths(const Flags& flags);
 
-// Loads the modules of --module according to --module_mode and --verify. Precondition: the instance exists.
+// Loads the modules of --module with load_module(). Precondition: the instance exists.
 Result<> load_modules(const Flags& flags, Program& program);
 
 // --dump_task_topologies: prints the workers of a local-task device to standard output.
@@ -98,7 +100,7 @@ Result<> print_warnings(const Program& program, std::string_view tool);
 // The options of contexts from the flags, except the modules. Any thread.
 Result<ContextOptions> context_options(const Flags& flags, const Program& program);
 // Uses these parameters, in the form of --parameters, instead of those of the flags. Uses this time limit for
-// each call, including initializers (0: none), instead of --timeout.
+// each call, including initializers (0: none), instead of time_limit().
 Result<ContextOptions> context_options(const Flags& flags, const Program& program,
                                        const std::vector<std::string>& parameters,
                                        std::chrono::nanoseconds limit);

@@ -62,13 +62,20 @@ inline constexpr Choice verify = {
     "--verify=eager", Verify::lazy};
 inline constexpr Size max_memory = {"max_memory", "SIZE",
                                     "The maximum memory that the program may use, on the host and on devices "
-                                    "together. Default: no limit.",
+                                    "together. Default: no limit, or 1GiB with --untrusted.",
                                     "--max_memory=512MiB"};
 inline constexpr Duration timeout = {
     "timeout", "TIME",
     "The maximum time of the call, such as 1.5s or 200ms. Kernels of the call are stopped too, if the device "
-    "can stop them. Default: no limit.",
+    "can stop them. Default: no limit, or 60s with --untrusted.",
     "--timeout=10s"};
+inline constexpr Toggle untrusted = {
+    "untrusted",
+    "For modules that you do not trust: runs only portable code, on local devices, without the compiler "
+    "unless "
+    "--jit is given. Refuses machine code in modules, native modules, and libraries of the command line "
+    "(plugins, drivers, channel providers). Default limits: 1 GiB of memory, 60s for a call.",
+    "--untrusted"};
 inline constexpr Text trace = {"trace", "FILE",
                                "Writes a timeline to FILE, for ui.perfetto.dev: functions, imports, queue "
                                "work and its fences, dispatches, memory.",
@@ -95,7 +102,7 @@ inline constexpr Choice jit = {
     "jit", "auto|always|off",
     "Compiles functions of modules and kernels of local devices to native code: hot ones while the program "
     "runs (auto, the default if the compiler is installed), all of them before their first call (always), or "
-    "none (off). The URI of a device overrides this flag: local-sync?jit=off.",
+    "none (off, the default with --untrusted). The URI of a device overrides this flag: local-sync?jit=off.",
     "--jit=off", JitMode::hot};
 inline constexpr Text jit_cache = {"jit_cache", "FOLDER",
                                    "Keeps compiled code in FOLDER for later runs; an empty value turns this "
@@ -195,7 +202,7 @@ inline constexpr const Flag* kProgramFlags[] = {&flag::module, &flag::function, 
                                                 &flag::inputs_from};
 inline constexpr const Flag* kLoadingFlags[] = {&flag::parameters, &flag::parameter_mode, &flag::module_mode,
                                                 &flag::verify,     &flag::max_memory,     &flag::timeout,
-                                                &flag::trace};
+                                                &flag::untrusted,  &flag::trace};
 inline constexpr const Flag* kDeviceFlags[] = {&flag::device,
                                                &flag::allow_native,
                                                &flag::executable_plugin,

@@ -309,6 +309,11 @@ Result<uint64_t> rounds_of(const Flags& flags) {
 
 Result<> check_against(const Flags& flags) {
   TOOL_TRY(rounds_of(flags));
+  if (flags[flag::untrusted])
+    return fail(HALYARD_PERMISSION_DENIED,
+                "{} with {}: the other runner would run the module without these restrictions; remove one of "
+                "the flags",
+                flag::against, flag::untrusted);
   if (flags.has(flag::threads))
     return fail(HALYARD_INVALID_ARGUMENT,
                 "{}={} with {}: other runners call on one thread; remove one of the flags", flag::threads,

@@ -13,11 +13,12 @@
 
 namespace halyard::tools {
 
-Result<ModuleSource> ModuleSource::open(const Instance& instance, const std::string& path, uint32_t options) {
+Result<ModuleSource> ModuleSource::open(const Flags& flags, const Instance& instance,
+                                        const std::string& path) {
   ModuleSource source;
   source.path_ = path;
   if (path != kStandard) {
-    Module module = TOOL_TRY(Module::load(instance, path, options));
+    Module module = TOOL_TRY(load_module(flags, instance, path));
     if (TOOL_TRY(module.info()).bytecode_version == 0) {
       source.native_ = std::move(module);
       source.native_instance_ = instance.get();
@@ -25,7 +26,7 @@ Result<ModuleSource> ModuleSource::open(const Instance& instance, const std::str
     }
   }
   const bool is_text = path.ends_with(".vmasm");
-  const bool is_mapped = path != kStandard && !is_text && (options & HALYARD_MODULE_PRELOAD) == 0;
+  const bool is_mapped = path != kStandard && !is_text && flags[flag::module_mode] == ModuleMode::mmap;
   if (is_mapped) return source;
   source.contents_.emplace(TOOL_TRY(FileContents::open(path)));
   if (!is_text) return source;
@@ -109,7 +110,7 @@ Result<> set_up(const Flags& flags, Bench& bench) {
   const Unstoppable loading(bench);
   const uint32_t options = TOOL_TRY(module_options(flags));
   for (const std::string& path : TOOL_TRY(module_paths(flags))) {
-    bench.sources.push_back(TOOL_TRY(ModuleSource::open(program.instance, path, options)));
+    bench.sources.push_back(TOOL_TRY(ModuleSource::open(flags, program.instance, path)));
     program.modules.push_back(TOOL_TRY(bench.sources.back().load(program.instance, options)));
   }
   TOOL_TRY(open_devices(flags, program));

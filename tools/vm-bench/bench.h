@@ -25,7 +25,7 @@ namespace halyard::tools {
 class ModuleSource {
  public:
   // Reads the file, or standard input for "-"; text is assembled.
-  static Result<ModuleSource> open(const Instance& instance, const std::string& path, uint32_t options);
+  static Result<ModuleSource> open(const Flags& flags, const Instance& instance, const std::string& path);
   // Loads from memory or, if it is to be mapped, from the file. A native module is loaded once per instance.
   Result<Module> load(const Instance& instance, uint32_t options) const;
   bool is_native() const { return static_cast<bool>(native_); }

@@ -13,10 +13,6 @@ namespace halyard::tools {
 
 namespace {
 
-Result<Module> load(const Flags& flags, const Program& program, const std::string& path) {
-  return check(Module::load(program.instance, path, TOOL_TRY(module_options(flags))));
-}
-
 // Exports without arguments and results whose names do not begin with "__".
 Result<std::vector<std::string>> tests_of(const Module& module) {
   std::vector<std::string> names;
@@ -58,7 +54,10 @@ std::string full_name(const Suite& suite, std::string_view test) {
 Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& program) {
   std::vector<Suite> suites;
   for (const std::string& path : TOOL_TRY(paths_of(flags))) {
-    Suite suite{.name = {}, .path = path, .module = TOOL_TRY(load(flags, program, path)), .tests = {}};
+    Suite suite{.name = {},
+                .path = path,
+                .module = TOOL_TRY(load_module(flags, program.instance, path)),
+                .tests = {}};
     const halyard_module_info_t info = TOOL_TRY(suite.module.info());
     suite.name = view(info.name);
     suite.tests = TOOL_TRY(tests_of(suite.module));
@@ -78,7 +77,7 @@ Result<std::vector<Suite>> load_suites(const Flags& flags, const Program& progra
 Result<std::vector<Module>> load_imports(const Flags& flags, const Program& program) {
   std::vector<Module> modules;
   for (const std::string& path : flags[flag::import_from])
-    modules.push_back(TOOL_TRY(load(flags, program, path)));
+    modules.push_back(TOOL_TRY(load_module(flags, program.instance, path)));
   return modules;
 }
 

@@ -20,6 +20,7 @@
 #include "common/ranks.h"
 #include "common/standard_streams.h"
 #include "common/tool.h"
+#include "common/untrusted.h"
 #include "compare.h"
 #include "json.h"
 #include "listing.h"
@@ -168,8 +169,7 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   TOOL_TRY(check_inputs(description, types, arguments));
   Fence signal;
   if (description.is_async) signal = TOOL_TRY(add_fences(device, arguments));
-  const auto time_limit = TOOL_TRY(flags[flag::timeout]).value_or(std::chrono::nanoseconds(0));
-  const auto limit_ns = static_cast<uint64_t>(time_limit.count());
+  const auto limit_ns = static_cast<uint64_t>(TOOL_TRY(time_limit(flags)).count());
   std::optional<ProfiledCalls> profiled;
   if (program.is_profiled) {
     profiled.emplace(program);

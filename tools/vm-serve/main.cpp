@@ -21,6 +21,7 @@
 #include "common/program.h"
 #include "common/program_flags.h"
 #include "common/tool.h"
+#include "common/untrusted.h"
 #include "connection.h"
 #include "grpc_server.h"
 #include "listener.h"
@@ -53,8 +54,8 @@ constexpr const Flag* kLimitFlags[] = {&flag::threads,
                                        &flag::max_request_memory,
                                        &flag::drain_timeout};
 constexpr const Flag* kServedLoadingFlags[] = {&flag::parameters, &flag::parameter_mode, &flag::module_mode,
-                                               &flag::verify,     &flag::max_memory,     &flag::trace,
-                                               &flag::trace_rate};
+                                               &flag::verify,     &flag::max_memory,     &flag::untrusted,
+                                               &flag::trace,      &flag::trace_rate};
 constexpr const Flag* kLogFlags[] = {&flag::log_requests};
 
 constexpr FlagGroup kGroups[] = {
@@ -166,7 +167,8 @@ Result<Settings> settings_of(const Flags& flags) {
     settings.access.origins.push_back(origin);
   }
   settings.request_memory = TOOL_TRY(flags[flag::max_request_memory]).value_or(1 << 30);
-  settings.load = TOOL_TRY(duration_of(flags, flag::load_timeout, std::chrono::minutes(10)));
+  settings.load = TOOL_TRY(duration_of(flags, flag::load_timeout,
+                                       flags[flag::untrusted] ? kUntrustedTime : std::chrono::minutes(10)));
   settings.drain = TOOL_TRY(duration_of(flags, flag::drain_timeout, seconds(30)));
   if (flags.has(flag::trace_rate) && !flags.has(flag::trace))
     return fail(HALYARD_INVALID_ARGUMENT,

@@ -94,8 +94,7 @@ Result<std::shared_ptr<Model>> Model::load(const Runtime& runtime, const ModelSo
   model->spec_.name = source.name;
   model->spec_.version = source.version;
   model->metrics_ = runtime.metrics.of_model(source.name, source.version);
-  model->module_ =
-      TOOL_TRY(Module::load(runtime.program.instance, source.file, TOOL_TRY(module_options(runtime.flags))));
+  model->module_ = TOOL_TRY(load_module(runtime.flags, runtime.program.instance, source.file));
   TOOL_TRY(model->read_signature());
   model->has_batches_ = source.batch > 1 && why_no_batches(model->spec_).empty();
   return model;

@@ -103,8 +103,8 @@ inline constexpr Duration request_timeout = {"request_timeout", "TIME",
                                              "--request_timeout=500ms"};
 inline constexpr Duration load_timeout = {
     "load_timeout", "TIME",
-    "The maximum time of an initializer of a model when the model is loaded (10min, but at least "
-    "--request_timeout). Then the model is not loaded, and the log has the reason.",
+    "The maximum time of an initializer of a model when the model is loaded (10min, or 60s with "
+    "--untrusted, but at least --request_timeout). Then the model is not loaded, and the log has the reason.",
     "--load_timeout=1min"};
 inline constexpr Size max_body = {
     "max_body", "SIZE", "The maximum body of a request (64MiB). Larger ones get 413.", "--max_body=1GiB"};

@@ -1,0 +1,63 @@
+"""SECURITY.md names the tests that hold its claims: all of them exist, every claim about hostile input has one, and the readers
+of README and docs find the page."""
+import pathlib
+import re
+
+import vmrun
+from installed import SOURCE
+
+# The prefix of the tests of a folder in ctest, as its CMakeLists.txt gives it.
+FOLDERS = {"base": "base/tests", "vm": "vm/tests", "jit": "jit/tests", "hal": "hal/tests", "modules": "modules/tests",
+           "local": "drivers/local/tests", "serve": "tools/vm-serve/tests", "tools": "tools/common/tests"}
+CLAIMS = ("Hostile", "Modules of unknown origin")  # sections whose rows have tests in the last column
+
+
+def is_test(name):
+    """None if it exists, else the problem."""
+    if match := re.fullmatch(r"(\w+)\.(\w+)\.(\w+)", name):
+        prefix, suite, test = match.groups()
+        if prefix not in FOLDERS:
+            return f"no folder has the prefix '{prefix}'"
+        pattern = re.compile(rf"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\(\s*{suite},\s*{test}\)", re.MULTILINE)
+        files = sorted((SOURCE / FOLDERS[prefix]).glob("*.cpp"))
+        return None if any(pattern.search(file.read_text(encoding="utf-8")) for file in files) else f"it is not in {FOLDERS[prefix]}"
+    path, _, function = name.partition("::")
+    file = pathlib.Path(SOURCE, path)
+    if not file.is_file():
+        return "there is no such file"
+    if function and not re.search(rf"^    def {function}\(", file.read_text(encoding="utf-8"), re.MULTILINE):
+        return f"{path} has no such function"
+    return None
+
+
+def named(text):
+    return re.findall(r"`((?:tests/test_\w+\.py(?:::\w+)?)|(?:fuzz/\w+\.cpp)|(?:[a-z]+\.[A-Z]\w+\.\w+))`", text)
+
+
+def rows(text):
+    """The rows of the tables, as lists of cells, without heads."""
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("|")]
+    heads = [number for number, row in enumerate(cells) if all(set(cell) <= {"-", "|"} for cell in row)]
+    return [row for number, row in enumerate(cells) if number not in heads and number + 1 not in heads]
+
+
+def main(checks):
+    text = vmrun.read_text(SOURCE / "SECURITY.md")
+    names = named(text)
+    checks.check("it names tests", None if len(names) > 50 else f"it names {len(names)}")
+    for name in names:
+        checks.check(name, is_test(name))
+    for section in CLAIMS:
+        body = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
+        claims = rows(body)
+        checks.check(f"{section} has claims", None if len(claims) > 3 else f"it has {len(claims)}")
+        for claim in claims:
+            checks.check(f"{section}: {claim[0]}", None if named(claim[-1]) else "no test holds it")
+            rest = re.sub(r"`[^`]*`", "", claim[-1]).replace(",", "").strip()
+            checks.check(f"{section}: {claim[0]}: only tests", None if not rest and len(named(claim[-1])) == claim[-1].count("`") / 2
+                         else "the last column has something that is no test")
+    for missing in ("vm.VerifyBody.Nothing", "none.VerifyBody.EveryBranchIsChecked", "tests/test_nothing.py",
+                    "tests/test_limits.py::test_nothing"):
+        checks.check(f"{missing} would be found", None if is_test(missing) else "it counts as a test")
+    for page, link in (("README.md", "SECURITY.md"), ("docs/README.md", "../SECURITY.md"), ("docs/limits.md", "../SECURITY.md")):
+        checks.check(f"{page} links to it", None if f"]({link})" in vmrun.read_text(SOURCE / page) else "it does not")

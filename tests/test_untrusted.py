@@ -1,0 +1,106 @@
+"""--untrusted: what each tool refuses, and the limits that it sets. tools/common/tests/untrusted_test.cpp has the values of the limits."""
+import os
+import unittest
+
+import serve_client
+import vmrun
+from test_native_executables import INPUTS, LIBRARIES, program
+
+MUL = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
+TOOLBOX = os.path.join(vmrun.BUILD, "examples", "libtoolbox.so")
+LARGE = vmrun.with_exports("""
+vm.module @large
+vm.func @large() -> (i32) {
+  %i0:1 = vm.const.i64 1073741824
+  %i2 = vm.const.i32.zero
+  %r0 = vm.buffer.alloc %i0:1, %i2
+  vm.discard.refs %r0
+  vm.return %i2
+}
+""")
+TEST = """vm.module @test
+vm.export @t
+vm.func @t() {
+  vm.return
+}
+"""
+# Flags that ask for something native, and the words that the message has besides the flag.
+REFUSED = (("--allow_native=yes", "machine code"), ("--executable_plugin=x.so", "a plugin"), ("--driver=x.so", "a driver"),
+           ("--device=null", "local-sync"), ("--device=vulkan", "local-sync"), ("--device=LOCAL-SYNC", "local-sync"),
+           ("--device=local-sync?native=1", "'native'"), ("--device=local-task?validate=1&plugin=x.so", "'plugin'"))
+
+
+class Untrusted(vmrun.FolderCase):
+    def refuses(self, tool, arguments, *parts):
+        with self.subTest(tool=tool, arguments=arguments):
+            vmrun.need_tool(tool)
+            done = vmrun.run(tool, "--untrusted", *arguments)
+            self.assertIsNone(vmrun.why_bad_failure(done, "PERMISSION_DENIED", "--untrusted", *parts), done.stderr)
+
+    def test_portable_code_runs(self):
+        done = vmrun.run("vm-run", "--untrusted", f"--module={MUL}", *INPUTS)
+        self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (0, "8xf32=2 4 6 8 10 12 14 16"), done.stderr)
+        for uri in ("local-sync", "local-task?native=0&workers=1"):
+            done = vmrun.run("vm-run", "--untrusted", "--allow_native=no", f"--device={uri}", f"--module={MUL}", *INPUTS)
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_flags_that_ask_for_native_code(self):
+        tests = self.write("test.vmasm", TEST)
+        programs = {"vm-run": [f"--module={MUL}", *INPUTS], "vm-bench": [f"--module={MUL}", *INPUTS], "vm-check": [tests],
+                    "vm-serve": [f"--model=mul={MUL}", "--port=0"]}
+        for tool, words in programs.items():
+            for flag, part in REFUSED:
+                self.refuses(tool, [*words, flag], flag, part)
+        for tool in ("vm-run", "vm-bench"):
+            self.refuses(tool, [*programs[tool], "--channel_provider=x.so"], "--channel_provider=x.so")
+
+    def test_native_modules(self):
+        tests = self.write("test.vmasm", TEST)
+        library = self.write("library.so", "")  # refused by its name; TOOLBOX, a working one, by its content as well
+        for path in (library, f"{library}@5", f"{library}.1", TOOLBOX):
+            self.refuses("vm-run", [f"--module={path}", f"--module={tests}"], path.split("@")[0])
+            self.refuses("vm-bench", [f"--module={path}", f"--module={tests}"], path.split("@")[0])
+            self.refuses("vm-check", [f"--import={path}", tests], path.split("@")[0])
+
+    def test_native_models(self):
+        vmrun.need_tool("vm-serve")
+        library = self.write("library.so", "")
+        done = vmrun.run("vm-serve", "--untrusted", "--port=0", f"--model=m={library}")
+        self.assertIsNone(vmrun.why_bad_failure(done, "PERMISSION_DENIED", "--untrusted", library), done.stderr)
+
+    def test_machine_code_in_a_module(self):
+        architecture = vmrun.ARCHITECTURES.get(vmrun.processor())
+        code = os.path.join(LIBRARIES, "mul6.embedded.so")
+        if not architecture or not os.path.exists(code):
+            self.skipTest("no libraries with machine code")
+        module = self.write("native.vmasm", program(f"embedded-elf-{architecture}", vmrun.read(code)))
+        words = [f"--module={module}", *INPUTS]
+        for device in ("local-sync", "local-task"):
+            done = vmrun.run("vm-run", *words, f"--device={device}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = vmrun.run("vm-run", "--untrusted", *words, f"--device={device}")
+            self.assertIsNone(vmrun.why_bad_failure(done, "no device runs"), done.stderr)
+
+    def test_another_runner(self):
+        self.refuses("vm-bench", [f"--module={MUL}", *INPUTS, "--against=true"], "--against")
+
+    def test_memory_is_limited(self):
+        path = self.write("large.vmasm", LARGE)
+        done = vmrun.run("vm-run", "--untrusted", f"--module={path}")
+        self.assertIsNone(vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "limit is 1073741824 bytes"), done.stderr)
+        done = vmrun.run("vm-run", "--untrusted", f"--module={path}", "--max_memory=1MiB")
+        self.assertIsNone(vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED", "limit is 1048576 bytes"), done.stderr)
+
+    def test_time_is_limited(self):
+        path = self.write("loop.vmasm", serve_client.LOOP_MODULE)
+        done = vmrun.run("vm-run", "--untrusted", f"--module={path}", "--input=1", "--timeout=100ms")
+        self.assertIsNone(vmrun.why_bad_failure(done, "DEADLINE_EXCEEDED"), done.stderr)
+
+    def test_the_compiler_is_off(self):
+        environment = {**os.environ, "LD_DEBUG": "files"}
+        for flags, is_opened in ((["--jit=always"], True), ([], False)):
+            if is_opened and not os.path.exists(vmrun.COMPILER):
+                continue
+            done = vmrun.run("vm-run", "--untrusted", f"--module={MUL}", *INPUTS, f"--jit_cache={self.folder}/jit", *flags, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr[-800:])
+            self.assertEqual("halyard-jit-llvm" in done.stderr, is_opened, flags)
