@@ -213,6 +213,17 @@ const std::string kPacked = sum_in_blocks(1, 25, 20, 1, 385);
 const std::string kPackedTransposed = sum_in_blocks(1, 12, 40, 1, 300, 5);
 const std::string kPackedOfRows = sum_in_blocks(3, 9, 18, 3, 33, 20);
 
+// Sums with nests before and after them: in place, and through a buffer of the function's own, whose results
+// are apart, or overlap, or are in blocks of terms; and with refs that are released before the results.
+const std::string kInPlace = sums_with_neighbours("%r1", 5, 20, "%r0", "%i34:35");
+constexpr std::string_view kOwn = "%i24:25 = vm.const.i64 1024\n %r2 = vm.buffer.alloc %i24:25, %i8";
+const std::string kThroughMemory = sums_with_neighbours("%r2", 5, 23, "%r0", "%i2:3", kOwn);
+const std::string kOverlapping = sums_with_neighbours("%r2", 5, 13, "%r0", "%i34:35", kOwn);
+const std::string kBlocksThroughMemory = sums_with_neighbours("%r2", 300, 20, "%r0", "%i34:35", kOwn);
+const std::string kReleased =
+    sums_with_neighbours("%r2", 7, 20, "%r2", "%i34:35", kOwn, "vm.discard.refs %r0");
+const std::string kReadsResults = sums_with_neighbours("%r2", 7, 20, "%r1", "%i34:35", kOwn);
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -283,7 +294,8 @@ INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
                                          kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
                                          kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows, kPacked,
-                                         kPackedTransposed, kPackedOfRows));
+                                         kPackedTransposed, kPackedOfRows, kInPlace, kThroughMemory,
+                                         kOverlapping, kBlocksThroughMemory, kReleased, kReadsResults));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

@@ -14,8 +14,7 @@ using llvm::SCEV;
 using llvm::Value;
 
 Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
-  const auto level =
-      static_cast<size_t>(std::find(nest_.loops.begin(), nest_.loops.end(), loop) - nest_.loops.begin());
+  const size_t level = nest_.level_of(loop);
   if (level + 1 < nest_.row_loops) return outer_row_;
   if (level < nest_.row_loops) return b_.CreateNUWAdd(row_, b_.getInt64(row));
   if (level == nest_.output_level()) return b_.CreateNUWAdd(output_, b_.getInt64(vector * lanes_));
@@ -54,7 +53,7 @@ Value* Writer::copy_with(Instruction* instruction, CopyOf copy_of) {
 // The value as it is for the first lane. Not for loads.
 Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
   auto* const instruction = llvm::dyn_cast<Instruction>(value);
-  if (!instruction || !nest_.outermost()->contains(instruction)) return value;
+  if (!instruction || !nest_.contains(instruction)) return value;
   const Key at = key(value, row, vector);
   if (const auto found = scalars_.find(at); found != scalars_.end()) return found->second;
   auto* const phi = llvm::dyn_cast<PHINode>(instruction);
@@ -65,8 +64,7 @@ Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
 }
 
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
-  if (const Output* const output = output_at(load->getPointerOperand()))
-    return output->sums[row * tile_vectors_ + vector];
+  if (const Output* const output = output_read_by(load)) return output->sums[row * tile_vectors_ + vector];
   const bool is_packed = !is_packing_ && panels_.contains(load);
   if (!is_packed && lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
@@ -110,7 +108,7 @@ Value* Writer::widened(Instruction* instruction, uint64_t row, uint64_t vector) 
 // The value for all lanes: a vector if it differs between outputs.
 Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
   auto* const instruction = llvm::dyn_cast<Instruction>(value);
-  if (!instruction || !nest_.outermost()->contains(instruction)) return value;
+  if (!instruction || !nest_.contains(instruction)) return value;
   const Key at = key(value, row, vector);
   if (const auto found = values_.find(at); found != values_.end()) return found->second;
   const bool is_vector = lanes_ > 1 && dependence_.of(value) & Dependence::kOutputs;
