@@ -126,7 +126,7 @@ void Writer::load_sums() {
     for_each_sum([&](uint64_t row, uint64_t vector, uint64_t sum) {
       llvm::LoadInst* const load =
           b_.CreateAlignedLoad(type_of(of.store->getValueOperand()->getType()),
-                               scalar(of.store->getPointerOperand(), row, vector), of.store->getAlign());
+                               address(of.store->getPointerOperand(), row, vector), of.store->getAlign());
       load->setAAMetadata(of.store->getAAMetadata());
       of.sums[sum] = load;
     });
@@ -137,7 +137,7 @@ void Writer::store_sums() {
   use_first_term();
   for (Output& of : outputs_) {
     for_each_sum([&](uint64_t row, uint64_t vector, uint64_t sum) {
-      b_.CreateAlignedStore(of.sums[sum], scalar(of.store->getPointerOperand(), row, vector),
+      b_.CreateAlignedStore(of.sums[sum], address(of.store->getPointerOperand(), row, vector),
                             of.store->getAlign())
           ->setAAMetadata(of.store->getAAMetadata());
     });
@@ -198,7 +198,7 @@ void Writer::write_epilogue() {
     } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) {
         b_.CreateAlignedStore(splat(value(store->getValueOperand(), row, vector)),
-                              scalar(store->getPointerOperand(), row, vector), store->getAlign())
+                              address(store->getPointerOperand(), row, vector), store->getAlign())
             ->setAAMetadata(store->getAAMetadata());
       });
     }

@@ -103,6 +103,8 @@ class Writer {
   template <typename CopyOf>
   llvm::Value* copy_with(llvm::Instruction* instruction, CopyOf copy_of);
   llvm::Value* value(llvm::Value* value, uint64_t row, uint64_t vector);
+  std::optional<int64_t> distance(llvm::Value* pointer, uint64_t row, uint64_t vector);
+  llvm::Value* address(llvm::Value* pointer, uint64_t row, uint64_t vector);
   llvm::Value* load(llvm::LoadInst* load, uint64_t row, uint64_t vector);
   llvm::Value* widened(llvm::Instruction* instruction, uint64_t row, uint64_t vector);
   llvm::Value* splat(llvm::Value* value) {
