@@ -235,8 +235,11 @@ bool Recognizer::is_epilogue(Loop* outermost, Nest& sums) {
   llvm::StoreInst* const store = epilogue->stores.front();
   with_epilogue.keeps_sums = !is_of_output(store->getPointerOperand(), *epilogue, sums);
   if (with_epilogue.keeps_sums && !are_contiguous(store, *epilogue)) return false;
+  const auto is_known = [&](const Nest::Distance& bytes) {
+    return is_known_before(bytes.least, sums.first());
+  };
   if (!join(*sums.first(), *sums.outermost(), *outermost, with_epilogue) ||
-      !have_same_counts(*epilogue, with_epilogue))
+      !have_same_counts(*epilogue, with_epilogue) || !llvm::all_of(epilogue->row_bytes, is_known))
     return false;
   if (with_epilogue.keeps_sums) {
     for (llvm::LoadInst* const load : sums.loads)

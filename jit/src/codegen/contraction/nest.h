@@ -44,7 +44,7 @@ struct Nest {
   // For each loop over rows, the bytes between outputs of its consecutive rows, the least and the most of all
   // stores.
   struct Distance {
-    uint64_t least, most;
+    const llvm::SCEV *least, *most;
   };
   std::vector<Distance> row_bytes;
   uint64_t output_bytes = 0;  // the largest element that is stored

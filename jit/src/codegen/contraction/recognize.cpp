@@ -313,13 +313,14 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest, Stops stops) {
     if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows))
       return refuse("a value of it is used after it");
   if (!are_accesses_known(nest)) return false;
-  Nest::Distance bytes = {UINT64_MAX, 0};
+  Nest::Distance bytes = {};
   for (llvm::StoreInst* const store : nest.stores) {
     const auto steps = strides(store->getPointerOperand(), nest);
-    const std::optional<uint64_t> stride = steps ? constant_of(steps->front()) : std::nullopt;
-    if (!stride || *stride == 0 || *stride > INT64_MAX)
-      return refuse("the distance of its outputs is no positive constant");
-    bytes = {std::min(bytes.least, *stride), std::max(bytes.most, *stride)};
+    const SCEV* const stride = steps ? steps->front() : nullptr;
+    if (!stride || evolution_.isKnownNonPositive(stride) || !is_known_before(stride, rows))
+      return refuse("the distance of its outputs is not positive, or not known before it");
+    bytes.least = bytes.least ? evolution_.getUMinExpr(bytes.least, stride) : stride;
+    bytes.most = bytes.most ? evolution_.getUMaxExpr(bytes.most, stride) : stride;
   }
   nest.row_bytes.insert(nest.row_bytes.begin(), bytes);
   return std::all_of(nest.loads.begin(), nest.loads.end(),

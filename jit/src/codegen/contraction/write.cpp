@@ -245,13 +245,21 @@ Tiling Writer::tiling(uint64_t widest) {
 
 // Whether no two rows share an output.
 Value* Writer::are_rows_apart(const Nest& nest) {
-  if (nest.row_loops == 0) return b_.getTrue();
-  Value* const last_output = expand(nest.last[nest.output_level()]);
-  Value* all = b_.CreateICmpULT(last_output, b_.getInt64(nest.row_bytes.back().least / nest.output_bytes));
+  Value* all = b_.getTrue();
+  const auto require = [&](Value* condition) { all = b_.CreateAnd(all, condition); };
+  for (const Nest::Distance& bytes : nest.row_bytes)
+    require(b_.CreateICmpSGT(expand(bytes.least), b_.getInt64(0)));
+  // One row ends before the next one begins, and so do all rows of an outer one.
+  const auto require_in = [&](const SCEV* last, Value* distance, Value* one) {
+    require(b_.CreateICmpULT(expand(last), b_.CreateUDiv(distance, one)));
+  };
+  if (nest.row_loops != 0)
+    require_in(nest.last[nest.output_level()], expand(nest.row_bytes.back().least),
+               b_.getInt64(nest.output_bytes));
   if (nest.row_loops == 2) {
-    Value* const last_row = expand(nest.last[1]);
-    const uint64_t rows = nest.row_bytes[0].least / nest.row_bytes[1].most;
-    all = b_.CreateAnd(all, b_.CreateICmpULT(last_row, b_.getInt64(rows)));
+    Value* const row = expand(nest.row_bytes[1].most);
+    require_in(nest.last[1], expand(nest.row_bytes[0].least),
+               b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, row, b_.getInt64(1)));
   }
   return all;
 }
