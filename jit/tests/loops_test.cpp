@@ -226,7 +226,7 @@ const std::string kReadsResults = sums_with_neighbours("%r2", 7, 20, "%r1", "%i3
 
 // Rows at a distance known only when the nest begins: r1[m * (step * 4) + n] += r0[from + m + k] * r0[k + n],
 // for m below i0 & 7, n below 8 and k below 5. They overlap, touch, or are apart.
-const std::string kRowsApart = program("f32", "%i6:7", R"(
+const std::string kRowsApart = program("f32", "%i0:1", R"(
   %i12:13 = vm.const.i64 7
   %i0:1 = vm.and.i64 %i0:1, %i12:13
   %i12:13 = vm.const.i64 8
