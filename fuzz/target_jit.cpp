@@ -12,6 +12,7 @@
 #include "loop_generator.h"
 #include "module_mutator.h"
 #include "private_bytes.h"
+#include "sums_generator.h"
 #include "vm/compile/compiler.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/decode/code.h"
@@ -93,7 +94,9 @@ size_t change_module(uint8_t* data, size_t size, size_t max_size, test::Choices&
     return kSeedBytes;
   }
   if (choices.one_in(16)) {
-    const auto file = assemble(test::generate_loops(choices), {15 + choices.below(3), "loops"});
+    const auto file =
+        assemble(choices.one_in(3) ? test::generate_sums(choices) : test::generate_loops(choices),
+                 {15 + choices.below(3), "loops"});
     if (file && file->size() <= max_size) {
       std::memcpy(data, file->data(), file->size());
       return file->size();

@@ -86,4 +86,57 @@ inline std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outpu
   vm.buffer.store.f32 %i42, %r1, %i38:39
 )"))))));
 }
+
+// Three nests: sums begin with 0.5, terms are added, and a result follows from each sum. `before` is in front
+// of them, `between` before the last one, and sums are in the register `sums`.
+//
+//   S[y * 20 + o] = 0.5; S[y * 20 + o] += r0[from + y * 3 + k] * r0[k + o], for y below i0 & 7 and o below 20
+//   r1[y * `apart` + o + `shift`] = max(S[y * 20 + o] + `other`[y + o], 0.5)
+inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, int64_t apart,
+                                        std::string_view other, std::string_view shift,
+                                        std::string_view before = "", std::string_view between = "") {
+  const auto rows = [](int block, const std::string& body) {
+    return loop(block, "%i6:7", "%i0:1", loop(block + 3, "%i16:17", "%i12:13", R"(
+  %i22:23 = vm.fma.i64 %i6:7, %i12:13, %i16:17
+)" + body));
+  };
+  return program("f32", "%i0:1",
+                 fmt::format(R"(
+  %i12:13 = vm.const.i64 7
+  %i0:1 = vm.and.i64 %i0:1, %i12:13
+  %i12:13 = vm.const.i64 20
+  %i14:15 = vm.const.i64 {}
+  %i18:19 = vm.const.i64 {}
+  %i32:33 = vm.const.i64 3
+  %i34:35 = vm.const.i64.zero
+  %i29 = vm.const.f32 0.5
+  {}
+)",
+                             terms, apart, before) +
+                     rows(1, fmt::format("vm.buffer.store.f32 %i29, {}, %i22:23", sums)) +
+                     rows(7, loop(13, "%i20:21", "%i14:15",
+                                  fmt::format(R"(
+  %i24:25 = vm.fma.i64 %i6:7, %i32:33, %i2:3
+  %i24:25 = vm.add.i64 %i24:25, %i20:21
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i24:25 = vm.add.i64 %i16:17, %i20:21
+  %i27 = vm.buffer.load.f32 %r0, %i24:25
+  %i28 = vm.buffer.load.f32 {0}, %i22:23
+  %i28 = vm.fma.f32 %i26, %i27, %i28
+  vm.buffer.store.f32 %i28, {0}, %i22:23
+)",
+                                              sums))) +
+                     std::string(between) +
+                     rows(16, fmt::format(R"(
+  %i26 = vm.buffer.load.f32 {}, %i22:23
+  %i24:25 = vm.add.i64 %i6:7, %i16:17
+  %i27 = vm.buffer.load.f32 {}, %i24:25
+  %i26 = vm.add.f32 %i26, %i27
+  %i26 = vm.max.f32 %i26, %i29
+  %i24:25 = vm.fma.i64 %i6:7, %i18:19, %i16:17
+  %i24:25 = vm.add.i64 %i24:25, {}
+  vm.buffer.store.f32 %i26, %r1, %i24:25
+)",
+                                          sums, other, shift)));
+}
 }  // namespace halyard::vm::test

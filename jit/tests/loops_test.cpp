@@ -213,6 +213,39 @@ const std::string kPacked = sum_in_blocks(1, 25, 20, 1, 385);
 const std::string kPackedTransposed = sum_in_blocks(1, 12, 40, 1, 300, 5);
 const std::string kPackedOfRows = sum_in_blocks(3, 9, 18, 3, 33, 20);
 
+// Sums with nests before and after them: in place, and through a buffer of the function's own, whose results
+// are apart, or overlap, or are in blocks of terms; and with refs that are released before the results.
+const std::string kInPlace = sums_with_neighbours("%r1", 5, 20, "%r0", "%i34:35");
+constexpr std::string_view kOwn = "%i24:25 = vm.const.i64 1024\n %r2 = vm.buffer.alloc %i24:25, %i8";
+const std::string kThroughMemory = sums_with_neighbours("%r2", 5, 23, "%r0", "%i2:3", kOwn);
+const std::string kOverlapping = sums_with_neighbours("%r2", 5, 13, "%r0", "%i34:35", kOwn);
+const std::string kBlocksThroughMemory = sums_with_neighbours("%r2", 300, 20, "%r0", "%i34:35", kOwn);
+const std::string kReleased =
+    sums_with_neighbours("%r2", 7, 20, "%r2", "%i34:35", kOwn, "vm.discard.refs %r0");
+const std::string kReadsResults = sums_with_neighbours("%r2", 7, 20, "%r1", "%i34:35", kOwn);
+
+// Rows at a distance known only when the nest begins: r1[m * (step * 4) + n] += r0[from + m + k] * r0[k + n],
+// for m below i0 & 7, n below 8 and k below 5. They overlap, touch, or are apart.
+const std::string kRowsApart = program("f32", "%i0:1", R"(
+  %i12:13 = vm.const.i64 7
+  %i0:1 = vm.and.i64 %i0:1, %i12:13
+  %i12:13 = vm.const.i64 8
+  %i14:15 = vm.const.i64 5
+  %i18:19 = vm.const.i64 4
+  %i4:5 = vm.mul.i64 %i4:5, %i18:19
+)" + loop(1, "%i6:7", "%i0:1", loop(4, "%i16:17", "%i12:13", R"(
+  %i22:23 = vm.fma.i64 %i6:7, %i4:5, %i16:17
+)" + loop(7, "%i20:21", "%i14:15", R"(
+  %i24:25 = vm.add.i64 %i6:7, %i20:21
+  %i24:25 = vm.add.i64 %i24:25, %i2:3
+  %i26 = vm.buffer.load.f32 %r0, %i24:25
+  %i24:25 = vm.add.i64 %i16:17, %i20:21
+  %i27 = vm.buffer.load.f32 %r0, %i24:25
+  %i28 = vm.buffer.load.f32 %r1, %i22:23
+  %i28 = vm.fma.f32 %i26, %i27, %i28
+  vm.buffer.store.f32 %i28, %r1, %i22:23
+)"))));
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -283,7 +316,9 @@ INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                          testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
                                          kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
                                          kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows, kPacked,
-                                         kPackedTransposed, kPackedOfRows));
+                                         kPackedTransposed, kPackedOfRows, kInPlace, kThroughMemory,
+                                         kOverlapping, kBlocksThroughMemory, kReleased, kReadsResults,
+                                         kRowsApart));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

@@ -146,5 +146,12 @@ TEST(ContractionTile, GroupsAreTilesOfBoundedWork) {
   }
 }
 
+// A piece of a few thousand terms would cost less than a thread's way to it.
+TEST(ContractionTile, GroupsOfUnknownRowsAreNotSingleRows) {
+  const Tiling tiling = choose_tiling({.rows = 0, .outputs = 0, .outer_rows = 0, .terms = {16}}, {32, 16});
+  EXPECT_TRUE(tiling.is_shared);
+  EXPECT_GE(tiling.group * 64 * 64 * 16, uint64_t{1} << 20);
+}
+
 }  // namespace
 }  // namespace halyard::jit::contraction

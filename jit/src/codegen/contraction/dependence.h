@@ -14,14 +14,14 @@ class Dependence {
 
   unsigned of(llvm::Value* value) {
     auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
-    if (!instruction || !nest_.outermost()->contains(instruction)) return 0;
+    if (!instruction || !nest_.contains(instruction)) return 0;
     if (const auto found = known_.find(value); found != known_.end()) return found->second;
     unsigned all = 0;
     if (auto* const phi = llvm::dyn_cast<llvm::PHINode>(instruction)) {
       const llvm::Loop* const loop = nest_.loop_of(*phi);
-      if (loop == nest_.outputs()) all = kOutputs;
-      if (loop == nest_.innermost_rows()) all = kRows;
-      if (nest_.row_loops == 2 && loop == nest_.outermost()) all = kOuterRows;
+      const size_t level = nest_.level_of(loop);
+      if (level == nest_.output_level()) all = kOutputs;
+      if (level < nest_.row_loops) all = level + 1 == nest_.row_loops ? kRows : kOuterRows;
       all |= of(phi->getIncomingValueForBlock(loop->getLoopPreheader()));
     } else {
       for (llvm::Value* const operand : instruction->operands()) all |= of(operand);

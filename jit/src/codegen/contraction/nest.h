@@ -7,6 +7,9 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/IR/Instructions.h>
 
+#include <algorithm>
+#include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,7 +23,8 @@ struct StridedLoad {
 };
 
 struct Nest {
-  // From outside in: none to two loops over rows; the loop over outputs; the loops over terms.
+  // From outside in: none to two loops over rows; the loop over outputs; the loops over terms, of which an
+  // epilogue has none.
   std::vector<llvm::Loop*> loops;
   size_t row_loops = 0;
   const char* not_rows =
@@ -40,26 +44,59 @@ struct Nest {
   // For each loop over rows, the bytes between outputs of its consecutive rows, the least and the most of all
   // stores.
   struct Distance {
-    uint64_t least, most;
+    const llvm::SCEV *least, *most;
   };
   std::vector<Distance> row_bytes;
   uint64_t output_bytes = 0;  // the largest element that is stored
 
-  // The loop that the phi counts; null if it is at the head of none.
+  // Nests that run before and after this one, over the same outputs, and are written together with it.
+  llvm::Loop* fill = nullptr;                       // stores the value with which each sum begins
+  llvm::Value* first_sum = nullptr;                 // that value; null if there is no such nest
+  std::shared_ptr<const Nest> epilogue;             // reads each sum, and stores what follows from it
+  llvm::SmallVector<llvm::LoadInst*, 2> sum_loads;  // of the epilogue: its loads of the sum
+  bool keeps_sums = true;                           // the epilogue does not store its result in their place
+  // Releases of refs between the sums and the epilogue.
+  llvm::SmallVector<llvm::CallInst*, 4> releases;
+  // Ranges of addresses that must not overlap, because the order of their accesses changes.
+  struct Range {
+    const llvm::SCEV* first;
+    const llvm::SCEV* last;  // the address of the last element
+    uint64_t element_bytes;
+  };
+  std::vector<std::pair<Range, Range>> apart;
+  // Numbers of iterations that must be equal.
+  std::vector<std::pair<const llvm::SCEV*, const llvm::SCEV*>> equal;
+  // Whether the terms are known to be so few that the work need not stop among them.
+  bool is_short = true;
+
+  // The loop that the phi counts, of this nest or of its epilogue; null if it is at the head of none.
   llvm::Loop* loop_of(const llvm::PHINode& phi) const {
     for (llvm::Loop* const loop : loops)
       if (loop->getHeader() == phi.getParent()) return loop;
-    return nullptr;
+    return epilogue ? epilogue->loop_of(phi) : nullptr;
+  }
+  // The level of a loop of this nest or of its epilogue.
+  size_t level_of(const llvm::Loop* loop) const {
+    const auto found = std::find(loops.begin(), loops.end(), loop);
+    if (found == loops.end() && epilogue) return epilogue->level_of(loop);
+    return static_cast<size_t>(found - loops.begin());
+  }
+  bool contains(const llvm::Instruction* instruction) const {
+    return outermost()->contains(instruction) || (epilogue && epilogue->contains(instruction));
   }
   llvm::Loop* outermost() const { return loops.front(); }
   size_t output_level() const { return row_loops; }
   llvm::Loop* outputs() const { return loops[output_level()]; }
-  llvm::Loop* innermost_rows() const { return row_loops == 0 ? nullptr : loops[row_loops - 1]; }
-  // Where the nest is entered, and where it is left after its last iteration.
-  llvm::BasicBlock* before() const { return outermost()->getLoopPreheader(); }
-  llvm::BasicBlock* after() const {
-    const auto* const branch = llvm::cast<llvm::BranchInst>(outermost()->getLoopLatch()->getTerminator());
-    return branch->getSuccessor(outermost()->contains(branch->getSuccessor(0)) ? 1 : 0);
+  bool is_together() const { return fill || epilogue; }
+  // The first and the last loop that is written.
+  llvm::Loop* first() const { return fill ? fill : outermost(); }
+  llvm::Loop* last_loop() const { return epilogue ? epilogue->outermost() : outermost(); }
+  // Where the first is entered, and where the last is left after its last iteration.
+  llvm::BasicBlock* before() const { return first()->getLoopPreheader(); }
+  llvm::BasicBlock* after() const { return after(*last_loop()); }
+  static llvm::BasicBlock* after(const llvm::Loop& loop) {
+    const auto* const branch = llvm::cast<llvm::BranchInst>(loop.getLoopLatch()->getTerminator());
+    return branch->getSuccessor(loop.contains(branch->getSuccessor(0)) ? 1 : 0);
   }
 };
 

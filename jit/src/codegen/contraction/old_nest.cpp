@@ -1,6 +1,8 @@
 // The old nest: where it runs, and where it is deleted.
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 
+#include "codegen/contraction/recognize.h"
 #include "codegen/contraction/writer.h"
 #include "codegen/loops.h"
 #include "codegen/stop_word.h"
@@ -48,6 +50,23 @@ void Writer::keep_old_nest(Value* is_new, BasicBlock* start, BasicBlock* end) {
   b_.SetInsertPoint(before_);
   b_.CreateCondBr(is_new, start, resume);
   leave_as_it_is(*rows);
+}
+
+// The old nests run one after the other if the new one may not.
+void Writer::keep_old_nests(Value* is_new, BasicBlock* start, BasicBlock* end) {
+  for (PHINode& phi : after_->phis())
+    phi.addIncoming(phi.getIncomingValueForBlock(nest_.last_loop()->getLoopLatch()), end);
+  b_.SetInsertPoint(end->getTerminator());
+  for (llvm::CallInst* const release : nest_.releases) b_.Insert(release->clone());
+  before_->getTerminator()->eraseFromParent();
+  b_.SetInsertPoint(before_);
+  b_.CreateCondBr(is_new, start, nest_.first()->getHeader());
+  if (!nest_.is_short) {
+    llvm::addStringMetadataToLoop(nest_.loops.back(), kSeparate, 1);
+    return;
+  }
+  for (Loop* const loop : {nest_.fill, nest_.outermost(), nest_.last_loop()})
+    if (loop) leave_as_it_is(*loop);
 }
 
 void Writer::delete_old_nest(Value* entered, BasicBlock* start) {

@@ -47,7 +47,8 @@ bool suits_llvm(const Nest& nest) {
 }  // namespace
 
 Recognizer::Recognizer(llvm::Function& function, llvm::FunctionAnalysisManager& analyses)
-    : evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
+    : loops_(analyses.getResult<llvm::LoopAnalysis>(function)),
+      evolution_(analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)),
       dominators_(analyses.getResult<llvm::DominatorTreeAnalysis>(function)),
       aliases_(analyses.getResult<llvm::AAManager>(function)),
       expander_(evolution_, function.getDataLayout(), "contraction") {}
@@ -67,13 +68,15 @@ std::optional<Nest> Recognizer::find(Loop* innermost) {
     nest.loops.insert(nest.loops.begin(), wider);
     if (!is_perfect(nest)) return {};
     if (!counts_outputs(nest)) continue;
-    while (nest.row_loops < kMaxRowLoops && add_rows(nest)) {
-    }
+    Nest wide = nest;
+    add_all_rows(nest, Stops::one);
     if (!nest.strided.empty() && suits_llvm(nest)) {
       reason_ = "B is transposed, and LLVM vectorizes over the terms, which it may add in any order";
       return {};
     }
-    return nest;
+    // Nests that are written together are not left between rows.
+    add_all_rows(wide, Stops::any);
+    return add_neighbours(wide) ? wide : nest;
   }
   return {};
 }
@@ -101,7 +104,7 @@ bool Recognizer::is_guard(const llvm::BranchInst& branch, Nest& nest) {
 // iteration counts are known before the nest.
 bool Recognizer::is_perfect(Nest& nest) {
   Loop* const outermost = nest.outermost();
-  if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() != 1)
+  if (!outermost->isLoopSimplifyForm() || outermost->getSubLoops().size() > 1)
     return refuse("a loop has several loops in it");
   nest.last.clear();
   nest.entered.clear();
@@ -136,8 +139,7 @@ bool Recognizer::is_perfect(Nest& nest) {
   return true;
 }
 
-// The stride of the address in each loop; no value if the address is not affine.
-std::optional<std::vector<const SCEV*>> Recognizer::strides(Value* pointer, const Nest& nest) {
+std::optional<Recognizer::Address> Recognizer::affine(Value* pointer, const Nest& nest) {
   std::vector<const SCEV*> found(nest.loops.size(), nullptr);
   const SCEV* address = evolution_.getSCEV(pointer);
   while (const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
@@ -148,7 +150,7 @@ std::optional<std::vector<const SCEV*>> Recognizer::strides(Value* pointer, cons
     address = recurrence->getStart();
   }
   if (!evolution_.isLoopInvariant(address, nest.outermost())) return {};
-  return found;
+  return Address{address, std::move(found)};
 }
 
 // Whether the value can be computed from the counters alone.
@@ -246,16 +248,21 @@ bool Recognizer::counts_outputs(Nest& nest) {
   return !last || *last >= kMinOutputs - 1 || refuse("there are fewer than 4 outputs");
 }
 
+void Recognizer::add_all_rows(Nest& nest, Stops stops) {
+  while (nest.row_loops < kMaxRowLoops && add_rows(nest, stops)) {
+  }
+}
+
 // Adds the loop around the nest to it, if that loop counts rows. If the work may stop within the nest, there
-// is no such loop.
-bool Recognizer::add_rows(Nest& nest) {
+// is no such loop, unless it may stop anywhere.
+bool Recognizer::add_rows(Nest& nest, Stops stops) {
   Loop* const rows = nest.outermost()->getParentLoop();
-  if (!rows || nest.stop) return false;
+  if (!rows || (nest.stop && stops == Stops::one)) return false;
   Nest with_rows = nest;
   with_rows.loops.insert(with_rows.loops.begin(), rows);
   ++with_rows.row_loops;
   recomputable_.clear();
-  if (!is_loop_of_rows(rows, with_rows)) {
+  if (!is_loop_of_rows(rows, with_rows, stops)) {
     nest.not_rows = reason_;
     return false;
   }
@@ -263,7 +270,7 @@ bool Recognizer::add_rows(Nest& nest) {
   return true;
 }
 
-bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
+bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest, Stops stops) {
   if (!rows->isLoopSimplifyForm() || rows->getSubLoops().size() != 1)
     return refuse("it has several loops in it");
   BasicBlock* const latch = rows->getLoopLatch();
@@ -290,7 +297,7 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
     if (branch->isConditional() && block != latch && !is_stop(*branch) && !is_guard(*branch, nest))
       return refuse("a branch depends on its counter");
     if (is_stop(*branch)) {
-      if (nest.stop || rows->contains(branch->getSuccessor(1)))
+      if ((nest.stop && stops == Stops::one) || rows->contains(branch->getSuccessor(1)))
         return refuse("it checks the stop word more than once");
       nest.stop = branch;
     }
@@ -306,13 +313,14 @@ bool Recognizer::is_loop_of_rows(Loop* rows, Nest& nest) {
     if (!make_invariant(phi.getIncomingValueForBlock(latch), *rows))
       return refuse("a value of it is used after it");
   if (!are_accesses_known(nest)) return false;
-  Nest::Distance bytes = {UINT64_MAX, 0};
+  Nest::Distance bytes = {};
   for (llvm::StoreInst* const store : nest.stores) {
     const auto steps = strides(store->getPointerOperand(), nest);
-    const std::optional<uint64_t> stride = steps ? constant_of(steps->front()) : std::nullopt;
-    if (!stride || *stride == 0 || *stride > INT64_MAX)
-      return refuse("the distance of its outputs is no positive constant");
-    bytes = {std::min(bytes.least, *stride), std::max(bytes.most, *stride)};
+    const SCEV* const stride = steps ? steps->front() : nullptr;
+    if (!stride || evolution_.isKnownNonPositive(stride) || !is_known_before(stride, rows))
+      return refuse("the distance of its outputs is not positive, or not known before it");
+    bytes.least = bytes.least ? evolution_.getUMinExpr(bytes.least, stride) : stride;
+    bytes.most = bytes.most ? evolution_.getUMaxExpr(bytes.most, stride) : stride;
   }
   nest.row_bytes.insert(nest.row_bytes.begin(), bytes);
   return std::all_of(nest.loads.begin(), nest.loads.end(),

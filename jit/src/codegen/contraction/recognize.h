@@ -7,10 +7,18 @@
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "codegen/contraction/nest.h"
 
 namespace halyard::jit::contraction {
+
+// The most terms of nests that are written together. They are not left between two rows, and a processor adds
+// so many in some milliseconds.
+inline constexpr uint64_t kMaxTermsTogether = uint64_t{1} << 28;
+// Marks the innermost loop of sums that are also written alone, for more terms.
+inline constexpr char kSeparate[] = "halyard.separate";
 
 class Recognizer {
  public:
@@ -34,14 +42,46 @@ class Recognizer {
   bool counts_outputs(Nest& nest);
   bool are_accesses_known(Nest& nest);
   bool are_outputs_apart(const Nest& nest);
-  bool add_rows(Nest& nest);
-  bool is_loop_of_rows(llvm::Loop* rows, Nest& nest);
+  // What the loops over rows may contain.
+  enum class Stops : bool { one, any };
+  void add_all_rows(Nest& nest, Stops stops);
+  bool add_rows(Nest& nest, Stops stops);
+  bool is_loop_of_rows(llvm::Loop* rows, Nest& nest, Stops stops);
   bool make_invariant(llvm::Value* value, llvm::Loop& loop);
   bool is_recomputable(llvm::Value* value, const Nest& nest);
   bool compute_recomputable(llvm::Instruction* instruction, const Nest& nest);
-  std::optional<std::vector<const llvm::SCEV*>> strides(llvm::Value* pointer, const Nest& nest);
+  // An address that is affine in the counters: that of the first iteration, and the stride in each loop, null
+  // if there is none.
+  struct Address {
+    const llvm::SCEV* start;
+    std::vector<const llvm::SCEV*> strides;
+  };
+  std::optional<Address> affine(llvm::Value* pointer, const Nest& nest);
+  std::optional<std::vector<const llvm::SCEV*>> strides(llvm::Value* pointer, const Nest& nest) {
+    std::optional<Address> address = affine(pointer, nest);
+    return address ? std::optional(std::move(address->strides)) : std::nullopt;
+  }
+  // neighbours.cpp
+  bool add_neighbours(Nest& sums);
+  bool is_fill(llvm::Loop* outermost, Nest& sums);
+  bool is_epilogue(llvm::Loop* outermost, Nest& sums);
+  bool is_elementwise(Nest& nest, llvm::Loop* outermost, const Nest& sums);
+  bool have_same_counts(const Nest& nest, Nest& sums);
+  bool is_of_output(llvm::Value* pointer, const Nest& nest, const Nest& sums);
+  bool are_contiguous(llvm::StoreInst* store, Nest& epilogue);
+  bool is_defined_as(const llvm::SCEV* expression, llvm::Value* value);
+  bool move_before(llvm::Value* value, llvm::Instruction* place);
+  llvm::Value* same_on_all_ways(const llvm::PHINode& phi, llvm::Instruction* place);
+  bool are_inputs_known(const Nest& epilogue, Nest& sums);
+  bool keep_apart(llvm::Instruction* of_sums, llvm::Instruction* of_epilogue, const Nest& epilogue,
+                  Nest& sums);
+  std::optional<Nest::Range> range(llvm::Instruction* access, const Nest& nest, const llvm::Loop* before);
+  bool is_short(const Nest& sums);
+  bool join(const llvm::Loop& first, const llvm::Loop& from, const llvm::Loop& to, Nest& sums);
+  bool make_available(llvm::BasicBlock& block, const llvm::Loop& before, Nest& sums);
   bool is_known_before(const llvm::SCEV* value, const llvm::Loop* outermost);
 
+  llvm::LoopInfo& loops_;
   llvm::ScalarEvolution& evolution_;
   llvm::DominatorTree& dominators_;
   llvm::AAResults& aliases_;

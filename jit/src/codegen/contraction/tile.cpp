@@ -27,10 +27,11 @@ constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
 // If threads share the groups: about a tenth of that. Each group packs B, which should not count.
 constexpr uint64_t kMaxSharedGroup = uint64_t{1} << 21;
 constexpr uint64_t kMinSharedRows = 4 * kMinPackedRows;
-// The terms of a nest that are worth sharing, and the outputs of a row that are assumed if their number is
-// not known.
+// The terms of a nest that are worth sharing, and the rows and outputs of a row that are assumed if their
+// number is not known: the tiles of compilers.
 constexpr uint64_t kMinShared = uint64_t{1} << 20;
 constexpr uint64_t kLikelyOutputs = 64;
+constexpr uint64_t kLikelyRows = 64;
 constexpr uint64_t kMinGroups = 8;  // so that several threads end at about the same time
 
 // The number of rows of a tile whose rest is smallest, of those that fit in registers.
@@ -140,13 +141,14 @@ uint64_t terms_of(std::initializer_list<uint64_t> counts, const std::vector<uint
 void choose_group(const Size& size, Tiling& tiling) {
   const bool has_outer_rows = size.outer_rows != 1;
   const uint64_t tile = has_outer_rows ? 1 : tiling.rows.front();
-  const uint64_t rows = has_outer_rows ? size.rows : 1;  // of one iteration of the outermost loop
+  uint64_t rows = has_outer_rows ? size.rows : 1;  // of one iteration of the outermost loop
   const uint64_t outermost = has_outer_rows ? size.outer_rows : size.rows;
   const uint64_t all = terms_of({outermost, rows, size.outputs}, size.terms);
   tiling.is_shared = outermost != 1 && (all == 0 || all >= kMinShared);
   uint64_t most = kMaxGroup, outputs = size.outputs;
   if (tiling.is_shared) most = all == 0 ? kMaxSharedGroup : std::min(kMaxSharedGroup, all / kMinGroups);
   if (tiling.is_shared && outputs == 0) outputs = kLikelyOutputs;
+  if (tiling.is_shared && rows == 0) rows = kLikelyRows;
   tiling.group = tile;
   const uint64_t terms = terms_of({rows, outputs}, size.terms);
   if (terms == 0) return;

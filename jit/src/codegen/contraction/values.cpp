@@ -14,8 +14,7 @@ using llvm::SCEV;
 using llvm::Value;
 
 Value* Writer::counter_of(const Loop* loop, uint64_t row, uint64_t vector) {
-  const auto level =
-      static_cast<size_t>(std::find(nest_.loops.begin(), nest_.loops.end(), loop) - nest_.loops.begin());
+  const size_t level = nest_.level_of(loop);
   if (level + 1 < nest_.row_loops) return outer_row_;
   if (level < nest_.row_loops) return b_.CreateNUWAdd(row_, b_.getInt64(row));
   if (level == nest_.output_level()) return b_.CreateNUWAdd(output_, b_.getInt64(vector * lanes_));
@@ -54,7 +53,7 @@ Value* Writer::copy_with(Instruction* instruction, CopyOf copy_of) {
 // The value as it is for the first lane. Not for loads.
 Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
   auto* const instruction = llvm::dyn_cast<Instruction>(value);
-  if (!instruction || !nest_.outermost()->contains(instruction)) return value;
+  if (!instruction || !nest_.contains(instruction)) return value;
   const Key at = key(value, row, vector);
   if (const auto found = scalars_.find(at); found != scalars_.end()) return found->second;
   auto* const phi = llvm::dyn_cast<PHINode>(instruction);
@@ -64,16 +63,46 @@ Value* Writer::scalar(Value* value, uint64_t row, uint64_t vector) {
   return scalars_[at] = copy;
 }
 
+// The bytes from the address in the first row and vector of a tile to that in others; no value if they are
+// not constant.
+std::optional<int64_t> Writer::distance(Value* pointer, uint64_t row, uint64_t vector) {
+  int64_t bytes = 0;
+  const SCEV* address = evolution_.getSCEV(pointer);
+  while (const auto* const recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address)) {
+    const size_t level = nest_.level_of(recurrence->getLoop());
+    const uint64_t count = level == nest_.output_level()  ? vector * lanes_
+                           : level + 1 == nest_.row_loops ? row
+                                                          : 0;
+    const auto* const step = llvm::dyn_cast<llvm::SCEVConstant>(recurrence->getStepRecurrence(evolution_));
+    if (count != 0 && (!step || !recurrence->isAffine() || step->getAPInt().getSignificantBits() > 32))
+      return {};
+    if (count != 0) bytes += static_cast<int64_t>(count) * step->getAPInt().getSExtValue();
+    address = recurrence->getStart();
+  }
+  // Whether the recurrences are all that depends on the counters.
+  if (!evolution_.isLoopInvariant(address, nest_.outermost())) return {};
+  return nest_.epilogue && !evolution_.isLoopInvariant(address, nest_.epilogue->outermost())
+             ? std::nullopt
+             : std::optional(bytes);
+}
+
+// Rows and vectors share one register for their address, if their distances are constant.
+Value* Writer::address(Value* pointer, uint64_t row, uint64_t vector) {
+  const std::optional<int64_t> bytes = distance(pointer, row, vector);
+  if (!bytes) return scalar(pointer, row, vector);
+  Value* const first = scalar(pointer, 0, 0);
+  return *bytes == 0 ? first : b_.CreatePtrAdd(first, b_.getInt64(static_cast<uint64_t>(*bytes)));
+}
+
 Value* Writer::load(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
-  if (const Output* const output = output_at(load->getPointerOperand()))
-    return output->sums[row * tile_vectors_ + vector];
+  if (const Output* const output = output_read_by(load)) return output->sums[row * tile_vectors_ + vector];
   const bool is_packed = !is_packing_ && panels_.contains(load);
   if (!is_packed && lanes_ > 1 && row_steps_.contains(load)) return load_strided(load, row, vector);
   const bool is_vector = dependence_.of(load) & Dependence::kOutputs;
   llvm::Type* const type = is_vector ? type_of(load->getType()) : load->getType();
   if (is_packed) return b_.CreateAlignedLoad(type, packed_address(load, vector), load->getAlign());
   llvm::LoadInst* const made =
-      b_.CreateAlignedLoad(type, scalar(load->getPointerOperand(), row, vector), load->getAlign());
+      b_.CreateAlignedLoad(type, address(load->getPointerOperand(), row, vector), load->getAlign());
   made->setAAMetadata(load->getAAMetadata());
   return made;
 }
@@ -110,7 +139,7 @@ Value* Writer::widened(Instruction* instruction, uint64_t row, uint64_t vector) 
 // The value for all lanes: a vector if it differs between outputs.
 Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
   auto* const instruction = llvm::dyn_cast<Instruction>(value);
-  if (!instruction || !nest_.outermost()->contains(instruction)) return value;
+  if (!instruction || !nest_.contains(instruction)) return value;
   const Key at = key(value, row, vector);
   if (const auto found = values_.find(at); found != values_.end()) return found->second;
   const bool is_vector = lanes_ > 1 && dependence_.of(value) & Dependence::kOutputs;
@@ -134,7 +163,7 @@ Value* Writer::value(Value* value, uint64_t row, uint64_t vector) {
 // The elements for the outputs of a vector, which are not contiguous.
 Value* Writer::load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector) {
   const auto load_lane = [&](llvm::Type* type, uint64_t lane) {
-    Value* const first = scalar(load->getPointerOperand(), row, vector);
+    Value* const first = address(load->getPointerOperand(), row, vector);
     Value* const distance = b_.CreateMul(row_steps_.at(load), b_.getInt64(lane));
     llvm::LoadInst* const made =
         b_.CreateAlignedLoad(type, b_.CreatePtrAdd(first, distance), load->getAlign());

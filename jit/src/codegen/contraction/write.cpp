@@ -18,6 +18,7 @@
 
 #include <algorithm>
 
+#include "codegen/contraction/recognize.h"
 #include "codegen/contraction/tile_loops.h"
 #include "codegen/contraction/transpose.h"
 #include "codegen/contraction/writer.h"
@@ -44,123 +45,6 @@ Value* Writer::count_between(Value* begin, Value* end) {
   using llvm::PatternMatch::m_Add, llvm::PatternMatch::m_ConstantInt, llvm::PatternMatch::m_Specific;
   llvm::ConstantInt* count = nullptr;
   return match(end, m_Add(m_Specific(begin), m_ConstantInt(count))) ? count : b_.CreateSub(end, begin);
-}
-
-// Adds one term to each sum of the tile; or copies its elements of B.
-void Writer::add_term() {
-  forget_values();
-  if (is_packing_) {
-    for (const auto& [load, panel] : panels_)
-      for (uint64_t vector = 0; vector < tile_vectors_; ++vector)
-        b_.CreateAlignedStore(value(load, 0, vector), packed_address(load, vector), load->getAlign());
-    return;
-  }
-  for (Instruction& instruction : *nest_.body) {
-    if (llvm::isa<llvm::LoadInst>(instruction)) {
-      for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
-    } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
-      Output& output = *output_at(store->getPointerOperand());
-      for_each_sum([&](uint64_t row, uint64_t vector, uint64_t sum) {
-        output.sums[sum] = splat(value(store->getValueOperand(), row, vector));
-      });
-    }
-  }
-}
-
-std::vector<Value*> Writer::sums() const {
-  std::vector<Value*> all;
-  for (const Output& output : outputs_) all.insert(all.end(), output.sums.begin(), output.sums.end());
-  return all;
-}
-
-// Makes each sum a phi, of `values` where control comes from `from`.
-std::vector<PHINode*> Writer::begin_sums(const std::vector<Value*>& values, BasicBlock* from) {
-  std::vector<PHINode*> phis;
-  if (values.empty()) return phis;
-  for (Output& output : outputs_) {
-    for (Value*& sum : output.sums) {
-      PHINode* const phi = b_.CreatePHI(sum->getType(), 2, "sum");
-      phi->addIncoming(values[phis.size()], from);
-      phis.push_back(phi);
-      sum = phi;
-    }
-  }
-  return phis;
-}
-
-void Writer::end_sums(const std::vector<PHINode*>& phis, const std::vector<Value*>& values,
-                      BasicBlock* from) {
-  for (size_t i = 0; i < phis.size(); ++i) phis[i]->addIncoming(values[i], from);
-}
-
-// The block's part of this loop over terms.
-std::pair<Value*, Value*> Writer::range_of(size_t level) {
-  if (level == tiling_.outer_terms && tiling_.block != 0) return block_;
-  return {b_.getInt64(0), counts_[first_term_loop() + level]};
-}
-
-// Writes the loops over terms from this level inwards.
-void Writer::add_terms(size_t level) {
-  if (level == terms_.size()) {
-    add_term();
-    return;
-  }
-  if (level + 1 == terms_.size() && lanes_ > 1 && has_squares_ && (is_packing_ || panels_.empty())) {
-    add_squares(level);
-    return;
-  }
-  const auto [begin, end] = range_of(level);
-  for_tiles(begin, end, 1, !is_packing_, [&](Value* term) {
-    terms_[level] = term;
-    add_terms(level + 1);
-  });
-}
-
-// Adds the terms of the innermost loop, as many at a time as there are lanes: where elements for consecutive
-// outputs are not contiguous, those for consecutive terms are.
-void Writer::add_squares(size_t level) {
-  const auto [begin, end] = range_of(level);
-  Value* const rest = for_tiles(begin, end, lanes_, !is_packing_, [&](Value* first) {
-    squares_.clear();
-    for (square_term_ = 0; *square_term_ < lanes_; ++*square_term_) {
-      terms_[level] = b_.CreateNUWAdd(first, b_.getInt64(*square_term_));
-      add_term();
-    }
-    square_term_.reset();
-  });
-  for_tiles(rest, end, 1, !is_packing_, [&](Value* term) {
-    terms_[level] = term;
-    add_term();
-  });
-}
-
-void Writer::write_tile(Value* row, Value* output) {
-  row_ = row;
-  output_ = output;
-  const auto use_first_term = [&] {
-    forget_values();
-    std::fill(terms_.begin() + tiling_.outer_terms, terms_.end(), b_.getInt64(0));
-  };
-  use_first_term();
-  for (Output& of : outputs_) {
-    of.sums.resize(tile_rows_ * tile_vectors_);
-    for_each_sum([&](uint64_t r, uint64_t vector, uint64_t sum) {
-      llvm::LoadInst* const load =
-          b_.CreateAlignedLoad(type_of(of.store->getValueOperand()->getType()),
-                               scalar(of.store->getPointerOperand(), r, vector), of.store->getAlign());
-      load->setAAMetadata(of.store->getAAMetadata());
-      of.sums[sum] = load;
-    });
-  }
-  add_terms(tiling_.outer_terms);
-  use_first_term();
-  for (Output& of : outputs_) {
-    for_each_sum([&](uint64_t r, uint64_t vector, uint64_t sum) {
-      b_.CreateAlignedStore(of.sums[sum], scalar(of.store->getPointerOperand(), r, vector),
-                            of.store->getAlign())
-          ->setAAMetadata(of.store->getAAMetadata());
-    });
-  }
 }
 
 // Writes `body` for each tile of rows, from `begin` up to `end` of the outermost loop over rows.
@@ -295,16 +179,20 @@ void Writer::write_groups() {
 }
 
 void Writer::expand_steps() {
-  for (Loop* const loop : nest_.loops) {
-    for (PHINode& phi : loop->getHeader()->phis()) {
-      const auto* const recurrence = evolution_.isSCEVable(phi.getType())
-                                         ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi))
-                                         : nullptr;
-      if (!recurrence || !recurrence->isAffine()) continue;  // an unused phi
-      const SCEV* const step = recurrence->getStepRecurrence(evolution_);
-      if (is_known_before(step, nest_.outermost(), evolution_, expander_)) steps_[step] = expand(step);
+  const auto expand_in = [&](const std::vector<Loop*>& loops) {
+    for (Loop* const loop : loops) {
+      for (PHINode& phi : loop->getHeader()->phis()) {
+        const auto* const recurrence = evolution_.isSCEVable(phi.getType())
+                                           ? llvm::dyn_cast<llvm::SCEVAddRecExpr>(evolution_.getSCEV(&phi))
+                                           : nullptr;
+        if (!recurrence || !recurrence->isAffine()) continue;  // an unused phi
+        const SCEV* const step = recurrence->getStepRecurrence(evolution_);
+        if (is_known_before(step, nest_.first(), evolution_, expander_)) steps_[step] = expand(step);
+      }
     }
-  }
+  };
+  expand_in(nest_.loops);
+  if (nest_.epilogue) expand_in(nest_.epilogue->loops);
 }
 
 void Writer::find_outputs() {
@@ -334,7 +222,7 @@ Tiling Writer::tiling(uint64_t widest) {
         target_.getRegisterBitWidth(llvm::TargetTransformInfo::RGK_FixedWidthVector).getFixedValue() / 8;
     registers.lanes = std::max<uint64_t>(vector_bytes / widest, 1);
     const auto has_known_step = [&](const StridedLoad& strided) {
-      return is_known_before(strided.step, nest_.outermost(), evolution_, expander_);
+      return is_known_before(strided.step, nest_.first(), evolution_, expander_);
     };
     size.is_transposed =
         size.is_strided && llvm::all_of(nest_.strided, [&](const StridedLoad& strided) {
@@ -356,14 +244,46 @@ Tiling Writer::tiling(uint64_t widest) {
 }
 
 // Whether no two rows share an output.
-Value* Writer::are_rows_apart() {
-  if (nest_.row_loops == 0) return b_.getTrue();
-  Value* const last_output = expand(nest_.last[nest_.output_level()]);
-  Value* all = b_.CreateICmpULT(last_output, b_.getInt64(nest_.row_bytes.back().least / nest_.output_bytes));
-  if (nest_.row_loops == 2) {
-    Value* const last_row = expand(nest_.last[1]);
-    const uint64_t rows = nest_.row_bytes[0].least / nest_.row_bytes[1].most;
-    all = b_.CreateAnd(all, b_.CreateICmpULT(last_row, b_.getInt64(rows)));
+Value* Writer::are_rows_apart(const Nest& nest) {
+  Value* all = b_.getTrue();
+  const auto require = [&](Value* condition) { all = b_.CreateAnd(all, condition); };
+  for (const Nest::Distance& bytes : nest.row_bytes)
+    require(b_.CreateICmpSGT(expand(bytes.least), b_.getInt64(0)));
+  // One row ends before the next one begins, and so do all rows of an outer one.
+  const auto require_in = [&](const SCEV* last, Value* distance, Value* one) {
+    require(b_.CreateICmpULT(expand(last), b_.CreateUDiv(distance, one)));
+  };
+  if (nest.row_loops != 0)
+    require_in(nest.last[nest.output_level()], expand(nest.row_bytes.back().least),
+               b_.getInt64(nest.output_bytes));
+  if (nest.row_loops == 2) {
+    Value* const row = expand(nest.row_bytes[1].most);
+    require_in(nest.last[1], expand(nest.row_bytes[0].least),
+               b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, row, b_.getInt64(1)));
+  }
+  return all;
+}
+
+// Whether the nest may be written together with those around it.
+Value* Writer::may_be_together() {
+  Value* all = b_.getTrue();
+  const auto require = [&](Value* condition) { all = b_.CreateAnd(all, condition); };
+  if (nest_.epilogue && nest_.keeps_sums) require(are_rows_apart(*nest_.epilogue));
+  for (const auto& [x, y] : nest_.apart) {
+    const auto is_before = [&](const Nest::Range& first, const Nest::Range& second) {
+      Value* const end = b_.CreatePtrAdd(expand(first.last), b_.getInt64(first.element_bytes));
+      return b_.CreateICmpULE(end, expand(second.first));
+    };
+    require(b_.CreateOr(is_before(x, y), is_before(y, x)));
+  }
+  for (const auto& [x, y] : nest_.equal) require(b_.CreateICmpEQ(expand(x), expand(y)));
+  if (nest_.is_short) return all;
+  Value* const most = b_.getInt64(kMaxTermsTogether);
+  Value* terms = b_.getInt64(1);
+  for (Value* const count : counts_) {
+    require(b_.CreateICmpULE(count, most));
+    terms = b_.CreateMul(terms, count);
+    require(b_.CreateICmpULE(terms, most));
   }
   return all;
 }
@@ -372,6 +292,7 @@ bool Writer::write() {
   // A strided nest has scalars instead, if it must.
   const uint64_t widest = widest_value(nest_);
   if (widest == 0 && nest_.strided.empty()) return false;
+  if (nest_.epilogue && widest_value(*nest_.epilogue) == 0) return false;
   find_outputs();
   tiling_ = tiling(widest);
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
@@ -383,7 +304,9 @@ bool Writer::write() {
   expand_steps();
   for (const SCEV* last : nest_.last) counts_.push_back(b_.CreateAdd(expand(last), b_.getInt64(1)));
   row_end_ = nest_.row_loops != 0 ? counts_.front() : b_.getInt64(1);
-  Value* const is_apart = are_rows_apart();
+  Value* is_apart = are_rows_apart(nest_);
+  // Frozen, as the conditions.
+  if (nest_.is_together()) is_apart = b_.CreateFreeze(b_.CreateAnd(is_apart, may_be_together()));
 
   BasicBlock* const start = new_block("contraction");
   b_.SetInsertPoint(start);
@@ -392,7 +315,10 @@ bool Writer::write() {
   BasicBlock* const end = b_.GetInsertBlock();
   b_.CreateBr(after_);
   const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(is_apart);
-  if (!nest_.stop && known && known->isOne()) {
+  if (nest_.is_together()) {
+    b_.SetInsertPoint(before_->getTerminator());
+    keep_old_nests(b_.CreateAnd(entered, is_apart), start, end);
+  } else if (!nest_.stop && known && known->isOne()) {
     delete_old_nest(entered, start);
   } else {
     b_.SetInsertPoint(before_->getTerminator());
@@ -423,6 +349,8 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (nest_.fill) text += ", with the fill before it";
+  if (nest_.epilogue) text += ", with the epilogue after it";
   if (tiling_.is_shared) text += fmt::format(", shared by threads {} rows at a time", tiling_.group);
   if (tiling_.outputs.front().lanes == 1) text += ", without vectors";
   if (nest_.not_rows) text += fmt::format("; the loop around it is not over rows: {}", nest_.not_rows);

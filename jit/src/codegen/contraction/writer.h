@@ -1,5 +1,6 @@
-// Writes the new nest of a contraction: the loops (write.cpp), the values in them (values.cpp), the groups
-// that threads share (share.cpp), and the way back to the old nest (old_nest.cpp).
+// Writes the new nest of a contraction: the loops (write.cpp), the tiles in them (write_tile.cpp), their
+// values (values.cpp), the groups that threads share (share.cpp), and the way back to the old nest
+// (old_nest.cpp).
 #pragma once
 
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -50,7 +51,8 @@ class Writer {
   void expand_steps();
   void find_outputs();
   Tiling tiling(uint64_t widest);
-  llvm::Value* are_rows_apart();
+  llvm::Value* are_rows_apart(const Nest& nest);
+  llvm::Value* may_be_together();
   void write_groups();
   llvm::Value* first_row(llvm::Value* group);
   void share_groups();
@@ -68,6 +70,13 @@ class Writer {
   void pack(llvm::Value* output);
   llvm::Value* packed_address(llvm::LoadInst* load, uint64_t vector);
   void write_tile(llvm::Value* row, llvm::Value* output);
+  llvm::Value* is_block_at_the(bool end);
+  void use_first_term();
+  void load_sums();
+  void store_sums();
+  void begin_tile();
+  void end_tile();
+  void write_epilogue();
   std::pair<llvm::Value*, llvm::Value*> range_of(size_t level);
   void add_terms(size_t level);
   void add_squares(size_t level);
@@ -79,6 +88,7 @@ class Writer {
                        llvm::BasicBlock* from);
   void check_stop_word(llvm::Value* next);
   void keep_old_nest(llvm::Value* is_new, llvm::BasicBlock* start, llvm::BasicBlock* end);
+  void keep_old_nests(llvm::Value* is_new, llvm::BasicBlock* start, llvm::BasicBlock* end);
   void delete_old_nest(llvm::Value* entered, llvm::BasicBlock* start);
 
   llvm::Value* count_between(llvm::Value* begin, llvm::Value* end);
@@ -93,6 +103,8 @@ class Writer {
   template <typename CopyOf>
   llvm::Value* copy_with(llvm::Instruction* instruction, CopyOf copy_of);
   llvm::Value* value(llvm::Value* value, uint64_t row, uint64_t vector);
+  std::optional<int64_t> distance(llvm::Value* pointer, uint64_t row, uint64_t vector);
+  llvm::Value* address(llvm::Value* pointer, uint64_t row, uint64_t vector);
   llvm::Value* load(llvm::LoadInst* load, uint64_t row, uint64_t vector);
   llvm::Value* widened(llvm::Instruction* instruction, uint64_t row, uint64_t vector);
   llvm::Value* splat(llvm::Value* value) {
@@ -115,6 +127,11 @@ class Writer {
     const auto found = std::find_if(outputs_.begin(), outputs_.end(),
                                     [&](const Output& output) { return output.address == address; });
     return found == outputs_.end() ? nullptr : &*found;
+  }
+  // The output whose sum the load reads; null if there is none.
+  Output* output_read_by(llvm::LoadInst* load) {
+    return llvm::is_contained(nest_.sum_loads, load) ? &outputs_.front()
+                                                     : output_at(load->getPointerOperand());
   }
   llvm::BasicBlock* new_block(const char* name) {
     return llvm::BasicBlock::Create(b_.getContext(), name, &function_, nest_.outermost()->getHeader());
