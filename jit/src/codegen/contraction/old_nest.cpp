@@ -61,12 +61,7 @@ void Writer::keep_old_nests(Value* is_new, BasicBlock* start, BasicBlock* end) {
   before_->getTerminator()->eraseFromParent();
   b_.SetInsertPoint(before_);
   b_.CreateCondBr(is_new, start, nest_.first()->getHeader());
-  if (!nest_.is_short) {
-    llvm::addStringMetadataToLoop(nest_.loops.back(), kSeparate, 1);
-    return;
-  }
-  for (Loop* const loop : {nest_.fill, nest_.outermost(), nest_.last_loop()})
-    if (loop) leave_as_it_is(*loop);
+  llvm::addStringMetadataToLoop(nest_.loops.back(), kSeparate, 1);
 }
 
 void Writer::delete_old_nest(Value* entered, BasicBlock* start) {

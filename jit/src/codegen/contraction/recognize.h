@@ -17,7 +17,7 @@ namespace halyard::jit::contraction {
 // The most terms of nests that are written together. They are not left between two rows, and a processor adds
 // so many in some milliseconds.
 inline constexpr uint64_t kMaxTermsTogether = uint64_t{1} << 28;
-// Marks the innermost loop of sums that are also written alone, for more terms.
+// Marks the innermost loop of sums that are also written alone, where they may not be together.
 inline constexpr char kSeparate[] = "halyard.separate";
 
 class Recognizer {

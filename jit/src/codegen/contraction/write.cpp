@@ -249,18 +249,20 @@ Value* Writer::are_rows_apart(const Nest& nest) {
   const auto require = [&](Value* condition) { all = b_.CreateAnd(all, condition); };
   for (const Nest::Distance& bytes : nest.row_bytes)
     require(b_.CreateICmpSGT(expand(bytes.least), b_.getInt64(0)));
-  // One row ends before the next one begins, and so do all rows of an outer one.
-  const auto require_in = [&](const SCEV* last, Value* distance, Value* one) {
-    require(b_.CreateICmpULT(expand(last), b_.CreateUDiv(distance, one)));
+  // One row ends before the next one begins, and so do all rows of one loop before the next of the other.
+  const auto is_within = [&](const SCEV* last, Value* distance, Value* one) {
+    return b_.CreateICmpULT(expand(last), b_.CreateUDiv(distance, one));
   };
-  if (nest.row_loops != 0)
-    require_in(nest.last[nest.output_level()], expand(nest.row_bytes.back().least),
-               b_.getInt64(nest.output_bytes));
-  if (nest.row_loops == 2) {
-    Value* const row = expand(nest.row_bytes[1].most);
-    require_in(nest.last[1], expand(nest.row_bytes[0].least),
-               b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, row, b_.getInt64(1)));
-  }
+  const SCEV* const outputs = nest.last[nest.output_level()];
+  const auto is_in_order = [&](size_t inner, size_t outer) {
+    Value* const in = is_within(outputs, expand(nest.row_bytes[inner].least), b_.getInt64(nest.output_bytes));
+    if (inner == outer) return in;
+    Value* const row = expand(nest.row_bytes[inner].most);
+    return b_.CreateAnd(in, is_within(nest.last[inner], expand(nest.row_bytes[outer].least),
+                                      b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, row, b_.getInt64(1))));
+  };
+  if (nest.row_loops == 1) require(is_in_order(0, 0));
+  if (nest.row_loops == 2) require(b_.CreateOr(is_in_order(1, 0), is_in_order(0, 1)));
   return all;
 }
 
