@@ -91,10 +91,17 @@ inline begin(parts) { /* `uint64_t Wait::begin(uint32_t parts) {` */
 }
 
 inline arm(result) { /* `bool Wait::arm() {` */
+#ifdef PLANT_CHECK_BEFORE_ARMED
+  result = waiting;
+  LOCK;
+  armed = true;
+  quiet = false;
+#else
   LOCK;
   armed = true;
   quiet = false;
   result = waiting; /* `return waiting_;` */
+#endif
   UNLOCK
 }
 
@@ -168,9 +175,12 @@ inline await(has_deadline) {
      :: !is_suspended -> assert(!ready)
      :: else ->
        if
-       :: ready
-       :: !waiting /* `return wait_->waiting() && (!wait_deadline_ || Clock::now() < *wait_deadline_);` */
-       :: has_deadline
+       :: true -> /* the embedder waits for the hook, or for the deadline */
+          if
+          :: ready
+          :: has_deadline
+          fi
+       :: true -> !waiting /* it asks: `return wait_->waiting() && (!wait_deadline_ || Clock::now() < *wait_deadline_);` */
        :: LOCK; hook = false; UNLOCK; /* `wait_->set_hook({});` */
           user_alive = false;
           gone = true
