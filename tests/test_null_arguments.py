@@ -221,7 +221,7 @@ class World:
         if kind in ("halyard_release_fn", "halyard_step_fn", "halyard_slice_fn", "function*"):
             return ffi.NULL
         pointer = re.fullmatch(r"(?:const )?(?:struct )?(\w+)\*", kind)
-        if pointer and re.search(r"_(info|options|totals|stats|entry|use|world|launch|fit|description|execution|result)(_t)?$",
+        if pointer and re.search(r"_(info|options|totals|stats|entry|use|world|launch|fit|description|execution|result|build)(_t)?$",
                                  pointer[1]):
             return self.struct(pointer[1])
         if kind.endswith("*") and not kind.startswith("const"):

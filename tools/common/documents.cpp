@@ -22,7 +22,7 @@ constexpr Document kDocuments[] = {
     {"vm-as", "docs/vmasm.md"},        {"vm-dump", "docs/vm-dump.md"},
     {"vm-check", "docs/vm-check.md"},  {"vm-serve", "docs/serving.md"},
     {"hal-info", "docs/hal-info.md"},  {"hal-cts", "docs/hal-cts.md"},
-    {"vulkan-pack", "docs/vulkan.md"},
+    {"vulkan-pack", "docs/vulkan.md"}, {"vm-cc", "docs/vm-cc.md"},
 };
 
 }  // namespace

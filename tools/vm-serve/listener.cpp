@@ -62,9 +62,9 @@ bool is_loopback(int descriptor) {
 }  // namespace
 
 Result<Listening> listen_tcp(const std::string& host, uint64_t port, std::string_view given) {
-  if (port > 65535)
-    return fail(HALYARD_INVALID_ARGUMENT, "{}: the port is {}; expected a number from 0 to 65535", given,
-                port);
+  if (port > kMaxPort)
+    return fail(HALYARD_INVALID_ARGUMENT, "{}: the port is {}; expected a number from 0 to {}", given, port,
+                kMaxPort);
   addrinfo hints = {};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;

@@ -22,6 +22,8 @@ struct Listening {
   std::string address;
 };
 
+inline constexpr uint64_t kMaxPort = 65535;
+
 // `port` 0: any free port. `given`: the flag with the address, for messages. INVALID_ARGUMENT: no such
 // address. ALREADY_EXISTS: it is in use. PERMISSION_DENIED.
 Result<Listening> listen_tcp(const std::string& host, uint64_t port, std::string_view given);

@@ -185,9 +185,11 @@ Result<std::vector<Listening>> listen(const Flags& flags) {
   const std::string path = flags[flag::unix_socket], host = flags[flag::host];
   if (flags.has(flag::unix_socket))
     sockets.push_back(TOOL_TRY(listen_unix(path, fmt::format("{}={}", flag::unix_socket, path))));
-  if (sockets.empty() || flags.has(flag::port))
-    sockets.push_back(
-        TOOL_TRY(listen_tcp(host, TOOL_TRY(flags[flag::port]), fmt::format("{}={}", flag::host, host))));
+  if (!sockets.empty() && !flags.has(flag::port)) return sockets;
+  const uint64_t port = TOOL_TRY(flags[flag::port]);
+  if (port > kMaxPort)
+    return wrong_value(flag::port, std::to_string(port), fmt::format("a number from 0 to {}", kMaxPort));
+  sockets.push_back(TOOL_TRY(listen_tcp(host, port, fmt::format("{}={}", flag::host, host))));
   return sockets;
 }
 

@@ -237,7 +237,7 @@ TEST_F(ExecutableTest, FewerConstantsAreZeroAndBindingsAreAligned) {
 TEST_F(ExecutableTest, CompilesOnSeveralThreads) {
   reopen({{"cache", ""}, {"compile_threads", "3"}});
   Executable loaded = device_code();
-  ASSERT_EQ(table_.executable_function_count(loaded), 4u);
+  ASSERT_EQ(table_.executable_function_count(loaded), 5u);
   Memory memory = allocate(std::vector<uint32_t>(4, 1));
   EXPECT_OK(run_kernel(loaded, 2, {range(memory, 0, 16)}, {}, 4));
   EXPECT_EQ(words(memory, 4), (std::vector<uint32_t>{2, 2, 2, 2}));
