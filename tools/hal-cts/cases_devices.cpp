@@ -13,22 +13,14 @@ std::array<Session*, 2> open_two_beside(Session& s) {
   return {&s.open_beside(Session::Beside::same_instance), &s.open_beside(Session::Beside::own_instance)};
 }
 
-halyard_memory_statistics_t statistics_of(Session& s) {
-  halyard_memory_statistics_t statistics = {.struct_size = sizeof statistics};
-  s.must("device_memory_statistics", "device_memory_statistics",
-         s.take(s.table().device_memory_statistics(s.device(), &statistics)));
-  return statistics;
-}
-
 }  // namespace
 
 void device_statistics_of_each(Session& s) {
-  if (!s.table().device_memory_statistics) unsupported("device_memory_statistics is null");
   constexpr uint64_t kSize = 3 << 20;
   for (Session* const other : open_two_beside(s)) {
-    const halyard_memory_statistics_t before = statistics_of(*other);
+    const halyard_memory_statistics_t before = other->memory_statistics();
     const Memory memory = s.allocate(kSize);
-    const halyard_memory_statistics_t after = statistics_of(*other);
+    const halyard_memory_statistics_t after = other->memory_statistics();
     s.free(memory);
     const auto same = [&](const char* what, uint64_t expected, uint64_t found) {
       s.equal("R25", fmt::format("{} of a device while another one has allocated {} bytes", what, kSize),

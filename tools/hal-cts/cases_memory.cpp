@@ -14,14 +14,6 @@ namespace halyard::cts {
 
 namespace {
 
-halyard_memory_statistics_t statistics_of(Session& s) {
-  if (!s.table().device_memory_statistics) unsupported("device_memory_statistics is null");
-  halyard_memory_statistics_t statistics = {.struct_size = sizeof statistics};
-  s.must("device_memory_statistics", "device_memory_statistics",
-         s.take(s.table().device_memory_statistics(s.device(), &statistics)));
-  return statistics;
-}
-
 void is_not_allocated(Session& s, const std::string& what, halyard_status_code_t code,
                       const halyard_memory_request_t& request) {
   auto* const untouched = reinterpret_cast<halyard_driver_memory_t>(0x5EED);
@@ -389,11 +381,11 @@ void memory_exports(Session& s) {
 }
 
 void memory_statistics(Session& s) {
-  const halyard_memory_statistics_t before = statistics_of(s);
+  const halyard_memory_statistics_t before = s.memory_statistics();
   const Memory memory = s.allocate(10000);
-  const halyard_memory_statistics_t during = statistics_of(s);
+  const halyard_memory_statistics_t during = s.memory_statistics();
   s.free(memory);
-  const halyard_memory_statistics_t after = statistics_of(s);
+  const halyard_memory_statistics_t after = s.memory_statistics();
   const bool host = (memory.type & HALYARD_MEMORY_HOST_LOCAL) == HALYARD_MEMORY_HOST_LOCAL;
   const auto allocated = [&](const halyard_memory_statistics_t& it) {
     return host ? it.host_bytes_allocated : it.device_bytes_allocated;

@@ -115,6 +115,8 @@ class Session : public Checks {
 
   // ---- Memory (session_memory.cpp)
   halyard_memory_request_t request(uint64_t size, uint32_t type = kStaging) const;
+  // The case is skipped if the driver has no statistics.
+  halyard_memory_statistics_t memory_statistics();
   Outcome try_allocate(const halyard_memory_request_t& request, Memory* memory);
   Memory allocate(uint64_t size,
                   uint32_t type = kStaging);  // UNSUPPORTED: the host cannot access staging memory

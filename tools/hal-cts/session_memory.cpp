@@ -14,6 +14,14 @@ halyard_memory_request_t Session::request(uint64_t size, uint32_t type) const {
           .size = size};
 }
 
+halyard_memory_statistics_t Session::memory_statistics() {
+  if (!table_.device_memory_statistics) unsupported("device_memory_statistics is null");
+  halyard_memory_statistics_t statistics = {.struct_size = sizeof statistics};
+  must("device_memory_statistics", "device_memory_statistics",
+       take(table_.device_memory_statistics(device_, &statistics)));
+  return statistics;
+}
+
 Outcome Session::try_allocate(const halyard_memory_request_t& request, Memory* memory) {
   halyard_memory_request_t borrowed = request;
   halyard_memory_info_t info = {.struct_size = sizeof info};
