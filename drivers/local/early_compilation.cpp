@@ -9,17 +9,15 @@ namespace {
 
 // Nothing is done for dispatches with fewer bytes: to look into the cache takes 60 us, an estimate 200 us.
 constexpr uint64_t kMinBytes = 32 << 10;
-constexpr uint8_t kMaxEstimates = 4;   // of a kernel
-constexpr uint64_t kMaxSteps = 4'000;  // of an estimate: 0.8 ms
+constexpr uint8_t kMaxEstimates = 2;   // of a kernel
+constexpr uint64_t kMaxSteps = 8'000;  // of an estimate: 1.6 ms
 
 // The interpreter takes 2 to 5 ns for an operation with its loads, stores and address computations, and at
 // least 1 ns for each byte.
 constexpr uint64_t kNanosecondsOfOperation = 3;
 constexpr uint64_t kNanosecondsOfByte = 1;
 
-// The compiler takes 20 to 100 ms.
-constexpr uint64_t kWorthCompiling = 10'000'000;  // on another thread
-constexpr uint64_t kWorthWaiting = 40'000'000;
+constexpr uint64_t kWorthCompiling = 40'000'000;  // the compiler takes 20 to 100 ms
 
 // Microkernels are not interpreted.
 std::optional<uint64_t> no_operations(std::string_view, std::span<const std::optional<int64_t>>) { return 0; }
@@ -55,15 +53,15 @@ EarlyCompilation::Choice EarlyCompilation::choose(const halyard_command_dispatch
   vm::CodeStore& store = module_.store();
   const uint32_t function = module_.exports()[dispatch.function].function;
   if (estimates == 0 && store.take_from_cache(function)) return Choice::settled;
-  const std::optional<uint64_t> known = interpreted_nanoseconds(dispatch, kernel);
-  if (!known) return Choice::settled;
-  const uint64_t estimate = *known;
-  if (estimate < kWorthCompiling) return estimates + 1 < kMaxEstimates ? Choice::undecided : Choice::settled;
-  store.request_early(function, estimate);
-  if (estimate < kWorthWaiting) return Choice::settled;
-  // The other kernels of a large program are probably needed soon.
-  for (const vm::Export& other : module_.exports()) store.request_early(other.function, 0);
-  return Choice::waits;
+  const std::optional<uint64_t> estimate = interpreted_nanoseconds(dispatch, kernel);
+  if (estimate ? *estimate >= kWorthCompiling : is_large_.load(std::memory_order_relaxed)) {
+    store.request_early(function, estimate.value_or(kWorthCompiling));
+    // The other kernels of a large program are probably needed soon.
+    if (!is_large_.exchange(true, std::memory_order_relaxed))
+      for (const vm::Export& other : module_.exports()) store.request_early(other.function, 0);
+    return Choice::waits;
+  }
+  return estimates + 1 < kMaxEstimates ? Choice::undecided : Choice::settled;
 }
 
 void EarlyCompilation::foresee(const halyard_command_dispatch_t& dispatch, const Kernel& kernel) {

@@ -35,7 +35,8 @@ class EarlyCompilation {
                                                   const Kernel& kernel) const;
 
   vm::LoadedModule& module_;
-  std::unique_ptr<State[]> states_;  // by kernel number
+  std::atomic<bool> is_large_ = false;  // a kernel was worth compiling
+  std::unique_ptr<State[]> states_;     // by kernel number
 };
 
 }  // namespace halyard::local

@@ -3,6 +3,7 @@
 // memory between them.
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/IntrinsicInst.h>
 
 #include <algorithm>
 
@@ -29,6 +30,10 @@ bool is_release(const Instruction& instruction) {
   const auto* const call = llvm::dyn_cast<llvm::CallInst>(&instruction);
   return call && call->getCalledFunction() && call->getCalledFunction()->getName() == kPutRef &&
          llvm::isa<llvm::ConstantPointerNull>(call->getArgOperand(1));
+}
+
+bool is_function_call(const Instruction& instruction) {
+  return llvm::isa<llvm::CallInst>(instruction) && !llvm::isa<llvm::IntrinsicInst>(instruction);
 }
 
 // The block to which control goes, if it goes on to `target`. Null if it may go elsewhere without a decision
@@ -58,6 +63,8 @@ bool Recognizer::is_elementwise(Nest& nest, Loop* outermost, const Nest& sums) {
   }
   if (!innermost->isInnermost() || innermost->getNumBlocks() != 1) return false;
   nest.body = innermost->getHeader();
+  // A tile would call the functions once for each element; LLVM's vectorizer has vector forms of them.
+  if (llvm::any_of(*nest.body, is_function_call)) return false;
   nest.loops = {innermost};
   recomputable_.clear();
   if (!is_perfect(nest) || !are_accesses_known(nest)) return false;
