@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <new>
 
-#include "base/work_scope.h"
 #include "vm/decode/arithmetic.h"
 #include "vm/decode/elementary.h"
 #include "vm/run/object_ops.h"
@@ -148,29 +147,22 @@ CallOutcome interpret(Stack& stack) {
     DISPATCH();     \
   } while (false)
 // Every loop passes one of the branches below, which check for interruption. interpret() knows the stop word.
-// The other forms load its address first. At branches that makes a tight loop 7 % longer, so
-// interpret_sampled() checks the word of other work only at calls and samples.
-#if defined(HALYARD_TRACED_INTERPRETER) || defined(HALYARD_KERNEL_INTERPRETER) || \
-    defined(HALYARD_ONE_INTERPRETER)
-#define STOP_WORD_AT_CALLS stack.stop
-#define STOP_WORD_AT_BRANCHES stack.stop
-#elif defined(HALYARD_SAMPLED_INTERPRETER)
-#define STOP_WORD_AT_CALLS stack.stop
-#define STOP_WORD_AT_BRANCHES stack.own_stop()
+// The other forms load its address first, which makes a tight loop 7 % longer.
+#if defined(HALYARD_TRACED_INTERPRETER) || defined(HALYARD_SAMPLED_INTERPRETER) || \
+    defined(HALYARD_KERNEL_INTERPRETER) || defined(HALYARD_ONE_INTERPRETER)
+#define STOP_WORD stack.stop
 #else
-#define STOP_WORD_AT_CALLS stack.own_stop()
-#define STOP_WORD_AT_BRANCHES stack.own_stop()
+#define STOP_WORD stack.own_stop()
 #endif
 // In assembly the comparison with memory is one instruction; the compiler loads an atomic word first.
 #if defined(__x86_64__)
-#define STOP_IF_SET(word) asm goto("cmpl $0, %0\n\tjne %l[interrupted]" ::"m"(*(word)) : "cc" : interrupted)
+#define STOP_IF_INTERRUPTED() \
+  asm goto("cmpl $0, %0\n\tjne %l[interrupted]" ::"m"(*STOP_WORD) : "cc" : interrupted)
 #else
-#define STOP_IF_SET(word)                                          \
-  if (__atomic_load_n((word), __ATOMIC_RELAXED) != 0) [[unlikely]] \
+#define STOP_IF_INTERRUPTED()                                         \
+  if (__atomic_load_n(STOP_WORD, __ATOMIC_RELAXED) != 0) [[unlikely]] \
   goto interrupted
 #endif
-#define STOP_AT_CALL() STOP_IF_SET(STOP_WORD_AT_CALLS)
-#define STOP_AT_BRANCH() STOP_IF_SET(STOP_WORD_AT_BRANCHES)
 // Occasionally takes a sample, to find hot functions.
 #ifdef HALYARD_SAMPLED_INTERPRETER
 #define COUNT_BRANCH()                                 \
@@ -183,7 +175,7 @@ CallOutcome interpret(Stack& stack) {
 #define BRANCH_BY(distance) \
   do {                      \
     ip += (distance);       \
-    STOP_AT_BRANCH();       \
+    STOP_IF_INTERRUPTED();  \
     COUNT_BRANCH();         \
     DISPATCH();             \
   } while (false)
@@ -196,13 +188,13 @@ CallOutcome interpret(Stack& stack) {
 #define SAME_LOOP() \
   if (ip != tail) goto other_loop
 #endif
-#define CLOSE_LOOP()  \
-  do {                \
-    SAME_LOOP();      \
-    ip = head;        \
-    STOP_AT_BRANCH(); \
-    COUNT_BRANCH();   \
-    DISPATCH();       \
+#define CLOSE_LOOP()       \
+  do {                     \
+    SAME_LOOP();           \
+    ip = head;             \
+    STOP_IF_INTERRUPTED(); \
+    COUNT_BRANCH();        \
+    DISPATCH();            \
   } while (false)
 #define RAISE() goto raise
 #define RAISE_STATUS(status) \
@@ -251,7 +243,7 @@ other_loop:
   tail = ip;
   head = ip + ip[1].distance_if();
   ip = head;
-  STOP_AT_BRANCH();
+  STOP_IF_INTERRUPTED();
   DISPATCH();
 interrupted:
   SAVE_FRAME();
@@ -264,7 +256,6 @@ raise:
 #ifdef HALYARD_SAMPLED_INTERPRETER
 sampled:
   SAVE_FRAME();
-  if (stop_code(stack.stop) != Code::OK) goto interrupted;
   if (const Word* const other = sample(stack, ip)) ip = other;
   DISPATCH();
 #endif
@@ -275,11 +266,8 @@ sampled:
 #undef NEXT
 #undef RAISE
 #undef RAISE_STATUS
-#undef STOP_IF_SET
-#undef STOP_AT_CALL
-#undef STOP_AT_BRANCH
-#undef STOP_WORD_AT_CALLS
-#undef STOP_WORD_AT_BRANCHES
+#undef STOP_IF_INTERRUPTED
+#undef STOP_WORD
 #undef COUNT_BRANCH
 #undef BRANCH_BY
 #undef SAME_LOOP
