@@ -31,7 +31,8 @@ class Counts:
         self.tracked = len(gc.get_objects())
         # Of debug builds of Python only (python3-dbg): every reference there is.
         self.references = sys.gettotalrefcount() if hasattr(sys, "gettotalrefcount") else 0
-        self.objects = device.objects()
+        # A type is listed with 0 once there was an object of it: a call may have to wait for the first time.
+        self.objects = {kind: count for kind, count in device.objects().items() if count}
         self.resident = resident()
 
     def check(self, before, calls, with_numpy):
