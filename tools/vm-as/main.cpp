@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/files.h"
-#include "common/tool.h"
+#include "common/short_output.h"
 
 namespace halyard::tools {
 
@@ -72,32 +72,12 @@ Result<int> assemble(const Flags& flags) {
   return 0;
 }
 
-// Replaces the only short flag, "-o FILE" or "-oFILE", by its long form.
-std::vector<std::string> with_long_flags(int argc, const char* const* argv) {
-  std::vector<std::string> arguments;
-  for (int i = 0; i < argc; ++i) {
-    const std::string_view argument = argv[i];
-    if (i == 0 || !argument.starts_with("-o")) {
-      arguments.emplace_back(argument);
-    } else if (argument.size() > 2) {
-      arguments.push_back(fmt::format("{}={}", flag::output, argument.substr(2)));
-    } else if (i + 1 < argc) {
-      arguments.push_back(fmt::format("{}={}", flag::output, argv[++i]));
-    } else {
-      arguments.push_back(flag::output.text());  // without a value: the parser reports it
-    }
-  }
-  return arguments;
+int run(int argc, const char* const* argv) {
+  return run_with_short_output(kTool, flag::output, argc, argv, assemble);
 }
 
 }  // namespace
 
 }  // namespace halyard::tools
 
-int main(int argc, char** argv) {
-  using namespace halyard::tools;
-  const std::vector<std::string> arguments = with_long_flags(argc, argv);
-  std::vector<const char*> pointers;
-  for (const std::string& argument : arguments) pointers.push_back(argument.c_str());
-  return run_tool(kTool, static_cast<int>(pointers.size()), pointers.data(), assemble);
-}
+int main(int argc, char** argv) { return halyard::tools::run(argc, argv); }

@@ -4,18 +4,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "trimmed.h"
+
 namespace halyard::tools::serve {
 
 namespace {
 
 constexpr int kWhole = 1000;  // the weight 1
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
-}
 
 // Removes the text before the separator, and returns it.
 std::string_view take(std::string_view& text, char separator) {

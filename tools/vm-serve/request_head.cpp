@@ -6,6 +6,8 @@
 #include <boost/beast/core/string.hpp>
 #include <charconv>
 
+#include "trimmed.h"
+
 namespace halyard::tools::serve {
 
 namespace beast = boost::beast;
@@ -19,13 +21,6 @@ std::string_view view_of(beast::string_view text) { return {text.data(), text.si
 
 bool equals(std::string_view one, std::string_view two) {
   return beast::iequals({one.data(), one.size()}, {two.data(), two.size()});
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t";
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
 // Parses decimal digits only.
