@@ -29,39 +29,39 @@ std::string adding(uint32_t turns) {
                      turns);
 }
 
-constexpr uint32_t kLong = 40'000'000;  // 200 ms by the estimate
-constexpr uint32_t kBrief = 400'000;    // 2 ms
+constexpr uint32_t kLong = 40'000'000;  // 120 ms by the estimate
+constexpr uint32_t kBrief = 400'000;    // 1.2 ms
 constexpr uint32_t kWords = 16 << 10;
 
 class EarlyCompilationTest : public KernelTest {
  public:
   EarlyCompilationTest() { reopen({{"jit", "auto"}}); }
 
-  // Runs the kernel once and returns the form of its code (HALYARD_CODE_*) in the trace.
-  uint32_t code_of(Executable executable, uint32_t words = kWords) {
-    Memory memory = zeros(words);
+  // The form of the kernel's code (HALYARD_CODE_*) in the trace of `run`.
+  template <typename Run>
+  uint32_t code_during(Run run) {
     uint32_t code = HALYARD_CODE_UNKNOWN;
     host_.trace([&](const halyard_trace_span_t& span) {
       if (std::string_view(span.name, span.name_size) == "k") code = span.code;
     });
-    EXPECT_OK(dispatch(executable, {.x = 1, .bindings = {range(memory, 0, 4 * uint64_t{words})}}));
+    EXPECT_OK(run());
     host_.trace([](const halyard_trace_span_t&) {});
     return code;
   }
-  // Runs a list with the kernel.
+  // In one dispatch.
+  uint32_t code_of(Executable executable, uint32_t words = kWords) {
+    Memory memory = zeros(words);
+    return code_during(
+        [&] { return dispatch(executable, {.x = 1, .bindings = {range(memory, 0, 4 * uint64_t{words})}}); });
+  }
+  // In a list with one dispatch.
   uint32_t code_in_list(Executable executable) {
     Memory memory = zeros(kWords);
-    uint32_t code = HALYARD_CODE_UNKNOWN;
-    host_.trace([&](const halyard_trace_span_t& span) {
-      if (std::string_view(span.name, span.name_size) == "k") code = span.code;
-    });
     Recording recording;
     const Dispatch one = {.x = 1, .bindings = {range(memory, 0, 4 * uint64_t{kWords})}};
     recording.dispatch(command(executable, one));
     List list = finish(recording);
-    EXPECT_OK(run(execute_operation(list, {})));
-    host_.trace([](const halyard_trace_span_t&) {});
-    return code;
+    return code_during([&] { return run(execute_operation(list, {})); });
   }
 };
 
@@ -79,8 +79,7 @@ TEST_P(EarlyCompilationTest, ABriefDispatch) {
 
 // Dispatches with few bytes are not estimated.
 TEST_P(EarlyCompilationTest, ADispatchOfFewBytes) {
-  EXPECT_EQ(code_of(load(kernel_on_binding(adding(kLong / 10), "vm.type f32\n")), 1),
-            HALYARD_CODE_INTERPRETED);
+  EXPECT_EQ(code_of(load(kernel_on_binding(adding(kLong), "vm.type f32\n")), 1), HALYARD_CODE_INTERPRETED);
 }
 
 // What the cache has is taken for briefer dispatches, too.
