@@ -64,7 +64,8 @@ def furnish(folder, prefix, python):
     (folder / ".bin" / "python3").symlink_to(python)
     (folder / ".curlrc").write_text("silent\n")
     (folder / "build").mkdir()
-    (folder / "build" / "release").symlink_to(BUILD)
+    for preset in "release", "demo":
+        (folder / "build" / preset).symlink_to(BUILD)
     (folder / "examples").symlink_to(SOURCE / "examples")
     run(prefix / "bin" / "vm-as", SOURCE / "tests" / "documents.vmasm", f"--output={folder}/model.vmfb")
     for name, elements in ("input", (1, 2, 3, 4)), ("expected", (1, 4, 9, 16)):
