@@ -93,6 +93,29 @@ TEST_F(FenceTest, JoinKeepsTheLargestValueOfEachSemaphore) {
   EXPECT_EQ(joined->timepoints()[1].value, 1u);
 }
 
+// So many that they are no longer searched one by one.
+TEST_F(FenceTest, JoinOfManyFencesKeepsTheLargestValueOfEachSemaphore) {
+  constexpr size_t kCount = 100;
+  std::vector<Ref<Semaphore>> semaphores;
+  std::vector<Ref<Fence>> fences;
+  for (size_t i = 0; i < kCount; ++i) semaphores.push_back(Semaphore::create(open_fake_device(), 0).value());
+  for (const uint64_t value : {3, 9, 5}) {
+    for (const Ref<Semaphore>& semaphore : semaphores) {
+      Timepoints one;
+      one.push_back({semaphore, value});
+      fences.push_back(Fence::of(std::move(one)).value());
+    }
+  }
+  std::vector<Fence*> all;
+  for (const Ref<Fence>& fence : fences) all.push_back(fence.get());
+  const Ref<Fence> joined = Fence::join(all).value();
+  ASSERT_EQ(joined->timepoints().size(), kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(joined->timepoints()[i].semaphore, semaphores[i]) << i;
+    EXPECT_EQ(joined->timepoints()[i].value, 9u) << i;
+  }
+}
+
 TEST_F(FenceTest, JoinOfNothingIsNull) {
   EXPECT_FALSE(join({}));
   EXPECT_FALSE(join({nullptr, nullptr}));

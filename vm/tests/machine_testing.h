@@ -4,12 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "status_testing.h"
+#include "vm/compile/compile_queue.h"
 #include "vm/compile/loaded_module.h"
 #include "vm/native/bind.h"
 #include "vm/run/context.h"
@@ -76,7 +78,7 @@ class Machine {
 
   Result<Ref<LoadedModule>> load(const std::string& text, uint32_t version = 17) {
     auto bytes = HALYARD_TRY(assemble(with_exports(text), {version, "test.vmasm"}));
-    return LoadedModule::load(Bytes::own(std::move(bytes)), types, {.fuse = fuse});
+    return LoadedModule::load(Bytes::own(std::move(bytes)), types, {.fuse = fuse, .queue = queue});
   }
   Result<> try_add(const std::string& text, uint32_t version = 17) {
     Ref<LoadedModule> module = HALYARD_TRY(load(text, version));
@@ -134,8 +136,9 @@ class Machine {
 
   Variant thing() { return Variant::ref(make<Thing>(&alive)); }
 
-  int alive = 0;     // live things
-  bool fuse = true;  // LoadOptions::fuse for loading
+  int alive = 0;                        // live things
+  bool fuse = true;                     // LoadOptions::fuse for loading
+  std::shared_ptr<CompileQueue> queue;  // LoadOptions::queue for loading
   TypeRegistry types;
   Ref<Context> context;
 };

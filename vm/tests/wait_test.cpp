@@ -268,22 +268,40 @@ TEST_F(Wait, FinishedCallsLeaveTheirWorkAlone) {
 }
 
 // Like kernels run.
-TEST_F(Wait, StopsByAWordOfSomebodyElse) {
+void expect_stop_by_a_word_of_other_work(Machine& machine, const std::string& name) {
+  WorkScope scope;
+  Invocation invocation(machine.context);
+  invocation.set_stop(scope.stop_word());
+  const Callable callee = *machine.find(name);
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(20ms);
+    scope.stop(Code::DEADLINE_EXCEEDED);
+  });
+  Values results(1);
+  const Values arguments = {i32(0)};
+  const auto done = invocation.call(callee, arguments, results);
+  stopper.join();
+  EXPECT_FAILS(DEADLINE_EXCEEDED, "work on a device was stopped", done) << name;
+}
+
+TEST_F(Wait, StopsByAWordOfOtherWork) {
   for (const char* name : {"endless", "deep"}) {
     GateMachine machine(gates_, {.stack_bytes = uint64_t{1} << 33});
-    WorkScope scope;
-    Invocation invocation(machine.context);
-    invocation.set_stop(scope.stop_word());
-    const Callable callee = *machine.find(name);
-    std::thread stopper([&] {
-      std::this_thread::sleep_for(20ms);
-      scope.stop(Code::DEADLINE_EXCEEDED);
-    });
+    expect_stop_by_a_word_of_other_work(machine, name);
+  }
+}
+
+// The loop that takes samples reads the word of other work at calls and samples only.
+TEST_F(Wait, StopsByAWordOfOtherWorkWhileSamplesAreTaken) {
+  for (const char* name : {"endless", "deep"}) {
+    Machine machine({.stack_bytes = uint64_t{1} << 33});
+    machine.queue = std::make_shared<CompileQueue>(Sampling{.hot = UINT32_MAX});
+    add_gate(machine, gates_);
+    expect_stop_by_a_word_of_other_work(machine, name);
+    gates_.open_all();
+    Invocation next(machine.context);
     Values results(1);
-    const Values arguments = {i32(0)};
-    const auto done = invocation.call(callee, arguments, results);
-    stopper.join();
-    EXPECT_FAILS(DEADLINE_EXCEEDED, "work on a device was stopped", done) << name;
+    EXPECT_OK(next.call(*machine.find("through"), Values{i32(1)}, results));
   }
 }
 

@@ -50,28 +50,35 @@ constexpr uint64_t kBytesUnit = 3;
 
 enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2 };
 
-void put_varint(std::string& out, uint64_t value) {
-  char bytes[10];
-  size_t size = 0;
-  for (; value >= 0x80; value >>= 7) bytes[size++] = static_cast<char>(value | 0x80);
-  bytes[size++] = static_cast<char>(value);
-  out.append(bytes, size);
+constexpr size_t kMaxVarint = 10;  // bytes
+
+// Writes the value at `out`, which has room for kMaxVarint bytes; returns the end.
+char* write_varint(char* out, uint64_t value) {
+  for (; value >= 0x80; value >>= 7) *out++ = static_cast<char>(value | 0x80);
+  *out++ = static_cast<char>(value);
+  return out;
 }
-void put_key(std::string& out, uint32_t field, WireType type) { put_varint(out, field << 3 | type); }
+// Appends two varints. They are written in place, because copying bytes that have just been written one by
+// one makes the processor wait for its store buffer.
+void put_varints(std::string& out, uint64_t first, uint64_t second) {
+  const size_t size = out.size();
+  out.resize(size + 2 * kMaxVarint);
+  char* const end = write_varint(write_varint(out.data() + size, first), second);
+  out.resize(static_cast<size_t>(end - out.data()));
+}
+constexpr uint32_t key_of(uint32_t field, WireType type) { return field << 3 | type; }
 void put_number(std::string& out, uint32_t field, uint64_t value) {
-  put_key(out, field, kVarint);
-  put_varint(out, value);
+  put_varints(out, key_of(field, kVarint), value);
 }
 void put_bytes(std::string& out, uint32_t field, std::string_view bytes) {
-  put_key(out, field, kLengthDelimited);
-  put_varint(out, bytes.size());
+  put_varints(out, key_of(field, kLengthDelimited), bytes.size());
   out += bytes;
 }
 void put_fixed(std::string& out, uint32_t field, uint64_t value) {
-  put_key(out, field, kFixed64);
-  char bytes[8];  // little endian
-  for (size_t i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<char>(value >> 8 * i);
-  out.append(bytes, sizeof bytes);
+  char bytes[kMaxVarint + sizeof(value)];
+  char* end = write_varint(bytes, key_of(field, kFixed64));
+  for (size_t i = 0; i < sizeof(value); ++i) *end++ = static_cast<char>(value >> 8 * i);  // little endian
+  out.append(bytes, static_cast<size_t>(end - bytes));
 }
 
 }  // namespace

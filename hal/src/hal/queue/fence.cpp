@@ -100,6 +100,40 @@ namespace {
 
 constexpr size_t kMaxTimepoints = 65534;
 
+// The timepoints of several fences, one for each semaphore: the largest value. Few timepoints are searched;
+// many have a map from the semaphore to the index.
+class JoinedTimepoints {
+ public:
+  void add(const Timepoint& timepoint) {
+    const size_t i = find(*timepoint.semaphore);
+    if (i == timepoints_.size()) {
+      timepoints_.push_back(timepoint);
+    } else if (timepoints_[i].value < timepoint.value) {
+      timepoints_[i].value = timepoint.value;
+    }
+  }
+  size_t size() const { return timepoints_.size(); }
+  Timepoints take() { return std::move(timepoints_); }
+
+ private:
+  static constexpr size_t kMaxSearched = 16;
+
+  // The index of the semaphore's timepoint; size() if there is none, in which case add() appends one.
+  size_t find(Semaphore& semaphore) {
+    if (timepoints_.size() < kMaxSearched) {
+      size_t i = 0;
+      while (i < timepoints_.size() && timepoints_[i].semaphore.get() != &semaphore) ++i;
+      return i;
+    }
+    if (indices_.empty())
+      for (size_t i = 0; i < timepoints_.size(); ++i) indices_.emplace(timepoints_[i].semaphore.get(), i);
+    return indices_.try_emplace(&semaphore, timepoints_.size()).first->second;
+  }
+
+  Timepoints timepoints_;
+  std::unordered_map<Semaphore*, size_t> indices_;
+};
+
 }  // namespace
 
 Result<Ref<Fence>> Fence::create(Ref<Device> device, Budget* memory) {
@@ -128,26 +162,18 @@ Result<Ref<Fence>> Fence::join(std::span<Fence* const> fences, Budget* memory) {
     HALYARD_TRY(
         joining.start(memory, std::min<uint64_t>(count, 2 * kMaxTimepoints) * kEach, "joining fences"));
   }
-  Timepoints joined;
-  std::unordered_map<Semaphore*, size_t> places;
+  JoinedTimepoints joined;
   for (Fence* fence : fences) {
     if (!fence) continue;
-    for (const Timepoint& timepoint : fence->timepoints_) {
-      const auto [place, is_new] = places.try_emplace(timepoint.semaphore.get(), joined.size());
-      if (is_new) {
-        joined.push_back(timepoint);
-      } else if (joined[place->second].value < timepoint.value) {
-        joined[place->second].value = timepoint.value;
-      }
-    }
+    for (const Timepoint& timepoint : fence->timepoints_) joined.add(timepoint);
     if (joined.size() > kMaxTimepoints)
       return halyard::fail(Code::OUT_OF_RANGE,
                            "joined fence has {} timepoints or more; expected at most {}; join fewer fences",
                            joined.size(), kMaxTimepoints);
   }
-  if (joined.empty()) return Ref<Fence>();
+  if (joined.size() == 0) return Ref<Fence>();
   joining = {};
-  return of(std::move(joined), memory);
+  return of(joined.take(), memory);
 }
 
 Status Fence::query() const {

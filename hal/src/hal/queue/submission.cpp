@@ -26,6 +26,10 @@ Result<> charge_work(Charge& charge, const QueuePoint& point, uint64_t more) {
                       kCharged);
 }
 
+bool is_of(const Device& device, const Timepoint& timepoint) {
+  return &timepoint.semaphore->device().library() == &device.library();
+}
+
 void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
   auto* work = static_cast<InFlight*>(static_cast<WorkTrace*>(user));
@@ -60,42 +64,33 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.struct_size = sizeof(submission);
   submission.affinity = device.queues(point.affinity);
 
-  struct Point {
-    Semaphore* semaphore;
-    uint64_t value;
-  };
-  boost::container::small_vector<Point, 8> awaited;
-  boost::container::small_vector<Ref<Semaphore>, 2> bridges;
-  boost::container::small_vector<halyard_timepoint_t, 8> waits;
-  boost::container::small_vector<halyard_timepoint_t, 8> signals;
+  boost::container::small_vector<Ref<Semaphore>, 1> bridges;  // of the waits for other drivers, in order
+  boost::container::small_vector<halyard_timepoint_t, 8> timepoints;  // waits, then signals
   if (point.wait) {
     for (const Timepoint& timepoint : point.wait->timepoints()) {
-      const bool is_own = &timepoint.semaphore->device().library() == &device.library();
-      Point wait = {timepoint.semaphore.get(), timepoint.value};
-      if (!is_own) {
-        constexpr uint64_t kBridge = NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore +
-                                     2 * driver_memory::kSubscription;
-        HALYARD_TRY(work->charge.grow_by(kBridge, kCharged));
-        const Timepoint own = HALYARD_TRY(own_timepoint(device, timepoint));
-        work->use(*own.semaphore);
-        bridges.push_back(own.semaphore);
-        wait = {own.semaphore.get(), own.value};
+      if (is_of(device, timepoint)) {
+        timepoints.push_back({timepoint.semaphore->handle(), timepoint.value});
+        continue;
       }
-      awaited.push_back(wait);
-      waits.push_back({wait.semaphore->handle(), wait.value});
+      constexpr uint64_t kBridge = NodePool::footprint(sizeof(Semaphore)) + driver_memory::kSemaphore +
+                                   2 * driver_memory::kSubscription;
+      HALYARD_TRY(work->charge.grow_by(kBridge, kCharged));
+      Timepoint own = HALYARD_TRY(own_timepoint(device, timepoint));
+      work->use(*own.semaphore);
+      timepoints.push_back({own.semaphore->handle(), own.value});
+      bridges.push_back(std::move(own.semaphore));
     }
   }
+  const size_t wait_count = timepoints.size();
   if (work->signal && work->host_signals == HostSignals::foreign) {
-    for (const Timepoint& timepoint : work->signal->timepoints()) {
-      if (&timepoint.semaphore->device().library() == &device.library())
-        signals.push_back({timepoint.semaphore->handle(), timepoint.value});
-    }
+    for (const Timepoint& timepoint : work->signal->timepoints())
+      if (is_of(device, timepoint)) timepoints.push_back({timepoint.semaphore->handle(), timepoint.value});
   }
-  work->waits.reserve(awaited.size());  // accepted work must not fail for lack of memory
-  submission.wait_count = static_cast<uint32_t>(waits.size());
-  submission.waits = waits.data();
-  submission.signal_count = static_cast<uint32_t>(signals.size());
-  submission.signals = signals.data();
+  work->waits.reserve(wait_count);  // accepted work must not fail for lack of memory
+  submission.wait_count = static_cast<uint32_t>(wait_count);
+  submission.waits = timepoints.data();
+  submission.signal_count = static_cast<uint32_t>(timepoints.size() - wait_count);
+  submission.signals = timepoints.data() + wait_count;
   submission.operation = &operation;
   submission.stop = work->scope ? work->scope->stop_word() : nullptr;
   submission.completed = completed;
@@ -112,7 +107,11 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
     if (!(device.properties().capabilities & HALYARD_DEVICE_RUNS_IN_CALLER)) return {};
     return to_result(std::move(work->result));
   }
-  for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});
+  for (size_t i = 0, bridge = 0; i < wait_count; ++i) {
+    const Timepoint& timepoint = point.wait->timepoints()[i];
+    Semaphore& semaphore = is_of(device, timepoint) ? *timepoint.semaphore : *bridges[bridge++];
+    work->waits.push_back({semaphore, timepoints[i].value});
+  }
   work->keep();
   work.release()->drop_holder();
   return {};

@@ -16,6 +16,7 @@ namespace halyard::vm {
 
 CodeStore::CodeStore(BytecodeModule& module, const LoadOptions& options)
     : module_(module),
+      count_(module.functions().size()),
       fuse_(options.fuse),
       fast_math_(options.fast_math),
       compiler_(options.compiler),
@@ -23,20 +24,18 @@ CodeStore::CodeStore(BytecodeModule& module, const LoadOptions& options)
       sampling_(options.queue ? options.queue->sampling() : Sampling()),
       cache_(options.cache),
       tracer_(options.tracer),
-      heat_(options.queue ? std::make_unique<Heat[]>(module.functions().size()) : nullptr),
-      code_(std::make_unique<std::atomic<const FunctionCode*>[]>(module.functions().size())) {}
+      heat_(options.queue ? std::make_unique<Heat[]>(count_) : nullptr),
+      code_(std::make_unique<std::atomic<const FunctionCode*>[]>(count_)) {}
 
 CodeStore::~CodeStore() {
-  for (size_t i = 0; i < module_.functions().size(); ++i) delete code_[i].load(std::memory_order_relaxed);
+  for (size_t i = 0; i < count_; ++i) delete code_[i].load(std::memory_order_relaxed);
 }
 
-Result<const FunctionCode*> CodeStore::code(uint32_t function) {
-  const size_t count = module_.functions().size();
-  if (function >= count)
+Result<const FunctionCode*> CodeStore::make_code(uint32_t function) {
+  if (function >= count_)
     return fail(Code::INVALID_ARGUMENT, "module '{}' has no function {}; it has {}", module_.name(), function,
-                count);
+                count_);
   std::atomic<const FunctionCode*>& slot = code_[function];
-  if (const FunctionCode* ready = slot.load(std::memory_order_acquire)) return ready;
   const std::lock_guard lock(mutex_);
   if (const FunctionCode* ready = slot.load(std::memory_order_relaxed)) return ready;
   HALYARD_TRY(verify_function(module_, function));
@@ -46,7 +45,7 @@ Result<const FunctionCode*> CodeStore::code(uint32_t function) {
 }
 
 Result<> CodeStore::verify_all(const uint32_t* stop) {
-  for (uint32_t i = 0; i < module_.functions().size(); ++i) {
+  for (uint32_t i = 0; i < count_; ++i) {
     if (const Code code = stop_code(stop); code != Code::OK)
       return std::unexpected(stopped_work(code).note("while functions were verified and compiled"));
     HALYARD_TRY(code(i));

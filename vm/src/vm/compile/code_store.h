@@ -46,7 +46,12 @@ class CodeStore final : public Compilable {
 
   // Returns the verified and decoded function; creates it on first use. Fails with the verifier's status and
   // the note "at module.name+PC".
-  Result<const FunctionCode*> code(uint32_t function);
+  Result<const FunctionCode*> code(uint32_t function) {
+    if (function < count_)
+      if (const FunctionCode* ready = code_[function].load(std::memory_order_acquire)) [[likely]]
+        return ready;
+    return make_code(function);
+  }
   // Calls code() for every function. Fails with the code of the stop word if it is set before the last
   // function.
   Result<> verify_all(const uint32_t* stop);
@@ -77,6 +82,7 @@ class CodeStore final : public Compilable {
   const Sampling& sampling() const { return sampling_; }  // the compile queue's
 
  private:
+  Result<const FunctionCode*> make_code(uint32_t function);
   Result<std::unique_ptr<const FunctionCode>> decode(uint32_t function);
   // Returns whether the function is compiled; with `cached_only` a refusal is not recorded.
   bool compile(uint32_t function, bool for_loops, bool cached_only);
@@ -85,6 +91,7 @@ class CodeStore final : public Compilable {
   void refuse(uint32_t function, std::string_view reason);
 
   BytecodeModule& module_;
+  const size_t count_;  // of functions
   const bool fuse_;
   const bool fast_math_;
   const Compiler* const compiler_;

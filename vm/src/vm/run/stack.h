@@ -24,13 +24,15 @@ enum class CallOutcome : uint8_t;
 struct Stack;
 CallOutcome interpret(Stack& stack);
 
-struct Stack {
+// The first cache line has what the interpreter reads at every branch.
+struct alignas(64) Stack {
   std::byte* memory = nullptr;
   std::byte* end = nullptr;
   Frame* top = nullptr;      // null: no call. While code runs, only the interpreter has the current value
   const Word* ip = nullptr;  // where the top frame continues
   bool resumed = false;      // `ip` is at a native call that has deferred
   std::atomic<uint32_t> interrupted = 0;  // 0, or the Code of an interruption; set by any thread
+  uint32_t branches_until_sample = Sampling{}.branches;
   // The word that stops execution: `interrupted`, or for kernels the stop word of their work
   // (base/work_scope.h).
   const uint32_t* stop = own_stop();
@@ -38,7 +40,6 @@ struct Stack {
   CallOutcome (*run_plain)(Stack&) = interpret;
   const halyard_jit_sharing_t* sharing = nullptr;  // of compiled loops; null: they run on this thread alone
   Invocation* invocation = nullptr;
-  uint32_t branches_until_sample = Sampling{}.branches;
   uint32_t searched = 0;       // branches since the search for a loop's head began
   uint64_t checked_loops = 0;  // loop nests of compiled code that ran with all checks (decode/jit_abi.h)
   Tracer* tracer = nullptr;    // the context's; null: none
