@@ -67,6 +67,16 @@ class Vulkan(vmrun.FolderCase):
         self.check_cts(device, "--skip_tag=slow")
         self.check_cts(device, "--filter=list.thousands_of_commands", "--filter=queue.long_chain", at_least=2)
 
+    def test_hal_cts_as_a_gpu_with_memory_of_its_own(self):
+        self.check_cts("vulkan://?cache=&separate_memory=1", "--skip_tag=slow")
+
+    def test_results_in_memory_that_the_host_does_not_see(self):
+        module = os.path.join(vmrun.BUILD, "examples", "elementwise_mul.vulkan.vmasm")
+        done = vmrun.run("vm-run", "--device=vulkan?separate_memory=1", f"--module={module}", "--function=mul",
+                         "--input=8xf32=1,2,3,4,5,6,7,8", "--input=8xf32=2")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("8xf32=2 4 6 8 10 12 14 16", done.stdout)
+
     def test_hal_cts_validated(self):
         done = vmrun.run("hal-cts", f"--driver={DRIVER}", "--device=vulkan://?cache=&validate=1", *PROGRAMS,
                          "--filter=device.opens_twice")

@@ -93,6 +93,8 @@ class Device {
 
  private:
   Result<> create_device(const PhysicalDevice& physical, const VulkanInstance& vulkan);
+  // Writes zeros to a block, and blocks until they are there.
+  Result<> clear(const Block& block);
 
   Instance& instance_;
   const DeviceOptions options_;

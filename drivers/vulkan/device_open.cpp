@@ -53,7 +53,9 @@ Result<> Device::start() {
   HALYARD_KIT_TRY(create_device(physical_, *vulkan_));
   VkPhysicalDeviceMemoryProperties memory = {};
   vulkan_->vk().GetPhysicalDeviceMemoryProperties(physical_.handle, &memory);
-  heap_.emplace(vk_, device_, features_, memory);
+  MemoryKinds kinds(memory);
+  if (options_.separate_memory) kinds.separate();
+  heap_.emplace(vk_, device_, features_, kinds, [this](const Block& block) { return clear(block); });
   HALYARD_KIT_TRY(heap_->start());
   nothing_ = HALYARD_KIT_TRY(heap_->allocate(HALYARD_KIT_TRY(heap_->kind_for(HALYARD_MEMORY_DEVICE_LOCAL)), 0,
                                              HALYARD_OWNER_WRITES_ALL));

@@ -23,6 +23,7 @@ Result<DeviceOptions> DeviceOptions::parse(const halyard_device_open_args_t& arg
   options.compile_threads =
       static_cast<uint32_t>(HALYARD_KIT_TRY(given.number("compile_threads", 1, 1, kMaxCompileThreads)));
   options.inline_completion = HALYARD_KIT_TRY(given.flag("inline_completion", options.inline_completion));
+  options.separate_memory = HALYARD_KIT_TRY(given.flag("separate_memory", options.separate_memory));
   options.push_descriptors = HALYARD_KIT_TRY(given.flag("push_descriptors", options.push_descriptors));
   options.robust = HALYARD_KIT_TRY(given.flag("robust", options.robust));
   constexpr std::pair<std::string_view, SpirvPolicy> kPolicies[] = {

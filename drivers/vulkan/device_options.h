@@ -19,6 +19,7 @@ struct DeviceOptions {
   uint32_t compile_threads = 1;   // threads that create the pipelines of one executable
   bool inline_completion = true;  // the submitting or waiting thread handles completed work
   bool push_descriptors = true;   // use push descriptors if the device has them
+  bool separate_memory = false;   // the host does not see the device's own memory, even where it could
   bool robust = true;             // check bounds of accesses to bindings, if the device can
   SpirvPolicy spirv = SpirvPolicy::tolerant;
   std::optional<std::string> cache;  // folder of the pipeline cache; empty: none; not set: the user's cache

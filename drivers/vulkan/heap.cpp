@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 namespace halyard::vulkan {
 
@@ -44,9 +46,30 @@ VkMemoryPropertyFlags flags_of(uint32_t bits) {
 
 }  // namespace
 
-Heap::Heap(const DeviceFunctions& vk, VkDevice device, const Features& features,
-           const VkPhysicalDeviceMemoryProperties& memory)
-    : vk_(vk), device_(device), features_(features), memory_(memory) {
+MemoryKinds::MemoryKinds(const VkPhysicalDeviceMemoryProperties& of_device) : memory(of_device) {
+  std::iota(vulkan_index.begin(), vulkan_index.end(), 0u);
+}
+
+void MemoryKinds::separate() {
+  constexpr VkMemoryPropertyFlags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  if (memory.memoryHeapCount == VK_MAX_MEMORY_HEAPS) return;
+  const uint32_t host_heap = memory.memoryHeapCount++;
+  memory.memoryHeaps[host_heap] = {.size = memory.memoryHeaps[0].size, .flags = 0};
+  const uint32_t count = memory.memoryTypeCount;
+  for (uint32_t i = 0; i < count && memory.memoryTypeCount < VK_MAX_MEMORY_TYPES; ++i) {
+    VkMemoryType& both = memory.memoryTypes[i];
+    if (!(both.propertyFlags & kLocal) || !(both.propertyFlags & VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT))
+      continue;
+    vulkan_index[memory.memoryTypeCount] = i;
+    memory.memoryTypes[memory.memoryTypeCount++] = {.propertyFlags = kLocal, .heapIndex = both.heapIndex};
+    both = {.propertyFlags = both.propertyFlags & ~kLocal, .heapIndex = host_heap};
+  }
+}
+
+Heap::Heap(const DeviceFunctions& vk, VkDevice device, const Features& features, const MemoryKinds& kinds,
+           Clear clear)
+    : vk_(vk), device_(device), features_(features), kinds_(kinds), clear_(std::move(clear)) {
+  const VkPhysicalDeviceMemoryProperties& memory = kinds_.memory;
   const VkPhysicalDeviceLimits& limits = features.limits;
   binding_alignment_ = std::bit_ceil(std::max<uint64_t>(
       {16, limits.minStorageBufferOffsetAlignment, limits.minUniformBufferOffsetAlignment}));
@@ -84,9 +107,9 @@ Result<> Heap::start() {
   constexpr VkMemoryPropertyFlags kSpecial =
       VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT | VK_MEMORY_PROPERTY_PROTECTED_BIT |
       VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD | VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD;
-  for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind)
-    if ((needs.memoryTypeBits >> kind & 1) && !(flags(kind) & kSpecial)) usable_ |= 1u << kind;
-  for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind) {
+  for (unsigned kind = 0; kind < kind_count(); ++kind)
+    if (has_kind(needs.memoryTypeBits, kind) && !(flags(kind) & kSpecial)) usable_ |= 1u << kind;
+  for (unsigned kind = 0; kind < kind_count(); ++kind) {
     const VkMemoryPropertyFlags has = flags(kind);
     if ((usable_ >> kind & 1) && (has & kHostSees) == VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT)
       all_coherent_ = false;
@@ -103,7 +126,7 @@ Result<unsigned> Heap::kind_for(uint32_t memory_type) const {
   unsigned best = kNone;
   int best_score = 0;
   if (optimal || !(memory_type & ~kEveryType)) {
-    for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind) {
+    for (unsigned kind = 0; kind < kind_count(); ++kind) {
       const VkMemoryPropertyFlags has = flags(kind);
       if (!(usable_ >> kind & 1) || (!optimal && (has & wanted) != wanted)) continue;
       const bool near_device = has & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
@@ -160,7 +183,7 @@ Result<> Heap::fill_chunk(Chunk& chunk, unsigned kind, uint64_t size, const void
   const VkMemoryAllocateInfo allocation = {.sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
                                            .pNext = features_.buffer_addresses() ? &address : import,
                                            .allocationSize = size,
-                                           .memoryTypeIndex = kind};
+                                           .memoryTypeIndex = kinds_.vulkan_index[kind]};
   HALYARD_KIT_TRY(
       check(vk_.AllocateMemory(device_, &allocation, nullptr, &chunk.memory), "vkAllocateMemory"));
   HALYARD_KIT_TRY(check(vk_.BindBufferMemory(device_, chunk.buffer, chunk.memory, 0), "vkBindBufferMemory"));
@@ -235,14 +258,19 @@ Result<Block*> Heap::allocate(unsigned kind, uint64_t size, uint64_t owner) {
   Block* const block = HALYARD_KIT_TRY(take(kind, size, &is_new));
   const bool may_stay = owner == HALYARD_OWNER_WRITES_ALL || (!is_new && owner != 0 && owner == block->owner);
   block->owner = owner;
-  if (may_stay || !block->mapped()) return block;
-  std::memset(block->mapped(), 0, block->size);
-  if (flags(kind) & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) return block;
-  if (Result<> flushed = flush(*block, 0, block->size); !flushed) {
+  if (may_stay) return block;
+  if (Result<> cleared = clear(*block); !cleared) {
     free(block);
-    return std::move(flushed.failure());
+    return std::move(cleared.failure());
   }
   return block;
+}
+
+Result<> Heap::clear(Block& block) {
+  if (!block.mapped()) return clear_(block);
+  std::memset(block.mapped(), 0, block.size);
+  if (flags(block.kind) & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) return {};
+  return flush(block, 0, block.size);
 }
 
 Result<Block*> Heap::take(unsigned kind, uint64_t size, bool* is_new) {
@@ -340,9 +368,11 @@ Result<Block*> Heap::import(uint8_t* bytes, uint64_t size) {
   HALYARD_KIT_TRY(check(vk_.CreateBuffer(device_, &info, nullptr, &chunk->buffer), "vkCreateBuffer"));
   VkMemoryRequirements needs = {};
   vk_.GetBufferMemoryRequirements(device_, chunk->buffer, &needs);
-  uint32_t kinds = properties.memoryTypeBits & needs.memoryTypeBits;
-  for (unsigned kind = 0; kind < memory_.memoryTypeCount; ++kind)  // the host's memory is never flushed
-    if ((flags(kind) & kHostSees) != kHostSees) kinds &= ~(1u << kind);
+  uint32_t kinds = 0;
+  for (unsigned kind = 0; kind < kind_count(); ++kind)  // the host's memory is never flushed
+    if (has_kind(properties.memoryTypeBits & needs.memoryTypeBits, kind) &&
+        (flags(kind) & kHostSees) == kHostSees)
+      kinds |= 1u << kind;
   Result<> filled =
       fail(HALYARD_UNIMPLEMENTED, "the device cannot use host memory at {}: no memory type fits",
            static_cast<void*>(bytes));
@@ -380,7 +410,7 @@ Result<Block*> Heap::import_fd(int32_t fd, unsigned kind, uint64_t size, uint64_
   Result<> filled = fail(HALYARD_INVALID_ARGUMENT,
                          "a buffer of {} bytes needs {} bytes of memory; the imported memory has {}", size,
                          needs.size, whole);
-  if (needs.size <= whole && (needs.memoryTypeBits >> kind & 1)) {
+  if (needs.size <= whole && has_kind(needs.memoryTypeBits, kind)) {
     // Vulkan takes ownership of this descriptor, even if a later step fails.
     const int own = ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
     const VkImportMemoryFdInfoKHR import = {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -40,13 +41,27 @@ struct Block {
   VkDeviceAddress address() const { return chunk->address + offset; }
 };
 
+// The kinds of memory that a heap offers: those of the device.
+struct MemoryKinds {
+  VkPhysicalDeviceMemoryProperties memory;
+  std::array<uint32_t, VK_MAX_MEMORY_TYPES> vulkan_index;  // by kind
+
+  MemoryKinds(const VkPhysicalDeviceMemoryProperties& of_device);  // NOLINT(google-explicit-constructor)
+  // Makes two kinds of each one that is local to the device and visible to the host, as if the device were a
+  // GPU whose memory the host cannot see.
+  void separate();
+};
+
 class Heap {
  public:
   static constexpr uint64_t kMaxKept = uint64_t{256} << 20;  // bytes in kept blocks with their own allocation
 
-  // Sets the initial limits; `memory` is reported by the device.
-  Heap(const DeviceFunctions& vk, VkDevice device, const Features& features,
-       const VkPhysicalDeviceMemoryProperties& memory);
+  // Writes zeros to a block that the host cannot see, and returns when they are there.
+  using Clear = std::function<Result<>(const Block&)>;
+
+  // Sets the initial limits.
+  Heap(const DeviceFunctions& vk, VkDevice device, const Features& features, const MemoryKinds& kinds,
+       Clear clear);
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
   ~Heap();
@@ -60,7 +75,7 @@ class Heap {
   uint64_t maximum() const { return maximum_; }  // bytes in one block
   bool unified() const { return unified_; }      // all memory is local to host and device
   bool all_coherent() const { return all_coherent_; }
-  VkMemoryPropertyFlags flags(unsigned kind) const { return memory_.memoryTypes[kind].propertyFlags; }
+  VkMemoryPropertyFlags flags(unsigned kind) const { return kinds_.memory.memoryTypes[kind].propertyFlags; }
 
   // The memory type for a request of the host (HALYARD_MEMORY_*). The bits are required or, with OPTIMAL,
   // preferred. INVALID_ARGUMENT: no memory type has them.
@@ -70,8 +85,8 @@ class Heap {
   // For data that the driver writes: host-visible and coherent.
   unsigned upload_kind() const { return upload_kind_; }
 
-  // RESOURCE_EXHAUSTED. Size 0 also returns a block. Host-visible memory contains zeros, or the bytes that
-  // the same owner has left in it (halyard_memory_request_t).
+  // RESOURCE_EXHAUSTED. Size 0 also returns a block. The memory contains zeros, or the bytes that the same
+  // owner has left in it (halyard_memory_request_t).
   Result<Block*> allocate(unsigned kind, uint64_t size, uint64_t owner);
   void free(Block* block);
   // A block over the host's bytes, which need not have the alignment that the device requires for imports:
@@ -109,12 +124,17 @@ class Heap {
   Block* new_block();
   void trim_locked();
   VkBufferCreateInfo buffer_info(uint64_t size) const;
+  unsigned kind_count() const { return kinds_.memory.memoryTypeCount; }
+  // Whether `types`, bits of Vulkan's memory types, has that of the kind.
+  bool has_kind(uint32_t types, unsigned kind) const { return types >> kinds_.vulkan_index[kind] & 1; }
+  Result<> clear(Block& block);
   VkMappedMemoryRange mapped_range(const Block& block, uint64_t offset, uint64_t length) const;
 
   const DeviceFunctions& vk_;
   const VkDevice device_;
   const Features& features_;
-  const VkPhysicalDeviceMemoryProperties memory_;
+  const MemoryKinds kinds_;
+  const Clear clear_;
   uint64_t alignment_ = 0;
   uint64_t binding_alignment_ = 0;
   uint64_t maximum_ = 0;

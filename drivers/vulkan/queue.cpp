@@ -51,6 +51,26 @@ uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {
   return ++submitted_;
 }
 
+Result<> Queue::run_now(VkCommandBuffer commands) {
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = submitted_ + 1;
+    const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
+                                                    .signalSemaphoreValueCount = 1,
+                                                    .pSignalSemaphoreValues = &number};
+    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
+                               .pNext = &timeline,
+                               .commandBufferCount = 1,
+                               .pCommandBuffers = &commands,
+                               .signalSemaphoreCount = 1,
+                               .pSignalSemaphores = &timeline_};
+    HALYARD_KIT_TRY(check(vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
+    submitted_ = number;
+  }
+  return check(wait_for(number), "vkWaitSemaphores");
+}
+
 void Queue::destroy_behind(VkSemaphore semaphore, uint64_t number) {
   const std::lock_guard lock(mutex_);
   std::erase_if(doomed_, [&](const Doomed& doomed) {

@@ -89,6 +89,8 @@ class Queue {
   // Signals another driver's semaphore with `value` when all work submitted so far has completed. Returns the
   // number of the submission that signals; 0: the device is lost.
   uint64_t signal(VkSemaphore semaphore, uint64_t value);
+  // Submits commands of no work, and blocks until they have completed.
+  Result<> run_now(VkCommandBuffer commands);
   // Destroys the semaphore after submission `number` has completed.
   void destroy_behind(VkSemaphore semaphore, uint64_t number);
   // A report of the last submissions, for a lost device.
@@ -128,8 +130,8 @@ class Queue {
   std::thread thread_;
   bool stopping_ = false;
   // Whether the thread is awake and will check for work before it sleeps. Written under the lock. A requester
-  // writes `wanted_`, then reads `is_awake_`; the thread writes `is_awake_`, then reads `wanted_`. So at least
-  // one of them sees the other's write.
+  // writes `wanted_`, then reads `is_awake_`; the thread writes `is_awake_`, then reads `wanted_`. So at
+  // least one of them sees the other's write.
   std::atomic<bool> is_awake_ = false;
   std::atomic<uint64_t> wanted_ = 0;  // notifications are requested up to this number
 

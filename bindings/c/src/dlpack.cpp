@@ -1,6 +1,7 @@
 // Converts views to DLPack tensors, and DLPack tensors to views (halyard/memory.h).
 #include "dlpack_layout.h"
 #include "dlpack_structs.h"
+#include "hal/queue/host_copy.h"
 #include "halyard/memory.h"
 #include "shared_memory.h"
 
@@ -51,7 +52,7 @@ Result<> export_view(halyard_object_t handle, uint32_t flags, bool can_be_read_o
   if (is_copy) {
     exported->copy = std::make_unique_for_overwrite<uint8_t[]>(size);
     data = exported->copy.get();
-    HALYARD_TRY(buffer.read(0, data, size));
+    HALYARD_TRY(hal::read_now(buffer, 0, {exported->copy.get(), size}));
     exported->view = {};
   } else {
     data = HALYARD_TRY(view->map()).data();

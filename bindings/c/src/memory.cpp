@@ -2,6 +2,7 @@
 #include "halyard/memory.h"
 
 #include "hal/device/external_memory.h"
+#include "hal/queue/host_copy.h"
 #include "shared_memory.h"
 
 using namespace halyard;
@@ -40,7 +41,8 @@ Result<> clear(hal::Buffer& buffer) {
   constexpr size_t kPiece = size_t{64} << 10;  // fits into a processor's cache
   const std::vector<uint8_t> zeros(std::min<size_t>(buffer.length(), kPiece));
   for (uint64_t at = 0; at < buffer.length(); at += kPiece)
-    HALYARD_TRY(buffer.write(at, zeros.data(), std::min<uint64_t>(kPiece, buffer.length() - at)));
+    HALYARD_TRY(
+        hal::write_now(std::span(zeros).first(std::min<uint64_t>(kPiece, buffer.length() - at)), buffer, at));
   return {};
 }
 
@@ -50,11 +52,10 @@ Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<cons
                                          uint32_t element_type, const void* data, size_t size) {
   HALYARD_TRY(check_view_size(shape, element_type, size));
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
-  Ref<hal::Buffer> buffer = HALYARD_TRY(
-      hal::Buffer::allocate(*owner, hal::kAnyQueue, HALYARD_MEMORY_DEVICE_LOCAL | HALYARD_MEMORY_HOST_VISIBLE,
-                            kUsage, size, nullptr, HALYARD_OWNER_WRITES_ALL));
+  Ref<hal::Buffer> buffer = HALYARD_TRY(hal::Buffer::allocate(*owner, hal::kAnyQueue, kWishes, kUsage, size,
+                                                              nullptr, HALYARD_OWNER_WRITES_ALL));
   if (data) {
-    HALYARD_TRY(buffer->write(0, data, size));
+    HALYARD_TRY(hal::write_now({static_cast<const uint8_t*>(data), size}, *buffer, 0));
   } else {
     HALYARD_TRY(clear(*buffer));
   }

@@ -1,4 +1,5 @@
 // Objects of programs in the C ABI: views, buffers, lists, fences, and tensors as text.
+#include "hal/queue/host_copy.h"
 #include "hal/view/buffer_view.h"
 #include "hal/view/element_text.h"
 #include "handles.h"
@@ -87,7 +88,7 @@ halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void*
     HALYARD_TRY(check_array(target, size, "bytes", "target"));
     const hal::BufferView* const shaped = HALYARD_TRY(checked<hal::BufferView>(view));
     HALYARD_TRY(shaped->byte_count());
-    return shaped->buffer().read(offset, target, size);
+    return hal::read_now(shaped->buffer(), offset, {static_cast<uint8_t*>(target), size});
   });
 }
 
@@ -102,7 +103,10 @@ halyard_status_t halyard_view_byte_count(halyard_object_t view, uint64_t* bytes)
 halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements, char** out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    *out = to_c_string(HALYARD_TRY(HALYARD_TRY(checked<hal::BufferView>(view))->text(max_elements)));
+    const hal::BufferView* const shaped = HALYARD_TRY(checked<hal::BufferView>(view));
+    std::vector<uint8_t> bytes(HALYARD_TRY(shaped->text_byte_count(max_elements)));
+    HALYARD_TRY(hal::read_now(shaped->buffer(), 0, bytes));
+    *out = to_c_string(HALYARD_TRY(shaped->text_of(bytes, max_elements)));
     return {};
   });
 }

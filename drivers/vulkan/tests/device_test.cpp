@@ -401,7 +401,8 @@ TEST_F(DeviceTest, FlushesWholeAtoms) {
   memory.memoryTypes[1].propertyFlags =
       VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
   memory.memoryHeaps[0] = {1u << 30, VK_MEMORY_HEAP_DEVICE_LOCAL_BIT};
-  vulkan::Heap heap(device_->vk(), device_->handle(), features(), memory);
+  vulkan::Heap heap(device_->vk(), device_->handle(), features(), memory,
+                    [](const vulkan::Block&) -> vulkan::Result<> { return {}; });
   ASSERT_TRUE(heap.start());
   EXPECT_GE(heap.alignment(), 256u);
   vulkan::Chunk chunk = {.size = 4096, .mapped = reinterpret_cast<uint8_t*>(&chunk)};

@@ -782,11 +782,14 @@ HALYARD_API halyard_status_t halyard_view_info(halyard_object_t view, halyard_vi
  * this number with the size of the buffer range. OUT_OF_RANGE: the range has fewer bytes; INVALID_ARGUMENT:
  * not a buffer view, or the shape has no size (negative, or more than 64 bits). */
 HALYARD_API halyard_status_t halyard_view_byte_count(halyard_object_t view, uint64_t* bytes);
-/* Copies bytes of the view's buffer range to the host. The work that produces them must be complete.
- * OUT_OF_RANGE: the range has fewer bytes. Also fails like halyard_view_byte_count. */
+/* Copies bytes of the view's buffer range to the host. The work that produces them must be complete. Where the
+ * host cannot map the memory, as on most GPUs, a queue of its device copies them, and the call blocks until the
+ * copy is complete. OUT_OF_RANGE: the range has fewer bytes; PERMISSION_DENIED: neither the host nor a copy may
+ * read the buffer. Also fails like halyard_view_byte_count. */
 HALYARD_API halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target,
                                                size_t size);
-/* "2x2xf32=[1 2][3 4]", at most `max_elements` elements. Free it with halyard_free. */
+/* "2x2xf32=[1 2][3 4]", at most `max_elements` elements, read as by halyard_view_read. Free it with
+ * halyard_free. */
 HALYARD_API halyard_status_t halyard_view_text(halyard_object_t view, uint64_t max_elements, char** out);
 /* The view's buffer. */
 HALYARD_API halyard_status_t halyard_view_buffer(halyard_object_t view, halyard_object_t* out);

@@ -75,13 +75,20 @@ Result<std::span<uint8_t>> BufferView::map() const {
   return HALYARD_TRY(buffer_->map()).first(size);
 }
 
-Result<std::string> BufferView::text(uint64_t max_elements) const {
+Result<uint64_t> BufferView::text_byte_count(uint64_t max_elements) const {
   const uint64_t size = HALYARD_TRY(byte_count());
   const uint64_t element_size = std::max<uint64_t>(bit_count(type_) / 8, 1);
-  const uint64_t printed = size / element_size <= max_elements ? size : max_elements * element_size;
-  std::vector<uint8_t> bytes(printed);
+  return size / element_size <= max_elements ? size : max_elements * element_size;
+}
+
+Result<std::string> BufferView::text_of(std::span<const uint8_t> leading, uint64_t max_elements) const {
+  return format_leading(shape_, type_, leading, max_elements);
+}
+
+Result<std::string> BufferView::text(uint64_t max_elements) const {
+  std::vector<uint8_t> bytes(HALYARD_TRY(text_byte_count(max_elements)));
   HALYARD_TRY(buffer_->read(0, bytes.data(), bytes.size()));
-  return format_leading(shape_, type_, bytes, max_elements);
+  return text_of(bytes, max_elements);
 }
 
 }  // namespace halyard::hal

@@ -44,8 +44,12 @@ class BufferView final : public ObjectOf<BufferView> {
   Result<> check(std::string_view message, ElementType type, uint32_t encoding,
                  std::span<const int64_t> shape) const;
   std::string type_text() const;  // "4xf32"
-  // "4xf32=1 2 3 4". Reads the buffer from the host.
+  // "4xf32=1 2 3 4". Reads the buffer from the host. PERMISSION_DENIED: the host cannot map it.
   Result<std::string> text(uint64_t max_elements) const;
+  // The same in two steps, for buffers that the host cannot map: the number of leading bytes to read, and the
+  // text of these.
+  Result<uint64_t> text_byte_count(uint64_t max_elements) const;
+  Result<std::string> text_of(std::span<const uint8_t> leading, uint64_t max_elements) const;
 
   BufferView(Ref<Buffer> buffer, std::span<const int64_t> shape, ElementType type, uint32_t encoding)
       : buffer_(std::move(buffer)), type_(type), encoding_(encoding) {
