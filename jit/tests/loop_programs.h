@@ -88,13 +88,15 @@ inline std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outpu
 }
 
 // Three nests: sums begin with 0.5, terms are added, and a result follows from each sum. `before` is in front
-// of them, `between` before the last one, and sums are in the register `sums`.
+// of them, `between` before the last one, `after` behind them (blocks from ^bb22 on are free), and sums are
+// in the register `sums`. The bits of n that are in `most_rows` count the rows.
 //
-//   S[y * 20 + o] = 0.5; S[y * 20 + o] += r0[from + y * 3 + k] * r0[k + o], for y below i0 & 7 and o below 20
+//   S[y * 20 + o] = 0.5; S[y * 20 + o] += r0[from + y * 3 + k] * r0[k + o], for y below n and o below 20
 //   r1[y * `apart` + o + `shift`] = max(S[y * 20 + o] + `other`[y + o], 0.5)
 inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, int64_t apart,
                                         std::string_view other, std::string_view shift,
-                                        std::string_view before = "", std::string_view between = "") {
+                                        std::string_view before = "", std::string_view between = "",
+                                        std::string_view after = "", int64_t most_rows = 7) {
   const auto rows = [](int block, const std::string& body) {
     return loop(block, "%i6:7", "%i0:1", loop(block + 3, "%i16:17", "%i12:13", R"(
   %i22:23 = vm.fma.i64 %i6:7, %i12:13, %i16:17
@@ -102,7 +104,7 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
   };
   return program("f32", "%i0:1",
                  fmt::format(R"(
-  %i12:13 = vm.const.i64 7
+  %i12:13 = vm.const.i64 {}
   %i0:1 = vm.and.i64 %i0:1, %i12:13
   %i12:13 = vm.const.i64 20
   %i14:15 = vm.const.i64 {}
@@ -112,7 +114,7 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
   %i29 = vm.const.f32 0.5
   {}
 )",
-                             terms, apart, before) +
+                             most_rows, terms, apart, before) +
                      rows(1, fmt::format("vm.buffer.store.f32 %i29, {}, %i22:23", sums)) +
                      rows(7, loop(13, "%i20:21", "%i14:15",
                                   fmt::format(R"(
@@ -137,6 +139,8 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
   %i24:25 = vm.add.i64 %i24:25, {}
   vm.buffer.store.f32 %i26, %r1, %i24:25
 )",
-                                          sums, other, shift)));
+                                          sums, other, shift)) +
+                     std::string(after));
 }
+
 }  // namespace halyard::vm::test

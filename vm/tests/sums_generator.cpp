@@ -25,6 +25,8 @@ constexpr const char* kAll = "%i22:23";
 constexpr const char* kIndex = "%i24:25";
 constexpr const char* kFactor = "%i26:27";
 constexpr const char* kCondition = "%i28";
+constexpr const char* kTime = "%i4:5";  // of a loop around the nests
+constexpr const char* kTimes = "%i46:47";
 constexpr const char* kHash = "%i40:41";
 constexpr const char* kWord = "%i42";
 constexpr const char* kWide = "%i44:45";
@@ -88,6 +90,17 @@ struct SumsWriter {
     line("vm.br ^bb{}", head);
     text += fmt::format("^bb{}:\n", after);
   }
+  // Executes the body if the number is 0.
+  void only_if(const char* number, auto&& body) {
+    const int inside = blocks++, after = blocks++;
+    constant(kIndex, 0);
+    line("{} = vm.cmp.eq.i64 {}, {}", kCondition, number, kIndex);
+    line("vm.cond_br {}, ^bb{}, ^bb{}", kCondition, inside, after);
+    text += fmt::format("^bb{}:\n", inside);
+    body();
+    line("vm.br ^bb{}", after);
+    text += fmt::format("^bb{}:\n", after);
+  }
   // For each row and output.
   void nest(auto&& body) {
     if (!is_coalesced) return loop(kRow, kRows, [&] { loop(kOutput, kOutputs, body); });
@@ -129,11 +142,17 @@ struct SumsWriter {
   void compute_results() {
     const uint32_t other = choices.one_in(3) ? results : from;
     const bool is_of_row = choices.one_in(3), is_moved = choices.one_in(2), is_kept = choices.one_in(2);
+    const bool is_in_place = other == results && choices.one_in(2);
     if (!is_kept && other != from && from != sums && from != results) line("vm.discard.refs %r{}", from);
     nest([&] {
       index(row_of_sums, kOutput);
       load(1, sums);
-      if (!is_of_row) line("{} = vm.add.i64 {}, {}", kIndex, kOutput, kOne);
+      if (is_in_place) {
+        index(row_of_results, kOutput);
+        if (is_moved && results != sums) add(kFrom);
+      } else if (!is_of_row) {
+        line("{} = vm.add.i64 {}, {}", kIndex, kOutput, kOne);
+      }
       load(2, other);
       line("{} = vm.{}.{} {}, {}", value(1), choices.one_of({"add", "sub", "mul"}), element.type, value(1),
            value(2));
@@ -191,10 +210,31 @@ struct SumsWriter {
     row_of_sums = outputs + (choices.one_in(4) ? choices.one_of<int64_t>({-1, 1, 4}) : 0);
     row_of_results = results == sums ? row_of_sums : outputs + choices.one_of<int64_t>({0, 0, 3, -2});
     line("{} = vm.const.{}{}", value(0), element.type, element.is_float ? " 0.5" : " 3");
-    if (!choices.one_in(6)) fill();
-    add_terms();
-    if (!choices.one_in(6)) compute_results();
-    hash(3);
+    const bool has_fill = !choices.one_in(6), has_results = !choices.one_in(6);
+    const auto nests = [&](bool first_fill_only) {
+      if (has_fill && first_fill_only) {
+        only_if(kTime, [&] { fill(); });
+      } else if (has_fill) {
+        fill();
+      }
+      add_terms();
+      if (has_results) compute_results();
+    };
+    if (choices.one_in(4)) {
+      constant(kTimes, 2);
+      const bool first_fill_only = choices.one_in(2);
+      loop(kTime, kTimes, [&] { nests(first_fill_only); });
+    } else {
+      nests(false);
+    }
+    // Whether the sums are read again, by compiled code or by the interpreter.
+    if (results == sums || choices.one_in(3)) {
+      hash(3);
+    } else if (choices.one_in(4)) {
+      constant(kIndex, 0);
+      constant(kFactor, 4 * kWords);
+      line("{} = vm.buffer.hash %r3, {}, {}", kHash, kIndex, kFactor);
+    }
     hash(5);
     line("vm.return {}", kHash);
     return fmt::format(

@@ -22,9 +22,8 @@ constexpr uint64_t kMaxBlock = 256;
 // With fewer terms, loading and storing the sums would count.
 constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
-// Terms of a group: about a millisecond of work.
-constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
-// If threads share the groups: about a tenth of that. Each group packs B, which should not count.
+// Terms of a group if threads share the groups: about a tenth of kMaxGroup. Each group packs B, which should
+// not count.
 constexpr uint64_t kMaxSharedGroup = uint64_t{1} << 21;
 constexpr uint64_t kMinSharedRows = 4 * kMinPackedRows;
 // The terms of a nest that are worth sharing, and the rows and outputs of a row that are assumed if their

@@ -26,6 +26,9 @@ struct Registers {
   uint64_t lanes = 1;  // elements of a vector
 };
 
+// The most terms of a group of rows, if several tiles of rows have fewer: about a millisecond of work.
+inline constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
+
 struct Tiling {
   // Rows of a tile. Each further number is for the rows that the ones before it leave.
   std::vector<uint64_t> rows;

@@ -171,8 +171,9 @@ void Writer::begin_tile() {
 // Stores what the program computes from the sums, after the last block of terms.
 void Writer::end_tile() {
   Value* const is_last = nest_.epilogue ? is_block_at_the(true) : nullptr;
+  const bool is_read_later = nest_.keeps_sums && !nest_.are_sums_dead;
   if (!is_last) {
-    if (nest_.keeps_sums) store_sums();
+    if (is_read_later) store_sums();
     if (nest_.epilogue) write_epilogue();
     return;
   }
@@ -184,7 +185,7 @@ void Writer::end_tile() {
   store_sums();
   b_.CreateBr(end);
   b_.SetInsertPoint(last);
-  if (nest_.keeps_sums) store_sums();
+  if (is_read_later) store_sums();
   write_epilogue();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);

@@ -53,6 +53,11 @@ class Writer {
   Tiling tiling(uint64_t widest);
   llvm::Value* are_rows_apart(const Nest& nest);
   llvm::Value* may_be_together();
+  llvm::Value* at_most(uint64_t most, llvm::Value* value);
+  llvm::Value* terms_of_row();
+  llvm::Value* rows_of_group();
+  // The outermost loop's part of a tile of rows.
+  uint64_t tile_of_outermost() const { return nest_.row_loops == 1 ? tiling_.rows.front() : 1; }
   void write_groups();
   llvm::Value* first_row(llvm::Value* group);
   void share_groups();
@@ -95,7 +100,7 @@ class Writer {
   template <typename Body>
   llvm::Value* for_tiles(llvm::Value* begin, llvm::Value* end, uint64_t size, bool adds, Body body);
   template <typename Body>
-  void for_blocks(llvm::Value* count, uint64_t size, Body body);
+  void for_blocks(llvm::Value* count, llvm::Value* length, Body body);
   llvm::Value* scalar(llvm::Value* value, uint64_t row, uint64_t vector);
   llvm::Value* step_of(const llvm::PHINode& phi);
   llvm::Value* advanced(const llvm::PHINode& phi, llvm::Value* start, llvm::Value* counter);
@@ -164,6 +169,8 @@ class Writer {
   llvm::DenseMap<const llvm::SCEV*, llvm::Value*> steps_;  // of counters, computed before the nest
   std::vector<llvm::Value*> counts_;                       // of the iterations of each loop
   llvm::Value* row_end_ = nullptr;  // the number of iterations of the outermost loop over rows
+  llvm::Value* terms_of_row_ = nullptr;
+  llvm::Value* group_ = nullptr;  // the number of rows of a group
   // The block of terms: its part of the loop that is divided.
   std::pair<llvm::Value*, llvm::Value*> block_;
   // The current tile: its first row and output, its size, and the counters of the terms.
