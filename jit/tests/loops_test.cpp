@@ -239,6 +239,12 @@ const std::string kReferredTo = sums_with_neighbours("%r2", 5, 20, "%r0", "%i34:
 )");
 const std::string kReadsResults = sums_with_neighbours("%r2", 7, 20, "%r1", "%i34:35", kOwn);
 
+// Sums of small integers, two terms at a time: B as it is, and packed; an odd number of terms; B transposed.
+const std::string kQuantisedRow = quantised(1, 20, 7, "i8.u", false);
+const std::string kQuantised = quantised(7, 20, 4, "i8.s", false);
+const std::string kQuantisedPacked = quantised(7, 4, 65, "i8.s", false);
+const std::string kQuantisedTransposed = quantised(3, 4, 64, "i8.u", true);
+
 // Rows at a distance known only when the nest begins: r1[m * (step * 4) + n] += r0[from + m + k] * r0[k + n],
 // for m below i0 & 7, n below 8 and k below 5. They overlap, touch, or are apart.
 const std::string kRowsApart = program("f32", "%i0:1", R"(
@@ -333,7 +339,8 @@ INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                                          kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows, kPacked,
                                          kPackedTransposed, kPackedOfRows, kInPlace, kThroughMemory,
                                          kOverlapping, kBlocksThroughMemory, kReleased, kReadAgain, kCopied,
-                                         kReferredTo, kReadsResults, kRowsApart));
+                                         kReferredTo, kQuantisedRow, kQuantised, kQuantisedPacked,
+                                         kQuantisedTransposed, kReadsResults, kRowsApart));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero

@@ -38,12 +38,13 @@ struct Element {
   const char* store;
   const char* type;
   bool is_wide, is_float;
+  const char* factor = nullptr;  // suffix of loads of factors, if they are smaller than sums
 };
-constexpr Element kElements[] = {{"f32", "f32", "f32", false, true},
-                                 {"f32", "f32", "f32", false, true},
-                                 {"f64", "f64", "f64", true, true},
-                                 {"i32", "i32", "i32", false, false},
-                                 {"i16.s", "i16", "i32", false, false}};
+constexpr Element kElements[] = {
+    {"f32", "f32", "f32", false, true},          {"f32", "f32", "f32", false, true},
+    {"f64", "f64", "f64", true, true},           {"i32", "i32", "i32", false, false},
+    {"i16.s", "i16", "i32", false, false},       {"i32", "i32", "i32", false, false, "i8.s"},
+    {"i32", "i32", "i32", false, false, "i8.u"}, {"i32", "i32", "i32", false, false, "i16.s"}};
 
 struct SumsWriter {
   Choices& choices;
@@ -66,6 +67,14 @@ struct SumsWriter {
   }
   void load(int number, uint32_t buffer) {
     line("{} = vm.buffer.load.{} %r{}, {}", value(number), element.access, buffer, kIndex);
+  }
+  // Loads a factor, and adds or subtracts an offset if there is one: a constant, or an argument.
+  void load_factor(int number, const char* access, uint32_t offset) {
+    line("{} = vm.buffer.load.{} %r{}, {}", value(number), access, from, kIndex);
+    if (offset == 1) line("%i48 = vm.const.i32 {}", number == 1 ? -128 : 7);
+    if (offset == 2) line("%i48 = vm.trunc.i64.i32 {}", number == 1 ? kFrom : kCount);
+    if (offset != 0)
+      line("{} = vm.{}.i32 {}, %i48", value(number), number == 1 ? "sub" : "add", value(number));
   }
   void store(int number, uint32_t buffer) {
     line("vm.buffer.store.{} {}, %r{}, {}", element.store, value(number), buffer, kIndex);
@@ -123,15 +132,18 @@ struct SumsWriter {
     const int64_t of_rows = choices.one_of<int64_t>({1, 3, 9}),
                   of_terms = choices.one_of<int64_t>({1, 4, 17});
     const bool is_transposed = choices.one_in(4);
+    const char* const first = element.factor ? element.factor : element.access;
+    const char* const second = element.factor && choices.one_in(3) ? "i8.s" : first;
+    const uint32_t offset = element.factor ? choices.below(4) : 0;
     nest([&] {
       loop(kTerm, kTerms, [&] {
         index(of_rows, kTerm);
         if (of_rows != 9) add(kFrom);
-        load(1, from);
+        load_factor(1, first, offset);
         constant(kFactor, is_transposed ? 9 : of_terms);
         line("{} = vm.fma.i64 {}, {}, {}", kIndex, is_transposed ? kOutput : kTerm, kFactor,
              is_transposed ? kTerm : kOutput);
-        load(2, from);
+        load_factor(2, second, offset);
         index(row_of_sums, kOutput);
         load(3, sums);
         line("{} = vm.fma.{} {}, {}, {}", value(3), element.type, value(1), value(2), value(3));

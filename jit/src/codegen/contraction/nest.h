@@ -89,6 +89,11 @@ struct Nest {
   llvm::Loop* outermost() const { return loops.front(); }
   size_t output_level() const { return row_loops; }
   llvm::Loop* outputs() const { return loops[output_level()]; }
+  bool stores_floats() const {
+    return llvm::all_of(stores, [](const llvm::StoreInst* store) {
+      return store->getValueOperand()->getType()->isFloatingPointTy();
+    });
+  }
   bool is_together() const { return fill || epilogue; }
   bool may_stop_between_rows() const { return stop || (is_together() && is_repeatable); }
   // The first and the last loop that is written.

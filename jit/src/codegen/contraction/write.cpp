@@ -85,7 +85,7 @@ void Writer::for_outputs(Body body) {
 void Writer::write_tiles(Value* begin, Value* end) {
   if (tiling_.is_packed) {
     for_outputs([&](Value* output) {
-      pack(output);
+      if (!pairs_ || adds_pairs()) pack(output);
       for_rows(begin, end, [&](Value* row) { write_tile(row, output); });
     });
   } else {
@@ -120,6 +120,7 @@ llvm::AllocaInst* Writer::panel_memory(uint64_t bytes) {
 }
 
 void Writer::add_panels() {
+  if (pairs_) return add_panels_of_pairs();
   std::vector<std::pair<llvm::LoadInst*, uint64_t>> offsets;
   uint64_t bytes = 0;
   for (llvm::LoadInst* const load : nest_.loads) {
@@ -318,7 +319,10 @@ bool Writer::write() {
   if (widest == 0 && nest_.strided.empty()) return false;
   if (nest_.epilogue && widest_value(*nest_.epilogue) == 0) return false;
   find_outputs();
+  terms_.resize(nest_.loops.size() - first_term_loop());
   tiling_ = tiling(widest);
+  choose_pairs();
+  if (!nest_.strided.empty() && !tiling_.is_packed && !nest_.stores_floats()) return false;
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
@@ -331,12 +335,12 @@ bool Writer::write() {
   terms_of_row_ = terms_of_row();
   group_ = rows_of_group();
   Value* is_apart = are_rows_apart(nest_);
+  if (pairs_) is_apart = b_.CreateAnd(is_apart, b_.CreateFreeze(are_offsets_small()));
   // Frozen, as the conditions.
   if (nest_.is_together()) is_apart = b_.CreateFreeze(b_.CreateAnd(is_apart, may_be_together()));
 
   BasicBlock* const start = new_block("contraction");
   b_.SetInsertPoint(start);
-  terms_.resize(nest_.loops.size() - first_term_loop());
   write_groups();
   BasicBlock* const end = new_block("contraction.after");
   b_.CreateBr(end);
@@ -377,6 +381,7 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (pairs_) text += ", two terms at a time";
   if (nest_.fill) text += ", with the fill before it";
   if (nest_.epilogue) text += ", with the epilogue after it";
   if (nest_.are_sums_dead) text += ", whose sums are not stored";

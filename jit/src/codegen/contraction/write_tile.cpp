@@ -68,6 +68,10 @@ void Writer::add_terms(size_t level) {
     add_term();
     return;
   }
+  if (level + 1 == terms_.size() && adds_pairs()) {
+    add_pairs();
+    return;
+  }
   if (level + 1 == terms_.size() && lanes_ > 1 && has_squares_ && (is_packing_ || panels_.empty())) {
     add_squares(level);
     return;
@@ -209,6 +213,7 @@ void Writer::write_epilogue() {
 void Writer::write_tile(Value* row, Value* output) {
   row_ = row;
   output_ = output;
+  if (rows_panel_ && adds_pairs()) pack_rows(tiling_.outer_terms);
   begin_tile();
   add_terms(tiling_.outer_terms);
   end_tile();

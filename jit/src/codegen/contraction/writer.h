@@ -17,6 +17,7 @@
 
 #include "codegen/contraction/dependence.h"
 #include "codegen/contraction/nest.h"
+#include "codegen/contraction/pairs.h"
 #include "codegen/contraction/tile.h"
 
 namespace halyard::jit::contraction {
@@ -86,6 +87,22 @@ class Writer {
   void add_terms(size_t level);
   void add_squares(size_t level);
   void add_term();
+  // pairs.cpp
+  bool adds_pairs() const;
+  llvm::Value* are_offsets_small();
+  llvm::Value* factors(const Factor& of, llvm::Value* loaded);
+  llvm::Value* pairs_of_innermost();
+  llvm::Value* number_of_pair();
+  llvm::Value* address_of_pairs(uint64_t vector);
+  llvm::Value* address_of_row_pair(uint64_t row);
+  void choose_pairs();
+  void add_panels_of_pairs();
+  llvm::Value* outputs_pair(llvm::Value* term, bool has_second, uint64_t vector);
+  llvm::Value* row_pair(llvm::Value* term, bool has_second, uint64_t row);
+  void add_pair(llvm::Value* term, bool has_second);
+  void add_pairs();
+  void pack_rows(size_t level);
+
   llvm::Value* load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector);
   std::vector<llvm::Value*> sums() const;
   std::vector<llvm::PHINode*> begin_sums(const std::vector<llvm::Value*>& values, llvm::BasicBlock* from);
@@ -193,6 +210,12 @@ class Writer {
   // For loads that are packed: the copies of their elements.
   std::map<llvm::LoadInst*, llvm::Value*> panels_;
   bool is_packing_ = false;
+  // For products of small integers: the copies of both factors, in pairs, if they are packed.
+  std::optional<Pairs> pairs_;
+  llvm::Value* pairs_panel_ = nullptr;
+  llvm::Value* rows_panel_ = nullptr;
+  uint64_t pairs_of_block_ = 0;
+  bool are_rows_contiguous_ = false;  // A's elements for consecutive terms
   // If threads share the groups: the part of the new nest that runs one of them, and the call of the host
   // that calls it on several threads.
   struct Pieces {
