@@ -215,6 +215,9 @@ Tiling Writer::tiling(uint64_t widest) {
   for (size_t level = first_term_loop(); level < nest_.loops.size(); ++level)
     size.terms.push_back(constant_count(level));
   size.outputs = constant_count(nest_.output_level());
+  if (const auto most = constant_of(evolution_.getConstantMaxBackedgeTakenCount(nest_.outputs()));
+      most && *most < kMaxTermsTogether)
+    size.most_outputs = *most + 1;
   size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(outputs), 8u);
   size.is_strided = !nest_.strided.empty();
   Registers registers = {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true))};
