@@ -35,7 +35,7 @@ ROWS = [
 ]
 # Functions whose calls change the program's state, with the number of calls of a process: a token is added at the
 # next of 64 positions, and calls that warm up take some of them.
-CALLS = {"decode": 24}
+CALLS = {"decode": 16}
 MOBILENET = {"mobilenetv2": "mobilenetv2.irpa"}
 
 # column, suffix of the module, flags
