@@ -111,8 +111,8 @@ struct SumsWriter {
     text += fmt::format("^bb{}:\n", after);
   }
   // For each row and output.
-  void nest(auto&& body) {
-    if (!is_coalesced) return loop(kRow, kRows, [&] { loop(kOutput, kOutputs, body); });
+  void nest(auto&& body, const char* rows = kRows) {
+    if (!is_coalesced) return loop(kRow, rows, [&] { loop(kOutput, kOutputs, body); });
     line("{} = vm.mul.i64 {}, {}", kAll, kRows, kOutputs);
     loop(kBoth, kAll, [&] {
       line("{} = vm.div.i64.s {}, {}", kRow, kBoth, kOutputs);
@@ -123,10 +123,13 @@ struct SumsWriter {
 
   void fill() {
     const int64_t row = choices.one_in(8) ? row_of_sums + 1 : row_of_sums;
-    nest([&] {
-      index(row, kOutput);
-      store(0, sums);
-    });
+    const char* const rows = choices.one_in(8) ? kFrom : kRows;  // perhaps fewer or more than there are sums
+    nest(
+        [&] {
+          index(row, kOutput);
+          store(0, sums);
+        },
+        rows);
   }
   void add_terms() {
     const int64_t of_rows = choices.one_of<int64_t>({1, 3, 9}),

@@ -176,12 +176,13 @@ bool Recognizer::is_fill(Loop* outermost, Nest& sums) {
       !is_of_output(store->getPointerOperand(), nest, sums))
     return false;
   Nest with_fill = sums;
-  if (!join(*outermost, *outermost, *sums.outermost(), with_fill) || !with_fill.releases.empty())
+  with_fill.fill = outermost;
+  with_fill.first_sum = value;
+  if (!join(*outermost, *outermost, *sums.outermost(), with_fill) || !with_fill.releases.empty() ||
+      !have_same_counts(nest, with_fill))
     return false;
   sums = std::move(with_fill);
   sums.entered.insert(sums.entered.end(), nest.entered.begin(), nest.entered.end());
-  sums.fill = outermost;
-  sums.first_sum = value;
   return true;
 }
 
