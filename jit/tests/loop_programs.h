@@ -87,14 +87,58 @@ inline std::string sum_in_blocks(int64_t rows, int64_t inner_rows, int64_t outpu
 )"))))));
 }
 
-// Three nests: sums begin with 0.5, terms are added, and a result follows from each sum. `before` is in front
-// of them, `between` before the last one, and sums are in the register `sums`.
+// Sums of products of 8-bit elements with offsets, `second` of which are loaded as `i8.s` or `i8.u`; the
+// offset of the first is the argument `step` times 10923, which is too large for 16 bits if `step` is 2 or 3.
 //
-//   S[y * 20 + o] = 0.5; S[y * 20 + o] += r0[from + y * 3 + k] * r0[k + o], for y below i0 & 7 and o below 20
+//   r1[m * outputs + o] += (r0[from + m * 3 + k] - offset) * (r0[m_k_o] + 9), for m below n & rows, o below
+//   outputs and k below terms; m_k_o is k * outputs + o, or o * terms + k if B is transposed
+inline std::string quantised(int64_t rows, int64_t outputs, int64_t terms, std::string_view second,
+                             bool is_transposed) {
+  return program(
+      "", "%i8:9",
+      fmt::format(R"(
+  %i12:13 = vm.const.i64 {}
+  %i0:1 = vm.and.i64 %i0:1, %i12:13
+  %i12:13 = vm.const.i64 {}
+  %i14:15 = vm.const.i64 {}
+  %i32:33 = vm.const.i64 3
+  %i35 = vm.trunc.i64.i32 %i4:5
+  %i36 = vm.const.i32 10923
+  %i35 = vm.mul.i32 %i35, %i36
+  %i36 = vm.const.i32 9
+)",
+                  rows, outputs, terms) +
+          loop(
+              1, "%i6:7", "%i0:1",
+              loop(4, "%i16:17", "%i12:13",
+                   loop(7, "%i20:21", "%i14:15",
+                        fmt::format(R"(
+  %i24:25 = vm.fma.i64 %i6:7, %i32:33, %i2:3
+  %i24:25 = vm.add.i64 %i24:25, %i20:21
+  %i26 = vm.buffer.load.i8.s %r0, %i24:25
+  %i26 = vm.sub.i32 %i26, %i35
+  %i24:25 = vm.fma.i64 {}
+  %i27 = vm.buffer.load.{} %r0, %i24:25
+  %i27 = vm.add.i32 %i27, %i36
+  %i24:25 = vm.fma.i64 %i6:7, %i12:13, %i16:17
+  %i28 = vm.buffer.load.i32 %r1, %i24:25
+  %i28 = vm.fma.i32 %i26, %i27, %i28
+  vm.buffer.store.i32 %i28, %r1, %i24:25
+)",
+                                    is_transposed ? "%i16:17, %i14:15, %i20:21" : "%i20:21, %i12:13, %i16:17",
+                                    second)))));
+}
+
+// Three nests: sums begin with 0.5, terms are added, and a result follows from each sum. `before` is in front
+// of them, `between` before the last one, `after` behind them (blocks from ^bb22 on are free), and sums are
+// in the register `sums`. The bits of n that are in `most_rows` count the rows.
+//
+//   S[y * 20 + o] = 0.5; S[y * 20 + o] += r0[from + y * 3 + k] * r0[k + o], for y below n and o below 20
 //   r1[y * `apart` + o + `shift`] = max(S[y * 20 + o] + `other`[y + o], 0.5)
 inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, int64_t apart,
                                         std::string_view other, std::string_view shift,
-                                        std::string_view before = "", std::string_view between = "") {
+                                        std::string_view before = "", std::string_view between = "",
+                                        std::string_view after = "", int64_t most_rows = 7) {
   const auto rows = [](int block, const std::string& body) {
     return loop(block, "%i6:7", "%i0:1", loop(block + 3, "%i16:17", "%i12:13", R"(
   %i22:23 = vm.fma.i64 %i6:7, %i12:13, %i16:17
@@ -102,7 +146,7 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
   };
   return program("f32", "%i0:1",
                  fmt::format(R"(
-  %i12:13 = vm.const.i64 7
+  %i12:13 = vm.const.i64 {}
   %i0:1 = vm.and.i64 %i0:1, %i12:13
   %i12:13 = vm.const.i64 20
   %i14:15 = vm.const.i64 {}
@@ -112,7 +156,7 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
   %i29 = vm.const.f32 0.5
   {}
 )",
-                             terms, apart, before) +
+                             most_rows, terms, apart, before) +
                      rows(1, fmt::format("vm.buffer.store.f32 %i29, {}, %i22:23", sums)) +
                      rows(7, loop(13, "%i20:21", "%i14:15",
                                   fmt::format(R"(
@@ -137,6 +181,8 @@ inline std::string sums_with_neighbours(std::string_view sums, int64_t terms, in
   %i24:25 = vm.add.i64 %i24:25, {}
   vm.buffer.store.f32 %i26, %r1, %i24:25
 )",
-                                          sums, other, shift)));
+                                          sums, other, shift)) +
+                     std::string(after));
 }
+
 }  // namespace halyard::vm::test

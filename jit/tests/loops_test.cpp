@@ -222,7 +222,35 @@ const std::string kOverlapping = sums_with_neighbours("%r2", 5, 13, "%r0", "%i34
 const std::string kBlocksThroughMemory = sums_with_neighbours("%r2", 300, 20, "%r0", "%i34:35", kOwn);
 const std::string kReleased =
     sums_with_neighbours("%r2", 7, 20, "%r2", "%i34:35", kOwn, "vm.discard.refs %r0");
+// The first nest has `step` rows, and so not as many as the others.
+std::string with_rows_of_step(std::string text) {
+  constexpr std::string_view kRows = "%i6:7, %i0:1";
+  return text.replace(text.find(kRows), kRows.size(), "%i6:7, %i4:5");
+}
+const std::string kFilledInPart = with_rows_of_step(kInPlace);
+const std::string kFilledInPartThroughMemory = with_rows_of_step(kThroughMemory);
+// The sums are read again after the results, or afterwards by the interpreter, or another register has them.
+const std::string kReadAgain =
+    sums_with_neighbours("%r2", 5, 20, "%r0", "%i34:35", kOwn, "", loop(22, "%i6:7", "%i12:13", R"(
+  %i26 = vm.buffer.load.f32 %r2, %i6:7
+  vm.buffer.store.f32 %i26, %r1, %i6:7
+)"));
+const std::string kCopied = sums_with_neighbours("%r2", 5, 20, "%r0", "%i34:35", kOwn, "", R"(
+  %i30:31 = vm.const.i64 16
+  vm.buffer.copy %r2, %i30:31, %r1, %i34:35, %i30:31
+)");
+const std::string kReferredTo = sums_with_neighbours("%r2", 5, 20, "%r0", "%i34:35",
+                                                     std::string(kOwn) + "\n %r3 = vm.assign.ref %r2", "", R"(
+  %i26 = vm.buffer.load.f32 %r3, %i12:13
+  vm.buffer.store.f32 %i26, %r1, %i34:35
+)");
 const std::string kReadsResults = sums_with_neighbours("%r2", 7, 20, "%r1", "%i34:35", kOwn);
+
+// Sums of small integers, two terms at a time: B as it is, and packed; an odd number of terms; B transposed.
+const std::string kQuantisedRow = quantised(1, 20, 7, "i8.u", false);
+const std::string kQuantised = quantised(7, 20, 4, "i8.s", false);
+const std::string kQuantisedPacked = quantised(7, 4, 65, "i8.s", false);
+const std::string kQuantisedTransposed = quantised(3, 4, 64, "i8.u", true);
 
 // Rows at a distance known only when the nest begins: r1[m * (step * 4) + n] += r0[from + m + k] * r0[k + n],
 // for m below i0 & 7, n below 8 and k below 5. They overlap, touch, or are apart.
@@ -317,8 +345,10 @@ INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
                                          kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
                                          kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows, kPacked,
                                          kPackedTransposed, kPackedOfRows, kInPlace, kThroughMemory,
-                                         kOverlapping, kBlocksThroughMemory, kReleased, kReadsResults,
-                                         kRowsApart));
+                                         kOverlapping, kBlocksThroughMemory, kFilledInPart,
+                                         kFilledInPartThroughMemory, kReleased, kReadAgain, kCopied,
+                                         kReferredTo, kQuantisedRow, kQuantised, kQuantisedPacked,
+                                         kQuantisedTransposed, kReadsResults, kRowsApart));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero
@@ -373,6 +403,25 @@ TEST(CompiledLoop, WithBlocksOfTermsIsStoppedBetweenGroups) {
                                             Variant::ref(Buffer::wrap(to, true, {})),
                                             Variant::i64((1 << 20) - 1), Variant::i64(0), Variant::i64(0)};
   expect_cancelled(compiled, arguments);
+}
+
+// Between groups of rows of nests that are written together: 2^17 rows of 20 outputs of 2^14 terms take many
+// seconds. Their results may be a part of what they read: then they must be few.
+TEST(CompiledLoop, WithNeighboursIsStoppedBetweenGroups) {
+  const Result<const Compiler*> compiler = Compiler::find();
+  ASSERT_TRUE(compiler) << compiler.error().text();
+  constexpr std::string_view kLarge = "%i24:25 = vm.const.i64 16777216\n %r2 = vm.buffer.alloc %i24:25, %i8";
+  constexpr int64_t kRows = (1 << 17) - 1;
+  for (const std::string_view other : {"%r0", "%r1"}) {
+    SCOPED_TRACE(other);
+    Loops compiled(sums_with_neighbours("%r2", 1 << 14, 20, other, "%i34:35", kLarge, "", "", kRows),
+                   *compiler);
+    std::vector<uint8_t> from(size_t{4} << 20), to(size_t{4} << 22);
+    const std::array<Variant, 5> arguments = {Variant::ref(Buffer::wrap(from, true, {})),
+                                              Variant::ref(Buffer::wrap(to, true, {})), Variant::i64(kRows),
+                                              Variant::i64(0), Variant::i64(0)};
+    expect_cancelled(compiled, arguments);
+  }
 }
 
 }  // namespace

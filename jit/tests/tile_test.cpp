@@ -30,10 +30,14 @@ TEST(ContractionTile, LeavesNoRest) {
           EXPECT_EQ(rest_after(count, tiling.rows), 0u) << count;
           EXPECT_EQ(rest_after(count, counts_of(tiling.outputs)), 0u) << count;
           const uint64_t multiple = count & -count;
-          const Size unknown = {0, 0, multiple, is_strided, is_strided && is_transposed};
-          const Tiling any = choose_tiling(unknown, registers);
-          EXPECT_EQ(rest_after(count, any.rows), 0u) << count;
-          EXPECT_EQ(rest_after(count, counts_of(any.outputs)), 0u) << count;
+          for (const uint64_t most : {uint64_t{0}, count, count + 3, 2 * count}) {
+            Size unknown = {0, 0, multiple, is_strided, is_strided && is_transposed};
+            unknown.most_outputs = most;
+            const Tiling any = choose_tiling(unknown, registers);
+            EXPECT_EQ(rest_after(count, any.rows), 0u) << count;
+            EXPECT_EQ(rest_after(count, counts_of(any.outputs)), 0u) << count;
+            EXPECT_TRUE(most == 0 || any.outputs.front().count() <= std::max<uint64_t>(most, 4)) << most;
+          }
         }
       }
     }
@@ -58,6 +62,9 @@ TEST(ContractionTile, IsThatOfKnownKernels) {
   const Tiling narrow = choose_tiling({7, 64, 1, false, false}, {16, 8});
   EXPECT_EQ(narrow.rows, (std::vector<uint64_t>{6, 1}));
   EXPECT_EQ(counts_of(narrow.outputs), std::vector<uint64_t>{16});
+  // One row and at most 64 outputs, of which the last workgroup has 40.
+  const Tiling row = choose_tiling({.rows = 1, .most_outputs = 64}, {32, 16});
+  EXPECT_EQ(counts_of(row.outputs), (std::vector<uint64_t>{64, 32, 16, 4, 1}));
   // 24 outputs are three vectors of 8, not one of 16 and 8 scalars.
   const Tiling thirds = choose_tiling({0, 24, 1, false, false}, {32, 16});
   EXPECT_EQ(thirds.outputs.front().lanes, 8u);

@@ -25,6 +25,8 @@ constexpr const char* kAll = "%i22:23";
 constexpr const char* kIndex = "%i24:25";
 constexpr const char* kFactor = "%i26:27";
 constexpr const char* kCondition = "%i28";
+constexpr const char* kTime = "%i4:5";  // of a loop around the nests
+constexpr const char* kTimes = "%i46:47";
 constexpr const char* kHash = "%i40:41";
 constexpr const char* kWord = "%i42";
 constexpr const char* kWide = "%i44:45";
@@ -36,12 +38,13 @@ struct Element {
   const char* store;
   const char* type;
   bool is_wide, is_float;
+  const char* factor = nullptr;  // suffix of loads of factors, if they are smaller than sums
 };
-constexpr Element kElements[] = {{"f32", "f32", "f32", false, true},
-                                 {"f32", "f32", "f32", false, true},
-                                 {"f64", "f64", "f64", true, true},
-                                 {"i32", "i32", "i32", false, false},
-                                 {"i16.s", "i16", "i32", false, false}};
+constexpr Element kElements[] = {
+    {"f32", "f32", "f32", false, true},          {"f32", "f32", "f32", false, true},
+    {"f64", "f64", "f64", true, true},           {"i32", "i32", "i32", false, false},
+    {"i16.s", "i16", "i32", false, false},       {"i32", "i32", "i32", false, false, "i8.s"},
+    {"i32", "i32", "i32", false, false, "i8.u"}, {"i32", "i32", "i32", false, false, "i16.s"}};
 
 struct SumsWriter {
   Choices& choices;
@@ -64,6 +67,14 @@ struct SumsWriter {
   }
   void load(int number, uint32_t buffer) {
     line("{} = vm.buffer.load.{} %r{}, {}", value(number), element.access, buffer, kIndex);
+  }
+  // Loads a factor, and adds or subtracts an offset if there is one: a constant, or an argument.
+  void load_factor(int number, const char* access, uint32_t offset) {
+    line("{} = vm.buffer.load.{} %r{}, {}", value(number), access, from, kIndex);
+    if (offset == 1) line("%i48 = vm.const.i32 {}", number == 1 ? -128 : 7);
+    if (offset == 2) line("%i48 = vm.trunc.i64.i32 {}", number == 1 ? kFrom : kCount);
+    if (offset != 0)
+      line("{} = vm.{}.i32 {}, %i48", value(number), number == 1 ? "sub" : "add", value(number));
   }
   void store(int number, uint32_t buffer) {
     line("vm.buffer.store.{} {}, %r{}, {}", element.store, value(number), buffer, kIndex);
@@ -88,9 +99,20 @@ struct SumsWriter {
     line("vm.br ^bb{}", head);
     text += fmt::format("^bb{}:\n", after);
   }
+  // Executes the body if the number is 0.
+  void only_if(const char* number, auto&& body) {
+    const int inside = blocks++, after = blocks++;
+    constant(kIndex, 0);
+    line("{} = vm.cmp.eq.i64 {}, {}", kCondition, number, kIndex);
+    line("vm.cond_br {}, ^bb{}, ^bb{}", kCondition, inside, after);
+    text += fmt::format("^bb{}:\n", inside);
+    body();
+    line("vm.br ^bb{}", after);
+    text += fmt::format("^bb{}:\n", after);
+  }
   // For each row and output.
-  void nest(auto&& body) {
-    if (!is_coalesced) return loop(kRow, kRows, [&] { loop(kOutput, kOutputs, body); });
+  void nest(auto&& body, const char* rows = kRows) {
+    if (!is_coalesced) return loop(kRow, rows, [&] { loop(kOutput, kOutputs, body); });
     line("{} = vm.mul.i64 {}, {}", kAll, kRows, kOutputs);
     loop(kBoth, kAll, [&] {
       line("{} = vm.div.i64.s {}, {}", kRow, kBoth, kOutputs);
@@ -101,24 +123,30 @@ struct SumsWriter {
 
   void fill() {
     const int64_t row = choices.one_in(8) ? row_of_sums + 1 : row_of_sums;
-    nest([&] {
-      index(row, kOutput);
-      store(0, sums);
-    });
+    const char* const rows = choices.one_in(8) ? kFrom : kRows;  // perhaps fewer or more than there are sums
+    nest(
+        [&] {
+          index(row, kOutput);
+          store(0, sums);
+        },
+        rows);
   }
   void add_terms() {
     const int64_t of_rows = choices.one_of<int64_t>({1, 3, 9}),
                   of_terms = choices.one_of<int64_t>({1, 4, 17});
     const bool is_transposed = choices.one_in(4);
+    const char* const first = element.factor ? element.factor : element.access;
+    const char* const second = element.factor && choices.one_in(3) ? "i8.s" : first;
+    const uint32_t offset = element.factor ? choices.below(4) : 0;
     nest([&] {
       loop(kTerm, kTerms, [&] {
         index(of_rows, kTerm);
         if (of_rows != 9) add(kFrom);
-        load(1, from);
+        load_factor(1, first, offset);
         constant(kFactor, is_transposed ? 9 : of_terms);
         line("{} = vm.fma.i64 {}, {}, {}", kIndex, is_transposed ? kOutput : kTerm, kFactor,
              is_transposed ? kTerm : kOutput);
-        load(2, from);
+        load_factor(2, second, offset);
         index(row_of_sums, kOutput);
         load(3, sums);
         line("{} = vm.fma.{} {}, {}, {}", value(3), element.type, value(1), value(2), value(3));
@@ -129,11 +157,17 @@ struct SumsWriter {
   void compute_results() {
     const uint32_t other = choices.one_in(3) ? results : from;
     const bool is_of_row = choices.one_in(3), is_moved = choices.one_in(2), is_kept = choices.one_in(2);
+    const bool is_in_place = other == results && choices.one_in(2);
     if (!is_kept && other != from && from != sums && from != results) line("vm.discard.refs %r{}", from);
     nest([&] {
       index(row_of_sums, kOutput);
       load(1, sums);
-      if (!is_of_row) line("{} = vm.add.i64 {}, {}", kIndex, kOutput, kOne);
+      if (is_in_place) {
+        index(row_of_results, kOutput);
+        if (is_moved && results != sums) add(kFrom);
+      } else if (!is_of_row) {
+        line("{} = vm.add.i64 {}, {}", kIndex, kOutput, kOne);
+      }
       load(2, other);
       line("{} = vm.{}.{} {}, {}", value(1), choices.one_of({"add", "sub", "mul"}), element.type, value(1),
            value(2));
@@ -191,10 +225,31 @@ struct SumsWriter {
     row_of_sums = outputs + (choices.one_in(4) ? choices.one_of<int64_t>({-1, 1, 4}) : 0);
     row_of_results = results == sums ? row_of_sums : outputs + choices.one_of<int64_t>({0, 0, 3, -2});
     line("{} = vm.const.{}{}", value(0), element.type, element.is_float ? " 0.5" : " 3");
-    if (!choices.one_in(6)) fill();
-    add_terms();
-    if (!choices.one_in(6)) compute_results();
-    hash(3);
+    const bool has_fill = !choices.one_in(6), has_results = !choices.one_in(6);
+    const auto nests = [&](bool first_fill_only) {
+      if (has_fill && first_fill_only) {
+        only_if(kTime, [&] { fill(); });
+      } else if (has_fill) {
+        fill();
+      }
+      add_terms();
+      if (has_results) compute_results();
+    };
+    if (choices.one_in(4)) {
+      constant(kTimes, 2);
+      const bool first_fill_only = choices.one_in(2);
+      loop(kTime, kTimes, [&] { nests(first_fill_only); });
+    } else {
+      nests(false);
+    }
+    // Whether the sums are read again, by compiled code or by the interpreter.
+    if (results == sums || choices.one_in(3)) {
+      hash(3);
+    } else if (choices.one_in(4)) {
+      constant(kIndex, 0);
+      constant(kFactor, 4 * kWords);
+      line("{} = vm.buffer.hash %r3, {}, {}", kHash, kIndex, kFactor);
+    }
     hash(5);
     line("vm.return {}", kHash);
     return fmt::format(

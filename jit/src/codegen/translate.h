@@ -11,6 +11,8 @@ namespace halyard::jit {
 // must stop. The first target of both is the path that stays in compiled code.
 inline constexpr char kCheck[] = "halyard.check";
 inline constexpr char kStop[] = "halyard.stop";
+// Metadata of loads that read a buffer of the function's own for the last time (OwnBuffers::is_last_read).
+inline constexpr char kLastRead[] = "halyard.last_read";
 
 inline constexpr char kFunction[] = "halyard_run";
 

@@ -473,7 +473,9 @@ Value* Translator::element(const Word* word, uint32_t at, Value* length, uint32_
 void Translator::emit_load(const Word* word, uint32_t at, llvm::Type* type, int extend) {
   const auto size = static_cast<uint32_t>(type->getPrimitiveSizeInBits() / 8);
   Value* const address = element(word, at, buffers_[word->a].length, size);
-  Value* value = b_.CreateAlignedLoad(type, address, llvm::Align(1));
+  llvm::LoadInst* const load = b_.CreateAlignedLoad(type, address, llvm::Align(1));
+  if (own_buffers_.is_last_read(at)) load->setMetadata(kLastRead, llvm::MDNode::get(context_, {}));
+  Value* value = load;
   if (extend)
     value = extend == 1 ? b_.CreateZExt(value, b_.getInt32Ty()) : b_.CreateSExt(value, b_.getInt32Ty());
   set(word->c, value);

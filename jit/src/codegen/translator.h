@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/own_buffers.h"
 #include "codegen/own_calls.h"
 #include "codegen/registers.h"
 #include "codegen/stop_word.h"
@@ -38,6 +39,7 @@ class Translator {
         words_(static_cast<const Word*>(function.words), function.word_count),
         own_calls_(function),
         registers_(words_, {function.lists, function.list_count}, function.value_slots, own_calls_),
+        own_buffers_(words_, {function.lists, function.list_count}, function.ref_slots),
         module_(module),
         context_(module.getContext()),
         b_(context_) {
@@ -508,6 +510,7 @@ class Translator {
   std::span<const Word> words_;
   OwnCalls own_calls_;
   Registers registers_;
+  OwnBuffers own_buffers_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;

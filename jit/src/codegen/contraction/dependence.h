@@ -12,6 +12,11 @@ class Dependence {
   explicit Dependence(const Nest& nest) : nest_(nest) {}
   static constexpr unsigned kRows = 1, kOutputs = 2, kOuterRows = 4;
 
+  // Whether the value is known before the nest.
+  bool is_the_same(const llvm::Value* value) const {
+    const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
+    return !instruction || !nest_.contains(instruction);
+  }
   unsigned of(llvm::Value* value) {
     auto* const instruction = llvm::dyn_cast<llvm::Instruction>(value);
     if (!instruction || !nest_.contains(instruction)) return 0;

@@ -9,6 +9,7 @@
 
 #include "codegen/contraction/recognize.h"
 #include "codegen/loops.h"
+#include "codegen/translate.h"
 #include "shared/symbols.h"
 
 namespace halyard::jit::contraction {
@@ -175,12 +176,13 @@ bool Recognizer::is_fill(Loop* outermost, Nest& sums) {
       !is_of_output(store->getPointerOperand(), nest, sums))
     return false;
   Nest with_fill = sums;
-  if (!join(*outermost, *outermost, *sums.outermost(), with_fill) || !with_fill.releases.empty())
+  with_fill.fill = outermost;
+  with_fill.first_sum = value;
+  if (!join(*outermost, *outermost, *sums.outermost(), with_fill) || !with_fill.releases.empty() ||
+      !have_same_counts(nest, with_fill))
     return false;
   sums = std::move(with_fill);
   sums.entered.insert(sums.entered.end(), nest.entered.begin(), nest.entered.end());
-  sums.fill = outermost;
-  sums.first_sum = value;
   return true;
 }
 
@@ -229,6 +231,8 @@ bool Recognizer::are_inputs_known(const Nest& epilogue, Nest& sums) {
     const SCEV* const step = address->strides.back();
     if (step && constant_of(step) != size_of(load)) return false;
   }
+  sums.are_sums_dead =
+      llvm::all_of(sums.sum_loads, [](const llvm::LoadInst* load) { return load->hasMetadata(kLastRead); });
   return !sums.sum_loads.empty();
 }
 
@@ -264,14 +268,16 @@ bool Recognizer::is_epilogue(Loop* outermost, Nest& sums) {
   return true;
 }
 
-// Whether the terms are known to be so few that the work need not stop among them.
-bool Recognizer::is_short(const Nest& sums) {
-  uint64_t all = 1;
-  for (const SCEV* const last : sums.last) {
-    all *= evolution_.getUnsignedRangeMax(last).getLimitedValue(kMaxTermsTogether) + 1;
-    if (all > kMaxTermsTogether) return false;
-  }
-  return true;
+// Whether running the nests twice has the effect of running them once: the sums begin with a value that is
+// stored first, and the epilogue reads no result of its own.
+bool Recognizer::is_repeatable(const Nest& sums) {
+  if (!sums.fill) return false;
+  if (!sums.epilogue) return true;
+  const SCEV* const result = evolution_.getSCEV(sums.epilogue->stores.front()->getPointerOperand());
+  return llvm::all_of(sums.epilogue->loads, [&](llvm::LoadInst* load) {
+    return llvm::is_contained(sums.sum_loads, load) ||
+           evolution_.getSCEV(load->getPointerOperand()) != result;
+  });
 }
 
 // Adds the nests around the sums, in the same loop, to them.
@@ -289,7 +295,7 @@ bool Recognizer::add_neighbours(Nest& sums) {
     if (is_other(loop) && loop != sums.fill && is_epilogue(loop, sums)) break;
   if (!sums.is_together()) return false;
   sums.stop = nullptr;
-  sums.is_short = is_short(sums);
+  sums.is_repeatable = is_repeatable(sums);
   return true;
 }
 

@@ -55,6 +55,7 @@ struct Nest {
   std::shared_ptr<const Nest> epilogue;             // reads each sum, and stores what follows from it
   llvm::SmallVector<llvm::LoadInst*, 2> sum_loads;  // of the epilogue: its loads of the sum
   bool keeps_sums = true;                           // the epilogue does not store its result in their place
+  bool are_sums_dead = false;                       // nothing reads their memory after the epilogue
   // Releases of refs between the sums and the epilogue.
   llvm::SmallVector<llvm::CallInst*, 4> releases;
   // Ranges of addresses that must not overlap, because the order of their accesses changes.
@@ -66,8 +67,9 @@ struct Nest {
   std::vector<std::pair<Range, Range>> apart;
   // Numbers of iterations that must be equal.
   std::vector<std::pair<const llvm::SCEV*, const llvm::SCEV*>> equal;
-  // Whether the terms are known to be so few that the work need not stop among them.
-  bool is_short = true;
+  // Whether the nests that are written together may begin again from the start after some of their rows have
+  // run. If not, they run to their end.
+  bool is_repeatable = false;
 
   // The loop that the phi counts, of this nest or of its epilogue; null if it is at the head of none.
   llvm::Loop* loop_of(const llvm::PHINode& phi) const {
@@ -87,7 +89,13 @@ struct Nest {
   llvm::Loop* outermost() const { return loops.front(); }
   size_t output_level() const { return row_loops; }
   llvm::Loop* outputs() const { return loops[output_level()]; }
+  bool stores_floats() const {
+    return llvm::all_of(stores, [](const llvm::StoreInst* store) {
+      return store->getValueOperand()->getType()->isFloatingPointTy();
+    });
+  }
   bool is_together() const { return fill || epilogue; }
+  bool may_stop_between_rows() const { return stop || (is_together() && is_repeatable); }
   // The first and the last loop that is written.
   llvm::Loop* first() const { return fill ? fill : outermost(); }
   llvm::Loop* last_loop() const { return epilogue ? epilogue->outermost() : outermost(); }

@@ -15,6 +15,7 @@ using llvm::PHINode;
 using llvm::Value;
 
 // If the work must stop, the old nest goes on with the row `next`: it leaves compiled code after that row.
+// Nests that were written together begin again, and leave compiled code where they check the stop word.
 void Writer::check_stop_word(Value* next) {
   BasicBlock* const go_on = new_block("contraction.row");
   BasicBlock* const stopped = new_block("contraction.stop");
@@ -52,15 +53,24 @@ void Writer::keep_old_nest(Value* is_new, BasicBlock* start, BasicBlock* end) {
   leave_as_it_is(*rows);
 }
 
-// The old nests run one after the other if the new one may not.
+// The old nests run one after the other if the new one may not, or must stop.
 void Writer::keep_old_nests(Value* is_new, BasicBlock* start, BasicBlock* end) {
+  BasicBlock* const header = nest_.first()->getHeader();
+  BasicBlock* const from_start = new_block("contraction.old");
+  header->replacePhiUsesWith(before_, from_start);
+  b_.SetInsertPoint(from_start);
+  b_.CreateBr(header);
+  for (const auto& [row, block] : stops_) {
+    b_.SetInsertPoint(block);
+    b_.CreateCondBr(b_.CreateICmpEQ(row, row_end_), end, from_start);
+  }
   for (PHINode& phi : after_->phis())
     phi.addIncoming(phi.getIncomingValueForBlock(nest_.last_loop()->getLoopLatch()), end);
   b_.SetInsertPoint(end->getTerminator());
   for (llvm::CallInst* const release : nest_.releases) b_.Insert(release->clone());
   before_->getTerminator()->eraseFromParent();
   b_.SetInsertPoint(before_);
-  b_.CreateCondBr(is_new, start, nest_.first()->getHeader());
+  b_.CreateCondBr(is_new, start, from_start);
   llvm::addStringMetadataToLoop(nest_.loops.back(), kSeparate, 1);
 }
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "codegen/contraction/pairs.h"
 #include "codegen/loops.h"
 #include "codegen/translate.h"
 
@@ -70,7 +71,9 @@ std::optional<Nest> Recognizer::find(Loop* innermost) {
     if (!counts_outputs(nest)) continue;
     Nest wide = nest;
     add_all_rows(nest, Stops::one);
-    if (!nest.strided.empty() && suits_llvm(nest)) {
+    Dependence dependence(nest);
+    const bool has_pairs = nest.row_loops != 0 && find_pairs(nest, dependence, evolution_);
+    if (!nest.strided.empty() && suits_llvm(nest) && !has_pairs) {
       reason_ = "B is transposed, and LLVM vectorizes over the terms, which it may add in any order";
       return {};
     }

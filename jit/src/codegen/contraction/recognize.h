@@ -14,9 +14,9 @@
 
 namespace halyard::jit::contraction {
 
-// The most terms of nests that are written together. They are not left between two rows, and a processor adds
+// The most terms that nests which are written together add without a look at the stop word. A processor adds
 // so many in some milliseconds.
-inline constexpr uint64_t kMaxTermsTogether = uint64_t{1} << 28;
+inline constexpr uint64_t kMaxTermsTogether = uint64_t{1} << 25;
 // Marks the innermost loop of sums that are also written alone, where they may not be together.
 inline constexpr char kSeparate[] = "halyard.separate";
 
@@ -76,7 +76,7 @@ class Recognizer {
   bool keep_apart(llvm::Instruction* of_sums, llvm::Instruction* of_epilogue, const Nest& epilogue,
                   Nest& sums);
   std::optional<Nest::Range> range(llvm::Instruction* access, const Nest& nest, const llvm::Loop* before);
-  bool is_short(const Nest& sums);
+  bool is_repeatable(const Nest& sums);
   bool join(const llvm::Loop& first, const llvm::Loop& from, const llvm::Loop& to, Nest& sums);
   bool make_available(llvm::BasicBlock& block, const llvm::Loop& before, Nest& sums);
   bool is_known_before(const llvm::SCEV* value, const llvm::Loop* outermost);

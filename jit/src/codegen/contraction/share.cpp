@@ -16,8 +16,7 @@ using llvm::Value;
 
 // The first row of a group, or the number of rows.
 Value* Writer::first_row(Value* group) {
-  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateNUWMul(group, b_.getInt64(tiling_.group)),
-                                  row_end_);
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, b_.CreateNUWMul(group, group_), row_end_);
 }
 
 // Each thread has panels of its own.
@@ -29,8 +28,7 @@ llvm::AllocaInst* Writer::shared_panel_memory(uint64_t bytes) {
 
 void Writer::share_groups() {
   Value* const one = b_.getInt64(1);
-  Value* const groups =
-      b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(row_end_, one), b_.getInt64(tiling_.group)), one);
+  Value* const groups = b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(row_end_, one), group_), one);
   BasicBlock* const before = b_.GetInsertBlock();
   BasicBlock* const with_others = new_block("contraction.shared");
   BasicBlock* const alone = new_block("contraction.alone");
@@ -53,7 +51,7 @@ void Writer::share_groups() {
     pieces_->end = new_block("contraction.piece.end");
     b_.CreateBr(pieces_->end);
     b_.SetInsertPoint(pieces_->end);
-    if (nest_.stop) check_stop_word(first_row(b_.CreateNUWAdd(group, one)));
+    if (nest_.may_stop_between_rows()) check_stop_word(first_row(b_.CreateNUWAdd(group, one)));
   });
   BasicBlock* const done = b_.GetInsertBlock();
 
@@ -63,10 +61,10 @@ void Writer::share_groups() {
   Value* const none = llvm::ConstantPointerNull::get(pointer);  // outline_pieces() replaces it
   llvm::FunctionType* const type =
       llvm::FunctionType::get(b_.getInt64Ty(), {pointer, b_.getInt64Ty(), pointer, pointer, pointer}, false);
-  Value* const stop =
-      nest_.stop ? static_cast<Value*>(function_.getArg(2)) : none;  // without one all groups run
+  Value* const stop = nest_.may_stop_between_rows() ? static_cast<Value*>(function_.getArg(2))
+                                                    : none;  // without one all groups run
   pieces_->share = b_.CreateCall(type, b_.CreateLoad(pointer, sharing), {sharing, groups, none, none, stop});
-  if (nest_.stop) {
+  if (nest_.may_stop_between_rows()) {
     BasicBlock* const stopped = new_block("contraction.stop");
     stops_.emplace_back(first_row(pieces_->share), stopped);
     b_.CreateCondBr(b_.CreateICmpEQ(pieces_->share, groups), done, stopped);

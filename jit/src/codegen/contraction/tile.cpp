@@ -22,9 +22,8 @@ constexpr uint64_t kMaxBlock = 256;
 // With fewer terms, loading and storing the sums would count.
 constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
-// Terms of a group: about a millisecond of work.
-constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
-// If threads share the groups: about a tenth of that. Each group packs B, which should not count.
+// Terms of a group if threads share the groups: about a tenth of kMaxGroup. Each group packs B, which should
+// not count.
 constexpr uint64_t kMaxSharedGroup = uint64_t{1} << 21;
 constexpr uint64_t kMinSharedRows = 4 * kMinPackedRows;
 // The terms of a nest that are worth sharing, and the rows and outputs of a row that are assumed if their
@@ -47,7 +46,10 @@ uint64_t rows_of_tile(const Size& size, uint64_t most) {
 uint64_t lanes_of_tile(const Size& size, const Registers& registers) {
   if (size.is_strided && !size.is_transposed) return 1;
   uint64_t lanes = registers.lanes;
-  if (size.outputs == 0) return lanes;
+  if (size.outputs == 0) {
+    while (lanes > kMinLanes && size.most_outputs != 0 && lanes > size.most_outputs) lanes /= 2;
+    return lanes;
+  }
   while (lanes > size.outputs) lanes /= 2;
   // Half a vector at a time is better than a rest of scalars.
   while (lanes > kMinLanes && size.outputs % lanes != 0) lanes /= 2;
@@ -58,7 +60,8 @@ uint64_t vectors_of_tile(const Size& size, uint64_t lanes, bool is_packed) {
   if (size.is_transposed) return 1;  // all vectors of a square are in registers
   const bool has_rows = size.rows != 1 || is_packed;
   const uint64_t most = size.is_strided ? kStreams : has_rows ? kVectorsOfRows : kMinSums;
-  if (size.outputs == 0) return most;
+  if (size.outputs == 0)
+    return size.most_outputs == 0 ? most : std::clamp<uint64_t>(size.most_outputs / lanes, 1, most);
   // Without a rest, if there is such a number of vectors.
   for (uint64_t vectors = most; vectors > most / 2; --vectors)
     if (size.outputs % (vectors * lanes) == 0) return vectors;
@@ -68,8 +71,10 @@ uint64_t vectors_of_tile(const Size& size, uint64_t lanes, bool is_packed) {
 std::vector<Tiling::Outputs> tiles_of_outputs(const Size& size, Tiling::Outputs first) {
   std::vector<Tiling::Outputs> tiles;
   uint64_t rest = size.outputs;
+  // Of an unknown number of outputs, half of many vectors may be left.
+  const Tiling::Outputs half = {size.outputs == 0 && first.vectors > 3 ? first.vectors / 2 : 1, first.lanes};
   for (const Tiling::Outputs tile :
-       {first, {1, first.lanes}, {1, std::min(first.lanes, kMinLanes)}, {1, 1}}) {
+       {first, half, {1, first.lanes}, {1, std::min(first.lanes, kMinLanes)}, {1, 1}}) {
     if (!tiles.empty() && tile.count() == tiles.back().count()) continue;
     if (size.outputs != 0 && tile.count() > rest) continue;
     tiles.push_back(tile);

@@ -20,11 +20,15 @@ struct Size {
   bool can_pack = false;        // B's elements are the same for all rows
   uint64_t outer_rows = 1;      // of the loop around the one over rows; 0: not known
   std::vector<uint64_t> terms;  // of each loop, from outside in; 0: not known
+  uint64_t most_outputs = 0;    // if their number is not known; 0: not known either
 };
 struct Registers {
   uint64_t count = 16;
   uint64_t lanes = 1;  // elements of a vector
 };
+
+// The most terms of a group of rows, if several tiles of rows have fewer: about a millisecond of work.
+inline constexpr uint64_t kMaxGroup = uint64_t{1} << 24;
 
 struct Tiling {
   // Rows of a tile. Each further number is for the rows that the ones before it leave.

@@ -40,12 +40,12 @@ llvm::Value* Writer::for_tiles(llvm::Value* begin, llvm::Value* end, uint64_t si
   return tiles_end;
 }
 
-// Writes `body` for each block of `size` of what is counted; the last one may have fewer.
+// Writes `body` for each block of `length` of what is counted; the last one may have fewer.
 template <typename Body>
-void Writer::for_blocks(llvm::Value* count, uint64_t size, Body body) {
-  llvm::Value* const length = b_.getInt64(size);
+void Writer::for_blocks(llvm::Value* count, llvm::Value* length, Body body) {
   const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(count);
-  const bool has_rest = !known || known->getZExtValue() % size != 0;
+  const auto* const known_length = llvm::dyn_cast<llvm::ConstantInt>(length);
+  const bool has_rest = !known || !known_length || known->getZExtValue() % known_length->getZExtValue() != 0;
   llvm::Value* const blocks =
       b_.CreateAdd(b_.CreateUDiv(b_.CreateSub(count, b_.getInt64(1)), length), b_.getInt64(1));
   for_tiles(b_.getInt64(0), blocks, 1, false, [&](llvm::Value* block) {

@@ -85,7 +85,7 @@ void Writer::for_outputs(Body body) {
 void Writer::write_tiles(Value* begin, Value* end) {
   if (tiling_.is_packed) {
     for_outputs([&](Value* output) {
-      pack(output);
+      if (!pairs_ || adds_pairs()) pack(output);
       for_rows(begin, end, [&](Value* row) { write_tile(row, output); });
     });
   } else {
@@ -120,6 +120,7 @@ llvm::AllocaInst* Writer::panel_memory(uint64_t bytes) {
 }
 
 void Writer::add_panels() {
+  if (pairs_) return add_panels_of_pairs();
   std::vector<std::pair<llvm::LoadInst*, uint64_t>> offsets;
   uint64_t bytes = 0;
   for (llvm::LoadInst* const load : nest_.loads) {
@@ -152,7 +153,7 @@ void Writer::write_blocks(size_t level, Value* begin, Value* end) {
       write_blocks(level + 1, begin, end);
     });
   } else if (level == tiling_.outer_terms && tiling_.block != 0) {
-    for_blocks(counts_[first_term_loop() + level], tiling_.block, [&](Value* from, Value* to) {
+    for_blocks(counts_[first_term_loop() + level], b_.getInt64(tiling_.block), [&](Value* from, Value* to) {
       block_ = {from, to};
       write_blocks(level + 1, begin, end);
     });
@@ -161,18 +162,18 @@ void Writer::write_blocks(size_t level, Value* begin, Value* end) {
   }
 }
 
-// Without a check of the stop word all rows are one group, unless threads share them.
+// Without checks of the stop word all rows are one group, unless threads share them.
 void Writer::write_groups() {
   Value* const zero = b_.getInt64(0);
   if (tiling_.is_shared) {
     share_groups();
     return;
   }
-  if (!nest_.stop) {
+  if (!nest_.may_stop_between_rows()) {
     write_blocks(0, zero, row_end_);
     return;
   }
-  for_blocks(row_end_, tiling_.group, [&](Value* begin, Value* end) {
+  for_blocks(row_end_, group_, [&](Value* begin, Value* end) {
     write_blocks(0, begin, end);
     check_stop_word(end);
   });
@@ -214,6 +215,9 @@ Tiling Writer::tiling(uint64_t widest) {
   for (size_t level = first_term_loop(); level < nest_.loops.size(); ++level)
     size.terms.push_back(constant_count(level));
   size.outputs = constant_count(nest_.output_level());
+  if (const auto most = constant_of(evolution_.getConstantMaxBackedgeTakenCount(nest_.outputs()));
+      most && *most < kMaxTermsTogether)
+    size.most_outputs = *most + 1;
   size.output_multiple = uint64_t{1} << std::min(evolution_.getMinTrailingZeros(outputs), 8u);
   size.is_strided = !nest_.strided.empty();
   Registers registers = {.count = target_.getNumberOfRegisters(target_.getRegisterClassForType(true))};
@@ -279,15 +283,37 @@ Value* Writer::may_be_together() {
     require(b_.CreateOr(is_before(x, y), is_before(y, x)));
   }
   for (const auto& [x, y] : nest_.equal) require(b_.CreateICmpEQ(expand(x), expand(y)));
-  if (nest_.is_short) return all;
-  Value* const most = b_.getInt64(kMaxTermsTogether);
-  Value* terms = b_.getInt64(1);
-  for (Value* const count : counts_) {
-    require(b_.CreateICmpULE(count, most));
-    terms = b_.CreateMul(terms, count);
-    require(b_.CreateICmpULE(terms, most));
-  }
+  // Of the rows between two checks of the stop word; more than so many rows are never one group.
+  Value* const rows = nest_.is_repeatable ? b_.getInt64(tile_of_outermost()) : row_end_;
+  const uint64_t most = kMaxTermsTogether;
+  Value* const terms = b_.CreateMul(at_most(most + 1, rows), terms_of_row_);
+  require(b_.CreateICmpULE(terms, b_.getInt64(most)));
   return all;
+}
+
+Value* Writer::at_most(uint64_t most, Value* value) {
+  return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, value, b_.getInt64(most));
+}
+
+// The terms of one iteration of the outermost loop over rows, or of the nest; kMaxTermsTogether + 1 if there
+// are more.
+Value* Writer::terms_of_row() {
+  Value* terms = b_.getInt64(1);
+  for (size_t level = nest_.row_loops == 0 ? 0 : 1; level < counts_.size(); ++level)
+    terms =
+        at_most(kMaxTermsTogether + 1, b_.CreateMul(terms, at_most(kMaxTermsTogether + 1, counts_[level])));
+  return terms;
+}
+
+// The rows of a group, if their terms are not too many: fewer are chosen for more terms than were expected.
+Value* Writer::rows_of_group() {
+  const uint64_t tile = tile_of_outermost();
+  Value* const tiles =
+      b_.CreateUDiv(b_.getInt64(kMaxGroup / tile),
+                    b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, terms_of_row_, b_.getInt64(1)));
+  Value* const rows =
+      b_.CreateMul(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, tiles, b_.getInt64(1)), b_.getInt64(tile));
+  return at_most(tiling_.group, rows);
 }
 
 bool Writer::write() {
@@ -296,7 +322,10 @@ bool Writer::write() {
   if (widest == 0 && nest_.strided.empty()) return false;
   if (nest_.epilogue && widest_value(*nest_.epilogue) == 0) return false;
   find_outputs();
+  terms_.resize(nest_.loops.size() - first_term_loop());
   tiling_ = tiling(widest);
+  choose_pairs();
+  if (!nest_.strided.empty() && !tiling_.is_packed && !nest_.stores_floats()) return false;
   if (tiling_.is_packed && !tiling_.is_shared) add_panels();
   // Computed before the nest: steps, iteration counts, and whether the body is entered.
   Value* entered = b_.getTrue();
@@ -306,15 +335,19 @@ bool Writer::write() {
   expand_steps();
   for (const SCEV* last : nest_.last) counts_.push_back(b_.CreateAdd(expand(last), b_.getInt64(1)));
   row_end_ = nest_.row_loops != 0 ? counts_.front() : b_.getInt64(1);
+  terms_of_row_ = terms_of_row();
+  group_ = rows_of_group();
   Value* is_apart = are_rows_apart(nest_);
+  if (pairs_) is_apart = b_.CreateAnd(is_apart, b_.CreateFreeze(are_offsets_small()));
   // Frozen, as the conditions.
   if (nest_.is_together()) is_apart = b_.CreateFreeze(b_.CreateAnd(is_apart, may_be_together()));
 
   BasicBlock* const start = new_block("contraction");
   b_.SetInsertPoint(start);
-  terms_.resize(nest_.loops.size() - first_term_loop());
   write_groups();
-  BasicBlock* const end = b_.GetInsertBlock();
+  BasicBlock* const end = new_block("contraction.after");
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
   b_.CreateBr(after_);
   const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(is_apart);
   if (nest_.is_together()) {
@@ -351,8 +384,10 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (pairs_) text += ", two terms at a time";
   if (nest_.fill) text += ", with the fill before it";
   if (nest_.epilogue) text += ", with the epilogue after it";
+  if (nest_.are_sums_dead) text += ", whose sums are not stored";
   if (tiling_.is_shared) text += fmt::format(", shared by threads {} rows at a time", tiling_.group);
   if (tiling_.outputs.front().lanes == 1) text += ", without vectors";
   if (nest_.not_rows) text += fmt::format("; the loop around it is not over rows: {}", nest_.not_rows);

@@ -68,6 +68,10 @@ void Writer::add_terms(size_t level) {
     add_term();
     return;
   }
+  if (level + 1 == terms_.size() && adds_pairs()) {
+    add_pairs();
+    return;
+  }
   if (level + 1 == terms_.size() && lanes_ > 1 && has_squares_ && (is_packing_ || panels_.empty())) {
     add_squares(level);
     return;
@@ -171,8 +175,9 @@ void Writer::begin_tile() {
 // Stores what the program computes from the sums, after the last block of terms.
 void Writer::end_tile() {
   Value* const is_last = nest_.epilogue ? is_block_at_the(true) : nullptr;
+  const bool is_read_later = nest_.keeps_sums && !nest_.are_sums_dead;
   if (!is_last) {
-    if (nest_.keeps_sums) store_sums();
+    if (is_read_later) store_sums();
     if (nest_.epilogue) write_epilogue();
     return;
   }
@@ -184,7 +189,7 @@ void Writer::end_tile() {
   store_sums();
   b_.CreateBr(end);
   b_.SetInsertPoint(last);
-  if (nest_.keeps_sums) store_sums();
+  if (is_read_later) store_sums();
   write_epilogue();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);
@@ -208,6 +213,7 @@ void Writer::write_epilogue() {
 void Writer::write_tile(Value* row, Value* output) {
   row_ = row;
   output_ = output;
+  if (rows_panel_ && adds_pairs()) pack_rows(tiling_.outer_terms);
   begin_tile();
   add_terms(tiling_.outer_terms);
   end_tile();

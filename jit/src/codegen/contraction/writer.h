@@ -17,6 +17,7 @@
 
 #include "codegen/contraction/dependence.h"
 #include "codegen/contraction/nest.h"
+#include "codegen/contraction/pairs.h"
 #include "codegen/contraction/tile.h"
 
 namespace halyard::jit::contraction {
@@ -53,6 +54,11 @@ class Writer {
   Tiling tiling(uint64_t widest);
   llvm::Value* are_rows_apart(const Nest& nest);
   llvm::Value* may_be_together();
+  llvm::Value* at_most(uint64_t most, llvm::Value* value);
+  llvm::Value* terms_of_row();
+  llvm::Value* rows_of_group();
+  // The outermost loop's part of a tile of rows.
+  uint64_t tile_of_outermost() const { return nest_.row_loops == 1 ? tiling_.rows.front() : 1; }
   void write_groups();
   llvm::Value* first_row(llvm::Value* group);
   void share_groups();
@@ -81,6 +87,22 @@ class Writer {
   void add_terms(size_t level);
   void add_squares(size_t level);
   void add_term();
+  // pairs.cpp
+  bool adds_pairs() const;
+  llvm::Value* are_offsets_small();
+  llvm::Value* factors(const Factor& of, llvm::Value* loaded);
+  llvm::Value* pairs_of_innermost();
+  llvm::Value* number_of_pair();
+  llvm::Value* address_of_pairs(uint64_t vector);
+  llvm::Value* address_of_row_pair(uint64_t row);
+  void choose_pairs();
+  void add_panels_of_pairs();
+  llvm::Value* outputs_pair(llvm::Value* term, bool has_second, uint64_t vector);
+  llvm::Value* row_pair(llvm::Value* term, bool has_second, uint64_t row);
+  void add_pair(llvm::Value* term, bool has_second);
+  void add_pairs();
+  void pack_rows(size_t level);
+
   llvm::Value* load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector);
   std::vector<llvm::Value*> sums() const;
   std::vector<llvm::PHINode*> begin_sums(const std::vector<llvm::Value*>& values, llvm::BasicBlock* from);
@@ -95,7 +117,7 @@ class Writer {
   template <typename Body>
   llvm::Value* for_tiles(llvm::Value* begin, llvm::Value* end, uint64_t size, bool adds, Body body);
   template <typename Body>
-  void for_blocks(llvm::Value* count, uint64_t size, Body body);
+  void for_blocks(llvm::Value* count, llvm::Value* length, Body body);
   llvm::Value* scalar(llvm::Value* value, uint64_t row, uint64_t vector);
   llvm::Value* step_of(const llvm::PHINode& phi);
   llvm::Value* advanced(const llvm::PHINode& phi, llvm::Value* start, llvm::Value* counter);
@@ -164,6 +186,8 @@ class Writer {
   llvm::DenseMap<const llvm::SCEV*, llvm::Value*> steps_;  // of counters, computed before the nest
   std::vector<llvm::Value*> counts_;                       // of the iterations of each loop
   llvm::Value* row_end_ = nullptr;  // the number of iterations of the outermost loop over rows
+  llvm::Value* terms_of_row_ = nullptr;
+  llvm::Value* group_ = nullptr;  // the number of rows of a group
   // The block of terms: its part of the loop that is divided.
   std::pair<llvm::Value*, llvm::Value*> block_;
   // The current tile: its first row and output, its size, and the counters of the terms.
@@ -186,6 +210,12 @@ class Writer {
   // For loads that are packed: the copies of their elements.
   std::map<llvm::LoadInst*, llvm::Value*> panels_;
   bool is_packing_ = false;
+  // For products of small integers: the copies of both factors, in pairs, if they are packed.
+  std::optional<Pairs> pairs_;
+  llvm::Value* pairs_panel_ = nullptr;
+  llvm::Value* rows_panel_ = nullptr;
+  uint64_t pairs_of_block_ = 0;
+  bool are_rows_contiguous_ = false;  // A's elements for consecutive terms
   // If threads share the groups: the part of the new nest that runs one of them, and the call of the host
   // that calls it on several threads.
   struct Pieces {
