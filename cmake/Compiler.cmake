@@ -117,3 +117,11 @@ if(HALYARD_FUZZ)
   # Edge coverage only: tracing comparisons costs a third of the speed, and seeds and dictionaries replace it.
   add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
 endif()
+
+if(HALYARD_COVERAGE)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID}; expected clang for HALYARD_COVERAGE. Use the preset coverage")
+  endif()
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
+endif()
