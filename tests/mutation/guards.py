@@ -27,6 +27,9 @@ VM_PROGRAM = ("tests/halyard_vm_tests",)
 CODEGEN = "lib/halyard/halyard-jit-llvm-codegen.so"
 FRONT = "lib/halyard/halyard-jit-llvm.so"
 
+# Readers of parameters have tests of their own; the others open devices.
+PARAMETERS = Guard(("tests/halyard_modules_tests",), (Tests("halyard_modules_tests", "Gguf*:Safetensors*:Irpa*:Parameter*:*IoParameters*"),))
+
 GUARDS = {
     "base": Guard(("tests/halyard_base_tests",), (Tests("halyard_base_tests"),)),
     "vm": Guard(VM_PROGRAM, VM),
@@ -34,6 +37,8 @@ GUARDS = {
     "vm/src/vm/run": Guard(VM_PROGRAM, MACHINE),
     "hal": Guard(("tests/halyard_hal_tests",), (Tests("halyard_hal_tests"),)),
     "modules": Guard(("tests/halyard_modules_tests",), (Tests("halyard_modules_tests"),)),
+    **{f"modules/src/modules/{name}.cpp": PARAMETERS for name in
+       ("gguf", "safetensors", "parameter_archive", "shard_index", "parameters", "parameter_pages", "io_parameters")},
     "aot": Guard(("tests/halyard_aot_tests",), (Tests("halyard_aot_tests"),)),
     "jit/src/codegen": Guard((CODEGEN,), (Tests("halyard_jit_tests"),), ("tests/halyard_jit_tests",)),
     "jit/src/front": Guard((FRONT,), (Tests("halyard_jit_tests"),), ("tests/halyard_jit_tests",)),
@@ -47,5 +52,5 @@ GUARDS = {
 
 def guard_of(path: str):
     """The guard of a file, or None."""
-    prefixes = [prefix for prefix in GUARDS if path.startswith(prefix + "/")]
+    prefixes = [prefix for prefix in GUARDS if path == prefix or path.startswith(prefix + "/")]
     return GUARDS[max(prefixes, key=len)] if prefixes else None

@@ -187,7 +187,7 @@ class Compilation:
                 elif not re.match(r"-(O[0-3s]|g\d?|MD|Werror.*|flto.*|ffat-lto.*)$", argument):
                     arguments.append(argument)
             folder = (SOURCE / self.source).parent
-            arguments += ["-O1", "-g0", "-w", "-fmax-errors=0", "-iquote", place / "inc", "-iquote", folder, "-include", HERE / "planted.h",
+            arguments += ["-O1", "-g0", "-w", "-D_GLIBCXX_ASSERTIONS", "-fmax-errors=0", "-iquote", place / "inc", "-idirafter", folder, "-include", HERE / "planted.h",
                           "-c", own, "-o", changed]
             done = subprocess.run([str(part) for part in arguments], cwd=self.build.folder, capture_output=True, text=True)
             if done.returncode != 0:
