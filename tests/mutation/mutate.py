@@ -1,4 +1,4 @@
-"""usage: ./dev mutate FOLDER|FILE... [--count=N] [--seed=S] [--list] [--json] [--build=FOLDER]
+"""usage: ./dev mutate FOLDER|FILE... [--count=N] [--seed=S] [--quick] [--list] [--json] [--build=FOLDER]
 
 Plants small changes, one at a time, in the C++ sources of a folder, and runs the tests that guard it: a comparison turned or
 off by one, && for ||, a negation dropped, a number one more, a check that never holds, a step not made, another status. Says
@@ -6,6 +6,7 @@ how many the tests noticed, and each one that lived, with its place.
 
   --count=N       so many changes, drawn at random (100); 0: all
   --seed=S        of the draw (1): the same seed gives the same changes while the sources stay
+  --quick         runs only the first tests of a folder's guard, which take seconds; those that come last may notice more
   --list          prints the changes and plants none
   --json          prints one JSON object instead of text
   --build=FOLDER  a configured build, which is brought up to date (build/mutate, made if it is not there)
@@ -17,6 +18,7 @@ does not count. The exit status is 1 if less than 90 % are noticed.
 """
 import argparse
 import concurrent.futures
+import dataclasses
 import fcntl
 import json
 import os
@@ -336,6 +338,7 @@ def main():
     parser.add_argument("places", nargs="*")
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--quick", action="store_true")
     parser.add_argument("--list", action="store_true")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--build", default=str(SOURCE / "build" / "mutate"))
@@ -364,7 +367,8 @@ def main():
     chosen = dict(enumerate(found, 1))
     results = {}
     for guard in {guards.guard_of(mutation.path): None for mutation in found}:
-        hunt = Hunt(build, guard, {number: mutation for number, mutation in chosen.items() if guards.guard_of(mutation.path) is guard}, jobs)
+        used = dataclasses.replace(guard, tests=guard.tests[:1]) if options.quick else guard
+        hunt = Hunt(build, used, {number: mutation for number, mutation in chosen.items() if guards.guard_of(mutation.path) is guard}, jobs)
         tree = hunt.prepare()
         hunt.measure(tree)
         with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
