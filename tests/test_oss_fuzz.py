@@ -30,8 +30,8 @@ def main(checks, folder):
         missing = [file for file in files if file != "build/fuzz/assembler.dict" and not (SOURCE / file).exists()]
         checks.check(f"the dictionary of {name}", f"there is no {missing}" if missing else None)
     image = (FOLDER / "Dockerfile").read_text()
-    needed = re.findall(r"^require\((\S+)", (SOURCE / "cmake" / "Dependencies.cmake").read_text(), re.MULTILINE)
-    missing = [package for package in needed if re.sub(r"1\.\d+", "", package).rstrip("-dev") not in re.sub(r"1\.\d+", "", image)]
+    needed = re.findall(r"^ *require\((\S+)", (SOURCE / "cmake" / "Dependencies.cmake").read_text(), re.MULTILINE)
+    missing = [package for package in needed if package not in ("libgtest-dev",) and re.sub(r"1\.\d+", "", package).rstrip("-dev") not in re.sub(r"1\.\d+", "", image)]
     checks.check("the packages of the image", f"it lacks {missing}" if missing else None)
     project = (FOLDER / "project.yaml").read_text()
     for key in ("homepage", "language", "primary_contact", "main_repo", "fuzzing_engines", "sanitizers"):
