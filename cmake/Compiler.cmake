@@ -114,6 +114,17 @@ if(HALYARD_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
     message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID}; expected clang for HALYARD_FUZZ. Use the preset fuzz")
   endif()
-  # Edge coverage only: tracing comparisons costs a third of the speed, and seeds and dictionaries replace it.
-  add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
+  # Edge coverage only: tracing comparisons costs a third of the speed, and seeds and dictionaries replace it. Another engine than
+  # libFuzzer brings its options in CXXFLAGS (fuzz/oss-fuzz/build.sh).
+  if(NOT DEFINED HALYARD_FUZZ_ENGINE OR HALYARD_FUZZ_ENGINE STREQUAL "-fsanitize=fuzzer")
+    add_compile_options(-fsanitize=fuzzer-no-link -fno-sanitize-coverage=trace-cmp)
+  endif()
+endif()
+
+if(HALYARD_COVERAGE)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "Found ${CMAKE_CXX_COMPILER_ID}; expected clang for HALYARD_COVERAGE. Use the preset coverage")
+  endif()
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
 endif()

@@ -1,18 +1,21 @@
-"""usage: packaging/release.py [--check] [--without-tests] [FOLDER]
+"""usage: packaging/release.py [--check] [--without-tests] [--sign=KEY] [FOLDER]
 
 Makes a release of the committed tree, after checks: `./dev release`.
 
 Checks: there are no uncommitted changes; CHANGELOG.md has a dated heading for the version in halyard.h; the public
 headers have every declaration of tests/abi/baseline.txt; every test passes, including those of the packages. Writes to
-FOLDER (build/release-VERSION by default): the source archive, the Debian packages, the wheel, an SBOM (SPDX), and the
-checksums of all these files. Every date in them is the date of the last commit.
+FOLDER (build/release-VERSION by default): the source archive, the Debian packages, the wheel, an SBOM (SPDX), the sizes and
+exported names of the libraries, a statement of their origin (in-toto, SLSA), and the checksums of all these files. Every date in
+them is the date of the last commit. packaging/verify.py checks such a folder.
 
   --check          makes everything again, from the source archive in another folder, and compares the bytes
+  --sign=KEY       signs the checksums with a key of OpenSSH (SHA256SUMS.sig)
   --without-tests  runs only the test of the public headers; for a tree whose tests have passed
 """
 
 import gzip
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -21,9 +24,12 @@ import sys
 import tarfile
 import tempfile
 
+import measures
+import provenance
+import verify
 from version import SOURCE, version
 
-SUMS = "SHA256SUMS"
+SUMS = verify.SUMS
 
 
 def run(*command, cwd=SOURCE, **options) -> str:
@@ -62,7 +68,8 @@ def make(tree: pathlib.Path, folder: pathlib.Path) -> None:
 
 
 def digests(folder: pathlib.Path) -> dict[str, str]:
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir()) if path.name != SUMS}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())
+            if path.name not in (SUMS, verify.SIGNATURE)}
 
 
 def made_again(number: str) -> dict[str, str]:
@@ -75,8 +82,25 @@ def made_again(number: str) -> dict[str, str]:
             packed.extractall(place, filter="data")
         tree = pathlib.Path(place, f"halyard-{number}")
         make(tree, folder)
-        write_sbom(folder, number)
+        write_documents(folder, number, tree)
         return digests(folder)
+
+
+def write_documents(folder: pathlib.Path, number: str, tree: pathlib.Path) -> None:
+    """What describes the files: the SBOM, the measures and, last, the origin of all of them."""
+    write_sbom(folder, number)
+    files = [*measures.libraries(tree / "build" / "package"), *folder.glob("*.deb"), *folder.glob("*.whl")]
+    (folder / f"halyard-{number}.measures.json").write_text(json.dumps(measures.measure(files), indent=1) + "\n")
+    statement = provenance.statement(sorted(folder.iterdir()), provenance.commit())
+    (folder / f"halyard-{number}.intoto.json").write_text(json.dumps(statement, indent=1) + "\n")
+
+
+def compare_measures(folder: pathlib.Path, number: str) -> None:
+    before, kept = measures.last()
+    now = json.loads((folder / f"halyard-{number}.measures.json").read_text())
+    worse = measures.compare(kept.get("lto", {}), now)
+    if worse:
+        sys.exit(f"release: worse than {before}:\n" + "\n".join(worse))
 
 
 def write_sbom(folder: pathlib.Path, number: str) -> None:
@@ -88,8 +112,11 @@ def main() -> None:
     arguments = sys.argv[1:]
     options = {argument for argument in arguments if argument.startswith("-")}
     folders = [argument for argument in arguments if not argument.startswith("-")]
-    if options - {"--check", "--without-tests"} or len(folders) > 1:
+    keys = [option[len("--sign="):] for option in options if option.startswith("--sign=")]
+    if {option.split("=")[0] for option in options} - {"--check", "--without-tests", "--sign"} or len(folders) > 1 or len(keys) > 1:
         sys.exit(__doc__)
+    if keys and not pathlib.Path(keys[0]).exists():
+        sys.exit(f"release: there is no key '{keys[0]}'; expected a key of OpenSSH (ssh-keygen -t ed25519), or its .pub if an agent has it")
     number = version()
     folder = pathlib.Path(folders[0] if folders else SOURCE / "build" / f"release-{number}").resolve()
     check(number)
@@ -104,10 +131,11 @@ def main() -> None:
         print(f"release {number}: every test, including those of the public headers and the packages", flush=True)
         run("./dev", "test", "release")
     folder.mkdir(parents=True, exist_ok=True)
-    print("release: source archive, packages, wheel, SBOM", flush=True)
+    print("release: source archive, packages, wheel, SBOM, measures, origin", flush=True)
     source_archive(folder, number)
     make(SOURCE, folder)
-    write_sbom(folder, number)
+    write_documents(folder, number, SOURCE)
+    compare_measures(folder, number)
     made = digests(folder)
     lines = "".join(f"{digest}  {name}\n" for name, digest in made.items())
     (folder / SUMS).write_text(lines)
@@ -119,6 +147,9 @@ def main() -> None:
         if different:
             sys.exit(f"release: made again, these files have other bytes: {', '.join(different)}")
         print(f"release: made again, all {len(made)} files have the same bytes")
+    if keys:
+        verify.sign(folder, keys[0])
+        print(f"release: {SUMS} is signed in {verify.SIGNATURE}")
     print(f"release: everything is in {folder}; `git tag v{number}` names the commit")
 
 

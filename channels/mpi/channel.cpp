@@ -160,13 +160,23 @@ bool Channel::look_at_notices() {
   int has_come = 0;
   MPI_Status status;
   if (MPI_Test(&notice_request_, &has_come, &status) != MPI_SUCCESS || !has_come) return false;
-  if (notice_->header.kind == kEnd) {
-    process().peers.announce_end(static_cast<uint32_t>(status.MPI_SOURCE));
+  const Header& header = notice_->header;
+  if (header.version == kVersion && header.kind == kEnd) {
+    const uint32_t peer = fabric_.world_ranks[static_cast<size_t>(status.MPI_SOURCE)];
+    if (peer != kNotInWorld) process().peers.announce_end(peer);
     receive_notice();
     return true;
   }
-  const uint32_t size = std::min<uint32_t>(notice_->header.size, kInline);
-  fail({notice_->header.code, std::string(reinterpret_cast<const char*>(notice_->bytes), size)}, false);
+  // A failure without a code would count as success.
+  if (header.version != kVersion || header.kind != kNotice || header.code == HALYARD_OK) {
+    fail({HALYARD_INCOMPATIBLE, "rank " + std::to_string(status.MPI_SOURCE) + " has sent a notice to " +
+                                    name() +
+                                    " that is none of this provider's; use one build on all machines"},
+         false);
+    return true;
+  }
+  const uint32_t size = std::min<uint32_t>(header.size, kInline);
+  fail({header.code, std::string(reinterpret_cast<const char*>(notice_->bytes), size)}, false);
   return true;
 }
 

@@ -74,6 +74,26 @@ TEST_P(QueueOperationTest, ReadAndWriteFiles) {
   EXPECT_EQ(bytes, (Values{3, 4, 3, 4, 5}));
 }
 
+TEST_P(QueueOperationTest, AReadSeesWhatItWaitedFor) {
+  Values bytes = {1, 2, 3, 4};
+  const Ref<File> file = File::from_memory(bytes, kRead, nullptr);
+  const Ref<Buffer> buffer = make_buffer(*device_, Values(4));
+  const auto [written, failed, seen] = make_fences<3>(device_);
+  EXPECT_OK(queue_read({*device_, kAnyQueue, written.get(), seen.get()}, *file, 0, *buffer, 0, 4));
+  EXPECT_EQ(seen->query().code(), Code::DEFERRED);
+  bytes = {5, 6, 7, 8};
+  EXPECT_OK(written->signal());
+  EXPECT_OK(seen->query());
+  EXPECT_EQ(bytes_of(*buffer), (Values{5, 6, 7, 8}));
+
+  const auto [after, other] = make_fences<2>(device_);
+  EXPECT_OK(queue_read({*device_, kAnyQueue, failed.get(), after.get()}, *file, 0, *buffer, 0, 4));
+  failed->fail(Status(Code::ABORTED, "the writer fails"));
+  EXPECT_EQ(after->query().code(), Code::ABORTED);
+  EXPECT_FAILS(OUT_OF_RANGE, "4 bytes at offset 1",
+               queue_read({*device_, kAnyQueue, other.get(), nullptr}, *file, 1, *buffer, 0, 4));
+}
+
 TEST_P(QueueOperationTest, AllocaAndDealloca) {
   const auto [allocated, freed] = make_fences<2>(device_);
   const Ref<Buffer> buffer =

@@ -109,6 +109,22 @@ TEST(Gguf, NothingInIt) {
   EXPECT_EQ(scalar[1].second.length, 0u);
 }
 
+// Metadata may end the file; a tensor may have 16 dimensions.
+TEST(Gguf, UpToTheBounds) {
+  const auto numbers = [](uint64_t count) {
+    return header(3, 0, 1).text("numbers").u32(9).u32(4).u64(count).u32(1).u32(2).u32(3);
+  };
+  EXPECT_OK(read(numbers(3)));
+  EXPECT_FAILS(OUT_OF_RANGE, "an array of 4 values of 4 bytes but 12 bytes are left", read(numbers(4)));
+  const auto tensor = [](uint32_t rank) {
+    File file = header(3, 1, 0).text("t").u32(rank);
+    for (uint32_t i = 0; i < rank; ++i) file.u64(1);
+    return file.u32(0).u64(0).data(32, 32);
+  };
+  EXPECT_EQ(ASSERT_VALUE(read(tensor(16)))[0].second.length, 4u);
+  EXPECT_FAILS(INVALID_ARGUMENT, "tensor 't' has 17 dimensions, expected at most 16", read(tensor(17)));
+}
+
 TEST(Gguf, Errors) {
   const auto expect = [](const File& file, Code code, std::string_view part) {
     const auto entries = read(file);

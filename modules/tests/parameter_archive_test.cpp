@@ -50,6 +50,18 @@ TEST(Irpa, DataAndSplatsInTheOrderOfTheFile) {
   EXPECT_TRUE(entries[2].second.bytes.empty());
 }
 
+// The next entry begins at the next multiple of 16, which may be where this one ends.
+TEST(Irpa, EntriesOfEverySize) {
+  for (uint64_t size = 60; size <= 64; ++size) {
+    std::vector<uint8_t> bytes = IrpaBuilder().skip("gone").data("a", {1, 2}).bytes();
+    std::memcpy(&bytes[kFirstEntry], &size, sizeof size);
+    auto entries = ASSERT_VALUE(read(bytes));
+    ASSERT_EQ(entries.size(), 1u) << size;
+    EXPECT_EQ(entries[0].first, "a");
+    EXPECT_EQ(bytes_of(entries[0].second), (std::vector<uint8_t>{1, 2}));
+  }
+}
+
 // Kernels may write to parameters in memory: an entry that lies over the archive's own tables changes nothing
 // that was read from them.
 TEST(Irpa, WhatWasReadDoesNotChangeWithTheBytes) {
@@ -306,6 +318,14 @@ TEST_F(ParameterFiles, ANameInTwoFiles) {
 
 std::vector<uint8_t> bytes_of_text(std::string_view text) { return {text.begin(), text.end()}; }
 
+std::vector<uint8_t> bytes_of_safetensors(std::string_view header, const std::vector<uint8_t>& data) {
+  const uint64_t size = header.size();
+  std::vector<uint8_t> bytes(sizeof size);
+  std::memcpy(bytes.data(), &size, sizeof size);
+  bytes.insert(bytes.end(), header.begin(), header.end());
+  bytes.insert(bytes.end(), data.begin(), data.end());
+  return bytes;
+}
 std::vector<uint8_t> safetensors(std::string_view name) {
   const std::string header =
       fmt::format(R"({{"{}": {{"dtype": "U8", "shape": [2], "data_offsets": [0, 2]}}}})", name);
@@ -377,6 +397,14 @@ TEST_F(ParameterFiles, AnIndexStandsForItsShards) {
   for (const char* outside : {"../one.safetensors", "/etc/one.safetensors", "a/../../one.safetensors", "",
                               "x\\u0000.safetensors", "."})
     expect(map(fmt::format(R"("w": "{}")", outside)), Code::INVALID_ARGUMENT, "tensor 'w'");
+  // A tensor that lies in the other file, beside one that the index does not name.
+  const std::string both =
+      write("both.safetensors",
+            bytes_of_safetensors(R"({"w": {"data_offsets": [0, 1]}, "v": {"data_offsets": [0, 1]},
+                                                          "more": {"data_offsets": [0, 1]}})",
+                                 {1}));
+  expect(map(fmt::format(R"("w": "{}", "v": "{}")", name(both), name(two))), Code::INVALID_ARGUMENT,
+         fmt::format("tensor 'v' is assigned to '{}', but '{}' contains it", name(two), name(both)));
   expect(map(R"("w": "one.gguf")"), Code::INVALID_ARGUMENT, ".safetensors file");
   expect(map(R"("w": 7)"), Code::INVALID_ARGUMENT, "not a string");
   expect(map(fmt::format(R"("w": "{}", "v": "{}")", name(two), name(one))), Code::INVALID_ARGUMENT,

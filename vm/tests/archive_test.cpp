@@ -135,7 +135,20 @@ TEST(Archive, SizePrefixPastTheEnd) {
 TEST(Archive, WrongIdentifierSaysWhatWasFound) {
   std::vector<uint8_t> file = kExample;
   file[8] = 'X';
-  EXPECT_FAILS(INVALID_ARGUMENT, "expected the identifier 'IREE' at byte 8, found 'XREE'", open(file));
+  EXPECT_FAILS(INVALID_ARGUMENT,
+               "expected the identifier 'IREE' at byte 8, found 'XREE'; load a module made by", open(file));
+  // What is no printable ASCII is shown as numbers.
+  std::ranges::copy(std::vector<uint8_t>{0x1F, ' ', '~', 0x7F}, file.begin() + 8);
+  EXPECT_FAILS(INVALID_ARGUMENT, "found '\\x1F ~\\x7F'; load a module", open(file));
+  std::ranges::copy(std::vector<uint8_t>{0x80, 0x00, '!', 'a'}, file.begin() + 8);
+  EXPECT_FAILS(INVALID_ARGUMENT, "found '\\x80\\x00!a'; load a module", open(file));
+}
+
+TEST(Archive, ZipWithAnotherFirstEntryIsNamed) {
+  std::vector<uint8_t> file = kExample;
+  file[8] = 'X';
+  EXPECT_FAILS(INVALID_ARGUMENT, "; the first entry of the zip archive must be the module",
+               open(zipped(file, 9, 25)));
 }
 
 TEST(Archive, MissingSizePrefixIsNamed) {
@@ -165,7 +178,8 @@ TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
     uint32_t version;
     const char* text;
   };
-  constexpr Layout kLayouts[] = {{12, 13u << 16, "13.0"}, {12, 11u << 16 | 2, "11.2"}, {8, 7u << 16, "7.0"}};
+  constexpr Layout kLayouts[] = {
+      {12, 13u << 16, "13.0"}, {12, 11u << 16 | 2, "11.2"}, {8, 7u << 16, "7.0"}, {8, 1u << 16 | 15, "1.15"}};
   for (const auto& [field, version, text] : kLayouts) {
     SCOPED_TRACE(text);
     flatbuffers::FlatBufferBuilder builder;
@@ -193,6 +207,30 @@ TEST(Archive, ModulesOfOlderCompilersSayTheirVersion) {
       (void)load(changed);
       changed[at] = file[at];
     }
+  }
+}
+
+// The version may be the last field of the table.
+TEST(Archive, TheVersionOfAnOlderModuleMayBeItsLastField) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto table = builder.StartTable();
+  builder.AddElement<uint32_t>(4 + 2 * 12, 12u << 16, 0);
+  const auto root = flatbuffers::Offset<schema::BytecodeModule>(builder.EndTable(table));
+  builder.FinishSizePrefixed(root, "IREE");
+  EXPECT_FAILS(INVALID_ARGUMENT, "12.0",
+               load({builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()}));
+}
+
+// Offsets of large modules look like the versions of older ones.
+TEST(Archive, LargeDamagedModulesAreNotOlder) {
+  for (uint32_t size = 0x10000; size < 0x100000; size += 0x8000) {
+    ModuleParts parts = one_function({});
+    parts.rodata = {{std::vector<uint8_t>(size)}};
+    std::vector<uint8_t> file = parts.build();
+    overwrite(root(file).exported_functions()->Data(), 0x7FFFFFF0);
+    const auto module = load(file);
+    ASSERT_TRUE(fails_with(module, Code::INVALID_ARGUMENT, "damaged")) << size;
+    EXPECT_EQ(module.error().text().find("made by IREE"), std::string::npos) << module.error().text();
   }
 }
 
@@ -224,6 +262,21 @@ TEST(Archive, FieldsLieInsideTheirTable) {
   ASSERT_EQ(file[0x9C], 0x20);  // the root table's size; its last field is at 0x1C
   file[0x9C] = 0x1C;
   EXPECT_FAILS(INVALID_ARGUMENT, "field 14 lies at byte 28 of a table of 28 bytes", open(file));
+}
+
+TEST(Archive, VtablesHoldAtLeastTheirSizes) {
+  ModuleParts parts = one_function({});
+  parts.global_bytes = 8;
+  std::vector<uint8_t> file = parts.build();
+  const auto* state = reinterpret_cast<const uint8_t*>(root(file).module_state());
+  int32_t distance = 0;
+  std::memcpy(&distance, state, 4);
+  const uint16_t sizes[] = {2, 0};
+  for (const uint16_t size : sizes) {
+    std::memcpy(const_cast<uint8_t*>(state) - distance, &size, 2);
+    EXPECT_FAILS(INVALID_ARGUMENT, fmt::format("expected a vtable of at least 4 bytes, found {}", size),
+                 open(file));
+  }
 }
 
 TEST(Archive, NullElementsAreRefused) {
@@ -270,6 +323,23 @@ std::vector<uint8_t> custom_module(Fill fill) {
   add_fields(module);
   schema::FinishSizePrefixedBytecodeModuleBuffer(builder, module.Finish());
   return {builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize()};
+}
+
+// The library's verifier takes an element that points to itself for a table. Here that is a valid one: what
+// lies there looks like a table without fields.
+TEST(Archive, NullElementsThatLookLikeTablesAreRefused) {
+  std::vector<uint8_t> file = custom_module([](flatbuffers::FlatBufferBuilder& builder) {
+    const auto state = builder.EndTable(builder.StartTable());
+    const auto segment = flatbuffers::Offset<schema::RwdataSegment>(builder.EndTable(builder.StartTable()));
+    const auto segments = builder.CreateVector(std::vector{segment});
+    static_cast<void>(state);
+    return [segments](schema::BytecodeModuleBuilder& module) { module.add_rwdata_segments(segments); };
+  });
+  ASSERT_OK(open(file));
+  // The element becomes null; its table would be the vector's entry, whose vtable is the entry itself: size
+  // 0.
+  overwrite(root(file).rwdata_segments()->Data(), 0);
+  EXPECT_FAILS(INVALID_ARGUMENT, "'rwdata_segments[0]' is null; expected a table", open(file));
 }
 
 TEST(Archive, UnknownFieldsAreTolerated) {

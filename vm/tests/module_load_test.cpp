@@ -405,6 +405,24 @@ TEST(Module, FindsExports) {
   EXPECT_EQ(module.find_export(""), nullptr);
 }
 
+// Up to twelve exports are listed, unless one of them is close.
+TEST(Module, MessagesListExports) {
+  ModuleParts parts = one_function({});
+  parts.exports.clear();
+  EXPECT_FAILS(NOT_FOUND, "no function 'zzzzzz' in module 'test'",
+               Result<const Export*>(ASSERT_VALUE(load(parts))->no_export("zzzzzz")));
+  for (int i = 0; i < 12; ++i) parts.exports.emplace_back(fmt::format("export{}", i), 0);
+  const Result<const Export*> listed = ASSERT_VALUE(load(parts))->no_export("zzzzzz");
+  EXPECT_FAILS(NOT_FOUND, "; it exports export0, export1, ", listed);
+  EXPECT_FAILS(NOT_FOUND, "export10, export11", listed);
+  const Result<const Export*> close = ASSERT_VALUE(load(parts))->no_export("exort3");
+  EXPECT_FAILS(NOT_FOUND, "did you mean 'export", close);
+  EXPECT_EQ(close.error().message().find("it exports"), std::string::npos);
+  parts.exports.emplace_back("export12", 0);
+  const Result<const Export*> many = ASSERT_VALUE(load(parts))->no_export("zzzzzz");
+  EXPECT_EQ(many.error().message().find("it exports"), std::string::npos);
+}
+
 TEST(Module, ResolvesImports) {
   ModuleParts parts = one_function({});
   parts.functions.push_back({CodeBuilder().block().ret({0}).bytes(), "0i_i", 1});

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -146,6 +147,8 @@ struct ModuleParts {
   // For each of these, also locations of the other kinds that refer to it: a name, a fusion and a call site,
   // at the next pcs.
   bool all_location_kinds = false;
+  // Replaces all of these.
+  std::function<flatbuffers::Offset<schema::DebugDatabase>(flatbuffers::FlatBufferBuilder&)> debug_database;
 
   // The flat form: size prefix, FlatBuffer, external constants.
   std::vector<uint8_t> build() const {
@@ -246,10 +249,12 @@ struct ModuleParts {
     const auto state = schema::CreateModuleState(builder, global_bytes, global_refs);
     const auto kinds_vector = builder.CreateVector(location_kinds);
     const auto locations_vector = builder.CreateVector(locations);
-    const auto debug_database = debug_names.empty()
-                                    ? 0
-                                    : schema::CreateDebugDatabase(builder, kinds_vector, locations_vector,
-                                                                  builder.CreateVector(source_maps));
+    flatbuffers::Offset<schema::DebugDatabase> database = 0;
+    if (debug_database)
+      database = debug_database(builder);
+    else if (!debug_names.empty())
+      database = schema::CreateDebugDatabase(builder, kinds_vector, locations_vector,
+                                             builder.CreateVector(source_maps));
 
     const auto name_offset = builder.CreateString(name);
     const auto attribute_offset = attribute_vector(attributes);
@@ -266,7 +271,7 @@ struct ModuleParts {
                                               static_cast<schema::FeatureBits>(features), attribute_offset,
                                               type_vector, dependency_vector, import_vector, export_vector,
                                               signature_vector, rodata_vector, 0, state, descriptor_vector,
-                                              bytecode_version, bytecode_vector, debug_database));
+                                              bytecode_version, bytecode_vector, database));
 
     std::vector<uint8_t> file(builder.GetBufferPointer(), builder.GetBufferPointer() + builder.GetSize());
     if (!external.empty()) {

@@ -240,10 +240,18 @@ Result<> queue_read(const QueuePoint& asked, File& source, uint64_t source_offse
   HALYARD_TRY(check_file(source, source_offset, length, "read"));
   HALYARD_TRY(check_target(target, target_offset, length));
   const std::span<const uint8_t> bytes = source.bytes().subspan(source_offset, length);
-  if (!point.device.has_operation(HALYARD_OPERATION_UPDATE))
+  if (!point.device.has_operation(HALYARD_OPERATION_UPDATE)) {
+    // A recording copies the bytes of the file, which work that is waited for may still write.
+    if (point.wait)
+      return hold(point, 0,
+                  [source = Ref<File>::share(&source), source_offset, target = Ref<Buffer>::share(&target),
+                   target_offset, length](const QueuePoint& now) {
+                    return queue_read(now, *source, source_offset, *target, target_offset, length);
+                  });
     return submit_recorded(point, [&](CommandBuffer& commands) {
       return commands.update({&target, 0, target_offset, 0}, bytes);
     });
+  }
   auto work = HALYARD_TRY(make_work(point));
   work->use(source);
   return submit_update(std::move(work), point, bytes.data(), target, target_offset, length);
