@@ -94,10 +94,10 @@ Status explain_failure(const Modules& given, size_t index, const halyard_context
 
 // Checks options that do not depend on other objects.
 Result<> check_options(const halyard_context_options_t& options) {
-  HALYARD_TRY(check_flags(
-      options.flags,
-      HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS | HALYARD_CONTEXT_SEPARATE_CALLS,
-      "HALYARD_CONTEXT_*"));
+  HALYARD_TRY(check_flags(options.flags,
+                          HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS |
+                              HALYARD_CONTEXT_SEPARATE_CALLS | HALYARD_CONTEXT_TRACE_STEPS,
+                          "HALYARD_CONTEXT_*"));
   HALYARD_TRY(check_reserved(options.reserved, "halyard_context_options_t"));
   HALYARD_TRY(check_array(options.devices, options.device_count, "devices", "devices"));
   HALYARD_TRY(check_array(options.parameters, options.parameter_count, "files", "parameters"));
@@ -159,10 +159,26 @@ Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& opti
       std::string(options.tensor_pattern),
       [tensor = options.tensor, user = options.tensor_user](const hal::TracedTensor& traced) {
         const halyard_traced_tensor_t given = {
-            sizeof given,        traced.binding,      traced.dispatch, to_text(traced.function),
-            traced.bytes.data(), traced.bytes.size(), traced.after,    0};
+            .struct_size = sizeof given,
+            .binding = traced.binding,
+            .dispatch = traced.dispatch,
+            .function = to_text(traced.function),
+            .data = traced.bytes.data(),
+            .size = traced.bytes.size(),
+            .after = traced.after,
+            .reserved = 0,
+            .before = traced.before.data(),
+            .execution = traced.execution,
+            .command = traced.command,
+            .operation = to_text(traced.operation),
+            .device = to_text(traced.device),
+            .place = to_text(traced.place),
+            .workgroups = {traced.workgroups[0], traced.workgroups[1], traced.workgroups[2]},
+            .buffer = traced.buffer,
+            .offset = traced.offset};
         return to_result(Status::adopt(tensor(user, &given)));
-      });
+      },
+      options.flags & HALYARD_CONTEXT_TRACE_STEPS ? hal::TracedSteps::all : hal::TracedSteps::dispatches);
 }
 
 // A random number, which differs from those of other contexts without a table of the users of devices. 0

@@ -571,7 +571,7 @@ typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_o
  * the library takes ownership of it. */
 typedef halyard_status_t (*halyard_progress_fn)(void* user, uint64_t done, uint64_t total);
 
-/* The bytes of one binding of a dispatch. Valid during the callback. */
+/* The bytes of one binding of a dispatch, or of one range of another step. Valid during the callback. */
 typedef struct halyard_traced_tensor {
   uint32_t struct_size;
   uint32_t binding;
@@ -581,6 +581,18 @@ typedef struct halyard_traced_tensor {
   uint64_t size;
   uint32_t after; /* 0: before the dispatch; 1: after it, if the bytes changed */
   uint32_t reserved;
+  /* Set with HALYARD_CONTEXT_TRACE_STEPS only, else null and 0. Each range of a step is then reported once,
+   * after the step: `data` has its bytes after the step, `before` as many from before it, and `after` is 0 if
+   * they are equal. `dispatch` counts all steps; `function` is `operation` for steps without a function. */
+  const uint8_t* before;
+  uint64_t execution;       /* the submission, counted from 0 in the order of the program */
+  uint64_t command;         /* within the execution, from 0 */
+  halyard_text_t operation; /* "dispatch", "fill", "update", "copy", "collective", "read" */
+  halyard_text_t device;    /* URI; empty for programs without devices */
+  halyard_text_t place;     /* of the step in the program: "at module.f+0000001A (f.mlir:3:5)"; may be empty */
+  uint32_t workgroups[3];
+  uint32_t buffer; /* number of the allocation within the execution */
+  uint64_t offset; /* bytes, within the allocation */
 } halyard_traced_tensor_t;
 /* Called for dispatches, on any thread; calls for dependent work are sequential. A status other than null
  * fails the work; the library takes ownership of it. */
@@ -617,6 +629,10 @@ enum {
   /* Calls are made for different users, as in a server, who must not see each other's data: all memory that
    * the program allocates is zero. Without the flag, new memory may hold what the same context left in it. */
   HALYARD_CONTEXT_SEPARATE_CALLS = 1u << 2,
+  /* `tensor` gets every step of the program that can write to a buffer of a device: dispatches, the other
+   * commands of command buffers, and the operations fill, update, copy and read of queues. `tensor_pattern`
+   * selects dispatches only. Each step runs separately. */
+  HALYARD_CONTEXT_TRACE_STEPS = 1u << 3,
 };
 
 typedef struct halyard_context_options {
