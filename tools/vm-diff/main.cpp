@@ -6,6 +6,7 @@
 #include <system_error>
 #include <vector>
 
+#include "capture_side.h"
 #include "common/files.h"
 #include "common/interrupt.h"
 #include "common/npy.h"
@@ -49,7 +50,7 @@ constexpr ExitCode kExitCodes[] = {
 
 constexpr ToolDescription kTool = {
     "vm-diff",
-    "vm-diff MODULE --a=FLAGS --b=FLAGS [--function=NAME] [--input=VALUE]... [flags]",
+    "vm-diff MODULE|CAPTURE --a=FLAGS --b=FLAGS [--function=NAME] [--input=VALUE]... [flags]",
     "Runs one call in two ways, and reports the first step at which they part: compares the tensors after "
     "each dispatch, copy and fill, those that the program shows to the host, and the results. The flags of "
     "--a and --b select device, module, parameters and others for one run; all other flags are those of "
@@ -57,7 +58,8 @@ constexpr ToolDescription kTool = {
     kGroups,
     "  vm-diff model.vmfb --function=main --input=@x.npy --a=--device=local-sync --b=--device=vulkan\n"
     "  vm-diff --a=--module=old.vmfb --b=--module=new.vmfb --input=@x.npy --rtol=1e-5 --atol=1e-6\n"
-    "  vm-diff model.vmfb --input=@x.npy --device=local-sync --b=--jit_math=fast --ulps=4 --keep=tensors\n",
+    "  vm-diff model.vmfb --input=@x.npy --device=local-sync --b=--jit_math=fast --ulps=4 --keep=tensors\n"
+    "  vm-diff run.hycap --a=recorded --b=--device=vulkan\n",
     kExitCodes,
     "MODULE"};
 
@@ -122,12 +124,7 @@ Result<DiffOptions> diff_options(const Flags& flags) {
   return options;
 }
 
-struct ChosenSide {
-  Flags flags;
-  std::unique_ptr<Side> side;
-};
-
-// The arguments of the command line, with the file as --module.
+// The arguments of the command line, with a module that is no flag as --module.
 Result<std::vector<std::string>> common_arguments(const Flags& flags) {
   if (flags.positional().size() > 1)
     return fail(HALYARD_INVALID_ARGUMENT, "expected one module, found '{}' and '{}'; pass the second in {}",
@@ -136,22 +133,57 @@ Result<std::vector<std::string>> common_arguments(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT, "found both '{}' and {}; pass one of them", flags.positional()[0],
                 flag::module);
   std::vector<std::string> arguments;
-  for (const std::string& argument : g_arguments) {
-    const bool is_file = !argument.starts_with("--");
-    arguments.push_back(is_file ? fmt::format("{}={}", flag::module, argument) : argument);
-  }
+  for (const std::string& argument : g_arguments)
+    arguments.push_back(argument.starts_with("--") ? argument : fmt::format("{}={}", flag::module, argument));
   return arguments;
 }
 
-Result<ChosenSide> choose_side(const Text& flag, const Flags& flags,
-                               const std::vector<std::string>& arguments) {
-  const std::vector<std::string> words = TOOL_TRY(split_words(flags[flag]));
-  ChosenSide chosen{TOOL_TRY(side_flags(kTool, arguments, flag, words)), nullptr};
-  return chosen;
-}
+// The recorded bytes of a capture, instead of flags.
+constexpr std::string_view kRecorded = "recorded";
 
-std::string description_of(const Flags& flags, const Text& flag) {
-  return flags[flag].empty() ? "as given" : flags[flag];
+struct Sides {
+  Flags flags_a;
+  Flags flags_b;
+  std::unique_ptr<Side> a;
+  std::unique_ptr<Side> b;
+};
+
+Result<> choose_sides(const Flags& flags, Sides& sides) {
+  const std::vector<std::string> arguments = TOOL_TRY(common_arguments(flags));
+  const auto flags_of = [&](const Text& side) -> Result<Flags> {
+    if (flags[side] == kRecorded) return side_flags(kTool, arguments, side, {});
+    return side_flags(kTool, arguments, side, TOOL_TRY(split_words(flags[side])));
+  };
+  sides.flags_a = TOOL_TRY(flags_of(flag::side_a));
+  sides.flags_b = TOOL_TRY(flags_of(flag::side_b));
+  const auto description_of = [&](const Text& side) {
+    return flags[side].empty() ? std::string("as given") : flags[side];
+  };
+  const std::string text_a = description_of(flag::side_a);
+  const std::string text_b = description_of(flag::side_b);
+  const std::string capture = flags.positional().empty() ? "" : flags.positional().front();
+  if (capture.empty() || !is_capture(capture)) {
+    if (text_a == kRecorded || text_b == kRecorded)
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "'{}' is for captures; pass the file of one, written by vm-run {}=FILE", kRecorded,
+                  flag::capture);
+    sides.a = program_side(sides.flags_a, text_a);
+    sides.b = program_side(sides.flags_b, text_b);
+    return {};
+  }
+  for (const Flag* const other : std::initializer_list<const Flag*>{&flag::function, &flag::input,
+                                                                    &flag::inputs_from, &flag::parameters})
+    if (flags.has(*other))
+      return fail(HALYARD_INVALID_ARGUMENT,
+                  "--{} has no effect on a capture, which has its inputs; remove it", other->name);
+  if (text_a == kRecorded && text_b == kRecorded)
+    return fail(HALYARD_INVALID_ARGUMENT, "both runs are '{}'; pass the flags of a device for one of them",
+                kRecorded);
+  if (text_a != kRecorded) sides.a = replay_side(sides.flags_a, capture, text_a);
+  if (text_b != kRecorded) sides.b = replay_side(sides.flags_b, capture, text_b);
+  if (!sides.a) sides.a = recorded_side(*sides.b, capture, text_a);
+  if (!sides.b) sides.b = recorded_side(*sides.a, capture, text_b);
+  return {};
 }
 
 Result<int> vm_diff(const Flags& flags) {
@@ -159,15 +191,11 @@ Result<int> vm_diff(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT,
                 "there is nothing to compare: pass the flags of one run in {} or {}, such as {}",
                 flag::side_a, flag::side_b, flag::side_b.example);
-  const std::vector<std::string> arguments = TOOL_TRY(common_arguments(flags));
-  ChosenSide a = TOOL_TRY(choose_side(flag::side_a, flags, arguments));
-  ChosenSide b = TOOL_TRY(choose_side(flag::side_b, flags, arguments));
-  const Descriptions descriptions = {description_of(flags, flag::side_a),
-                                     description_of(flags, flag::side_b)};
-  a.side = program_side(a.flags, descriptions.a);
-  b.side = program_side(b.flags, descriptions.b);
+  Sides sides;
+  TOOL_TRY(choose_sides(flags, sides));
+  const Descriptions descriptions = {sides.a->description(), sides.b->description()};
   const DiffOptions options = TOOL_TRY(diff_options(flags));
-  const Diff found = TOOL_TRY(diff(*a.side, *b.side, options));
+  const Diff found = TOOL_TRY(diff(*sides.a, *sides.b, options));
   const std::optional<std::string> json = flags[flag::json];
   if (json) {
     const std::string document = json_document(json_report(found, descriptions), 3);

@@ -14,6 +14,7 @@
 #include "modules/hal_module.h"
 #include "modules/parameters.h"
 #include "scalars.h"
+#include "step_trace.h"
 
 namespace halyard::c {
 
@@ -150,34 +151,13 @@ modules::HalLoaderOptions loader_options(const halyard_context_options_t& option
   return loader;
 }
 
-Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& options) {
+Result<Ref<hal::TensorTrace>> requested_trace(const halyard_context_options_t& options) {
   if (!options.tensor_pattern || !options.tensor) return Ref<hal::TensorTrace>();
   if (options.capture_path)
     return fail(Code::INVALID_ARGUMENT,
                 "a context cannot both write a capture and trace tensors; choose one of them");
-  return make<hal::TensorTrace>(
-      std::string(options.tensor_pattern),
-      [tensor = options.tensor, user = options.tensor_user](const hal::TracedTensor& traced) {
-        const halyard_traced_tensor_t given = {
-            .struct_size = sizeof given,
-            .binding = traced.binding,
-            .dispatch = traced.dispatch,
-            .function = to_text(traced.function),
-            .data = traced.bytes.data(),
-            .size = traced.bytes.size(),
-            .after = traced.after,
-            .reserved = 0,
-            .before = traced.before.data(),
-            .execution = traced.execution,
-            .command = traced.command,
-            .operation = to_text(traced.operation),
-            .device = to_text(traced.device),
-            .place = to_text(traced.place),
-            .workgroups = {traced.workgroups[0], traced.workgroups[1], traced.workgroups[2]},
-            .buffer = traced.buffer,
-            .offset = traced.offset};
-        return to_result(Status::adopt(tensor(user, &given)));
-      },
+  return tensor_trace(
+      options.tensor_pattern, options.tensor, options.tensor_user,
       options.flags & HALYARD_CONTEXT_TRACE_STEPS ? hal::TracedSteps::all : hal::TracedSteps::dispatches);
 }
 
@@ -261,7 +241,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
     auto context =
         vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>(), owner ? owner->loop : Ref<Loop>());
-    Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
+    Ref<hal::TensorTrace> tensors = HALYARD_TRY(requested_trace(known));
     const uint64_t memory_owner = owner_for(known);
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));

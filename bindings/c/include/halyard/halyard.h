@@ -951,6 +951,29 @@ HALYARD_API halyard_status_t halyard_capture_describe(halyard_capture_t capture,
 HALYARD_API halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
                                                    halyard_replay_t* out);
 
+/* Code to execute instead of that of a captured executable, for example for another device. Functions are found
+ * by their names; a function whose name this code lacks, by its number. */
+typedef struct halyard_replay_executable {
+  uint64_t number; /* of the captured executable, from 0 */
+  halyard_text_t format;
+  const void* data; /* copied */
+  size_t size;
+} halyard_replay_executable_t;
+typedef struct halyard_replay_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const halyard_replay_executable_t* executables;
+  size_t executable_count;
+  /* Reports each step, as with HALYARD_CONTEXT_TRACE_STEPS: `execution` counts replayed executions, `buffer` is
+   * the number in the execution's description. Null: none. */
+  halyard_tensor_fn tensor;
+  void* tensor_user;
+} halyard_replay_options_t;
+/* The same with options, which may be null. OUT_OF_RANGE: no such executable. */
+HALYARD_API halyard_status_t halyard_replay_create_with(halyard_capture_t capture, halyard_device_t device,
+                                                        const halyard_replay_options_t* options,
+                                                        halyard_replay_t* out);
+
 enum {
   HALYARD_REPLAY_SAME = 0,
   HALYARD_REPLAY_DIFFERS = 1,
@@ -974,6 +997,33 @@ typedef struct halyard_replay_result {
  * OUT_OF_RANGE: no such execution. Also returns failures of the device and of the captured work. */
 HALYARD_API halyard_status_t halyard_replay_execute(halyard_replay_t replay, uint64_t number,
                                                     halyard_replay_result_t* result);
+#define HALYARD_EVERY_COMMAND UINT64_MAX
+/* The same for the commands up to `command`. Bytes that later commands may write are not compared.
+ * OUT_OF_RANGE: no such command. */
+HALYARD_API halyard_status_t halyard_replay_execute_to(halyard_replay_t replay, uint64_t number,
+                                                       uint64_t command, halyard_replay_result_t* result);
+
+typedef struct halyard_replay_times {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t count;
+  uint64_t fastest_ns; /* from submission to completion */
+  uint64_t median_ns;
+  uint64_t total_ns;
+} halyard_replay_times_t;
+/* Executes all commands of an execution, or one, repeatedly until `at_least_ns` has passed, once more to warm
+ * up. Commands before the one are executed once. Nothing is compared. Blocks. */
+HALYARD_API halyard_status_t halyard_replay_measure(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                                    uint64_t at_least_ns, halyard_replay_times_t* times);
+/* Writes a capture of one command: its executable, its inputs, which the commands before it compute on the
+ * device of the replay, and its outputs there. An existing file is replaced. Blocks. INVALID_ARGUMENT: the
+ * command touches no bytes. */
+HALYARD_API halyard_status_t halyard_replay_cut(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                                const char* path);
+/* Copies bytes of a captured buffer, from before an execution or, with `after`, from after it. OUT_OF_RANGE: no
+ * such execution or buffer, or bytes that the capture does not have. */
+HALYARD_API halyard_status_t halyard_capture_read(halyard_capture_t capture, uint64_t number, uint32_t buffer,
+                                                  uint64_t offset, uint32_t after, void* target, size_t size);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -235,6 +235,10 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
     if (entry.allocation)
       to = {Buffer::create(Ref<Allocation>::share(entry.allocation)), entry.offset, entry.length};
   }
+  // The numbers of allocations are those of a capture of the same execution.
+  for (const Ref<Buffer>& buffer : work->buffers) static_cast<void>(work->number_of(*buffer));
+  for (const TracedWork::Entry& entry : work->table)
+    if (entry.buffer) static_cast<void>(work->number_of(*entry.buffer));
   HALYARD_TRY(work->when(point.wait, [work] { return work->go_on(); }));
   return work->result_for_submitter();
 }
