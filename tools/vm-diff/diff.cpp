@@ -23,12 +23,8 @@ struct RangePair {
   bool uses_changes = false;  // only elements that a step has changed count
 };
 
-// Extends an extent to whole elements of any size.
 Extent aligned(const StepRange& range, Extent extent) {
-  const uint64_t head = std::min((range.offset + extent.begin) % kElementAlignment, extent.begin);
-  const uint64_t tail = (range.offset + extent.end) % kElementAlignment;
-  return {extent.begin - head,
-          tail == 0 ? extent.end : std::min(extent.end + kElementAlignment - tail, range.size)};
+  return aligned_extent(range, extent, kElementAlignment);
 }
 
 Extent joined(Extent a, Extent b) {

@@ -61,7 +61,9 @@ Result<> Recorder::take(Step::Kind kind, std::string_view name, uint64_t place, 
 // Without bytes from before, all bytes count as written.
 void Recorder::take_range(Step& step, StepRange range, std::span<const uint8_t> before,
                           std::span<const uint8_t> after) {
-  range.written = before.empty() ? Extent{0, after.size()} : changed_extent(before, after);
+  // Whole words, because the first or last byte of an element may be the same by chance.
+  range.written = before.empty() ? Extent{0, after.size()}
+                                 : aligned_extent(range, changed_extent(before, after), kWordBytes);
   if (!wanted_) range.before = digest_of(before);
   range.after = digest_of(after.subspan(range.written.begin, range.written.size()));
   const size_t place = step.ranges.size();

@@ -45,6 +45,13 @@ Digest digest_of(std::span<const uint8_t> bytes) {
   return {mixed(low + std::rotl(high, 23)), mixed(high ^ mixed(low))};
 }
 
+Extent aligned_extent(const StepRange& range, Extent extent, uint64_t alignment) {
+  if (extent.empty()) return {};
+  const uint64_t head = std::min((range.offset + extent.begin) % alignment, extent.begin);
+  const uint64_t tail = (range.offset + extent.end) % alignment;
+  return {extent.begin - head, tail == 0 ? extent.end : std::min(extent.end + alignment - tail, range.size)};
+}
+
 Extent changed_extent(std::span<const uint8_t> before, std::span<const uint8_t> after) {
   const auto [first, other] = std::ranges::mismatch(before, after);
   if (first == before.end()) return {};

@@ -68,6 +68,10 @@ struct Step {
   }
 };
 
+// Extends an extent that is not empty to multiples of `alignment` bytes of the buffer, within the range.
+inline constexpr uint64_t kWordBytes = 4;
+Extent aligned_extent(const StepRange& range, Extent extent, uint64_t alignment);
+
 // From the first to the last byte that differs; empty if none does.
 Extent changed_extent(std::span<const uint8_t> before, std::span<const uint8_t> after);
 

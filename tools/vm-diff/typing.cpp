@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 namespace halyard::tools {
 
@@ -50,7 +51,7 @@ bool looks_like_floats(const ElementKind& kind, std::span<const uint8_t> bytes) 
   size_t plausible = 0;
   for (size_t at = 0; at + kind.size <= bytes.size(); at += kind.size) {
     const ElementValue number = element_value(kind, bytes.data() + at);
-    if (number.value == 0) continue;
+    if (number.value == 0 || number.is_nan || number.is_infinite) continue;
     ++total;
     const double magnitude = std::fabs(number.value);
     if (magnitude > 0x1p-60 && magnitude < 0x1p60) ++plausible;
@@ -126,14 +127,15 @@ Typed type_of(const Step& step, const GivenTypes& given, std::span<const uint8_t
   if (const ElementKind* const kind = given.of(step.name); fits(kind)) return {kind, Source::option};
   if (const auto types = types_in_name(step.name); step.is_dispatch() && !types.empty() && fits(types.back()))
     return {types.back(), Source::name};
-  for (const char* const name : {"f32", "f64", "f16"}) {
-    const ElementKind* const kind = element_kind(name);
-    if (fits(kind) && looks_like_floats(*kind, bytes)) return {kind, Source::values};
-  }
-  for (const char* const name : {"i32", "i64"}) {
-    const ElementKind* const kind = element_kind(name);
-    if (fits(kind) && looks_like_integers(*kind, bytes)) return {kind, Source::values};
-  }
+  // Small integers look like tiny floats of 16 bits, so these come last.
+  using Looks = bool (*)(const ElementKind& kind, std::span<const uint8_t> bytes);
+  constexpr std::pair<const char*, Looks> kGuesses[] = {{"f32", looks_like_floats},
+                                                        {"f64", looks_like_floats},
+                                                        {"i32", looks_like_integers},
+                                                        {"f16", looks_like_floats}};
+  for (const auto& [name, looks] : kGuesses)
+    if (const ElementKind* const kind = element_kind(name); fits(kind) && looks(*kind, bytes))
+      return {kind, Source::values};
   return {&byte_kind(), Source::none};
 }
 
