@@ -263,6 +263,12 @@ Result<int> replay_capture(const Flags& flags, const std::string& path) {
                 flag::execution, info.execution_count);
   const uint64_t begin = every ? 0 : wanted;
   const uint64_t end = every ? info.execution_count : wanted + 1;
+  if (command != HALYARD_EVERY_COMMAND) {
+    const uint64_t count = TOOL_TRY(capture.execution(begin)).command_count;
+    if (command >= count)
+      return fail(HALYARD_OUT_OF_RANGE, "{}={}: execution {} has {} commands, counted from 0", flag::command,
+                  command, begin, count);
+  }
   Replays replays = TOOL_TRY(Replays::of(flags, capture));
   const bool json = flags[flag::json];
   if (flags[flag::benchmark]) return measure_executions(flags, replays, begin, end, command);
