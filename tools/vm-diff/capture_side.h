@@ -6,7 +6,7 @@
 
 #include "common/failure.h"
 #include "common/flags.h"
-#include "run_side.h"
+#include "side.h"
 
 namespace halyard::tools {
 

@@ -11,7 +11,7 @@
 #include "align.h"
 #include "common/failure.h"
 #include "compare.h"
-#include "run_side.h"
+#include "side.h"
 #include "tolerance.h"
 #include "typing.h"
 

@@ -15,8 +15,8 @@
 #include "common/tool.h"
 #include "diff.h"
 #include "diff_flags.h"
+#include "program_side.h"
 #include "report.h"
-#include "run_side.h"
 #include "side_flags.h"
 
 namespace halyard::tools {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/failure.h"
-#include "run_side.h"
+#include "side.h"
 #include "step.h"
 
 namespace halyard::tools {

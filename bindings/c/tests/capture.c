@@ -107,7 +107,7 @@ struct seen {
 static halyard_status_t see(void* user, const halyard_traced_tensor_t* tensor) {
   struct seen* const seen = user;
   EXPECT(tensor->struct_size >= sizeof *tensor && tensor->before != NULL && tensor->size == 32);
-  EXPECT(tensor->execution == 0 && tensor->command == 0 && tensor->buffer == tensor->binding);
+  EXPECT(tensor->execution == 0 && tensor->command == 0 && tensor->binding == 2 * tensor->buffer);
   EXPECT(tensor->operation.size == 8 && memcmp(tensor->operation.data, "dispatch", 8) == 0);
   EXPECT(tensor->function.size == 3 && memcmp(tensor->function.data, "mul", 3) == 0);
   EXPECT(tensor->workgroups[0] == 2 && tensor->workgroups[1] == 1 && tensor->workgroups[2] == 1);

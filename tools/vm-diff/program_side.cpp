@@ -1,5 +1,5 @@
 // A program side makes a new program for each run, so that no state of an earlier call is left.
-#include "run_side.h"
+#include "program_side.h"
 
 #include <utility>
 

@@ -2,12 +2,10 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/failure.h"
-#include "common/flags.h"
 #include "step.h"
 
 namespace halyard::tools {
@@ -37,8 +35,5 @@ class Side {
   virtual Result<Kept> keep(const RunRecord& record, const Wanted& wanted, std::vector<size_t>& unstable) = 0;
   virtual std::string description() const = 0;
 };
-
-// A call of a function, as in vm-run. The flags must outlive the side.
-std::unique_ptr<Side> program_side(const Flags& flags, std::string description);
 
 }  // namespace halyard::tools
