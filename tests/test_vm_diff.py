@@ -41,6 +41,66 @@ def dispatch_line(text):
     return next(line for line in text.splitlines() if "vm.call.variadic @hal.command_buffer.dispatch" in line)
 
 
+# Shows its argument to the host; then fills, updates and copies a buffer with operations of a queue.
+HOST_STEPS = """
+vm.module @steps
+vm.dependency @hal 7
+vm.import @hal.devices.get cconv "0i_r"
+vm.import @hal.buffer_view.buffer cconv "0r_r"
+vm.import @hal.buffer_view.create cconv "0rIIiiCID_r"
+vm.import @hal.buffer_view.trace cconv "0rCrD_v"
+vm.import @hal.device.queue.alloca cconv "0rIrrIiiII_r"
+vm.import @hal.device.queue.fill cconv "0rIrrrIIIiI_v"
+vm.import @hal.device.queue.update cconv "0rIrrrIrIII_v"
+vm.import @hal.device.queue.copy cconv "0rIrrrIrIII_v"
+vm.import @hal.fence.create cconv "0rI_r"
+vm.import @hal.fence.await cconv "0iICrD_i"
+
+vm.rodata[0] = "shown"
+vm.rodata[1] = 0000204200002842             // 40.0, 42.0
+
+vm.export @main
+vm.attr @main "iree.abi.declaration" "sync func @main(%input0: tensor<4xf32>) -> (%output0: tensor<8xf32>)"
+vm.func @main(%r0: !hal.buffer_view) -> (!hal.buffer_view) {
+  %r1 = vm.const.ref.rodata 0
+  vm.call.variadic @hal.buffer_view.trace segments[65535, 1](%r1, %r0)
+  %i0 = vm.const.i32.zero
+  %r2 = vm.call @hal.devices.get(%i0)
+  %r3 = vm.call @hal.buffer_view.buffer(%r0)
+  %r4 = vm.const.ref.rodata 1
+  %i2:3 = vm.const.i64.zero
+  %i4:5 = vm.const.i64 -1
+  %i6:7 = vm.const.i64 32
+  %i8:9 = vm.const.i64 8
+  %i10:11 = vm.const.i64 16
+  %i12 = vm.const.i32 0x30
+  %i13 = vm.const.i32 0xC03
+  %i14:15 = vm.const.i64 0x3F800000
+  %i16 = vm.const.i32 4
+  %r5 = vm.const.ref.zero
+  %r6 = vm.call @hal.fence.create(%r2, %i2:3)
+  %r7 = vm.call @hal.fence.create(%r2, %i2:3)
+  %r8 = vm.call @hal.fence.create(%r2, %i2:3)
+  %r9 = vm.call @hal.fence.create(%r2, %i2:3)
+  %r10 = vm.call @hal.device.queue.alloca(%r2, %i4:5, %r5, %r6, %i2:3, %i12, %i13, %i6:7, %i2:3)
+  vm.call @hal.device.queue.fill(%r2, %i4:5, %r6, %r7, %r10, %i2:3, %i6:7, %i14:15, %i16, %i2:3)
+  vm.call @hal.device.queue.update(%r2, %i4:5, %r7, %r8, %r4, %i2:3, %r10, %i8:9, %i8:9, %i2:3)
+  vm.call @hal.device.queue.copy(%r2, %i4:5, %r8, %r9, %r3, %i2:3, %r10, %i10:11, %i10:11, %i2:3)
+  %i17 = vm.const.i32 -1
+  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i17, %i2:3, %r9) -> ^bb1(%i18)
+^bb1:
+  vm.cond_br %i18, ^bb2, ^bb3
+^bb2:
+  vm.fail %i18, "failed to wait"
+^bb3:
+  %i19 = vm.const.i32 0x21000020
+  %i20 = vm.const.i32 1
+  %r11 = vm.call.variadic @hal.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r10, %i2:3, %i6:7, %i19, %i20, %i8:9)
+  vm.return %R11
+}
+"""
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.scratch = tempfile.TemporaryDirectory()
@@ -206,6 +266,22 @@ class Structure(Case):
         self.assertEqual(report["steps_a"], 4)
         self.assertEqual(self.first(report)["operation"], "update")
         self.assertEqual(self.first(report)["tensors"][0]["worst"][0]["a"], "42")
+
+    def test_operations_of_queues_and_shown_tensors(self):
+        module = self.write("steps.vmasm", HOST_STEPS)
+        self.assertEqual(vmrun.succeeds("vm-run", "--module=" + module, SYNC, "--input=4xf32=1,2,3,4").stdout.splitlines()[-1],
+                         "8xf32=1 1 40 42 1 2 3 4")
+        for device in ("local-sync", "local-task"):
+            report = self.report(module, "--a=--input=4xf32=1,2,3,4", "--b='--input=4xf32=1,2,3,5'", f"--device={device}", code=2)
+            self.assertEqual((report["steps_a"], report["compared"]), (5, 5))
+            self.assertEqual([each["operation"] for each in report["differences"]], ["trace", "copy", "result"])
+            shown = report["differences"][0]
+            self.assertEqual((shown["name_a"], shown["tensors"][0]["shape"], shown["tensors"][0]["type_from"]), ("shown", [4], "the program"))
+        for part, operation in (("0x3F800000", "fill"), ("0000204200002842", "update")):
+            other = self.write("other.vmasm", HOST_STEPS.replace(part, part.replace("42", "43").replace("3F8", "3F9")))
+            first = self.first(self.report(module, "--input=4xf32=1,2,3,4", SYNC, "--b=--module=" + other, code=2))
+            self.assertEqual((first["operation"], first["changed_before"]), (operation, []))
+            self.assertRegex(first["place_a"], r"^at steps\.main\+[0-9A-F]{8}")
 
     def test_programs_without_devices(self):
         other = self.write("other.vmasm", vmrun.read_text(INLINE).replace("vm.mul.i32", "vm.add.i32"))
