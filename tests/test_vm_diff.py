@@ -313,6 +313,7 @@ class Captures(Case):
 
     def test_wrong_command_lines(self):
         for arguments, parts in (([self.capture, "--a=recorded", "--b=recorded"], ["both runs are 'recorded'"]),
+                                 ([self.capture, "--b=" + SYNC, "--untrusted"], ["PERMISSION_DENIED", "--untrusted with a capture"]),
                                  ([self.capture, "--b=" + SYNC, "--input=1"], ["--input has no effect on a capture"]),
                                  ([self.capture, "--b=--device=local-sync --device=local-task"], ["a capture is replayed on one device"]),
                                  ([MUL, *INPUTS, "--a=recorded"], ["'recorded' is for captures"])):

@@ -8,8 +8,8 @@
 #include <optional>
 #include <utility>
 
-#include "common/drivers.h"
 #include "common/files.h"
+#include "common/program.h"
 #include "common/program_flags.h"
 #include "recorder.h"
 
@@ -44,14 +44,15 @@ class ReplaySide final : public Side {
     if (uris.size() > 1)
       return fail(HALYARD_INVALID_ARGUMENT, "found {} flags {}, but a capture is replayed on one device",
                   uris.size(), flag::device);
-    const Instance instance = TOOL_TRY(make_instance(flags_));
+    Program program;
+    TOOL_TRY(make_instance(flags_, program));
     std::map<std::string, Device> devices;
     const uint64_t count = TOOL_TRY(capture.info()).execution_count;
     for (uint64_t number = 0; number < count; ++number) {
       const std::string uri =
           uris.empty() ? std::string(view(TOOL_TRY(capture.execution(number)).device)) : uris.front();
       Device& device = devices[uri];
-      if (!device) device = TOOL_TRY(instance.open(uri));
+      if (!device) device = TOOL_TRY(open_device(flags_, program, uri));
       ReplayOptions options;
       options.tensor = [&](const halyard_traced_tensor_t& tensor) -> halyard::Result<void> {
         halyard_traced_tensor_t numbered = tensor;

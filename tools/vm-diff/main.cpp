@@ -171,6 +171,12 @@ Result<> choose_sides(const Flags& flags, Sides& sides) {
     sides.b = program_side(sides.flags_b, text_b);
     return {};
   }
+  for (const Flags* const each : {&sides.flags_a, &sides.flags_b})
+    if ((*each)[flag::untrusted])
+      return fail(
+          HALYARD_PERMISSION_DENIED,
+          "{} with a capture: replay runs the code in it, on any device; replay only captures that you trust",
+          flag::untrusted);
   for (const Flag* const other : std::initializer_list<const Flag*>{&flag::function, &flag::input,
                                                                     &flag::inputs_from, &flag::parameters})
     if (flags.has(*other))
