@@ -398,6 +398,15 @@ class BertTiny(Case):
         self.assertGreater(often["runs"], 2)
         self.assertEqual(often["differences"], report["differences"])
 
+    def test_the_document_shows_it(self):
+        """The first step and the table, as docs/vm-diff.md has them."""
+        shown = vmrun.read_text(os.path.join(vmrun.SOURCE, "docs", "vm-diff.md")).split("<!-- run by: vm_diff -->")[1].split("```")[1]
+        lines = [line for line in shown.splitlines()[4:] if line != "..."]
+        found = self.diff(*self.arguments, SYNC, "--b=--module=" + self.planted_kernel(), code=2)
+        self.assertGreater(len(lines), 15)
+        for line in lines:
+            self.assertIn(line, found)
+
     def test_devices_agree(self):
         self.assertEqual(self.report(*self.arguments, "--a=" + SYNC, "--b=--device=local-task?workers=3")["outcome"], "same")
 

@@ -61,7 +61,7 @@ constexpr ToolDescription kTool = {
     "  vm-diff model.vmfb --input=@x.npy --device=local-sync --b=--jit_math=fast --ulps=4 --keep=tensors\n"
     "  vm-diff run.hycap --a=recorded --b=--device=vulkan\n",
     kExitCodes,
-    "MODULE"};
+    "FILE"};
 
 // The command line. Flags are parsed for each side, from all arguments.
 std::vector<std::string> g_arguments;
