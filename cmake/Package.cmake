@@ -61,7 +61,7 @@ halyard_package(
   SECTION devel
   SUMMARY "run, serve, inspect and assemble .vmfb modules"
   DESCRIPTION
-    "The commands vm-run, vm-serve, vm-check, vm-dump, vm-as, vm-cc and hal-info,\nwith manual pages, completions for bash and zsh, documents and examples."
+    "The commands vm-run, vm-serve, vm-check, vm-diff, vm-dump, vm-as, vm-cc and\nhal-info, with manual pages, completions for bash and zsh, documents and examples."
   DEPENDS "libhalyard0 ${same}"
   SUGGESTS "halyard-bench, halyard-serve-grpc")
 halyard_package(

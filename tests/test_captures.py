@@ -250,6 +250,107 @@ def descriptions(checks, folder):
     checks.check("nothing captured", good(done) or good(hal_info("replay", empty), "0 executions: none"), done)
 
 
+# Doubles instead of multiplying, with the function at another place.
+OTHER_KERNELS = """
+vm.module @kernels
+vm.export @other
+vm.export @mul
+vm.func @other(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32, %i1: i32, %i2: i32, %i3: i32, %i4: i32, %i5: i32, %i6: i32, %i7: i32, %i8: i32) -> () {
+  %i9 = vm.const.i32 3
+  vm.fail %i9, "not this one"
+}
+"""
+
+
+def parts_of_executions(checks, folder):
+    """Five commands: the bytes that later ones may write are not compared; each alone is measured and cut."""
+    module = pathlib.Path(folder, "moves_bytes.vmasm")
+    module.write_text(MOVES_BYTES)
+    capture = os.path.join(folder, "parts.hycap")
+    vmrun.succeeds("vm-run", "--device=local-sync", f"--module={module}", "--input=8xf32=5,6,7,8,9,10,11,12", f"--capture={capture}")
+    commands = json.loads(hal_info("print", capture, "--json").stdout)["executions"][0]["commands"]
+    for number, command in enumerate(commands):
+        done = hal_info("replay", capture, f"--command={number}")
+        checks.check(f"up to command {number}", good(done, "execution 0 on local-sync://: same"), done)
+        small = os.path.join(folder, f"{number}.hycap")
+        done = hal_info("cut", capture, f"--command={number}", f"--output={small}")
+        if command["kind"] in ("begin", "end", "barrier"):
+            checks.check(f"cut to '{command['kind']}'", vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "touches no bytes"), done)
+            continue
+        checks.check(f"cut to {command['kind']}", good(done, f"command {number} of execution 0"), done)
+        found = json.loads(hal_info("print", small, "--json").stdout)["executions"]
+        kinds = [each["kind"] for execution in found for each in execution["commands"]]
+        checks.check(f"cut to {command['kind']}: commands", None if kinds == [command["kind"]] else f"they are {kinds}")
+        done = hal_info("replay", small, "--device=local-task")
+        checks.check(f"cut to {command['kind']}: replayed", good(done, "1 execution: 1 same"), done)
+    # A byte that a later command writes is not compared; one that none writes later is.
+    whole = pathlib.Path(capture).read_bytes()
+    result = struct.pack("<8f", 1, 1, 40, 42, 5, 6, 7, 8)
+    place = whole.index(result)
+    for byte, command, same in ((0, 1, False), (17, 1, True), (17, 3, False), (8, 3, True), (8, 4, False)):
+        changed = bytearray(whole)
+        changed[place + byte] ^= 1
+        path = pathlib.Path(folder, "changed.hycap")
+        path.write_bytes(changed)
+        done = hal_info("replay", path, f"--command={command}")
+        checks.check(f"byte {byte} after command {command}", None if (done.returncode == 0) == same else "is wrong", done)
+
+
+def cut_to_a_kernel(checks, folder):
+    capture = make_capture(folder)
+    small = os.path.join(folder, "small.hycap")
+    done = hal_info("cut", capture, "--execution=0", "--command=0", f"--output={small}")
+    checks.check("cut", good(done, "command 0 of execution 0, executed on local-sync://", str(os.path.getsize(small))), done)
+    checks.check("cut: size", None if os.path.getsize(small) < 4096 else f"{os.path.getsize(small)} bytes")
+    for device in ("local-sync", "local-task"):
+        done = hal_info("replay", small, f"--device={device}")
+        checks.check(f"cut: replayed on {device}", good(done, "1 execution: 1 same"), done)
+
+
+def measured(checks, folder):
+    capture = make_capture(folder)
+    for flags in ([], ["--execution=0", "--command=0"], ["--device=local-task"]):
+        done = hal_info("replay", capture, "--benchmark", "--benchmark_min_time=10ms", *flags)
+        checks.check(f"measured {flags}", good(done, "execution 0", "us median"), done)
+    done = hal_info("replay", capture, "--benchmark", "--benchmark_min_time=20ms", "--json")
+    times = json.loads(done.stdout)["executions"][0]
+    wrong = None if times["count"] > 0 and 0 < times["fastest_ns"] <= times["median_ns"] and times["total_ns"] >= 20_000_000 else "are wrong"
+    checks.check("times as JSON", wrong, done)
+
+
+def other_code(checks, folder):
+    """Instead of the captured kernel: the function is found by its name, which has another number there."""
+    text = pathlib.Path(vmrun.SOURCE, "examples", "elementwise_mul.vmasm").read_text()
+    begin = text.index("  vm.func @mul(%r0: !vm.buffer")
+    kernel = text[begin:text.index("\n  }\n", begin) + 5]
+    path = pathlib.Path(folder, "kernels.vmasm")
+    capture = make_capture(folder)
+    for name, code, status, part in (("as before", kernel, 0, ": same"), ("another", kernel.replace("vm.mul.f32", "vm.add.f32"), 1, ": differs")):
+        path.write_text(OTHER_KERNELS + kernel_attributes(text) + code)
+        for form in (f"0={path}", f"0=vmvx-bytecode-fb:{path}"):
+            done = hal_info("replay", capture, f"--executable={form}")
+            checks.check(f"{name} kernel", None if done.returncode == status and part in done.stdout else "is wrong", done)
+    for value, parts in ((f"1={path}", ["OUT_OF_RANGE", "executable 1"]), ("0=gone.fb", ["NOT_FOUND", "gone.fb"]), (f"x={path}", ["x="]),
+                         (f"0=strange:{path}", ["strange"])):
+        done = hal_info("replay", capture, f"--executable={value}")
+        wrong = None if done.returncode == 1 and all(part in done.stdout + done.stderr for part in parts) else "is no error that says so"
+        checks.check(f"--executable={value}", wrong, done)
+
+
+def kernel_attributes(text):
+    return "".join(line.strip() + "\n" for line in text.splitlines() if line.startswith("  vm.attr @mul"))
+
+
+def files_of_others(checks, folder):
+    path = pathlib.Path(folder, "run.ireereplay")
+    path.write_bytes(b"IRRP" + struct.pack("<HHIIQ", 2, 0, 24, 0, 24))
+    for verb in ("print", "replay"):
+        done = hal_info(verb, path)
+        checks.check(f"{verb} of a replay file of IREE", vmrun.why_bad_failure(done, "INVALID_ARGUMENT", "a replay file of IREE", "version 2.0"), done)
+    path.write_bytes(b"IRRP")
+    checks.check("four bytes", vmrun.why_bad_failure(hal_info("print", path), "INVALID_ARGUMENT", "not a capture"))
+
+
 def mistakes(checks, folder):
     capture = make_capture(folder)
     for name, done, parts in [
@@ -261,6 +362,13 @@ def mistakes(checks, folder):
             ("not a capture", hal_info("print", "README.md"), ["INVALID_ARGUMENT", "README.md", "not a capture"]),
             ("no file", hal_info("replay"), ["INVALID_ARGUMENT", "FILE"]),
             ("no such execution to replay", hal_info("replay", capture, "--execution=7"), ["OUT_OF_RANGE", "execution 7"]),
+            ("no such command", hal_info("replay", capture, "--command=7"), ["OUT_OF_RANGE", "--command=7"]),
+            ("no such command to measure", hal_info("replay", capture, "--command=7", "--benchmark"), ["OUT_OF_RANGE", "--command=7"]),
+            ("a command beyond all numbers", hal_info("replay", capture, "--command=18446744073709551614"), ["OUT_OF_RANGE"]),
+            ("cut without a command", hal_info("cut", capture, f"--output={folder}/x.hycap"), ["INVALID_ARGUMENT", "--command"]),
+            ("cut without a file", hal_info("cut", capture, "--command=0"), ["INVALID_ARGUMENT", "--output"]),
+            ("cut into itself", hal_info("cut", capture, "--command=0", f"--output={capture}"), ["INVALID_ARGUMENT", "the capture itself"]),
+            ("cut into no folder", hal_info("cut", capture, "--command=0", f"--output={folder}/gone/c.hycap"), ["NOT_FOUND", "gone/c.hycap"]),
             ("no such device", hal_info("replay", capture, "--device=nothing"), ["NOT_FOUND", "'nothing'"]),
             ("no folder", vmrun.run("vm-run", "--module=examples/fib.vmasm", "--function=fib", "--input=5",
                                     f"--capture={folder}/gone/c.hycap"), ["NOT_FOUND", "gone/c.hycap"]),
@@ -275,4 +383,9 @@ def main(checks, folder):
     changed_byte(checks, folder)
     cut_short(checks, folder)
     descriptions(checks, folder)
+    parts_of_executions(checks, folder)
+    cut_to_a_kernel(checks, folder)
+    measured(checks, folder)
+    other_code(checks, folder)
+    files_of_others(checks, folder)
     mistakes(checks, folder)

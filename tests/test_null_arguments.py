@@ -50,14 +50,16 @@ halyard_fence_fail.failure halyard_fence_on_reached.user halyard_view_import.dev
 halyard_view_import.user halyard_view_import.is_copy halyard_view_import_fd.is_copy
 halyard_view_unmap.view halyard_dlpack_release.tensor halyard_dlpack_release_unversioned.tensor
 halyard_view_from_dlpack.device halyard_view_from_dlpack.is_copy halyard_view_from_dlpack_unversioned.device
-halyard_view_from_dlpack_unversioned.is_copy halyard_view_import_fd.device service.wakeup_wake.wakeup
+halyard_view_from_dlpack_unversioned.is_copy halyard_view_import_fd.device
+halyard_replay_create_with.options service.wakeup_wake.wakeup
 service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.user
 """.split())
 
 # What complete arguments cannot have here: an installed compiler, an execution in the capture, a file descriptor, a communicator,
 # a call that is suspended or done, a fence that is reached, an event loop in the child of fork() that each call is made in, objects of a native module's own type (native_object_test.cpp).
 NEED_NOT_WORK = set("""
-halyard_compiler_find halyard_compiler_explain halyard_replay_execute halyard_view_import_fd halyard_capture_execution
+halyard_compiler_find halyard_compiler_explain halyard_replay_execute halyard_replay_execute_to halyard_replay_measure
+halyard_replay_cut halyard_capture_read halyard_view_import_fd halyard_capture_execution
 halyard_channels_import halyard_instance_run halyard_call_resume halyard_call_results halyard_fence_wait halyard_fences_wait
 service.call_wait service.object_create service.object_pointer
 """.split())

@@ -47,6 +47,7 @@ class Untrusted(vmrun.FolderCase):
     def test_flags_that_ask_for_native_code(self):
         tests = self.write("test.vmasm", TEST)
         programs = {"vm-run": [f"--module={MUL}", *INPUTS], "vm-bench": [f"--module={MUL}", *INPUTS], "vm-check": [tests],
+                    "vm-diff": [MUL, *INPUTS, "--b=--device=local-sync"],
                     "vm-serve": [f"--model=mul={MUL}", "--port=0"]}
         for tool, words in programs.items():
             for flag, part in REFUSED:

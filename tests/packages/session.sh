@@ -37,7 +37,7 @@ apt-get -q -y --no-install-recommends install /packages/*.deb >/tmp/apt.log 2>&1
 say "tools"
 hal-info >/tmp/info
 grep -q local /tmp/info
-tools="vm-run vm-serve vm-check vm-dump vm-as vm-cc hal-info hal-cts"
+tools="vm-run vm-serve vm-check vm-diff vm-dump vm-as vm-cc hal-info hal-cts"
 if [ -e /packages/halyard-bench_*.deb ]; then tools="$tools vm-bench"; fi
 for tool in $tools; do
   "$tool" --help >/dev/null

@@ -277,4 +277,12 @@ Result<std::vector<std::string>> arrays_in(const std::string& folder) {
   return texts;
 }
 
+Result<Arguments> given_inputs(const Flags& flags, std::string_view types, const Device& device) {
+  if (!flags.has(flag::inputs_from)) return parse_inputs(flags[flag::input], types, device, flag::input);
+  if (flags.has(flag::input))
+    return fail(HALYARD_INVALID_ARGUMENT, "found both {} and {}; pass the arguments with one of them",
+                flag::input, flag::inputs_from);
+  return parse_inputs(TOOL_TRY(arrays_in(flags[flag::inputs_from])), types, device, flag::inputs_from);
+}
+
 }  // namespace halyard::tools

@@ -36,6 +36,9 @@ Result<Arguments> parse_inputs(const std::vector<std::string>& texts, std::strin
                                const Device& device, const Flag& flag,
                                Described described = Described::input);
 
+// The arguments from --input or --inputs_from; INVALID_ARGUMENT: both are given.
+Result<Arguments> given_inputs(const Flags& flags, std::string_view types, const Device& device);
+
 // INVALID_ARGUMENT: the number of arguments differs from the number of types; the message lists the types.
 Result<> check_inputs(const halyard_function_description_t& function, std::string_view types,
                       const Arguments& arguments);

@@ -199,6 +199,27 @@ Result<> dump_workers(const Flags& flags) {
   return {};
 }
 
+Result<Device> open_device(const Flags& flags, const Program& program, const std::string& uri) {
+  const auto local = local_options(flags, program.is_profiled);
+  const std::string workers = TOOL_TRY(worker_count(flags));
+  const DeviceUri parts(uri);
+  std::vector<halyard_device_setting_t> settings;
+  if (parts.is_local()) {  // only local devices run code in this process
+    for (const auto& [key, value] : local) settings.push_back({key.c_str(), value.c_str()});
+    if (parts.kind == "local-task" && !parts.has("workers") && !workers.empty())
+      settings.push_back({"workers", workers.c_str()});
+  }
+  for (const std::string_view key : {"jit", "jit_cache", "jit_math", "profile"})
+    if (parts.has(key)) std::erase_if(settings, [&](const auto& setting) { return setting.key == key; });
+  if (parts.kind == "vulkan") {
+    if (!parts.has("validate") && flags[flag::vulkan_validation_layers])
+      settings.push_back({"validate", "1"});
+    if (!parts.has("robust") && flags.has(flag::vulkan_robust_buffer_access))
+      settings.push_back({"robust", flags[flag::vulkan_robust_buffer_access] ? "1" : "0"});
+  }
+  return check(program.instance.open(uri, settings));
+}
+
 Result<> open_devices(const Flags& flags, Program& program) {
   const Phase phase(program, "open devices");
   std::vector<std::string> uris = flags[flag::device];
@@ -207,28 +228,7 @@ Result<> open_devices(const Flags& flags, Program& program) {
     for (const Module& module : program.modules) needed = needed || TOOL_TRY(module.info()).needs_devices;
     if (needed) uris.push_back(TOOL_TRY(default_device(program.instance)));
   }
-  const auto local = local_options(flags, program.is_profiled);
-  std::vector<halyard_device_setting_t> settings;
-  for (const auto& [key, value] : local) settings.push_back({key.c_str(), value.c_str()});
-  const size_t local_settings = settings.size();
-  const std::string workers = TOOL_TRY(worker_count(flags));
-  if (!workers.empty()) settings.push_back({"workers", workers.c_str()});  // last: only for local-task
-  for (const std::string& uri : uris) {
-    const DeviceUri parts(uri);
-    // Only local devices run code in this process.
-    size_t count = parts.is_local() ? local_settings : 0;
-    if (parts.kind == "local-task" && !parts.has("workers")) count = settings.size();
-    std::vector<halyard_device_setting_t> own(settings.begin(),
-                                              settings.begin() + static_cast<ptrdiff_t>(count));
-    for (const std::string_view key : {"jit", "jit_cache", "jit_math", "profile"})
-      if (parts.has(key)) std::erase_if(own, [&](const auto& setting) { return setting.key == key; });
-    const bool is_vulkan = parts.kind == "vulkan";
-    if (is_vulkan && !parts.has("validate") && flags[flag::vulkan_validation_layers])
-      own.push_back({"validate", "1"});
-    if (is_vulkan && !parts.has("robust") && flags.has(flag::vulkan_robust_buffer_access))
-      own.push_back({"robust", flags[flag::vulkan_robust_buffer_access] ? "1" : "0"});
-    program.devices.push_back(TOOL_TRY(program.instance.open(uri, own)));
-  }
+  for (const std::string& uri : uris) program.devices.push_back(TOOL_TRY(open_device(flags, program, uri)));
   return {};
 }
 

@@ -90,6 +90,9 @@ Result<> load_modules(const Flags& flags, Program& program);
 // --dump_task_topologies: prints the workers of a local-task device to standard output.
 Result<> dump_workers(const Flags& flags);
 
+// Opens a device with the options that the flags have for its kind. Precondition: the instance exists.
+Result<Device> open_device(const Flags& flags, const Program& program, const std::string& uri);
+
 // Opens the devices of --device; without that flag, opens the default device if a module needs a device.
 Result<> open_devices(const Flags& flags, Program& program);
 

@@ -1,4 +1,4 @@
-// The verbs for captures (docs/captures.md): printing a capture, and replaying it on a device.
+// The verbs for captures (docs/captures.md): printing a capture, replaying it on a device, cutting it.
 #pragma once
 
 #include <string>
@@ -12,5 +12,7 @@ namespace halyard::tools {
 Result<std::string> capture_description(const Flags& flags, const std::string& path);
 // Replays each execution and prints the outcome. Returns exit status 1 if an execution differs or fails.
 Result<int> replay_capture(const Flags& flags, const std::string& path);
+// Writes one command of the capture, with its inputs, to a new capture.
+Result<> cut_capture(const Flags& flags, const std::string& path);
 
 }  // namespace halyard::tools

@@ -16,11 +16,12 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr const Flag* kFlags[] = {&flag::explain,       &flag::json,      &flag::driver,
-                                  &flag::replay_device, &flag::execution, &flag::incomplete,
-                                  &flag::probe_timeout};
+constexpr const Flag* kListFlags[] = {&flag::explain, &flag::json, &flag::driver, &flag::probe_timeout};
+constexpr const Flag* kCaptureFlags[] = {&flag::replay_device, &flag::execution, &flag::command,
+                                         &flag::executable,    &flag::benchmark, &flag::benchmark_min_time,
+                                         &flag::output,        &flag::incomplete};
 
-constexpr FlagGroup kGroups[] = {{"", kFlags}};
+constexpr FlagGroup kGroups[] = {{"Drivers and devices", kListFlags}, {"Captures", kCaptureFlags}};
 
 constexpr ExitCode kExitCodes[] = {
     {0,
@@ -31,7 +32,7 @@ constexpr ExitCode kExitCodes[] = {
 constexpr ToolDescription kTool = {
     "hal-info",
     "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | print "
-    "FILE | replay FILE] [flags]",
+    "FILE | replay FILE | cut FILE] [flags]",
     "Lists drivers and devices. A driver that crashes or hangs is reported; the others still work.",
     kGroups,
     "  hal-info                                        drivers and devices\n"
@@ -41,9 +42,11 @@ constexpr ToolDescription kTool = {
     "  hal-info query local-sync hal.device concurrency\n"
     "  hal-info print run.hycap                        a capture, written by vm-run --capture=run.hycap\n"
     "  hal-info replay run.hycap --device=local-sync   executes the capture again and compares the bytes\n"
+    "  hal-info replay run.hycap --benchmark           measures each execution\n"
+    "  hal-info cut run.hycap --execution=0 --command=17 --output=small.hycap   one kernel with its inputs\n"
     "  hal-info --json --driver=./halyard-driver-mine.so\n",
     kExitCodes,
-    "drivers|devices|formats|query|print|replay"};
+    "drivers|devices|formats|query|print|replay|cut"};
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -148,6 +151,8 @@ Result<int> replay(const Request& request) {
   return replay_capture(request.flags, request.arguments.front());
 }
 
+Result<> cut(const Request& request) { return cut_capture(request.flags, request.arguments.front()); }
+
 // A verb that only prints: its exit status is 0.
 template <Result<> (*Show)(const Request&)>
 Result<int> shown(const Request& request) {
@@ -169,6 +174,7 @@ constexpr Verb kVerbs[] = {
     {"query", 3, 3, "URI CATEGORY KEY", shown<query>},
     {"print", 1, 1, "FILE", shown<print_file>},
     {"replay", 1, 1, "FILE", replay},
+    {"cut", 1, 1, "FILE", shown<cut>},
 };
 
 Result<const Verb*> find_verb(const std::string& name) {
@@ -178,7 +184,7 @@ Result<const Verb*> find_verb(const std::string& name) {
     names.push_back(verb.name);
   }
   return fail(HALYARD_INVALID_ARGUMENT,
-              "expected drivers, devices, formats, query, print or replay, found '{}'{}", name,
+              "expected drivers, devices, formats, query, print, replay or cut, found '{}'{}", name,
               did_you_mean(name, names));
 }
 

@@ -9,7 +9,7 @@
 
 #include "common/inputs.h"
 #include "common/npy.h"
-#include "contents.h"
+#include "common/contents.h"
 #include "run_flags.h"
 
 namespace halyard::tools {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "contents.h"
+#include "common/contents.h"
 
 namespace halyard::tools {
 

@@ -146,23 +146,17 @@ Result<std::vector<Value>> call_and_wait(const Program& program, const Function&
   return results;
 }
 
-Result<Arguments> inputs_of(const Flags& flags, const Program& program, std::string_view types,
-                            const Device& device) {
-  const Phase phase(program, "inputs");
-  if (!flags.has(flag::inputs_from)) return parse_inputs(flags[flag::input], types, device, flag::input);
-  if (flags.has(flag::input))
-    return fail(HALYARD_INVALID_ARGUMENT, "found both {} and {}; pass the arguments with one of them",
-                flag::input, flag::inputs_from);
-  return parse_inputs(TOOL_TRY(arrays_in(flags[flag::inputs_from])), types, device, flag::inputs_from);
-}
-
 Result<bool> call_and_print(const Flags& flags, const Program& program, const std::string& name, Stop& stop) {
   const uint64_t limit = TOOL_TRY(flags[flag::output_max_element_count]);
   const Function function = TOOL_TRY(program.context.find(name));
   const halyard_function_description_t description = TOOL_TRY(describe(program.modules.back(), name));
   const std::string types = TOOL_TRY(input_types(description));
   const Device device = program.device();
-  Arguments arguments = TOOL_TRY(inputs_of(flags, program, types, device));
+  Arguments arguments;
+  {
+    const Phase phase(program, "inputs");
+    arguments = TOOL_TRY(given_inputs(flags, types, device));
+  }
 
   if (!flags[flag::json_results]) fmt::print("EXEC @{}\n", printable(name));
   std::fflush(stdout);

@@ -8,7 +8,7 @@
 
 #include "common/files.h"
 #include "common/npy.h"
-#include "contents.h"
+#include "common/contents.h"
 #include "print.h"
 #include "run_flags.h"
 

@@ -6,6 +6,7 @@
 
 #include "hal/capture/replay.h"
 #include "handles.h"
+#include "step_trace.h"
 
 namespace halyard::c {
 
@@ -15,8 +16,8 @@ namespace {
 
 struct Replay final : ObjectOf<Replay> {
   static const ObjectType kType;
-  Replay(Ref<Capture> of, Ref<hal::Device> device)
-      : capture(std::move(of)), replay(capture->file, std::move(device)) {}
+  Replay(Ref<Capture> of, Ref<hal::Device> device, hal::ReplayOptions options)
+      : capture(std::move(of)), replay(capture->file, std::move(device), std::move(options)) {}
   Ref<Capture> capture;
   hal::Replay replay;
 };
@@ -131,22 +132,125 @@ halyard_status_t halyard_capture_describe(halyard_capture_t capture, uint64_t nu
   });
 }
 
+namespace {
+
+Result<hal::ReplayOptions> replay_options(const hal::CaptureFile& file,
+                                          const halyard_replay_options_t& given) {
+  hal::ReplayOptions options;
+  HALYARD_TRY(check_array(given.executables, given.executable_count, "executables", "executables"));
+  for (size_t i = 0; i < given.executable_count; ++i) {
+    const halyard_replay_executable_t& from = given.executables[i];
+    if (from.number >= file.executables.size())
+      return fail(Code::OUT_OF_RANGE, "executable {} does not exist; the capture has {}, counted from 0",
+                  from.number, file.executables.size());
+    HALYARD_TRY(check_array(static_cast<const uint8_t*>(from.data), from.size, "data", "bytes"));
+    const auto* const data = static_cast<const uint8_t*>(from.data);
+    options.substitutes[static_cast<uint32_t>(from.number)] = {
+        std::string(view(from.format)), Bytes::own(std::vector<uint8_t>(data, data + from.size)), {}};
+  }
+  if (given.tensor) options.tensors = step_trace("*", given.tensor, given.tensor_user);
+  return options;
+}
+
+// HALYARD_EVERY_COMMAND: all.
+size_t end_of(uint64_t command) {
+  if (command == HALYARD_EVERY_COMMAND) return hal::kAllCommands;
+  return static_cast<size_t>(std::min<uint64_t>(command, UINT32_MAX)) + 1;
+}
+
+}  // namespace
+
 halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
                                        halyard_replay_t* out) {
+  return halyard_replay_create_with(capture, device, nullptr, out);
+}
+
+halyard_status_t halyard_replay_create_with(halyard_capture_t capture, halyard_device_t device,
+                                            const halyard_replay_options_t* options, halyard_replay_t* out) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(out, "out"));
-    *out = give<halyard_replay_t>(
-        make<Replay>(Ref<Capture>::share(HALYARD_TRY(checked<Capture>(capture))),
-                     Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device)))));
+    auto of = Ref<Capture>::share(HALYARD_TRY(checked<Capture>(capture)));
+    halyard_replay_options_t known = {};
+    if (options) known = HALYARD_TRY(known_fields(options));
+    hal::ReplayOptions made = HALYARD_TRY(replay_options(of->file, known));
+    *out = give<halyard_replay_t>(make<Replay>(
+        std::move(of), Ref<hal::Device>::share(HALYARD_TRY(checked<hal::Device>(device))), std::move(made)));
     return {};
   });
 }
 
 halyard_status_t halyard_replay_execute(halyard_replay_t replay, uint64_t number,
                                         halyard_replay_result_t* result) {
+  return halyard_replay_execute_to(replay, number, HALYARD_EVERY_COMMAND, result);
+}
+
+halyard_status_t halyard_replay_execute_to(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                           halyard_replay_result_t* result) {
   return guarded([&]() -> Result<> {
     HALYARD_TRY(check_output(result, "result"));
-    const hal::ReplayResult found = HALYARD_TRY(HALYARD_TRY(checked<Replay>(replay))->replay.execute(number));
+    const hal::ReplayResult found =
+        HALYARD_TRY(HALYARD_TRY(checked<Replay>(replay))->replay.execute(number, end_of(command)));
     return fill_info(result, to_result(found), "result");
+  });
+}
+
+halyard_status_t halyard_replay_measure(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                        uint64_t at_least_ns, halyard_replay_times_t* times) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(times, "times"));
+    constexpr uint64_t kMaxTime = uint64_t{1} << 62;
+    const hal::ReplayTimes found = HALYARD_TRY(
+        HALYARD_TRY(checked<Replay>(replay))
+            ->replay.measure(number, command == HALYARD_EVERY_COMMAND ? 0 : command, end_of(command),
+                             std::chrono::nanoseconds(std::min(at_least_ns, kMaxTime))));
+    halyard_replay_times_t filled = {};
+    filled.count = found.count;
+    filled.fastest_ns = static_cast<uint64_t>(found.fastest.count());
+    filled.median_ns = static_cast<uint64_t>(found.median.count());
+    filled.total_ns = static_cast<uint64_t>(found.total.count());
+    return fill_info(times, filled, "times");
+  });
+}
+
+halyard_status_t halyard_replay_cut(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                    const char* path) {
+  return guarded([&]() -> Result<> {
+    const std::string file(HALYARD_TRY(given_text(path, "path")));
+    return HALYARD_TRY(checked<Replay>(replay))->replay.cut(number, command, file);
+  });
+}
+
+halyard_status_t halyard_capture_read(halyard_capture_t capture, uint64_t number, uint32_t buffer,
+                                      uint64_t offset, uint32_t after, void* target, size_t size) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_array(static_cast<uint8_t*>(target), size, "target", "bytes"));
+    const hal::CaptureFile& file = HALYARD_TRY(checked<Capture>(capture))->file;
+    HALYARD_TRY(check_number(file, number));
+    const hal::CapturedExecution& of = file.executions[number];
+    if (buffer >= of.buffers.size())
+      return fail(Code::OUT_OF_RANGE, "buffer {} does not exist; execution {} has {}, counted from 0", buffer,
+                  number, of.buffers.size());
+    auto* to = static_cast<uint8_t*>(target);
+    for (const hal::CapturedRange& range : of.buffers[buffer].ranges) {
+      if (offset < range.offset || offset - range.offset > range.length ||
+          size > range.length - (offset - range.offset))
+        continue;
+      if (after && range.after.empty() && range.length > 0) break;
+      uint64_t skipped = offset - range.offset;
+      for (const std::span<const uint8_t> piece : after ? range.after : range.before) {
+        if (skipped >= piece.size()) {
+          skipped -= piece.size();
+          continue;
+        }
+        const size_t count = std::min<size_t>(size, piece.size() - skipped);
+        to = std::copy_n(piece.data() + skipped, count, to);
+        size -= count;
+        skipped = 0;
+      }
+      return {};
+    }
+    return fail(Code::OUT_OF_RANGE,
+                "the capture does not have the bytes [{}, +{}) of buffer{} {} execution {}", offset, size,
+                buffer, after ? "after" : "before", number);
   });
 }

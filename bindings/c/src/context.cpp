@@ -14,6 +14,7 @@
 #include "modules/hal_module.h"
 #include "modules/parameters.h"
 #include "scalars.h"
+#include "step_trace.h"
 
 namespace halyard::c {
 
@@ -94,10 +95,10 @@ Status explain_failure(const Modules& given, size_t index, const halyard_context
 
 // Checks options that do not depend on other objects.
 Result<> check_options(const halyard_context_options_t& options) {
-  HALYARD_TRY(check_flags(
-      options.flags,
-      HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS | HALYARD_CONTEXT_SEPARATE_CALLS,
-      "HALYARD_CONTEXT_*"));
+  HALYARD_TRY(check_flags(options.flags,
+                          HALYARD_CONTEXT_PRELOAD_PARAMETERS | HALYARD_CONTEXT_CONCURRENT_CALLS |
+                              HALYARD_CONTEXT_SEPARATE_CALLS | HALYARD_CONTEXT_TRACE_STEPS,
+                          "HALYARD_CONTEXT_*"));
   HALYARD_TRY(check_reserved(options.reserved, "halyard_context_options_t"));
   HALYARD_TRY(check_array(options.devices, options.device_count, "devices", "devices"));
   HALYARD_TRY(check_array(options.parameters, options.parameter_count, "files", "parameters"));
@@ -150,19 +151,14 @@ modules::HalLoaderOptions loader_options(const halyard_context_options_t& option
   return loader;
 }
 
-Result<Ref<hal::TensorTrace>> tensor_trace(const halyard_context_options_t& options) {
+Result<Ref<hal::TensorTrace>> requested_trace(const halyard_context_options_t& options) {
   if (!options.tensor_pattern || !options.tensor) return Ref<hal::TensorTrace>();
   if (options.capture_path)
     return fail(Code::INVALID_ARGUMENT,
                 "a context cannot both write a capture and trace tensors; choose one of them");
-  return make<hal::TensorTrace>(
-      std::string(options.tensor_pattern),
-      [tensor = options.tensor, user = options.tensor_user](const hal::TracedTensor& traced) {
-        const halyard_traced_tensor_t given = {
-            sizeof given,        traced.binding,      traced.dispatch, to_text(traced.function),
-            traced.bytes.data(), traced.bytes.size(), traced.after,    0};
-        return to_result(Status::adopt(tensor(user, &given)));
-      });
+  return tensor_trace(
+      options.tensor_pattern, options.tensor, options.tensor_user,
+      options.flags & HALYARD_CONTEXT_TRACE_STEPS ? hal::TracedSteps::all : hal::TracedSteps::dispatches);
 }
 
 // A random number, which differs from those of other contexts without a table of the users of devices. 0
@@ -245,7 +241,7 @@ halyard_status_t halyard_context_create(halyard_instance_t instance, const halya
     if (known.capture_path) capture = HALYARD_TRY(hal::Capture::create(known.capture_path));
     auto context =
         vm::Context::create(limits, owner ? owner->tracer : Ref<Tracer>(), owner ? owner->loop : Ref<Loop>());
-    Ref<hal::TensorTrace> tensors = HALYARD_TRY(tensor_trace(known));
+    Ref<hal::TensorTrace> tensors = HALYARD_TRY(requested_trace(known));
     const uint64_t memory_owner = owner_for(known);
     if (needs(given, "hal")) {
       modules::HalOptions hal = HALYARD_TRY(hal_options(known));

@@ -98,6 +98,75 @@ static void replay(halyard_capture_t capture, halyard_device_t device) {
   halyard_release(replay);
 }
 
+/* A step with the bytes before and after it. */
+struct seen {
+  int count;
+  int changed;
+  float last;
+};
+static halyard_status_t see(void* user, const halyard_traced_tensor_t* tensor) {
+  struct seen* const seen = user;
+  EXPECT(tensor->struct_size >= sizeof *tensor && tensor->before != NULL && tensor->size == 32);
+  EXPECT(tensor->execution == 0 && tensor->command == 0 && tensor->binding == 2 * tensor->buffer);
+  EXPECT(tensor->operation.size == 8 && memcmp(tensor->operation.data, "dispatch", 8) == 0);
+  EXPECT(tensor->function.size == 3 && memcmp(tensor->function.data, "mul", 3) == 0);
+  EXPECT(tensor->workgroups[0] == 2 && tensor->workgroups[1] == 1 && tensor->workgroups[2] == 1);
+  EXPECT(tensor->after == (memcmp(tensor->before, tensor->data, 32) != 0));
+  ++seen->count;
+  seen->changed += tensor->after != 0;
+  memcpy(&seen->last, tensor->data + 28, 4);
+  return NULL;
+}
+
+static void replay_with_options(halyard_capture_t capture, halyard_device_t device) {
+  struct seen seen = {0, 0, 0};
+  halyard_replay_options_t options = {.struct_size = sizeof options, .tensor = see, .tensor_user = &seen};
+  halyard_replay_t replay = NULL;
+  if (!OK(halyard_replay_create_with(capture, device, &options, &replay))) return;
+  halyard_replay_result_t result = {.struct_size = sizeof result};
+  OK(halyard_replay_execute_to(replay, 0, 0, &result));
+  EXPECT(result.outcome == HALYARD_REPLAY_SAME);
+  EXPECT(seen.count == 2 && seen.changed == 1 && seen.last == 9.0f); /* both arguments are one buffer */
+  FAILS(halyard_replay_execute_to(replay, 0, 9, &result), HALYARD_OUT_OF_RANGE, "command 9");
+  halyard_release(replay);
+
+  replay = NULL;
+  const halyard_replay_executable_t executable = {.number = 1, .format = {"x", 1}, .data = "x", .size = 1};
+  halyard_replay_options_t other = {
+      .struct_size = sizeof other, .executables = &executable, .executable_count = 1};
+  FAILS(halyard_replay_create_with(capture, device, &other, &replay), HALYARD_OUT_OF_RANGE, "executable 1");
+  if (!OK(halyard_replay_create_with(capture, device, NULL, &replay))) return;
+  halyard_replay_times_t times = {.struct_size = sizeof times};
+  OK(halyard_replay_measure(replay, 0, HALYARD_EVERY_COMMAND, 1000, &times));
+  EXPECT(times.count > 0 && times.fastest_ns <= times.median_ns && times.total_ns >= 1000);
+  FAILS(halyard_replay_measure(replay, 7, 0, 0, &times), HALYARD_OUT_OF_RANGE, "execution 7");
+  char small[80];
+  snprintf(small, sizeof small, "%s.small", path);
+  OK(halyard_replay_cut(replay, 0, 0, small));
+  halyard_capture_t cut = NULL;
+  if (OK(halyard_capture_open(small, 0, &cut))) {
+    halyard_captured_execution_t execution = {.struct_size = sizeof execution};
+    OK(halyard_capture_execution(cut, 0, &execution));
+    EXPECT(execution.command_count == 1 && execution.outcome == HALYARD_EXECUTION_DONE);
+    halyard_release(cut);
+  }
+  remove(small);
+  FAILS(halyard_replay_cut(replay, 0, 9, small), HALYARD_OUT_OF_RANGE, "command 9");
+  halyard_release(replay);
+
+  float values[2] = {0, 0};
+  OK(halyard_capture_read(capture, 0, 0, 24, 0, values, sizeof values));
+  EXPECT(values[0] == 3.0f && values[1] == 3.0f);
+  OK(halyard_capture_read(capture, 0, 1, 24, 1, values, sizeof values));
+  EXPECT(values[0] == 9.0f && values[1] == 9.0f);
+  FAILS(halyard_capture_read(capture, 0, 1, 28, 1, values, sizeof values), HALYARD_OUT_OF_RANGE, "[28, +8)");
+  FAILS(halyard_capture_read(capture, 0, 1, UINT64_MAX, 1, values, sizeof values), HALYARD_OUT_OF_RANGE,
+        "buffer1");
+  FAILS(halyard_capture_read(capture, 0, 9, 0, 1, values, sizeof values), HALYARD_OUT_OF_RANGE, "buffer 9");
+  FAILS(halyard_capture_read(capture, 9, 0, 0, 1, values, sizeof values), HALYARD_OUT_OF_RANGE,
+        "execution 9");
+}
+
 int main(void) {
   if (!mkdtemp(folder)) return 1;
   snprintf(path, sizeof path, "%s/mul.hycap", folder);
@@ -108,6 +177,7 @@ int main(void) {
   if (multiply(instance, device, path) && OK(halyard_capture_open(path, 0, &capture))) {
     look(capture);
     replay(capture, device);
+    replay_with_options(capture, device);
     halyard_release(capture);
   }
 

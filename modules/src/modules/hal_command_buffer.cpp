@@ -32,6 +32,18 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
   return commands.dispatch(dispatch);
 }
 
+// Records a command. If tensors are traced, the command also gets its place in the program.
+template <typename Record>
+Result<> recorded(const HalOptions& state, const vm::CallContext& call, hal::CommandBuffer& commands,
+                  Record&& record) {
+  if (!state.tensors) [[likely]]
+    return record();
+  const uint32_t count = commands.command_count();
+  HALYARD_TRY(record());
+  if (commands.command_count() > count) commands.set_place(call.invocation().place());
+  return {};
+}
+
 }  // namespace
 
 Result<Ref<hal::CommandBuffer>> command_buffer_create(HalOptions& state, hal::Device& device, uint32_t modes,
@@ -59,39 +71,49 @@ Result<> command_buffer_advise_buffer(hal::CommandBuffer& commands, hal::Buffer*
   return commands.advise({buffer, slot, 0, buffer ? buffer->length() : hal::kWholeLength});
 }
 
-Result<> command_buffer_fill_buffer(hal::CommandBuffer& commands, hal::Buffer* target, uint64_t offset,
-                                    uint64_t length, uint32_t target_slot, uint64_t pattern,
-                                    uint32_t pattern_length, uint64_t) {
-  return commands.fill({target, target_slot, offset, length}, pattern, pattern_length);
+Result<> command_buffer_fill_buffer(HalOptions& state, vm::CallContext& call, hal::CommandBuffer& commands,
+                                    hal::Buffer* target, uint64_t offset, uint64_t length,
+                                    uint32_t target_slot, uint64_t pattern, uint32_t pattern_length,
+                                    uint64_t) {
+  return recorded(state, call, commands, [&] {
+    return commands.fill({target, target_slot, offset, length}, pattern, pattern_length);
+  });
 }
 
-Result<> command_buffer_update_buffer(hal::CommandBuffer& commands, vm::Buffer& source,
-                                      uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
-                                      uint64_t length, uint32_t target_slot, uint64_t) {
+Result<> command_buffer_update_buffer(HalOptions& state, vm::CallContext& call, hal::CommandBuffer& commands,
+                                      vm::Buffer& source, uint64_t source_offset, hal::Buffer* target,
+                                      uint64_t target_offset, uint64_t length, uint32_t target_slot,
+                                      uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
-  return commands.update({target, target_slot, target_offset, length}, bytes);
+  return recorded(state, call, commands,
+                  [&] { return commands.update({target, target_slot, target_offset, length}, bytes); });
 }
 
-Result<> command_buffer_copy_buffer(hal::CommandBuffer& commands, uint32_t source_slot, uint32_t target_slot,
-                                    hal::Buffer* source, uint64_t source_offset, hal::Buffer* target,
-                                    uint64_t target_offset, uint64_t length, uint64_t) {
-  return commands.copy({source, source_slot, source_offset, length},
-                       {target, target_slot, target_offset, length});
+Result<> command_buffer_copy_buffer(HalOptions& state, vm::CallContext& call, hal::CommandBuffer& commands,
+                                    uint32_t source_slot, uint32_t target_slot, hal::Buffer* source,
+                                    uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
+                                    uint64_t length, uint64_t) {
+  return recorded(state, call, commands, [&] {
+    return commands.copy({source, source_slot, source_offset, length},
+                         {target, target_slot, target_offset, length});
+  });
 }
 
-Result<> command_buffer_dispatch(hal::CommandBuffer& commands, hal::Executable& executable, uint64_t function,
-                                 uint32_t x, uint32_t y, uint32_t z, uint64_t flags, Span<uint32_t> constants,
-                                 BindingList bindings) {
+Result<> command_buffer_dispatch(HalOptions& state, vm::CallContext& call, hal::CommandBuffer& commands,
+                                 hal::Executable& executable, uint64_t function, uint32_t x, uint32_t y,
+                                 uint32_t z, uint64_t flags, Span<uint32_t> constants, BindingList bindings) {
   hal::CommandBuffer::Dispatch dispatch;
   dispatch.executable = &executable;
   dispatch.function = function;
   dispatch.workgroups[0] = x;
   dispatch.workgroups[1] = y;
   dispatch.workgroups[2] = z;
-  return record_dispatch(commands, dispatch, flags, constants, bindings);
+  return recorded(state, call, commands,
+                  [&] { return record_dispatch(commands, dispatch, flags, constants, bindings); });
 }
 
-Result<> command_buffer_dispatch_indirect(hal::CommandBuffer& commands, hal::Executable& executable,
+Result<> command_buffer_dispatch_indirect(HalOptions& state, vm::CallContext& call,
+                                          hal::CommandBuffer& commands, hal::Executable& executable,
                                           uint64_t function, uint32_t workgroups_slot,
                                           hal::Buffer* workgroups, uint64_t workgroups_offset, uint64_t flags,
                                           Span<uint32_t> constants, BindingList bindings) {
@@ -100,7 +122,8 @@ Result<> command_buffer_dispatch_indirect(hal::CommandBuffer& commands, hal::Exe
   dispatch.executable = &executable;
   dispatch.function = function;
   dispatch.indirect = &counts;
-  return record_dispatch(commands, dispatch, flags, constants, bindings);
+  return recorded(state, call, commands,
+                  [&] { return record_dispatch(commands, dispatch, flags, constants, bindings); });
 }
 
 }  // namespace halyard::modules::hal_functions

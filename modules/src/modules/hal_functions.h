@@ -96,27 +96,28 @@ Result<> command_buffer_execution_barrier(hal::CommandBuffer&, uint32_t source_s
                                           uint64_t flags);
 Result<> command_buffer_advise_buffer(hal::CommandBuffer&, hal::Buffer*, uint64_t flags, uint64_t arg0,
                                       uint64_t arg1, uint32_t slot);
-Result<> command_buffer_fill_buffer(hal::CommandBuffer&, hal::Buffer* target, uint64_t offset,
-                                    uint64_t length, uint32_t target_slot, uint64_t pattern,
+Result<> command_buffer_fill_buffer(HalOptions&, vm::CallContext&, hal::CommandBuffer&, hal::Buffer* target,
+                                    uint64_t offset, uint64_t length, uint32_t target_slot, uint64_t pattern,
                                     uint32_t pattern_length, uint64_t flags);
-Result<> command_buffer_update_buffer(hal::CommandBuffer&, vm::Buffer& source, uint64_t source_offset,
-                                      hal::Buffer* target, uint64_t target_offset, uint64_t length,
-                                      uint32_t target_slot, uint64_t flags);
-Result<> command_buffer_copy_buffer(hal::CommandBuffer&, uint32_t source_slot, uint32_t target_slot,
-                                    hal::Buffer* source, uint64_t source_offset, hal::Buffer* target,
-                                    uint64_t target_offset, uint64_t length, uint64_t flags);
+Result<> command_buffer_update_buffer(HalOptions&, vm::CallContext&, hal::CommandBuffer&, vm::Buffer& source,
+                                      uint64_t source_offset, hal::Buffer* target, uint64_t target_offset,
+                                      uint64_t length, uint32_t target_slot, uint64_t flags);
+Result<> command_buffer_copy_buffer(HalOptions&, vm::CallContext&, hal::CommandBuffer&, uint32_t source_slot,
+                                    uint32_t target_slot, hal::Buffer* source, uint64_t source_offset,
+                                    hal::Buffer* target, uint64_t target_offset, uint64_t length,
+                                    uint64_t flags);
 Result<> command_buffer_collective(hal::CommandBuffer&, hal::Channel&, uint32_t op, uint32_t param,
                                    uint32_t send_slot, uint32_t receive_slot, hal::Buffer* send,
                                    hal::Buffer* receive, uint64_t send_offset, uint64_t send_length,
                                    uint64_t receive_offset, uint64_t receive_length, uint64_t element_count);
 // reserved, slot, buffer, offset, length
 using BindingList = Span<uint32_t, uint32_t, hal::Buffer*, uint64_t, uint64_t>;
-Result<> command_buffer_dispatch(hal::CommandBuffer&, hal::Executable&, uint64_t function, uint32_t x,
-                                 uint32_t y, uint32_t z, uint64_t flags, Span<uint32_t> constants,
-                                 BindingList bindings);
-Result<> command_buffer_dispatch_indirect(hal::CommandBuffer&, hal::Executable&, uint64_t function,
-                                          uint32_t workgroups_slot, hal::Buffer* workgroups,
-                                          uint64_t workgroups_offset, uint64_t flags,
+Result<> command_buffer_dispatch(HalOptions&, vm::CallContext&, hal::CommandBuffer&, hal::Executable&,
+                                 uint64_t function, uint32_t x, uint32_t y, uint32_t z, uint64_t flags,
+                                 Span<uint32_t> constants, BindingList bindings);
+Result<> command_buffer_dispatch_indirect(HalOptions&, vm::CallContext&, hal::CommandBuffer&,
+                                          hal::Executable&, uint64_t function, uint32_t workgroups_slot,
+                                          hal::Buffer* workgroups, uint64_t workgroups_offset, uint64_t flags,
                                           Span<uint32_t> constants, BindingList bindings);
 
 // ---- hal_device.cpp
@@ -131,18 +132,18 @@ Result<Ref<hal::Buffer>> queue_alloca(HalOptions&, hal::Device&, uint64_t affini
                                       uint32_t usage, uint64_t size, uint64_t flags);
 Result<> queue_dealloca(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait,
                         OptionalFence signal, hal::Buffer&, uint64_t flags);
-Result<> queue_fill(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                    hal::Buffer& target, uint64_t offset, uint64_t length, uint64_t pattern,
-                    uint32_t pattern_length, uint64_t flags);
-Result<> queue_update(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                      vm::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                      uint64_t length, uint64_t flags);
-Result<> queue_copy(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                    hal::Buffer& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                    uint64_t length, uint64_t flags);
-Result<> queue_read(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
-                    hal::File& source, uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
-                    uint64_t length, uint64_t flags);
+Result<> queue_fill(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
+                    OptionalFence signal, hal::Buffer& target, uint64_t offset, uint64_t length,
+                    uint64_t pattern, uint32_t pattern_length, uint64_t flags);
+Result<> queue_update(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
+                      OptionalFence signal, vm::Buffer& source, uint64_t source_offset, hal::Buffer& target,
+                      uint64_t target_offset, uint64_t length, uint64_t flags);
+Result<> queue_copy(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
+                    OptionalFence signal, hal::Buffer& source, uint64_t source_offset, hal::Buffer& target,
+                    uint64_t target_offset, uint64_t length, uint64_t flags);
+Result<> queue_read(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
+                    OptionalFence signal, hal::File& source, uint64_t source_offset, hal::Buffer& target,
+                    uint64_t target_offset, uint64_t length, uint64_t flags);
 Result<> queue_write(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait, OptionalFence signal,
                      hal::Buffer& source, uint64_t source_offset, hal::File& target, uint64_t target_offset,
                      uint64_t length, uint64_t flags);
@@ -220,38 +221,44 @@ inline Result<> command_buffer_execution_barrier_5(hal::CommandBuffer& commands,
                                                    uint32_t target_stages, uint32_t flags) {
   return command_buffer_execution_barrier(commands, source_stages, target_stages, flags);
 }
-inline Result<> command_buffer_fill_buffer_5(hal::CommandBuffer& commands, hal::Buffer* target,
+inline Result<> command_buffer_fill_buffer_5(HalOptions& state, vm::CallContext& call,
+                                             hal::CommandBuffer& commands, hal::Buffer* target,
                                              uint64_t offset, uint64_t length, uint32_t target_slot,
                                              uint32_t pattern, uint32_t pattern_length) {
-  return command_buffer_fill_buffer(commands, target, offset, length, target_slot, pattern, pattern_length,
-                                    0);
+  return command_buffer_fill_buffer(state, call, commands, target, offset, length, target_slot, pattern,
+                                    pattern_length, 0);
 }
-inline Result<> command_buffer_update_buffer_5(hal::CommandBuffer& commands, vm::Buffer& source,
+inline Result<> command_buffer_update_buffer_5(HalOptions& state, vm::CallContext& call,
+                                               hal::CommandBuffer& commands, vm::Buffer& source,
                                                uint64_t source_offset, hal::Buffer* target,
                                                uint64_t target_offset, uint64_t length,
                                                uint32_t target_slot) {
-  return command_buffer_update_buffer(commands, source, source_offset, target, target_offset, length,
-                                      target_slot, 0);
+  return command_buffer_update_buffer(state, call, commands, source, source_offset, target, target_offset,
+                                      length, target_slot, 0);
 }
-inline Result<> command_buffer_copy_buffer_5(hal::CommandBuffer& commands, uint32_t source_slot,
+inline Result<> command_buffer_copy_buffer_5(HalOptions& state, vm::CallContext& call,
+                                             hal::CommandBuffer& commands, uint32_t source_slot,
                                              uint32_t target_slot, hal::Buffer* source,
                                              uint64_t source_offset, hal::Buffer* target,
                                              uint64_t target_offset, uint64_t length) {
-  return command_buffer_copy_buffer(commands, source_slot, target_slot, source, source_offset, target,
-                                    target_offset, length, 0);
+  return command_buffer_copy_buffer(state, call, commands, source_slot, target_slot, source, source_offset,
+                                    target, target_offset, length, 0);
 }
-inline Result<> command_buffer_dispatch_5(hal::CommandBuffer& commands, hal::Executable& executable,
+inline Result<> command_buffer_dispatch_5(HalOptions& state, vm::CallContext& call,
+                                          hal::CommandBuffer& commands, hal::Executable& executable,
                                           uint32_t entry_point, uint32_t x, uint32_t y, uint32_t z,
                                           uint64_t flags, Span<uint32_t> constants, BindingList bindings) {
-  return command_buffer_dispatch(commands, executable, entry_point, x, y, z, flags, constants, bindings);
+  return command_buffer_dispatch(state, call, commands, executable, entry_point, x, y, z, flags, constants,
+                                 bindings);
 }
-inline Result<> command_buffer_dispatch_indirect_5(hal::CommandBuffer& commands, hal::Executable& executable,
+inline Result<> command_buffer_dispatch_indirect_5(HalOptions& state, vm::CallContext& call,
+                                                   hal::CommandBuffer& commands, hal::Executable& executable,
                                                    uint32_t entry_point, uint32_t workgroups_slot,
                                                    hal::Buffer* workgroups, uint64_t workgroups_offset,
                                                    uint64_t flags, Span<uint32_t> constants,
                                                    BindingList bindings) {
-  return command_buffer_dispatch_indirect(commands, executable, entry_point, workgroups_slot, workgroups,
-                                          workgroups_offset, flags, constants, bindings);
+  return command_buffer_dispatch_indirect(state, call, commands, executable, entry_point, workgroups_slot,
+                                          workgroups, workgroups_offset, flags, constants, bindings);
 }
 inline Result<Ref<hal::Buffer>> queue_alloca_5(HalOptions& state, hal::Device& device, uint64_t affinity,
                                                OptionalFence wait, OptionalFence signal, uint32_t pool,
@@ -262,10 +269,11 @@ inline Result<> queue_dealloca_5(HalOptions& state, hal::Device& device, uint64_
                                  OptionalFence wait, OptionalFence signal, hal::Buffer& buffer) {
   return queue_dealloca(state, device, affinity, wait, signal, buffer, 0);
 }
-inline Result<> queue_read_5(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                             OptionalFence signal, hal::File& source, uint64_t source_offset,
-                             hal::Buffer& target, uint64_t target_offset, uint64_t length, uint32_t flags) {
-  return queue_read(state, device, affinity, wait, signal, source, source_offset, target, target_offset,
+inline Result<> queue_read_5(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                             OptionalFence wait, OptionalFence signal, hal::File& source,
+                             uint64_t source_offset, hal::Buffer& target, uint64_t target_offset,
+                             uint64_t length, uint32_t flags) {
+  return queue_read(state, call, device, affinity, wait, signal, source, source_offset, target, target_offset,
                     length, flags);
 }
 inline Result<> queue_write_5(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,

@@ -65,7 +65,8 @@ Result<> executable_dispatch(vm::CallContext& call, HalLoaderState& state, hal::
   }
   const std::span<const hal::HostBinding> given(ranges, bindings.size());
   if (const Ref<hal::TensorTrace>& tensors = state.options.tensors)
-    return tensors->dispatch_now(executable, function, {x, y, z}, values, given, call.work_scope());
+    return tensors->dispatch_now(executable, function, {x, y, z}, values, given, call.work_scope(),
+                                 call.invocation().place());
   return hal::dispatch_now(executable, function, {x, y, z}, values, given, call.work_scope());
 }
 

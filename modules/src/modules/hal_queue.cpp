@@ -27,6 +27,9 @@ Result<> execute(HalOptions& state, const hal::QueuePoint& point, hal::CommandBu
   return hal::queue_execute(point, commands, table);
 }
 
+// Whether queue operations are steps of the trace too.
+bool traces_operations(const HalOptions& state) { return state.tensors && state.tensors->traces_all_steps(); }
+
 }  // namespace
 
 Result<Ref<hal::Buffer>> queue_alloca(HalOptions& state, hal::Device& device, uint64_t affinity,
@@ -40,30 +43,61 @@ Result<> queue_dealloca(HalOptions& state, hal::Device& device, uint64_t affinit
   return hal::queue_dealloca(at(state, device, affinity, wait, signal), buffer, flags);
 }
 
-Result<> queue_fill(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                    OptionalFence signal, hal::Buffer& target, uint64_t offset, uint64_t length,
-                    uint64_t pattern, uint32_t pattern_length, uint64_t) {
+Result<> queue_fill(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                    OptionalFence wait, OptionalFence signal, hal::Buffer& target, uint64_t offset,
+                    uint64_t length, uint64_t pattern, uint32_t pattern_length, uint64_t) {
+  if (traces_operations(state)) [[unlikely]]
+    return state.tensors->operate(
+        at(state, device, affinity, wait, signal),
+        {"fill", target, offset, length, call.invocation().place(),
+         [=, kept = Ref<hal::Buffer>::share(&target)](const hal::QueuePoint& point) {
+           return hal::queue_fill(point, *kept, offset, length, pattern, pattern_length);
+         }});
   return hal::queue_fill(at(state, device, affinity, wait, signal), target, offset, length, pattern,
                          pattern_length);
 }
 
-Result<> queue_update(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                      OptionalFence signal, vm::Buffer& source, uint64_t source_offset, hal::Buffer& target,
-                      uint64_t target_offset, uint64_t length, uint64_t) {
+Result<> queue_update(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                      OptionalFence wait, OptionalFence signal, vm::Buffer& source, uint64_t source_offset,
+                      hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t) {
   const std::span<uint8_t> bytes = HALYARD_TRY(host_range(source, source_offset, length));
+  if (traces_operations(state)) [[unlikely]]
+    return state.tensors->operate(
+        at(state, device, affinity, wait, signal),
+        {"update", target, target_offset, length, call.invocation().place(),
+         [=, kept = Ref<hal::Buffer>::share(&target),
+          copied = std::vector<uint8_t>(bytes.begin(), bytes.end())](const hal::QueuePoint& point) {
+           return hal::queue_update(point, copied, *kept, target_offset);
+         }});
   return hal::queue_update(at(state, device, affinity, wait, signal), bytes, target, target_offset);
 }
 
-Result<> queue_copy(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                    OptionalFence signal, hal::Buffer& source, uint64_t source_offset, hal::Buffer& target,
-                    uint64_t target_offset, uint64_t length, uint64_t) {
+Result<> queue_copy(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                    OptionalFence wait, OptionalFence signal, hal::Buffer& source, uint64_t source_offset,
+                    hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t) {
+  if (traces_operations(state)) [[unlikely]]
+    return state.tensors->operate(at(state, device, affinity, wait, signal),
+                                  {"copy", target, target_offset, length, call.invocation().place(),
+                                   [=, from = Ref<hal::Buffer>::share(&source),
+                                    kept = Ref<hal::Buffer>::share(&target)](const hal::QueuePoint& point) {
+                                     return hal::queue_copy(point, *from, source_offset, *kept, target_offset,
+                                                            length);
+                                   }});
   return hal::queue_copy(at(state, device, affinity, wait, signal), source, source_offset, target,
                          target_offset, length);
 }
 
-Result<> queue_read(HalOptions& state, hal::Device& device, uint64_t affinity, OptionalFence wait,
-                    OptionalFence signal, hal::File& source, uint64_t source_offset, hal::Buffer& target,
-                    uint64_t target_offset, uint64_t length, uint64_t) {
+Result<> queue_read(HalOptions& state, vm::CallContext& call, hal::Device& device, uint64_t affinity,
+                    OptionalFence wait, OptionalFence signal, hal::File& source, uint64_t source_offset,
+                    hal::Buffer& target, uint64_t target_offset, uint64_t length, uint64_t) {
+  if (traces_operations(state)) [[unlikely]]
+    return state.tensors->operate(at(state, device, affinity, wait, signal),
+                                  {"read", target, target_offset, length, call.invocation().place(),
+                                   [=, from = Ref<hal::File>::share(&source),
+                                    kept = Ref<hal::Buffer>::share(&target)](const hal::QueuePoint& point) {
+                                     return hal::queue_read(point, *from, source_offset, *kept, target_offset,
+                                                            length);
+                                   }});
   return hal::queue_read(at(state, device, affinity, wait, signal), source, source_offset, target,
                          target_offset, length);
 }

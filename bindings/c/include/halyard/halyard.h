@@ -571,7 +571,7 @@ typedef void (*halyard_trace_fn)(void* user, halyard_text_t key, const halyard_o
  * the library takes ownership of it. */
 typedef halyard_status_t (*halyard_progress_fn)(void* user, uint64_t done, uint64_t total);
 
-/* The bytes of one binding of a dispatch. Valid during the callback. */
+/* The bytes of one binding of a dispatch, or of one range of another step. Valid during the callback. */
 typedef struct halyard_traced_tensor {
   uint32_t struct_size;
   uint32_t binding;
@@ -581,6 +581,18 @@ typedef struct halyard_traced_tensor {
   uint64_t size;
   uint32_t after; /* 0: before the dispatch; 1: after it, if the bytes changed */
   uint32_t reserved;
+  /* Set with HALYARD_CONTEXT_TRACE_STEPS only, else null and 0. Each range of a step is then reported once,
+   * after the step: `data` has its bytes after the step, `before` as many from before it, and `after` is 0 if
+   * they are equal. `dispatch` counts all steps; `function` is `operation` for steps without a function. */
+  const uint8_t* before;
+  uint64_t execution;       /* the submission, counted from 0 in the order of the program */
+  uint64_t command;         /* within the execution, from 0 */
+  halyard_text_t operation; /* "dispatch", "fill", "update", "copy", "collective", "read" */
+  halyard_text_t device;    /* URI; empty for programs without devices */
+  halyard_text_t place;     /* of the step in the program: "at module.f+0000001A (f.mlir:3:5)"; may be empty */
+  uint32_t workgroups[3];
+  uint32_t buffer; /* number of the allocation within the execution */
+  uint64_t offset; /* bytes, within the allocation */
 } halyard_traced_tensor_t;
 /* Called for dispatches, on any thread; calls for dependent work are sequential. A status other than null
  * fails the work; the library takes ownership of it. */
@@ -617,6 +629,10 @@ enum {
   /* Calls are made for different users, as in a server, who must not see each other's data: all memory that
    * the program allocates is zero. Without the flag, new memory may hold what the same context left in it. */
   HALYARD_CONTEXT_SEPARATE_CALLS = 1u << 2,
+  /* `tensor` gets every step of the program that can write to a buffer of a device: dispatches, the other
+   * commands of command buffers, and the operations fill, update, copy and read of queues. `tensor_pattern`
+   * selects dispatches only. Each step runs separately. */
+  HALYARD_CONTEXT_TRACE_STEPS = 1u << 3,
 };
 
 typedef struct halyard_context_options {
@@ -938,6 +954,29 @@ HALYARD_API halyard_status_t halyard_capture_describe(halyard_capture_t capture,
 HALYARD_API halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
                                                    halyard_replay_t* out);
 
+/* Code to execute instead of that of a captured executable, for example for another device. Functions are found
+ * by their names; a function whose name this code lacks, by its number. */
+typedef struct halyard_replay_executable {
+  uint64_t number; /* of the captured executable, from 0 */
+  halyard_text_t format;
+  const void* data; /* copied */
+  size_t size;
+} halyard_replay_executable_t;
+typedef struct halyard_replay_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const halyard_replay_executable_t* executables;
+  size_t executable_count;
+  /* Reports each step, as with HALYARD_CONTEXT_TRACE_STEPS: `execution` counts replayed executions, `buffer` is
+   * the number in the execution's description. Null: none. */
+  halyard_tensor_fn tensor;
+  void* tensor_user;
+} halyard_replay_options_t;
+/* The same with options, which may be null. OUT_OF_RANGE: no such executable. */
+HALYARD_API halyard_status_t halyard_replay_create_with(halyard_capture_t capture, halyard_device_t device,
+                                                        const halyard_replay_options_t* options,
+                                                        halyard_replay_t* out);
+
 enum {
   HALYARD_REPLAY_SAME = 0,
   HALYARD_REPLAY_DIFFERS = 1,
@@ -961,6 +1000,33 @@ typedef struct halyard_replay_result {
  * OUT_OF_RANGE: no such execution. Also returns failures of the device and of the captured work. */
 HALYARD_API halyard_status_t halyard_replay_execute(halyard_replay_t replay, uint64_t number,
                                                     halyard_replay_result_t* result);
+#define HALYARD_EVERY_COMMAND UINT64_MAX
+/* The same for the commands up to `command`. Bytes that later commands may write are not compared.
+ * OUT_OF_RANGE: no such command. */
+HALYARD_API halyard_status_t halyard_replay_execute_to(halyard_replay_t replay, uint64_t number,
+                                                       uint64_t command, halyard_replay_result_t* result);
+
+typedef struct halyard_replay_times {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t count;
+  uint64_t fastest_ns; /* from submission to completion */
+  uint64_t median_ns;
+  uint64_t total_ns;
+} halyard_replay_times_t;
+/* Executes all commands of an execution, or one, repeatedly until `at_least_ns` has passed, once more to warm
+ * up. Commands before the one are executed once. Nothing is compared. Blocks. */
+HALYARD_API halyard_status_t halyard_replay_measure(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                                    uint64_t at_least_ns, halyard_replay_times_t* times);
+/* Writes a capture of one command: its executable, its inputs, which the commands before it compute on the
+ * device of the replay, and its outputs there. An existing file is replaced. Blocks. INVALID_ARGUMENT: the
+ * command touches no bytes. */
+HALYARD_API halyard_status_t halyard_replay_cut(halyard_replay_t replay, uint64_t number, uint64_t command,
+                                                const char* path);
+/* Copies bytes of a captured buffer, from before an execution or, with `after`, from after it. OUT_OF_RANGE: no
+ * such execution or buffer, or bytes that the capture does not have. */
+HALYARD_API halyard_status_t halyard_capture_read(halyard_capture_t capture, uint64_t number, uint32_t buffer,
+                                                  uint64_t offset, uint32_t after, void* target, size_t size);
 
 #ifdef __cplusplus
 } /* extern "C" */

@@ -175,8 +175,8 @@ Result<> submit(const Ref<CapturedWork>& work) {
 
 }  // namespace
 
-Result<Ref<Capture>> Capture::create(const std::string& path) {
-  return make<Capture>(HALYARD_TRY(CaptureWriter::create(path)));
+Result<Ref<Capture>> Capture::create(const std::string& path, uint64_t blob_bytes) {
+  return make<Capture>(HALYARD_TRY(CaptureWriter::create(path, blob_bytes)));
 }
 
 Result<> Capture::execute(const QueuePoint& point, CommandBuffer& commands, std::span<const Binding> table) {

@@ -19,7 +19,7 @@ class Capture final : public ObjectOf<Capture> {
   static const ObjectType kType;
 
   // Replaces an existing file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE.
-  static Result<Ref<Capture>> create(const std::string& path);
+  static Result<Ref<Capture>> create(const std::string& path, uint64_t blob_bytes = kBlobBytes);
 
   // Like queue_execute, but slower, because it signals after the bytes are written. No thread is blocked
   // meanwhile. The work fails if bytes cannot be read or the file cannot be written.

@@ -51,7 +51,7 @@ class Reader {
 
   Result<CaptureFile> read(Incomplete incomplete) {
     const std::span<const uint8_t> all = file_.bytes->span();
-    if (all.empty()) return not_a_capture();
+    if (all.empty()) return not_a_capture(all);
     elements_left_ = all.size();
     size_t at = 0;
     size_t record = 0;
@@ -80,7 +80,14 @@ class Reader {
     return (size + kRecordAlignment - 1) / kRecordAlignment * kRecordAlignment;
   }
 
-  static std::unexpected<Status> not_a_capture() {
+  // Replay files of IREE begin with "IRRP", two numbers of 16 bits, and the length of their header.
+  static std::unexpected<Status> not_a_capture(std::span<const uint8_t> bytes) {
+    constexpr std::array<uint8_t, 4> kForeign = {'I', 'R', 'R', 'P'};
+    if (bytes.size() >= 8 && std::ranges::equal(bytes.first(4), kForeign))
+      return fail(Code::INVALID_ARGUMENT,
+                  "not a capture of Halyard, but a replay file of IREE (.ireereplay), version {}.{}, which "
+                  "only IREE's own tools read; run the module with 'vm-run --capture=FILE' to make a capture",
+                  flatbuffers::ReadScalar<uint16_t>(&bytes[4]), flatbuffers::ReadScalar<uint16_t>(&bytes[6]));
     return fail(Code::INVALID_ARGUMENT,
                 "not a capture: expected a file that begins with a record 'HYCP'; make one with a capture "
                 "path in the context's options, or with 'vm-run --capture=FILE'");
@@ -93,7 +100,7 @@ class Reader {
     const bool has_start = rest.size() >= kIdentifierEnd;
     if (record == 0 &&
         (!has_start || !flatbuffers::BufferHasIdentifier(rest.data(), schema::RecordIdentifier(), true)))
-      return not_a_capture();
+      return not_a_capture(rest);
     if (!has_start) return 0;
     const size_t size = sizeof(uint32_t) + size_t{flatbuffers::ReadScalar<uint32_t>(rest.data())};
     if (size < kIdentifierEnd || size >= FLATBUFFERS_MAX_BUFFER_SIZE)

@@ -24,7 +24,6 @@ using flatbuffers::FlatBufferBuilder;
 using flatbuffers::Offset;
 
 constexpr size_t kRecordAlignment = 8;
-constexpr uint64_t kPiece = uint64_t{64} << 20;    // contents of ranges are split into blobs of this size
 constexpr uint64_t kMaxBytes = uint64_t{1} << 30;  // of a record: FlatBuffers are limited to 2 GiB
 constexpr const char* kMadeBy = HALYARD_VERSION;
 
@@ -166,8 +165,8 @@ struct CaptureWriter::Records {
   Result<std::vector<uint32_t>> contents(const CapturedBytes& pieces) const {
     std::vector<uint32_t> numbers;
     for (std::span<const uint8_t> rest : pieces) {
-      for (; !rest.empty(); rest = rest.subspan(std::min<uint64_t>(kPiece, rest.size())))
-        numbers.push_back(HALYARD_TRY(blob(rest.first(std::min<uint64_t>(kPiece, rest.size())))));
+      for (; !rest.empty(); rest = rest.subspan(std::min<uint64_t>(self.blob_bytes_, rest.size())))
+        numbers.push_back(HALYARD_TRY(blob(rest.first(std::min<uint64_t>(self.blob_bytes_, rest.size())))));
     }
     return numbers;
   }
@@ -314,14 +313,14 @@ struct CaptureWriter::Records {
   }
 };
 
-Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path) {
+Result<std::unique_ptr<CaptureWriter>> CaptureWriter::create(const std::string& path, uint64_t blob_bytes) {
   std::FILE* const file = std::fopen(path.c_str(), "w+be");
   if (!file) {
     const int number = errno;
     return fail(code_of_errno(number), "cannot create capture '{}': {}; check the path", path,
                 std::strerror(number));
   }
-  auto writer = std::make_unique<CaptureWriter>(path, file);
+  auto writer = std::make_unique<CaptureWriter>(path, file, blob_bytes);
   HALYARD_TRY(Records{*writer}.write_start());
   return writer;
 }

@@ -17,11 +17,17 @@
 
 namespace halyard::hal {
 
+// The contents of ranges are split into blobs of this size, and equal blobs are written once. Small blobs
+// make a small file if most bytes of large ranges are zero, or do not change.
+inline constexpr uint64_t kBlobBytes = uint64_t{64} << 20;
+inline constexpr uint64_t kSmallBlobBytes = uint64_t{1} << 12;
+
 class CaptureWriter {
  public:
   // Replaces an existing file. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE, with the path and the system's
   // reason.
-  static Result<std::unique_ptr<CaptureWriter>> create(const std::string& path);
+  static Result<std::unique_ptr<CaptureWriter>> create(const std::string& path,
+                                                       uint64_t blob_bytes = kBlobBytes);
 
   // Writes an execution, with its bytes, before it starts; returns its number. `executables` are those that
   // the commands use; the writer retains them and writes each once. UNIMPLEMENTED: too large for the format.
@@ -30,7 +36,8 @@ class CaptureWriter {
   // Writes the outcome and, unless the execution failed, the bytes of the same ranges after the execution.
   Result<> end(uint32_t execution, std::span<const CapturedBuffer> buffers, const Status& failure);
 
-  CaptureWriter(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  CaptureWriter(std::string path, std::FILE* file, uint64_t blob_bytes)
+      : path_(std::move(path)), file_(file), blob_bytes_(blob_bytes) {}
   CaptureWriter(const CaptureWriter&) = delete;
   CaptureWriter& operator=(const CaptureWriter&) = delete;
   ~CaptureWriter();  // closes the capture
@@ -47,6 +54,7 @@ class CaptureWriter {
   std::mutex mutex_;  // guards all below
   std::string path_;
   std::FILE* file_;
+  const uint64_t blob_bytes_;
   uint64_t size_ = 0;       // of the file, in bytes
   bool is_broken_ = false;  // a write has failed: nothing may follow an incomplete record
   uint32_t blob_count_ = 0;

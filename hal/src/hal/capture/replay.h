@@ -1,7 +1,9 @@
 // Replay: executes a capture again on a device, and compares the resulting bytes with the captured bytes.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/capture/capture_file.h"
+#include "hal/capture/tensor_trace.h"
 #include "hal/device/device.h"
 #include "hal/device/executable.h"
 
@@ -37,23 +40,63 @@ struct ReplayResult {
   Difference difference;
 };
 
+// Replaces the code of a captured executable, for example by code for another device. Functions are found by
+// their names; a function whose name the code lacks, by its number.
+struct Substitute {
+  std::string format;
+  Ref<Bytes> code;
+  std::vector<uint32_t> constants;  // of the captured executable if empty
+};
+
+struct ReplayOptions {
+  std::map<uint32_t, Substitute> substitutes;  // by number of the executable
+  Ref<TensorTrace> tensors;                    // executes the commands; null: no trace
+};
+
+// A part of an execution: its first `end` commands. Bytes that later commands may write are not compared.
+inline constexpr size_t kAllCommands = SIZE_MAX;
+
+struct ReplayTimes {
+  uint64_t count = 0;
+  std::chrono::nanoseconds fastest{0};
+  std::chrono::nanoseconds median{0};
+  std::chrono::nanoseconds total{0};
+};
+
 // Replays on one device, one call at a time. Only for trusted captures, because Replay runs the captured
 // code.
 class Replay {
  public:
   // Borrows the capture.
-  Replay(const CaptureFile& capture, Ref<Device> device)
-      : capture_(capture), device_(std::move(device)), executables_(capture.executables.size()) {}
+  Replay(const CaptureFile& capture, Ref<Device> device, ReplayOptions options = {})
+      : capture_(capture),
+        device_(std::move(device)),
+        options_(std::move(options)),
+        executables_(capture.executables.size()) {}
 
-  // Blocks. OUT_OF_RANGE: no such execution. Other errors come from the device or from recording the
-  // commands.
-  Result<ReplayResult> execute(size_t execution);
+  // Blocks. OUT_OF_RANGE: no such execution or command. Other errors come from the device or from recording
+  // the commands.
+  Result<ReplayResult> execute(size_t execution, size_t end = kAllCommands);
+
+  // Executes the commands [begin, end) repeatedly, at least once, until `at_least` has passed. Commands
+  // before are executed once. The time of each is from submission to completion. Blocks.
+  Result<ReplayTimes> measure(size_t execution, size_t begin, size_t end, std::chrono::nanoseconds at_least);
+
+  // Captures one command to a new file: executes the commands before it, and then this command with a
+  // capture. So the file has the command's inputs, and the outputs that this device computes.
+  // INVALID_ARGUMENT: the command touches no bytes. Blocks.
+  Result<> cut(size_t execution, size_t command, const std::string& path);
 
  private:
+  struct Prepared;
   Result<Ref<Executable>> executable(uint32_t number);
+  Result<Prepared> prepare(size_t execution, size_t begin, size_t end);
+  Result<Ref<CommandBuffer>> record(const Prepared& prepared, size_t begin, size_t end, uint32_t mode);
+  Result<> run(const Prepared& prepared, CommandBuffer& commands);
 
   const CaptureFile& capture_;
   Ref<Device> device_;
+  ReplayOptions options_;
   std::vector<Ref<Executable>> executables_;  // created on first use
 };
 

@@ -1,5 +1,5 @@
 // An execution is a chain of steps. Each starts when the fence of the previous step is reached: execute the
-// commands up to the next selected dispatch, read its buffers, execute the dispatch alone, read its buffers
+// commands up to the next selected command, read its buffers, execute the command alone, read its buffers
 // again.
 #include "hal/capture/tensor_trace.h"
 
@@ -21,6 +21,14 @@ struct TensorTrace::TracedWork final : ObjectOf<TensorTrace::TracedWork>, Stepwi
 
   TracedWork(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point, executed) {}
 
+  // A range of a step, in whole allocations.
+  struct Range {
+    Buffer* buffer = nullptr;
+    uint32_t binding = 0;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+  };
+
   Ref<TensorTrace> trace;
   CommandList list;
   std::vector<Ref<Buffer>> buffers;  // whole allocations, numbered as in the list
@@ -31,8 +39,11 @@ struct TensorTrace::TracedWork final : ObjectOf<TensorTrace::TracedWork>, Stepwi
     uint64_t length = 0;
   };
   std::vector<Entry> table;
-  size_t next = 0;      // index of the next command
-  uint64_t number = 0;  // of the dispatch that is being traced
+  std::vector<const Allocation*> numbered;  // all allocations of traced steps
+  uint64_t execution = 0;
+  size_t next = 0;            // index of the next command
+  uint64_t number = 0;        // of the step that is being traced
+  std::vector<Range> ranges;  // of this step
   std::vector<std::vector<uint8_t>> before;
   std::vector<std::vector<uint8_t>> after;
 
@@ -42,15 +53,26 @@ struct TensorTrace::TracedWork final : ObjectOf<TensorTrace::TracedWork>, Stepwi
     return StepwiseExecution::when(fence, Ref<TracedWork>::share(this), std::move(then));
   }
 
-  const DispatchCommand* shown(size_t command) const {
-    const auto* dispatch = std::get_if<DispatchCommand>(&list.commands[command]);
-    return dispatch && matches_wildcards(trace->pattern_, dispatch->function_name) ? dispatch : nullptr;
+  bool is_shown(size_t command) const {
+    if (const auto* dispatch = std::get_if<DispatchCommand>(&list.commands[command]))
+      return matches_wildcards(trace->pattern_, dispatch->function_name);
+    return trace->traces_all_steps() &&
+           std::ranges::any_of(uses_of(list.commands[command]), &CommandUse::may_write);
   }
+  Range resolve(const CommandRange& range, uint32_t binding) const {
+    if (range.buffer != kNoBuffer) return {buffers[range.buffer].get(), binding, range.offset, range.length};
+    const Entry& entry = table[range.slot];
+    return {entry.buffer.get(), binding, entry.offset + range.offset, range.length};
+  }
+  void find_ranges(const Command& command);
+  uint32_t number_of(const Buffer& buffer);
   Result<> run(size_t begin, size_t end, Then then);
-  Result<> read(const DispatchCommand& dispatch, std::vector<std::vector<uint8_t>>& into, Then then);
-  Result<> show(const DispatchCommand& dispatch, bool after_it) const;
+  Result<> read(std::vector<std::vector<uint8_t>>& into, Then then);
+  std::string_view name() const;
+  Result<> show(bool after_it) const;
+  Result<> show_step();
   Result<> go_on();
-  Result<> show_dispatch(const DispatchCommand& dispatch);
+  Result<> trace_command();
 };
 
 const ObjectType TensorTrace::TracedWork::kType =
@@ -77,21 +99,48 @@ Result<> TensorTrace::TracedWork::run(size_t begin, size_t end, Then then) {
   return when(done.get(), std::move(then));
 }
 
-// Reads the bytes of all bindings.
-Result<> TensorTrace::TracedWork::read(const DispatchCommand& dispatch,
-                                       std::vector<std::vector<uint8_t>>& into, Then then) {
-  into.assign(dispatch.bindings.size(), {});
+// The ranges of a command, in order. With all steps, equal ranges appear once.
+void TensorTrace::TracedWork::find_ranges(const Command& command) {
+  ranges.clear();
+  if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) {
+    for (const CommandRange& range : dispatch->bindings)
+      ranges.push_back(resolve(range, static_cast<uint32_t>(ranges.size())));
+  } else {
+    for (const CommandUse& use : uses_of(command))
+      ranges.push_back(resolve(use.range, static_cast<uint32_t>(ranges.size())));
+  }
+  if (!trace->traces_all_steps()) return;
+  std::vector<Range> kept;
+  for (const Range& range : ranges) {
+    const bool is_known = std::ranges::any_of(kept, [&](const Range& other) {
+      return &other.buffer->allocation() == &range.buffer->allocation() && other.offset == range.offset &&
+             other.length == range.length;
+    });
+    if (!is_known) kept.push_back(range);
+  }
+  ranges = std::move(kept);
+}
+
+uint32_t TensorTrace::TracedWork::number_of(const Buffer& buffer) {
+  const auto found = std::ranges::find(numbered, &buffer.allocation());
+  if (found == numbered.end()) {
+    numbered.push_back(&buffer.allocation());
+    return static_cast<uint32_t>(numbered.size() - 1);
+  }
+  return static_cast<uint32_t>(found - numbered.begin());
+}
+
+// Reads the bytes of all ranges of the step.
+Result<> TensorTrace::TracedWork::read(std::vector<std::vector<uint8_t>>& into, Then then) {
+  into.assign(ranges.size(), {});
   std::vector<Ref<Fence>> reading;
   for (size_t i = 0; i < into.size(); ++i) {
-    const CommandRange& range = dispatch.bindings[i];
-    const bool is_slot = range.buffer == kNoBuffer;
-    Buffer& buffer = is_slot ? *table[range.slot].buffer : *buffers[range.buffer];
-    const uint64_t offset = range.offset + (is_slot ? table[range.slot].offset : 0);
-    into[i].resize(range.length);
-    Result<Ref<Fence>> fence = begin_read(buffer, offset, into[i], Ref<Object>(Ref<TracedWork>::share(this)));
+    into[i].resize(ranges[i].length);
+    Result<Ref<Fence>> fence =
+        begin_read(*ranges[i].buffer, ranges[i].offset, into[i], Ref<Object>(Ref<TracedWork>::share(this)));
     if (!fence)
-      return std::unexpected(std::move(fence.error())
-                                 .note(fmt::format("reading binding {} of '{}'", i, dispatch.function_name)));
+      return std::unexpected(
+          std::move(fence.error()).note(fmt::format("reading binding {} of '{}'", i, name())));
     if (*fence) reading.push_back(*std::move(fence));
   }
   std::vector<Fence*> fences;
@@ -99,25 +148,58 @@ Result<> TensorTrace::TracedWork::read(const DispatchCommand& dispatch,
   return when(HALYARD_TRY(Fence::join(fences)).get(), std::move(then));
 }
 
-Result<> TensorTrace::TracedWork::show(const DispatchCommand& dispatch, bool after_it) const {
+// The function of the command `next`; of other commands than dispatches, their word.
+std::string_view TensorTrace::TracedWork::name() const {
+  const Command& command = list.commands[next];
+  if (const auto* dispatch = std::get_if<DispatchCommand>(&command)) return dispatch->function_name;
+  return std::visit([](const auto& known) { return word_of(known); }, command);
+}
+
+Result<> TensorTrace::TracedWork::show(bool after_it) const {
   for (size_t i = 0; i < before.size(); ++i) {
     if (after_it && after[i] == before[i]) continue;
-    HALYARD_TRY(trace->sink_({number, dispatch.function_name, static_cast<uint32_t>(i), after_it,
-                              after_it ? after[i] : before[i]}));
+    HALYARD_TRY(trace->sink_({.dispatch = number,
+                              .function = name(),
+                              .binding = static_cast<uint32_t>(i),
+                              .after = after_it,
+                              .bytes = after_it ? after[i] : before[i]}));
   }
   return {};
 }
 
+Result<> TensorTrace::TracedWork::show_step() {
+  const Command& command = list.commands[next];
+  const auto* dispatch = std::get_if<DispatchCommand>(&command);
+  for (size_t i = 0; i < ranges.size(); ++i)
+    HALYARD_TRY(
+        trace->sink_({.dispatch = number,
+                      .function = name(),
+                      .binding = ranges[i].binding,
+                      .after = after[i] != before[i],
+                      .bytes = after[i],
+                      .before = before[i],
+                      .execution = execution,
+                      .command = next,
+                      .operation = std::visit([](const auto& known) { return word_of(known); }, command),
+                      .device = device->uri(),
+                      .place = commands->place_of(next),
+                      .workgroups = dispatch ? dispatch->workgroups : std::array<uint32_t, 3>(),
+                      .buffer = number_of(*ranges[i].buffer),
+                      .offset = ranges[i].offset}));
+  return {};
+}
+
 // `keep` keeps this work alive until the step has run.
-Result<> TensorTrace::TracedWork::show_dispatch(const DispatchCommand& dispatch) {
+Result<> TensorTrace::TracedWork::trace_command() {
   const auto keep = Ref<TracedWork>::share(this);
-  return read(dispatch, before, [this, keep, &dispatch]() -> Result<> {
+  find_ranges(list.commands[next]);
+  return read(before, [this, keep]() -> Result<> {
     number = trace->dispatches_.fetch_add(1);
-    HALYARD_TRY(show(dispatch, false));
-    const size_t place = next++;
-    return run(place, place + 1, [this, keep, &dispatch] {
-      return read(dispatch, after, [this, keep, &dispatch]() -> Result<> {
-        HALYARD_TRY(show(dispatch, true));
+    if (!trace->traces_all_steps()) HALYARD_TRY(show(false));
+    return run(next, next + 1, [this, keep] {
+      return read(after, [this, keep]() -> Result<> {
+        HALYARD_TRY(trace->traces_all_steps() ? show_step() : show(true));
+        ++next;
         return go_on();
       });
     });
@@ -126,9 +208,9 @@ Result<> TensorTrace::TracedWork::show_dispatch(const DispatchCommand& dispatch)
 
 Result<> TensorTrace::TracedWork::go_on() {
   const size_t begin = next;
-  while (next < list.commands.size() && !shown(next)) ++next;
+  while (next < list.commands.size() && !is_shown(next)) ++next;
   const auto then = [this, keep = Ref<TracedWork>::share(this)]() -> Result<> {
-    if (next < list.commands.size()) return show_dispatch(*shown(next));
+    if (next < list.commands.size()) return trace_command();
     finish({});
     return {};
   };
@@ -142,6 +224,7 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
   const auto work = make<TracedWork>(point, commands);
   work->trace = Ref<TensorTrace>::share(this);
   work->list = commands.list();
+  work->execution = executions_.fetch_add(1);
   for (Allocation* buffer : work->list.buffers)
     work->buffers.push_back(Buffer::create(Ref<Allocation>::share(buffer)));
   for (Executable* executable : work->list.executables)
@@ -152,14 +235,82 @@ Result<> TensorTrace::execute(const QueuePoint& point, CommandBuffer& commands,
     if (entry.allocation)
       to = {Buffer::create(Ref<Allocation>::share(entry.allocation)), entry.offset, entry.length};
   }
+  // The numbers of allocations are those of a capture of the same execution.
+  for (const Ref<Buffer>& buffer : work->buffers) static_cast<void>(work->number_of(*buffer));
+  for (const TracedWork::Entry& entry : work->table)
+    if (entry.buffer) static_cast<void>(work->number_of(*entry.buffer));
   HALYARD_TRY(work->when(point.wait, [work] { return work->go_on(); }));
+  return work->result_for_submitter();
+}
+
+// ---- Queue operations
+
+struct TensorTrace::TracedOperation final : ObjectOf<TensorTrace::TracedOperation>, StepwiseExecution {
+  static const ObjectType kType;
+
+  TracedOperation(const QueuePoint& point, Operation of)
+      : StepwiseExecution(point), operation(std::move(of)), memory(Ref<Budget>::share(point.memory)) {}
+
+  Ref<TensorTrace> trace;
+  Operation operation;
+  Ref<Budget> memory;
+  Ref<Buffer> target;
+  uint64_t execution = 0;
+  std::vector<uint8_t> before;
+  std::vector<uint8_t> after;
+
+  Ref<TracedOperation> self() { return Ref<TracedOperation>::share(this); }
+
+  Result<> read(std::vector<uint8_t>& into, std::move_only_function<Result<>()> then) {
+    into.resize(operation.length);
+    const Ref<Fence> fence = HALYARD_TRY(begin_read(*target, operation.offset, into, Ref<Object>(self())));
+    return when(fence.get(), self(), std::move(then));
+  }
+  Result<> run() {
+    return read(before, [this, keep = self()]() -> Result<> {
+      const Ref<Fence> done = HALYARD_TRY(Fence::create(device));
+      HALYARD_TRY(operation.submit({*device, affinity, nullptr, done.get(), memory.get(), scope.get()}));
+      return when(done.get(), self(), [this, keep] { return read(after, [this, keep] { return show(); }); });
+    });
+  }
+  Result<> show() {
+    HALYARD_TRY(trace->sink_({.dispatch = trace->dispatches_.fetch_add(1),
+                              .function = operation.name,
+                              .after = after != before,
+                              .bytes = after,
+                              .before = before,
+                              .execution = execution,
+                              .operation = operation.name,
+                              .device = device->uri(),
+                              .place = operation.place,
+                              .offset = target->offset() + operation.offset}));
+    finish({});
+    return {};
+  }
+};
+
+const ObjectType TensorTrace::TracedOperation::kType =
+    object_type<TensorTrace::TracedOperation>("hal.tensor_trace.operation");
+
+Result<> TensorTrace::operate(const QueuePoint& point, Operation operation) {
+  if (operation.length == kWholeLength && operation.offset <= operation.target.length())
+    operation.length = operation.target.length() - operation.offset;
+  // Ranges that the operation refuses are left to it.
+  const bool is_valid = operation.offset <= operation.target.length() &&
+                        operation.length <= operation.target.length() - operation.offset;
+  if (!is_valid || operation.length == 0) return operation.submit(point);
+  const auto work = make<TracedOperation>(point, std::move(operation));
+  work->trace = Ref<TensorTrace>::share(this);
+  work->target = Ref<Buffer>::share(&work->operation.target);
+  work->execution = executions_.fetch_add(1);
+  HALYARD_TRY(work->when(point.wait, work, [work] { return work->run(); }));
   return work->result_for_submitter();
 }
 
 Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
                                    const std::array<uint32_t, 3>& workgroups,
                                    std::span<const uint32_t> constants, std::span<const HostBinding> bindings,
-                                   const WorkScope* scope) {
+                                   const WorkScope* scope, std::string_view place) {
   const auto dispatch = [&] {
     return hal::dispatch_now(executable, function, workgroups, constants, bindings, scope);
   };
@@ -167,16 +318,30 @@ Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
   const std::string_view name = executable.functions()[function].name;
   if (!matches_wildcards(pattern_, name)) return dispatch();
   const uint64_t number = dispatches_.fetch_add(1);
+  const uint64_t execution = executions_.fetch_add(1);
   std::vector<std::vector<uint8_t>> before;
   before.reserve(bindings.size());
   for (uint32_t i = 0; i < bindings.size(); ++i) {
     before.emplace_back(bindings[i].bytes.begin(), bindings[i].bytes.end());
-    HALYARD_TRY(sink_({number, name, i, false, before[i]}));
+    if (!traces_all_steps())
+      HALYARD_TRY(sink_({.dispatch = number, .function = name, .binding = i, .bytes = before[i]}));
   }
   HALYARD_TRY(dispatch());
-  for (uint32_t i = 0; i < bindings.size(); ++i)
-    if (!std::ranges::equal(bindings[i].bytes, before[i]))
-      HALYARD_TRY(sink_({number, name, i, true, bindings[i].bytes}));
+  for (uint32_t i = 0; i < bindings.size(); ++i) {
+    const bool changed = !std::ranges::equal(bindings[i].bytes, before[i]);
+    if (!changed && !traces_all_steps()) continue;
+    TracedTensor tensor = {
+        .dispatch = number, .function = name, .binding = i, .after = changed, .bytes = bindings[i].bytes};
+    if (traces_all_steps()) {
+      tensor.before = before[i];
+      tensor.execution = execution;
+      tensor.operation = "dispatch";
+      tensor.place = place;
+      tensor.workgroups = workgroups;
+      tensor.buffer = i;
+    }
+    HALYARD_TRY(sink_(tensor));
+  }
   return {};
 }
 

@@ -522,4 +522,14 @@ Result<> CommandBuffer::begin_execution() {
   return {};
 }
 
+void CommandBuffer::set_place(std::string place) {
+  if (command_count_ == 0) return;
+  places_.resize(command_count_);
+  places_.back() = std::move(place);
+}
+
+std::string_view CommandBuffer::place_of(size_t command) const {
+  return command < places_.size() ? std::string_view(places_[command]) : std::string_view();
+}
+
 }  // namespace halyard::hal

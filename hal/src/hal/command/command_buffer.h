@@ -130,6 +130,11 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   // One readable line for each command.
   std::string text() const;
 
+  // The place in the program that recorded a command, for reports; empty if it was not set. Sets the place
+  // of the last recorded command.
+  void set_place(std::string place);
+  std::string_view place_of(size_t command) const;
+
   CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
                 uint32_t binding_capacity);
   ~CommandBuffer();
@@ -160,6 +165,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   halyard_driver_command_list_t list_ = nullptr;
   std::vector<RecordedCollective> collectives_;
   std::vector<Piece> pieces_;
+  std::vector<std::string> places_;  // may be shorter than the list
   Charge charge_;
 };
 

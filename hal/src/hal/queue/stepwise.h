@@ -1,6 +1,6 @@
-// StepwiseExecution: executes a command buffer as a chain of steps. Each step begins when the fence of the
-// previous step is reached; no thread is blocked meanwhile. The program sees one submission, which signals at
-// the end.
+// StepwiseExecution: executes queue work, mostly a command buffer, as a chain of steps. Each step begins when
+// the fence of the previous step is reached; no thread is blocked meanwhile. The program sees one submission,
+// which signals at the end.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ struct StepwiseExecution {
   uint64_t affinity = kAnyQueue;
   Ref<Fence> signal;
   Ref<WorkScope> scope;
-  Ref<CommandBuffer> commands;  // retains the objects of its list
+  Ref<CommandBuffer> commands;  // retains the objects of its list; null for other work
 
   // Called once, at the end.
   void finish(Status status) {
@@ -59,12 +59,14 @@ struct StepwiseExecution {
   virtual void release_resources() {}
 
   ~StepwiseExecution() = default;
-  StepwiseExecution(const QueuePoint& point, CommandBuffer& executed)
+  explicit StepwiseExecution(const QueuePoint& point)
       : device(Ref<Device>::share(&point.device)),
         affinity(point.affinity),
         signal(Ref<Fence>::share(point.signal)),
-        scope(Ref<WorkScope>::share(point.scope)),
-        commands(Ref<CommandBuffer>::share(&executed)) {}
+        scope(Ref<WorkScope>::share(point.scope)) {}
+  StepwiseExecution(const QueuePoint& point, CommandBuffer& executed) : StepwiseExecution(point) {
+    commands = Ref<CommandBuffer>::share(&executed);
+  }
 
  private:
   Status result_;

@@ -1,5 +1,5 @@
 // Reads a view, and splits its text into elements.
-#include "contents.h"
+#include "common/contents.h"
 
 namespace halyard::tools {
 

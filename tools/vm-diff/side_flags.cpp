@@ -1,0 +1,66 @@
+// Removes the flags that a side gives from the common ones, and parses both together.
+#include "side_flags.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace halyard::tools {
+
+namespace {
+
+// "--name=value": the name, spelled with '_'.
+std::string name_of(std::string_view argument) {
+  std::string name(argument.substr(0, argument.find('=')));
+  std::ranges::replace(name.begin() + 2, name.end(), '-', '_');
+  return name;
+}
+
+bool is_flag(std::string_view argument) { return argument.starts_with("--") && argument.size() > 2; }
+
+}  // namespace
+
+Result<std::vector<std::string>> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::optional<std::string> word;
+  char quote = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote == 0 && (c == ' ' || c == '\t' || c == '\n')) {
+      if (word) words.push_back(*std::move(word));
+      word.reset();
+      continue;
+    }
+    if (!word) word.emplace();
+    if (quote == 0 && (c == '"' || c == '\'')) {
+      quote = c;
+    } else if (c == quote) {
+      quote = 0;
+    } else if (c == '\\' && quote != '\'' && i + 1 < text.size()) {
+      word->push_back(text[++i]);
+    } else {
+      word->push_back(c);
+    }
+  }
+  if (quote != 0) return fail(HALYARD_INVALID_ARGUMENT, "expected a closing {} in: {}", quote, text);
+  if (word) words.push_back(*std::move(word));
+  return words;
+}
+
+Result<Flags> side_flags(const ToolDescription& tool, const std::vector<std::string>& arguments,
+                         const Text& side, const std::vector<std::string>& words) {
+  std::set<std::string> replaced;
+  for (const std::string& word : words) {
+    if (!is_flag(word))
+      return wrong_value(side, word,
+                         "flags, each with its value in the same word, such as --device=local-sync");
+    replaced.insert(name_of(word));
+  }
+  std::vector<const char*> all = {tool.name.data()};
+  for (const std::string& argument : arguments)
+    if (!is_flag(argument) || !replaced.contains(name_of(argument))) all.push_back(argument.c_str());
+  for (const std::string& word : words) all.push_back(word.c_str());
+  return Flags::parse(tool, static_cast<int>(all.size()), all.data());
+}
+
+}  // namespace halyard::tools

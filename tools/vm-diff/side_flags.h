@@ -1,0 +1,19 @@
+// The flags of one side: those of the command line, with those of --a or --b in their place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/failure.h"
+#include "common/flags.h"
+
+namespace halyard::tools {
+
+// Splits at blanks; quotes and backslashes protect them as in a shell. INVALID_ARGUMENT: an open quote.
+Result<std::vector<std::string>> split_words(std::string_view text);
+
+// `arguments` are those of the tool, without its name.
+Result<Flags> side_flags(const ToolDescription& tool, const std::vector<std::string>& arguments,
+                         const Text& side, const std::vector<std::string>& words);
+
+}  // namespace halyard::tools
