@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "analysis.h"
+#include "common/analysis.h"
 #include "common/colour.h"
 #include "common/files.h"
 #include "common/page.h"

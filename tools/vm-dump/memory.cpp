@@ -30,8 +30,9 @@ std::string made_by(const Json& allocation) {
   if (const auto at = allocation.find("made_at"); at != allocation.end()) {
     text += " at " + (*at)["place"].get<std::string>();
     if (const auto source = at->find("source"); source != at->end()) {
+      constexpr size_t kMost = 100;
       const std::string line = source->get<std::string>();
-      text += " (" + line.substr(0, line.find('\n')) + ")";
+      text += " (" + (line.size() > kMost ? line.substr(0, kMost) + "..." : line) + ")";
     }
   }
   return text;

@@ -142,7 +142,11 @@ class Analyzer {
       for (const Value& argument : arguments) held.push_back(argument.ref);
       hold_arguments(program, held);
       results = machine.run(of.function, std::move(arguments));
-      path.timeline->end_call(results ? allocations_of(*results) : std::vector<uint32_t>());
+      if (is_initializer && results) {
+        path.timeline->end_initializer();
+      } else {
+        path.timeline->end_call(results ? allocations_of(*results) : std::vector<uint32_t>());
+      }
       path.has_failed = machine.has_failed();
     } else {
       path.timeline->end_call({});

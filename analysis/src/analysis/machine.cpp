@@ -141,7 +141,8 @@ uint32_t Machine::choose(const Frame& frame, uint32_t pc, const std::vector<uint
   if (ways.size() == 1) return ways.front();
   Repeats& repeats = repeats_[{frame.function, pc}];
   repeats.taken.resize(targets.size());
-  const bool is_repeated = std::ranges::any_of(repeats.taken, [](uint32_t times) { return times > 0; });
+  // The first pass may differ from those after it.
+  const bool is_repeated = std::ranges::any_of(repeats.taken, [](uint32_t times) { return times > 1; });
   const Expression& live = program_.timeline->live();
   if (is_repeated && !(live == repeats.live)) {
     const Expression growth = program_.symbols().subtract(live, repeats.live);

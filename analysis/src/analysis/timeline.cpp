@@ -61,6 +61,12 @@ void Timeline::end_call(const std::vector<uint32_t>& results) {
     if (allocations_[result].origin == Origin::transient) allocations_[result].origin = Origin::result;
 }
 
+void Timeline::end_initializer() {
+  is_over_ = true;
+  for (Allocation& allocation : allocations_)
+    if (allocation.end == UINT32_MAX) allocation.origin = Origin::state;
+}
+
 void Timeline::consider() {
   for (const Candidate& known : candidates_)
     if (symbols_.is_at_least(known.live, live_)) return;

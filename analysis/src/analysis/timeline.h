@@ -26,6 +26,8 @@ class Timeline final : public std::enable_shared_from_this<Timeline> {
   void begin_call();
   // Nothing is freed from now on. What the call's results hold is `results`.
   void end_call(const std::vector<uint32_t>& results);
+  // The same for `__init`: what is alive is the module's state.
+  void end_initializer();
   void add(Step step);  // finds the steps that it comes after
 
   bool is_full() const { return is_full_; }

@@ -25,6 +25,16 @@ constexpr size_t kMaxSources = 20'000;  // a look-up reads the whole table
 constexpr std::string_view kSources[] = {"argument", "queue.alloca", "allocator.allocate",
                                          "import",   "parameter",    "inline buffer"};
 
+// Locations of several lines, such as fused ones, with single blanks.
+std::string one_line(std::string_view text) {
+  std::string line;
+  for (const char character : text) {
+    const bool is_blank = character == ' ' || character == '\n';
+    if (!is_blank || (!line.empty() && line.back() != ' ')) line += is_blank ? ' ' : character;
+  }
+  return line;
+}
+
 class AnalysisWriter {
  public:
   AnalysisWriter(const analysis::Analysis& analysis, const Inspection& inspection)
@@ -122,7 +132,7 @@ class AnalysisWriter {
                                       : fmt::format("{}+{:08X}", name.substr(0, 1000), at.pc));
     const auto [source, is_new] = sources_.try_emplace({at.function, at.pc});
     if (is_new && sources_.size() <= kMaxSources)
-      source->second = vm::source_location(module_, at.function, at.pc).substr(0, kMaxSource);
+      source->second = one_line(vm::source_location(module_, at.function, at.pc)).substr(0, kMaxSource);
     if (!source->second.empty()) json_.field("source", source->second);
   }
 

@@ -473,6 +473,12 @@ typedef struct halyard_memory_use {
   uint64_t device_live, device_peak, device_allocated, device_freed;
 } halyard_memory_use_t;
 HALYARD_API halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use);
+/* What programs have allocated on the device over time, as JSON, UTF-8 (docs/profiling.md): `peak_bytes`,
+ * `peak_ns` (CLOCK_MONOTONIC), `alive` at the peak with `bytes`, `count` and `made_by`, and `points`, pairs of
+ * time and bytes. Later versions only add members. Memory counts from its request to the request that frees
+ * it. `out_size` may be null. *out is zero-terminated; free it with halyard_free. FAILED_PRECONDITION: the
+ * instance has no trace and does not count objects. */
+HALYARD_API halyard_status_t halyard_device_memory_log(halyard_device_t device, char** out, size_t* out_size);
 /* Frees memory that the device keeps for reuse. */
 HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 

@@ -1,5 +1,5 @@
 // Reduces inputs to shapes: only these have an effect.
-#include "analysis.h"
+#include "common/analysis.h"
 
 #include "common/npy.h"
 
