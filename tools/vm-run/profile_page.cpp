@@ -57,8 +57,8 @@ Result<> write_profile_page(const Flags& flags, const Program& program, const st
                             const ProfileReport& report, uint64_t begin_ns, uint64_t end_ns) {
   const std::string path = TOOL_TRY(module_paths(flags)).back();
   if (path == kStandard || path.ends_with(".so"))
-    return fail(HALYARD_UNIMPLEMENTED, "{}={}: the page needs a file with bytecode, found '{}'", flag::profile,
-                profile_page(flags), path);
+    return fail(HALYARD_UNIMPLEMENTED, "{}={}: the page needs a file with bytecode, found '{}'",
+                flag::profile, profile_page(flags), path);
   const FileContents file = TOOL_TRY(FileContents::open(path));
   std::span<const std::byte> module = std::as_bytes(file.bytes());
   Bytes assembled;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 namespace halyard::analysis {
 
@@ -12,8 +13,11 @@ ListObject::~ListObject() {
   std::vector<Ref> own;
   const bool is_outermost = pending == nullptr;
   if (is_outermost) pending = &own;
-  for (Element& element : elements)
-    if (Ref* const ref = std::get_if<Ref>(&element.value); ref && *ref) pending->push_back(std::move(*ref));
+  try {
+    for (Element& element : elements)
+      if (Ref* const ref = std::get_if<Ref>(&element.value); ref && *ref) pending->push_back(std::move(*ref));
+  } catch (const std::bad_alloc&) {  // then they are destroyed here
+  }
   if (!is_outermost) return;
   while (!own.empty()) {
     const Ref next = std::move(own.back());

@@ -2,6 +2,7 @@
 #include "analysis/timeline.h"
 
 #include <algorithm>
+#include <new>
 #include <set>
 
 #include "analysis/objects.h"
@@ -9,7 +10,12 @@
 namespace halyard::analysis {
 
 Memory::~Memory() {
-  if (const std::shared_ptr<Timeline> alive = timeline.lock()) alive->free(allocation);
+  const std::shared_ptr<Timeline> alive = timeline.lock();
+  if (!alive) return;
+  try {
+    alive->free(allocation);
+  } catch (const std::bad_alloc&) {  // the analysis ends with this error elsewhere
+  }
 }
 
 std::string_view name_of(Origin origin) {

@@ -18,7 +18,7 @@ class Timeline final : public std::enable_shared_from_this<Timeline> {
   static constexpr size_t kMaxUses = 2'000'000;
   static constexpr size_t kMaxWriters = 4'096;  // of one allocation
 
-  explicit Timeline(Symbols& symbols) : symbols_(symbols) {}
+  explicit Timeline(Symbols& symbols) : symbols_(symbols) { consider(); }  // nothing is alive
 
   uint32_t allocate(Allocation allocation);  // returns its index
   void free(uint32_t allocation);            // once; later calls have no effect
