@@ -26,6 +26,13 @@ vm.rodata[1] = module {
   vm.module @kernels
   vm.export @%(name)s
   vm.func @%(name)s(%%r0: !vm.buffer, %%r1: !vm.buffer, %%r2: !vm.list<!vm.buffer>, %%i0: i32, %%i1: i32, %%i2: i32, %%i3: i32, %%i4: i32, %%i5: i32, %%i6: i32, %%i7: i32, %%i8: i32) -> () {
+    %%i9 = vm.const.i32.zero
+    %%i10 = vm.const.i32 1
+    %%i12:13 = vm.const.i64.zero
+    %%r3 = vm.list.get.ref %%r2, %%i9 : !vm.buffer
+    %%r4 = vm.list.get.ref %%r2, %%i10 : !vm.buffer
+    %%i14 = vm.buffer.load.i32 %%r3, %%i12:13
+    vm.buffer.store.i32 %%i14, %%r4, %%i12:13
     vm.return
   }
 }
@@ -48,13 +55,13 @@ vm.func @%(name)s() -> () {
   vm.return
 }
 """
-DISPATCH = ("  %i32:33 = vm.const.i64 {offset}\n  vm.call.variadic @hal.command_buffer.dispatch segments[65535, 65535, 65535, 65535, 65535, "
-            "65535, 65535, 0, 2](%r6, %r4, %i20, %i30, %i30, %i30, %i22:23, %i20, %i20, %r5, %i22:23, %i34:35, %i20, %i20, %r5, %i32:33, %i34:35)\n")
+DISPATCH = ("  %i32:33 = vm.const.i64 {offset}\n  %i36:37 = vm.const.i64 {source}\n  vm.call.variadic @hal.command_buffer.dispatch segments[65535, 65535, 65535, 65535, 65535, "
+            "65535, 65535, 0, 2](%r6, %r4, %i20, %i30, %i30, %i30, %i22:23, %i20, %i20, %r5, %i36:37, %i34:35, %i20, %i20, %r5, %i32:33, %i34:35)\n")
 
 
 def program(name, dispatches):
     """Dispatches in chains: each reads the first bytes and writes other ones."""
-    body = "  %i34:35 = vm.const.i64 64\n" + "".join(DISPATCH.format(offset=64 * (i * 7 % 60)) for i in range(dispatches))
+    body = "  %i34:35 = vm.const.i64 64\n" + "".join(DISPATCH.format(offset=64 * (i * 7 % 60), source=64 * ((i - 1 - i % 3) * 7 % 60)) for i in range(dispatches))
     return EVIL % {"name": json.dumps(name), "body": body}
 
 
@@ -185,6 +192,7 @@ def look_at_many_steps(page, checks, folder):
     dump(checks, "many", path, module)
     page.show(path)
     page.check("nodes", page.js("graph.nodes.length"), 1000)
+    page.check("edges", page.js("graph.nodes.filter((node) => node.before.length === 1).length") > 900, True)
     page.js("graph.fit()")
     page.frame()
     # What one frame costs: the whole graph, then a part of it. A frame of 60 a second has 16 ms; the machine may be busy, so the

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <vector>
 
 #include "common/analysis.h"
@@ -96,7 +97,8 @@ Result<std::string> dump(const std::string& path, std::span<const uint8_t> file,
   if (output == Output::memory || output == Output::page) {
     Json analysis = TOOL_TRY(analyze_module(module, name, flags[flag::dump_input]));
     if (output == Output::page) {
-      TOOL_TRY(write_page(flags[flag::html], {.file = path, .analysis = std::move(analysis)}));
+      TOOL_TRY(write_page(flags[flag::html], {.file = std::filesystem::path(path).filename().string(),
+                                              .analysis = std::move(analysis)}));
       return std::string();
     }
     return flags[flag::json] ? json_document(analysis, 3) : memory_text(analysis);

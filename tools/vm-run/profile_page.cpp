@@ -1,6 +1,8 @@
 // Analyses the module as vm-dump does, for the shapes of the call.
 #include "profile_page.h"
 
+#include <filesystem>
+
 #include "common/analysis.h"
 #include "common/files.h"
 #include "common/page.h"
@@ -67,7 +69,7 @@ Result<> write_profile_page(const Flags& flags, const Program& program, const st
     module = {assembled.data(), assembled.size()};
   }
   PageContents contents;
-  contents.file = path;
+  contents.file = std::filesystem::path(path).filename().string();
   contents.analysis = TOOL_TRY(analysis_of(module, function, flags[flag::input]));
   contents.profile = profile_json(report);
   contents.timeline = TOOL_TRY(timeline_of(program, function, begin_ns, end_ns));

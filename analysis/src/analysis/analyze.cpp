@@ -19,7 +19,9 @@ constexpr std::string_view kDeinitializer = "__deinit";
 class Analyzer {
  public:
   Analyzer(const vm::ModuleView& view, const Options& options, Analysis& analysis)
-      : view_(view), options_(options), analysis_(analysis), kernels_(view) {}
+      : view_(view), options_(options), analysis_(analysis), kernels_(view) {
+    steps_left_ = options.max_steps;
+  }
 
   Result<> run() {
     const vm::BytecodeModule& module = view_.module();
@@ -54,6 +56,9 @@ class Analyzer {
     function.index = of.function;
     function.name = of.name.substr(0, 1000);
     function.declaration = of.attribute("iree.abi.declaration").substr(0, 4000);
+    // So that a function without an end leaves some for those after it.
+    const uint64_t share = steps_left_ / 2;
+    budget_.steps = share;
     Choices choices;
     Path shown;
     std::vector<Level> levels;  // the highest of all paths
@@ -73,6 +78,7 @@ class Analyzer {
       if (function.paths++ == 0 || is_higher(path, shown)) shown = std::move(path);
       if (ends || !choices.advance()) break;
     }
+    steps_left_ -= share - budget_.steps;
     if (function.paths == kMaxPaths)
       function.notes.push_back(
           fmt::format("only the first {} paths through the function were followed", kMaxPaths));
@@ -234,6 +240,7 @@ class Analyzer {
   Analysis& analysis_;
   Kernels kernels_;
   Budget budget_;
+  uint64_t steps_left_ = 0;
   const vm::Export* initializer_ = nullptr;
   Choices initializer_choices_;
 };

@@ -149,6 +149,36 @@ const std::vector<Kernel>& Kernels::of(uint32_t constant) {
   return place->second;
 }
 
+const std::vector<vm::KernelCounts::Range>* Kernels::ranges(uint32_t constant, uint64_t entry,
+                                                            const std::vector<uint32_t>& constants,
+                                                            const std::vector<uint64_t>& binding_lengths,
+                                                            const std::array<uint32_t, 3>& workgroups) {
+  constexpr size_t kMaxDispatches = 2'000;
+  constexpr uint64_t kMaxSteps = 20'000;  // of each
+  const Kernel* const kernel = find(constant, entry);
+  if (!kernel || !kernel->bindings) return nullptr;
+  Dispatch dispatch{constant, entry, constants, binding_lengths, workgroups};
+  const auto known = ranges_.find(dispatch);
+  if (known != ranges_.end()) return known->second ? &*known->second : nullptr;
+  if (ranges_.size() >= kMaxDispatches) return nullptr;
+  auto& made = ranges_[std::move(dispatch)];
+  auto [module, is_new] = modules_.try_emplace(constant);
+  if (is_new)
+    if (auto opened = vm::ModuleView::open(Bytes::borrow(view_.segment(constant), {})))
+      module->second.emplace(*std::move(opened));
+  if (!module->second) return nullptr;
+  vm::KernelArguments arguments;
+  arguments.constants = std::as_bytes(std::span(constants));
+  arguments.binding_lengths = binding_lengths;
+  arguments.workgroups = workgroups;
+  arguments.max_steps = kMaxSteps;
+  const vm::BytecodeModule& code = module->second->module();
+  auto counts = vm::count_kernel(code, code.exports()[entry].function, arguments);
+  if (!counts || !counts->bytes) return nullptr;
+  made = std::move(counts->ranges);
+  return &*made;
+}
+
 const Kernel* Kernels::find(uint32_t constant, uint64_t entry) {
   const std::vector<Kernel>& kernels = of(constant);
   return entry < kernels.size() ? &kernels[entry] : nullptr;

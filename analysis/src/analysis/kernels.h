@@ -1,6 +1,7 @@
 // The kernels of a module's executables: their names, and which bindings they write.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "vm/count/kernel_counts.h"
 #include "vm/text/module_view.h"
 
 namespace halyard::analysis {
@@ -30,10 +32,26 @@ class Kernels {
   // The index of the kernel with this name; kernels of unknown formats are numbered as they are asked for.
   uint64_t index_of(uint32_t constant, std::string_view name);
   const std::vector<Kernel>& of(uint32_t constant);
+  // The ranges of bindings that a dispatch of a bytecode kernel accesses; null: not known. The kernel is not
+  // run, but followed (vm/count), for a limited number of different dispatches.
+  const std::vector<vm::KernelCounts::Range>* ranges(uint32_t constant, uint64_t entry,
+                                                     const std::vector<uint32_t>& constants,
+                                                     const std::vector<uint64_t>& binding_lengths,
+                                                     const std::array<uint32_t, 3>& workgroups);
 
  private:
   const vm::ModuleView& view_;
+  struct Dispatch {
+    uint32_t constant;
+    uint64_t entry;
+    std::vector<uint32_t> constants;
+    std::vector<uint64_t> binding_lengths;
+    std::array<uint32_t, 3> workgroups;
+    auto operator<=>(const Dispatch&) const = default;
+  };
   std::map<uint32_t, std::vector<Kernel>> known_;
+  std::map<uint32_t, std::optional<vm::ModuleView>> modules_;  // of executables with bytecode
+  std::map<Dispatch, std::optional<std::vector<vm::KernelCounts::Range>>> ranges_;
 };
 
 // The bindings of a bytecode kernel, from its accesses in the order of its bytes.

@@ -70,6 +70,51 @@ void queue_write(Program& program, Call& call) {
   add_step(program, call, Step::Kind::write, targets);
 }
 
+std::optional<uint64_t> known_size(const Expression& number) {
+  const auto constant = number.constant();
+  if (!constant || *constant < 0) return std::nullopt;
+  return static_cast<uint64_t>(*constant);
+}
+
+// Kernels often get a whole arena as a binding, and offsets as constants. If the ranges that a dispatch
+// accesses are known, each of them is a use.
+void narrow(Program& program, Step& step) {
+  if (step.kind != Step::Kind::dispatch || !step.executable || step.workgroups.size() != 3) return;
+  std::vector<uint32_t> constants;
+  std::vector<uint64_t> lengths;
+  std::array<uint32_t, 3> workgroups = {};
+  for (const Expression& number : step.constants) {
+    const auto constant = number.constant();
+    if (!constant) return;
+    constants.push_back(static_cast<uint32_t>(*constant));
+  }
+  for (const Use& use : step.uses) {
+    const auto length = known_size(use.length);
+    if (!length) return;
+    lengths.push_back(*length);
+  }
+  for (size_t i = 0; i < workgroups.size(); ++i) {
+    const auto count = known_size(step.workgroups[i]);
+    if (!count || *count > UINT32_MAX) return;
+    workgroups[i] = static_cast<uint32_t>(*count);
+  }
+  const auto* const ranges =
+      program.kernels.ranges(*step.executable, step.entry, constants, lengths, workgroups);
+  if (!ranges) return;
+  std::vector<Use> uses;
+  for (const vm::KernelCounts::Range& range : *ranges) {
+    if (range.binding >= step.uses.size() || range.end > INT64_MAX) continue;
+    Use use = step.uses[range.binding];
+    use.offset = program.symbols().add(use.offset, static_cast<int64_t>(range.begin));
+    use.length = static_cast<int64_t>(range.end - range.begin);
+    use.writes = range.writes;
+    use.reads = !range.writes;
+    use.is_assumed = false;
+    uses.push_back(std::move(use));
+  }
+  step.uses = std::move(uses);
+}
+
 // The bindings of the table replace the slots of the recording.
 void execute(Program& program, const Call& call, const CommandsObject& commands,
              std::span<const std::vector<Value>> table) {
@@ -90,6 +135,7 @@ void execute(Program& program, const Call& call, const CommandsObject& commands,
       target.offset = program.symbols().add(target.offset, bound[1].number);
     }
     add_uses(program, step, targets);
+    narrow(program, step);
     program.timeline->add(std::move(step));
   }
 }

@@ -395,8 +395,10 @@ const showFunction = (index) => {
   document.body.dataset.state = "shown";
 };
 
-byId("title").textContent = analysis.module;
-document.title = `${analysis.module} - Halyard`;
+// "module" is the name that compilers give.
+const name = analysis.module === "module" ? data.file : analysis.module;
+byId("title").textContent = name;
+document.title = `${name} - Halyard`;
 byId("facts").textContent = `${data.file}, ${bytes(analysis.file_bytes)}`;
 functions.forEach((each, index) => { make("option", `${each.name} (${each.steps.length} steps)`, byId("function")).value = index; });
 byId("function").addEventListener("change", (event) => showFunction(Number(event.target.value)));
