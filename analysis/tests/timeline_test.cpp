@@ -89,6 +89,22 @@ TEST_F(TimelineTest, StepsComeAfterTheLastWriter) {
   EXPECT_EQ(steps[4].after, (std::vector<uint32_t>{3}));
 }
 
+// An arena whose bytes are used again: only the last writer of each byte counts.
+TEST_F(TimelineTest, PartsOfRangesAreReplaced) {
+  const uint32_t arena = allocate(256);
+  step({use(arena, 0, 128, true)});
+  step({use(arena, 32, 64, true)});
+  step({use(arena, 32, 64, false)});
+  step({use(arena, 0, 32, false)});
+  step({use(arena, 96, 32, false)});
+  step({use(arena, 0, 128, false)});
+  const std::vector<Step>& steps = timeline->steps();
+  EXPECT_EQ(steps[2].after, (std::vector<uint32_t>{1}));
+  EXPECT_EQ(steps[3].after, (std::vector<uint32_t>{0}));
+  EXPECT_EQ(steps[4].after, (std::vector<uint32_t>{0}));
+  EXPECT_EQ(steps[5].after, (std::vector<uint32_t>{0, 1}));
+}
+
 TEST_F(TimelineTest, AssumedBindingsOfFreshMemoryAreWritten) {
   const uint32_t arena = allocate(256);
   Use assumed = use(arena, 0, 64, false);

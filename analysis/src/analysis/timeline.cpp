@@ -106,6 +106,39 @@ bool Timeline::may_overlap(const Expression& offset, const Expression& length, c
          !symbols_.is_at_least(writer.offset, symbols_.add(offset, length));
 }
 
+// Takes the bytes that a use writes from the ranges of earlier writers. What is left of a range that is an
+// expression is known only if nothing is left.
+void Timeline::replace(std::vector<Writer>& writers, const Use& use) {
+  const auto range_of = [](const Expression& offset,
+                           const Expression& length) -> std::optional<std::pair<int64_t, int64_t>> {
+    const auto begin = offset.constant();
+    const auto size = length.constant();
+    int64_t end = 0;
+    if (!begin || !size || __builtin_add_overflow(*begin, *size, &end)) return std::nullopt;
+    return std::pair(*begin, end);
+  };
+  const auto now = range_of(use.offset, use.length);
+  const Expression end = symbols_.add(use.offset, use.length);
+  std::vector<Writer> left;
+  for (Writer& writer : writers) {
+    const auto before = range_of(writer.offset, writer.length);
+    if (now && before) {
+      if (now->first >= now->second || before->second <= now->first || before->first >= now->second) {
+        left.push_back(std::move(writer));
+        continue;
+      }
+      if (before->first < now->first)
+        left.push_back({before->first, now->first - before->first, writer.step});
+      if (before->second > now->second)
+        left.push_back({now->second, before->second - now->second, writer.step});
+    } else if (!symbols_.is_at_least(writer.offset, use.offset) ||
+               !symbols_.is_at_least(end, symbols_.add(writer.offset, writer.length))) {
+      left.push_back(std::move(writer));
+    }
+  }
+  writers = std::move(left);
+}
+
 // A binding whose use is only assumed and whose bytes nothing has written yet, is written: memory of a queue
 // alloca begins without contents.
 void Timeline::add(Step step) {
@@ -134,12 +167,7 @@ void Timeline::add(Step step) {
   for (const Use& use : step.uses) {
     if (use.allocation == UINT32_MAX || !use.writes) continue;
     std::vector<Writer>& writers = writers_[use.allocation];
-    // Of writers whose range lies within the new one, nothing is left.
-    std::erase_if(writers, [&](const Writer& writer) {
-      return symbols_.is_at_least(writer.offset, use.offset) &&
-             symbols_.is_at_least(symbols_.add(use.offset, use.length),
-                                  symbols_.add(writer.offset, writer.length));
-    });
+    replace(writers, use);
     if (writers.size() >= kMaxWriters) writers.erase(writers.begin(), writers.begin() + kMaxWriters / 2);
     writers.push_back({use.offset, use.length, number});
   }

@@ -51,6 +51,7 @@ class Timeline final : public std::enable_shared_from_this<Timeline> {
     uint32_t step;
   };
   void consider();
+  void replace(std::vector<Writer>& writers, const Use& use);
   bool may_overlap(const Expression& offset, const Expression& length, const Writer& writer);
 
   Symbols& symbols_;
