@@ -131,6 +131,7 @@ void run(const fs::path& folder) {
       const File file = parts.build();
       fuzz::write_seed(folder / "verifier" / (name + parts.name), file);
       fuzz::write_seed(folder / "disassembler" / (name + parts.name), file);
+      fuzz::write_seed(folder / "analysis" / (name + parts.name), file);
       fuzz::write_seed(folder / "jit" / (name + parts.name), with_arguments(file));
       if (seed % 8 != 0) continue;
       fuzz::write_seed(folder / "archive" / (name + parts.name), file);
@@ -151,6 +152,7 @@ void run(const fs::path& folder) {
   fuzz::write_seed(folder / "archive" / "everything", parts.build());
   fuzz::write_seed(folder / "archive" / "everything.zip", zipped(parts.build()));
   fuzz::write_seed(folder / "disassembler" / "everything", parts.build());
+  fuzz::write_seed(folder / "analysis" / "everything", parts.build());
 
   const std::string mnemonics = all_mnemonics();
   fuzz::write_seed(folder / "assembler" / "mnemonics", mnemonics.data(), mnemonics.size());
@@ -165,6 +167,7 @@ void run(const fs::path& folder) {
       if (const auto file = assemble(text, {})) {
         fuzz::write_seed(folder / "archive" / entry.path().stem(), *file);
         fuzz::write_seed(folder / "disassembler" / entry.path().stem(), *file);
+        fuzz::write_seed(folder / "analysis" / entry.path().stem(), *file);
       }
     }
   }

@@ -45,6 +45,7 @@ halyard_call_state.call halyard_call_deadline.call halyard_call_on_ready.call ha
 halyard_call_on_ready.user halyard_call_cancel.call halyard_call_arm.call halyard_call_trace.call halyard_object_type.object
 halyard_view_create.device halyard_view_create.data halyard_assemble.options halyard_disassemble.options
 halyard_disassemble.out_size halyard_module_describe.out_size halyard_compiler_explain.function
+halyard_module_analyze.options halyard_module_analyze.out_size halyard_device_memory_log.out_size
 halyard_compiler_explain.out_size halyard_capture_describe.out_size halyard_channels_create.options
 halyard_fence_fail.failure halyard_fence_on_reached.user halyard_view_import.device halyard_view_import.release
 halyard_view_import.user halyard_view_import.is_copy halyard_view_import_fd.is_copy
@@ -239,10 +240,10 @@ class World:
         if key == "halyard_free.memory":
             return ffi.cast("void*", self.lib.halyard_element_type_text(0x21000020))
         if name == "data" and function in ("halyard_disassemble", "halyard_module_describe", "halyard_compiler_explain",
-                                           "halyard_module_load_memory", "halyard_device_judge"):
+                                           "halyard_module_analyze", "halyard_module_load_memory", "halyard_device_judge"):
             return self.keeps(ffi.new("char[]", self.module_bytes))
         if name == "size" and function in ("halyard_disassemble", "halyard_module_describe", "halyard_compiler_explain",
-                                           "halyard_module_load_memory", "halyard_device_judge"):
+                                           "halyard_module_analyze", "halyard_module_load_memory", "halyard_device_judge"):
             return len(self.module_bytes)
         if key == "halyard_assemble.size":
             return len(PROGRAM)

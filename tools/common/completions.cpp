@@ -107,7 +107,7 @@ std::string_view kind_name(Completion completion) {
 std::string bash_values(Completion completion, std::string_view value, const std::string& prefix) {
   if (completion != Completion::choices) return fmt::format("kind={}", kind_name(completion));
   std::string words;
-  for (const std::string_view choice : choices_of(value))
+  for (const std::string_view choice : words_of(value))
     words += fmt::format("{}{}{}", words.empty() ? "" : " ", prefix, choice);
   return fmt::format("candidates=({})", words);
 }
@@ -156,7 +156,7 @@ std::string zsh_values(Completion completion, std::string_view value) {
       return "function:_halyard_functions";
     case Completion::choices: {
       std::string words;
-      for (const std::string_view choice : choices_of(value))
+      for (const std::string_view choice : words_of(value))
         words += fmt::format("{}{}", words.empty() ? "" : " ", choice);
       return fmt::format("value:({})", words);
     }

@@ -60,6 +60,11 @@ std::string list_of(const std::vector<std::string_view>& choices) {
 Result<> check_choice(const Flag& flag, std::string_view name, const std::string& value) {
   const std::vector<std::string_view> choices = choices_of(flag.value);
   if (choices.empty() || std::ranges::find(choices, value) != choices.end()) return {};
+  // "FILE.html" stands for every file with this extension.
+  for (const std::string_view choice : choices)
+    if (choice.starts_with(kFileChoice) && value.size() > choice.size() - kFileChoice.size() &&
+        value.ends_with(choice.substr(kFileChoice.size())))
+      return {};
   const bool is_word =
       !value.empty() && !(value[0] >= '0' && value[0] <= '9');  // suggestions for numbers are pointless
   return fail(HALYARD_INVALID_ARGUMENT, "--{}={}: expected {}{}", name, value, list_of(choices),
@@ -96,6 +101,12 @@ std::vector<std::string_view> choices_of(std::string_view value) {
     if (size == std::string_view::npos) return choices;
     value.remove_prefix(size + 1);
   }
+}
+
+std::vector<std::string_view> words_of(std::string_view value) {
+  std::vector<std::string_view> words = choices_of(value);
+  std::erase_if(words, [](std::string_view choice) { return choice.starts_with(kFileChoice); });
+  return words;
 }
 
 Result<Flags> Flags::parse(const ToolDescription& tool, int argc, const char* const* argv) {

@@ -162,8 +162,12 @@ std::vector<FlagGroup> all_groups(const ToolDescription& tool);
 // The flags of a group that help lists.
 std::vector<const Flag*> listed_flags(const FlagGroup& group);
 
+// The begin of a choice that stands for files: "FILE.html" for all whose names end in ".html".
+inline constexpr std::string_view kFileChoice = "FILE";
 // {"yes", "no"} for "yes|no"; {} for "FILE".
 std::vector<std::string_view> choices_of(std::string_view value);
+// The same without choices that stand for files.
+std::vector<std::string_view> words_of(std::string_view value);
 
 class Flags {
  public:

@@ -40,6 +40,11 @@ Result<ProfileReport> ProfiledCalls::end(const Flags& flags, std::string functio
   return report;
 }
 
+std::string profile_page(const Flags& flags) {
+  const std::string value = flags[flag::profile].value_or("");
+  return value.ends_with(".html") ? value : std::string();
+}
+
 ProfileDetail profile_detail(const Flags& flags) {
   return flags[flag::profile] == "all" ? ProfileDetail::all : ProfileDetail::table;
 }

@@ -24,6 +24,8 @@ class ProfiledCalls {
   halyard_compiler_stats_t compiled_before_ = {};
 };
 
+// The file of --profile=FILE.html, or empty.
+std::string profile_page(const Flags& flags);
 // The value of --profile. Precondition: it is given.
 ProfileDetail profile_detail(const Flags& flags);
 

@@ -176,11 +176,12 @@ inline constexpr Ignored vulkan_dedicated_compute_queue = {"vulkan_dedicated_com
 // ---- Profiles
 
 inline constexpr OptionalText profile = {
-    "profile", "table|all",
+    "profile", "table|all|FILE.html",
     "Prints to standard error what the time of a call went into: kernels, host code, waiting; operations, "
     "bytes "
     "and rates where they are known (docs/profiling.md). With --json, or in the JSON of vm-bench, it is a "
-    "member of that. all: each function of the host, and no rows are left out on a terminal.",
+    "member of that. all: each function of the host, and no rows are left out on a terminal. FILE.html "
+    "(vm-run): writes a page instead, with the graph of dispatches, their times, and memory over time.",
     "--profile"};
 
 // ---- Flags of vm-run that program.cpp reads

@@ -157,6 +157,9 @@ Result<int> bench_and_report(const Flags& flags, Bench& bench) {
 }
 
 Result<int> vm_bench(const Flags& flags) {
+  if (!profile_page(flags).empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: vm-run writes pages; vm-bench prints tables", flag::profile,
+                profile_page(flags));
   Bench bench;
   Result<int> done = bench_and_report(flags, bench);
   if (!done) {

@@ -4,75 +4,79 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <vector>
 
+#include "common/analysis.h"
 #include "common/colour.h"
 #include "common/files.h"
+#include "common/page.h"
 #include "common/printable.h"
 #include "common/tool.h"
+#include "dump_flags.h"
+#include "memory.h"
 
 namespace halyard::tools {
 
-enum class Output { summary, disassembly, json, native };
-
-namespace flag {
-constexpr Toggle disassemble = {
-    "disassemble",
-    "Prints the module as text (docs/vmasm.md) that vm-as can assemble. Also: -d, --output=disassembly.",
-    "--disassemble"};
-constexpr Toggle offsets = {
-    "offsets", "With --disassemble: prints the pc before each instruction, as in messages.", "--offsets"};
-constexpr Toggle json = {"json", "Prints the complete description as JSON. Also: --output=json.", "--json"};
-constexpr Choice output = {"output", "metadata|disassembly|json",
-                           "What to print; metadata, the default, is the summary.", "--output=disassembly",
-                           Output::summary};
-constexpr Toggle jit = {"jit",
-                        "Prints for each function and bytecode kernel the result of the compiler "
-                        "(docs/jit.md): the LLVM IR and the "
-                        "assembly for this processor, or the reason why it stays interpreted.",
-                        "--jit"};
-constexpr Text function = {"function", "NAME", "With --jit: only functions and kernels of this name.",
-                           "--function=main"};
-}  // namespace flag
-
 namespace {
 
-constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json,
-                                  &flag::output,      &flag::jit,     &flag::function};
+constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets,       &flag::json,
+                                  &flag::output,      &flag::memory,        &flag::html,
+                                  &flag::jit,         &flag::dump_function, &flag::dump_input};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
     "vm-dump",
-    "vm-dump FILE [--disassemble [--offsets] | --json | --jit [--function=NAME]]",
+    "vm-dump FILE [--disassemble [--offsets] | --json | --memory [--json] | --html=FILE | --jit] "
+    "[--function=NAME] [--input=SHAPE]...",
     "Describes a module (.vmfb, or .vmasm text): the releases that can have made it, its requirements, "
-    "exports, executables and sizes; or prints it as text. '-' as FILE reads standard input. Runs no code of "
-    "the module.",
+    "exports, executables and sizes; computes the memory that it needs; or prints it as text or as a page. "
+    "'-' as FILE reads standard input. Runs no code of the module.",
     kGroups,
     "  vm-dump model.vmfb\n"
     "  vm-dump model.vmfb --disassemble > model.vmasm && vm-as model.vmasm -o same.vmfb\n"
     "  vm-dump model.vmfb --json | jq .made_by\n"
+    "  vm-dump model.vmfb --memory --function=main --input=1x4xf32\n"
+    "  vm-dump model.vmfb --html=model.html\n"
     "  vm-dump model.vmfb --jit --function=main\n",
     kUsualExitCodes,
     "FILE"};
 
+// The output that the flags ask for, of which there is one; --json is a form of two of them.
 Result<Output> wanted_output(const Flags& flags) {
   const Output output = flags[flag::output];
-  const bool disassemble = flags[flag::disassemble] || output == Output::disassembly;
   const bool json = flags[flag::json] || output == Output::json;
-  if (disassemble && json)
-    return fail(HALYARD_INVALID_ARGUMENT, "the disassembly has no JSON form; choose {} or {}",
-                flag::disassemble, flag::json);
-  if (flags[flag::jit] && (disassemble || json))
-    return fail(HALYARD_INVALID_ARGUMENT, "{} has its own output; choose {} or {}", flag::jit, flag::jit,
-                json ? flag::json : flag::disassemble);
-  if (flags.has(flag::function) && !flags[flag::jit])
-    return fail(HALYARD_INVALID_ARGUMENT, "{} selects functions for {}; add {}", flag::function, flag::jit,
-                flag::jit);
-  if (flags[flag::offsets] && !disassemble)
+  struct Asked {
+    bool is_asked;
+    Output output;
+    const Flag& by;
+  };
+  const Asked asked[] = {
+      {flags[flag::disassemble] || output == Output::disassembly, Output::disassembly, flag::disassemble},
+      {json && !flags[flag::memory], Output::json, flag::json},
+      {flags[flag::jit], Output::native, flag::jit},
+      {flags[flag::memory], Output::memory, flag::memory},
+      {flags.has(flag::html), Output::page, flag::html}};
+  const Asked* found = nullptr;
+  for (const Asked& each : asked) {
+    if (!each.is_asked) continue;
+    if (found)
+      return fail(HALYARD_INVALID_ARGUMENT, "{} and {} are two outputs; choose one of them", found->by,
+                  each.by);
+    found = &each;
+  }
+  const Output wanted = found ? found->output : Output::summary;
+  const bool is_analysis = wanted == Output::memory || wanted == Output::page;
+  if (flags.has(flag::dump_function) && wanted != Output::native && !is_analysis)
+    return fail(HALYARD_INVALID_ARGUMENT, "{} selects functions for {}, {} and {}; add one of them",
+                flag::dump_function, flag::jit, flag::memory, flag::html);
+  if (flags.has(flag::dump_input) && !is_analysis)
+    return fail(HALYARD_INVALID_ARGUMENT, "{} applies to {} and {}; add one of them", flag::dump_input,
+                flag::memory, flag::html);
+  if (flags[flag::offsets] && wanted != Output::disassembly)
     return fail(HALYARD_INVALID_ARGUMENT, "{} applies to the disassembly; add {}", flag::offsets,
                 flag::disassemble);
-  if (flags[flag::jit]) return Output::native;
-  return disassemble ? Output::disassembly : json ? Output::json : Output::summary;
+  return wanted;
 }
 
 // A file with the extension ".vmasm" is text, and is assembled first.
@@ -87,9 +91,17 @@ Result<std::string> dump(const std::string& path, std::span<const uint8_t> file,
   }
   if (output == Output::disassembly)
     return check(disassemble(module, flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0));
-  if (output == Output::native) {
-    const std::string name = flags[flag::function];
+  const std::string name = flags[flag::dump_function];
+  if (output == Output::native)
     return check(explain_compilation(module, name.empty() ? nullptr : name.c_str()));
+  if (output == Output::memory || output == Output::page) {
+    Json analysis = TOOL_TRY(analyze_module(module, name, flags[flag::dump_input]));
+    if (output == Output::page) {
+      TOOL_TRY(write_page(flags[flag::html], {.file = std::filesystem::path(path).filename().string(),
+                                              .analysis = std::move(analysis)}));
+      return std::string();
+    }
+    return flags[flag::json] ? json_document(analysis, 3) : memory_text(analysis);
   }
   return check(
       halyard::describe(module, output == Output::json ? HALYARD_DESCRIBE_JSON : HALYARD_DESCRIBE_TEXT));
@@ -132,7 +144,7 @@ Result<int> dump_file(const Flags& flags) {
     return std::unexpected(std::move(text).error());
   }
   // The summary contains unchanged names, whose bytes could control a terminal; the other forms escape names.
-  if (output == Output::summary) text = printable(*text);
+  if (output == Output::summary || output == Output::memory) text = printable(*text);
   if (output == Output::summary && ::isatty(STDOUT_FILENO) == 1) text = for_terminal(*text);
   std::fwrite(text->data(), 1, text->size(), stdout);
   return 0;

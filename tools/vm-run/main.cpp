@@ -26,6 +26,7 @@
 #include "listing.h"
 #include "outputs.h"
 #include "print.h"
+#include "profile_page.h"
 #include "run_flags.h"
 #include "stats.h"
 #include "stop.h"
@@ -78,6 +79,11 @@ constexpr ToolDescription kTool = {"vm-run",
                                    kExitCodes};
 
 using Clock = std::chrono::steady_clock;
+
+// The clock of traces and memory logs.
+uint64_t monotonic_ns() {
+  return static_cast<uint64_t>(std::chrono::nanoseconds(Clock::now().time_since_epoch()).count());
+}
 
 Result<Tolerance> tolerance(const Flags& flags) {
   Tolerance tolerance;
@@ -165,6 +171,7 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   if (description.is_async) signal = TOOL_TRY(add_fences(device, arguments));
   const auto limit_ns = static_cast<uint64_t>(TOOL_TRY(time_limit(flags)).count());
   std::optional<ProfiledCalls> profiled;
+  const uint64_t begin_ns = monotonic_ns();
   if (program.is_profiled) {
     profiled.emplace(program);
     TOOL_TRY(profiled->begin());
@@ -173,14 +180,17 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
       TOOL_TRY(call_and_wait(program, function, arguments, description.result_count, signal, limit_ns, stop));
   const Phase phase(program, "results");
   std::optional<ProfileReport> profile;
+  const uint64_t end_ns = monotonic_ns();
   if (profiled) profile = TOOL_TRY(profiled->end(flags, name, 1));
+  const bool has_page = profile && !profile_page(flags).empty();
+  if (has_page) TOOL_TRY(write_profile_page(flags, program, name, *profile, begin_ns, end_ns));
   if (flags[flag::json_results]) {
     fmt::print("{}", TOOL_TRY(results_json(name, results, limit, profile ? profile_json(*profile) : Json())));
     return true;
   }
   const bool is_as_expected = TOOL_TRY(
       print_results(flags, results, convention_results(view(description.convention)), device, limit));
-  if (!profile) return is_as_expected;
+  if (!profile || has_page) return is_as_expected;
   std::fflush(stdout);
   print_error("{}", profile_table(*profile, profile_detail(flags)));
   return is_as_expected;

@@ -1,6 +1,8 @@
 // Prints three tables: phases, memory, objects.
 #include "stats.h"
 
+#include "common/brief.h"
+#include "common/json.h"
 #include "common/printable.h"
 #include "common/quantities.h"
 #include "common/standard_streams.h"
@@ -48,6 +50,25 @@ Result<> print_memory(const Program& program) {
   return {};
 }
 
+// What was alive at the peak of a device, and who had made it.
+Result<> print_peak(const Device& device) {
+  constexpr size_t kMostRows = 20;
+  const Json log = TOOL_TRY(parse_json(TOOL_TRY(check(device.memory_log()))));
+  const Json& alive = log["alive"];
+  if (alive.empty()) return {};
+  print_error("alive at the peak of {}, {}\n", printable(device.uri()),
+              format_size(log["peak_bytes"].get<uint64_t>()));
+  for (size_t i = 0; i < std::min(alive.size(), kMostRows); ++i) {
+    const Json& each = alive[i];
+    const auto count = each["count"].get<uint64_t>();
+    print_error("  {:>13}{} {}\n", each["bytes"].get<uint64_t>(),
+                count > 1 ? fmt::format(" x {}", count) : std::string(),
+                printable(brief(each["made_by"].get<std::string>())));
+  }
+  if (alive.size() > kMostRows) print_error("  and {} more\n", alive.size() - kMostRows);
+  return {};
+}
+
 void print_counts(std::string_view whose, const Block<halyard_object_count_t>& counts) {
   if (counts.empty()) return;
   print_error("  {}\n", whose);
@@ -71,6 +92,7 @@ Result<> print_stats(Program& program) {
   print_phases(program);
   TOOL_TRY(print_compiled());
   if (!program.devices.empty()) TOOL_TRY(print_memory(program));
+  for (const auto& device : program.devices) TOOL_TRY(print_peak(device));
   return print_objects(program);
 }
 

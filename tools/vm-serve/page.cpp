@@ -107,6 +107,7 @@ const show = async () => {
     if (metadata.error) { make("p", metadata.error, section); continue; }
     make("p", `versions: ${metadata.versions.join(", ")}; outputs: ` +
       metadata.outputs.map((output) => `${output.name}: ${output.datatype} [${output.shape.join(", ")}]`).join(", "), section);
+    make("a", "its graph, memory and requirements", make("p", undefined, section)).href = path + "/page";
     addForm(section, path, metadata);
   }
   document.body.dataset.state = "shown";

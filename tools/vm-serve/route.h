@@ -16,6 +16,7 @@ enum class Endpoint {
   model_metadata,     // GET /v2/models/M[/versions/V]
   model_ready,        // GET /v2/models/M[/versions/V]/ready
   model_config,       // GET /v2/models/M[/versions/V]/config
+  model_page,         // GET /v2/models/M[/versions/V]/page
   statistics,         // GET /v2/models[/M[/versions/V]]/stats
   infer,              // POST /v2/models/M[/versions/V]/infer
   repository_index,   // POST /v2/repository/index

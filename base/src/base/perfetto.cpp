@@ -192,8 +192,8 @@ void PerfettoWriter::end(uint64_t track, uint64_t time) {
 }
 
 void PerfettoWriter::instant(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
-                             std::span<const uint64_t> flows) {
-  named_event(kInstant, track, time, category, name, flows);
+                             std::span<const uint64_t> flows, std::span<const TraceArgument> arguments) {
+  named_event(kInstant, track, time, category, name, flows, arguments);
 }
 
 void PerfettoWriter::count(uint64_t track, uint64_t time, int64_t value) {

@@ -38,7 +38,7 @@ class PerfettoWriter {
              std::span<const uint64_t> flows, std::span<const TraceArgument> arguments = {});
   void end(uint64_t track, uint64_t time);
   void instant(uint64_t track, uint64_t time, std::string_view category, std::string_view name,
-               std::span<const uint64_t> flows);
+               std::span<const uint64_t> flows, std::span<const TraceArgument> arguments = {});
   void count(uint64_t track, uint64_t time, int64_t value);
 
   // Returns the bytes written since the last call; their concatenation is the file.

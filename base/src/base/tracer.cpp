@@ -291,7 +291,7 @@ void Tracer::encode(ThreadBuffer& buffer) {
         break;
       }
       case Record::Kind::instant:
-        if (file_) writer_.instant(track, record.time, category, name, flows);
+        if (file_) writer_.instant(track, record.time, category, name, flows, arguments);
         break;
       case Record::Kind::count:
         if (file_) writer_.count(track, record.time, static_cast<int64_t>(record.more));
@@ -346,8 +346,9 @@ void Tracer::span_on(Track track, TraceCategory category, std::string_view name,
 }
 
 void Tracer::instant_on(Track track, TraceCategory category, std::string_view name, uint64_t time,
-                        std::span<const uint64_t> flows) noexcept {
-  add({.time = time, .track = track, .kind = Record::Kind::instant, .category = category}, name, flows);
+                        std::span<const uint64_t> flows, std::span<const TraceArgument> arguments) noexcept {
+  add({.time = time, .track = track, .kind = Record::Kind::instant, .category = category}, name, flows,
+      arguments);
 }
 
 void Tracer::count(Track counter, int64_t value) noexcept {
@@ -397,7 +398,22 @@ void Tracer::observe(Observer observer) {
   observer_ = std::move(observer);
 }
 
+uint64_t Tracer::before_finish(std::function<void()> report) {
+  const std::lock_guard lock(reports_mutex_);
+  reports_.emplace(++last_report_, std::move(report));
+  return last_report_;
+}
+
+void Tracer::end_report(uint64_t number) noexcept {
+  const std::lock_guard lock(reports_mutex_);
+  reports_.erase(number);
+}
+
 Result<> Tracer::finish() {
+  {
+    const std::lock_guard lock(reports_mutex_);
+    for (const auto& [number, report] : reports_) report();
+  }
   flush_all();
   const std::lock_guard lock(mutex_);
   if (file_ && std::fflush(file_) != 0) lose(cannot_write(path_));

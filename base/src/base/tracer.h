@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -95,7 +96,8 @@ class Tracer final : public ObjectOf<Tracer> {
   void span_on(Track track, TraceCategory category, std::string_view name, uint64_t begin, uint64_t end,
                std::span<const uint64_t> flows = {}) noexcept;
   void instant_on(Track track, TraceCategory category, std::string_view name, uint64_t time,
-                  std::span<const uint64_t> flows = {}) noexcept;
+                  std::span<const uint64_t> flows = {},
+                  std::span<const TraceArgument> arguments = {}) noexcept;
   void count(Track counter, int64_t value) noexcept;
 
   // Returns a number that was not returned before.
@@ -112,6 +114,11 @@ class Tracer final : public ObjectOf<Tracer> {
   // thread, one call at a time. It must not use the tracer, nor throw. Empty: none.
   using Observer = std::function<void(const TracedSlice& slice)>;
   void observe(Observer observer);
+
+  // Calls `report` at the begin of each finish(), for events that sum up what has happened; it must not add
+  // or end reports. Returns a number for end_report(), after which it is not called.
+  uint64_t before_finish(std::function<void()> report);
+  void end_report(uint64_t number) noexcept;
 
   // Writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events were lost, now or before. More events
   // and another finish() may follow.
@@ -149,6 +156,9 @@ class Tracer final : public ObjectOf<Tracer> {
   Observer observer_;
   Status lost_;  // why something could not be written
   std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
+  std::mutex reports_mutex_;  // guards the following; not taken while mutex_ is held
+  std::map<uint64_t, std::function<void()>> reports_;
+  uint64_t last_report_ = 0;
 };
 
 // A slice of the calling thread for the lifetime of this object; no effect without a tracer.

@@ -5,6 +5,7 @@
 #include "hal/device/sharing.h"
 #include "halyard/driver/operation_name.hpp"
 #include "handles.h"
+#include "json_writer.h"
 
 using namespace halyard;
 using namespace halyard::c;
@@ -100,6 +101,41 @@ halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_u
                                           counted.device_bytes_live, counted.device_bytes_peak,
                                           counted.device_bytes_allocated, counted.device_bytes_freed},
                      "use");
+  });
+}
+
+halyard_status_t halyard_device_memory_log(halyard_device_t device, char** out, size_t* out_size) {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_output(out, "out"));
+    const hal::Device* const of = HALYARD_TRY(checked<hal::Device>(device));
+    if (!of->memory_log())
+      return fail(Code::FAILED_PRECONDITION,
+                  "device '{}' does not log its memory; make the instance with a trace or with "
+                  "HALYARD_INSTANCE_COUNT_OBJECTS",
+                  of->uri());
+    const hal::MemoryLog::Report report = of->memory_log()->report();
+    Json json;
+    json.begin('{');
+    json.field("device", of->uri());
+    json.field("peak_bytes", report.peak_bytes);
+    json.field("peak_ns", report.peak_time);
+    json.list("alive", report.alive.size(), [&](size_t i) {
+      json.field("bytes", report.alive[i].bytes);
+      json.field("count", report.alive[i].count);
+      json.field("made_by", report.alive[i].made_by);
+    });
+    json.key("points");
+    json.begin('[');
+    for (const hal::MemoryLog::Point& point : report.points) {
+      json.begin('[');
+      json.number(point.time);
+      json.number(point.bytes);
+      json.end(']');
+    }
+    json.end(']');
+    json.end('}');
+    give_text(json.take(), out, out_size);
+    return {};
   });
 }
 

@@ -52,6 +52,7 @@ Result<Ref<hal::BufferView>> copied_view(halyard_device_t device, std::span<cons
                                          uint32_t element_type, const void* data, size_t size) {
   HALYARD_TRY(check_view_size(shape, element_type, size));
   const Ref<hal::Device> owner = HALYARD_TRY(device_or_host(device));
+  const hal::MakerScope maker("the embedder, for an argument");
   Ref<hal::Buffer> buffer = HALYARD_TRY(hal::Buffer::allocate(*owner, hal::kAnyQueue, kWishes, kUsage, size,
                                                               nullptr, HALYARD_OWNER_WRITES_ALL));
   if (data) {

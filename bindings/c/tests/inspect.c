@@ -94,7 +94,26 @@ int main(void) {
     halyard_free(text);
   }
 
+  halyard_analyze_options_t of = {.struct_size = sizeof of};
+  if (OK(halyard_module_analyze(module, size, NULL, &text, &text_size))) {
+    EXPECT(strstr(text, "\"name\": \"count\"") != NULL);
+    EXPECT(strstr(text, "\"peaks\": [{\"bytes\": 0") != NULL);
+    EXPECT(text_size == strlen(text));
+    halyard_free(text);
+  }
   text = NULL;
+  of.function = "cuont";
+  FAILS(halyard_module_analyze(module, size, &of, &text, NULL), HALYARD_NOT_FOUND, "count");
+  const char* inputs[] = {"4xf32"};
+  of.inputs = inputs;
+  of.input_count = 1;
+  of.function = NULL;
+  FAILS(halyard_module_analyze(module, size, &of, &text, NULL), HALYARD_INVALID_ARGUMENT, "function");
+  of.function = "count";
+  FAILS(halyard_module_analyze(module, size, &of, &text, NULL), HALYARD_INVALID_ARGUMENT, "1 inputs");
+  of.inputs = NULL;
+  FAILS(halyard_module_analyze(module, size, &of, &text, NULL), HALYARD_INVALID_ARGUMENT, "inputs");
+
   FAILS(halyard_module_describe(module, size, 2, &text, NULL), HALYARD_INVALID_ARGUMENT, "");
   FAILS(halyard_module_describe(module, size - 1, HALYARD_DESCRIBE_TEXT, &text, NULL),
         HALYARD_INVALID_ARGUMENT, "");

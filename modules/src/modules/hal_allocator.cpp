@@ -3,6 +3,7 @@
 
 #include "hal/device/external_memory.h"
 #include "hal/device/sharing.h"
+#include "modules/caller_makes.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -65,8 +66,10 @@ Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions& stat
   return std::tuple(Ref<hal::Device>::share(HALYARD_TRY(candidate(object, chosen))), affinity);
 }
 
-Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, hal::Allocator& allocator, uint64_t affinity,
+Result<Ref<hal::Buffer>> allocator_allocate(HalOptions& state, vm::CallContext& call,
+                                            hal::Allocator& allocator, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size) {
+  const CallerMakes caller(allocator.device(), call);
   return hal::Buffer::allocate(allocator.device(), affinity, memory_types, usage, size, state.memory.get(),
                                state.owner);
 }

@@ -45,7 +45,7 @@ using OptionalFence = vm::Lenient<hal::Fence>;
 Result<std::tuple<Ref<hal::Device>, uint64_t>> allocator_select(HalOptions&, uint32_t memory_types,
                                                                 uint32_t usage, uint64_t flags,
                                                                 Span<Object*, uint64_t> candidates);
-Result<Ref<hal::Buffer>> allocator_allocate(HalOptions&, hal::Allocator&, uint64_t affinity,
+Result<Ref<hal::Buffer>> allocator_allocate(HalOptions&, vm::CallContext&, hal::Allocator&, uint64_t affinity,
                                             uint32_t memory_types, uint32_t usage, uint64_t size);
 Result<Ref<hal::Buffer>> allocator_import(HalOptions&, hal::Allocator&, uint32_t try_only, uint64_t affinity,
                                           uint32_t memory_types, uint32_t usage, vm::Buffer& source,
@@ -127,9 +127,9 @@ Result<int32_t> devices_count(HalOptions&);
 Result<Ref<hal::Device>> devices_get(HalOptions&, uint32_t index);
 
 // ---- hal_queue.cpp
-Result<Ref<hal::Buffer>> queue_alloca(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait,
-                                      OptionalFence signal, uint64_t pool, uint32_t memory_types,
-                                      uint32_t usage, uint64_t size, uint64_t flags);
+Result<Ref<hal::Buffer>> queue_alloca(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity,
+                                      OptionalFence wait, OptionalFence signal, uint64_t pool,
+                                      uint32_t memory_types, uint32_t usage, uint64_t size, uint64_t flags);
 Result<> queue_dealloca(HalOptions&, hal::Device&, uint64_t affinity, OptionalFence wait,
                         OptionalFence signal, hal::Buffer&, uint64_t flags);
 Result<> queue_fill(HalOptions&, vm::CallContext&, hal::Device&, uint64_t affinity, OptionalFence wait,
@@ -260,10 +260,11 @@ inline Result<> command_buffer_dispatch_indirect_5(HalOptions& state, vm::CallCo
   return command_buffer_dispatch_indirect(state, call, commands, executable, entry_point, workgroups_slot,
                                           workgroups, workgroups_offset, flags, constants, bindings);
 }
-inline Result<Ref<hal::Buffer>> queue_alloca_5(HalOptions& state, hal::Device& device, uint64_t affinity,
-                                               OptionalFence wait, OptionalFence signal, uint32_t pool,
-                                               uint32_t memory_types, uint32_t usage, uint64_t size) {
-  return queue_alloca(state, device, affinity, wait, signal, pool, memory_types, usage, size, 0);
+inline Result<Ref<hal::Buffer>> queue_alloca_5(HalOptions& state, vm::CallContext& call, hal::Device& device,
+                                               uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                                               uint32_t pool, uint32_t memory_types, uint32_t usage,
+                                               uint64_t size) {
+  return queue_alloca(state, call, device, affinity, wait, signal, pool, memory_types, usage, size, 0);
 }
 inline Result<> queue_dealloca_5(HalOptions& state, hal::Device& device, uint64_t affinity,
                                  OptionalFence wait, OptionalFence signal, hal::Buffer& buffer) {

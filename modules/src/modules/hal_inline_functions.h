@@ -29,9 +29,11 @@ using vm::Span;
 // A buffer, and a vm.buffer over the same bytes.
 using BufferAndStorage = std::tuple<Ref<hal::Buffer>, Ref<vm::Buffer>>;
 
-Result<BufferAndStorage> buffer_allocate(HalInlineState&, uint32_t minimum_alignment, uint64_t size);
-Result<BufferAndStorage> buffer_allocate_initialized(HalInlineState&, uint32_t minimum_alignment,
-                                                     vm::Buffer& source, uint64_t offset, uint64_t length);
+Result<BufferAndStorage> buffer_allocate(HalInlineState&, vm::CallContext&, uint32_t minimum_alignment,
+                                         uint64_t size);
+Result<BufferAndStorage> buffer_allocate_initialized(HalInlineState&, vm::CallContext&,
+                                                     uint32_t minimum_alignment, vm::Buffer& source,
+                                                     uint64_t offset, uint64_t length);
 Result<Ref<hal::Buffer>> buffer_wrap(HalInlineState&, vm::Buffer& source, uint64_t offset, uint64_t length);
 Result<Ref<hal::Buffer>> buffer_subspan(HalInlineState&, hal::Buffer&, uint64_t offset, uint64_t length);
 Result<Ref<vm::Buffer>> buffer_storage(HalInlineState&, hal::Buffer&);

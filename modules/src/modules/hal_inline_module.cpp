@@ -10,6 +10,7 @@
 #include "base/cpu_features.h"
 #include "hal/device/external_memory.h"
 #include "hal/device/host_memory.h"
+#include "modules/caller_makes.h"
 #include "modules/hal_inline_functions.h"
 
 namespace halyard::modules {
@@ -44,7 +45,9 @@ Result<Ref<vm::Buffer>> storage_of(HalInlineState& state, hal::Buffer& buffer, s
 
 }  // namespace
 
-Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum_alignment, uint64_t size) {
+Result<BufferAndStorage> buffer_allocate(HalInlineState& state, vm::CallContext& call,
+                                         uint32_t minimum_alignment, uint64_t size) {
+  const CallerMakes caller(*state.host, call);
   const uint64_t given = state.host->properties().memory_alignment;
   if (minimum_alignment != 0 && !std::has_single_bit(minimum_alignment))
     return fail(Code::INVALID_ARGUMENT,
@@ -73,10 +76,11 @@ Result<BufferAndStorage> buffer_allocate(HalInlineState& state, uint32_t minimum
   return BufferAndStorage(std::move(buffer), std::move(storage));
 }
 
-Result<BufferAndStorage> buffer_allocate_initialized(HalInlineState& state, uint32_t minimum_alignment,
-                                                     vm::Buffer& source, uint64_t offset, uint64_t length) {
+Result<BufferAndStorage> buffer_allocate_initialized(HalInlineState& state, vm::CallContext& call,
+                                                     uint32_t minimum_alignment, vm::Buffer& source,
+                                                     uint64_t offset, uint64_t length) {
   const std::span<const uint8_t> bytes = HALYARD_TRY(hal_functions::host_range(source, offset, length));
-  BufferAndStorage made = HALYARD_TRY(buffer_allocate(state, minimum_alignment, length));
+  BufferAndStorage made = HALYARD_TRY(buffer_allocate(state, call, minimum_alignment, length));
   if (length != 0) std::memcpy(std::get<1>(made)->data(), bytes.data(), length);
   return made;
 }

@@ -1,6 +1,7 @@
 // hal.device.queue.*: converts arguments; hal/queue/queue.h does the work. Specified by hal-module.md, "Queue
 // rules" and "Device".
 #include "hal/queue/queue.h"
+#include "modules/caller_makes.h"
 #include "modules/hal_functions.h"
 
 namespace halyard::modules::hal_functions {
@@ -32,9 +33,11 @@ bool traces_operations(const HalOptions& state) { return state.tensors && state.
 
 }  // namespace
 
-Result<Ref<hal::Buffer>> queue_alloca(HalOptions& state, hal::Device& device, uint64_t affinity,
-                                      OptionalFence wait, OptionalFence signal, uint64_t pool,
-                                      uint32_t memory_types, uint32_t usage, uint64_t size, uint64_t flags) {
+Result<Ref<hal::Buffer>> queue_alloca(HalOptions& state, vm::CallContext& call, hal::Device& device,
+                                      uint64_t affinity, OptionalFence wait, OptionalFence signal,
+                                      uint64_t pool, uint32_t memory_types, uint32_t usage, uint64_t size,
+                                      uint64_t flags) {
+  const CallerMakes caller(device, call);
   return hal::queue_alloca(at(state, device, affinity, wait, signal), pool, memory_types, usage, size, flags);
 }
 

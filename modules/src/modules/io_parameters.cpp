@@ -315,6 +315,9 @@ Result<Ref<vm::List>> load_all(State& state, hal::Device& device, Batch& batch, 
           {parameter.bytes.subspan(operation.parameter_offset, operation.length), parameter.keep});
     } else {
       batch.next_lane();
+      const std::string maker =
+          device.memory_log() ? fmt::format("parameter '{}'", operation.key) : std::string();
+      const hal::MakerScope scope_of_maker(maker);
       buffer = HALYARD_TRY(batch.step(target.affinity, [&](const hal::QueuePoint& point) {
         return hal::queue_alloca(point, 0, target.memory_types, target.usage, operation.length, 0);
       }));

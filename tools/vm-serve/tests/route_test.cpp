@@ -34,6 +34,8 @@ TEST(Route, PathsOfTheProtocol) {
            Case{"POST", "/v2/models/versions/infer", Endpoint::infer, "versions", ""},
            Case{"GET", "/v2/models/m/config", Endpoint::model_config, "m", ""},
            Case{"GET", "/v2/models/m/versions/3/config", Endpoint::model_config, "m", "3"},
+           Case{"GET", "/v2/models/m/page", Endpoint::model_page, "m", ""},
+           Case{"GET", "/v2/models/m/versions/3/page", Endpoint::model_page, "m", "3"},
            Case{"GET", "/v2/models/stats", Endpoint::statistics, "", ""},
            Case{"GET", "/v2/models/m/stats", Endpoint::statistics, "m", ""},
            Case{"GET", "/v2/models/m/versions/3/stats", Endpoint::statistics, "m", "3"},

@@ -473,6 +473,12 @@ typedef struct halyard_memory_use {
   uint64_t device_live, device_peak, device_allocated, device_freed;
 } halyard_memory_use_t;
 HALYARD_API halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use);
+/* What programs have allocated on the device over time, as JSON, UTF-8 (docs/profiling.md): `peak_bytes`,
+ * `peak_ns` (CLOCK_MONOTONIC), `alive` at the peak with `bytes`, `count` and `made_by`, and `points`, pairs of
+ * time and bytes. Later versions only add members. Memory counts from its request to the request that frees
+ * it. `out_size` may be null. *out is zero-terminated; free it with halyard_free. FAILED_PRECONDITION: the
+ * instance has no trace and does not count objects. */
+HALYARD_API halyard_status_t halyard_device_memory_log(halyard_device_t device, char** out, size_t* out_size);
 /* Frees memory that the device keeps for reuse. */
 HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
 
@@ -900,6 +906,24 @@ enum {
  * halyard_free. */
 HALYARD_API halyard_status_t halyard_module_describe(const void* data, size_t size, uint32_t form, char** out,
                                                      size_t* out_size);
+
+typedef struct halyard_analyze_options {
+  uint32_t struct_size;
+  uint32_t reserved;
+  const char* function; /* null: all exports */
+  /* The arguments of `function` without its fences, as text: "1x4xf32" for a tensor, where "?" is any size;
+   * "5" for a number; "" for an unknown one. Null: all are unknown. */
+  const char* const* inputs;
+  size_t input_count;
+} halyard_analyze_options_t;
+/* Computes what the functions do with devices, from their bytecode: memory at the peak, allocations, dispatches
+ * and the tensors between them (docs/vm-dump.md). Sizes that depend on unknown dimensions are expressions. The
+ * text is JSON, UTF-8; later versions only add members. `options` and `out_size` may be null. *out is
+ * zero-terminated; free it with halyard_free. NOT_FOUND: no such function; INVALID_ARGUMENT: an input does not
+ * fit its argument, or inputs without a function. */
+HALYARD_API halyard_status_t halyard_module_analyze(const void* data, size_t size,
+                                                    const halyard_analyze_options_t* options, char** out,
+                                                    size_t* out_size);
 
 /* Explains what the compiler does with the module's functions and bytecode kernels (docs/jit.md). For each:
  * whether it becomes native code or why not, its LLVM IR, and its assembly for this processor. Text for

@@ -75,8 +75,19 @@ Result<> Allocation::charge_to(Budget* budget, uint64_t bytes) {
       "a device buffer");
 }
 
+void Allocation::begin_log() {
+  const std::string_view maker = current_maker();
+  logged_ = device_->memory_log()->allocated(size, maker, Tracer::now());
+  if (DeviceTrace* const trace = device_->trace()) trace->allocated(size, logged_, maker);
+}
+
+void Allocation::end_log() {
+  device_->memory_log()->freed(std::exchange(logged_, 0), Tracer::now());
+  if (DeviceTrace* const trace = device_->trace()) trace->freed(size);
+}
+
 Ref<Device> Allocation::leave() {
-  trace_end();
+  log_end();
   for (const Import& import : shared.imports)
     import.device->table().memory_free(import.device->handle(), import.memory);
   if (shared.mapped) device_->table().memory_unmap(device_->handle(), memory);
@@ -114,7 +125,7 @@ Result<Ref<Buffer>> Buffer::allocate(Device& device, uint64_t affinity, uint32_t
   allocation->usage = info.usage;
   allocation->size = size;
   allocation->origin_affinity = request.affinity;
-  allocation->trace_memory();
+  allocation->log_memory();
   return create(std::move(allocation));
 }
 

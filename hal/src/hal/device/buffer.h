@@ -50,16 +50,14 @@ class Allocation final : public ObjectOf<Allocation> {
 
   Device& device() const { return *device_; }
 
-  // Reports the allocation and its end to the tracer, each once.
-  void trace_memory() {
-    if (DeviceTrace* trace = device_->trace()) [[unlikely]] {
-      traced_ = size;
-      trace->allocated(size);
-    }
+  // Reports the allocation, with the maker of the calling thread (MakerScope), and its end, each once.
+  void log_memory() {
+    if (device_->memory_log()) [[unlikely]]
+      begin_log();
   }
-  void trace_end() {
-    if (traced_ != 0) [[unlikely]]
-      device_->trace()->freed(std::exchange(traced_, 0));
+  void log_end() {
+    if (logged_ != 0) [[unlikely]]
+      end_log();
   }
 
   // Called before the driver allocates: charges `bytes` of memory and the objects for it. RESOURCE_EXHAUSTED.
@@ -72,9 +70,12 @@ class Allocation final : public ObjectOf<Allocation> {
   explicit Allocation(Ref<Device> device) : device_(std::move(device)) {}
 
  private:
+  void begin_log();
+  void end_log();
+
   Ref<Device> device_;
   Charge charge_;
-  uint64_t traced_ = 0;  // bytes reported to the tracer
+  uint64_t logged_ = 0;  // number in the device's log; 0: not logged
 };
 
 class Buffer final : public ObjectOf<Buffer> {

@@ -87,9 +87,11 @@ Result<Ref<Device>> Device::open(Ref<DriverLibrary> library, std::string kind, s
     return std::unexpected(std::move(status).note(note));
   HALYARD_TRY(with_note(check_properties(device->properties_), note));
   if (counts_objects) device->live_ = std::make_unique<LiveObjects>();
-  if (Tracer* tracer = device->library_->tracer())
+  Tracer* const tracer = device->library_->tracer();
+  if (counts_objects || tracer) device->log_ = std::make_unique<MemoryLog>();
+  if (tracer)
     device->trace_ = std::make_unique<DeviceTrace>(Ref<Tracer>::share(tracer), device->uri(),
-                                                   device->library_->traced_work());
+                                                   device->library_->traced_work(), *device->log_);
   return device;
 }
 

@@ -21,6 +21,7 @@
 #include "hal/driver/driver_library.h"
 #include "hal/driver/inherited_table.h"
 #include "hal/trace/device_trace.h"
+#include "hal/trace/memory_log.h"
 
 namespace halyard::hal {
 
@@ -79,8 +80,9 @@ class Device final : public ObjectOf<Device>, Step {
   uint64_t queues(uint64_t affinity) const;
   // The pool for short-lived objects of the device's work (hal/device/pooled.h).
   NodePool& nodes() const { return nodes_; }
-  DeviceTrace* trace() const { return trace_.get(); }  // null: no trace
-  LiveObjects* live() const { return live_.get(); }    // null: objects are not counted
+  DeviceTrace* trace() const { return trace_.get(); }   // null: no trace
+  MemoryLog* memory_log() const { return log_.get(); }  // null: neither traced nor counted
+  LiveObjects* live() const { return live_.get(); }     // null: objects are not counted
 
   // A user is an owner that opened the device and holds it. After the last user is gone, nobody else can stop
   // the work of destroyed programs, so the device stops it.
@@ -125,6 +127,7 @@ class Device final : public ObjectOf<Device>, Step {
   halyard_device_properties_t properties_ = {};
   Allocator allocator_{*this};
   mutable NodePool nodes_;
+  std::unique_ptr<MemoryLog> log_;
   std::unique_ptr<DeviceTrace> trace_;
   std::unique_ptr<LiveObjects> live_;
   std::mutex users_mutex_;  // guards the members below

@@ -122,7 +122,7 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
-  allocation->trace_memory();
+  allocation->log_memory();
   return Buffer::create(std::move(allocation));
 }
 
@@ -139,7 +139,7 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
-  allocation.trace_end();
+  allocation.log_end();
   // Work of other drivers may still use the bytes, and this device does not know its order.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = HALYARD_TRY(make_work(place));

@@ -33,11 +33,46 @@ bool TracedWork::is_recorded() const noexcept {
   }
 }
 
-DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work)
+DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work, const MemoryLog& log)
     : tracer_(std::move(tracer)),
       work_(work),
       track_(tracer_->add_track(uri)),
-      memory_(tracer_->add_counter("memory", track_)) {}
+      memory_(tracer_->add_counter("memory", track_)),
+      allocations_(tracer_->add_track("allocations", track_)),
+      log_(log) {
+  report_ = tracer_->before_finish([this] { report_peak(); });
+}
+
+DeviceTrace::~DeviceTrace() {
+  tracer_->end_report(report_);
+  report_peak();
+}
+
+void DeviceTrace::allocated(uint64_t bytes, uint64_t number, std::string_view maker) noexcept {
+  add_memory(static_cast<int64_t>(bytes));
+  if (!work_.is_recorded()) return;
+  const TraceArgument arguments[] = {{"bytes", nullptr, bytes}, {"allocation", nullptr, number}};
+  tracer_->instant_on(allocations_, TraceCategory::memory, maker, Tracer::now(), {}, arguments);
+}
+
+// What was alive at the peak, as events at its time, the largest first.
+void DeviceTrace::report_peak() noexcept {
+  try {
+    const MemoryLog::Report report = log_.report();
+    if (report.peak_bytes == reported_peak_) return;
+    reported_peak_ = report.peak_bytes;
+    constexpr size_t kMostGroups = 1'000;
+    const Tracer::Track track = tracer_->add_track("alive at the peak", track_);
+    for (size_t i = 0; i < std::min(report.alive.size(), kMostGroups); ++i) {
+      const MemoryLog::Alive& alive = report.alive[i];
+      const TraceArgument arguments[] = {{"bytes", nullptr, alive.bytes},
+                                         {"count", nullptr, alive.count},
+                                         {"peak", nullptr, report.peak_bytes}};
+      tracer_->instant_on(track, TraceCategory::memory, alive.made_by, report.peak_time, {}, arguments);
+    }
+  } catch (const std::bad_alloc&) {  // the trace lacks the report
+  }
+}
 
 void DeviceTrace::add_memory(int64_t bytes) noexcept {
   const int64_t now = bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes;

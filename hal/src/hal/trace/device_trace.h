@@ -11,6 +11,7 @@
 
 #include "base/trace_choice.h"
 #include "base/tracer.h"
+#include "hal/trace/memory_log.h"
 #include "halyard/driver.h"
 
 namespace halyard::hal {
@@ -44,12 +45,14 @@ struct TracedWork {
 // Thread-safe.
 class DeviceTrace {
  public:
-  // `work` must outlive this object.
-  DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work);
+  // `work` and `log` must outlive this object.
+  DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work, const MemoryLog& log);
+  ~DeviceTrace();
 
   Tracer& tracer() const { return *tracer_; }
   TracedWork& work() const { return work_; }
-  void allocated(uint64_t bytes) noexcept { add_memory(static_cast<int64_t>(bytes)); }
+  // `number` is the allocation's in the device's log.
+  void allocated(uint64_t bytes, uint64_t number, std::string_view maker) noexcept;
   void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
   // Records a slice of an operation, as measured by the device.
   void device_span(const halyard_trace_span_t& span) noexcept;
@@ -62,12 +65,17 @@ class DeviceTrace {
 
  private:
   void add_memory(int64_t bytes) noexcept;
+  void report_peak() noexcept;
   Tracer::Track queue_track(uint32_t queue) noexcept;
 
   const Ref<Tracer> tracer_;
   TracedWork& work_;
   const Tracer::Track track_;
   const Tracer::Track memory_;
+  const Tracer::Track allocations_;
+  const MemoryLog& log_;
+  uint64_t report_ = 0;
+  uint64_t reported_peak_ = 0;  // bytes
   std::atomic<int64_t> bytes_{0};
   std::mutex mutex_;  // guards the members below
   uint64_t taken_ = 0;

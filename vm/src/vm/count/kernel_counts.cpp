@@ -697,7 +697,26 @@ class Counter {
       counts.bytes->read += bytes_of(binding, false);
       counts.bytes->written += bytes_of(binding, true);
     }
+    counts.ranges = ranges();
     return counts;
+  }
+
+  std::vector<KernelCounts::Range> ranges() const {
+    std::vector<KernelCounts::Range> all;
+    for (const auto& [site, extent] : extents_)
+      if (extent.begin < extent.end) all.push_back({site.binding, site.writes, extent.begin, extent.end});
+    std::ranges::sort(all);
+    std::vector<KernelCounts::Range> merged;
+    for (const KernelCounts::Range& range : all) {
+      const bool meets = !merged.empty() && merged.back().binding == range.binding &&
+                         merged.back().writes == range.writes && merged.back().end >= range.begin;
+      if (meets) {
+        merged.back().end = std::max(merged.back().end, range.end);
+      } else {
+        merged.push_back(range);
+      }
+    }
+    return merged;
   }
 
   // The union of the ranges of a binding, but at most the sum of what each instruction accesses.

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "vm/module/bytecode_module.h"
@@ -43,6 +44,16 @@ struct KernelCounts {
     uint64_t written = 0;
   };
   std::optional<Bytes> bytes;
+  // If `bytes` is there: the ranges of bindings that are accessed, by binding, then reads before writes, then
+  // by offset. Ranges that meet are one; an access that leaves gaps counts with its whole range.
+  struct Range {
+    uint32_t binding = 0;
+    bool writes = false;
+    uint64_t begin = 0;  // bytes
+    uint64_t end = 0;
+    auto operator<=>(const Range&) const = default;
+  };
+  std::vector<Range> ranges;
 };
 
 // The function must have passed the verifier. UNIMPLEMENTED: the counts depend on data or are not known; the

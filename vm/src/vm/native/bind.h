@@ -57,6 +57,8 @@ class CallContext {
   Invocation& invocation() const { return *call_.invocation; }
   // The scope of the work that the call submits; null if there is no invocation.
   WorkScope* work_scope() const { return call_.invocation ? &call_.invocation->work_scope() : nullptr; }
+  // The location of the calling bytecode, for messages; empty if there is none.
+  std::string place() const { return call_.invocation ? call_.invocation->place() : std::string(); }
   bool resumed() const { return call_.resumed; }
   // Defers: the function is called again at once. Not allowed if the caller cannot wait (may_defer).
   void defer() { call_.deferred = true; }

@@ -155,6 +155,14 @@ class Device : public Handle<halyard_device_t> {
     auto use = detail::sized<halyard_memory_use_t>();
     return detail::finish(halyard_device_memory(get(), &use), [&] { return use; });
   }
+  // What programs have allocated over time, as JSON. FAILED_PRECONDITION: the instance has no trace and does
+  // not count objects.
+  Result<std::string> memory_log() const {
+    char* text = nullptr;
+    size_t size = 0;
+    return detail::finish(halyard_device_memory_log(get(), &text, &size),
+                          [&] { return detail::take_text(text, size); });
+  }
   // Frees memory that the device keeps for reuse.
   Result<void> trim() const { return detail::finish(halyard_device_trim(get())); }
   // FAILED_PRECONDITION: the instance does not count objects.

@@ -41,6 +41,14 @@ inline Result<std::string> describe(std::span<const std::byte> module,
   return detail::finish(halyard_module_describe(module.data(), module.size(), form, &text, &size),
                         [&] { return detail::take_text(text, size); });
 }
+// Computes what the functions do with devices, as JSON (docs/vm-dump.md). `options` may be null.
+inline Result<std::string> analyze(std::span<const std::byte> module,
+                                   const halyard_analyze_options_t* options = nullptr) {
+  char* text = nullptr;
+  size_t size = 0;
+  return detail::finish(halyard_module_analyze(module.data(), module.size(), options, &text, &size),
+                        [&] { return detail::take_text(text, size); });
+}
 // Explains as text what the compiler (docs/jit.md) does with the module's functions and kernels, or with
 // those of the given name.
 inline Result<std::string> explain_compilation(std::span<const std::byte> module,
