@@ -14,6 +14,7 @@ struct Options {
   std::string name;    // of the files without ".c", and the prefix of public names
   std::string source;  // the module's file, for a comment
   bool main = false;   // also writes a program
+  bool planned = true;  // plans memory where it is known
 };
 
 struct File {
