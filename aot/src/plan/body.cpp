@@ -45,6 +45,15 @@ std::vector<size_t> Body::successors(size_t block) const {
   return all;
 }
 
+bool Body::leaves_object_loop(size_t block) const {
+  for (const auto& [head, loop] : loops_) {
+    if (!loop.moves_refs || !loop.blocks.contains(block)) continue;
+    for (const size_t next : successors(block))
+      if (!loop.blocks.contains(next)) return true;
+  }
+  return false;
+}
+
 void Body::find_meetings() {
   const size_t count = exit() + 1;
   std::vector<std::vector<size_t>> after(count);

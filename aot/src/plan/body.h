@@ -50,6 +50,8 @@ class Body {
     return found == loops_.end() ? nullptr : &found->second;
   }
   std::vector<size_t> successors(size_t block) const;
+  // Whether a branch at the end of the block may leave a loop that changes refs.
+  bool leaves_object_loop(size_t block) const;
 
  private:
   Body(const Plan& plan, uint32_t function) : plan_(plan), function_(function), arena_(memory_) {}

@@ -88,6 +88,7 @@ ObjectId Lifter::allocate(ValueId length, uint32_t type, uint32_t usage, Nodes& 
 
 // A part of a place; all bytes are UINT64_MAX.
 Place Lifter::part(const Place& place, ValueId offset, ValueId length, Nodes& out) {
+  if (is_stuck() || place.memory == kNoMemory) return {};
   if (values_.is_constant(length, UINT64_MAX)) length = operate(Op::sub_i64, Bank::i64, {place.length, offset, kNoValue}, out);
   if (values_.is_constant(offset) && values_.is_constant(length) && values_.is_constant(place.length)) {
     const uint64_t from = values_[offset].bits;
@@ -117,6 +118,7 @@ ObjectId Lifter::create_executable(ObjectId format, ObjectId data, ObjectId cons
 
 void Lifter::dispatch(size_t kernels, uint32_t function, const std::array<ValueId, 3>& counts,
                       std::vector<ValueId> constants, std::vector<Place> bindings, Nodes& out) {
+  if (is_stuck()) return;
   Node node = {.kind = Node::Kind::dispatch};
   node.site = sites_.size();
   node.uses.assign(counts.begin(), counts.end());

@@ -96,6 +96,7 @@ std::string Lifter::expand(std::string_view form, const std::array<ValueId, 6>& 
 
 // An operation without effects, of at most three values.
 ValueId Lifter::operate(Op op, Bank bank, std::array<ValueId, 3> operands, Nodes& out) {
+  if (is_stuck()) return values_.constant(bank, 0);
   uint64_t bits = 0;
   if (values_.fold(op, operands, &bits)) return values_.constant(bank, bits);
   const auto is = [&](size_t i, uint64_t constant) { return values_.is_constant(operands[i], constant); };
@@ -223,6 +224,19 @@ ValueId Lifter::operate(Op op, Bank bank, std::array<ValueId, 3> operands, Nodes
   return id;
 }
 
+// A comparison is written where it decides, so its operands are used there.
+Node Lifter::branch_on(ValueId condition, bool negated) {
+  Node node = {.kind = Node::Kind::branch, .text = condition_text(condition, negated), .uses = {condition}};
+  node.condition = condition;
+  const Value& value = values_[condition];
+  if (value.op != Op::kCount && vm::info(value.op).mnemonic().starts_with("cmp.")) {
+    node.uses.clear();
+    for (const ValueId each : value.operands)
+      if (each != kNoValue) node.uses.push_back(each);
+  }
+  return node;
+}
+
 std::string Lifter::condition_text(ValueId condition, bool negated) {
   const Value& value = values_[condition];
   const bool is_comparison = value.op != Op::kCount && vm::info(value.op).mnemonic().starts_with("cmp.");
@@ -240,10 +254,14 @@ const Object* Lifter::bytes(ObjectId id) {
   return &objects_[id];
 }
 
-ValueId Lifter::sum(ValueId a, ValueId b, Nodes& out) { return operate(Op::add_i64, Bank::i64, {a, b, kNoValue}, out); }
+ValueId Lifter::sum(ValueId a, ValueId b, Nodes& out) {
+  if (is_stuck()) return i64(0);
+  return operate(Op::add_i64, Bank::i64, {a, b, kNoValue}, out);
+}
 
 // Fails unless `length` elements from `offset` are within `limit` bytes.
 void Lifter::check_range(ValueId offset, ValueId length, ValueId limit, uint32_t width, Nodes& out) {
+  if (is_stuck()) return;
   const Range& from = values_[offset].range;
   const Range& count = values_[length].range;
   const Range& room = values_[limit].range;
@@ -257,6 +275,8 @@ void Lifter::check_range(ValueId offset, ValueId length, ValueId limit, uint32_t
   const std::string n = values_.text(length, Bank::i64);
   const std::string text = values_.is_constant(length, 1)
                                ? fmt::format("{} >= {}", x, size)
+                           : values_.is_constant(offset, 0)
+                               ? fmt::format("{} > {}", n, size)
                                : fmt::format("{} > {} || {} > {} - {}", x, size, n, size, x);
   out.push_back({.kind = Node::Kind::check,
                  .text = text,
@@ -392,7 +412,7 @@ void Lifter::whole(Context& context, State& state, size_t at, Nodes& out) {
 }
 
 void Lifter::fill(const Place& target, ValueId pattern, uint32_t width, Nodes& out) {
-  if (values_.is_constant(target.length, 0)) return;
+  if (is_stuck() || values_.is_constant(target.length, 0)) return;
   memories_[target.memory].is_written = true;
   std::string text;
   const std::string to = address(target, i64(0), 1);
@@ -418,7 +438,7 @@ void Lifter::fill(const Place& target, ValueId pattern, uint32_t width, Nodes& o
 }
 
 void Lifter::copy(const Place& source, const Place& target, Nodes& out) {
-  if (values_.is_constant(target.length, 0)) return;
+  if (is_stuck() || values_.is_constant(target.length, 0)) return;
   memories_[target.memory].is_written = true;
   memories_[source.memory].is_read = true;
   out.push_back({.kind = Node::Kind::effect,

@@ -167,6 +167,10 @@ Lifter::State Lifter::lift_from(Context& context, size_t block, State state, siz
           block = edge.block;
           continue;
         }
+        if (body.plan().role == Role::host && body.leaves_object_loop(block)) {
+          give_up("a loop that changes objects runs a number of times that is not known");
+          return state;
+        }
         size_t meeting = body.meeting(block);
         if (loop != nullptr && (meeting == body.exit() || !loop->shape->blocks.contains(meeting))) meeting = stop;
         // Of a branch out of the loop, only the way that stays goes on.
@@ -182,10 +186,8 @@ Lifter::State Lifter::lift_from(Context& context, size_t block, State state, siz
         if (leaves(0) != leaves(1)) {
           const size_t out_way = leaves(0) ? 0 : 1;
           leave_loop(context, std::move(states[out_way]), *loop, nodes[out_way]);
-          out.push_back({.kind = Node::Kind::branch,
-                         .text = condition_text(condition, out_way == 1),
-                         .uses = {condition},
-                         .body = std::move(nodes[out_way])});
+          out.push_back(branch_on(condition, out_way == 1));
+          out.back().body = std::move(nodes[out_way]);
           state = std::move(states[1 - out_way]);
           block = edges[1 - out_way].block;
           if (block == stop) return state;
@@ -199,18 +201,14 @@ Lifter::State Lifter::lift_from(Context& context, size_t block, State state, siz
         if (is_stuck()) return state;
         if (states[0].is_reachable && states[1].is_reachable) {
           state = merge(context, meeting, std::move(states[0]), nodes[0], std::move(states[1]), nodes[1], out);
-          out.push_back({.kind = Node::Kind::branch,
-                         .text = condition_text(condition, false),
-                         .uses = {condition},
-                         .body = std::move(nodes[0]),
-                         .other = std::move(nodes[1])});
+          out.push_back(branch_on(condition, false));
+          out.back().body = std::move(nodes[0]);
+          out.back().other = std::move(nodes[1]);
         } else {
           // One way ends: the other one is not nested.
           const size_t ended = states[0].is_reachable ? 1 : 0;
-          out.push_back({.kind = Node::Kind::branch,
-                         .text = condition_text(condition, ended == 1),
-                         .uses = {condition},
-                         .body = std::move(nodes[ended])});
+          out.push_back(branch_on(condition, ended == 1));
+          out.back().body = std::move(nodes[ended]);
           for (Node& node : nodes[1 - ended]) out.push_back(std::move(node));
           state = std::move(states[1 - ended]);
           if (!state.is_reachable) return state;
@@ -636,7 +634,7 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
     Node& branch = node.body[test];
     const bool is_test = branch.kind == Node::Kind::branch && branch.body.size() == 1 &&
                          branch.body[0].kind == Node::Kind::leave_loop && branch.other.empty();
-    const ValueId condition = is_test && !branch.uses.empty() ? branch.uses[0] : kNoValue;
+    const ValueId condition = is_test ? branch.condition : kNoValue;
     bool used_after = false;
     for (const Slot& slot : after.slots)
       used_after |= slot.value != kNoValue && !values_[slot.value].is_constant && values_[slot.value].same == counter;

@@ -123,6 +123,7 @@ class Lifter {
   std::string expand(std::string_view form, const std::array<ValueId, 6>& operands,
                      const std::array<vm::Bank, 6>& banks);
   std::string condition_text(ValueId condition, bool negated);
+  Node branch_on(ValueId condition, bool negated);
 
   // Instructions (lift_steps.cpp). Returns false at the end of a block.
   void step(Context& context, State& state, size_t step, Nodes& out);

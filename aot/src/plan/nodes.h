@@ -58,6 +58,7 @@ struct Node {
   ValueId bound = kNoValue;
   int64_t step = 0;
   size_t site = 0;
+  ValueId condition = kNoValue;  // of a branch
 };
 
 using Nodes = std::vector<Node>;

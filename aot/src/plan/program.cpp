@@ -67,11 +67,26 @@ std::unique_ptr<Program> Program::of(const Plan& host, const std::vector<Kernels
     why = program->why_.empty() ? program->lifter_->reason() : program->why_;
     return nullptr;
   }
+  program->write_kernels();
   program->plan_memory();
   return program;
 }
 
 // ---- the host
+
+// The numbers that the end of the function needs.
+std::vector<ValueId> HostFunction::results() const {
+  std::vector<ValueId> all;
+  for (const Output& output : outputs) {
+    if (output.type != 'r') {
+      all.push_back(output.value);
+      continue;
+    }
+    all.insert(all.end(), output.shape.begin(), output.shape.end());
+    all.push_back(output.place.offset);
+  }
+  return all;
+}
 
 bool Program::check_scopes(const Nodes& nodes, size_t scope) {
   bool good = true;
@@ -192,7 +207,7 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
     }
   }
   lifter.refs() = before;
-  remove_unused(made.body, lifter.values());
+  remove_unused(made.body, lifter.values(), made.results());
   if (!check_scopes(made.body, scope)) return false;
   functions_.push_back(std::move(made));
   return true;
@@ -390,6 +405,36 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   for (size_t i = 0; i < lifetimes.size(); ++i) made.placed[i].lifetime = lifetimes[i];
   kernel_functions_.push_back(std::move(made));
   return true;
+}
+
+// The texts of the kernels tell what they use of a dispatch.
+void Program::write_kernels() {
+  for (KernelFunction& each : kernel_functions_) kernel_text(each);
+  const auto prune = [&](Nodes& nodes, const std::vector<ValueId>& results) {
+    const auto visit = [&](auto& self, Nodes& inner) -> void {
+      for (Node& node : inner) {
+        self(self, node.body);
+        self(self, node.other);
+        if (node.kind != Node::Kind::dispatch) continue;
+        const Site& site = lifter_->sites()[node.site];
+        const KernelFunction& kernel = kernel_of(site);
+        node.uses.assign(site.counts.begin(), site.counts.end());
+        for (const std::string& name : kernel.used_names) {
+          if (name == "scratch") continue;
+          const auto index = static_cast<size_t>(std::stoul(name.substr(1)));
+          if (name[0] == 'b') node.uses.push_back(site.bindings[index].offset);
+          if (name[0] == 'n') node.uses.push_back(site.bindings[index].length);
+          if (name[0] == 'c') node.uses.push_back(site.constants[index]);
+        }
+        for (size_t i = 0; i < node.accesses.size(); ++i)
+          node.accesses[i].writes = kernel.lifter->memories()[kernel.bindings[i]].is_written;
+      }
+    };
+    visit(visit, nodes);
+    remove_unused(nodes, lifter_->values(), results);
+  };
+  prune(initializer_, {});
+  for (HostFunction& each : functions_) prune(each.body, each.results());
 }
 
 // ---- memory

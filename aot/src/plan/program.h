@@ -42,6 +42,8 @@ struct HostFunction {
   uint64_t peak_bytes = 0;
   bool has_dynamic_memory = false;
   size_t scope = 0;
+
+  std::vector<ValueId> results() const;
 };
 
 struct KernelFunction {
@@ -74,8 +76,7 @@ class Program {
   uint64_t arena_bytes() const;
   bool has_dynamic_memory() const;
 
-  // C.
-  std::string kernel_text(KernelFunction& kernel);
+  // C. Those of kernels are in their `text`.
   std::string initializer_text();
   std::string function_text(const HostFunction& function);
   std::string arena_function_text(const HostFunction& function);  // of functions with dynamic memory
@@ -96,7 +97,9 @@ class Program {
   bool keep_globals(HostFunction& function, const std::vector<ObjectId>& before);
   bool keep_written_constants();
   bool check_scopes(const Nodes& nodes, size_t scope);
+  void write_kernels();
   void plan_memory();
+  std::string kernel_text(KernelFunction& kernel);
   void place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed, bool with_dispatches,
                  const std::vector<MemoryId>& to_end);
   std::string memory_text(MemoryId memory, const std::vector<Placed>& placed) const;

@@ -257,10 +257,10 @@ void rename(Nodes& nodes, MemoryId memory, const std::string& name, const std::s
 
 }  // namespace
 
-void remove_unused(Nodes& nodes, const Values& values) {
+void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId>& results) {
   for (size_t before = SIZE_MAX;;) {
     std::map<ValueId, std::vector<const Node*>> definitions;
-    std::vector<ValueId> left;
+    std::vector<ValueId> left = results;
     size_t count = 0;
     for_each_node(nodes, [&](const Node& node) {
       ++count;
@@ -283,11 +283,6 @@ void remove_unused(Nodes& nodes, const Values& values) {
         if (found == definitions.end()) continue;
         for (const Node* const node : found->second) left.insert(left.end(), node->uses.begin(), node->uses.end());
       }
-      // The comparison in the text of a condition.
-      if (values[id].op != vm::Op::kCount)
-        for (const ValueId operand : values[id].operands)
-          if (operand != kNoValue && !used.contains(operand) && vm::info(values[id].op).mnemonic().starts_with("cmp."))
-            left.push_back(operand);
     }
     erase_unused(nodes, used);
   }

@@ -17,8 +17,8 @@ struct Overlap {
 };
 using OverlapOf = std::function<Overlap(MemoryId, MemoryId)>;
 
-// Removes what nothing uses.
-void remove_unused(Nodes& nodes, const Values& values);
+// Removes what neither effects nor `results` use.
+void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId>& results = {});
 
 // Loops with the same counts, one after another, become one loop if each iteration of the second one needs only
 // what the same iteration of the first one has done.

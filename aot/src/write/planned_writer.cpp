@@ -21,7 +21,7 @@ class PlannedWriter {
       : program_(program), kernels_(kernels), options_(options), plan_(program.host()), prefix_(plan_.prefix) {}
 
   std::vector<File> write() {
-    for (KernelFunction& each : program_.kernels()) code_ += program_.kernel_text(each) + "\n";
+    for (const KernelFunction& each : program_.kernels()) code_ += each.text + "\n";
     const std::string begin = program_.initializer_text();
     for (const HostFunction& each : program_.functions()) {
       if (each.has_dynamic_memory) code_ += program_.arena_function_text(each);
