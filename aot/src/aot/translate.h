@@ -22,6 +22,12 @@ struct File {
   std::string text;
 };
 
+// What was decided, for people.
+struct Report {
+  std::string text;
+  std::string picture;  // SVG; empty if memory is not planned
+};
+
 struct Refusal {
   int32_t code;  // HALYARD_*
   std::string text;
@@ -30,6 +36,8 @@ struct Refusal {
 // Writes a module as freestanding C: a header and a source file, and with `main` a file with a program. The
 // same module and options give the same texts. INVALID_ARGUMENT and the verifier's other codes: the module is
 // not valid. UNIMPLEMENTED: it needs what C without a runtime cannot have; the text says where and why.
-std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options);
+// `report` may be null.
+std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options,
+                                                    Report* report = nullptr);
 
 }  // namespace halyard::aot

@@ -5,6 +5,7 @@
 
 #include "aot/c_text.h"
 #include "aot/support.h"
+#include "write/report.h"
 #include "write/writers.h"
 
 namespace halyard::aot {
@@ -20,7 +21,7 @@ class PlannedWriter {
   PlannedWriter(Program& program, const std::vector<Kernels>& kernels, const Options& options)
       : program_(program), kernels_(kernels), options_(options), plan_(program.host()), prefix_(plan_.prefix) {}
 
-  std::vector<File> write() {
+  std::vector<File> write(Report& report) {
     for (const KernelFunction& each : program_.kernels()) code_ += each.text + "\n";
     const std::string begin = program_.initializer_text();
     for (const HostFunction& each : program_.functions()) {
@@ -32,6 +33,8 @@ class PlannedWriter {
     constants_ = constants();
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", main()});
+    report.text = report_of(program_, constant_bytes_, stack_bytes());
+    report.picture = picture_of(program_);
     return files;
   }
 
@@ -336,8 +339,9 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
 
 }  // namespace
 
-std::vector<File> write_planned(Program& program, const std::vector<Kernels>& kernels, const Options& options) {
-  return PlannedWriter(program, kernels, options).write();
+std::vector<File> write_planned(Program& program, const std::vector<Kernels>& kernels, const Options& options,
+                                Report& report) {
+  return PlannedWriter(program, kernels, options).write(report);
 }
 
 }  // namespace halyard::aot

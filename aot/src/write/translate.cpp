@@ -19,15 +19,17 @@ std::string in_comment(std::string_view text) {
   return safe;
 }
 
-Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options, std::string& note) {
+Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options, Report& report) {
   const Ref<vm::BytecodeModule> module =
       HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
   const Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
   const std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
+  std::string why = "it was asked for";
   if (options.planned) {
-    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, note))
-      return write_planned(*program, kernels, options);
+    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, why))
+      return write_planned(*program, kernels, options, report);
   }
+  report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
   return write_dynamic(plan, kernels, options);
 }
 
@@ -73,9 +75,10 @@ std::string constant_text(uint32_t index, std::span<const uint8_t> bytes) {
   return text + "};\n";
 }
 
-std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options) {
-  std::string note;
-  Result<std::vector<File>> files = write_module(module, options, note);
+std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options,
+                                                    Report* report) {
+  Report unused;
+  Result<std::vector<File>> files = write_module(module, options, report != nullptr ? *report : unused);
   if (files) return *std::move(files);
   const std::string text = files.error().text();
   return std::unexpected(

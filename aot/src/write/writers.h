@@ -16,7 +16,8 @@ namespace halyard::aot {
 // Objects exist at run time.
 Result<std::vector<File>> write_dynamic(const Plan& plan, const std::vector<Kernels>& kernels, const Options& options);
 // Objects are known when the module is translated.
-std::vector<File> write_planned(Program& program, const std::vector<Kernels>& kernels, const Options& options);
+std::vector<File> write_planned(Program& program, const std::vector<Kernels>& kernels, const Options& options,
+                                Report& report);
 
 std::string upper(std::string text);
 std::string module_comment(std::string_view module, std::string_view source);
