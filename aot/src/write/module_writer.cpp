@@ -272,7 +272,7 @@ class ModuleWriter {
   std::string program() const {
     std::string text =
         comment() + fmt::format(
-                        "#include \"{}.h\"\n\n#include <errno.h>\n#include <inttypes.h>\n#include <math.h>\n"
+                        "#include \"{}.h\"\n\n#include <errno.h>\n#include <math.h>\n"
                         "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
                         options_.name);
     text += fmt::format("typedef {0}_state vm_state;\n", plan_.prefix);

@@ -16,6 +16,15 @@ namespace {
 // compiler spills. The test `vm_cc` compares the bound with what compilers say.
 constexpr uint64_t kFrame = 160;
 
+// The functions of the C library that a program may call.
+constexpr std::string_view kMemoryFunctions[] = {"memcmp", "memcpy", "memmove", "memset", "strlen"};
+constexpr std::string_view kMathFunctions[] = {
+    "atan2f", "atanf", "ceilf", "cosf",  "erff",  "exp2f", "expf",  "expm1f", "fabsf", "floorf", "fmodf", "log10f",
+    "log1pf", "log2f", "logf",  "powf",  "remainderf", "rintf", "roundf", "sinf", "sqrtf", "tanhf", "truncf",
+    "atan",   "atan2", "ceil",  "cos",   "erf",   "exp",   "exp2",  "expm1",  "fabs",  "floor",  "fmod",  "log",
+    "log10",  "log1p", "log2",  "pow",   "remainder", "rint", "round", "sin",  "sqrt",  "tanh",   "trunc", "fmaf",
+    "fma",    "isnan", "isfinite", "isinf", "signbit", "copysignf", "copysign", "ldexpf", "ldexp", "scalbnf", "scalbn", "fmaxf", "fminf", "nearbyintf", "nearbyint"};
+
 class PlannedWriter {
  public:
   PlannedWriter(Program& program, const std::vector<Kernels>& kernels, const Options& options)
@@ -31,6 +40,12 @@ class PlannedWriter {
     code_ += initializer(begin);
     support_ = support_for(without_literals(code_));
     constants_ = constants();
+    const std::string all = without_literals(code_ + support_);
+    const std::set<std::string_view> words = words_of(all);
+    for (const std::string_view each : kMemoryFunctions)
+      if (words.contains(each)) memory_functions_ += fmt::format("{}{}", memory_functions_.empty() ? "" : ", ", each);
+    for (const std::string_view each : kMathFunctions)
+      if (words.contains(each)) math_functions_ += fmt::format("{}{}", math_functions_.empty() ? "" : ", ", each);
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", main()});
     report.text = report_of(program_, constant_bytes_, stack_bytes());
@@ -77,6 +92,7 @@ class PlannedWriter {
         " * their calls do not overlap. {0}_STACK_BYTES is an upper bound of the stack that a call takes. */\n"
         "#define {0}_CONST_BYTES {1}u\n#define {0}_ARENA_BYTES {2}u\n#define {0}_STACK_BYTES {3}u\n\n",
         upper(prefix_), constant_bytes_, program_.arena_bytes(), stack_bytes());
+    text += fmt::format("/* Of the C library: {}{}{}. */\n\n", memory_functions_, math_functions_.empty() ? "" : "; of math.h: ", math_functions_);
     text += state();
     text += fmt::format(
         "/* Functions return 0, or the number of a status (3 INVALID_ARGUMENT, 8 RESOURCE_EXHAUSTED,\n"
@@ -142,7 +158,7 @@ class PlannedWriter {
     for (const HostFunction& each : program_.functions())
       host = std::max(host, frame(each.body) + 8 * (each.arguments.size() + each.outputs.size()));
     // Functions of the C library, and those of aot/support.
-    const uint64_t library = (uses("vmvx_") ? 800 : 0) + (uses("math.h") || uses("float") ? 512 : 128);
+    const uint64_t library = (uses("vmvx_") ? 800 : 0) + (!math_functions_.empty() ? 512 : 128);
     return (host + kernel + library + 15) / 16 * 16;
   }
 
@@ -151,7 +167,8 @@ class PlannedWriter {
   std::string source() const {
     std::string text = comment() + fmt::format("#include \"{}.h\"\n\n#include <string.h>\n", options_.name);
     const bool floats = uses("float") || uses("double");
-    if (floats) text += "#include <float.h>\n#include <math.h>\n";
+    if (floats) text += "#include <float.h>\n";
+    if (!math_functions_.empty()) text += "#include <math.h>\n";
     text += target_checks(floats);
     text += fmt::format("\ntypedef {}_state vm_state;\n", prefix_);
     if (uses("VM_GLOBAL_BYTES")) text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
@@ -180,7 +197,7 @@ class PlannedWriter {
 
   std::string main() const {
     std::string text = comment() + fmt::format(
-                                       "#include \"{}.h\"\n\n#include <errno.h>\n#include <inttypes.h>\n#include <math.h>\n"
+                                       "#include \"{}.h\"\n\n#include <errno.h>\n#include <math.h>\n"
                                        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
                                        options_.name);
     const bool tensors = std::ranges::any_of(program_.functions(), [](const HostFunction& each) {
@@ -334,6 +351,8 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
   std::string code_;
   std::string support_;
   std::string constants_;
+  std::string memory_functions_;
+  std::string math_functions_;
   uint64_t constant_bytes_ = 0;
 };
 
