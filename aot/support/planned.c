@@ -5,6 +5,12 @@
 /* What the program keeps between calls. */
 static inline unsigned char* vm_memory(vm_state* s) { return (unsigned char*)s->memory; }
 
+/*@@ vm_given */
+/* The bytes of a parameter that the caller gave. */
+static inline const unsigned char* vm_given(const vm_state* s, size_t index) {
+  return (const unsigned char*)s->parameters[index];
+}
+
 /*@@ vm_outside */
 static int vm_outside(vm_state* s, uint64_t length, uint32_t width, uint64_t offset, uint64_t bytes) {
   s->numbers[0] = length;

@@ -42,4 +42,5 @@ typedef struct vm_state {
   void* arena;
   size_t arena_bytes;
   uint64_t memory[2];
+  const void* parameters[4];
 } vm_state;

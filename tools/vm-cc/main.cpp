@@ -7,6 +7,7 @@
 #include "aot/translate.h"
 #include "common/files.h"
 #include "common/short_output.h"
+#include "parameter_files.h"
 
 namespace halyard::tools {
 
@@ -27,6 +28,11 @@ constexpr Toggle main = {"main",
                          "Also writes a program that takes --function=NAME and --input=VALUE, and prints the "
                          "results as vm-run does.",
                          "--main"};
+constexpr List parameters = {"parameters", "[SCOPE=]FILE",
+                             "A file with parameters of a scope (.irpa, .gguf, .safetensors), which become constants of "
+                             "the program. May be repeated. Parameters that no file has are pointers that the caller of "
+                             "the program gives.",
+                             "--parameters=model=weights.irpa"};
 constexpr Toggle no_plan = {"no_plan",
                             "Keeps objects and allocation at run time, although sizes and lifetimes of the memory are known.",
                             "--no-plan"};
@@ -37,7 +43,7 @@ constexpr OptionalText report = {
     "--report=arena.svg"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::output, &flag::runtime, &flag::main, &flag::no_plan,
+constexpr const Flag* kFlags[] = {&flag::output, &flag::runtime, &flag::main, &flag::parameters, &flag::no_plan,
                                 &flag::report};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
@@ -77,10 +83,22 @@ Result<int> translate(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the name of a file, found a folder; add a name",
                 flag::output, flags[flag::output]);
   const std::vector<uint8_t> module = TOOL_TRY(read_module(inputs.front()));
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string& each : flags[flag::parameters]) {
+    const size_t equals = each.find('=');
+    if (equals == std::string::npos)
+      named.emplace_back("", each);
+    else
+      named.emplace_back(each.substr(0, equals), each.substr(equals + 1));
+  }
+  const auto parameters = read_parameter_files(named);
+  if (!parameters)
+    return fail(static_cast<halyard_status_code_t>(parameters.error().code), "{}", parameters.error().text);
   const aot::Options options = {.name = output.filename(),
                                 .source = std::filesystem::path(inputs.front()).filename(),
                                 .main = flags[flag::main],
-                                .planned = !flags[flag::no_plan]};
+                                .planned = !flags[flag::no_plan],
+                                .parameters = parameters->parameters};
   aot::Report report;
   const auto files = aot::translate(module, options, &report);
   if (!files)

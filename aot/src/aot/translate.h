@@ -10,11 +10,21 @@
 
 namespace halyard::aot {
 
+// A parameter whose bytes become part of the program. They must stay where they are until the call returns.
+struct ParameterBytes {
+  std::string scope;
+  std::string key;
+  std::span<const uint8_t> bytes;
+  std::vector<uint8_t> pattern;  // repeated to `length`, if there are no bytes
+  uint64_t length = 0;
+};
+
 struct Options {
   std::string name;    // of the files without ".c", and the prefix of public names
   std::string source;  // the module's file, for a comment
   bool main = false;   // also writes a program
   bool planned = true;  // plans memory where it is known
+  std::vector<ParameterBytes> parameters;  // others are pointers that the caller of the program gives
 };
 
 struct File {

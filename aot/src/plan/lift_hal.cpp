@@ -210,6 +210,7 @@ bool Lifter::import(Call& call, Nodes& out) {
   std::string_view& callee = call.callee;
   // Functions of hal 0.5 differ in types and flags alone, except for those whose arguments are elsewhere.
   if (callee.starts_with("vmvx_")) return import_microkernel(call, out);
+  if (callee.starts_with("io_parameters_")) return import_parameters(call, out);
   if (import_device(call, out) || is_stuck()) return true;
   if (import_queue(call, out) || is_stuck()) return true;
   if (import_commands(call, out) || is_stuck()) return true;
@@ -706,6 +707,77 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
     return true;
   }
   return false;
+}
+
+// Parameters are constants of the program, or bytes that its caller gives.
+bool Lifter::import_parameters(Call& call, Nodes& out) {
+  const bool loads = call.callee == "io_parameters_load";
+  const auto object = [&](size_t i) { return call.arguments[i].object; };
+  of_kind(object(0), Kind::device);
+  const std::string scope = object(4) == kNull ? std::string() : std::string(text_of(object(4)));
+  const std::string_view table = text_of(object(loads ? 8 : 6));
+  const std::string_view keys = text_of(object(loads ? 9 : 7));
+  const std::string_view spans = text_of(object(loads ? 10 : 8));
+  if (is_stuck()) return true;
+  if (current != 0) give_up("parameters are loaded after the start");
+  const auto word = [](std::string_view text, size_t at, size_t bytes) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < bytes; ++i) value |= uint64_t{static_cast<uint8_t>(text[at + i])} << (8 * i);
+    return value;
+  };
+  const size_t count = spans.size() / 24;
+  if (table.size() < 8 * count) give_up("a table of parameters is too short");
+  Object list = {.kind = Kind::list};
+  for (size_t i = 0; i < count && !is_stuck(); ++i) {
+    const uint64_t begin = word(table, 8 * i, 4);
+    const uint64_t length = word(table, 8 * i + 4, 4);
+    if (begin > keys.size() || length > keys.size() - begin) {
+      give_up("a key of a parameter is outside of its table");
+      return true;
+    }
+    const std::string key(keys.substr(begin, length));
+    const uint64_t from = word(spans, 24 * i, 8);
+    const uint64_t to = word(spans, 24 * i + 8, 8);
+    const uint64_t size = word(spans, 24 * i + 16, 8);
+    if (from > (uint64_t{1} << 40) || size > (uint64_t{1} << 40) || (loads && to != 0)) give_up("a range of a parameter is too large");
+    auto found = std::ranges::find_if(parameters, [&](const UsedParameter& each) { return each.scope == scope && each.key == key; });
+    if (found == parameters.end()) {
+      UsedParameter used = {.scope = scope, .key = key};
+      for (const ParameterBytes& each : given)
+        if (used.baked == nullptr && each.scope == scope && each.key == key) used.baked = &each;
+      parameters.push_back(used);
+      found = parameters.end() - 1;
+    }
+    if (found->baked != nullptr && (from > found->baked->length || size > found->baked->length - from))
+      give_up(fmt::format("parameter '{}' of scope '{}' has {} bytes; the program reads {} bytes at {}", key, scope,
+                          found->baked->length, size, from));
+    if (found->baked != nullptr && found->baked->bytes.empty() && found->baked->length != 0)
+      give_up(fmt::format("parameter '{}' of scope '{}' is a pattern, which is not translated", key, scope));
+    if (is_stuck()) return true;
+    found->length = std::max(found->length, from + size);
+    const auto index = static_cast<size_t>(found - parameters.begin());
+    MemoryId memory = kNoMemory;
+    for (MemoryId id = 0; id < memories_.size(); ++id)
+      if (memories_[id].parameter == index) memory = id;
+    if (memory == kNoMemory)
+      memory = add_memory({.kind = MemoryKind::constant, .bytes = i64(0), .is_read_only = true, .parameter = index});
+    memories_[memory].size = found->length;
+    if (!loads) {
+      const ObjectId target = of_kind(object(5), Kind::buffer);
+      if (is_stuck()) return true;
+      const Place place = part(objects_[target].place, i64(to), i64(size), out);
+      if (!is_stuck()) copy({memory, i64(from), i64(size)}, place, out);
+      continue;
+    }
+    Object made = {.kind = Kind::buffer, .place = {memory, i64(from), i64(size)}};
+    const auto type = static_cast<uint32_t>(constant_of(call.arguments[6].value));
+    const auto usage = static_cast<uint32_t>(constant_of(call.arguments[7].value));
+    made.type = type == 0 ? 0x3E : type | 0x16;
+    made.usage = (usage == 0 ? 0xC03 : usage) | 0x3000000;
+    list.elements.push_back(add_object(std::move(made)));
+  }
+  if (loads) call.results.push_back({.object = add_object(std::move(list)), .is_ref = true});
+  return true;
 }
 
 // Microkernels work on buffers, which are made for the call.

@@ -562,7 +562,9 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
           !values_.is_constant(index) || values_[index].bits >= objects_[list].elements.size())
         return give_up("a list is not known");
       const ObjectId element = objects_[list].elements[values_[index].bits];
-      if (element == kNull || plan_->type(instruction.operands[2].index) != "&vm_buffer_type") return give_up("an element of a list");
+      const std::string type = plan_->type(instruction.operands[2].index);
+      if (element == kNull || type != (objects_[element].kind == Object::Kind::buffer ? "&hal_buffer_type" : "&vm_buffer_type"))
+        return give_up("an element of a list has another type");
       return set_ref(3, element);
     }
     case Op::list_size: {

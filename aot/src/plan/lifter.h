@@ -4,6 +4,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,8 @@ class Lifter {
   // The function of the host that is being lifted, from 1; 0: the initializer.
   size_t current = 0;
   std::vector<Argument> arguments;  // of the current function
+  std::span<const ParameterBytes> given;  // parameters whose bytes are known
+  std::vector<UsedParameter> parameters;
   std::vector<ValueId> constants;   // of a dispatch: the words of the memory of this kind
 
  protected:
@@ -151,6 +154,7 @@ class Lifter {
   bool import_queue(Call& call, Nodes& out);
   bool import_commands(Call& call, Nodes& out);
   bool import_inline(Call& call, Nodes& out);
+  bool import_parameters(Call& call, Nodes& out);
   bool import_microkernel(Call& call, Nodes& out);
   ObjectId of_kind(ObjectId id, Object::Kind kind);
   std::string_view text_of(ObjectId id);

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "aot/translate.h"
 #include "plan/nodes.h"
 
 namespace halyard::aot {
@@ -34,6 +35,15 @@ struct Memory {
   bool is_written = false;
   bool is_read = false;
   bool is_zeroed = false;
+  size_t parameter = SIZE_MAX;  // of a constant that is a parameter: its place in Lifter::parameters
+};
+
+// A parameter that the program loads.
+struct UsedParameter {
+  std::string scope;
+  std::string key;
+  const ParameterBytes* baked = nullptr;  // null: the caller of the program gives a pointer
+  uint64_t length = 0;                    // bytes that the program needs
 };
 
 // A command of a command buffer.

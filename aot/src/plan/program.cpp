@@ -55,8 +55,10 @@ const char* element_c_type(uint32_t element_type) {
 
 uint32_t element_bytes(uint32_t element_type) { return ((element_type & 0xFF) + 7) / 8; }
 
-std::unique_ptr<Program> Program::of(const Plan& host, const std::vector<Kernels>& kernels, std::string& why) {
+std::unique_ptr<Program> Program::of(const Plan& host, const std::vector<Kernels>& kernels,
+                                     std::span<const ParameterBytes> parameters, std::string& why) {
   std::unique_ptr<Program> program(new Program(host, kernels));
+  program->lifter_->given = parameters;
   const bool uses_device =
       std::ranges::any_of(host.imports, [](const ImportPlan& each) { return each.takes_state; });
   if (!uses_device) {
@@ -449,7 +451,7 @@ bool Program::keep_written_constants() {
     memory.kind = MemoryKind::state;
     if (memory.size == 0) continue;
     copies.push_back({.kind = Node::Kind::effect,
-                      .text = fmt::format("memcpy({}, vm_rodata_{}, {}u);", memory_name(id), host_.constant(memory.index), memory.size),
+                      .text = fmt::format("memcpy({}, {}, {}u);", memory_name(id), constant_name(memory), memory.size),
                       .accesses = {{.memory = id, .writes = true}}});
   }
   initializer_.insert(initializer_.begin(), std::make_move_iterator(copies.begin()), std::make_move_iterator(copies.end()));

@@ -66,7 +66,8 @@ struct KernelFunction {
 class Program {
  public:
   // Nothing: the reason in `why`.
-  static std::unique_ptr<Program> of(const Plan& host, const std::vector<Kernels>& kernels, std::string& why);
+  static std::unique_ptr<Program> of(const Plan& host, const std::vector<Kernels>& kernels,
+                                     std::span<const ParameterBytes> parameters, std::string& why);
 
   const Plan& host() const { return host_; }
   const std::vector<HostFunction>& functions() const { return functions_; }
@@ -102,6 +103,7 @@ class Program {
   std::string kernel_text(KernelFunction& kernel);
   void place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed, bool with_dispatches,
                  const std::vector<MemoryId>& to_end);
+  std::string constant_name(const Memory& memory) const;
   std::string memory_text(MemoryId memory, const std::vector<Placed>& placed) const;
   std::string dispatch_text(const Node& node, const std::vector<Placed>& placed, size_t time) const;
   const KernelFunction& kernel_of(const Site& site) const;

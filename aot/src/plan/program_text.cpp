@@ -84,11 +84,17 @@ std::string Program::kernel_text(KernelFunction& kernel) {
 
 // ---- the host
 
+std::string Program::constant_name(const Memory& memory) const {
+  if (memory.parameter == SIZE_MAX) return fmt::format("vm_rodata_{}", host_.constant(memory.index));
+  const bool is_baked = lifter_->parameters[memory.parameter].baked != nullptr;
+  return fmt::format(fmt::runtime(is_baked ? "vm_parameter_{}" : "vm_given(s, {})"), memory.parameter);
+}
+
 std::string Program::memory_text(MemoryId id, const std::vector<Placed>& placed) const {
   const Memory& memory = lifter_->memories()[id];
   switch (memory.kind) {
     case MemoryKind::constant:
-      return fmt::format("vm_rodata_{}", host_.constant(memory.index));
+      return constant_name(memory);
     case MemoryKind::argument:
       return fmt::format("in{}", memory.index);
     case MemoryKind::result:

@@ -259,7 +259,7 @@ class ModuleWriter {
           table += "  {NULL, 0},\n";
           continue;
         }
-        text += constant_text(index, bytes);
+        text += constant_text(fmt::format("vm_rodata_{}", index), bytes);
         table += fmt::format("  {{vm_rodata_{}, {}}},\n", index, bytes.size());
       }
     return text +

@@ -14,7 +14,10 @@ namespace {
 
 // Bytes of the stack that a function needs besides its variables: saved registers, arguments of calls, what a
 // compiler spills. The test `vm_cc` compares the bound with what compilers say.
-constexpr uint64_t kFrame = 160;
+constexpr uint64_t kFrame = 192;
+
+// Constants of this size are not written as numbers: compilers take seconds for a megabyte of them.
+constexpr size_t kLargeBytes = size_t{1} << 20;
 
 // The functions of the C library that a program may call.
 constexpr std::string_view kMemoryFunctions[] = {"memcmp", "memcpy", "memmove", "memset", "strlen"};
@@ -48,6 +51,10 @@ class PlannedWriter {
       if (words.contains(each)) math_functions_ += fmt::format("{}{}", math_functions_.empty() ? "" : ", ", each);
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", main()});
+    if (!assembly_.empty()) {
+      files.push_back({options_.name + ".bin", binary_});
+      files.push_back({options_.name + "_data.S", comment() + ".section .rodata\n" + assembly_ + ".section .note.GNU-stack,\"\",%progbits\n"});
+    }
     report.text = report_of(program_, constant_bytes_, stack_bytes());
     report.picture = picture_of(program_);
     return files;
@@ -60,9 +67,30 @@ class PlannedWriter {
   std::string name(std::string_view end) const { return upper(prefix_) + std::string(end); }
   std::string comment() const { return module_comment(plan_.module.name(), options_.source); }
 
+  // The parameters that the caller gives, by their place.
+  std::vector<size_t> given() const {
+    std::vector<size_t> all;
+    const std::vector<UsedParameter>& parameters = program_.lifter().parameters;
+    for (size_t i = 0; i < parameters.size(); ++i)
+      if (parameters[i].baked == nullptr) all.push_back(i);
+    return all;
+  }
+  std::string begin_prototype() const {
+    return fmt::format("int {0}_init({0}_state* s, void* arena, size_t arena_bytes{1})", prefix_,
+                       given().empty() ? "" : fmt::format(", const {}_parameters* parameters", prefix_));
+  }
+  std::string parameter_name(size_t index) const {
+    const UsedParameter& each = program_.lifter().parameters[index];
+    std::string name = identifier(each.key);
+    const std::vector<UsedParameter>& all = program_.lifter().parameters;
+    const bool is_alone = std::ranges::count_if(all, [&](const UsedParameter& other) { return identifier(other.key) == name; }) == 1;
+    return is_alone ? name : fmt::format("{}_{}", name, index);
+  }
+
   std::string initializer(const std::string& body) const {
     const uint64_t needed = program_.arena_bytes();
-    std::string text = fmt::format("int {0}_init({0}_state* s, void* arena, size_t arena_bytes) {{\n  memset(s, 0, sizeof *s);\n", prefix_);
+    std::string text = begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
+    for (const size_t index : given()) text += fmt::format("  s->parameters[{}] = parameters->{};\n", index, parameter_name(index));
     if (needed != 0 || program_.has_dynamic_memory()) {
       text += "  s->arena = arena;\n  s->arena_bytes = arena != NULL ? arena_bytes : 0;\n";
       if (needed != 0) text += fmt::format("  if (s->arena_bytes < {0}u) return vm_no_room(s, {0}u);\n", needed);
@@ -94,13 +122,22 @@ class PlannedWriter {
         upper(prefix_), constant_bytes_, program_.arena_bytes(), stack_bytes());
     text += fmt::format("/* Of the C library: {}{}{}. */\n\n", memory_functions_, math_functions_.empty() ? "" : "; of math.h: ", math_functions_);
     text += state();
+    if (!given().empty()) {
+      text += "/* The bytes of the program's parameters, which must stay where they are as long as the state is used. */\n";
+      text += fmt::format("typedef struct {}_parameters {{\n", prefix_);
+      for (const size_t index : given()) {
+        const UsedParameter& each = program_.lifter().parameters[index];
+        text += fmt::format("  const void* {}; /* {} bytes */\n", parameter_name(index), each.length);
+      }
+      text += fmt::format("}} {}_parameters;\n\n", prefix_);
+    }
     text += fmt::format(
         "/* Functions return 0, or the number of a status (3 INVALID_ARGUMENT, 8 RESOURCE_EXHAUSTED,\n"
         " * 11 OUT_OF_RANGE, ...; halyard/status.h has all); then results are not complete. Arrays are dense and in\n"
         " * the order of C. Results may not overlap arguments. */\n\n"
         "/* Begins a new instance: call it before the other functions. */\n"
-        "int {0}_init({0}_state* s, void* arena, size_t arena_bytes);\n\n",
-        prefix_);
+        "{0};\n\n",
+        begin_prototype());
     for (const HostFunction& each : program_.functions()) {
       if (each.has_dynamic_memory) {
         const std::string dimensions = program_.dimensions(each);
@@ -137,6 +174,7 @@ class PlannedWriter {
     if (uses("->text")) text += "  char text[64];\n";
     if (uses("->globals"))
       text += fmt::format("  uint64_t globals[{}];\n", std::max<uint64_t>(1, (uint64_t{plan_.module.global_bytes()} + 7) / 8));
+    if (!given().empty()) text += fmt::format("  const void* parameters[{}];\n", program_.lifter().parameters.size());
     if (program_.state_bytes() != 0) text += fmt::format("  uint64_t memory[{}]; /* what is kept between calls */\n", program_.state_bytes() / 8);
     return text + fmt::format("}} {}_state;\n\n", prefix_);
   }
@@ -146,7 +184,7 @@ class PlannedWriter {
     const auto frame = [](const Nodes& nodes) {
       uint64_t bytes = kFrame;
       for_each_node(nodes, [&](const Node& node) {
-        if (node.kind == Node::Kind::let || node.kind == Node::Kind::variable || (node.kind == Node::Kind::loop && node.counted)) bytes += 8;
+        if (node.kind == Node::Kind::let || node.kind == Node::Kind::variable || (node.kind == Node::Kind::loop && node.counted)) bytes += 12;
         if (node.kind == Node::Kind::effect && node.text.starts_with("vm_buffer ")) bytes += 64;
         if (node.kind == Node::Kind::dispatch) bytes += 24;
       });
@@ -175,6 +213,16 @@ class PlannedWriter {
     return text + constants_ + "\n" + support_ + "\n" + code_;
   }
 
+  // An array; large ones are in a file of bytes, which a file for the assembler includes.
+  std::string data(const std::string& symbol, std::span<const uint8_t> bytes) {
+    if (bytes.size() < kLargeBytes) return constant_text(symbol, bytes);
+    const std::string public_name = fmt::format("{}_{}", prefix_, symbol);
+    assembly_ += fmt::format(".globl {0}\n.balign 64\n{0}:\n  .incbin \"{1}.bin\", {2}, {3}\n", public_name, options_.name, binary_.size(),
+                             bytes.size());
+    binary_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return fmt::format("extern const unsigned char {1}[{2}];\n#define {0} {1}\n", symbol, public_name, bytes.size());
+  }
+
   std::string constants() {
     std::string text = "\n";
     const std::set<std::string_view> words = words_of(code_);
@@ -184,12 +232,18 @@ class PlannedWriter {
         if (!words.contains(fmt::format("vm_rodata_{}", index))) continue;
         const std::span<const uint8_t> bytes = plan.module.rodata()[ordinal]->span();
         constexpr uint8_t kNone[] = {0};
-        text += constant_text(index, bytes.empty() ? std::span<const uint8_t>(kNone) : bytes);
+        text += data(fmt::format("vm_rodata_{}", index), bytes.empty() ? std::span<const uint8_t>(kNone) : bytes);
         constant_bytes_ += bytes.size();
       }
     };
     add(plan_);
     for (const Kernels& each : kernels_) add(each.plan);
+    const std::vector<UsedParameter>& parameters = program_.lifter().parameters;
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      if (parameters[i].baked == nullptr || !words.contains(fmt::format("vm_parameter_{}", i))) continue;
+      text += data(fmt::format("vm_parameter_{}", i), parameters[i].baked->bytes.first(std::max<uint64_t>(parameters[i].length, 1)));
+      constant_bytes_ += parameters[i].length;
+    }
     return text;
   }
 
@@ -209,8 +263,9 @@ class PlannedWriter {
           "#define VM_MAX_RANK 16\n"
           "typedef struct vm_tensor {\n  void* data;\n  size_t bytes;\n  uint32_t element_type;\n  uint32_t rank;\n"
           "  size_t shape[VM_MAX_RANK];\n} vm_tensor;\n#define VM_TENSORS\n";
-    text += fmt::format("static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes)\n",
-                        quoted(options_.name), prefix_);
+    text += fmt::format("static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n",
+                        quoted(options_.name), prefix_, given().empty() ? "" : ", &vm_parameters");
+    if (!given().empty()) text += fmt::format("static const {}_parameters vm_parameters; /* fill in the addresses */\n", prefix_);
     text += fmt::format("#ifndef VM_ARENA_BYTES\n#define VM_ARENA_BYTES {}\n#endif\n\n",
                         program_.has_dynamic_memory() ? "(256u << 20)" : fmt::format("({}_ARENA_BYTES + 16u)", upper(prefix_)));
     text += fmt::format(
@@ -351,6 +406,8 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
   std::string code_;
   std::string support_;
   std::string constants_;
+  std::string binary_;
+  std::string assembly_;
   std::string memory_functions_;
   std::string math_functions_;
   uint64_t constant_bytes_ = 0;

@@ -26,9 +26,12 @@ Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Opt
   const std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
   std::string why = "it was asked for";
   if (options.planned) {
-    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, why))
+    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, options.parameters, why))
       return write_planned(*program, kernels, options, report);
   }
+  for (const ImportPlan& each : plan.imports)
+    if (each.callee.starts_with("io_parameters_"))
+      return fail(Code::UNIMPLEMENTED, "the program loads parameters, which needs memory that is planned, but {}", why);
   report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
   return write_dynamic(plan, kernels, options);
 }
@@ -63,9 +66,9 @@ std::string target_checks(bool has_floats) {
   return text;
 }
 
-std::string constant_text(uint32_t index, std::span<const uint8_t> bytes) {
+std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes) {
   std::string text =
-      fmt::format("static const _Alignas(64) unsigned char vm_rodata_{}[{}] = {{", index, bytes.size());
+      fmt::format("static const _Alignas(64) unsigned char {}[{}] = {{", symbol, bytes.size());
   text.reserve(text.size() + 4 * bytes.size());
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (i % 32 == 0) text += "\n  ";

@@ -23,7 +23,7 @@ std::string upper(std::string text);
 std::string module_comment(std::string_view module, std::string_view source);
 // What the C demands of its compiler and its target.
 std::string target_checks(bool has_floats);
-// The definition of vm_rodata_N.
-std::string constant_text(uint32_t index, std::span<const uint8_t> bytes);
+// The definition of an array.
+std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes);
 
 }  // namespace halyard::aot
