@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +34,7 @@ struct LoopShape {
   std::set<uint16_t> refs;
   std::optional<Counter> counter;
   bool is_known = false;  // whether the loop was searched for a counter
+  int64_t assumed = INT64_MAX;  // the largest bound that the range of the counter allows
 };
 
 class Body {

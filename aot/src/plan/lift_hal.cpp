@@ -142,7 +142,7 @@ ValueId Lifter::dimension(ObjectId id, uint32_t index) {
   if (argument.is_checked) return index < argument.shape.size() ? argument.shape[index] : i64(0);
   while (argument.asked.size() <= index) argument.asked.push_back(kNoValue);
   if (argument.asked[index] == kNoValue)
-    argument.asked[index] = parameter(Bank::i64, fmt::format("a{}_d{}", view.argument, index), {0, INT32_MAX, 1});
+    argument.asked[index] = parameter(Bank::i64, fmt::format("d{}_{}", view.argument, index), {0, INT32_MAX, 1});
   return argument.asked[index];
 }
 
@@ -171,7 +171,7 @@ void Lifter::assert_view(Call& call, Nodes& out) {
       }
       const ValueId own = asked != kNoValue
                               ? asked
-                              : parameter(Bank::i64, fmt::format("a{}_d{}", view.argument, i), {0, INT32_MAX, 1});
+                              : parameter(Bank::i64, fmt::format("d{}_{}", view.argument, i), {0, INT32_MAX, 1});
       argument.shape.push_back(own);
       if (own == wanted) continue;
       out.push_back({.kind = Node::Kind::check,

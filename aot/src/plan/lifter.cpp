@@ -416,11 +416,13 @@ std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& sh
         const Slot& held = state.slots[counter.bound_slot];
         if (held.value != kNoValue && values_[held.value].bank == bank) bound = values_[held.value].range.high;
       }
-      const Range& begin = values_[first].range;
+      const Range begin = values_[first].range;
+      shape.assumed = INT64_MAX;
       if (bound < range.high - counter.step) {
         range.low = begin.low;
         range.high = std::max(begin.high, bound - 1 + counter.step);
         range.step = begin.step == 0 ? counter.step : 1;
+        shape.assumed = bound;
       }
     }
     const ValueId made = variable(bank, first, range, out);
@@ -572,6 +574,7 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
   }
   ++branches_;
   const std::map<uint16_t, ValueId> variables = variables_of(context, shape, head, state, out);
+  const int64_t assumed = shape.assumed;  // loops in the body have their own
   State inside = state;
   std::set<ValueId> all;
   for (const auto& [slot, value] : variables) {
@@ -630,6 +633,17 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
   // A loop whose first branch is the test of its counter.
   size_t test = 0;
   while (test < node.body.size() && node.body[test].kind == Node::Kind::let && node.body[test].removable) ++test;
+  // The search may have seen another bound than this place has.
+  if (shape.counter && assumed != INT64_MAX) {
+    const ValueId condition =
+        test < node.body.size() && node.body[test].kind == Node::Kind::branch ? node.body[test].condition : kNoValue;
+    if (counter == kNoValue || condition == kNoValue || values_[condition].operands[0] != counter ||
+        (values_[condition].op != Op::cmp_lt_i64_s && values_[condition].op != Op::cmp_lt_i32_s) ||
+        values_[values_[condition].operands[1]].range.high > assumed) {
+      give_up("the bound of a loop is not known");
+      return state;
+    }
+  }
   if (counter != kNoValue && test < node.body.size()) {
     Node& branch = node.body[test];
     const bool is_test = branch.kind == Node::Kind::branch && branch.body.size() == 1 &&

@@ -103,6 +103,8 @@ class Program {
   std::string kernel_text(KernelFunction& kernel);
   void place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed, bool with_dispatches,
                  const std::vector<MemoryId>& to_end);
+  std::string dimension_locals(const HostFunction& function, size_t argument, const std::string& code,
+                               std::string_view otherwise) const;
   std::string constant_name(const Memory& memory) const;
   std::string memory_text(MemoryId memory, const std::vector<Placed>& placed) const;
   std::string dispatch_text(const Node& node, const std::vector<Placed>& placed, size_t time) const;

@@ -72,7 +72,7 @@ std::string Program::kernel_text(KernelFunction& kernel) {
         is_alone = is_alone && overlap_of(i, other, sites).kind == Overlap::Kind::none;
     add(fmt::format("{}unsigned char*{}", writes ? "" : "const ", is_alone ? " restrict" : ""), fmt::format("b{}", i));
   }
-  for (size_t i = 0; i < kernel.bindings.size(); ++i) add("uint64_t", fmt::format("n{}", i));
+  for (size_t i = 0; i < kernel.bindings.size(); ++i) add(values.c_type(memories[kernel.bindings[i]].bytes), fmt::format("n{}", i));
   for (size_t i = 0; i < lifter.constants.size(); ++i) add("uint32_t", fmt::format("c{}", i));
   for (size_t i = 0; i < 3; ++i) add("uint32_t", fmt::format("w{}", i));
   for (size_t i = 0; i < 3; ++i) add("uint32_t", fmt::format("g{}", i));
@@ -128,8 +128,12 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
         break;
       }
       case 'n':
-        text = values.text(site.bindings[index].length, Bank::i64);
+      {
+        const Values& inner = kernel.lifter->values();
+        const bool is_narrow = inner[kernel.lifter->memories()[kernel.bindings[index]].bytes].is_narrow;
+        text = is_narrow ? values.low_text(site.bindings[index].length) : values.text(site.bindings[index].length, Bank::i64);
         break;
+      }
       case 'c':
         text = values.text(site.constants[index], Bank::i32);
         break;
@@ -189,6 +193,19 @@ std::string Program::dimensions(const HostFunction& function) const {
   for (size_t i = 0; i < function.arguments.size(); ++i)
     for (size_t n = 0; n < function.arguments[i].shape.size(); ++n)
       if (!lifter_->values().is_constant(function.arguments[i].shape[n])) text += fmt::format("{}size_t a{}_d{}", text.empty() ? "" : ", ", i, n);
+  return text;
+}
+
+// The dimensions of an argument as numbers of 32 bits, for which the ranges hold.
+std::string Program::dimension_locals(const HostFunction& function, size_t argument, const std::string& code,
+                                      std::string_view otherwise) const {
+  std::string text;
+  for (size_t n = 0; n < function.arguments[argument].shape.size(); ++n) {
+    if (lifter_->values().is_constant(function.arguments[argument].shape[n])) continue;
+    text += fmt::format("  if (a{}_d{} > INT32_MAX) {};\n", argument, n, otherwise);
+    if (uses_word(code, fmt::format("d{}_{}", argument, n)))
+      text += fmt::format("  const uint32_t d{0}_{1} = (uint32_t)a{0}_d{1};\n", argument, n);
+  }
   return text;
 }
 
@@ -282,10 +299,7 @@ std::string Program::function_text(const HostFunction& function) {
       begin += fmt::format("  {0}unsigned char* const in{1} = ({0}unsigned char*)a{1};\n", writes ? "" : "const ", i);
     else
       begin += fmt::format("  (void)a{};\n", i);
-    for (size_t n = 0; n < function.arguments[i].shape.size(); ++n) {
-      const std::string name = fmt::format("a{}_d{}", i, n);
-      if (!values.is_constant(function.arguments[i].shape[n]) && !uses_word(code, name)) begin += fmt::format("  (void){};\n", name);
-    }
+    begin += dimension_locals(function, i, code, "return vm_fail(s, 11, \"a dimension is larger than 2147483647\")");
   }
   for (size_t i = 0; i < function.outputs.size(); ++i) {
     if (function.outputs[i].type != 'r' || !function.outputs[i].is_fixed) continue;
@@ -323,11 +337,7 @@ std::string Program::arena_function_text(const HostFunction& function) {
                          }};
   const std::string body = text_of(nodes, texts, 1);
   std::string unused;
-  for (size_t i = 0; i < function.arguments.size(); ++i)
-    for (size_t n = 0; n < function.arguments[i].shape.size(); ++n) {
-      const std::string name = fmt::format("a{}_d{}", i, n);
-      if (!values.is_constant(function.arguments[i].shape[n]) && !uses_word(body, name)) unused += fmt::format("  (void){};\n", name);
-    }
+  for (size_t i = 0; i < function.arguments.size(); ++i) unused += dimension_locals(function, i, body, "return SIZE_MAX");
   const std::string parameters = dimensions(function);
   return fmt::format("size_t {}_arena_size({}) {{\n{}  size_t used = {}u;\n{}  return used;\n}}\n\n", function.face.symbol,
                      parameters.empty() ? "void" : parameters, unused, function.arena_bytes, body);
