@@ -391,7 +391,8 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   };
   fuse_loops(made.body, lifter.values(), overlap);
   replace_buffers(made.body, lifter.values(), lifter.memories());
-  remove_unused(made.body, lifter.values());
+  do remove_unused(made.body, lifter.values());
+  while (remove_unread(made.body));
   for_each_node(made.body, [&](const Node& node) {
     made.can_fail |= node.kind == Node::Kind::check || node.kind == Node::Kind::attempt || node.kind == Node::Kind::fail;
     made.has_floats |= node.kind == Node::Kind::attempt;

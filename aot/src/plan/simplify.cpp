@@ -6,6 +6,8 @@
 #include <map>
 #include <set>
 
+#include "aot/c_text.h"
+
 namespace halyard::aot {
 
 namespace {
@@ -300,6 +302,40 @@ void fuse_loops(Nodes& nodes, Values& values, const OverlapOf& overlap) {
     for (auto& [variable, coefficient] : values.at(id).affine.terms) variable = root(variable);
     std::ranges::sort(values.at(id).affine.terms);
   }
+}
+
+bool remove_unread(Nodes& nodes) {
+  // "uint32_t x5 = ...;" or "x5 = ...;"
+  const auto target = [](const Node& node) -> std::string {
+    if (node.kind != Node::Kind::effect || !node.accesses.empty()) return "";
+    const size_t equals = node.text.find(" = ");
+    if (equals == std::string::npos) return "";
+    const size_t space = node.text.rfind(' ', equals - 1);
+    const std::string name = node.text.substr(space == std::string::npos ? 0 : space + 1, equals - (space == std::string::npos ? 0 : space + 1));
+    return name.size() > 1 && name[0] == 'x' && name[1] >= '0' && name[1] <= '9' ? name : "";
+  };
+  std::set<std::string> written;
+  std::set<std::string, std::less<>> read;
+  for_each_node(nodes, [&](const Node& node) {
+    const std::string name = target(node);
+    if (!name.empty()) written.insert(name);
+    const size_t equals = name.empty() ? 0 : node.text.find(" = ") + 3;
+    for (const std::string_view word : words_of(std::string_view(node.text).substr(equals))) read.emplace(word);
+  });
+  const auto is_unread = [&](const Node& node) {
+    const std::string name = target(node);
+    return !name.empty() && written.contains(name) && !read.contains(name);
+  };
+  bool changed = false;
+  const auto erase = [&](auto& self, Nodes& inner) -> void {
+    for (Node& node : inner) {
+      self(self, node.body);
+      self(self, node.other);
+    }
+    changed |= std::erase_if(inner, is_unread) != 0;
+  };
+  erase(erase, nodes);
+  return changed;
 }
 
 void replace_buffers(Nodes& nodes, const Values& values, const std::vector<Memory>& memories) {

@@ -26,6 +26,8 @@ void fuse_loops(Nodes& nodes, Values& values, const OverlapOf& overlap);
 
 // Buffers of which each iteration of a loop stores and then loads one element become variables. Their memories
 // lose all accesses.
+// Afterwards remove_unread() removes those of them that nothing reads, and returns whether there were any.
+bool remove_unread(Nodes& nodes);
 void replace_buffers(Nodes& nodes, const Values& values, const std::vector<Memory>& memories);
 
 // Calls each(node) for all nodes, outer ones first.
