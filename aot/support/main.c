@@ -1,6 +1,6 @@
 /* The program of --main: calls one function with values from the command line and prints as vm-run does. */
 #include <errno.h>
-#include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -45,6 +45,23 @@ static const char* vm_code_name(int code) {
   return code >= 0 && code < (int)(sizeof names / sizeof names[0]) ? names[code] : "UNKNOWN";
 }
 
+/* Small C libraries print no numbers of 64 bits. */
+static void vm_put_number(FILE* to, uint64_t value) {
+  char text[24];
+  char* at = text + sizeof text - 1;
+  *at = '\0';
+  do {
+    *--at = (char)('0' + (int)(value % 10));
+    value /= 10;
+  } while (value != 0);
+  fputs(at, to);
+}
+
+static void vm_put_signed(uint64_t value) {
+  if (value >> 63) putchar('-');
+  vm_put_number(stdout, value >> 63 ? 0 - value : value);
+}
+
 /* Prints a failure with the numbers and names in its message. */
 static int vm_print_failure(const vm_state* s, int code, const char* function) {
   const char* at = s->message != NULL ? s->message : "";
@@ -54,7 +71,7 @@ static int vm_print_failure(const vm_state* s, int code, const char* function) {
   fprintf(stderr, "%s: %s; ", vm_name, vm_code_name(code));
   for (; *at != '\0'; ++at) {
     if (*at == '$' && s->has_parts && number < sizeof s->numbers / sizeof s->numbers[0])
-      fprintf(stderr, "%" PRIu64, s->numbers[number++]);
+      vm_put_number(stderr, s->numbers[number++]);
     else if (*at == '@' && s->has_parts && name < sizeof s->names / sizeof s->names[0])
       fprintf(stderr, "%s", s->names[name++]);
     else
@@ -289,10 +306,10 @@ static void vm_print_element(uint32_t element_type, const unsigned char* from) {
     if (bits == 16) value = vm_small_float((uint32_t)integer, element_type >> 24 == 0x22 ? 8 : 5);
     printf("%.6G", value);
   } else if (kind == 'u') {
-    printf("%" PRIu64, integer);
+    vm_put_number(stdout, integer);
   } else if (kind == 's') {
     const uint64_t sign = UINT64_C(1) << (bits - 1);
-    printf("%" PRId64, (int64_t)((integer ^ sign) - sign));
+    vm_put_signed((integer ^ sign) - sign);
   } else {
     for (uint32_t i = 0; i < bits / 8; ++i) printf("%02X", from[i]);
   }
@@ -329,7 +346,7 @@ static int vm_print_tensor(const vm_tensor* tensor) {
   const uint32_t bits = tensor->element_type & 0xFF;
   if (kind == '\0' || bits % 8 != 0 || bits > 64) return 0;
   printf("hal.buffer_view\n");
-  for (uint32_t i = 0; i < tensor->rank; ++i) printf("%zux", tensor->shape[i]);
+  for (uint32_t i = 0; i < tensor->rank; ++i) printf("%lux", (unsigned long)tensor->shape[i]);
   if (kind == 'b')
     printf("%s=", prefix);
   else
@@ -369,8 +386,12 @@ static int vm_print_value(char type, const vm_value* value) {
 #ifdef VM_TENSORS
   if (type == 'r') return vm_print_tensor(&value->tensor);
 #endif
-  if (type == 'i') return printf("i32=%" PRId32 "\n", value->i32) > 0;
-  if (type == 'I') return printf("i64=%" PRId64 "\n", value->i64) > 0;
+  if (type == 'i') return printf("i32=%ld\n", (long)value->i32) > 0;
+  if (type == 'I') {
+    printf("i64=");
+    vm_put_signed((uint64_t)value->i64);
+    return putchar('\n') == '\n';
+  }
   return type == 'f' ? printf("f32=%g\n", (double)value->f32) > 0 : printf("f64=%g\n", value->f64) > 0;
 }
 

@@ -39,4 +39,8 @@ typedef struct vm_state {
   void* device;
   void* allocator;
   void* results[4];
+  void* arena;
+  size_t arena_bytes;
+  uint64_t memory[2];
+  const void* parameters[4];
 } vm_state;

@@ -1,10 +1,13 @@
 // vm-cc: writes a module as C. Reads one file, writes a header, a source file, and with --main a program.
+#include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "aot/translate.h"
 #include "common/files.h"
 #include "common/short_output.h"
+#include "parameter_files.h"
 
 namespace halyard::tools {
 
@@ -25,14 +28,28 @@ constexpr Toggle main = {"main",
                          "Also writes a program that takes --function=NAME and --input=VALUE, and prints the "
                          "results as vm-run does.",
                          "--main"};
+constexpr List parameters = {"parameters", "[SCOPE=]FILE",
+                             "A file with parameters of a scope (.irpa, .gguf, .safetensors), which become constants of "
+                             "the program. May be repeated. Parameters that no file has are pointers that the caller of "
+                             "the program gives.",
+                             "--parameters=model=weights.irpa"};
+constexpr Toggle no_plan = {"no_plan",
+                            "Keeps objects and allocation at run time, although sizes and lifetimes of the memory are known.",
+                            "--no-plan"};
+constexpr OptionalText report = {
+    "report", "FILE.svg",
+    "Prints the plan of the memory, and the statements and data of each function. With a value also writes a picture "
+    "of the arena: time from left to right, addresses from bottom to top.",
+    "--report=arena.svg"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::output, &flag::runtime, &flag::main};
+constexpr const Flag* kFlags[] = {&flag::output, &flag::runtime, &flag::main, &flag::parameters, &flag::no_plan,
+                                &flag::report};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
     "vm-cc",
-    "vm-cc MODULE --output=FILE [--runtime=none] [--main]",
+    "vm-cc MODULE --output=FILE [--runtime=none] [--main] [--report]",
     "Writes a module (.vmfb, or .vmasm text) as C11 that needs neither Halyard nor memory from the system. "
     "'-' "
     "as MODULE reads standard input. Runs no code of the module.",
@@ -66,16 +83,38 @@ Result<int> translate(const Flags& flags) {
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the name of a file, found a folder; add a name",
                 flag::output, flags[flag::output]);
   const std::vector<uint8_t> module = TOOL_TRY(read_module(inputs.front()));
+  std::vector<std::pair<std::string, std::string>> named;
+  for (const std::string& each : flags[flag::parameters]) {
+    const size_t equals = each.find('=');
+    if (equals == std::string::npos)
+      named.emplace_back("", each);
+    else
+      named.emplace_back(each.substr(0, equals), each.substr(equals + 1));
+  }
+  const auto parameters = read_parameter_files(named);
+  if (!parameters)
+    return fail(static_cast<halyard_status_code_t>(parameters.error().code), "{}", parameters.error().text);
   const aot::Options options = {.name = output.filename(),
                                 .source = std::filesystem::path(inputs.front()).filename(),
-                                .main = flags[flag::main]};
-  const auto files = aot::translate(module, options);
+                                .main = flags[flag::main],
+                                .planned = !flags[flag::no_plan],
+                                .parameters = parameters->parameters};
+  aot::Report report;
+  const auto files = aot::translate(module, options, &report);
   if (!files)
     return fail(static_cast<halyard_status_code_t>(files.error().code), "'{}': {}", inputs.front(),
                 files.error().text);
   for (const aot::File& file : *files) {
     const auto* const bytes = reinterpret_cast<const uint8_t*>(file.text.data());
     TOOL_TRY(write_file(output.parent_path() / file.name, false, {bytes, file.text.size()}));
+  }
+  if (const std::optional<std::string> picture = flags[flag::report]) {
+    std::fputs(report.text.c_str(), stdout);
+    const auto* const bytes = reinterpret_cast<const uint8_t*>(report.picture.data());
+    if (!picture->empty() && report.picture.empty())
+      return fail(HALYARD_FAILED_PRECONDITION, "{}={}: there is no plan to draw, because objects exist at run time",
+                  flag::report, *picture);
+    if (!picture->empty()) TOOL_TRY(write_file(*picture, false, {bytes, report.picture.size()}));
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// The files of a module.
+// The files of a module whose objects exist at run time.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -12,25 +12,12 @@
 #include "aot/plan.h"
 #include "aot/public_function.h"
 #include "aot/support.h"
-#include "aot/translate.h"
 #include "vm/decode/flow.h"
+#include "write/writers.h"
 
 namespace halyard::aot {
 
 namespace {
-
-// A text that cannot end a comment.
-std::string in_comment(std::string_view text) {
-  std::string safe;
-  for (const char c : text) safe += c == '*' || c == '/' || c == '\\' || c < ' ' || c == 0x7F ? '_' : c;
-  return safe;
-}
-
-std::string upper(std::string text) {
-  std::ranges::transform(text, text.begin(),
-                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-  return text;
-}
 
 class ModuleWriter {
  public:
@@ -153,10 +140,7 @@ class ModuleWriter {
     return functions_.find(text) != std::string::npos || support_.find(text) != std::string::npos;
   }
 
-  std::string comment() const {
-    return fmt::format("/* Module '{}'{}, written by vm-cc. */\n", in_comment(module_.name()),
-                       options_.source.empty() ? "" : " of " + in_comment(options_.source));
-  }
+  std::string comment() const { return module_comment(module_.name(), options_.source); }
 
   // ---- the header
 
@@ -246,19 +230,7 @@ class ModuleWriter {
     std::string text = comment() + fmt::format("#include \"{}.h\"\n\n#include <string.h>\n", options_.name);
     const bool floats = uses("float") || uses("double");
     if (floats) text += "#include <float.h>\n#include <math.h>\n";
-    text +=
-        "\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-        "#error \"the bytes of this program's buffers are little-endian\"\n#endif\n";
-    if (floats)
-      text +=
-          "#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)\n"
-          "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 "
-          "with "
-          "-mfpmath=sse\"\n#endif\n"
-          "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-          "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
-          "#error \"this program rounds products before it adds them: compile with -std=c11 or "
-          "-ffp-contract=off\"\n#endif\n";
+    text += target_checks(floats);
     text += fmt::format("\ntypedef {}_state vm_state;\n", plan_.prefix);
     if (uses("vm_tensor")) text += fmt::format("typedef {}_tensor vm_tensor;\n", plan_.prefix);
     if (uses("VM_MAX_RANK") && !has_tensors()) text += "#define VM_MAX_RANK 16\n";
@@ -287,14 +259,7 @@ class ModuleWriter {
           table += "  {NULL, 0},\n";
           continue;
         }
-        text +=
-            fmt::format("static const _Alignas(64) unsigned char vm_rodata_{}[{}] = {{", index, bytes.size());
-        for (size_t i = 0; i < bytes.size(); ++i) {
-          if (i % 32 == 0) text += "\n  ";
-          text += std::to_string(bytes[i]);
-          text += ',';
-        }
-        text += "};\n";
+        text += constant_text(fmt::format("vm_rodata_{}", index), bytes);
         table += fmt::format("  {{vm_rodata_{}, {}}},\n", index, bytes.size());
       }
     return text +
@@ -307,7 +272,7 @@ class ModuleWriter {
   std::string program() const {
     std::string text =
         comment() + fmt::format(
-                        "#include \"{}.h\"\n\n#include <errno.h>\n#include <inttypes.h>\n#include <math.h>\n"
+                        "#include \"{}.h\"\n\n#include <errno.h>\n#include <math.h>\n"
                         "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
                         options_.name);
     text += fmt::format("typedef {0}_state vm_state;\n", plan_.prefix);
@@ -354,22 +319,10 @@ class ModuleWriter {
   std::string support_;
 };
 
-Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options) {
-  const Ref<vm::BytecodeModule> module =
-      HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
-  const Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
-  const std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
-  return ModuleWriter(plan, kernels, options).write();
-}
-
 }  // namespace
 
-std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options) {
-  Result<std::vector<File>> files = write_module(module, options);
-  if (files) return *std::move(files);
-  const std::string text = files.error().text();
-  return std::unexpected(
-      Refusal{.code = static_cast<int32_t>(files.error().code()), .text = text.substr(text.find("; ") + 2)});
+Result<std::vector<File>> write_dynamic(const Plan& plan, const std::vector<Kernels>& kernels, const Options& options) {
+  return ModuleWriter(plan, kernels, options).write();
 }
 
 }  // namespace halyard::aot

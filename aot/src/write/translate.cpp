@@ -1,0 +1,91 @@
+// Chooses the form of a module, and the texts that both forms have.
+#include "aot/translate.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "aot/c_text.h"
+#include "write/writers.h"
+
+namespace halyard::aot {
+
+namespace {
+
+// A text that cannot end a comment.
+std::string in_comment(std::string_view text) {
+  std::string safe;
+  for (const char c : text) safe += c == '*' || c == '/' || c == '\\' || c < ' ' || c == 0x7F ? '_' : c;
+  return safe;
+}
+
+Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options, Report& report) {
+  const Ref<vm::BytecodeModule> module =
+      HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
+  const Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
+  const std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
+  std::string why = "it was asked for";
+  if (options.planned) {
+    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, options.parameters, why))
+      return write_planned(*program, kernels, options, report);
+  }
+  for (const ImportPlan& each : plan.imports)
+    if (each.callee.starts_with("io_parameters_"))
+      return fail(Code::UNIMPLEMENTED, "the program loads parameters, which needs memory that is planned, but {}", why);
+  report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
+  return write_dynamic(plan, kernels, options);
+}
+
+}  // namespace
+
+std::string upper(std::string text) {
+  std::ranges::transform(text, text.begin(),
+                         [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+  return text;
+}
+
+std::string module_comment(std::string_view module, std::string_view source) {
+  return fmt::format("/* Module '{}'{}, written by vm-cc. */\n", in_comment(module),
+                     source.empty() ? "" : " of " + in_comment(source));
+}
+
+std::string target_checks(bool has_floats) {
+  std::string text =
+      "\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+      "#error \"the bytes of this program's buffers are little-endian\"\n#endif\n";
+  if (has_floats)
+    text +=
+        "#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)\n"
+        "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 "
+        "with "
+        "-mfpmath=sse\"\n#endif\n"
+        "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+        "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
+        "#error \"this program rounds products before it adds them: compile with -std=c11 or "
+        "-ffp-contract=off\"\n#endif\n";
+  return text;
+}
+
+std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes) {
+  std::string text =
+      fmt::format("static const _Alignas(64) unsigned char {}[{}] = {{", symbol, bytes.size());
+  text.reserve(text.size() + 4 * bytes.size());
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (i % 32 == 0) text += "\n  ";
+    text += std::to_string(bytes[i]);
+    text += ',';
+  }
+  return text + "};\n";
+}
+
+std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options,
+                                                    Report* report) {
+  Report unused;
+  Result<std::vector<File>> files = write_module(module, options, report != nullptr ? *report : unused);
+  if (files) return *std::move(files);
+  const std::string text = files.error().text();
+  return std::unexpected(
+      Refusal{.code = static_cast<int32_t>(files.error().code()), .text = text.substr(text.find("; ") + 2)});
+}
+
+}  // namespace halyard::aot
