@@ -1,7 +1,7 @@
 // The host's services for native modules: statuses, buffers, lists, objects. One table serves all modules.
 #pragma once
 
-#include "halyard/module.h"
+#include "halyard/program.h"
 #include "vm/module/native_module.h"
 #include "vm/object/native_object.h"
 
@@ -18,6 +18,11 @@ inline NativeType& from_handle(halyard_type_t handle) { return *reinterpret_cast
 struct FrameCall : halyard_module_call_t {
   NativeCall* native;
   bool waits;
+  halyard_program_call_t of_program;
 };
+inline FrameCall& frame_of(halyard_module_call_t& call) { return static_cast<FrameCall&>(call); }
+inline const FrameCall& frame_of(const halyard_module_call_t& call) {
+  return static_cast<const FrameCall&>(call);
+}
 
 }  // namespace halyard::vm

@@ -16,6 +16,7 @@
 #include "base/work_scope.h"
 #include "vm/object/variant.h"
 #include "vm/run/context.h"
+#include "vm/run/kept_rooms.h"
 
 struct halyard_jit_sharing_t;
 
@@ -107,6 +108,15 @@ class Invocation {
   // State that a native function keeps between its attempts. Released when the function returns, fails or is
   // dropped.
   Ref<Object>& wait_state() { return wait_state_; }
+  // What calls of native functions keep between their attempts; dropped with the call.
+  KeptRooms& kept_rooms() { return kept_rooms_; }
+  // The word that is not 0 when the call should end, and the failure of such a call.
+  const uint32_t* stop_word() const;
+  Status stopped() const;
+  // For native functions that call a function of their own context in another invocation: begin() and
+  // resume(), without reserving the context, which the outer call has reserved.
+  Result<Outcome> begin_inner(const Callable& callee, std::span<const Variant> arguments);
+  Result<Outcome> resume_inner() { return continue_call(); }
 
   // For native functions: the location of the calling bytecode, for messages; empty if there is none.
   std::string place() const;
@@ -133,6 +143,7 @@ class Invocation {
   Ref<Wait> wait_;  // reused for each wait
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
+  KeptRooms kept_rooms_;
   std::optional<Alarm> time_limit_;  // created by the first call with a time limit
   std::mutex scope_mutex_;           // guards replacing and stopping the scope
   Ref<WorkScope> scope_;             // null until a call submits work
