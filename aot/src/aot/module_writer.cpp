@@ -19,13 +19,6 @@ namespace halyard::aot {
 
 namespace {
 
-// A text that cannot end a comment.
-std::string in_comment(std::string_view text) {
-  std::string safe;
-  for (const char c : text) safe += c == '*' || c == '/' || c == '\\' || c < ' ' || c == 0x7F ? '_' : c;
-  return safe;
-}
-
 std::string upper(std::string text) {
   std::ranges::transform(text, text.begin(),
                          [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
@@ -246,19 +239,7 @@ class ModuleWriter {
     std::string text = comment() + fmt::format("#include \"{}.h\"\n\n#include <string.h>\n", options_.name);
     const bool floats = uses("float") || uses("double");
     if (floats) text += "#include <float.h>\n#include <math.h>\n";
-    text +=
-        "\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-        "#error \"the bytes of this program's buffers are little-endian\"\n#endif\n";
-    if (floats)
-      text +=
-          "#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)\n"
-          "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 "
-          "with "
-          "-mfpmath=sse\"\n#endif\n"
-          "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-          "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
-          "#error \"this program rounds products before it adds them: compile with -std=c11 or "
-          "-ffp-contract=off\"\n#endif\n";
+    text += compiler_checks(floats);
     text += fmt::format("\ntypedef {}_state vm_state;\n", plan_.prefix);
     if (uses("vm_tensor")) text += fmt::format("typedef {}_tensor vm_tensor;\n", plan_.prefix);
     if (uses("VM_MAX_RANK") && !has_tensors()) text += "#define VM_MAX_RANK 16\n";
