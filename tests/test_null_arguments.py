@@ -51,7 +51,7 @@ halyard_view_import.user halyard_view_import.is_copy halyard_view_import_fd.is_c
 halyard_view_unmap.view halyard_dlpack_release.tensor halyard_dlpack_release_unversioned.tensor
 halyard_view_from_dlpack.device halyard_view_from_dlpack.is_copy halyard_view_from_dlpack_unversioned.device
 halyard_view_from_dlpack_unversioned.is_copy halyard_view_import_fd.device service.wakeup_wake.wakeup
-service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.user
+service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.user service.import_is_resolved.call
 """.split())
 
 # What complete arguments cannot have here: an installed compiler, an execution in the capture, a file descriptor, a communicator,
@@ -59,12 +59,13 @@ service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.u
 NEED_NOT_WORK = set("""
 halyard_compiler_find halyard_compiler_explain halyard_replay_execute halyard_view_import_fd halyard_capture_execution
 halyard_channels_import halyard_instance_run halyard_call_resume halyard_call_results halyard_fence_wait halyard_fences_wait
-service.call_wait service.object_create service.object_pointer
+service.call_wait service.object_create service.object_pointer service.import_call service.call_keep service.call_take service.call_stopped
 """.split())
 
 
 # Refused for another reason, which the message gives: no modules, and for services no running call and no type of a module.
-REFUSED_BEFORE = {"halyard_context_create.options", "service.call_wait.out", "service.object_pointer.object"}
+REFUSED_BEFORE = {"halyard_context_create.options", "service.call_wait.out", "service.object_pointer.object",
+                  "service.import_call.import_call", "service.call_keep.kept", "service.call_take.kept"}
 
 
 def declarations():

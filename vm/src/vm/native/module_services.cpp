@@ -272,8 +272,11 @@ halyard_status_t call_take(halyard_module_call_t* call, halyard_kept_t* kept) no
   });
 }
 halyard_status_t call_stopped(const halyard_module_call_t* call) noexcept {
-  if (!call || !frame_of(*call).native->invocation) return nullptr;
-  return frame_of(*call).native->invocation->stopped().release();
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(call, "call"));
+    const Invocation* const invocation = frame_of(*call).native->invocation;
+    return invocation ? to_result(invocation->stopped()) : Result<>();
+  });
 }
 
 constexpr halyard_module_services_t kServices = {
