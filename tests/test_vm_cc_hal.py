@@ -67,18 +67,21 @@ def check_programs(checks, folder):
         if not library:
             continue
         devices = ["--device=local-sync"] if "@hal." in text else []
+        compare(checks, name, [module], [library.path], "--list_functions")
         for function, *inputs in calls:
             compare(checks, name, [module], [library.path], *devices, f"--function={function}", *(f"--input={value}" for value in inputs))
 
 
 # A loop without an end, a recursion without one, a failure below calls, and yields between which all kinds of registers live.
 HOST = """vm.module @host
-vm.global.i64 @count mutable
 vm.export @endless
 vm.func @endless() -> () {
+  %i0 = vm.const.i32 1
   vm.br ^bb1
 ^bb1:
-  vm.br ^bb1
+  vm.cond_br %i0, ^bb1, ^bb2
+^bb2:
+  vm.return
 }
 vm.export @deep
 vm.func @deep(%i0: i32) -> (i32) {
@@ -110,6 +113,7 @@ vm.func @nested(%i0: i32) -> (i32) {
 ^bb2:
   %i1 = vm.const.i32 8
   vm.fail %i1, "deep enough"
+^bb3:
   vm.return %i1
 }
 vm.export @yields
@@ -157,12 +161,15 @@ def check_limits(checks, folder):
             if not library:
                 continue
             name = f"host {compiler} {level}"
-            for flags in (["--function=deep", "--input=1"], ["--function=outer", "--input=5"], ["--function=outer", "--input=0"],
+            for flags in (["--function=outer", "--input=5"], ["--function=outer", "--input=0"],
                           ["--function=nested", "--input=0"], ["--function=nested", "--input=3"], ["--function=nested", "--input=63"],
                           ["--function=nested", "--input=64"], ["--function=nested", "--input=65"], ["--function=nested", "--input=200"],
                           ["--function=yields", "--input=5", "--input=-7", "--input=1.5", "--input=-2.5"],
                           ["--function=huge", "--input=1000000000000000"], ["--function=huge", "--input=4096", "--max_memory=1000"]):
                 compare(checks, name, [module], [library.path], *flags)
+            done = vmrun.run("vm-run", f"--module={library.path}", "--function=deep", "--input=1")
+            checks.check(f"{name} deep", vmrun.why_bad_failure(done, "RESOURCE_EXHAUSTED; calls are nested too deep for a stack of 8388608 "
+                                                               "bytes; at host.deep+00000001;", "[ 0] bytecode host.deep:14"), done)
             done = vmrun.run("vm-run", f"--module={library.path}", "--function=endless", "--timeout=200ms")
             checks.check(f"{name} endless", None if done.returncode and "time limit of 200 ms" in done.stderr else "no time-out", done)
 
@@ -181,6 +188,7 @@ vm.func @fails(%i0: i32) -> (i32) {
   vm.yield ^bb1
 ^bb1:
   vm.fail %i0, "as asked"
+^bb2:
   vm.return %i0
 }
 """
@@ -296,6 +304,21 @@ int main(void)
 """
 
 
+def check_static(checks, folder):
+    """A program that links the module without a library of it."""
+    library = Library(folder, "fib", os.path.join(vmrun.SOURCE, "examples", "fib.vmasm"))
+    checks.check("static: vm-cc", None if library.done.returncode == 0 else "refused", library.done)
+    vmrun.write(os.path.join(folder, "main.c"), STATIC)
+    libraries = os.path.join(vmrun.BUILD, "lib")
+    done = subprocess.run(["cc", "-std=c11", "-DHALYARD_STATIC_MODULE", *INCLUDES, f"-I{vmrun.SOURCE}/bindings/c/include", "fib.c", "main.c",
+                           f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lhalyard", "-lm", "-o", "program"],
+                          capture_output=True, text=True, timeout=300, cwd=folder)
+    checks.check("static: cc", None if done.returncode == 0 else done.stderr[:2000])
+    if done.returncode == 0:
+        done = subprocess.run([os.path.join(folder, "program")], capture_output=True, text=True, timeout=60)
+        checks.check("static", None if done.stdout == "2880067194370816120\n" else "another result", done)
+
+
 def check_errors(checks, folder):
     fib = os.path.join(vmrun.SOURCE, "examples", "fib.vmasm")
     target = "--output=" + os.path.join(folder, "out")
@@ -338,7 +361,7 @@ def check_fixtures(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_limits, check_modules, check_sameness, check_constants, check_errors, check_fixtures):
+    for check in (check_programs, check_limits, check_modules, check_sameness, check_constants, check_static, check_errors, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

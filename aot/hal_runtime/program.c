@@ -3,6 +3,14 @@
  * return 0, VM_WAITS, or VM_FAILED after they have set s->error. */
 #include "program_support.h"
 
+/*@@ VM_COLD */
+/* Inlined, their texts would be in the frames of functions that call themselves. */
+#if defined(__GNUC__)
+#define VM_COLD __attribute__((noinline, cold))
+#else
+#define VM_COLD
+#endif
+
 /*@@ vm_state vm_trace */
 enum { VM_FAILED = 1, VM_WAITS = -1, VM_TRACE_LINES = 64 };
 
@@ -44,7 +52,7 @@ static int vm_status(vm_state* s, halyard_status_t status) {
 
 /*@@ vm_at */
 /* Adds the place of the failure. */
-static int vm_at(vm_state* s, const char* function, uint32_t pc, const char* source) {
+VM_COLD static int vm_at(vm_state* s, const char* function, uint32_t pc, const char* source) {
   char place[1024];
   snprintf(place, sizeof place, "at %s+%08X%s%s%s", function, (unsigned)pc, *source != 0 ? " (" : "", source,
            *source != 0 ? ")" : "");
@@ -54,7 +62,7 @@ static int vm_at(vm_state* s, const char* function, uint32_t pc, const char* sou
 
 /*@@ vm_through */
 /* Notes that the failure passes a call. Of a long trace, the lines in the middle are left out. */
-static int vm_through(vm_state* s, const char* function, uint32_t pc, uint32_t return_pc, const char* source) {
+VM_COLD static int vm_through(vm_state* s, const char* function, uint32_t pc, uint32_t return_pc, const char* source) {
   if (s->is_unplaced) {
     s->is_unplaced = 0;
     return vm_at(s, function, pc, source);
@@ -88,7 +96,7 @@ static void vm_begin(vm_state* s, halyard_module_call_t* call) {
 
 /*@@ vm_end */
 /* The status of a call that has failed, or waits. */
-static halyard_status_t vm_end(vm_state* s, int status) {
+VM_COLD static halyard_status_t vm_end(vm_state* s, int status) {
   if (status == VM_WAITS) {
     s->call->deferred = 1;
     return NULL;
@@ -116,7 +124,7 @@ static halyard_status_t vm_end(vm_state* s, int status) {
 
 /*@@ vm_too_deep */
 /* The failure is that of the call, not of the function that it calls. */
-static int vm_too_deep(vm_state* s) {
+VM_COLD static int vm_too_deep(vm_state* s) {
   s->is_unplaced = 1;
   return vm_status(s, s->ops->too_deep(s->call));
 }
@@ -163,7 +171,7 @@ static inline halyard_value_t vm_of_ref(vm_ref x) {
 /* `flags`: HALYARD_CALL_MAY_WAIT and its like. */
 static int vm_import(vm_state* s, uint32_t import, uint32_t flags, const halyard_value_t* arguments,
                      uint32_t argument_count, const uint32_t* spans, uint32_t span_count,
-                     halyard_value_t* results, uint32_t result_count) {
+                     halyard_value_t* results, uint32_t result_count, const char* place) {
   halyard_import_call_t call = {.struct_size = sizeof call,
                                 .import = import,
                                 .flags = flags | (s->resuming ? (uint32_t)HALYARD_CALL_RESUMED : 0),
@@ -172,7 +180,8 @@ static int vm_import(vm_state* s, uint32_t import, uint32_t flags, const halyard
                                 .span_count = span_count,
                                 .arguments = arguments,
                                 .results = results,
-                                .spans = spans};
+                                .spans = spans,
+                                .place = place};
   s->resuming = 0;
   const int status = vm_status(s, s->host->import_call(s->call, &call));
   return status == 0 && call.deferred != 0 ? VM_WAITS : status;

@@ -62,6 +62,7 @@ vm.func @mix(%i0: i32, %i2:3: i64, %i4: f32, %i6:7: f64, %r0: !test.thing) -> (!
 vm.func @fails(%i0: i32) -> (i32) {
   %i1 = vm.const.i32 3
   vm.fail %i1, "no such luck"
+^bb1:
   vm.return %i0
 }
 )";

@@ -5,6 +5,7 @@
 #include "aot/c_text.h"
 #include "vm/module/calling_convention.h"
 #include "vm/module/source_location.h"
+#include "vm/verify/verifier.h"
 
 namespace halyard::aot {
 
@@ -66,6 +67,13 @@ FunctionWriter::Text HalFunctionWriter::place() const {
   const Text function = name.empty() ? fmt::format("{}@{}", module_.name(), index_)
                                      : fmt::format("{}.{}", module_.name(), name);
   return fmt::format("{}, {}u, {}", quoted(function), pc, quoted(vm::source_location(module_, index_, pc)));
+}
+
+// The same as one text.
+FunctionWriter::Text HalFunctionWriter::place_text() const {
+  const uint32_t pc = flow_.steps()[step_].pc;
+  const std::string source = vm::source_location(module_, index_, pc);
+  return vm::code_location(module_, index_, pc) + (source.empty() ? "" : fmt::format(" ({})", source));
 }
 
 FunctionWriter::Text HalFunctionWriter::trace_line() const {
@@ -217,10 +225,13 @@ void HalFunctionWriter::call_import(size_t step, const CallOperands& operands) {
   const char* const flags = wait == ImportWait::never          ? "0"
                             : wait == ImportWait::for_programs ? "HALYARD_CALL_MAY_WAIT_FOR_PROGRAM"
                                                                : "HALYARD_CALL_MAY_WAIT";
-  line(fmt::format("status = vm_import(s, {}u, {}, {}, {}, {}, {}, {}, {});", operands.callee, flags,
+  // The messages of module check have the place of the call.
+  const Text at =
+      module_.imports()[operands.callee].name.starts_with("check.") ? quoted(place_text()) : "NULL";
+  line(fmt::format("status = vm_import(s, {}u, {}, {}, {}, {}, {}, {}, {}, {});", operands.callee, flags,
                    types.arguments.empty() ? "NULL" : "x", types.arguments.size(),
                    span_count == 0 ? "NULL" : "n", span_count, types.results.empty() ? "NULL" : "y",
-                   types.results.size()));
+                   types.results.size(), at));
   fail_through(wait != ImportWait::never, fmt::format("vm_at(s, {})", place()));
   const size_t results = std::min<size_t>(operands.results.size(), types.results.size());
   for (size_t i = 0; i < results; ++i) {

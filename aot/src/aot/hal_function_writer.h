@@ -34,7 +34,8 @@ class HalFunctionWriter final : public FunctionWriter {
   void call_import(size_t step, const CallOperands& operands);
   void fail_through(bool is_waiting, std::string_view failure);
   void stop_if_asked();
-  Text place() const;       // of the current step
+  Text place() const;  // of the current step
+  Text place_text() const;
   Text trace_line() const;  // of the call that is the current step
   size_t begin_point();     // a place where the function may be entered again
 

@@ -106,7 +106,16 @@ class HalModuleWriter {
                   "'_', '$', '-' and '.'",
                   what, name, kLongestName);
     };
-    for (const vm::Export& each : module_.exports()) HALYARD_TRY(check("export", each.name));
+    for (const vm::Export& each : module_.exports()) {
+      HALYARD_TRY(check("export", each.name));
+      constexpr size_t kMostValues = 256;
+      const Types types = function_types(module_, each.function);
+      if (std::max(types.arguments.size(), types.results.size()) > kMostValues)
+        return fail(
+            Code::UNIMPLEMENTED,
+            "function '{}' has {} arguments and {} results; functions of native modules have at most {}",
+            each.name, types.arguments.size(), types.results.size(), kMostValues);
+    }
     for (const vm::Import& each : module_.imports()) HALYARD_TRY(check("import", each.name));
     return {};
   }
@@ -225,15 +234,31 @@ class HalModuleWriter {
 
   // ---- tables
 
+  // A literal or, for a text that is longer than C compilers have to accept, the name of an array.
+  static std::string text_of(std::string_view text, std::string& tables) {
+    constexpr size_t kLongestLiteral = 4000;
+    if (text.size() <= kLongestLiteral) return quoted(text);
+    const std::string name = fmt::format("vm_text_{}", tables.size());
+    tables += fmt::format("static const char {}[] = {{", name);
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (i % 32 == 0) tables += "\n  ";
+      tables += fmt::format("'\\{:03o}',", static_cast<unsigned char>(text[i]));
+    }
+    tables += "0};\n";
+    return name;
+  }
+
   // The name of a table of attributes and its length, in the order of the fields; the table itself is added
   // to `tables`.
   static std::string attributes(std::span<const vm::Attribute> list, std::string_view name,
                                 std::string& tables) {
     if (list.empty()) return "NULL, 0";
-    tables += fmt::format("static const halyard_module_attribute_t {}[] = {{\n", name);
-    for (const vm::Attribute& each : list)
-      tables += fmt::format("    {{{}, {}}},\n", quoted(each.key), quoted(each.value));
-    tables += "};\n\n";
+    std::string rows;
+    for (const vm::Attribute& each : list) {
+      const std::string key = text_of(each.key, tables);
+      rows += fmt::format("    {{{}, {}}},\n", key, text_of(each.value, tables));
+    }
+    tables += fmt::format("static const halyard_module_attribute_t {}[] = {{\n{}}};\n\n", name, rows);
     return fmt::format("{}, {}", name, list.size());
   }
 

@@ -243,6 +243,8 @@ typedef struct halyard_import_call {
   const halyard_value_t* arguments; /* in the order of the convention, of its kinds; objects are borrowed */
   halyard_value_t* results;         /* written on success; objects are references that the caller owns */
   const uint32_t* spans;            /* the number of tuples of each span, in order */
+  /* Where the program calls, for messages of the function, such as "at m.f+0000001A"; null: unknown. */
+  const char* place;
 } halyard_import_call_t;
 
 /* A text that tools and bindings read, for example about a function's tensors. Frozen. */

@@ -153,6 +153,7 @@ Result<> call_native_import(FrameCall& frame, const Target& target, const Conven
                     .resumed = (call.flags & HALYARD_CALL_RESUMED) != 0,
                     .may_defer = may_wait(frame, target, call),
                     .function_data = target.native_data};
+  const Invocation::PlaceScope place(*frame.native->invocation, call.place);
   if (Status status = target.native(native))
     return std::unexpected(import_failure(std::move(status), target));
   if (native.deferred) {
@@ -276,7 +277,7 @@ Result<> call_import(FrameCall& frame, halyard_import_call_t& call) {
   constexpr uint32_t kKnownFlags =
       HALYARD_CALL_RESUMED | HALYARD_CALL_MAY_WAIT | HALYARD_CALL_MAY_WAIT_FOR_PROGRAM;
   const ModuleInstance& instance = *frame.native->instance;
-  if (call.struct_size < sizeof call)
+  if (call.struct_size < HALYARD_FIELD_END(halyard_import_call_t, place))
     return fail(Code::INVALID_ARGUMENT,
                 "a call of an import with {} bytes; set struct_size to sizeof(halyard_import_call_t)",
                 call.struct_size);

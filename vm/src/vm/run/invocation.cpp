@@ -432,6 +432,7 @@ Result<Outcome> Invocation::begin_inner(const Callable& callee, std::span<const 
 }
 
 std::string Invocation::place() const {
+  if (native_place_) return native_place_;
   const Stack& stack = *stack_;
   return stack.native || !stack.top ? "" : place_text(*stack.top->code, stack.ip);
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 #include "base/trace_choice.h"
@@ -120,6 +121,19 @@ class Invocation {
 
   // For native functions: the location of the calling bytecode, for messages; empty if there is none.
   std::string place() const;
+  // Sets that location while a native module calls an import; null: unknown.
+  class PlaceScope {
+   public:
+    PlaceScope(Invocation& invocation, const char* place)
+        : invocation_(invocation), outer_(std::exchange(invocation.native_place_, place)) {}
+    PlaceScope(const PlaceScope&) = delete;
+    PlaceScope& operator=(const PlaceScope&) = delete;
+    ~PlaceScope() { invocation_.native_place_ = outer_; }
+
+   private:
+    Invocation& invocation_;
+    const char* outer_;
+  };
 
   Context& context() const { return *context_; }
 
@@ -153,7 +167,8 @@ class Invocation {
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
   Results results_ = Results::none;
-  bool is_armed_ = false;  // the next call starts with a pending interruption
+  const char* native_place_ = nullptr;  // PlaceScope
+  bool is_armed_ = false;               // the next call starts with a pending interruption
 };
 
 }  // namespace halyard::vm
