@@ -4,6 +4,7 @@
 #include <new>
 
 #include "vm/native/ffi_call.h"
+#include "vm/native/frame_state.h"
 #include "vm/native/module_services.h"
 #include "vm/native/native_registers.h"
 #include "vm/native/program_services.h"

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "vm/native/ffi_call.h"
 #include "vm/native/native_registers.h"
 #include "vm/native/scalars.h"
 #include "vm/object/value.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/status.h"
-#include "vm/native/module_services.h"
+#include "vm/native/frame_state.h"
 
 namespace halyard::vm {
 

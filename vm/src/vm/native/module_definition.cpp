@@ -9,6 +9,7 @@
 #include "vm/native/ffi_call.h"
 #include "vm/native/frame_call.h"
 #include "vm/native/module_services.h"
+#include "vm/native/native_registers.h"
 
 namespace halyard::vm {
 

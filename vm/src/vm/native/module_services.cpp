@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/c_boundary.h"
+#include "vm/native/frame_state.h"
 #include "vm/native/import_call.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"

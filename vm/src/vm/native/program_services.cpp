@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "base/c_boundary.h"
-#include "vm/native/module_services.h"
+#include "vm/native/frame_state.h"
 #include "vm/object/value.h"
 #include "vm/run/failures.h"
 #include "vm/run/invocation.h"
