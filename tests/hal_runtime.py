@@ -20,9 +20,12 @@ def setting(name, default):
     return os.environ.get(name, default)
 
 
-def is_native(path):
+def is_bytecode(path):
+    """Whether the file is there and no library: vm-run has the messages about others."""
+    if not os.path.isfile(path):
+        return False
     with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
+        return file.read(4) != b"\x7fELF"
 
 
 def native_module(module):
@@ -60,7 +63,7 @@ def main():
     for argument in sys.argv[1:]:
         if argument.startswith("--module="):
             path, at, text = argument[len("--module="):].partition("@")
-            argument = argument if is_native(path) else f"--module={native_module(path)}{at}{text}"
+            argument = f"--module={native_module(path)}{at}{text}" if is_bytecode(path) else argument
         arguments.append(argument)
     vm_run = setting("VM_RUN", "vm-run")
     os.execvp(vm_run, [vm_run, *arguments])

@@ -5,6 +5,7 @@
 #include <deque>
 #include <set>
 
+#include "halyard/program.h"
 #include "vm/module/bytecode_module.h"
 #include "vm/native/ffi_call.h"
 #include "vm/native/frame_call.h"
