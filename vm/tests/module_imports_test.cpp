@@ -416,10 +416,9 @@ TEST(ModuleImports, AttributesAndDependenciesAreThoseOfTheDefinition) {
   Machine machine(kBytecode);
   const halyard_module_attribute_t attributes[] = {{"iree.abi.declaration", "sync func @f()"}, {"a", ""}};
   Importer definition({frame("f", "0v_v", pass_on<0>)}, {});
-  definition.functions[0].attributes = attributes;
-  definition.functions[0].attribute_count = 2;
-  definition.attributes = attributes;
-  definition.attribute_count = 1;
+  const halyard_module_attributes_t of_export = {attributes, 2};
+  definition.export_attributes = &of_export;
+  definition.attributes = {attributes, 1};
   const halyard_module_dependency_t dependencies[] = {{"m", 0, HALYARD_DEPENDENCY_VERSIONED},
                                                       {"none", 3, HALYARD_DEPENDENCY_OPTIONAL}};
   definition.dependencies = dependencies;
@@ -460,8 +459,8 @@ TEST(ModuleImports, BadDefinitionsAreRefused) {
   refused(tableless, Code::INVALID_ARGUMENT, "states 1 imports but no table");
   const halyard_module_attribute_t attribute = {"key", nullptr};
   Importer valueless({frame("f", "0v_v", pass_on<0>)}, {});
-  valueless.functions[0].attributes = &attribute;
-  valueless.functions[0].attribute_count = 1;
+  const halyard_module_attributes_t of_export = {&attribute, 1};
+  valueless.export_attributes = &of_export;
   refused(valueless, Code::INVALID_ARGUMENT, "attribute 0 has no value");
   const halyard_module_dependency_t dependency = {"m", 0, 64};
   Importer flagged({}, {});

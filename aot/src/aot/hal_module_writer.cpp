@@ -265,17 +265,23 @@ class HalModuleWriter {
   std::string write_tables() const {
     std::string tables;
     std::string exports;
+    std::string reflection;  // attributes of exports
+    bool has_reflection = false;
     for (size_t i = 0; i < module_.exports().size(); ++i) {
       const vm::Export& each = module_.exports()[i];
       const std::string_view convention = each.convention.empty() ? "0v_v" : each.convention;
-      exports += fmt::format("    {{{}, {}, NULL, vm_export_{}, 0, 0, {}}},\n", quoted(each.name),
-                             quoted(convention), i,
-                             attributes(each.attributes, fmt::format("vm_attributes_{}", i), tables));
+      exports +=
+          fmt::format("    HALYARD_FRAME({}, {}, vm_export_{}),\n", quoted(each.name), quoted(convention), i);
+      reflection += fmt::format("    {{{}}},\n",
+                                attributes(each.attributes, fmt::format("vm_attributes_{}", i), tables));
+      has_reflection |= !each.attributes.empty();
     }
     const auto table = [&](std::string_view type, std::string_view name, const std::string& rows) {
       if (!rows.empty()) tables += fmt::format("static const {} {}[] = {{\n{}}};\n\n", type, name, rows);
     };
     table("halyard_module_export_t", "vm_exports", exports);
+    if (!has_reflection) reflection.clear();
+    table("halyard_module_attributes_t", "vm_reflection", reflection);
     std::string imports;
     for (const vm::Import& each : module_.imports())
       imports += fmt::format("    {{{}, {}, {}, 0}},\n", quoted(each.name), quoted(each.convention),
@@ -302,7 +308,6 @@ class HalModuleWriter {
         named("vm_types", !types.empty()), named("vm_constants", !constant_rows_.empty()),
         plan_.constants.size(), module_.bytecode_version() < 16 ? "HALYARD_PROGRAM_LEGACY_FLOATS" : "0");
     const std::string of_module = attributes(module_.attributes(), "vm_attributes", tables);
-    const size_t comma = of_module.find(',');
     tables += fmt::format(
         "static const halyard_module_definition_t vm_definition = {{\n    .struct_size = sizeof "
         "vm_definition,\n"
@@ -311,11 +316,11 @@ class HalModuleWriter {
         "    .type_size = sizeof(halyard_module_type_t),\n    .imports = {},\n    .import_count = {},\n"
         "    .import_size = sizeof(halyard_module_import_t),\n    .dependencies = {},\n"
         "    .dependency_count = {},\n    .dependency_size = sizeof(halyard_module_dependency_t),\n"
-        "    .attributes = {},\n    .attribute_count ={},\n    .program = &vm_program}};\n\n",
+        "    .attributes = {{{}}},\n    .export_attributes = {},\n    .program = &vm_program}};\n\n",
         quoted(module_.name()), module_.version(), named("vm_exports", !exports.empty()),
         module_.exports().size(), named("vm_imports", !imports.empty()), module_.imports().size(),
-        named("vm_dependencies", !dependencies.empty()), module_.dependencies().size(),
-        of_module.substr(0, comma), of_module.substr(comma + 1));
+        named("vm_dependencies", !dependencies.empty()), module_.dependencies().size(), of_module,
+        named("vm_reflection", has_reflection));
     return tables;
   }
 

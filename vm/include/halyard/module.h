@@ -253,6 +253,11 @@ typedef struct halyard_module_attribute {
   const char* value;
 } halyard_module_attribute_t;
 
+typedef struct halyard_module_attributes {
+  const halyard_module_attribute_t* list;
+  uint64_t count;
+} halyard_module_attributes_t; /* frozen */
+
 /* One exported function. Either `plain` or `frame` is null, but not both. */
 typedef struct halyard_module_export {
   const char* name;       /* letters, digits, '_', '$', '-', '.' */
@@ -261,15 +266,12 @@ typedef struct halyard_module_export {
   halyard_frame_function_t frame;
   uint32_t flags; /* HALYARD_PLAIN_*; 0 for frame functions */
   uint32_t reserved;
-  /* Fields added after version 1; the definition's export_size says whether they are there. */
-  const halyard_module_attribute_t* attributes;
-  uint64_t attribute_count;
 } halyard_module_export_t;
 
 /* {HALYARD_PLAIN("hypot", "0FF_F", hypot, 0), HALYARD_FRAME("sum", "0CID_I", sum)} */
 #define HALYARD_PLAIN(name, convention, function, flags) \
-  {name, convention, (halyard_any_function_t)(function), NULL, flags, 0, NULL, 0}
-#define HALYARD_FRAME(name, convention, function) {name, convention, NULL, function, 0, 0, NULL, 0}
+  {name, convention, (halyard_any_function_t)(function), NULL, flags, 0}
+#define HALYARD_FRAME(name, convention, function) {name, convention, NULL, function, 0, 0}
 
 /* ---- Modules ------------------------------------------------------------------------------------------- */
 
@@ -340,9 +342,9 @@ typedef struct halyard_module_definition {
   uint32_t import_size; /* sizeof(halyard_module_import_t) */
   const halyard_module_dependency_t* dependencies;
   uint32_t dependency_count;
-  uint32_t dependency_size; /* sizeof(halyard_module_dependency_t) */
-  const halyard_module_attribute_t* attributes;
-  uint64_t attribute_count;
+  uint32_t dependency_size;                             /* sizeof(halyard_module_dependency_t) */
+  halyard_module_attributes_t attributes;               /* of the module */
+  const halyard_module_attributes_t* export_attributes; /* of each export, in order; null: none */
   const struct halyard_program* program; /* halyard/program.h; null: the module is no program */
 } halyard_module_definition_t;
 

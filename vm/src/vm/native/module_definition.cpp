@@ -144,18 +144,17 @@ Result<Convention> parse_convention(std::string_view text) {
 }
 
 // The attributes, with texts of their own.
-Result<std::vector<Attribute>> make_attributes(const halyard_module_attribute_t* attributes, uint64_t count,
-                                               Parts& parts) {
-  HALYARD_TRY(
-      check_elements(parts.name, {"attributes", "the size of an attribute", attributes, count, kMaxAttributes,
-                                  sizeof(halyard_module_attribute_t), sizeof(halyard_module_attribute_t)}));
+Result<std::vector<Attribute>> make_attributes(const halyard_module_attributes_t& attributes, Parts& parts) {
+  HALYARD_TRY(check_elements(
+      parts.name, {"attributes", "the size of an attribute", attributes.list, attributes.count,
+                   kMaxAttributes, sizeof(halyard_module_attribute_t), sizeof(halyard_module_attribute_t)}));
   std::vector<Attribute> made;
-  for (uint64_t i = 0; i < count; ++i) {
-    if (!attributes[i].key || !attributes[i].value)
+  for (uint64_t i = 0; i < attributes.count; ++i) {
+    if (!attributes.list[i].key || !attributes.list[i].value)
       return fail(Code::INVALID_ARGUMENT, "attribute {} has no {}; expected a key and a value", i,
-                  attributes[i].key ? "value" : "key");
-    const char* const key = parts.keep(attributes[i].key);
-    made.push_back({key, parts.keep(attributes[i].value)});
+                  attributes.list[i].key ? "value" : "key");
+    const char* const key = parts.keep(attributes.list[i].key);
+    made.push_back({key, parts.keep(attributes.list[i].value)});
   }
   return made;
 }
@@ -183,7 +182,6 @@ Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t
                                        convention, source.frame, source.flags, parts.type_handles.data(),
                                        index, parts.is_program ? &parts.program : nullptr)));
   }
-  made.attributes = HALYARD_TRY(make_attributes(source.attributes, source.attribute_count, parts));
   return made;
 }
 
@@ -208,6 +206,10 @@ Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t
       return fail(Code::INVALID_ARGUMENT,
                   "native module '{}' has the function '{}' with the calling convention '{}' twice",
                   parts.name, made.name, made.convention);
+    if (definition.export_attributes)
+      made.attributes =
+          HALYARD_TRY(with_note(make_attributes(definition.export_attributes[i], parts),
+                                fmt::format("in function '{}' of native module '{}'", name, parts.name)));
     exports.push_back(made);
   }
   return exports;
@@ -383,7 +385,7 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   made.exports = HALYARD_TRY(make_exports(definition, *parts));
   made.imports = HALYARD_TRY(make_imports(definition, *parts));
   made.dependencies = HALYARD_TRY(make_dependencies(definition, *parts));
-  made.attributes = HALYARD_TRY(make_attributes(definition.attributes, definition.attribute_count, *parts));
+  made.attributes = HALYARD_TRY(make_attributes(definition.attributes, *parts));
   if (parts->is_program) {
     HALYARD_TRY(make_program(*definition.program, *parts, types));
     made.program = &parts->program;
