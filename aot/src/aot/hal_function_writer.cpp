@@ -259,7 +259,10 @@ void HalFunctionWriter::call_import(size_t step, const CallOperands& operands) {
 void HalFunctionWriter::write_frame(Text& declarations, Text& arrivals, Text& releases) {
   const bool is_recursive = plan_.recursive.contains(index_);
   Text condition = "s->stack > s->stack_bytes";
-  if (is_recursive) condition += " || (uintptr_t)&status < s->stack_end";
+  if (is_recursive) {
+    declarations += "  const char here = 0; /* its address tells how deep the stack is */\n";
+    condition += " || (uintptr_t)&here < s->stack_end";
+  }
   arrivals +=
       fmt::format("  s->stack += {}u;\n  if ({}) {{\n    status = vm_too_deep(s);\n    goto leave;\n  }}\n",
                   frame_bytes_, condition);
