@@ -291,13 +291,15 @@ int main(void)
     halyard_module_t module = NULL;
     halyard_context_t context = NULL;
     halyard_function_t function = NULL;
+    halyard_call_t call = NULL;
     if (failed(halyard_instance_create(NULL, &instance))) return 1;
     if (failed(halyard_module_create_native(instance, fib_module(), &module))) return 1;
     const halyard_context_options_t options = {.struct_size = sizeof options, .modules = &module, .module_count = 1};
     if (failed(halyard_context_create(instance, &options, &context))) return 1;
-    if (failed(halyard_context_find(context, "iterative", &function))) return 1;
+    if (failed(halyard_context_find(context, NULL, "iterative", &function))) return 1;
     halyard_value_t argument = {.kind = HALYARD_VALUE_I32, .i32 = 90}, result = {0};
-    if (failed(halyard_call(function, &argument, 1, &result, 1))) return 1;
+    if (failed(halyard_call_create(context, &call))) return 1;
+    if (failed(halyard_call_invoke(call, function, &argument, 1, &result, 1))) return 1;
     printf("%lld\\n", (long long)result.i64);
     return 0;
 }
