@@ -312,7 +312,8 @@ def check_static(checks, folder):
     checks.check("static: vm-cc", None if library.done.returncode == 0 else "refused", library.done)
     vmrun.write(os.path.join(folder, "main.c"), STATIC)
     libraries = os.path.join(vmrun.BUILD, "lib")
-    done = subprocess.run(["cc", "-std=c11", "-DHALYARD_STATIC_MODULE", *INCLUDES, f"-I{vmrun.SOURCE}/bindings/c/include", "fib.c", "main.c",
+    headers = f"-I{vmrun.SOURCE}/bindings/c/include"
+    done = subprocess.run(["cc", "-std=c11", "-DHALYARD_STATIC_MODULE", *INCLUDES, headers, "fib.c", "main.c",
                            f"-L{libraries}", f"-Wl,-rpath,{libraries}", "-lhalyard", "-lm", "-o", "program"],
                           capture_output=True, text=True, timeout=300, cwd=folder)
     checks.check("static: cc", None if done.returncode == 0 else done.stderr[:2000])

@@ -1,6 +1,6 @@
-/* Parts of the C that vm-cc --runtime=hal writes: the instructions over the services of halyard/program.h. The
- * form of the file is that of ../support/base.c; a part here replaces the part of that name there. Functions
- * return 0, VM_WAITS, or VM_FAILED after they have set s->error. */
+/* Parts of the C that vm-cc --runtime=hal writes: the instructions over the services of halyard/program.h.
+ * The form of the file is that of ../support/base.c; a part here replaces the part of that name there.
+ * Functions return 0, VM_WAITS, or VM_FAILED after they have set s->error. */
 #include "program_support.h"
 
 /*@@ VM_COLD */
@@ -62,7 +62,8 @@ VM_COLD static int vm_at(vm_state* s, const char* function, uint32_t pc, const c
 
 /*@@ vm_through */
 /* Notes that the failure passes a call. Of a long trace, the lines in the middle are left out. */
-VM_COLD static int vm_through(vm_state* s, const char* function, uint32_t pc, uint32_t return_pc, const char* source) {
+VM_COLD static int vm_through(vm_state* s, const char* function, uint32_t pc, uint32_t return_pc,
+                              const char* source) {
   if (s->is_unplaced) {
     s->is_unplaced = 0;
     return vm_at(s, function, pc, source);
