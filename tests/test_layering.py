@@ -31,6 +31,7 @@ HEADERS = {
     "halyard/wildcards.hpp": ("base/include", "halyard/wildcards.hpp"),
     "halyard/x86_features.hpp": ("base/include", "halyard/x86_features.hpp"),
     "halyard/module.h": ("vm/include", "halyard/module.h"),
+    "halyard/program.h": ("vm/include", "halyard/program.h"),
     "halyard/driver.h": ("hal/include", "halyard/driver.h"),
     "halyard/halyard.h": ("bindings/c/include", "halyard/halyard.h"),
     "halyard/halyard.hpp": ("bindings/cpp/include", "halyard/halyard.hpp"),
@@ -47,33 +48,34 @@ HEADERS = {
 # x86_features.hpp includes nothing of C++, so C sources find it, too.
 C_BASE = ["halyard/status.h", "halyard/abi.h", "halyard/value.h", "halyard/x86_features.hpp"]
 BASE = [*C_BASE, "halyard/private_folder.hpp", "halyard/small_floats.hpp", "halyard/wildcards.hpp"]
+MODULE = ["halyard/module.h", "halyard/program.h"]
 LAYERS = {
     "base/text": ("base/text/src", ["text"]),
     "base": ("base/src", [*BASE, "text", "base"]),
-    "vm": ("vm/src", [*BASE, "halyard/module.h", "text", "base", "vm"]),
-    "jit": ("jit/src", [*BASE, "halyard/module.h", "text", "base", "vm"]),
-    "aot": ("aot/src", [*BASE, "halyard/module.h", "text", "base", "vm", "aot"]),
-    "analysis": ("analysis/src", [*BASE, "halyard/module.h", "text", "base", "vm", "analysis"]),
+    "vm": ("vm/src", [*BASE, *MODULE, "text", "base", "vm"]),
+    "jit": ("jit/src", [*BASE, *MODULE, "text", "base", "vm"]),
+    "aot": ("aot/src", [*BASE, *MODULE, "text", "base", "vm", "aot"]),
+    "analysis": ("analysis/src", [*BASE, *MODULE, "text", "base", "vm", "analysis"]),
     "hal": ("hal/src", [*BASE, "halyard/driver.h", "text", "base", "hal"]),
     "modules": (
         "modules/src",
-        [*BASE, "halyard/module.h", "halyard/driver.h", "text", "base", "vm", "hal", "modules"],
+        [*BASE, *MODULE, "halyard/driver.h", "text", "base", "vm", "hal", "modules"],
     ),
     "bindings/c": (
         "bindings/c/src",
-        [*BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h", "text", "base", "vm", "analysis", "hal", "modules"],
+        [*BASE, *MODULE, "halyard/driver.h", "halyard/halyard.h", "text", "base", "vm", "analysis", "hal", "modules"],
     ),
-    "drivers/local": ("drivers/local", [*BASE, "halyard/module.h", "halyard/driver.h", "text", "base", "vm"]),
+    "drivers/local": ("drivers/local", [*BASE, *MODULE, "halyard/driver.h", "text", "base", "vm"]),
     "drivers/vulkan": ("drivers/vulkan", [*BASE, "halyard/driver.h"]),
     "drivers/null": ("drivers/null", [*C_BASE, "halyard/driver.h"]),
     "drivers/template": ("drivers/template", [*BASE, "halyard/driver.h"]),
-    "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
-    "tools": ("tools", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
+    "examples/native_module": ("examples/native_module", [*C_BASE, *MODULE]),
+    "tools": ("tools", [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
     # Two exceptions among tools: one runs no program, the other tests layers below the C ABI.
-    "tools/vm-cc": ("tools/vm-cc", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
+    "tools/vm-cc": ("tools/vm-cc", [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
     "tools/hal-cts": (
         "tools/hal-cts",
-        [*BASE, "halyard/module.h", "halyard/driver.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"],
+        [*BASE, *MODULE, "halyard/driver.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"],
     ),
 }
 

@@ -51,9 +51,9 @@ halyard_fence_fail.failure halyard_fence_on_reached.user halyard_view_import.dev
 halyard_view_import.user halyard_view_import.is_copy halyard_view_import_fd.is_copy
 halyard_view_unmap.view halyard_dlpack_release.tensor halyard_dlpack_release_unversioned.tensor
 halyard_view_from_dlpack.device halyard_view_from_dlpack.is_copy halyard_view_from_dlpack_unversioned.device
-halyard_view_from_dlpack_unversioned.is_copy halyard_view_import_fd.device
-halyard_replay_create_with.options service.wakeup_wake.wakeup
-service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.user
+halyard_view_from_dlpack_unversioned.is_copy halyard_view_import_fd.device halyard_replay_create_with.options
+service.wakeup_wake.wakeup service.object_create.pointer service.buffer_wrap.released service.buffer_wrap.user
+service.import_is_resolved.call
 """.split())
 
 # What complete arguments cannot have here: an installed compiler, an execution in the capture, a file descriptor, a communicator,
@@ -62,12 +62,13 @@ NEED_NOT_WORK = set("""
 halyard_compiler_find halyard_compiler_explain halyard_replay_execute halyard_replay_execute_to halyard_replay_measure
 halyard_replay_cut halyard_capture_read halyard_view_import_fd halyard_capture_execution
 halyard_channels_import halyard_instance_run halyard_call_resume halyard_call_results halyard_fence_wait halyard_fences_wait
-service.call_wait service.object_create service.object_pointer
+service.call_wait service.object_create service.object_pointer service.import_call service.call_keep service.call_take service.call_stopped
 """.split())
 
 
 # Refused for another reason, which the message gives: no modules, and for services no running call and no type of a module.
-REFUSED_BEFORE = {"halyard_context_create.options", "service.call_wait.out", "service.object_pointer.object"}
+REFUSED_BEFORE = {"halyard_context_create.options", "service.call_wait.out", "service.object_pointer.object",
+                  "service.import_call.import_call", "service.call_keep.kept", "service.call_take.kept"}
 
 
 def declarations():

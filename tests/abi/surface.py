@@ -14,7 +14,7 @@ import tempfile
 SOURCE = pathlib.Path(os.environ.get("HALYARD_SOURCE", pathlib.Path(__file__).parent.parent.parent)).resolve()
 BASELINE = SOURCE / "tests" / "abi" / "baseline.txt"
 LAYERS = ("base", "vm", "hal", "bindings/c")
-PROGRAM = "".join(f"#include <halyard/{name}.h>\n" for name in ("status", "abi", "value", "driver", "module", "halyard",
+PROGRAM = "".join(f"#include <halyard/{name}.h>\n" for name in ("status", "abi", "value", "driver", "module", "program", "halyard",
                                                                 "memory", "fence", "signature"))
 # The version, the compiler's options and include guards may change.
 FREE = re.compile(r"HALYARD_(VERSION_\w+|SANITIZER_KIND|API|\w+_H_)$")

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "aot/program.h"
 #include "aot/translate.h"
 #include "common/files.h"
 #include "common/short_output.h"
@@ -21,9 +22,11 @@ constexpr Text output = {
     "--output=fib"};
 constexpr Text runtime = {
     "runtime", "KIND",
-    "What the C needs where it runs. none, the default and the only kind: memcpy and its "
-    "like, and the functions of math.h that the program uses.",
-    "--runtime=none", "none"};
+    "What the C needs where it runs. none: memcpy and its like, and the functions of math.h that the program "
+    "uses. hal: Halyard, to which the C is a native module; FILE.bin and FILE_data.S have its constants if "
+    "they "
+    "are large.",
+    "--runtime=hal", "none"};
 constexpr Toggle main = {"main",
                          "Also writes a program that takes --function=NAME and --input=VALUE, and prints the "
                          "results as vm-run does.",
@@ -49,13 +52,15 @@ constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
     "vm-cc",
-    "vm-cc MODULE --output=FILE [--runtime=none] [--main] [--report]",
-    "Writes a module (.vmfb, or .vmasm text) as C11 that needs neither Halyard nor memory from the system. "
-    "'-' "
+    "vm-cc MODULE --output=FILE [--runtime=none|hal] [--main] [--report]",
+    "Writes a module (.vmfb, or .vmasm text) as C11 that needs neither Halyard nor memory from the system, "
+    "or with --runtime=hal as C11 that is a native module of Halyard. '-' "
     "as MODULE reads standard input. Runs no code of the module.",
     kGroups,
     "  vm-cc examples/fib.vmasm --main -o fib && cc -std=c11 -O2 fib.c fib_main.c -o fib\n"
-    "  ./fib --function=fib --input=30\n",
+    "  ./fib --function=fib --input=30\n"
+    "  vm-cc model.vmfb --runtime=hal -o model && cc -std=c11 -O2 -shared -fPIC model*.c -o model.so\n"
+    "  vm-run --module=./model.so --function=main --input=4xf32=1\n",
     kUsualExitCodes,
     "FILE"};
 
@@ -75,8 +80,17 @@ Result<int> translate(const Flags& flags) {
                 kTool.usage);
   if (!flags.has(flag::output))
     return fail(HALYARD_INVALID_ARGUMENT, "no name for the files in C; add {}", flag::output.example);
-  if (flags[flag::runtime] != "none")
-    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected none", flag::runtime, flags[flag::runtime]);
+  const bool is_hal = flags[flag::runtime] == "hal";
+  if (!is_hal && flags[flag::runtime] != "none")
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected none or hal", flag::runtime, flags[flag::runtime]);
+  if (is_hal && flags[flag::main])
+    return fail(HALYARD_INVALID_ARGUMENT, "{} with {}=hal: such a module is no program; run it with vm-run",
+                flag::main, flag::runtime);
+  for (const Flag* only_none : {static_cast<const Flag*>(&flag::parameters), static_cast<const Flag*>(&flag::no_plan),
+                                static_cast<const Flag*>(&flag::report)})
+    if (is_hal && flags.has(*only_none))
+      return fail(HALYARD_INVALID_ARGUMENT, "{} with {}=hal: the memory and the parameters of such a module are those of "
+                  "the device where it runs; leave it out", *only_none, flag::runtime);
   std::filesystem::path output = flags[flag::output];
   if (output.extension() == ".c") output.replace_extension();
   if (!output.has_filename())
@@ -100,7 +114,8 @@ Result<int> translate(const Flags& flags) {
                                 .planned = !flags[flag::no_plan],
                                 .parameters = parameters->parameters};
   aot::Report report;
-  const auto files = aot::translate(module, options, &report);
+  const auto files =
+      is_hal ? aot::translate_program(module, options) : aot::translate(module, options, &report);
   if (!files)
     return fail(static_cast<halyard_status_code_t>(files.error().code), "'{}': {}", inputs.front(),
                 files.error().text);

@@ -90,4 +90,26 @@ std::string constant_f64(uint64_t bits) {
   return digits(fmt::format("{}", value));
 }
 
+std::string in_comment(std::string_view text) {
+  std::string safe;
+  for (const char c : text) safe += c == '*' || c == '/' || c == '\\' || c < ' ' || c == 0x7F ? '_' : c;
+  return safe;
+}
+
+std::string compiler_checks(bool floats) {
+  std::string text =
+      "\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
+      "#error \"the bytes of this program's buffers are little-endian\"\n#endif\n";
+  if (floats)
+    text +=
+        "#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)\n"
+        "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 with "
+        "-mfpmath=sse\"\n#endif\n"
+        "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
+        "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
+        "#error \"this program rounds products before it adds them: compile with -std=c11 or "
+        "-ffp-contract=off\"\n#endif\n";
+  return text;
+}
+
 }  // namespace halyard::aot

@@ -14,6 +14,13 @@ std::string identifier(std::string_view name);
 // A string literal. No byte can end the literal or begin an escape or a trigraph.
 std::string quoted(std::string_view text);
 
+// A text that cannot end a comment.
+std::string in_comment(std::string_view text);
+
+// Directives that refuse targets and options with which results would differ; `floats`: of programs with
+// floats.
+std::string compiler_checks(bool floats);
+
 // The code without the contents of its string literals.
 std::string without_literals(std::string_view code);
 // The identifiers and numbers in a text of C.

@@ -688,10 +688,23 @@ void FunctionWriter::leave(size_t step) {
 void FunctionWriter::write_block(size_t block) {
   block_ = block;
   const vm::Flow::Block& each = flow_.blocks()[block];
-  for (size_t step = each.first_step; step < each.first_step + each.step_count; ++step) write_step(step);
+  for (size_t step = each.first_step; step < each.first_step + each.step_count; ++step) {
+    step_ = step;
+    write_step(step);
+  }
+}
+
+void FunctionWriter::write_frame(Text&, Text& arrivals, Text& releases) {
+  if (!plan_.recursive.contains(index_)) return;
+  arrivals += fmt::format(
+      "{0}++s->depth;\n{0}if (s->depth > VM_MAX_DEPTH) {{\n{0}{0}status = vm_too_deep(s);\n{0}{0}goto "
+      "leave;\n{0}}}\n",
+      kIndent);
+  releases += fmt::format("{}--s->depth;\n", kIndent);
 }
 
 Result<std::string> FunctionWriter::write() {
+  has_refs_ |= leaves_once();
   std::vector<Text> blocks;
   for (size_t block = 0; block < flow_.blocks().size(); ++block) {
     if (variables_.is_reachable(block)) write_block(block);
@@ -733,7 +746,8 @@ Result<std::string> FunctionWriter::write() {
     Text names;
     for (const Text& name : declared_[type]) {
       if (named.contains(name)) continue;
-      names += fmt::format("{}{}{}", names.empty() ? " " : ", ", name, zeroed.contains(name) ? " = 0" : "");
+      names += fmt::format("{}{}{}", names.empty() ? " " : ", ", name,
+                           zeroed.contains(name) || zeroes_variables() ? " = 0" : "");
       if (!read_.contains(name)) arrivals.insert(0, fmt::format("{}(void){};\n", kIndent, name));
     }
     if (!names.empty())
@@ -750,14 +764,7 @@ Result<std::string> FunctionWriter::write() {
           fmt::format("{}vm_span v{} = {};\n", kIndent, each,
                       named.contains(name) ? fmt::format("vm_span_of({})", name) : "{NULL, 0, 0}");
   }
-  const bool recursive = plan_.recursive.contains(index_);
-  if (recursive) {
-    arrivals += fmt::format(
-        "{0}++s->depth;\n{0}if (s->depth > VM_MAX_DEPTH) {{\n{0}{0}status = vm_too_deep(s);\n{0}{0}goto "
-        "leave;\n{0}}}\n",
-        kIndent);
-    releases += fmt::format("{}--s->depth;\n", kIndent);
-  }
+  write_frame(declarations, arrivals, releases);
 
   // A branch to the next block is not written, and a block to which nothing branches has no label.
   for (size_t block = 0; block < blocks.size(); ++block) {
@@ -780,7 +787,7 @@ Result<std::string> FunctionWriter::write() {
         !labelled.ends_with(fmt::format("{0}{0}goto leave;\n", kIndent)))
       labelled.resize(labelled.size() - kIndent.size() - 12);
     const bool jumps = without_literals(labelled + arrivals).find("goto leave;") != Text::npos;
-    labelled += fmt::format("{}{}{}return status;\n", jumps ? "leave:\n" : "", releases, kIndent);
+    labelled += fmt::format("{}{}{}return status;\n{}", jumps ? "leave:\n" : "", releases, kIndent, ending());
   }
   const Text all = without_literals(arrivals + labelled);
   if (all.find("status") != Text::npos) declarations += fmt::format("{}int status = 0;\n", kIndent);

@@ -21,11 +21,30 @@ class FunctionWriter {
  public:
   FunctionWriter(const Plan& plan, uint32_t function, const vm::Flow& flow);
 
+  virtual ~FunctionWriter() = default;
+
   // The definition. INVALID_ARGUMENT or UNIMPLEMENTED: what cannot be translated, with the place.
   Result<std::string> write();
 
- private:
+ protected:
   using Text = std::string;
+
+  // ---- what depends on the runtime
+
+  // Begins and ends the function: adds to the declarations, to the first statements, and to those after the
+  // label `leave`.
+  virtual void write_frame(Text& declarations, Text& arrivals, Text& releases);
+  virtual Text ending() const { return {}; }               // what follows the last return
+  virtual bool zeroes_variables() const { return false; }  // all of them at the entry
+  virtual bool leaves_once() const { return false; }       // at the label `leave`, also without refs
+  virtual void write_own(Form::Own kind, size_t step);
+  virtual void call(size_t step);
+  virtual void resolved(size_t step);
+  virtual void branch_if(std::string_view condition, size_t block);
+  virtual void check(std::string_view call);  // fails with the status of the call unless it is 0
+  virtual void fail_if(std::string_view condition, std::string_view failure);
+
+  // ---- what does not
 
   void find_spans();
   void write_block(size_t block);
@@ -38,14 +57,11 @@ class FunctionWriter {
   void refuse(size_t step, std::string_view reason);
 
   // Instructions without a text (Form::Own).
-  void write_own(Form::Own kind, size_t step);
   void jump(size_t step);
   void choose(size_t step);
   void jump_by_table(size_t step);
-  void call(size_t step);
   void leave(size_t step);
   void fail(size_t step);
-  void resolved(size_t step);
   void pick(size_t step);
   void pick_ref(size_t step);
   void discard(size_t step);
@@ -65,9 +81,6 @@ class FunctionWriter {
   void go(size_t block, size_t edge);
   void write_moves(size_t block, size_t edge);
   void branch_to(size_t block);
-  void branch_if(std::string_view condition, size_t block);
-  void check(std::string_view call);  // fails with the status of the call unless it is 0
-  void fail_if(std::string_view condition, std::string_view failure);
   Text leaves() const;
 
   // Calls.
@@ -89,6 +102,7 @@ class FunctionWriter {
   std::vector<uint16_t> registers_;  // of the arguments
 
   size_t block_ = 0;  // the current one
+  size_t step_ = 0;   // likewise
   bool has_refs_ = false;
   Text body_;
   int depth_ = 1;

@@ -143,7 +143,7 @@ const vm::TypeRegistry& known_types() {
 }
 
 Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_view prefix) {
-  HALYARD_TRY(check_dependencies(module));
+  if (role != Role::program) HALYARD_TRY(check_dependencies(module));
   Plan plan{.module = module, .role = role, .prefix = std::string(prefix)};
   plan.functions.resize(module.functions().size());
   plan.imports.resize(module.imports().size());
@@ -151,7 +151,7 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
   std::set<uint32_t> imports;
   std::vector<uint32_t> left;
   for (const vm::Export& each : module.exports())
-    if (role == Role::host || !each.name.starts_with("__")) left.push_back(each.function);
+    if (role != Role::kernels || !each.name.starts_with("__")) left.push_back(each.function);
   while (!left.empty()) {
     const uint32_t function = left.back();
     left.pop_back();
@@ -163,7 +163,7 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
     calls[function] = std::move(uses.functions);
   }
   for (const uint32_t import : imports)
-    plan.imports[import] = HALYARD_TRY(plan_import(module.imports()[import]));
+    if (role != Role::program) plan.imports[import] = HALYARD_TRY(plan_import(module.imports()[import]));
   const std::string begin = role == Role::kernels ? plan.prefix + "_" : "";
   for (const auto& [function, callees] : calls) {
     const std::string_view name = module.function_name(function);
@@ -179,6 +179,7 @@ uint32_t Plan::constant(uint32_t ordinal) const {
 }
 
 std::string Plan::type(uint32_t ordinal) const {
+  if (role == Role::program) return fmt::format("{}u", ordinal);
   const ObjectType* const object = module.types()[ordinal].object;
   if (object == &vm::Buffer::kType) return "&vm_buffer_type";
   if (object == &vm::List::kType) return "&vm_list_type";
@@ -188,6 +189,7 @@ std::string Plan::type(uint32_t ordinal) const {
 }
 
 std::string Plan::element_type(uint32_t ordinal) const {
+  if (role == Role::program) return type(ordinal);
   constexpr const char* kNames[] = {"VM_NONE", "VM_I8", "VM_I16", "VM_I32", "VM_I64", "VM_F32", "VM_F64"};
   return fmt::format("{}, {}", kNames[static_cast<size_t>(module.types()[ordinal].value)], type(ordinal));
 }

@@ -21,7 +21,11 @@ struct ImportPlan {
 };
 
 // What a module is for.
-enum class Role { host, kernels };
+enum class Role {
+  host,     // a program without a runtime
+  kernels,  // of a program without a runtime
+  program,  // a program over services of a host: imports and types are ordinals
+};
 
 struct Plan {
   const vm::BytecodeModule& module;
@@ -39,7 +43,8 @@ struct Plan {
 
   // The index of a constant among all constants of the program.
   uint32_t constant(uint32_t ordinal) const;
-  // The descriptor of a type for checks of refs: "&vm_buffer_type", or "NULL" for a type that no ref has.
+  // The descriptor of a type for checks of refs: "&vm_buffer_type", or "NULL" for a type that no ref has. Of
+  // programs over a host, the ordinal.
   std::string type(uint32_t ordinal) const;
   // The same for the elements of a list: its number for packed values (0: none), and its descriptor.
   std::string element_type(uint32_t ordinal) const;

@@ -10,6 +10,9 @@ namespace halyard::aot {
 // The parts that `code` uses, directly or through other parts, in an order in which C accepts them.
 std::string support_for(std::string_view code);
 
+// The same for programs over a host: parts of aot/hal_runtime replace those of the same names.
+std::string program_support_for(std::string_view code);
+
 // The whole program for --main that follows the generated part of its file.
 std::string_view main_program();
 

@@ -230,7 +230,7 @@ class ModuleWriter {
     std::string text = comment() + fmt::format("#include \"{}.h\"\n\n#include <string.h>\n", options_.name);
     const bool floats = uses("float") || uses("double");
     if (floats) text += "#include <float.h>\n#include <math.h>\n";
-    text += target_checks(floats);
+    text += compiler_checks(floats);
     text += fmt::format("\ntypedef {}_state vm_state;\n", plan_.prefix);
     if (uses("vm_tensor")) text += fmt::format("typedef {}_tensor vm_tensor;\n", plan_.prefix);
     if (uses("VM_MAX_RANK") && !has_tensors()) text += "#define VM_MAX_RANK 16\n";

@@ -207,7 +207,7 @@ class PlannedWriter {
     const bool floats = uses("float") || uses("double");
     if (floats) text += "#include <float.h>\n";
     if (!math_functions_.empty()) text += "#include <math.h>\n";
-    text += target_checks(floats);
+    text += compiler_checks(floats);
     text += fmt::format("\ntypedef {}_state vm_state;\n", prefix_);
     if (uses("VM_GLOBAL_BYTES")) text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
     return text + constants_ + "\n" + support_ + "\n" + code_;

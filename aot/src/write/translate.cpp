@@ -49,23 +49,6 @@ std::string module_comment(std::string_view module, std::string_view source) {
                      source.empty() ? "" : " of " + in_comment(source));
 }
 
-std::string target_checks(bool has_floats) {
-  std::string text =
-      "\n#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__\n"
-      "#error \"the bytes of this program's buffers are little-endian\"\n#endif\n";
-  if (has_floats)
-    text +=
-        "#if defined(__FAST_MATH__) || (defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0)\n"
-        "#error \"this program rounds each operation to its type: compile without -ffast-math, for i386 "
-        "with "
-        "-mfpmath=sse\"\n#endif\n"
-        "#if defined(__clang__)\n#pragma STDC FP_CONTRACT OFF\n"
-        "#elif defined(__GNUC__) && !defined(__STRICT_ANSI__) && defined(__FP_FAST_FMA)\n"
-        "#error \"this program rounds products before it adds them: compile with -std=c11 or "
-        "-ffp-contract=off\"\n#endif\n";
-  return text;
-}
-
 std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes) {
   std::string text =
       fmt::format("static const _Alignas(64) unsigned char {}[{}] = {{", symbol, bytes.size());

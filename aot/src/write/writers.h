@@ -21,8 +21,6 @@ std::vector<File> write_planned(Program& program, const std::vector<Kernels>& ke
 
 std::string upper(std::string text);
 std::string module_comment(std::string_view module, std::string_view source);
-// What the C demands of its compiler and its target.
-std::string target_checks(bool has_floats);
 // The definition of an array.
 std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes);
 

@@ -21,7 +21,8 @@
  * a double. An import links to the export with the same name and the same convention string. At most 256
  * arguments and 256 results.
  *
- * A module can access buffers of the program (vm.buffer) and lists, but neither devices nor device buffers.
+ * A module can access buffers of the program (vm.buffer) and lists, and calls functions of modules that were
+ * loaded before it, which it declares as imports. Devices and device buffers are objects that it passes on.
  *
  * OWNERSHIP. Argument objects are borrowed for the call: retain an object to keep it. Result objects are
  * references that the caller owns. A null reference is a null pointer, in both directions.
@@ -30,7 +31,8 @@
  *
  * THREADS. The host calls functions on the thread that runs the program. Calls within one context are
  * sequential unless the embedder allows concurrent calls. Several contexts may call concurrently, each with
- * its own state. Any thread may use the services. A function must not call into the context that called it.
+ * its own state. Any thread may use the services. A function must not call into the context that called it,
+ * except through its imports.
  *
  * FAILURE. A function returns null for success, else a status from services->status_create, which the caller
  * owns. After a failure the host ignores the results. If a C++ exception or a longjmp leaves a function, the
@@ -61,6 +63,15 @@ typedef struct halyard_type* halyard_type_t;
 typedef struct halyard_wakeup* halyard_wakeup_t;
 
 struct halyard_module_call;
+struct halyard_import_call;
+
+/* The room for data that a call keeps between two attempts (call_keep). Frozen. */
+typedef struct halyard_kept {
+  halyard_object_t* objects;
+  void* bytes; /* aligned to 16 bytes */
+  uint32_t object_count;
+  uint32_t byte_count;
+} halyard_kept_t;
 
 /* The bytes of a vm.buffer. Frozen. */
 typedef struct halyard_buffer_bytes {
@@ -128,6 +139,29 @@ typedef struct halyard_module_services {
    * if the call has ended or was dropped. */
   void (*wakeup_wake)(halyard_wakeup_t wakeup);    /* null is allowed */
   void (*wakeup_release)(halyard_wakeup_t wakeup); /* null is allowed; does not end the wait */
+
+  /* Services of frame functions, on the thread of the attempt. INVALID_ARGUMENT: `call` is null, or no call
+   * of a frame function in a context. */
+
+  /* Calls a function that the module imports. If it waits, import_call->deferred is not 0: the caller then
+   * sets call->deferred, returns null, and makes the same call again at its next attempt, with
+   * HALYARD_CALL_RESUMED. NOT_FOUND: the import is optional, and nothing provides it. INVALID_ARGUMENT: the
+   * counts or kinds of values do not fit the convention. UNIMPLEMENTED: the import has results that it waits
+   * for, and the call does not allow that (HALYARD_CALL_MAY_WAIT). Other failures are those of the
+   * function. */
+  halyard_status_t (*import_call)(struct halyard_module_call* call, struct halyard_import_call* import_call);
+  /* Whether something provides the import. */
+  uint32_t (*import_is_resolved)(const struct halyard_module_call* call, uint32_t import);
+  /* Makes room for data of a call that defers, zeroed and valid until the attempt ends: the function stores
+   * what its next attempt needs, and owned references. Several rooms form a stack. The host releases the
+   * objects if the call is dropped. */
+  halyard_status_t (*call_keep)(struct halyard_module_call* call, uint32_t object_count, uint32_t byte_count,
+                                halyard_kept_t* kept);
+  /* Takes the room that was made last, whose objects the caller then owns; valid until the next call_keep or
+   * import_call. FAILED_PRECONDITION: there is none. */
+  halyard_status_t (*call_take)(struct halyard_module_call* call, halyard_kept_t* kept);
+  /* Returns the failure of a call whose word `stop` is not 0: CANCELLED or DEADLINE_EXCEEDED. */
+  halyard_status_t (*call_stopped)(const struct halyard_module_call* call);
 } halyard_module_services_t;
 
 /* ---- Functions ----------------------------------------------------------------------------------------- */
@@ -175,6 +209,11 @@ typedef struct halyard_module_call {
   /* Fields added after version 1: a module that supports older hosts checks HALYARD_HAS_FIELD. */
   uint32_t export_index; /* index in the definition's exports, so that one C function can serve several */
   uint32_t reserved;
+  /* Becomes other than 0 when the call should end, because it was cancelled or its time is over. A function
+   * that runs long reads it now and then, and returns services->call_stopped(call). Another thread may write
+   * it. Never null. */
+  const volatile uint32_t* stop;
+  const struct halyard_program_call* program; /* halyard/program.h; null: the module is no program */
 } halyard_module_call_t;
 
 /* Returns null for success, or a failure. A function that cannot finish yet sets call->deferred to 1 and
@@ -182,6 +221,42 @@ typedef struct halyard_module_call {
  * once, or never if the call is dropped. To wait for an event, use services->call_wait. If such a function
  * has results, a program must call it with call.yieldable (else UNIMPLEMENTED). */
 typedef halyard_status_t (*halyard_frame_function_t)(void* state, halyard_module_call_t* call);
+
+/* Flags of import_call. */
+enum {
+  HALYARD_CALL_RESUMED = 1u << 0,  /* a further attempt at a call that was deferred; same arguments */
+  HALYARD_CALL_MAY_WAIT = 1u << 1, /* the caller can wait for results; without results it always can */
+  /* The caller can wait for results of programs (bytecode, or halyard/program.h), which wait in any call. */
+  HALYARD_CALL_MAY_WAIT_FOR_PROGRAM = 1u << 2,
+};
+
+/* A call of an import. The caller owns all arrays. */
+typedef struct halyard_import_call {
+  uint32_t struct_size;
+  uint32_t import;         /* index in the definition's imports */
+  uint32_t flags;          /* HALYARD_CALL_* */
+  uint32_t deferred;       /* set by the host: the function waits, and has no results yet */
+  uint32_t argument_count; /* counts each value of a span's tuples */
+  uint32_t result_count;
+  uint32_t span_count;
+  uint32_t reserved;
+  const halyard_value_t* arguments; /* in the order of the convention, of its kinds; objects are borrowed */
+  halyard_value_t* results;         /* written on success; objects are references that the caller owns */
+  const uint32_t* spans;            /* the number of tuples of each span, in order */
+  /* Where the program calls, for messages of the function, such as "at m.f+0000001A"; null: unknown. */
+  const char* place;
+} halyard_import_call_t;
+
+/* A text that tools and bindings read, for example about a function's tensors. Frozen. */
+typedef struct halyard_module_attribute {
+  const char* key;
+  const char* value;
+} halyard_module_attribute_t;
+
+typedef struct halyard_module_attributes {
+  const halyard_module_attribute_t* list;
+  uint64_t count;
+} halyard_module_attributes_t; /* frozen */
 
 /* One exported function. Either `plain` or `frame` is null, but not both. */
 typedef struct halyard_module_export {
@@ -205,6 +280,29 @@ typedef struct halyard_module_type {
   const char* name;               /* with the module's name: "module.name" */
   void (*destroy)(void* pointer); /* called on the thread that drops the last reference; may be null */
 } halyard_module_type_t;
+
+/* A function of another module: "module.function". It links to an export with the same name and the same
+ * convention; without a convention (null or ""), to the last export of that name. */
+typedef struct halyard_module_import {
+  const char* name;
+  const char* convention;
+  uint32_t flags; /* HALYARD_IMPORT_OPTIONAL */
+  uint32_t reserved;
+} halyard_module_import_t;
+enum {
+  HALYARD_IMPORT_OPTIONAL = 1u << 0, /* may be missing (import_is_resolved) */
+};
+
+/* A module that must be loaded before. */
+typedef struct halyard_module_dependency {
+  const char* name;
+  uint32_t minimum_version;
+  uint32_t flags; /* HALYARD_DEPENDENCY_* */
+} halyard_module_dependency_t;
+enum {
+  HALYARD_DEPENDENCY_VERSIONED = 1u << 0, /* minimum_version is required */
+  HALYARD_DEPENDENCY_OPTIONAL = 1u << 1,  /* the module may be missing */
+};
 
 /* Borrowed for the call, except the targets of `services` and `types`. `types` live as long as the state. */
 typedef struct halyard_module_state_args {
@@ -236,6 +334,18 @@ typedef struct halyard_module_definition {
   const halyard_module_type_t* types;
   uint32_t type_count;
   uint32_t type_size; /* sizeof(halyard_module_type_t) */
+  /* Fields added after version 1. A module with imports refuses hosts without services->import_call, because
+   * they ignore its imports. If the module exports "__init" ("0v_v"), the host calls it when the imports are
+   * linked, and "__deinit" before the context ends. */
+  const halyard_module_import_t* imports;
+  uint32_t import_count;
+  uint32_t import_size; /* sizeof(halyard_module_import_t) */
+  const halyard_module_dependency_t* dependencies;
+  uint32_t dependency_count;
+  uint32_t dependency_size;                             /* sizeof(halyard_module_dependency_t) */
+  halyard_module_attributes_t attributes;               /* of the module */
+  const halyard_module_attributes_t* export_attributes; /* of each export, in order; null: none */
+  const struct halyard_program* program; /* halyard/program.h; null: the module is no program */
 } halyard_module_definition_t;
 
 /* ---- The note ------------------------------------------------------------------------------------------ */

@@ -74,8 +74,9 @@ uint16_t rounded(int16_t registers) {
   return static_cast<uint16_t>(std::bit_ceil(std::max<uint32_t>(1, registers)));
 }
 
-// The element type of a list, by name; nullopt if the name is unknown.
-std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& types) {
+}  // namespace
+
+std::optional<ElementType> find_element_type(std::string_view name, const TypeRegistry& types) {
   const auto* value = std::ranges::find(kValueTypes, name, &ValueTypeName::name);
   if (value != std::end(kValueTypes)) return ElementType{value->type, nullptr};
   if (name == "!vm.opaque") return ElementType{};
@@ -84,8 +85,6 @@ std::optional<ElementType> find_type(std::string_view name, const TypeRegistry& 
   const ObjectType* object = types.find(name.substr(1));
   return object ? std::optional(ElementType{ValueType::none, object}) : std::nullopt;
 }
-
-}  // namespace
 
 struct ModuleReader {
   const Archive& archive;
@@ -296,7 +295,7 @@ struct ModuleReader {
   Result<> load_types() {
     for (uint32_t i = 0; i < count(source.types()); ++i) {
       const std::string_view name = view(source.types()->Get(i)->full_name());
-      const std::optional<ElementType> type = find_type(name, types);
+      const std::optional<ElementType> type = find_element_type(name, types);
       if (!type) {
         const std::vector<std::string> known = type_names();
         const std::vector<std::string_view> candidates(known.begin(), known.end());

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,6 +28,9 @@ struct Function {
   uint16_t ref_registers = 0;    // rounded up in the same way
   std::string_view convention;   // empty: () -> ()
 };
+
+// A type as modules name it: "i32", "!vm.opaque", "!hal.buffer"; nullopt if the name is unknown.
+std::optional<ElementType> find_element_type(std::string_view name, const TypeRegistry& types);
 
 class BytecodeModule : public Module {
  public:

@@ -8,12 +8,15 @@ NativeModule::NativeModule(Definition definition)
     : Module(&kType, ModuleKind::native), definition_(std::move(definition)) {
   name_ = definition_.name;
   version_ = definition_.version;
+  imports_ = definition_.imports;
+  dependencies_ = definition_.dependencies;
+  attributes_ = definition_.attributes;
   exports_.reserve(definition_.exports.size());
   for (const NativeExport& function : definition_.exports) {
     exports_.push_back({.name = function.name,
                         .convention = function.convention,
                         .function = static_cast<uint32_t>(exports_.size()),
-                        .attributes = {}});
+                        .attributes = function.attributes});
   }
 }
 

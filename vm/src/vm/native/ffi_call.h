@@ -17,9 +17,6 @@
 namespace halyard::vm {
 
 // One C function. The values of a call are on the C stack.
-constexpr size_t kMaxNativeArguments = 256;
-constexpr size_t kMaxNativeResults = 256;
-
 class PlainFunction {
  public:
   // The convention must be within the limits of arguments and results. INVALID_ARGUMENT: it has a span, which

@@ -4,8 +4,10 @@
 #include <new>
 
 #include "vm/native/ffi_call.h"
+#include "vm/native/frame_state.h"
 #include "vm/native/module_services.h"
 #include "vm/native/native_registers.h"
+#include "vm/native/program_services.h"
 #include "vm/native/scalars.h"
 #include "vm/object/value.h"
 #include "vm/run/invocation.h"
@@ -15,6 +17,7 @@ namespace halyard::vm {
 namespace {
 
 constexpr size_t kValuesOnTheStack = 64;  // calls with more values use the heap
+constexpr uint32_t kNeverStopped = 0;     // for calls without an invocation
 
 // Appends one value for each type, read from the next registers.
 void load_values(const NativeCall& call, std::string_view types, const uint16_t*& reg,
@@ -75,18 +78,17 @@ Result<> check_results(halyard_value_t* results, std::string_view types) {
 
 }  // namespace
 
-Result<std::unique_ptr<const FrameFunction>> FrameFunction::prepare(const Convention& convention,
-                                                                    halyard_frame_function_t function,
-                                                                    uint32_t flags,
-                                                                    const halyard_type_t* types,
-                                                                    uint32_t export_index) {
+Result<std::unique_ptr<const FrameFunction>> FrameFunction::prepare(
+    const Convention& convention, halyard_frame_function_t function, uint32_t flags,
+    const halyard_type_t* types, uint32_t export_index, const NativeProgram* program) {
   if (flags != 0) return fail(Code::INVALID_ARGUMENT, "a frame function with flags {:#x}; expected 0", flags);
-  return std::unique_ptr<const FrameFunction>(new FrameFunction(convention, function, types, export_index));
+  return std::unique_ptr<const FrameFunction>(
+      new FrameFunction(convention, function, types, export_index, program));
 }
 
 FrameFunction::FrameFunction(const Convention& convention, halyard_frame_function_t function,
-                             const halyard_type_t* types, uint32_t export_index)
-    : function_(function), types_(types), export_index_(export_index) {
+                             const halyard_type_t* types, uint32_t export_index, const NativeProgram* program)
+    : function_(function), types_(types), export_index_(export_index), program_(program) {
   for (const ConventionItem& item : convention.arguments) {
     if (item.type == 'C') {
       spans_.push_back({item.segment, std::exchange(arguments_, {}), item.span});
@@ -141,9 +143,16 @@ Status FrameFunction::call(NativeCall& call) {
                       .services = &module_services(),
                       .types = self.types_,
                       .export_index = self.export_index_,
-                      .reserved = 0},
+                      .reserved = 0,
+                      .stop = call.invocation ? call.invocation->stop_word() : &kNeverStopped,
+                      .program = nullptr},
                      &call,
-                     false};
+                     false,
+                     {}};
+  if (self.program_ && call.instance && call.invocation) {
+    frame.of_program = program_call(*self.program_, call);
+    frame.program = &frame.of_program;
+  }
   if (Status status = Status::adopt(self.function_(call.state, &frame))) return status;
   call.deferred = frame.deferred != 0;
   if (frame.waits && !call.deferred) call.invocation->abandon_wait();

@@ -16,11 +16,12 @@ namespace halyard::vm {
 
 class FrameFunction {
  public:
-  // `types` must outlive the function. INVALID_ARGUMENT: unknown flags.
+  // `types` and `program` (may be null) must outlive the function. INVALID_ARGUMENT: unknown flags.
   static Result<std::unique_ptr<const FrameFunction>> prepare(const Convention& convention,
                                                               halyard_frame_function_t function,
                                                               uint32_t flags, const halyard_type_t* types,
-                                                              uint32_t export_index);
+                                                              uint32_t export_index,
+                                                              const NativeProgram* program);
   // A NativeFunction; its data is a FrameFunction.
   static Status call(NativeCall& call);
 
@@ -33,11 +34,12 @@ class FrameFunction {
   };
 
   FrameFunction(const Convention& convention, halyard_frame_function_t function, const halyard_type_t* types,
-                uint32_t export_index);
+                uint32_t export_index, const NativeProgram* program);
 
   halyard_frame_function_t function_;
   const halyard_type_t* types_;
   uint32_t export_index_;
+  const NativeProgram* program_;  // of the module; may be null
   std::vector<Span> spans_;
   std::string arguments_;  // types of the values after the last span
   std::string results_;

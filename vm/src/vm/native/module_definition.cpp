@@ -5,9 +5,12 @@
 #include <deque>
 #include <set>
 
+#include "halyard/program.h"
+#include "vm/module/bytecode_module.h"
 #include "vm/native/ffi_call.h"
 #include "vm/native/frame_call.h"
 #include "vm/native/module_services.h"
+#include "vm/native/native_registers.h"
 
 namespace halyard::vm {
 
@@ -24,6 +27,7 @@ namespace {
 constexpr size_t kMaxName = 255;
 constexpr uint64_t kMaxExports = 1 << 16;
 constexpr uint32_t kMaxTypes = 1 << 16;
+constexpr uint64_t kMaxAttributes = 1 << 16;
 
 bool is_name(std::string_view text, std::string_view punctuation) {
   return !text.empty() && std::ranges::all_of(text, [&](char c) {
@@ -46,6 +50,8 @@ struct Parts {
   std::vector<std::unique_ptr<const FrameFunction>> frames;
   std::vector<Ref<NativeType>> types;
   std::vector<halyard_type_t> type_handles;
+  NativeProgram program;
+  bool is_program = false;
   halyard_module_definition_t definition = {};  // only user, create_state and destroy_state are used later
   void (*release)(void* user) = nullptr;        // set when the module is created
 
@@ -137,6 +143,22 @@ Result<Convention> parse_convention(std::string_view text) {
   return convention;
 }
 
+// The attributes, with texts of their own.
+Result<std::vector<Attribute>> make_attributes(const halyard_module_attributes_t& attributes, Parts& parts) {
+  HALYARD_TRY(check_elements(
+      parts.name, {"attributes", "the size of an attribute", attributes.list, attributes.count,
+                   kMaxAttributes, sizeof(halyard_module_attribute_t), sizeof(halyard_module_attribute_t)}));
+  std::vector<Attribute> made;
+  for (uint64_t i = 0; i < attributes.count; ++i) {
+    if (!attributes.list[i].key || !attributes.list[i].value)
+      return fail(Code::INVALID_ARGUMENT, "attribute {} has no {}; expected a key and a value", i,
+                  attributes.list[i].key ? "value" : "key");
+    const char* const key = parts.keep(attributes.list[i].key);
+    made.push_back({key, parts.keep(attributes.list[i].value)});
+  }
+  return made;
+}
+
 Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t index, Parts& parts) {
   const std::string_view name = bounded(source.name);
   // Truncated to one character more than the longest supported convention.
@@ -149,15 +171,16 @@ Result<NativeExport> make_export(const halyard_module_export_t& source, uint32_t
   if ((source.plain != nullptr) == (source.frame != nullptr))
     return fail(Code::INVALID_ARGUMENT, "it has {}; expected exactly one of plain and frame",
                 source.plain ? "both a plain and a frame function" : "no function");
-  NativeExport made = {parts.keep(name), parts.keep(text), nullptr, nullptr};
+  NativeExport made = {parts.keep(name), parts.keep(text), nullptr, nullptr, {}};
   if (source.plain) {
     made.function = &PlainFunction::call;
     made.data =
         keep(parts.plain, HALYARD_TRY(PlainFunction::prepare(convention, source.plain, source.flags)));
   } else {
     made.function = &FrameFunction::call;
-    made.data = keep(parts.frames, HALYARD_TRY(FrameFunction::prepare(convention, source.frame, source.flags,
-                                                                      parts.type_handles.data(), index)));
+    made.data = keep(parts.frames, HALYARD_TRY(FrameFunction::prepare(
+                                       convention, source.frame, source.flags, parts.type_handles.data(),
+                                       index, parts.is_program ? &parts.program : nullptr)));
   }
   return made;
 }
@@ -183,6 +206,10 @@ Result<std::vector<NativeExport>> make_exports(const halyard_module_definition_t
       return fail(Code::INVALID_ARGUMENT,
                   "native module '{}' has the function '{}' with the calling convention '{}' twice",
                   parts.name, made.name, made.convention);
+    if (definition.export_attributes)
+      made.attributes =
+          HALYARD_TRY(with_note(make_attributes(definition.export_attributes[i], parts),
+                                fmt::format("in function '{}' of native module '{}'", name, parts.name)));
     exports.push_back(made);
   }
   return exports;
@@ -212,6 +239,104 @@ Result<> make_types(const halyard_module_definition_t& definition, Parts& parts,
       with_note(registry.add(std::move(types)), fmt::format("in native module '{}'", parts.name)));
   // Assigned in place, because functions already have the array's address.
   for (size_t i = 0; i < parts.types.size(); ++i) parts.type_handles[i] = to_handle(parts.types[i].get());
+  return {};
+}
+
+Result<std::vector<Import>> make_imports(const halyard_module_definition_t& definition, Parts& parts) {
+  HALYARD_TRY(check_elements(
+      parts.name, {"imports", "import_size", definition.imports, definition.import_count, kMaxExports,
+                   definition.import_size, HALYARD_FIELD_END(halyard_module_import_t, reserved)}));
+  std::vector<Import> imports;
+  for (uint32_t i = 0; i < definition.import_count; ++i) {
+    const auto source = element(definition.imports, definition.import_size, i);
+    const std::string_view name = bounded(source.name);
+    if (!is_function_name(name) || !name.contains('.'))
+      return fail(Code::INVALID_ARGUMENT,
+                  "native module '{}': import {} has the name '{}'; expected 'module.function' of letters, "
+                  "digits, '_', '$' and '-'",
+                  parts.name, i, name);
+    if (const uint32_t unknown = source.flags & ~uint32_t{HALYARD_IMPORT_OPTIONAL})
+      return fail(Code::UNIMPLEMENTED,
+                  "native module '{}': flags {:#x} of import '{}' are unknown; use a newer Halyard",
+                  parts.name, unknown, name);
+    const std::string_view convention = source.convention ? std::string_view(source.convention) : "";
+    if (!convention.empty())
+      HALYARD_TRY(with_note(parse_convention(convention),
+                            fmt::format("in import '{}' of native module '{}'", name, parts.name)));
+    const char* const kept = parts.keep(name);
+    imports.push_back({kept, parts.keep(convention), (source.flags & HALYARD_IMPORT_OPTIONAL) != 0});
+  }
+  return imports;
+}
+
+Result<std::vector<Dependency>> make_dependencies(const halyard_module_definition_t& definition,
+                                                  Parts& parts) {
+  constexpr uint32_t kKnownFlags = HALYARD_DEPENDENCY_VERSIONED | HALYARD_DEPENDENCY_OPTIONAL;
+  HALYARD_TRY(check_elements(
+      parts.name,
+      {"dependencies", "dependency_size", definition.dependencies, definition.dependency_count, kMaxExports,
+       definition.dependency_size, HALYARD_FIELD_END(halyard_module_dependency_t, flags)}));
+  std::vector<Dependency> dependencies;
+  for (uint32_t i = 0; i < definition.dependency_count; ++i) {
+    const auto source = element(definition.dependencies, definition.dependency_size, i);
+    const std::string_view name = bounded(source.name);
+    if (!is_module_name(name))
+      return fail(
+          Code::INVALID_ARGUMENT,
+          "native module '{}': dependency {} has the name '{}'; expected 1 to {} letters, digits, '_', "
+          "'$' and '-'",
+          parts.name, i, name, kMaxName);
+    if (const uint32_t unknown = source.flags & ~kKnownFlags)
+      return fail(Code::UNIMPLEMENTED,
+                  "native module '{}': flags {:#x} of dependency '{}' are unknown; use a newer Halyard",
+                  parts.name, unknown, name);
+    dependencies.push_back({parts.keep(name), source.minimum_version,
+                            (source.flags & HALYARD_DEPENDENCY_VERSIONED) != 0,
+                            (source.flags & HALYARD_DEPENDENCY_OPTIONAL) != 0});
+  }
+  return dependencies;
+}
+
+Result<> make_program(const halyard_program_t& source, Parts& parts, const TypeRegistry& registry) {
+  constexpr size_t kNeeded = HALYARD_FIELD_END(halyard_program_t, flags);
+  if (source.struct_size < kNeeded)
+    return fail(Code::INCOMPATIBLE,
+                "the program of native module '{}' has {} bytes, expected at least {}; set struct_size to "
+                "sizeof(halyard_program_t)",
+                parts.name, source.struct_size, kNeeded);
+  if (const uint32_t unknown = source.flags & ~uint32_t{HALYARD_PROGRAM_LEGACY_FLOATS})
+    return fail(Code::UNIMPLEMENTED,
+                "the program of native module '{}' has unknown flags {:#x}; use a newer Halyard", parts.name,
+                unknown);
+  HALYARD_TRY(check_elements(parts.name, {"types of the program", "the size of an address", source.types,
+                                          source.type_count, kMaxTypes, sizeof(char*), sizeof(char*)}));
+  HALYARD_TRY(check_elements(
+      parts.name, {"constants", "the size of a constant", source.constants, source.constant_count, UINT32_MAX,
+                   sizeof(halyard_program_constant_t), sizeof(halyard_program_constant_t)}));
+  NativeProgram& program = parts.program;
+  program.global_bytes = source.global_bytes;
+  program.global_refs = source.global_objects;
+  program.legacy_floats = (source.flags & HALYARD_PROGRAM_LEGACY_FLOATS) != 0;
+  for (uint32_t i = 0; i < source.type_count; ++i) {
+    const std::string_view name = bounded(source.types[i]);
+    const std::optional<ElementType> type = find_element_type(name, registry);
+    if (!type)
+      return fail(
+          Code::NOT_FOUND,
+          "type '{}' (types[{}]) of the program of native module '{}' is unknown; load the module that "
+          "defines it first",
+          name, i, parts.name);
+    program.types.push_back(*type);
+  }
+  for (uint32_t i = 0; i < source.constant_count; ++i) {
+    const halyard_program_constant_t& constant = source.constants[i];
+    if (!constant.data && constant.length != 0)
+      return fail(Code::INVALID_ARGUMENT, "constant {} of native module '{}' states {} bytes but no address",
+                  i, parts.name, constant.length);
+    program.constants.push_back(
+        Buffer::wrap_const({static_cast<const uint8_t*>(constant.data), constant.length}, {}, true));
+    program.constant_objects.push_back(program.constants.back().get());
+  }
   return {};
 }
 
@@ -253,10 +378,18 @@ Result<Ref<NativeModule>> create_native_module(const halyard_module_definition_t
   parts->argument = std::move(options.argument);
   parts->definition = definition;
   parts->type_handles.resize(std::min(definition.type_count, kMaxTypes));
+  parts->is_program = definition.program != nullptr;
   NativeModule::Definition made;
   made.name = parts->name;
   made.version = definition.version;
   made.exports = HALYARD_TRY(make_exports(definition, *parts));
+  made.imports = HALYARD_TRY(make_imports(definition, *parts));
+  made.dependencies = HALYARD_TRY(make_dependencies(definition, *parts));
+  made.attributes = HALYARD_TRY(make_attributes(definition.attributes, *parts));
+  if (parts->is_program) {
+    HALYARD_TRY(make_program(*definition.program, *parts, types));
+    made.program = &parts->program;
+  }
   HALYARD_TRY(make_types(definition, *parts, types));  // last, because it cannot be undone
   made.create_state = [parts] { return make_state(*parts); };
   Ref<NativeModule> module = NativeModule::create(std::move(made));

@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/c_boundary.h"
+#include "vm/native/frame_state.h"
+#include "vm/native/import_call.h"
 #include "vm/object/buffer.h"
 #include "vm/object/list.h"
 #include "vm/object/value.h"
@@ -199,6 +201,11 @@ halyard_status_t object_pointer(halyard_type_t type, halyard_object_t handle, vo
   });
 }
 
+halyard_kept_t to_kept(KeptRooms::Room& room) {
+  return {reinterpret_cast<halyard_object_t*>(room.objects.data()), room.bytes.data(),
+          static_cast<uint32_t>(room.objects.size()), room.byte_count};
+}
+
 Wakeup* from_handle(halyard_wakeup_t handle) { return reinterpret_cast<Wakeup*>(handle); }
 
 halyard_status_t call_wait(halyard_module_call_t* call, halyard_wakeup_t* out) noexcept {
@@ -221,6 +228,57 @@ void wakeup_wake(halyard_wakeup_t handle) noexcept {
   if (Wakeup* const wakeup = from_handle(handle)) wakeup->wake();
 }
 void wakeup_release(halyard_wakeup_t handle) noexcept { delete from_handle(handle); }
+
+// The frame of a call in a context. INVALID_ARGUMENT: there is none.
+Result<FrameCall*> frame_in_context(halyard_module_call_t* call) {
+  HALYARD_TRY(check_address(call, "call"));
+  FrameCall& frame = frame_of(*call);
+  if (frame.native->invocation && frame.native->instance) [[likely]]
+    return &frame;
+  return fail(Code::INVALID_ARGUMENT, "expected a call of a module in a context");
+}
+
+halyard_status_t import_call(halyard_module_call_t* call, halyard_import_call_t* import) noexcept {
+  return guarded([&]() -> Result<> {
+    FrameCall* const frame = HALYARD_TRY(frame_in_context(call));
+    HALYARD_TRY(check_address(import, "import_call"));
+    return call_import(*frame, *import);
+  });
+}
+uint32_t import_is_resolved(const halyard_module_call_t* call, uint32_t import) noexcept {
+  const ModuleInstance* const instance = call ? frame_of(*call).native->instance : nullptr;
+  return instance && import < instance->imports.size() && instance->imports[import].instance;
+}
+
+halyard_status_t call_keep(halyard_module_call_t* call, uint32_t object_count, uint32_t byte_count,
+                           halyard_kept_t* kept) noexcept {
+  return guarded([&]() -> Result<> {
+    FrameCall* const frame = HALYARD_TRY(frame_in_context(call));
+    HALYARD_TRY(check_address(kept, "kept"));
+    Invocation& invocation = *frame->native->invocation;
+    KeptRooms::Room* const room = HALYARD_TRY(
+        invocation.kept_rooms().keep(object_count, byte_count, invocation.context().limits().memory));
+    *kept = to_kept(*room);
+    return {};
+  });
+}
+halyard_status_t call_take(halyard_module_call_t* call, halyard_kept_t* kept) noexcept {
+  return guarded([&]() -> Result<> {
+    FrameCall* const frame = HALYARD_TRY(frame_in_context(call));
+    HALYARD_TRY(check_address(kept, "kept"));
+    KeptRooms::Room* const room = frame->native->invocation->kept_rooms().take();
+    if (!room) return fail(Code::FAILED_PRECONDITION, "this call has kept nothing; use call_keep first");
+    *kept = to_kept(*room);
+    return {};
+  });
+}
+halyard_status_t call_stopped(const halyard_module_call_t* call) noexcept {
+  return guarded([&]() -> Result<> {
+    HALYARD_TRY(check_address(call, "call"));
+    const Invocation* const invocation = frame_of(*call).native->invocation;
+    return invocation ? to_result(invocation->stopped()) : Result<>();
+  });
+}
 
 constexpr halyard_module_services_t kServices = {
     .struct_size = sizeof(halyard_module_services_t),
@@ -247,6 +305,11 @@ constexpr halyard_module_services_t kServices = {
     .call_wait = call_wait,
     .wakeup_wake = wakeup_wake,
     .wakeup_release = wakeup_release,
+    .import_call = import_call,
+    .import_is_resolved = import_is_resolved,
+    .call_keep = call_keep,
+    .call_take = call_take,
+    .call_stopped = call_stopped,
 };
 
 }  // namespace

@@ -13,11 +13,4 @@ const halyard_module_services_t& module_services();
 inline halyard_type_t to_handle(NativeType* type) { return reinterpret_cast<halyard_type_t>(type); }
 inline NativeType& from_handle(halyard_type_t handle) { return *reinterpret_cast<NativeType*>(handle); }
 
-// The call that a frame function sees, and the data of its services. Exists only on the stack of
-// FrameFunction::call.
-struct FrameCall : halyard_module_call_t {
-  NativeCall* native;
-  bool waits;
-};
-
 }  // namespace halyard::vm

@@ -11,6 +11,10 @@
 
 namespace halyard::vm {
 
+// The most values of a function of a native module.
+constexpr size_t kMaxNativeArguments = 256;
+constexpr size_t kMaxNativeResults = 256;
+
 // The address of the value or object of a register, for C.
 inline void* register_address(const NativeCall& call, uint16_t reg, char type) {
   return type == 'r' ? static_cast<void*>(&call.refs[reg & kRefOrdinalMask])

@@ -7,6 +7,7 @@
 #include "base/work_scope.h"
 #include "vm/compile/code_store.h"
 #include "vm/module/source_location.h"
+#include "vm/run/failures.h"
 #include "vm/verify/verifier.h"
 
 namespace halyard::vm {
@@ -34,8 +35,7 @@ bool Stack::reserve(size_t bytes) {
   const size_t need = used + bytes;
   if (need <= capacity) return true;
   if (need > limits.stack_bytes) {
-    error = Status(Code::RESOURCE_EXHAUSTED,
-                   fmt::format("calls are nested too deep for a stack of {} bytes", limits.stack_bytes));
+    error = stack_exhausted(limits.stack_bytes);
     return false;
   }
   const size_t grown =
@@ -185,9 +185,7 @@ const Binding* bind_call(Stack& stack, const CallSite& site) {
 Frame* enter_import(Stack& stack, const Target& target, const CallSite& site) {
   if (!target.instance) {
     const ModuleInstance& importer = *stack.top->instance;
-    stack.error = Status(Code::NOT_FOUND, fmt::format("optional import '{}' of module '{}' is not resolved",
-                                                      importer.module->imports()[site.function].name,
-                                                      importer.module->name()));
+    stack.error = unresolved_import(importer.module->imports()[site.function].name, importer.module->name());
     return nullptr;
   }
   Result<const FunctionCode*> code = target.instance->store->code(target.function);
@@ -236,10 +234,20 @@ bool too_many_results(Stack& stack, size_t count, const CallSite& site) {
   return false;
 }
 
+Status import_failure(Status status, const Target& target) {
+  const Module& module = *target.instance->module;
+  if (!target.is_program)
+    status = std::move(status).note(
+        fmt::format("in native function {}.{}", module.name(), module.exports()[target.function].name));
+  return std::move(status).note("called as an import");
+}
+
 CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const CallSite& site) {
   const uint16_t* lists = frame.code->lists.data();
+  const bool may_wait = site.yieldable || site.result_count == 0 || target.is_program;
   NativeCall call{.invocation = stack.invocation,
                   .state = target.instance->native_state.pointer,
+                  .instance = target.instance,
                   .values = frame.values(),
                   .refs = frame.refs(),
                   .arguments = lists + site.bare_arguments,
@@ -247,25 +255,17 @@ CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const 
                   .results = lists + site.results,
                   .resumed = stack.resumed,
                   .deferred = false,
-                  .may_defer = site.yieldable || site.result_count == 0,
+                  .may_defer = may_wait,
                   .function_data = target.native_data};
   stack.resumed = false;
   Status status = target.native(call);
   if (status) [[unlikely]] {
-    const Module& module = *target.instance->module;
-    stack.error = std::move(status)
-                      .note(fmt::format("in native function {}.{}", module.name(),
-                                        module.exports()[target.function].name))
-                      .note("called as an import");
+    stack.error = import_failure(std::move(status), target);
     return CallOutcome::failed;
   }
   if (call.deferred) [[unlikely]] {
-    if (!site.yieldable && site.result_count > 0) {
-      stack.error = Status(
-          Code::UNIMPLEMENTED,
-          fmt::format("import '{}' is not done, but this call cannot wait for its results; call it with "
-                      "call.yieldable",
-                      frame.code->module->imports()[site.function].name));
+    if (!may_wait) {
+      stack.error = cannot_wait(frame.code->module->imports()[site.function].name);
       return CallOutcome::failed;
     }
     stack.resumed = true;
@@ -280,6 +280,7 @@ CallOutcome call_native_entry(Stack& stack) {
   Frame& frame = *stack.top;
   NativeCall call{.invocation = stack.invocation,
                   .state = frame.instance->native_state.pointer,
+                  .instance = frame.instance,
                   .values = frame.values(),
                   .refs = frame.refs(),
                   .arguments = stack.native_arguments.data(),
@@ -290,8 +291,10 @@ CallOutcome call_native_entry(Stack& stack) {
                   .function_data = stack.native->data};
   Status status = stack.native->function(call);
   if (status) {
-    stack.error = std::move(status).note(
-        fmt::format("in native function {}.{}", frame.instance->module->name(), stack.callee->name));
+    const auto& module = static_cast<const NativeModule&>(*frame.instance->module);
+    stack.error = module.program() ? std::move(status)
+                                   : std::move(status).note(fmt::format("in native function {}.{}",
+                                                                        module.name(), stack.callee->name));
     return CallOutcome::failed;
   }
   stack.resumed = call.deferred;

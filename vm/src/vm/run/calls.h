@@ -93,6 +93,9 @@ inline bool leave(Stack& stack, uint32_t list, size_t count) {
   return true;
 }
 
+// The failure of an import that a native module provides, with notes.
+Status import_failure(Status status, const Target& target);
+
 // Calls an import that a native module provides.
 CallOutcome call_native(Stack& stack, Frame& frame, const Target& target, const CallSite& site);
 

@@ -8,6 +8,7 @@
 
 #include "vm/decode/arithmetic.h"
 #include "vm/decode/elementary.h"
+#include "vm/run/failures.h"
 #include "vm/run/object_ops.h"
 #include "vm/run/sampling.h"
 #include "vm/run/tracing.h"
@@ -19,28 +20,6 @@
 namespace halyard::vm {
 
 namespace {
-
-[[gnu::cold, gnu::noinline]] Status division_by_zero() {
-  return Status(Code::INVALID_ARGUMENT, "integer division by zero");
-}
-
-[[gnu::cold, gnu::noinline]] Status global_out_of_range(uint32_t offset, uint32_t size, uint32_t capacity) {
-  return Status(
-      Code::OUT_OF_RANGE,
-      fmt::format("{} bytes at offset {} are not within the {} bytes of globals", size, offset, capacity));
-}
-
-[[gnu::cold, gnu::noinline]] Status global_ref_out_of_range(uint32_t ordinal, size_t count) {
-  return Status(Code::OUT_OF_RANGE,
-                fmt::format("there is no ref global {}; the module has {}", ordinal, count));
-}
-
-[[gnu::cold, gnu::noinline]] Status program_failure(uint32_t number, std::string_view message) {
-  const Code code = failure_code(number & 31);
-  if (code != Code::UNKNOWN || number == static_cast<uint32_t>(Code::UNKNOWN))
-    return Status(code, std::string(message));
-  return Status(code, fmt::format("{} (the program failed with {}, which is not a status)", message, number));
-}
 
 // Adds the location of the failed instruction of the top frame in the bytecode and, if known, in the source.
 // Omits it if there is no memory.

@@ -420,9 +420,19 @@ void Invocation::end() {
   }
   wait_->abandon();
   wait_state_ = {};
+  kept_rooms_.clear();
+}
+
+const uint32_t* Invocation::stop_word() const { return stack_->own_stop(); }
+
+Status Invocation::stopped() const { return interruption(*stack_); }
+
+Result<Outcome> Invocation::begin_inner(const Callable& callee, std::span<const Variant> arguments) {
+  return begin_with(callee, arguments);
 }
 
 std::string Invocation::place() const {
+  if (native_place_) return native_place_;
   const Stack& stack = *stack_;
   return stack.native || !stack.top ? "" : place_text(*stack.top->code, stack.ip);
 }

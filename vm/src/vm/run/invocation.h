@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
 #include "base/trace_choice.h"
@@ -16,6 +17,7 @@
 #include "base/work_scope.h"
 #include "vm/object/variant.h"
 #include "vm/run/context.h"
+#include "vm/run/kept_rooms.h"
 
 struct halyard_jit_sharing_t;
 
@@ -107,9 +109,31 @@ class Invocation {
   // State that a native function keeps between its attempts. Released when the function returns, fails or is
   // dropped.
   Ref<Object>& wait_state() { return wait_state_; }
+  // What calls of native functions keep between their attempts; dropped with the call.
+  KeptRooms& kept_rooms() { return kept_rooms_; }
+  // The word that is not 0 when the call should end, and the failure of such a call.
+  const uint32_t* stop_word() const;
+  Status stopped() const;
+  // For native functions that call a function of their own context in another invocation: begin() and
+  // resume(), without reserving the context, which the outer call has reserved.
+  Result<Outcome> begin_inner(const Callable& callee, std::span<const Variant> arguments);
+  Result<Outcome> resume_inner() { return continue_call(); }
 
   // For native functions: the location of the calling bytecode, for messages; empty if there is none.
   std::string place() const;
+  // Sets that location while a native module calls an import; null: unknown.
+  class PlaceScope {
+   public:
+    PlaceScope(Invocation& invocation, const char* place)
+        : invocation_(invocation), outer_(std::exchange(invocation.native_place_, place)) {}
+    PlaceScope(const PlaceScope&) = delete;
+    PlaceScope& operator=(const PlaceScope&) = delete;
+    ~PlaceScope() { invocation_.native_place_ = outer_; }
+
+   private:
+    Invocation& invocation_;
+    const char* outer_;
+  };
 
   Context& context() const { return *context_; }
 
@@ -133,6 +157,7 @@ class Invocation {
   Ref<Wait> wait_;  // reused for each wait
   Deadline wait_deadline_;
   Ref<Object> wait_state_;
+  KeptRooms kept_rooms_;
   std::optional<Alarm> time_limit_;  // created by the first call with a time limit
   std::mutex scope_mutex_;           // guards replacing and stopping the scope
   Ref<WorkScope> scope_;             // null until a call submits work
@@ -142,7 +167,8 @@ class Invocation {
   bool is_scope_of_this_call_ = false;
   bool blocks_ = false;
   Results results_ = Results::none;
-  bool is_armed_ = false;  // the next call starts with a pending interruption
+  const char* native_place_ = nullptr;  // PlaceScope
+  bool is_armed_ = false;               // the next call starts with a pending interruption
 };
 
 }  // namespace halyard::vm

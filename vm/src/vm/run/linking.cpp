@@ -70,7 +70,7 @@ uint64_t signature_bytes(std::span<const ConventionItem> items) {
 
 struct Link {
   Target target;
-  std::optional<Convention> convention;  // of the provider, if the import states none
+  std::optional<Convention> convention;  // of the provider; null: not resolved
 };
 
 Result<Link> link_import(Instances instances, const Import& import) {
@@ -105,17 +105,21 @@ Result<Link> link_import(Instances instances, const Import& import) {
     const auto& native = static_cast<const NativeModule&>(*provider->module);
     link.target.native = native.native_export(function.function).function;
     link.target.native_data = native.native_export(function.function).data;
+    link.target.is_program = native.program() != nullptr;
   }
-  if (import.convention.empty()) link.convention = std::move(convention);
+  link.convention = std::move(convention);
   return link;
 }
 
 Result<> link_imports(Instances instances, ModuleInstance& instance) {
-  std::vector<std::optional<Convention>> conventions;
+  std::vector<std::optional<Convention>> conventions;  // of imports that state none
   for (const Import& import : instance.module->imports()) {
     Link link = HALYARD_TRY(link_import(instances, import));
     instance.imports.push_back(link.target);
-    conventions.push_back(std::move(link.convention));
+    if (!instance.bytecode)
+      instance.import_conventions.push_back(link.convention ? *std::move(link.convention) : Convention());
+    else
+      conventions.push_back(import.convention.empty() ? std::move(link.convention) : std::nullopt);
   }
   if (!instance.bytecode) return {};
   std::vector<const Convention*> unstated;
@@ -124,10 +128,33 @@ Result<> link_imports(Instances instances, ModuleInstance& instance) {
   return check_import_calls(*instance.bytecode, unstated);
 }
 
+Result<> create_globals(ModuleInstance& instance, std::string_view module, uint64_t bytes, uint64_t refs,
+                        const Limits& limits) {
+  if (bytes > limits.buffer_bytes || refs > limits.list_elements) {
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "module '{}' needs {} bytes and {} refs of globals; the limits are {} and {}", module, bytes,
+                refs, limits.buffer_bytes, limits.list_elements);
+  }
+  instance.charge = HALYARD_TRY(Charge::take(
+      limits.memory, block_bytes(bytes) + block_bytes(refs * sizeof(Object*)), "the globals of a module"));
+  try {
+    static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= 16);
+    instance.global_bytes = std::make_unique<uint8_t[]>(bytes);
+    instance.global_refs.resize(refs);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for the globals of module '{}'", module);
+  }
+  return {};
+}
+
 Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Limits& limits) {
   auto instance = std::make_unique<ModuleInstance>();
   if (module->kind() == ModuleKind::native) {
-    instance->native_state = HALYARD_TRY(static_cast<const NativeModule&>(*module).create_state());
+    const auto& native = static_cast<const NativeModule&>(*module);
+    if (const NativeProgram* const program = native.program())
+      HALYARD_TRY(
+          create_globals(*instance, module->name(), program->global_bytes, program->global_refs, limits));
+    instance->native_state = HALYARD_TRY(native.create_state());
   } else {
     if (module->type() != &LoadedModule::kType)
       return fail(Code::FAILED_PRECONDITION,
@@ -136,22 +163,8 @@ Result<std::unique_ptr<ModuleInstance>> instantiate(Ref<Module> module, const Li
     const auto& loaded = static_cast<const LoadedModule&>(*module);
     instance->bytecode = &loaded;
     instance->store = &loaded.store();
-    const uint64_t bytes = instance->bytecode->global_bytes();
-    const uint64_t refs = instance->bytecode->global_refs();
-    if (bytes > limits.buffer_bytes || refs > limits.list_elements) {
-      return fail(Code::RESOURCE_EXHAUSTED,
-                  "module '{}' needs {} bytes and {} refs of globals; the limits are {} and {}",
-                  module->name(), bytes, refs, limits.buffer_bytes, limits.list_elements);
-    }
-    instance->charge = HALYARD_TRY(Charge::take(
-        limits.memory, block_bytes(bytes) + block_bytes(refs * sizeof(Object*)), "the globals of a module"));
-    try {
-      static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= 16);
-      instance->global_bytes = std::make_unique<uint8_t[]>(bytes);
-      instance->global_refs.resize(refs);
-    } catch (const std::bad_alloc&) {
-      return fail(Code::RESOURCE_EXHAUSTED, "no memory for the globals of module '{}'", module->name());
-    }
+    HALYARD_TRY(
+        create_globals(*instance, module->name(), loaded.global_bytes(), loaded.global_refs(), limits));
   }
   instance->module = std::move(module);
   return instance;

@@ -8,6 +8,7 @@
 #include "base/budget.h"
 #include "base/object.h"
 #include "vm/module/bytecode_module.h"
+#include "vm/module/calling_convention.h"
 #include "vm/module/native_module.h"
 
 namespace halyard::vm {
@@ -21,6 +22,7 @@ struct Target {
   uint32_t function = 0;               // bytecode function or native export
   NativeFunction native = nullptr;     // set if the provider is native
   const void* native_data = nullptr;   // the export's data
+  bool is_program = false;             // it is of a program that is a native module
 };
 
 // A module in a context.
@@ -31,6 +33,7 @@ struct ModuleInstance {
   std::unique_ptr<uint8_t[]> global_bytes;   // 16-byte aligned
   std::vector<Object*> global_refs;          // owned
   std::vector<Target> imports;
+  std::vector<Convention> import_conventions;  // of the providers, if the module is native
   NativeState native_state;
   Charge charge;  // for the globals
 
