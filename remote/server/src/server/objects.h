@@ -25,6 +25,11 @@ struct SemaphoreObject {
   Ref<hal::Semaphore> semaphore;
   Status failure;
 };
+// Ends what still waits for the semaphore. Clients destroy semaphores after all their work.
+inline void abandon(const SemaphoreObject& object) {
+  if (object.semaphore)
+    object.semaphore->fail(Status(Code::CANCELLED, "the client has destroyed the semaphore, or has gone"));
+}
 struct ExecutableObject {
   static constexpr const char* kName = "executable";
   Ref<hal::Executable> executable;
@@ -72,6 +77,10 @@ class Table {
     const auto found = objects_.find(number);
     if (found == objects_.end()) return fail(Code::INVALID_ARGUMENT, "there is no {} {}", T::kName, number);
     return &found->second;
+  }
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (auto& [number, object] : objects_) visit(object);
   }
   Result<> destroy(uint64_t number) {
     HALYARD_TRY(find(number));

@@ -84,6 +84,8 @@ struct Recorder {
 
 Result<BufferRange> range_of(Objects& objects, const wire::Range* range, Status& failure) {
   if (!range) return fail(Code::INVALID_ARGUMENT, "a command has no range");
+  if (range->length() == hal::kWholeLength && failure.ok())
+    failure = Status(Code::OUT_OF_RANGE, "a range has the length 2^64-1; lengths are explicit");
   if (range->memory() == 0) return BufferRange{nullptr, range->slot(), range->offset(), range->length()};
   const MemoryObject* const memory = HALYARD_TRY(objects.memories.find(range->memory()));
   if (!memory->failure.ok() && failure.ok()) failure = memory->failure;

@@ -30,6 +30,8 @@ Session::Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::st
 Session::~Session() {
   // The work of a client that is gone is stopped; the device keeps what it uses until it has ended.
   for (auto& [number, work] : in_flight_) work.scope->stop(Code::CANCELLED);
+  // Work that waits for what nobody will signal ends, too.
+  objects_.semaphores.for_each([](SemaphoreObject& object) { abandon(object); });
   if (client_) shared_.clients.end(*client_);
 }
 

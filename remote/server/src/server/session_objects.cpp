@@ -52,6 +52,7 @@ Result<> Session::on(const wire::SemaphoreCreate& asked) {
 }
 
 Result<> Session::on(const wire::SemaphoreDestroy& asked) {
+  abandon(*HALYARD_TRY(objects_.semaphores.find(asked.id())));
   return objects_.semaphores.destroy(asked.id());
 }
 

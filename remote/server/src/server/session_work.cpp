@@ -151,6 +151,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
           if (binding->memory() != 0) {
             const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
             if (!memory->failure.ok() && failure.ok()) failure = memory->failure;
+            if (binding->length() == hal::kWholeLength && failure.ok())
+              failure = Status(Code::OUT_OF_RANGE, "an entry of a table has the length 2^64-1; lengths are explicit");
             entry = {memory->buffer.get(), binding->offset(), binding->length()};
             memories.push_back(binding->memory());
           }
