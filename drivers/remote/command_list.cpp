@@ -12,14 +12,17 @@ namespace {
 
 using Offset = flatbuffers::Offset<void>;
 
-Offset dispatch_to_wire(flatbuffers::FlatBufferBuilder& builder, const halyard_command_dispatch_t& dispatch) {
+kit::Result<Offset> dispatch_to_wire(flatbuffers::FlatBufferBuilder& builder, const std::shared_ptr<Connection>& server,
+                                     const halyard_command_dispatch_t& dispatch) {
   std::vector<wire::Range> bindings;
-  for (uint32_t i = 0; i < dispatch.binding_count; ++i) bindings.push_back(to_wire(dispatch.bindings[i]));
+  for (uint32_t i = 0; i < dispatch.binding_count; ++i)
+    bindings.push_back(HALYARD_KIT_TRY(to_wire(server, dispatch.bindings[i])));
   const auto ranges = builder.CreateVectorOfStructs(bindings);
   const auto constants = builder.CreateVector(dispatch.constants, dispatch.constant_count);
   const wire::Workgroups workgroups(dispatch.workgroups[0], dispatch.workgroups[1], dispatch.workgroups[2]);
   const bool is_indirect = dispatch.flags & HALYARD_DISPATCH_INDIRECT;
-  const wire::Range counts = is_indirect ? to_wire(dispatch.indirect) : wire::Range();
+  wire::Range counts;
+  if (is_indirect) counts = HALYARD_KIT_TRY(to_wire(server, dispatch.indirect));
   const uint64_t executable = reinterpret_cast<const Executable*>(dispatch.executable)->number();
   return wire::CreateDispatch(builder, executable, dispatch.function, &workgroups, is_indirect ? &counts : nullptr,
                               constants, ranges)
@@ -28,6 +31,7 @@ Offset dispatch_to_wire(flatbuffers::FlatBufferBuilder& builder, const halyard_c
 
 // UNIMPLEMENTED names the kind [R102].
 kit::Result<flatbuffers::Offset<wire::RecordedCommand>> command_to_wire(Message& message,
+                                                                        const std::shared_ptr<Connection>& server,
                                                                         const halyard_command_t& command) {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   const auto recorded = [&](wire::Command kind, Offset body) {
@@ -48,24 +52,26 @@ kit::Result<flatbuffers::Offset<wire::RecordedCommand>> command_to_wire(Message&
       return recorded(wire::Command::EndGroup, wire::CreateEndGroup(builder).Union());
     case HALYARD_COMMAND_FILL: {
       const auto& it = reinterpret_cast<const halyard_command_fill_t&>(command);
-      const wire::Range target = to_wire(it.target);
+      const wire::Range target = HALYARD_KIT_TRY(to_wire(server, it.target));
       return recorded(wire::Command::Fill,
                       wire::CreateFill(builder, &target, it.pattern, it.pattern_size).Union());
     }
     case HALYARD_COMMAND_UPDATE: {
       const auto& it = reinterpret_cast<const halyard_command_update_t&>(command);
-      const wire::Range target = to_wire(it.target);
+      const wire::Range target = HALYARD_KIT_TRY(to_wire(server, it.target));
       const auto bytes = builder.CreateVector(static_cast<const uint8_t*>(it.source), it.target.length);
       return recorded(wire::Command::Update, wire::CreateUpdate(builder, &target, bytes).Union());
     }
     case HALYARD_COMMAND_COPY: {
       const auto& it = reinterpret_cast<const halyard_command_copy_t&>(command);
-      const wire::Range source = to_wire(it.source), target = to_wire(it.target);
+      const wire::Range source = HALYARD_KIT_TRY(to_wire(server, it.source));
+      const wire::Range target = HALYARD_KIT_TRY(to_wire(server, it.target));
       return recorded(wire::Command::Copy, wire::CreateCopy(builder, &source, &target).Union());
     }
     case HALYARD_COMMAND_DISPATCH:
       return recorded(wire::Command::Dispatch,
-                      dispatch_to_wire(builder, reinterpret_cast<const halyard_command_dispatch_t&>(command)));
+                      HALYARD_KIT_TRY(dispatch_to_wire(
+                          builder, server, reinterpret_cast<const halyard_command_dispatch_t&>(command))));
     default:
       return kit::Failure{HALYARD_UNIMPLEMENTED,
                           "command of kind " + std::to_string(command.kind) +
@@ -87,8 +93,9 @@ uint64_t bytes_in(const halyard_command_t& command) {
 
 }  // namespace
 
-wire::Range to_wire(const halyard_range_t& range) {
-  const uint64_t memory = range.memory ? reinterpret_cast<const Memory*>(range.memory)->number() : 0;
+kit::Result<wire::Range> to_wire(const std::shared_ptr<Connection>& server, const halyard_range_t& range) {
+  uint64_t memory = 0;
+  if (range.memory) memory = HALYARD_KIT_TRY(reinterpret_cast<Memory*>(range.memory)->number_at(server));
   return wire::Range(memory, range.slot, 0, range.offset, range.length);
 }
 
@@ -108,7 +115,7 @@ kit::Result<std::unique_ptr<CommandList>> CommandList::create(const std::shared_
                           "a recording for a remote device has at most " + std::to_string(kMaxMessage) +
                               " bytes with the data of its updates; this one has more at command " +
                               std::to_string(i) + "; use several recordings"};
-    commands.push_back(HALYARD_KIT_TRY(command_to_wire(message, command)));
+    commands.push_back(HALYARD_KIT_TRY(command_to_wire(message, server, command)));
     at += command.size;
   }
   const auto all = message.builder().CreateVector(commands);

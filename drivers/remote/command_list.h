@@ -26,7 +26,7 @@ class CommandList {
   const uint64_t number_;
 };
 
-// The range with the memory's number.
-wire::Range to_wire(const halyard_range_t& range);
+// The range with the memory's number at the server.
+kit::Result<wire::Range> to_wire(const std::shared_ptr<Connection>& server, const halyard_range_t& range);
 
 }  // namespace halyard::remote

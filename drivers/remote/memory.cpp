@@ -2,7 +2,7 @@
 // host has written.
 #include "memory.h"
 
-#include <cstdlib>
+#include <cstring>
 
 namespace halyard::remote {
 
@@ -16,8 +16,9 @@ Memory::Memory(std::shared_ptr<Connection> server, kit::MemoryTally& tally, uint
     : server_(std::move(server)), tally_(tally), size_(size), number_(server_->new_number()) {}
 
 Memory::~Memory() {
-  if (mapped_) {  // host bytes that are shared
-    mapped_->close_all();
+  mirrors_.clear();
+  if (mapped_) {  // host bytes that are shared, or bytes with mirrors
+    if (shared_) mapped_->close_all();
     server_->remove_mapped(number_);
   }
   ends();
@@ -73,18 +74,61 @@ void Memory::share(uint8_t* bytes) {
   server_->send(message.to_server(wire::CreateMemoryWatch(message.builder(), number_, true)));
 }
 
-kit::Result<uint8_t*> Memory::map(uint32_t access, uint64_t offset, uint64_t length) {
-  if (!exists_.load(std::memory_order_acquire))
-    return kit::Failure{HALYARD_FAILED_PRECONDITION,
-                        "the memory does not exist yet: its alloca has not run; wait for its signal"};
-  HALYARD_KIT_TRY(server_->check());
+uint8_t* Memory::make_room() {
+  if (shared_) return shared_;
+  if (!room_)
+    room_.reset(static_cast<uint8_t*>(::operator new[](std::max<uint64_t>(size_, 1), std::align_val_t(64))));
+  return room_.get();
+}
+
+kit::Result<uint64_t> Memory::number_at(const std::shared_ptr<Connection>& server) {
+  if (server == server_) return number_;
   const std::lock_guard lock(mutex_);
-  uint8_t* bytes = shared_;
-  if (!bytes) {
-    if (!room_)
-      room_.reset(static_cast<uint8_t*>(::operator new[](std::max<uint64_t>(size_, 1), std::align_val_t(64))));
-    bytes = room_.get();
+  for (const std::unique_ptr<Memory>& mirror : mirrors_)
+    if (mirror->server_ == server) return mirror->number_;
+  uint8_t* const bytes = make_room();
+  if (mirrors_.empty() && !shared_) {
+    if (!mapped_) open_bytes(bytes);
+    // Bytes of an alloca that has not run have no contents yet.
+    if (kit::Result<> fetched = fetch(bytes, 0, size_); !fetched) {
+      if (fetched.failure().code != HALYARD_FAILED_PRECONDITION) return std::move(fetched.failure());
+      if (mappings_ == 0) std::memset(bytes, 0, size_);
+    }
+    mapped_->open(0, size_, false);
+    ++mappings_;  // as long as this memory lives
   }
+  auto mirror = std::make_unique<Memory>(server, tally_, size_);
+  mirror->is_import();
+  Message message;
+  const auto request = wire::CreateRequest(message.builder(), HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT,
+                                           UINT64_MAX, size_, HALYARD_OWNER_WRITES_ALL);
+  server->send(message.to_server(wire::CreateMemoryCreate(message.builder(), 0, mirror->number_, request)));
+  mirror->exists();
+  mirror->write(0, {bytes, size_});
+  mirror->share(bytes);
+  mirrors_.push_back(std::move(mirror));
+  return mirrors_.back()->number_;
+}
+
+// Whether the bytes of an alloca exist is known here when its completion has come. That of work after it may come
+// before.
+kit::Result<> Memory::check_existence() {
+  if (exists_.load(std::memory_order_acquire) || size_ == 0) return {};
+  uint8_t first = 0;
+  Request request;
+  request.target = {&first, 1};
+  return server_->request(request, [&](uint64_t number) {
+    Message message;
+    const auto body = wire::CreateMemoryRead(message.builder(), number, number_, 0, 1, kCredit, false);
+    server_->send(message.to_server(body), {}, Stream::Urgency::now);
+  });
+}
+
+kit::Result<uint8_t*> Memory::map(uint32_t access, uint64_t offset, uint64_t length) {
+  HALYARD_KIT_TRY(server_->check());
+  HALYARD_KIT_TRY(check_existence());
+  const std::lock_guard lock(mutex_);
+  uint8_t* const bytes = make_room();
   const bool is_new = (access & HALYARD_MAP_WRITE) && (access & HALYARD_MAP_DISCARD) && !(access & HALYARD_MAP_READ);
   if (!mapped_) open_bytes(bytes);
   if (!is_new && length > 0) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "connection.h"
 #include "halyard/driver.hpp"
@@ -21,7 +22,10 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   ~Memory();
 
-  uint64_t number() const { return number_; }
+  // The number of this memory at a server. Work of another server uses a memory there with the same bytes: what
+  // each side writes is passed on, through this process, when work begins and ends.
+  kit::Result<uint64_t> number_at(const std::shared_ptr<Connection>& server);
+  uint64_t number() const { return number_; }  // at its own server
   uint64_t size() const { return size_; }
 
   // The bytes exist from now on: they were allocated, or their alloca has run.
@@ -39,6 +43,8 @@ class Memory {
 
  private:
   kit::Result<> fetch(uint8_t* bytes, uint64_t offset, uint64_t length);
+  kit::Result<> check_existence();
+  uint8_t* make_room();
   void open_bytes(uint8_t* bytes);
   void close_bytes();
 
@@ -59,6 +65,7 @@ class Memory {
   std::unique_ptr<MappedBytes> mapped_;
   uint32_t mappings_ = 0;
   bool is_watched_ = false;
+  std::vector<std::unique_ptr<Memory>> mirrors_;  // at other servers
 };
 
 }  // namespace halyard::remote

@@ -17,12 +17,14 @@ struct Operation {
   Bytes data = {};
 };
 
-flatbuffers::Offset<wire::Execute> execute_to_wire(flatbuffers::FlatBufferBuilder& builder,
-                                                   const halyard_operation_execute_t& execute) {
+kit::Result<flatbuffers::Offset<wire::Execute>> execute_to_wire(flatbuffers::FlatBufferBuilder& builder,
+                                                                const std::shared_ptr<Connection>& server,
+                                                                const halyard_operation_execute_t& execute) {
   std::vector<wire::Binding> bindings;
   for (uint64_t i = 0; i < execute.binding_count; ++i) {
     const halyard_binding_t& it = execute.bindings[i];
-    const uint64_t memory = it.memory ? reinterpret_cast<const Memory*>(it.memory)->number() : 0;
+    uint64_t memory = 0;
+    if (it.memory) memory = HALYARD_KIT_TRY(reinterpret_cast<Memory*>(it.memory)->number_at(server));
     bindings.emplace_back(memory, it.offset, it.length);
   }
   const auto table = builder.CreateVectorOfStructs(bindings);
@@ -40,7 +42,7 @@ uint64_t stage(Connection& server, Bytes bytes) {
   return number;
 }
 
-kit::Result<Operation> operation_to_wire(Message& message, Connection& server, const halyard_operation_t& operation,
+kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr<Connection>& server, const halyard_operation_t& operation,
                                          const Memory* transient) {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   switch (operation.kind) {
@@ -58,24 +60,25 @@ kit::Result<Operation> operation_to_wire(Message& message, Connection& server, c
       return Operation{wire::Operation::Dealloca, wire::CreateDealloca(builder, memory->number()).Union()};
     }
     case HALYARD_OPERATION_FILL: {
-      const wire::Range target = to_wire(operation.fill.target);
+      const wire::Range target = HALYARD_KIT_TRY(to_wire(server, operation.fill.target));
       return Operation{
           wire::Operation::Fill,
           wire::CreateFill(builder, &target, operation.fill.pattern, operation.fill.pattern_size).Union()};
     }
     case HALYARD_OPERATION_UPDATE: {
-      const wire::Range target = to_wire(operation.update.target);
+      const wire::Range target = HALYARD_KIT_TRY(to_wire(server, operation.update.target));
       const Bytes bytes = {static_cast<const uint8_t*>(operation.update.source), operation.update.target.length};
-      const uint64_t staged = bytes.size() > kPiece ? stage(server, bytes) : 0;
+      const uint64_t staged = bytes.size() > kPiece ? stage(*server, bytes) : 0;
       return Operation{wire::Operation::Update, wire::CreateUpdate(builder, &target, 0, staged).Union(),
                        staged ? Bytes() : bytes};
     }
     case HALYARD_OPERATION_COPY: {
-      const wire::Range source = to_wire(operation.copy.source), target = to_wire(operation.copy.target);
+      const wire::Range source = HALYARD_KIT_TRY(to_wire(server, operation.copy.source));
+      const wire::Range target = HALYARD_KIT_TRY(to_wire(server, operation.copy.target));
       return Operation{wire::Operation::Copy, wire::CreateCopy(builder, &source, &target).Union()};
     }
     case HALYARD_OPERATION_EXECUTE:
-      return Operation{wire::Operation::Execute, execute_to_wire(builder, operation.execute).Union()};
+      return Operation{wire::Operation::Execute, HALYARD_KIT_TRY(execute_to_wire(builder, server, operation.execute)).Union()};
     default:
       return kit::Failure{HALYARD_UNIMPLEMENTED, "operation of kind " + std::to_string(operation.kind) +
                                                      " is not among those that this device offers"};
@@ -97,10 +100,10 @@ flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>> points_to_wire(
 kit::Result<> send_submission(const std::shared_ptr<Connection>& server, const halyard_submission_t& submission,
                               Memory* transient) {
   HALYARD_KIT_TRY(server->check());
-  server->send_changes();
   Message message;
   flatbuffers::FlatBufferBuilder& builder = message.builder();
-  const Operation operation = HALYARD_KIT_TRY(operation_to_wire(message, *server, *submission.operation, transient));
+  const Operation operation = HALYARD_KIT_TRY(operation_to_wire(message, server, *submission.operation, transient));
+  server->send_changes();
   const kit::Timepoints waits = {submission.waits, submission.wait_count};
   const auto waited = points_to_wire(builder, server, waits);
   // The server makes the signals of its own semaphores.
