@@ -40,6 +40,8 @@ HEADERS = {
     "hal": ("hal/src", "hal/*/*.h"),
     "modules": ("modules/src", "modules/*.h"),
     "aot": ("aot/src", "aot/*.h"),
+    "remote": ("remote/src", "remote/*.h"),
+    "server": ("remote/server/src", "server/*.h"),
 }
 
 # Layer: (its sources, its allowed includes). All other entries of HEADERS are forbidden.
@@ -53,6 +55,8 @@ LAYERS = {
     "jit": ("jit/src", [*BASE, "halyard/module.h", "text", "base", "vm"]),
     "aot": ("aot/src", [*BASE, "halyard/module.h", "text", "base", "vm", "aot"]),
     "hal": ("hal/src", [*BASE, "halyard/driver.h", "text", "base", "hal"]),
+    "remote": ("remote/src", [*BASE, "remote"]),
+    "remote/server": ("remote/server/src", [*BASE, "halyard/driver.h", "text", "base", "hal", "remote", "server"]),
     "modules": (
         "modules/src",
         [*BASE, "halyard/module.h", "halyard/driver.h", "text", "base", "vm", "hal", "modules"],
@@ -63,11 +67,16 @@ LAYERS = {
     ),
     "drivers/local": ("drivers/local", [*BASE, "halyard/module.h", "halyard/driver.h", "text", "base", "vm"]),
     "drivers/vulkan": ("drivers/vulkan", [*BASE, "halyard/driver.h"]),
+    "drivers/remote": ("drivers/remote", [*BASE, "halyard/driver.h", "remote"]),
     "drivers/null": ("drivers/null", [*C_BASE, "halyard/driver.h"]),
     "drivers/template": ("drivers/template", [*BASE, "halyard/driver.h"]),
     "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
     "tools": ("tools", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
-    # Two exceptions among tools: one runs no program, the other tests layers below the C ABI.
+    # Exceptions among tools: one runs no program, one offers devices as the host has them, one tests layers below the C ABI.
+    "tools/vm-device": (
+        "tools/vm-device",
+        [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text", "remote", "server"],
+    ),
     "tools/vm-cc": ("tools/vm-cc", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
     "tools/hal-cts": (
         "tools/hal-cts",
@@ -97,6 +106,9 @@ WITHOUT_CIRCLES = [
     "bindings/python/src",
     "drivers/local",
     "drivers/vulkan",
+    "drivers/remote",
+    "remote/src",
+    "remote/server/src",
     "tools",
 ]
 
@@ -109,7 +121,7 @@ def sources(folder: str) -> list[pathlib.Path]:
 
 def reaching_out() -> list[str]:
     found = []
-    for folder in ("base", "vm", "jit", "aot", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
+    for folder in ("base", "vm", "jit", "aot", "hal", "remote", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
                    "examples"):
         for file in sources(folder):
             for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):

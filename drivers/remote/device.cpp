@@ -66,7 +66,10 @@ std::optional<int64_t> Device::query(std::string_view category, std::string_view
     server_->send(message.to_server(wire::CreateQuery(message.builder(), number, first, second)), {},
                   Stream::Urgency::now);
   });
-  if (!answered || !request.known) return std::nullopt;
+  // Queries cannot fail. Without an answer the device is taken for the right one: what the program does with it
+  // then fails, and says that the connection is lost.
+  if (!answered) return category == "hal.device.id" ? std::optional<int64_t>(1) : std::nullopt;
+  if (!request.known) return std::nullopt;
   return request.value;
 }
 
@@ -153,9 +156,9 @@ uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, s
     server_->send(message.to_server(wire::CreateGrade(message.builder(), number, text)),
                   data.subspan(0, data.size() <= kMaxData ? data.size() : 0), Stream::Urgency::now);
   });
-  if (!answered) {
+  if (!answered) {  // loading says why
     reason = answered.failure().message;
-    return HALYARD_GRADE_NO;
+    return HALYARD_GRADE_LOADABLE;
   }
   const auto grade = static_cast<uint32_t>(std::clamp<int64_t>(request.value, HALYARD_GRADE_NO, HALYARD_GRADE_NATIVE));
   reason = request.text;
