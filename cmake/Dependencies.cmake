@@ -28,6 +28,10 @@ require(libboost1.81-dev HALYARD_BOOST_INCLUDE)
 find_path(HALYARD_JSON_INCLUDE nlohmann/json.hpp)
 require(nlohmann-json3-dev HALYARD_JSON_INCLUDE)
 
+# TLS and SHA-256 of remote devices: the driver remote, and vm-device.
+find_package(OpenSSL 3.0 QUIET)
+require(libssl-dev OpenSSL::SSL OpenSSL::Crypto)
+
 # Compressed requests of vm-serve.
 find_package(ZLIB QUIET)
 require(zlib1g-dev ZLIB::ZLIB)

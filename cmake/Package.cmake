@@ -80,6 +80,14 @@ halyard_package(
   DEPENDS "libhalyard0 ${same}, libvulkan1"
   RECOMMENDS "mesa-vulkan-drivers | vulkan-icd")
 halyard_package(
+  remote
+  NAME halyard-remote
+  SECTION devel
+  SUMMARY "devices on other machines for Halyard"
+  DESCRIPTION
+    "The driver for devices of other machines, over TLS, and of other processes, over\nUnix sockets; and their server, the command vm-device, with its manual page,\ncompletions for bash and zsh, and a unit for systemd."
+  DEPENDS "libhalyard0 ${same}")
+halyard_package(
   dev
   NAME libhalyard-dev
   SECTION libdevel

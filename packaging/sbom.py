@@ -25,6 +25,7 @@ COMPONENTS = [
     ("libhwy-dev", "Apache-2.0", "STATIC_LINK"),
     ("nlohmann-json3-dev", "MIT", "STATIC_LINK"),
     ("zlib1g-dev", "Zlib", "DYNAMIC_LINK"),
+    ("libssl-dev", "Apache-2.0", "DYNAMIC_LINK"),
     ("libbenchmark-dev", "Apache-2.0", "DYNAMIC_LINK"),
     ("spirv-tools", "Apache-2.0", "STATIC_LINK"),
     ("libvulkan-dev", "Apache-2.0", "BUILD_DEPENDENCY_OF"),

@@ -46,10 +46,10 @@ def switching(checks):
 
 def commands(checks):
     """In code, flags behind the name of a tool are flags of that tool."""
-    flags = {tool: flags_of(tool) for tool in ("vm-run", "vm-serve", "vm-bench", "vm-check", "vm-diff", "vm-as", "vm-dump", "vm-cc", "hal-info", "hal-cts")}
+    flags = {tool: flags_of(tool) for tool in ("vm-run", "vm-serve", "vm-bench", "vm-check", "vm-diff", "vm-as", "vm-dump", "vm-cc", "vm-device", "hal-info", "hal-cts")}
     for path in DOCUMENTS:
         text = re.sub(r"\\\n", " ", read(path))
-        for command in re.findall(r"(?:^|[`|(&$] ?)((?:vm-run|vm-serve|vm-bench|vm-check|vm-diff|vm-as|vm-dump|vm-cc|hal-info|hal-cts) [^`|\n#]*)", text, re.MULTILINE):
+        for command in re.findall(r"(?:^|[`|(&$] ?)((?:vm-run|vm-serve|vm-bench|vm-check|vm-diff|vm-as|vm-dump|vm-cc|vm-device|hal-info|hal-cts) [^`|\n#]*)", text, re.MULTILINE):
             tool = command.split()[0]
             for name in re.findall(r" --([a-z][\w-]*)", command):
                 known = name.replace("-", "_") in flags[tool]

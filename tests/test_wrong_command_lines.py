@@ -259,7 +259,7 @@ def main():
     tools = {entry.command.split()[0] for entry in entries}
     checks.check("there are enough", None if len(entries) >= LEAST else f"{len(entries)} of {LEAST}")
     checks.check("no command line occurs twice", None if len({entry.command for entry in entries}) == len(entries) else "one is")
-    checks.check("every tool is there", None if set(os.listdir(vmrun.BIN)) & {"vm-run", "vm-serve", "vm-bench", "vm-check", "vm-diff", "vm-as", "vm-dump", "vm-cc", "hal-info", "hal-cts"} <= tools
+    checks.check("every tool is there", None if set(os.listdir(vmrun.BIN)) & {"vm-run", "vm-serve", "vm-bench", "vm-check", "vm-diff", "vm-as", "vm-dump", "vm-cc", "vm-device", "hal-info", "hal-cts"} <= tools
                  else f"only {sorted(tools)}")
     return checks.finish()
 

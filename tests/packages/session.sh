@@ -38,6 +38,7 @@ say "tools"
 hal-info >/tmp/info
 grep -q local /tmp/info
 tools="vm-run vm-serve vm-check vm-diff vm-dump vm-as vm-cc hal-info hal-cts"
+if [ -e /packages/halyard-remote_*.deb ]; then tools="$tools vm-device"; fi
 if [ -e /packages/halyard-bench_*.deb ]; then tools="$tools vm-bench"; fi
 for tool in $tools; do
   "$tool" --help >/dev/null

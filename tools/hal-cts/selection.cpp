@@ -88,7 +88,8 @@ Result<std::vector<Target>> choose_devices(const std::vector<std::string>& wante
     const bool is_listed = std::ranges::find(uris, target.uri()) != uris.end();
     const bool is_default =
         target.path.empty() && std::ranges::find(listed, target.kind, &Target::kind) != listed.end();
-    if (!is_listed && !is_default)
+    // A driver without a list has devices that are named by an address.
+    if (!is_listed && !is_default && !listed.empty())
       return fail(HALYARD_NOT_FOUND, "{}={}: the driver has no such device{}; it lists {}", flag::device, uri,
                   hint(uri, uris), known.empty() ? "none" : known);
     chosen.push_back(std::move(target));

@@ -28,7 +28,7 @@ namespace halyard::kit {
 // that are called here, with the meanings of Instance, Device, Memory and so on in device.hpp and of
 // BasicTimeline. Results may be the kit's or the driver's own: see to_status(). Some members are optional,
 // and a class without one leaves the entry of the table null: flush(), invalidate() and export_to() of
-// Memory, import_semaphore() and help() of Device, export_fd() and underway() of Semaphore.
+// Memory, (map() and unmap() replace its bytes(),) import_semaphore() and help() of Device, export_fd() and underway() of Semaphore.
 template <typename D>
 struct Entries {
   using Instance = typename D::Instance;
@@ -38,6 +38,8 @@ struct Entries {
   using Executable = typename D::Executable;
   using CommandList = typename D::CommandList;
   using TaskList = typename D::TaskList;
+
+  static constexpr bool kTellsMappings = requires(Memory& memory) { memory.map(0u, uint64_t{}, uint64_t{}); };
 
   static Instance& of(halyard_driver_instance_t handle) { return *reinterpret_cast<Instance*>(handle); }
   static Device& of(halyard_driver_device_t handle) { return *reinterpret_cast<Device*>(handle); }
@@ -141,14 +143,22 @@ struct Entries {
   static void memory_free(halyard_driver_device_t device, halyard_driver_memory_t memory) {
     of(device).destroy(&of(memory));
   }
-  static halyard_status_t memory_map(halyard_driver_device_t device, halyard_driver_memory_t memory, uint32_t,
-                                     uint64_t offset, uint64_t, void** pointer) {
-    return give(
-        of(device).services(), [&] { return of(memory).bytes(); },
-        [&](uint8_t* bytes) { *pointer = bytes + offset; });
+  // Memory with map() and unmap() is told of each mapping; the bytes of other memory stay where they are.
+  static halyard_status_t memory_map(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                     uint32_t access, uint64_t offset, uint64_t length, void** pointer) {
+    if constexpr (kTellsMappings) {
+      return give(
+          of(device).services(), [&] { return of(memory).map(access, offset, length); },
+          [&](uint8_t* bytes) { *pointer = bytes; });
+    } else {
+      return give(
+          of(device).services(), [&] { return of(memory).bytes(); },
+          [&](uint8_t* bytes) { *pointer = bytes + offset; });
+    }
   }
-  static void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t) {
-  }  // the bytes stay where they are
+  static void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t memory) {
+    if constexpr (kTellsMappings) of(memory).unmap();
+  }
   static halyard_status_t memory_flush(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                        uint64_t offset, uint64_t length) {
     return guarded(of(device).services(), [&] { return of(memory).flush(offset, length); }).release();

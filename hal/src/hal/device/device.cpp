@@ -157,13 +157,16 @@ Result<> Device::check_memory(const halyard_memory_request_t& request, halyard_d
 }
 
 Device::Answer Device::query_i64(std::string_view category, std::string_view key) const {
-  if (category == "hal.device.id") return {true, matches_device_id(key, kind_) ? 1 : 0};
+  const bool asks_id = category == "hal.device.id";
+  if (asks_id && matches_device_id(key, kind_)) return {true, 1};
   if (category == "hal.executable.format")
     return {true, grade_executable(key, nullptr, 0).grade >= HALYARD_GRADE_LOADABLE ? 1 : 0};
   int32_t known = 0;
   int64_t value = 0;
   const Status status =
       Status::adopt(table().device_query_i64(handle_, text_of(category), text_of(key), &known, &value));
+  // A driver whose device stands for one of another kind knows the ids of that one.
+  if (asks_id) return {true, status.ok() && known != 0 && value == 1 ? 1 : 0};
   if (status || known == 0) return {};
   return {true, value};
 }

@@ -53,7 +53,7 @@ std::string missing_functions(const halyard_driver_table_t& table) {
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
+           c == '_' || c == '.' || c == '+';
   });
 }
 

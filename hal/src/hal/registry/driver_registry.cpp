@@ -95,7 +95,7 @@ Result<DeviceUri> DeviceUri::parse(std::string_view text) {
   if (kind.empty()) return bad_uri(text, "the driver is missing");
   const bool named = std::all_of(kind.begin(), kind.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
+           c == '_' || c == '.' || c == '+';
   });
   if (!named) return bad_uri(text, fmt::format("'{}' is not the name of a driver", kind));
   uri.kind = kind;

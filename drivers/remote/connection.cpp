@@ -1,0 +1,448 @@
+// What arrives is handled on the threads of the runtime; what is asked, on the thread that asks.
+#include "connection.h"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "failures.h"
+#include "in_flight.h"
+#include "mapped_bytes.h"
+
+namespace halyard::remote {
+
+namespace {
+
+constexpr auto kTickWithWork = std::chrono::milliseconds(20);
+constexpr auto kTickWithoutWork = std::chrono::milliseconds(250);
+
+template <typename Build>
+void send_to_server(Connection& connection, Stream::Urgency urgency, Build build) {
+  Message message;
+  connection.send(message.to_server(build(message.builder(), message)), {}, urgency);
+}
+
+}  // namespace
+
+Connection::Connection(const kit::Services& services, Runtime& runtime, Place place)
+    : services_(services), runtime_(runtime), place_(std::move(place)), timer_(runtime.io()) {}
+
+Connection::~Connection() = default;
+
+// ---- Opening and closing
+
+kit::Result<std::shared_ptr<Connection>> Connection::open(const kit::Services& services, Runtime& runtime,
+                                                          Place place) {
+  auto made = std::make_shared<Connection>(services, runtime, std::move(place));
+  const Place& to = made->place_;
+  Descriptor socket = HALYARD_KIT_TRY(
+      to_kit(to.transport == Transport::unix_socket ? connect_unix(to.path) : connect_tcp(to.tcp, to.patience)));
+  std::unique_ptr<Tls> tls;
+  if (to.tls) {
+    const auto context = HALYARD_KIT_TRY(to_kit(TlsContext::create(TlsSide::client, *to.tls)));
+    tls = std::make_unique<Tls>(context, to.tcp.host);
+  } else if (!to.allows_plain && !is_loopback(socket.get())) {
+    return kit::Failure{HALYARD_PERMISSION_DENIED,
+                        to.text() + " is another machine, and no certificates are given, so anybody between could read and "
+                                    "change all data; give the options 'cert', 'key' and 'ca', or insecure=1 in a network "
+                                    "that you trust"};
+  }
+  made->stream_ =
+      std::make_shared<Stream>(runtime.io(), std::move(socket), std::move(tls), Stream::Full::block, to.patience);
+  HALYARD_KIT_TRY(to_kit(made->stream_->shake_hands(Clock::now() + to.patience)));
+  runtime.start();
+  made->stream_->start(made);
+  made->tick();
+  if (kit::Result<> greeted = made->greet(); !greeted) {
+    made->close();
+    return std::move(greeted.failure());
+  }
+  return made;
+}
+
+// The answer comes as that of request 0.
+kit::Result<> Connection::greet() {
+  Request welcome;
+  {
+    const std::lock_guard lock(mutex_);
+    requests_.emplace(0, &welcome);
+  }
+  Message message;
+  flatbuffers::FlatBufferBuilder& builder = message.builder();
+  const auto device = message.text(place_.device);
+  const auto name = message.text(::program_invocation_short_name);
+  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, 0, name)), {},
+       Stream::Urgency::now);
+  kit::Result<> greeted = wait(welcome, {});
+  if (!greeted)
+    greeted.failure().message += "; while opening a device of " + place_.text();
+  return greeted;
+}
+
+void Connection::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  Message message;
+  send(message.to_server(wire::CreateGoodbye(message.builder())), {}, Stream::Urgency::now);
+  stream_->end({HALYARD_CANCELLED, "the device was closed"});
+  boost::asio::post(runtime_.io(), [self = shared_from_this()] { self->timer_.cancel(); });
+}
+
+kit::Result<> Connection::check() const {
+  const std::lock_guard lock(mutex_);
+  if (!is_lost_) return {};
+  return to_kit(loss_);
+}
+
+Failure Connection::failure_of(const kit::Status& status) const {
+  const halyard_status_t handle = kit::Status(status).release();
+  Failure failure = {services_.status_code(services_.host, handle),
+                     services_.status_message(services_.host, handle)};
+  services_.status_release(services_.host, handle);
+  return failure;
+}
+
+// ---- Semaphores
+
+void Connection::create_semaphore(uint64_t number, uint64_t initial) {
+  send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+    return wire::CreateSemaphoreCreate(builder, number, initial);
+  });
+}
+
+void Connection::destroy_semaphore(uint64_t number) {
+  send_to_server(*this, Stream::Urgency::later,
+                 [&](auto& builder, Message&) { return wire::CreateSemaphoreDestroy(builder, number); });
+}
+
+void Connection::signal_semaphore(uint64_t number, uint64_t value) {
+  send_changes();
+  send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
+    return wire::CreateSemaphoreSignal(builder, number, value);
+  });
+}
+
+void Connection::fail_semaphore(uint64_t number, const Failure& failure) {
+  send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message& message) {
+    return wire::CreateSemaphoreFail(builder, number, add_status(message, failure));
+  });
+}
+
+// ---- Requests
+
+void Connection::begin(Request& request) {
+  request.number = new_number();
+  const std::lock_guard lock(mutex_);
+  requests_.emplace(request.number, &request);
+}
+
+kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
+  std::unique_lock lock(mutex_);
+  bool is_stopped = false;
+  while (!request.is_done && !is_lost_) {
+    answered_.wait_for(lock, std::chrono::milliseconds(20));
+    if (is_stopped || request.is_done) continue;
+    if (const kit::Result<> stopped = stop.check(); !stopped) {
+      is_stopped = true;
+      lock.unlock();
+      send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
+        return wire::CreateStop(builder, request.number, stopped.failure().code);
+      });
+      lock.lock();
+    }
+  }
+  requests_.erase(request.number);
+  if (!request.is_done) return to_kit(loss_);
+  if (request.failure.code != HALYARD_OK) return to_kit(request.failure);
+  return {};
+}
+
+template <typename Take>
+void Connection::answer(uint64_t number, Take take) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = requests_.find(number);
+    if (found == requests_.end()) return;
+    take(*found->second);
+    if (!found->second->is_done) return;
+  }
+  answered_.notify_all();
+}
+
+kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
+  const wire::Digest name = to_wire(digest);
+  for (size_t offset = 0; offset < bytes.size(); offset += kPiece) {
+    HALYARD_KIT_TRY(check());
+    Message message;
+    const auto body = wire::CreateBlobWrite(message.builder(), &name, bytes.size(), offset);
+    send(message.to_server(body), bytes.subspan(offset, std::min(kPiece, bytes.size() - offset)),
+         Stream::Urgency::now);
+  }
+  return {};
+}
+
+// ---- Work in flight
+
+kit::Result<> Connection::add(std::unique_ptr<InFlight> work) {
+  const std::lock_guard lock(mutex_);
+  if (is_lost_) return to_kit(loss_);
+  const uint64_t number = work->number();
+  in_flight_.emplace(number, std::move(work));
+  return {};
+}
+
+size_t Connection::in_flight() const {
+  const std::lock_guard lock(mutex_);
+  return in_flight_.size();
+}
+
+void Connection::completed(uint64_t submission, const Failure& failure) {
+  std::unique_ptr<InFlight> work;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = in_flight_.find(submission);
+    if (found == in_flight_.end()) return;
+    work = std::move(found->second);
+    in_flight_.erase(found);
+  }
+  complete(std::move(work), failure);
+}
+
+void Connection::complete(std::unique_ptr<InFlight> work, const Failure& failure) {
+  kit::Status status;
+  if (failure.code != HALYARD_OK) status = kit::Status(services_, failure.code, failure.message);
+  kit::TaskList ready;
+  InFlight::complete(std::move(work), *this, std::move(status), ready);
+  runtime_.take_calls(ready);
+}
+
+// ---- Mapped bytes
+
+void Connection::add_mapped(uint64_t memory, MappedBytes& bytes) {
+  const std::lock_guard lock(mapped_mutex_);
+  mapped_.emplace(memory, &bytes);
+  mapped_count_.store(mapped_.size());
+}
+
+void Connection::remove_mapped(uint64_t memory) {
+  const std::lock_guard lock(mapped_mutex_);
+  mapped_.erase(memory);
+  mapped_count_.store(mapped_.size());
+}
+
+void Connection::send_changes() {
+  if (mapped_count_.load() == 0) [[likely]]
+    return;
+  const std::lock_guard lock(mapped_mutex_);
+  for (const auto& [memory, bytes] : mapped_) bytes->send_changes();
+}
+
+// ---- Receiving. The server is not trusted: numbers that it sends may be any.
+
+std::span<uint8_t> Connection::place(Bytes message, size_t size) {
+  const wire::ToClient* const root = verified_to_client(message);
+  const wire::Data* const data = root ? root->body_as_Data() : nullptr;
+  if (!data) return {};
+  const std::lock_guard lock(mutex_);
+  const auto found = requests_.find(data->request());
+  if (found == requests_.end()) return {};
+  const std::span<uint8_t> target = found->second->target;
+  if (data->offset() > target.size() || size > target.size() - data->offset()) return {};
+  return target.subspan(data->offset(), size);
+}
+
+bool Connection::received(Frame frame) {
+  const wire::ToClient* const root = verified_to_client(frame.message());
+  if (!root) {
+    broken("a message that is no message of this protocol");
+    return true;
+  }
+  switch (root->body_type()) {
+    case wire::ToClientBody::Welcome: {
+      const wire::Welcome& welcome = *root->body_as_Welcome();
+      const wire::Properties* const given = welcome.properties();
+      if (!given || welcome.version() < kOldestVersion || welcome.version() > kNewestVersion) {
+        broken("a welcome of version " + std::to_string(welcome.version()));
+        break;
+      }
+      answer(0, [&](Request& request) {
+        properties_.capabilities = given->capabilities();
+        properties_.queue_count = given->queue_count();
+        properties_.memory_alignment = given->memory_alignment();
+        properties_.maximum_allocation = given->maximum_allocation();
+        request.is_done = true;
+      });
+      break;
+    }
+    case wire::ToClientBody::Refused: {
+      Failure why = remote::failure_of(root->body_as_Refused()->status());
+      if (why.code == HALYARD_OK) why.code = HALYARD_UNAVAILABLE;
+      stream_->end(std::move(why));
+      break;
+    }
+    case wire::ToClientBody::Answer: {
+      const wire::Answer& given = *root->body_as_Answer();
+      answer(given.request(), [&](Request& request) {
+        request.known = given.known();
+        request.value = given.value();
+        request.text = view(given.text());
+        request.is_done = true;
+      });
+      break;
+    }
+    case wire::ToClientBody::Done:
+      answer(root->body_as_Done()->request(), [&](Request& request) {
+        request.failure = remote::failure_of(root->body_as_Done()->status());
+        request.is_done = true;
+      });
+      break;
+    case wire::ToClientBody::Need:
+      answer(root->body_as_Need()->request(), [&](Request& request) { request.needs_blob = request.is_done = true; });
+      break;
+    case wire::ToClientBody::Data:
+      take_data(*root->body_as_Data(), frame);
+      break;
+    case wire::ToClientBody::Contents: {
+      const wire::Contents& contents = *root->body_as_Contents();
+      const std::lock_guard lock(mapped_mutex_);
+      if (const auto found = mapped_.find(contents.memory()); found != mapped_.end())
+        found->second->merge(contents.offset(), frame.bytes());
+      break;
+    }
+    case wire::ToClientBody::Functions:
+      take_functions(*root->body_as_Functions());
+      break;
+    case wire::ToClientBody::Completed:
+      completed(root->body_as_Completed()->submission(), remote::failure_of(root->body_as_Completed()->status()));
+      break;
+    case wire::ToClientBody::Pong:
+      break;
+    default:
+      broken("a message of kind " + std::to_string(static_cast<unsigned>(root->body_type())));
+  }
+  return true;
+}
+
+void Connection::take_data(const wire::Data& data, const Frame& frame) {
+  uint64_t more = 0;
+  bool is_wrong = false;
+  answer(data.request(), [&](Request& request) {
+    const uint64_t offset = data.offset();
+    if (offset != request.received || frame.data_size == 0 || offset > request.target.size() ||
+        frame.data_size > request.target.size() - offset) {
+      is_wrong = true;
+      return;
+    }
+    if (frame.data != request.target.data() + offset)
+      std::memcpy(request.target.data() + offset, frame.data, frame.data_size);
+    request.received += frame.data_size;
+    request.is_done = request.received == request.target.size();
+    if (!request.is_done) more = frame.data_size;
+  });
+  if (is_wrong) return broken("bytes that nobody has asked for");
+  if (more > 0)
+    send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
+      return wire::CreateCredit(builder, data.request(), more);
+    });
+}
+
+void Connection::take_functions(const wire::Functions& functions) {
+  answer(functions.request(), [&](Request& request) {
+    if (functions.functions())
+      for (const wire::Function* const given : *functions.functions()) {
+        Request::Function function = {std::string(view(given->name())), {}};
+        function.info.binding_count = given->binding_count();
+        function.info.constant_count = given->constant_count();
+        function.info.flags = given->flags();
+        function.info.local_memory = given->local_memory();
+        if (const wire::Workgroups* const size = given->workgroup_size()) {
+          function.info.workgroup_size[0] = size->x();
+          function.info.workgroup_size[1] = size->y();
+          function.info.workgroup_size[2] = size->z();
+        }
+        request.functions.push_back(std::move(function));
+      }
+    request.is_done = true;
+  });
+}
+
+void Connection::received_some() {
+  runtime_.run_calls();
+  stream_->resume();
+}
+
+void Connection::broken(std::string what) {
+  stream_->end({HALYARD_INTERNAL, "the server sent " + std::move(what) + "; it is broken, or not vm-device"});
+}
+
+void Connection::lost(const Failure& reason) {
+  std::unordered_map<uint64_t, std::unique_ptr<InFlight>> dropped;
+  Failure loss = reason;
+  {
+    const std::lock_guard lock(mutex_);
+    dropped.swap(in_flight_);
+    const bool is_refusal = loss.code != HALYARD_UNAVAILABLE && loss.code != HALYARD_DEADLINE_EXCEEDED;
+    if (!is_refusal)
+      loss.message = fmt::format("the connection to {} is lost ({}), and with it the memory of the device and {} submissions in "
+                                 "flight; open the device again",
+                                 place_.text(), reason.message, dropped.size());
+    is_lost_ = true;
+    loss_ = loss;
+  }
+  answered_.notify_all();
+  for (auto& [number, work] : dropped) complete(std::move(work), loss);
+  runtime_.run_calls();
+}
+
+// ---- Time
+
+void Connection::tick() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_ || is_lost_) return;
+    timer_.expires_after(in_flight_.empty() ? kTickWithoutWork : kTickWithWork);
+  }
+  timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
+    if (error) return;
+    const std::shared_ptr<Connection> self = weak.lock();
+    if (!self) return;
+    self->look_at_stops();
+    self->flush();
+    const Clock::time_point now = Clock::now();
+    const Clock::duration silence = now - self->stream_->last_received();
+    if (silence > self->place_.patience) {
+      self->stream_->end(
+          {HALYARD_DEADLINE_EXCEEDED,
+           fmt::format("nothing was received for {} ms; the server is stopped, or the network is down",
+                       self->place_.patience.count())});
+    } else if (silence > self->place_.patience / 4 && now - self->last_ping_ > self->place_.patience / 4) {
+      self->last_ping_ = now;
+      send_to_server(*self, Stream::Urgency::now,
+                     [](auto& builder, Message&) { return wire::CreatePing(builder); });
+    }
+    self->tick();
+  });
+}
+
+void Connection::look_at_stops() {
+  std::vector<std::pair<uint64_t, halyard_status_code_t>> stopped;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, work] : in_flight_) {
+      if (work->was_stopped) continue;
+      if (const kit::Result<> stop = work->stop().check(); !stop) {
+        work->was_stopped = true;
+        stopped.emplace_back(number, stop.failure().code);
+      }
+    }
+  }
+  for (const auto& [number, code] : stopped)
+    send_to_server(*this, Stream::Urgency::now, [&, number = number, code = code](auto& builder, Message&) {
+      return wire::CreateStop(builder, number, code);
+    });
+}
+
+}  // namespace halyard::remote

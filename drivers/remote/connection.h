@@ -1,0 +1,145 @@
+// Connection: one device of a server, as messages. It numbers objects, waits for answers, knows the work in
+// flight, and keeps mapped bytes in step. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "halyard/driver.hpp"
+#include "place.h"
+#include "remote/message.h"
+#include "remote/stream.h"
+#include "runtime.h"
+
+namespace halyard::remote {
+
+class InFlight;
+class MappedBytes;
+
+// A request and its answer. On the stack of the thread that waits.
+struct Request {
+  uint64_t number = 0;
+  bool is_done = false;
+  bool needs_blob = false;
+  Failure failure = {HALYARD_OK, ""};
+  bool known = false;
+  int64_t value = 0;
+  std::string text;
+  struct Function {
+    std::string name;
+    halyard_function_info_t info;
+  };
+  std::vector<Function> functions;
+  // Of a read: where the bytes go, and how many have come.
+  std::span<uint8_t> target;
+  uint64_t received = 0;
+};
+
+class Connection final : public Receiver, public std::enable_shared_from_this<Connection> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // UNAVAILABLE, DEADLINE_EXCEEDED, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such device.
+  static kit::Result<std::shared_ptr<Connection>> open(const kit::Services& services, Runtime& runtime,
+                                                       Place place);
+  Connection(const kit::Services& services, Runtime& runtime, Place place);
+  ~Connection() override;
+  // The device is closed.
+  void close();
+
+  const kit::Services& services() const { return services_; }
+  const halyard_device_properties_t& properties() const { return properties_; }
+  const Place& place() const { return place_; }
+  uint64_t new_number() { return next_number_.fetch_add(1, std::memory_order_relaxed); }
+  // UNAVAILABLE: the connection is lost.
+  kit::Result<> check() const;
+  Failure failure_of(const kit::Status& status) const;
+
+  void send(Bytes message, Bytes data = {}, Stream::Urgency urgency = Stream::Urgency::later) {
+    stream_->send(message, data, urgency);
+  }
+  void flush() { stream_->flush(); }
+
+  // ---- Semaphores
+
+  void create_semaphore(uint64_t number, uint64_t initial);
+  void destroy_semaphore(uint64_t number);
+  void signal_semaphore(uint64_t number, uint64_t value);
+  void fail_semaphore(uint64_t number, const Failure& failure);
+
+  // ---- Requests: sends a message and waits for the answer
+
+  // `ask(number)` sends the message. A `stop` ends the wait, with its code.
+  template <typename Ask>
+  kit::Result<> request(Request& request, Ask ask, const kit::Stop& stop = {}) {
+    begin(request);
+    ask(request.number);
+    return wait(request, stop);
+  }
+  // Sends the bytes of a blob.
+  kit::Result<> send_blob(const Sha256& digest, Bytes bytes);
+
+  // ---- Work in flight
+
+  // Owns the work until it has completed. Fails if the connection is lost; then the work is dropped.
+  kit::Result<> add(std::unique_ptr<InFlight> work);
+  size_t in_flight() const;
+
+  // ---- Mapped bytes
+
+  void add_mapped(uint64_t memory, MappedBytes& bytes);
+  void remove_mapped(uint64_t memory);
+  // Sends what the host has written to mapped bytes. Called before anything that may let work read them.
+  void send_changes();
+
+ private:
+  std::span<uint8_t> place(Bytes message, size_t size) override;
+  bool received(Frame frame) override;
+  void received_some() override;
+  void lost(const Failure& reason) override;
+
+  kit::Result<> greet();
+  void begin(Request& request);
+  kit::Result<> wait(Request& request, const kit::Stop& stop);
+  template <typename Take>
+  void answer(uint64_t number, Take take);
+  void take_data(const wire::Data& data, const Frame& frame);
+  void take_functions(const wire::Functions& functions);
+  void completed(uint64_t submission, const Failure& failure);
+  void complete(std::unique_ptr<InFlight> work, const Failure& failure);
+  void broken(std::string what);
+  void tick();
+  void look_at_stops();
+
+  const kit::Services& services_;
+  Runtime& runtime_;
+  const Place place_;
+  std::shared_ptr<Stream> stream_;
+  halyard_device_properties_t properties_ = {};
+  std::atomic<uint64_t> next_number_{1};
+  boost::asio::basic_waitable_timer<Clock> timer_;
+
+  mutable std::mutex mutex_;  // guards the members below
+  std::condition_variable answered_;
+  std::unordered_map<uint64_t, Request*> requests_;
+  std::unordered_map<uint64_t, std::unique_ptr<InFlight>> in_flight_;
+  bool is_closed_ = false;
+  bool is_lost_ = false;
+  Failure loss_;
+  Clock::time_point last_ping_{};
+
+  std::atomic<size_t> mapped_count_{0};
+  std::mutex mapped_mutex_;  // guards the member below, and keeps its elements
+  std::unordered_map<uint64_t, MappedBytes*> mapped_;
+};
+
+}  // namespace halyard::remote

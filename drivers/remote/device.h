@@ -1,0 +1,65 @@
+// Device: a device of a server, as the kit's table calls it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "command_list.h"
+#include "connection.h"
+#include "executable.h"
+#include "halyard/driver.hpp"
+#include "memory.h"
+#include "timeline.h"
+
+namespace halyard::remote {
+
+class Device {
+ public:
+  explicit Device(std::shared_ptr<Connection> server);
+  ~Device();
+
+  const kit::Services& services() const { return server_->services(); }
+  halyard_device_properties_t properties() const;
+  std::optional<int64_t> query(std::string_view category, std::string_view key) const;
+  halyard_memory_statistics_t statistics() const { return tally_.now(); }
+  void trim();
+
+  kit::Result<std::unique_ptr<Memory>> allocate(const halyard_memory_request_t& request, bool later,
+                                                halyard_memory_info_t& info);
+  // Bytes without HALYARD_MAP_WRITE are sent at most once to a server that keeps them. For others, what each
+  // side writes is passed on when work begins and ends.
+  kit::Result<std::unique_ptr<Memory>> import_memory(const halyard_memory_request_t& request,
+                                                     const halyard_external_memory_t& external,
+                                                     halyard_memory_info_t& info);
+  kit::Result<std::unique_ptr<Semaphore>> create_semaphore(uint64_t initial) {
+    return std::make_unique<Semaphore>(server_, initial);
+  }
+  kit::Status wait(kit::Timepoints points, bool any, int64_t deadline_ns);
+
+  uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
+  kit::Result<std::unique_ptr<Executable>> load(const halyard_executable_args_t& args) {
+    return Executable::load(server_, args);
+  }
+  kit::Result<std::unique_ptr<CommandList>> create_list(const halyard_command_list_args_t& args) {
+    return CommandList::create(server_, args);
+  }
+  kit::Result<> submit(const halyard_submission_t& submission, kit::TaskList& ready);
+  template <typename T>
+  void destroy(T* object) {
+    delete object;
+  }
+
+ private:
+  const std::shared_ptr<Connection> server_;
+  kit::MemoryTally tally_;
+  mutable std::mutex mutex_;  // guards the member below
+  mutable std::map<std::string, std::pair<uint32_t, std::string>, std::less<>> grades_;  // of formats
+};
+
+}  // namespace halyard::remote

@@ -1,0 +1,66 @@
+// InFlight: one submission, from queue_submit until its completion.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "halyard/driver.hpp"
+#include "timeline.h"
+
+namespace halyard::remote {
+
+class InFlight {
+ public:
+  explicit InFlight(uint64_t number, const halyard_submission_t& submission)
+      : number_(number),
+        signals_(submission.signals, submission.signals + submission.signal_count),
+        completed_(submission.completed),
+        completed_user_(submission.completed_user),
+        stop_(submission) {}
+
+  uint64_t number() const { return number_; }
+  const kit::Stop& stop() const { return stop_; }
+  bool was_stopped = false;  // the server was told
+  std::vector<std::shared_ptr<Forward>> forwards;
+  std::function<void()> on_success;  // before the signals
+
+  // Makes the signals, and lets the host know. The call of the host, in `ready`, frees the work.
+  static void complete(std::unique_ptr<InFlight> work, const Connection& from, kit::Status failure,
+                       kit::TaskList& ready) {
+    for (const std::shared_ptr<Forward>& forward : work->forwards) forward->end();
+    if (!failure && work->on_success) work->on_success();
+    for (const halyard_timepoint_t& point : work->signals_) {
+      auto& semaphore = kit::timeline_of<Semaphore>(point);
+      if (failure) {
+        semaphore.fail_by(from, failure, ready);
+      } else {
+        semaphore.advance_by(from, point.value, ready);
+      }
+    }
+    work->call_.failure = std::move(failure);
+    work->call_.work = work.get();
+    work->call_.run = [](kit::Task& task, kit::TaskList&) {
+      auto& call = static_cast<Call&>(task);
+      const std::unique_ptr<InFlight> owned(call.work);
+      owned->completed_(owned->completed_user_, std::move(call.failure).release());
+    };
+    ready.push_call(work.release()->call_);
+  }
+
+ private:
+  struct Call : kit::Task {
+    InFlight* work = nullptr;
+    kit::Status failure;
+  };
+
+  const uint64_t number_;
+  const std::vector<halyard_timepoint_t> signals_;
+  const halyard_completed_fn completed_;
+  void* const completed_user_;
+  const kit::Stop stop_;
+  Call call_;
+};
+
+}  // namespace halyard::remote

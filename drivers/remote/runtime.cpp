@@ -1,0 +1,54 @@
+// One thread may run a call of the host and another one may send, so the third receives.
+#include "runtime.h"
+
+#include <signal.h>
+
+namespace halyard::remote {
+
+namespace {
+constexpr int kThreads = 3;
+}
+
+Runtime::~Runtime() {
+  io_.stop();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void Runtime::start() {
+  const std::lock_guard lock(mutex_);
+  if (!threads_.empty()) return;
+  // Signals are for the threads of the program.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { io_.run(); });
+  } catch (...) {
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    throw;
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Runtime::take_calls(kit::TaskList& ready) {
+  ready.run_work();
+  const std::lock_guard lock(mutex_);
+  while (kit::Task* const call = ready.pop_call()) calls_.push(*call);
+}
+
+void Runtime::run_calls() {
+  std::unique_lock lock(mutex_);
+  if (is_calling_) return;
+  is_calling_ = true;
+  while (kit::Task* const call = calls_.pop()) {
+    lock.unlock();
+    {
+      kit::TaskList ready;
+      call->run(*call, ready);
+    }
+    lock.lock();
+  }
+  is_calling_ = false;
+}
+
+}  // namespace halyard::remote

@@ -1,0 +1,106 @@
+// Objects: what a client has made on a connection, by the numbers that the client has chosen. An object whose
+// creation has failed stays, with the failure, because the client does not wait for an answer: what uses it
+// fails. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "base/status.h"
+#include "hal/command/command_buffer.h"
+#include "hal/device/buffer.h"
+#include "hal/device/executable.h"
+#include "hal/queue/fence.h"
+
+namespace halyard::device_server {
+
+struct MemoryObject {
+  static constexpr const char* kName = "memory";
+  Ref<hal::Buffer> buffer;
+  Status failure;
+};
+struct SemaphoreObject {
+  static constexpr const char* kName = "semaphore";
+  Ref<hal::Semaphore> semaphore;
+  Status failure;
+};
+// Ends what still waits for the semaphore. Clients destroy semaphores after all their work.
+inline void abandon(const SemaphoreObject& object) {
+  if (object.semaphore)
+    object.semaphore->fail(Status(Code::CANCELLED, "the client has destroyed the semaphore, or has gone"));
+}
+struct ExecutableObject {
+  static constexpr const char* kName = "executable";
+  Ref<hal::Executable> executable;
+  Status failure;
+};
+struct ListObject {
+  static constexpr const char* kName = "command list";
+  Ref<hal::CommandBuffer> commands;
+  std::vector<uint64_t> memories;  // that its commands name
+  Status failure;
+};
+
+// The number of all objects of a connection.
+class HandleCount {
+ public:
+  explicit HandleCount(size_t limit) : limit_(limit) {}
+  Result<> take() {
+    if (used_ >= limit_)
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "the connection has {} objects and submissions; destroy some, or raise --max_handles of vm-device",
+                  used_);
+    ++used_;
+    return {};
+  }
+  void give_back() { --used_; }
+
+ private:
+  const size_t limit_;
+  size_t used_ = 0;
+};
+
+// A failure of these functions is a client that breaks the protocol.
+template <typename T>
+class Table {
+ public:
+  explicit Table(HandleCount& count) : count_(count) {}
+  Result<> add(uint64_t number, T object) {
+    if (number == 0 || objects_.contains(number))
+      return fail(Code::INVALID_ARGUMENT, "{} {} exists already, or is no number of an object", T::kName, number);
+    HALYARD_TRY(count_.take());
+    objects_.emplace(number, std::move(object));
+    return {};
+  }
+  Result<T*> find(uint64_t number) {
+    const auto found = objects_.find(number);
+    if (found == objects_.end()) return fail(Code::INVALID_ARGUMENT, "there is no {} {}", T::kName, number);
+    return &found->second;
+  }
+  template <typename Visit>
+  void for_each(Visit visit) {
+    for (auto& [number, object] : objects_) visit(object);
+  }
+  Result<> destroy(uint64_t number) {
+    HALYARD_TRY(find(number));
+    objects_.erase(number);
+    count_.give_back();
+    return {};
+  }
+
+ private:
+  HandleCount& count_;
+  std::unordered_map<uint64_t, T> objects_;
+};
+
+struct Objects {
+  explicit Objects(size_t limit) : count(limit) {}
+  HandleCount count;
+  Table<MemoryObject> memories{count};
+  Table<SemaphoreObject> semaphores{count};
+  Table<ExecutableObject> executables{count};
+  Table<ListObject> lists{count};
+};
+
+}  // namespace halyard::device_server

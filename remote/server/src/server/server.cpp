@@ -1,0 +1,179 @@
+// Accepts connections, and finds out who the clients are.
+#include "server/server.h"
+
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <thread>
+
+#include "server/session.h"
+#include "server/shared.h"
+
+namespace halyard::device_server {
+
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr auto kPatience = std::chrono::seconds(30);
+
+bool is_local(std::string_view uri) {
+  const std::string_view kind = uri.substr(0, std::min(uri.find("://"), uri.find('?')));
+  return kind == "local-sync" || kind == "local-task";
+}
+
+// Devices of the processor would run machine code of clients unless they are told not to.
+std::string without_native(std::string uri) {
+  if (!is_local(uri) || uri.find("native=") != std::string::npos) return uri;
+  return uri + (uri.find('?') == std::string::npos ? "?" : "&") + "native=0";
+}
+
+std::string user_name(uid_t user) {
+  passwd entry = {};
+  passwd* found = nullptr;
+  char buffer[4096];
+  ::getpwuid_r(user, &entry, buffer, sizeof buffer, &found);
+  return found ? fmt::format("user {}", found->pw_name) : fmt::format("uid {}", user);
+}
+
+class AsioServer final : public Server {
+ public:
+  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Ref<hal::DriverRegistry> registry)
+      : users_(options.users),
+        shared_(options.limits, std::move(uris), std::move(registry), options.allows_native,
+                options.log ? options.log : [](std::string_view) {}) {}
+  ~AsioServer() override { stop(); }
+
+  void listen(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
+    auto listening =
+        std::make_shared<Listening>(asio::posix::stream_descriptor(shared_.io, socket.release()), std::move(tls));
+    await_connection(std::move(listening));
+  }
+
+  void take(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
+    const int descriptor = socket.get();
+    std::string key, name;
+    sockaddr_storage own = {};
+    socklen_t size = sizeof own;
+    ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size);
+    Status refusal;
+    if (own.ss_family == AF_UNIX) {
+      const remote::Result<remote::PeerUser> peer = remote::peer_user(descriptor);
+      const uid_t user = peer ? peer->user : static_cast<uid_t>(-1);
+      key = fmt::format("uid:{}", user);
+      name = user_name(user);
+      if (!peer || (user != ::geteuid() && user != 0 && std::ranges::find(users_, user) == users_.end()))
+        refusal = Status(Code::PERMISSION_DENIED,
+                         fmt::format("{} may not use this server; add --allow_user to vm-device", name));
+    } else if (!tls) {
+      key = "tcp";
+      name = "TCP without TLS";
+    }
+    shared_.counts.accepted.fetch_add(1, std::memory_order_relaxed);
+    std::unique_ptr<remote::Tls> layer;
+    if (tls) layer = std::make_unique<remote::Tls>(std::move(tls), "");
+    auto stream = std::make_shared<remote::Stream>(shared_.io, std::move(socket), std::move(layer),
+                                                   remote::Stream::Full::queue, kPatience);
+    const auto session = std::make_shared<Session>(shared_, std::move(stream), std::move(key), std::move(name));
+    session->start();
+    if (refusal.ok()) return;
+    shared_.counts.refused.fetch_add(1, std::memory_order_relaxed);
+    shared_.log(refusal.text());
+    session->end(refusal);
+  }
+
+  void run(unsigned threads) override {
+    const auto work = asio::make_work_guard(shared_.io);
+    std::vector<std::thread> others;
+    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this] { shared_.io.run(); });
+    shared_.io.run();
+    for (std::thread& thread : others) thread.join();
+  }
+
+  void stop() override { shared_.io.stop(); }
+
+  std::string metrics() const override {
+    std::string text;
+    const auto add = [&](const char* name, const char* kind, const char* help, uint64_t value) {
+      text += fmt::format("# HELP halyard_device_{0} {2}\n# TYPE halyard_device_{0} {1}\nhalyard_device_{0} {3}\n", name, kind,
+                          help, value);
+    };
+    const Counts& counts = shared_.counts;
+    add("connections", "gauge", "Connections of clients now.", shared_.clients.connections());
+    add("connections_accepted_total", "counter", "Connections that were accepted.", counts.accepted);
+    add("connections_refused_total", "counter", "Connections that were refused.", counts.refused);
+    add("protocol_errors_total", "counter", "Connections that ended because the client broke the protocol.", counts.broken);
+    add("submissions_total", "counter", "Submissions of clients.", counts.submissions);
+    add("submission_failures_total", "counter", "Submissions that failed.", counts.failures);
+    add("received_bytes_total", "counter", "Bytes of messages of clients.", counts.received_bytes);
+    add("sent_bytes_total", "counter", "Bytes of messages to clients.", counts.sent_bytes);
+    add("memory_bytes", "gauge", "Bytes that clients use.", shared_.clients.memory_bytes());
+    add("cached_bytes", "gauge", "Bytes of constants and code that are kept for clients.", shared_.clients.cached_bytes());
+    return text;
+  }
+
+ private:
+  struct Listening {
+    Listening(asio::posix::stream_descriptor given, std::shared_ptr<remote::TlsContext> context)
+        : socket(std::move(given)), tls(std::move(context)), pause(socket.get_executor()) {}
+    asio::posix::stream_descriptor socket;
+    std::shared_ptr<remote::TlsContext> tls;
+    asio::steady_timer pause;
+  };
+
+  void await_connection(std::shared_ptr<Listening> listening) {
+    asio::posix::stream_descriptor& socket = listening->socket;
+    socket.async_wait(asio::posix::stream_descriptor::wait_read,
+                      [this, listening = std::move(listening)](boost::system::error_code error) mutable {
+                        if (!error) accept(std::move(listening));
+                      });
+  }
+
+  void accept(std::shared_ptr<Listening> listening) {
+    remote::Descriptor client(
+        ::accept4(listening->socket.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (client.get() >= 0) {
+      take(std::move(client), listening->tls);
+    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
+      // Others may close descriptors meanwhile.
+      listening->pause.expires_after(std::chrono::milliseconds(100));
+      asio::steady_timer& pause = listening->pause;
+      pause.async_wait([this, listening = std::move(listening)](boost::system::error_code error) mutable {
+        if (!error) await_connection(std::move(listening));
+      });
+      return;
+    }
+    await_connection(std::move(listening));
+  }
+
+  const std::vector<uid_t> users_;
+  Shared shared_;
+};
+
+}  // namespace
+
+remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
+  hal::RegistryOptions registry;
+  registry.libraries = options.driver_files;
+  registry.use_environment = registry.use_default_folders = false;
+  if (options.log)
+    registry.log = [log = options.log](int32_t, std::string_view line) { log(line); };
+  std::vector<std::string> uris = options.devices;
+  if (!options.allows_native) std::ranges::transform(uris, uris.begin(), without_native);
+  const Ref<hal::DriverRegistry> drivers = hal::DriverRegistry::create(std::move(registry));
+  auto server = std::make_unique<AsioServer>(options, uris, drivers);
+  // A wrong device is found now, not by the first client.
+  for (const std::string& uri : uris)
+    if (const auto opened = drivers->open_device(uri); !opened)
+      return remote::fail(static_cast<halyard_status_code_t>(opened.error().code()), "cannot offer device '{}': {}", uri,
+                          opened.error().text());
+  return server;
+}
+
+}  // namespace halyard::device_server

@@ -1,0 +1,154 @@
+// Session: one connection. Messages are handled one after the other, on the thread that received them or on one
+// that is handling earlier ones; only requests to stop go past them. The client may be anybody: every message
+// is verified, every number looked up, every object charged, and what the driver gets was validated by the host.
+#pragma once
+
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/work_scope.h"
+#include "hal/device/device.h"
+#include "remote/message.h"
+#include "remote/stream.h"
+#include "server/objects.h"
+#include "server/recording.h"
+#include "server/shared.h"
+
+namespace halyard::device_server {
+
+class Session final : public remote::Receiver, public std::enable_shared_from_this<Session> {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // `key` and `name`: who the client is, if that is known before the handshake; otherwise empty.
+  Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name);
+  ~Session() override;
+  void start();
+  // Ends the connection. Any thread.
+  void end(const Status& why);
+
+ private:
+  bool received(remote::Frame frame) override;
+  void received_some() override;
+  void lost(const remote::Failure& reason) override;
+
+  // A failed result ends the connection: the client has broken the protocol.
+  Result<> handle(const remote::Frame& frame);
+  void handle_all(std::unique_lock<std::mutex>& lock);
+  bool handle_at_once(const wire::ToServer& message);
+  Result<> greet(const wire::Hello& hello);
+
+  Result<> on(const wire::Query& asked);
+  Result<> on(const wire::Grade& asked, remote::Bytes data);
+  Result<> on(const wire::MemoryCreate& asked);
+  Result<> on(const wire::MemoryImport& asked);
+  Result<> on(const wire::MemoryDestroy& asked);
+  Result<> on(const wire::MemoryWrite& asked, remote::Bytes data);
+  Result<> on(const wire::MemoryRead& asked);
+  Result<> on(const wire::MemoryWatch& asked);
+  Result<> on(const wire::Credit& asked);
+  Result<> on(const wire::SemaphoreCreate& asked);
+  Result<> on(const wire::SemaphoreDestroy& asked);
+  Result<> on(const wire::SemaphoreSignal& asked);
+  Result<> on(const wire::SemaphoreFail& asked);
+  Result<> on(const wire::BlobWrite& asked, remote::Bytes data);
+  Result<> on(const wire::ExecutableCreate& asked);
+  Result<> on(const wire::ListCreate& asked);
+  Result<> on(const wire::StageWrite& asked, remote::Bytes data);
+  Result<> on(const wire::Submit& asked, remote::Bytes data);
+
+  // ---- Memory
+
+  Result<> check_request(const wire::Request* request) const;
+  // The host's bits for a request of a client.
+  struct Wishes {
+    uint32_t memory_type;
+    uint32_t usage;
+    uint64_t owner;
+  };
+  Wishes wishes_of(const wire::Request& request);
+  Result<> read(hal::Buffer& buffer, uint64_t offset, std::span<uint8_t> target);
+  Result<Ref<hal::Buffer>> import_blob(const wire::Request& request, const Ref<Bytes>& blob);
+  struct Reading {
+    Ref<hal::Buffer> buffer;
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    uint64_t sent = 0;
+    uint64_t credit = 0;
+  };
+  void go_on(uint64_t request, Reading& reading);
+
+  // ---- Work
+
+  struct Work {
+    Ref<WorkScope> scope;
+    std::vector<uint64_t> memories;  // that it may write to
+  };
+  Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points, Status& failure);
+  // Submits the operation; a failure of that goes to `failure`.
+  Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
+                  std::vector<uint64_t>& memories, Status& failure);
+  void completed(uint64_t number, const Status& status);
+  // Sends bytes of watched memories.
+  struct Changed {
+    uint64_t memory;
+    uint64_t offset = 0;  // within the memory
+    uint64_t length = UINT64_MAX;
+  };
+  void send_contents(const std::vector<Changed>& changes);
+
+  // ---- Answers
+
+  template <typename Build>
+  void send(Build build, remote::Bytes data = {});
+  void done(uint64_t request, const Status& status);
+
+  void tick();
+
+  Shared& shared_;
+  const std::shared_ptr<remote::Stream> stream_;
+  std::string key_;
+  std::string name_;
+  boost::asio::basic_waitable_timer<Clock> timer_;
+  const Clock::time_point begin_ = Clock::now();
+
+  std::mutex mutex_;  // guards the members below
+  std::deque<remote::Frame> backlog_;
+  size_t backlog_bytes_ = 0;
+  bool is_handling_ = false;
+  bool is_lost_ = false;
+  std::unordered_map<uint64_t, Work> in_flight_;
+  std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
+  uint64_t loading_ = 0;  // the request of an executable that is being loaded
+  Ref<WorkScope> loading_scope_;
+
+  std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
+
+  // Of the thread that handles messages:
+  std::shared_ptr<Client> client_;  // null before the greeting
+  Ref<hal::Device> device_;
+  Objects objects_;
+  std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
+  std::unordered_map<uint64_t, Reading> readings_;
+  struct Upload {
+    remote::Sha256 digest = {};
+    uint64_t number = 0;
+    uint64_t size = 0;
+    std::vector<uint8_t> bytes;
+    Charge charge;
+  };
+  std::optional<Upload> blob_;
+  std::optional<Upload> stage_;
+};
+
+}  // namespace halyard::device_server

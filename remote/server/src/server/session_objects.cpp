@@ -1,0 +1,184 @@
+// Queries, semaphores, code and recordings.
+#include <algorithm>
+
+#include "server/send.h"
+
+namespace halyard::device_server {
+
+namespace {
+
+// Machine code of the processor runs in the server's process, with all its rights.
+bool is_machine_code(std::string_view format) {
+  return format.starts_with("embedded-elf") || format.starts_with("system-elf");
+}
+
+constexpr const char* kNoNative =
+    "the server runs no machine code of clients; compile the program for VMVX, or start vm-device with --allow_native if all "
+    "clients are trusted";
+
+}  // namespace
+
+Result<> Session::on(const wire::Query& asked) {
+  const hal::Device::Answer answer = device_->query_i64(remote::view(asked.category()), remote::view(asked.key()));
+  send([&](remote::Message& message) {
+    return wire::CreateAnswer(message.builder(), asked.request(), answer.known, answer.value);
+  });
+  return {};
+}
+
+Result<> Session::on(const wire::Grade& asked, remote::Bytes data) {
+  const std::string_view format = remote::view(asked.format());
+  hal::Device::Grade grade = {HALYARD_GRADE_NO, kNoNative};
+  if (shared_.allows_native || !is_machine_code(format))
+    grade = device_->grade_executable(format, data.empty() ? nullptr : data.data(), data.size());
+  send([&](remote::Message& message) {
+    const auto reason = message.text(grade.reason);
+    return wire::CreateAnswer(message.builder(), asked.request(), true, grade.grade, reason);
+  });
+  return {};
+}
+
+// ---- Semaphores
+
+Result<> Session::on(const wire::SemaphoreCreate& asked) {
+  SemaphoreObject object;
+  Result<Ref<hal::Semaphore>> made = hal::Semaphore::create(device_, asked.initial(), client_->memory.get());
+  if (made) {
+    object.semaphore = *std::move(made);
+  } else {
+    object.failure = std::move(made.error());
+  }
+  return objects_.semaphores.add(asked.id(), std::move(object));
+}
+
+Result<> Session::on(const wire::SemaphoreDestroy& asked) {
+  abandon(*HALYARD_TRY(objects_.semaphores.find(asked.id())));
+  return objects_.semaphores.destroy(asked.id());
+}
+
+Result<> Session::on(const wire::SemaphoreSignal& asked) {
+  const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
+  // The client's signals of two threads may come in another order: a value that is reached already is no error.
+  if (object->semaphore) (void)object->semaphore->signal(asked.value());
+  return {};
+}
+
+Result<> Session::on(const wire::SemaphoreFail& asked) {
+  const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
+  remote::Failure failure = remote::failure_of(asked.status());
+  if (failure.code == HALYARD_OK) failure.code = HALYARD_UNKNOWN;
+  if (object->semaphore) object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(failure.message)));
+  return {};
+}
+
+// ---- Bytes with a digest
+
+Result<> Session::on(const wire::BlobWrite& asked, remote::Bytes data) {
+  if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "bytes of a blob come without its digest");
+  const remote::Sha256 digest = remote::from_wire(*asked.digest());
+  if (asked.offset() == 0) {
+    blob_.reset();
+    // Without room the request that comes again is answered by Need again.
+    Result<Charge> charge = client_->blobs.reserve(asked.size());
+    blob_.emplace();
+    blob_->digest = digest;
+    blob_->size = asked.size();
+    if (charge) {
+      blob_->charge = *std::move(charge);
+      blob_->bytes.reserve(asked.size());
+    } else {
+      blob_->size = 0;
+    }
+  }
+  if (!blob_ || blob_->digest != digest)
+    return fail(Code::INVALID_ARGUMENT, "bytes of a blob come before its beginning");
+  if (blob_->size == 0) return {};
+  if (asked.offset() != blob_->bytes.size() || data.empty() || data.size() > blob_->size - blob_->bytes.size())
+    return fail(Code::INVALID_ARGUMENT, "expected the bytes of a blob from {} on, at most {}, found {} bytes from {} on",
+                blob_->bytes.size(), blob_->size - blob_->bytes.size(), data.size(), asked.offset());
+  blob_->bytes.insert(blob_->bytes.end(), data.begin(), data.end());
+  if (blob_->bytes.size() < blob_->size) return {};
+  Upload upload = *std::exchange(blob_, std::nullopt);
+  return client_->blobs.add(digest, std::move(upload.bytes), std::move(upload.charge));
+}
+
+Result<> Session::on(const wire::StageWrite& asked, remote::Bytes data) {
+  if (asked.offset() == 0) {
+    stage_.reset();
+    Upload upload;
+    upload.number = asked.id();
+    upload.size = asked.size();
+    upload.charge = HALYARD_TRY(Charge::take(client_->memory, asked.size(), "the bytes of an update"));
+    upload.bytes.reserve(asked.size());
+    stage_ = std::move(upload);
+  }
+  if (!stage_ || stage_->number != asked.id() || asked.offset() != stage_->bytes.size() || data.empty() ||
+      data.size() > stage_->size - stage_->bytes.size())
+    return fail(Code::INVALID_ARGUMENT, "bytes of an update are not those that come next");
+  stage_->bytes.insert(stage_->bytes.end(), data.begin(), data.end());
+  return {};
+}
+
+// ---- Executables and recordings
+
+Result<> Session::on(const wire::ExecutableCreate& asked) {
+  if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "an executable has no digest");
+  const std::string_view format = remote::view(asked.format());
+  const Ref<Bytes> code = asked.size() == 0 ? Bytes::own({}) : client_->blobs.find(remote::from_wire(*asked.digest()));
+  if (!code && (shared_.allows_native || !is_machine_code(format))) {
+    send([&](remote::Message& message) { return wire::CreateNeed(message.builder(), asked.request()); });
+    return {};
+  }
+  std::vector<uint32_t> sizes;
+  if (asked.subgroup_sizes()) sizes.assign(asked.subgroup_sizes()->begin(), asked.subgroup_sizes()->end());
+  std::vector<uint32_t> constants;
+  if (asked.constants()) constants.assign(asked.constants()->begin(), asked.constants()->end());
+  const Ref<WorkScope> scope = make<WorkScope>();
+  if (shared_.limits.work_time.count() > 0) scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
+  {
+    const std::lock_guard lock(mutex_);
+    loading_ = asked.request();
+    loading_scope_ = scope;
+    if (is_lost_) scope->stop(Code::CANCELLED);
+  }
+  Result<Ref<hal::Executable>> made = fail(Code::PERMISSION_DENIED, "{}", kNoNative);
+  if (code)
+    made = hal::Executable::create(
+        device_, asked.affinity(), format, code->span(), code, constants,
+        {.memory = client_->memory.get(), .subgroup_sizes = sizes, .stop = scope->stop_word()});
+  {
+    const std::lock_guard lock(mutex_);
+    loading_ = 0;
+    loading_scope_ = nullptr;
+  }
+  ExecutableObject object;
+  if (made) {
+    object.executable = *made;
+  } else {
+    object.failure = made.error();
+  }
+  HALYARD_TRY(objects_.executables.add(asked.id(), std::move(object)));
+  if (!made) {
+    done(asked.request(), made.error());
+    return {};
+  }
+  send([&](remote::Message& message) {
+    flatbuffers::FlatBufferBuilder& builder = message.builder();
+    std::vector<flatbuffers::Offset<wire::Function>> functions;
+    for (const hal::ExecutableFunction& it : (*made)->functions()) {
+      const auto name = message.text(it.name);
+      const wire::Workgroups size(it.workgroup_size[0], it.workgroup_size[1], it.workgroup_size[2]);
+      functions.push_back(wire::CreateFunction(builder, name, it.binding_count, it.constant_count, it.flags, &size,
+                                               it.local_memory));
+    }
+    return wire::CreateFunctions(builder, asked.request(), builder.CreateVector(functions));
+  });
+  return {};
+}
+
+Result<> Session::on(const wire::ListCreate& asked) {
+  ListObject list = HALYARD_TRY(record(objects_, device_, *client_->memory, asked));
+  return objects_.lists.add(asked.id(), std::move(list));
+}
+
+}  // namespace halyard::device_server

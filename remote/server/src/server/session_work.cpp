@@ -1,0 +1,201 @@
+// Queue work: submitted with a signal of the server's own, at which the client is told.
+#include <boost/asio/post.hpp>
+
+#include "hal/queue/wait.h"
+#include "server/send.h"
+
+namespace halyard::device_server {
+
+Result<hal::Timepoints> Session::timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
+                                               Status& failure) {
+  hal::Timepoints timepoints;
+  if (!points) return timepoints;
+  for (const wire::Point* const point : *points) {
+    const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(point->semaphore()));
+    if (object->semaphore) {
+      timepoints.push_back({object->semaphore, point->value()});
+    } else if (failure.ok()) {
+      failure = object->failure;
+    }
+  }
+  return timepoints;
+}
+
+Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
+  Status failure;
+  hal::Timepoints waits = HALYARD_TRY(timepoints_of(asked.waits(), failure));
+  hal::Timepoints signals = HALYARD_TRY(timepoints_of(asked.signals(), failure));
+  Budget* const memory = client_->memory.get();
+  Ref<hal::Fence> done = HALYARD_TRY(hal::Fence::create(device_, memory));
+  signals.push_back(done->timepoints()[0]);
+  const Ref<hal::Fence> signal = HALYARD_TRY(hal::Fence::of(std::move(signals), memory));
+  Ref<hal::Fence> wait;
+  if (!waits.empty()) wait = HALYARD_TRY(hal::Fence::of(std::move(waits), memory));
+
+  shared_.counts.submissions.fetch_add(1, std::memory_order_relaxed);
+  const Ref<WorkScope> scope = make<WorkScope>();
+  if (shared_.limits.work_time.count() > 0) scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
+  const uint64_t number = asked.id();
+  {
+    const std::lock_guard lock(mutex_);
+    if (in_flight_.size() >= shared_.limits.handles)
+      return fail(Code::RESOURCE_EXHAUSTED, "the connection has {} submissions in flight; raise --max_handles of vm-device",
+                  in_flight_.size());
+    if (!in_flight_.emplace(number, Work{scope, {}}).second)
+      return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
+  }
+  const hal::QueuePoint point = {*device_,         asked.affinity() ? asked.affinity() : hal::kAnyQueue,
+                                 wait.get(),       signal.get(),
+                                 memory,           scope.get(),
+                                 0};
+  std::vector<uint64_t> memories;
+  if (failure.ok()) {
+    if (Result<> submitted = submit(asked, data, point, memories, failure); !submitted) {
+      const std::lock_guard lock(mutex_);
+      in_flight_.erase(number);
+      return submitted;
+    }
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = in_flight_.find(number); found != in_flight_.end()) found->second.memories = std::move(memories);
+  }
+  // No effect on what the work has signalled or failed already.
+  if (!failure.ok()) signal->fail(failure);
+  return hal::when_reached(done.get(), [weak = weak_from_this(), number](Status status) {
+    if (const std::shared_ptr<Session> self = weak.lock()) self->completed(number, status);
+  });
+}
+
+Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
+                         std::vector<uint64_t>& memories, Status& failure) {
+  // A failure of the work, not of the protocol.
+  const auto keep = [&](Result<> submitted) -> Result<> {
+    if (!submitted && failure.ok()) failure = std::move(submitted.error());
+    return {};
+  };
+  const auto buffer_of = [&](const wire::Range* range) -> Result<hal::Buffer*> {
+    const hal::BufferRange found = HALYARD_TRY(range_of(objects_, range, failure));
+    if (range->memory() == 0) return fail(Code::INVALID_ARGUMENT, "an operation has no memory");
+    return found.buffer;
+  };
+  if (asked.operation_type() != wire::Operation::NONE && !asked.operation())
+    return fail(Code::INVALID_ARGUMENT, "a submission has no operation");
+  switch (asked.operation_type()) {
+    case wire::Operation::Barrier:
+      return keep(hal::queue_barrier(point));
+    case wire::Operation::Alloca: {
+      const wire::Alloca& it = *asked.operation_as_Alloca();
+      HALYARD_TRY(check_request(it.request()));
+      const Wishes wishes = wishes_of(*it.request());
+      hal::QueuePoint place = point;
+      place.owner = wishes.owner;
+      MemoryObject memory;
+      Result<Ref<hal::Buffer>> made =
+          hal::queue_alloca(place, 0, wishes.memory_type, wishes.usage, it.request()->size(), 0);
+      if (made) {
+        memory.buffer = *std::move(made);
+      } else {
+        memory.failure = failure = std::move(made.error());
+      }
+      return objects_.memories.add(it.memory(), std::move(memory));
+    }
+    case wire::Operation::Dealloca: {
+      const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(asked.operation_as_Dealloca()->memory()));
+      if (!memory->failure.ok()) return failure = memory->failure, Result<>();
+      return keep(hal::queue_dealloca(point, *memory->buffer, 0));
+    }
+    case wire::Operation::Fill: {
+      const wire::Fill& it = *asked.operation_as_Fill();
+      hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
+      memories.push_back(it.target()->memory());
+      if (!failure.ok()) return {};
+      return keep(hal::queue_fill(point, *target, it.target()->offset(), it.target()->length(), it.pattern(),
+                                  it.pattern_size()));
+    }
+    case wire::Operation::Update: {
+      const wire::Update& it = *asked.operation_as_Update();
+      hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
+      memories.push_back(it.target()->memory());
+      Upload staged;
+      if (it.stage() != 0) {
+        if (!stage_ || stage_->number != it.stage() || stage_->bytes.size() != stage_->size)
+          return fail(Code::INVALID_ARGUMENT, "the bytes of an update have not come");
+        staged = *std::exchange(stage_, std::nullopt);
+        data = staged.bytes;
+      }
+      if (data.size() != it.target()->length())
+        return fail(Code::INVALID_ARGUMENT, "an update of {} bytes comes with {} bytes", it.target()->length(),
+                    data.size());
+      if (!failure.ok()) return {};
+      return keep(hal::queue_update(point, data, *target, it.target()->offset()));
+    }
+    case wire::Operation::Copy: {
+      const wire::Copy& it = *asked.operation_as_Copy();
+      hal::Buffer* const source = HALYARD_TRY(buffer_of(it.source()));
+      hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
+      memories.push_back(it.target()->memory());
+      if (!failure.ok()) return {};
+      return keep(hal::queue_copy(point, *source, it.source()->offset(), *target, it.target()->offset(),
+                                  it.target()->length()));
+    }
+    case wire::Operation::Execute: {
+      const wire::Execute& it = *asked.operation_as_Execute();
+      const ListObject* const list = HALYARD_TRY(objects_.lists.find(it.list()));
+      if (!list->failure.ok()) failure = list->failure;
+      memories = list->memories;
+      std::vector<hal::Binding> table;
+      if (it.bindings())
+        for (const wire::Binding* const binding : *it.bindings()) {
+          hal::Binding entry;
+          if (binding->memory() != 0) {
+            const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
+            if (!memory->failure.ok() && failure.ok()) failure = memory->failure;
+            if (binding->length() == hal::kWholeLength && failure.ok())
+              failure = Status(Code::OUT_OF_RANGE, "an entry of a table has the length 2^64-1; lengths are explicit");
+            entry = {memory->buffer.get(), binding->offset(), binding->length()};
+            memories.push_back(binding->memory());
+          }
+          table.push_back(entry);
+        }
+      if (!failure.ok()) return {};
+      return keep(hal::queue_execute(point, *list->commands, table));
+    }
+    default:
+      return fail(Code::UNIMPLEMENTED, "operation of kind {} is unknown", static_cast<unsigned>(asked.operation_type()));
+  }
+}
+
+// On any thread, also in callbacks of the driver.
+void Session::completed(uint64_t number, const Status& status) {
+  std::vector<Changed> memories;
+  bool must_copy = false;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = in_flight_.find(number);
+    if (found == in_flight_.end()) return;
+    for (const uint64_t memory : found->second.memories)
+      if (const auto watched = watched_.find(memory); watched != watched_.end()) {
+        memories.push_back({memory});
+        must_copy |= !watched->second->is_mappable();
+      }
+    in_flight_.erase(found);
+  }
+  if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
+  auto tell = [self = shared_from_this(), number, status, memories = std::move(memories)] {
+    self->send_contents(memories);
+    self->send([&](remote::Message& message) {
+      const auto failure =
+          status.ok() ? flatbuffers::Offset<wire::Status>() : remote::add_status(message, to_wire(status));
+      return wire::CreateCompleted(message.builder(), number, failure);
+    });
+  };
+  // Copies by the device must not be awaited in its callback.
+  if (must_copy) {
+    boost::asio::post(shared_.io, std::move(tell));
+  } else {
+    tell();
+  }
+}
+
+}  // namespace halyard::device_server

@@ -1,0 +1,416 @@
+// Attacks by a client that may connect: each kind of hole that servers of devices have had, and more.
+#include <atomic>
+
+#include "raw_client.h"
+
+namespace halyard::device_server {
+namespace {
+
+constexpr uint64_t kHuge = uint64_t{1} << 62;
+
+void expect_refused(RawClient& client, halyard_status_code_t code, const char* text) {
+  const remote::Failure refusal = client.refusal();
+  EXPECT_EQ(refusal.code, code) << refusal.message;
+  EXPECT_NE(refusal.message.find(text), std::string::npos) << refusal.message;
+}
+
+// ---- Pointers as handles
+
+TEST(Attacks, AddressesAreNoHandles) {
+  ServerOfTest server;
+  int on_stack = 0;
+  for (const uint64_t number : {reinterpret_cast<uint64_t>(&on_stack), reinterpret_cast<uint64_t>(&server), uint64_t{8}, UINT64_MAX}) {
+    RawClient client(server);
+    client.read(1, number, 0, 8);
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no memory");
+  }
+}
+
+TEST(Attacks, NumbersOfOneClientAreNotThoseOfAnother) {
+  ServerOfTest server;
+  RawClient first(server), second(server);
+  first.create_memory(7, 64);
+  first.read(1, 7, 0, 64);
+  ASSERT_TRUE(first.receive());
+  second.read(1, 7, 0, 64);
+  expect_refused(second, HALYARD_INVALID_ARGUMENT, "there is no memory 7");
+  // The first client goes on.
+  first.read(2, 7, 0, 64);
+  const wire::ToClient* const answer = first.receive();
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(answer->body_as_Data());
+}
+
+TEST(Attacks, HandlesOfAnotherKind) {
+  ServerOfTest server;
+  RawClient client(server);
+  client.create_semaphore(5);
+  client.read(1, 5, 0, 8);
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no memory 5");
+}
+
+TEST(Attacks, DestroyedHandlesAndNumbersUsedTwice) {
+  ServerOfTest server;
+  {
+    RawClient client(server);
+    client.create_memory(5, 64);
+    for (int i = 0; i < 2; ++i)
+      client.send([](remote::Message& message) { return wire::CreateMemoryDestroy(message.builder(), 5); });
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no memory 5");
+  }
+  RawClient client(server);
+  client.create_memory(5, 64);
+  client.create_memory(5, 64);
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "memory 5 exists already");
+}
+
+// ---- Offsets and lengths
+
+TEST(Attacks, RangesOutsideOfMemory) {
+  ServerOfTest server;
+  const std::pair<uint64_t, uint64_t> ranges[] = {{0, 65}, {64, 1}, {65, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX}, {UINT64_MAX - 7, 8}};
+  for (const auto& [offset, length] : ranges) {
+    {
+      RawClient client(server);
+      client.create_memory(1, 64);
+      client.read(1, 1, offset, length);
+      expect_refused(client, HALYARD_OUT_OF_RANGE, "64 bytes");
+    }
+    RawClient client(server);
+    client.create_memory(1, 64);
+    client.create_memory(2, 64);
+    client.submit_copy(9, wire::Range(1, 0, 0, offset, length), wire::Range(2, 0, 0, 0, length));
+    if (length == 0) continue;
+    EXPECT_EQ(client.completion(9).code, HALYARD_OUT_OF_RANGE) << offset << ", " << length;
+    client.submit_copy(10, wire::Range(1, 0, 0, 0, length), wire::Range(2, 0, 0, offset, length));
+    EXPECT_EQ(client.completion(10).code, HALYARD_OUT_OF_RANGE) << offset << ", " << length;
+  }
+}
+
+TEST(Attacks, WritesOutsideOfMemory) {
+  ServerOfTest server;
+  for (const uint64_t offset : {uint64_t{57}, uint64_t{64}, UINT64_MAX, UINT64_MAX - 3}) {
+    RawClient client(server);
+    client.create_memory(1, 64);
+    const uint8_t bytes[8] = {};
+    client.send([&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 1, offset); }, bytes);
+    expect_refused(client, HALYARD_OUT_OF_RANGE, "64 bytes");
+  }
+}
+
+TEST(Attacks, CommandsOutsideOfMemoryAndTable) {
+  ServerOfTest server;
+  // A fill of a slot: the table's entry is too small, or there is no table.
+  for (const bool has_table : {true, false}) {
+    RawClient client(server);
+    client.create_memory(1, 64);
+    client.send([](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Range target(0, 0, 0, 0, 4096);
+      const auto fill = wire::CreateFill(builder, &target, 0xFF, 1).Union();
+      const auto command = wire::CreateRecordedCommand(builder, wire::Command::Fill, fill);
+      return wire::CreateListCreate(builder, 2, false, UINT64_MAX, 1, builder.CreateVector(&command, 1));
+    });
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Binding entry(1, 0, 64);
+      const auto table = builder.CreateVectorOfStructs(&entry, has_table ? 1 : 0);
+      return wire::CreateSubmit(builder, 9, UINT64_MAX, 0, 0, wire::Operation::Execute,
+                                wire::CreateExecute(builder, 2, table).Union());
+    });
+    const remote::Failure failure = client.completion(9);
+    EXPECT_EQ(failure.code, has_table ? HALYARD_OUT_OF_RANGE : HALYARD_INVALID_ARGUMENT) << failure.message;
+  }
+  RawClient client(server);
+  client.send([](remote::Message& message) {
+    return wire::CreateListCreate(message.builder(), 2, false, UINT64_MAX, UINT32_MAX);
+  });
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "binding table");
+}
+
+TEST(Attacks, UpdatesWithOtherSizesThanTheirBytes) {
+  ServerOfTest server;
+  RawClient client(server);
+  client.create_memory(1, 64);
+  const uint8_t bytes[8] = {};
+  client.send(
+      [](remote::Message& message) {
+        flatbuffers::FlatBufferBuilder& builder = message.builder();
+        const wire::Range target(1, 0, 0, 0, 64);
+        return wire::CreateSubmit(builder, 9, UINT64_MAX, 0, 0, wire::Operation::Update,
+                                  wire::CreateUpdate(builder, &target).Union());
+      },
+      bytes);
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "an update of 64 bytes comes with 8 bytes");
+}
+
+// ---- Cycles
+
+TEST(Attacks, WorkThatWaitsForItself) {
+  ServerOfTest server;
+  {
+    RawClient client(server);
+    for (const uint64_t id : {1, 2, 3}) client.create_semaphore(id);
+    client.submit_barrier(10, {{1, 1}}, {{2, 1}});
+    client.submit_barrier(11, {{2, 1}}, {{1, 1}});  // each waits for the other one
+    client.submit_barrier(12, {{3, 5}}, {{3, 5}});  // and this one for itself
+    // Other work goes on, and the circle can be broken.
+    client.submit_barrier(13, {}, {{3, 1}});
+    EXPECT_EQ(client.completion(13).code, HALYARD_OK);
+    client.send([](remote::Message& message) { return wire::CreateSemaphoreSignal(message.builder(), 1, 1); });
+    EXPECT_EQ(client.completion(10).code, HALYARD_OK);
+  }
+  // The rest is dropped with its client.
+  EXPECT_TRUE(server.becomes("connections", 0));
+  EXPECT_TRUE(server.becomes("memory_bytes", 0));
+}
+
+// ---- Unbounded allocation
+
+TEST(Attacks, SizesOfFrames) {
+  ServerOfTest server;
+  const uint32_t headers[][2] = {{UINT32_MAX, 0}, {8, UINT32_MAX}, {0, 0}, {remote::kMaxMessage + 1, 0}, {16, remote::kMaxData + 1}};
+  for (const auto& header : headers) {
+    RawClient client(server, nullptr);
+    client.send_bytes(header, sizeof header);
+    EXPECT_EQ(client.receive(), nullptr);  // without any answer
+  }
+  EXPECT_TRUE(server.becomes("connections", 0));
+}
+
+TEST(Attacks, HugeMemory) {
+  ServerOfTest server;
+  RawClient client(server);
+  uint64_t id = 1;
+  for (const uint64_t size : {kHuge, UINT64_MAX, uint64_t{1} << 40}) {
+    client.create_memory(id, size, 77);
+    const wire::ToClient* const answer = client.receive();
+    ASSERT_TRUE(answer && answer->body_as_Done());
+    EXPECT_EQ(remote::failure_of(answer->body_as_Done()->status()).code, HALYARD_RESOURCE_EXHAUSTED);
+    // Work that uses it fails; reading it, too.
+    client.submit_copy(100 + id, wire::Range(id, 0, 0, 0, 8), wire::Range(id, 0, 0, 8, 8));
+    EXPECT_EQ(client.completion(100 + id).code, HALYARD_RESOURCE_EXHAUSTED);
+    ++id;
+  }
+}
+
+TEST(Attacks, MemoryOfOneClientIsLimited) {
+  ServerOptions options;
+  options.limits.memory = 10 << 20;
+  ServerOfTest server(options);
+  RawClient client(server);
+  int given = 0;
+  for (uint64_t id = 1; id <= 20; ++id) {
+    client.create_memory(id, 1 << 20, id);
+    const wire::ToClient* const answer = client.receive();
+    ASSERT_TRUE(answer && answer->body_as_Done());
+    given += remote::failure_of(answer->body_as_Done()->status()).code == HALYARD_OK;
+  }
+  EXPECT_GE(given, 8);
+  EXPECT_LE(given, 10);
+  // Recordings count, too.
+  const std::vector<uint8_t> bytes(8 << 20);
+  client.send([&](remote::Message& message) {
+    flatbuffers::FlatBufferBuilder& builder = message.builder();
+    const wire::Range target(0, 0, 0, 0, bytes.size());
+    const auto update = wire::CreateUpdate(builder, &target, builder.CreateVector(bytes)).Union();
+    const auto command = wire::CreateRecordedCommand(builder, wire::Command::Update, update);
+    return wire::CreateListCreate(builder, 50, false, UINT64_MAX, 1, builder.CreateVector(&command, 1));
+  });
+  client.send([](remote::Message& message) {
+    return wire::CreateSubmit(message.builder(), 9, UINT64_MAX, 0, 0, wire::Operation::Execute,
+                              wire::CreateExecute(message.builder(), 50).Union());
+  });
+  EXPECT_EQ(client.completion(9).code, HALYARD_RESOURCE_EXHAUSTED);
+}
+
+TEST(Attacks, HandlesAreLimited) {
+  ServerOptions options;
+  options.limits.handles = 100;
+  ServerOfTest server(options);
+  RawClient client(server);
+  for (uint64_t id = 1; id <= 101; ++id) client.create_semaphore(id);
+  expect_refused(client, HALYARD_RESOURCE_EXHAUSTED, "--max_handles");
+}
+
+TEST(Attacks, SubmissionsInFlightAreLimited) {
+  ServerOptions options;
+  options.limits.handles = 100;
+  ServerOfTest server(options);
+  {
+    RawClient client(server);
+    client.create_semaphore(1);
+    for (uint64_t id = 1; id <= 101; ++id) client.submit_barrier(id, {{1, 1}}, {});
+    expect_refused(client, HALYARD_RESOURCE_EXHAUSTED, "--max_handles");
+  }
+  EXPECT_TRUE(server.becomes("memory_bytes", 0));
+}
+
+TEST(Attacks, ConnectionsAreLimited) {
+  ServerOptions options;
+  options.limits.connections_of_client = 2;
+  ServerOfTest server(options);
+  RawClient first(server), second(server), third(server, nullptr);
+  third.send([](remote::Message& message) { return wire::CreateHello(message.builder(), 1, 1); });
+  expect_refused(third, HALYARD_RESOURCE_EXHAUSTED, "--max_client_connections");
+}
+
+TEST(Attacks, BlobsThatDoNotFit) {
+  ServerOfTest server;
+  RawClient client(server);
+  const remote::Sha256 digest = {1, 2, 3};
+  const wire::Digest name = remote::to_wire(digest);
+  const uint8_t bytes[8] = {};
+  for (const uint64_t size : {kHuge, UINT64_MAX, uint64_t{1} << 40}) {
+    client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, size, 0); }, bytes);
+    client.send([&](remote::Message& message) {
+      const auto request = wire::CreateRequest(message.builder(), 0x30, 0xC03, UINT64_MAX, size);
+      return wire::CreateMemoryImport(message.builder(), 5, 1, request, &name);
+    });
+    const wire::ToClient* const answer = client.receive();
+    ASSERT_TRUE(answer);
+    EXPECT_TRUE(answer->body_as_Need());  // it was not kept
+  }
+}
+
+TEST(Attacks, BlobsWithAWrongDigest) {
+  ServerOfTest server;
+  RawClient client(server);
+  const uint8_t bytes[8] = {1, 2, 3};
+  const wire::Digest name = remote::to_wire(remote::Sha256{9});
+  client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 8, 0); }, bytes);
+  expect_refused(client, HALYARD_DATA_LOSS, "SHA-256");
+}
+
+TEST(Attacks, PiecesOfBlobsOutOfOrder) {
+  ServerOfTest server;
+  for (const uint64_t offset : {uint64_t{8}, UINT64_MAX - 3}) {
+    RawClient client(server);
+    const uint8_t bytes[8] = {};
+    const wire::Digest name = remote::to_wire(remote::Sha256{9});
+    client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 16, 0); },
+                remote::Bytes(bytes, 4));
+    client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 16, offset); }, bytes);
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "expected the bytes of a blob");
+  }
+}
+
+// ---- What others have left
+
+TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
+  ServerOfTest server;
+  for (const uint64_t owner : {uint64_t{0}, uint64_t{7}, UINT64_MAX}) {
+    const std::vector<uint8_t> secret(70000, 0x5E);
+    {
+      RawClient first(server);
+      first.create_memory(1, secret.size(), 0, owner);
+      first.send([](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 1, 0); }, secret);
+      first.read(1, 1, 0, 8);
+      ASSERT_TRUE(first.receive());
+      EXPECT_EQ(first.data(), std::vector<uint8_t>(8, 0x5E));
+    }
+    ASSERT_TRUE(server.becomes("memory_bytes", 0));
+    RawClient second(server);
+    second.create_memory(1, secret.size(), 0, owner);
+    second.read(1, 1, 0, secret.size());
+    ASSERT_TRUE(second.receive());
+    EXPECT_EQ(second.data(), std::vector<uint8_t>(secret.size(), 0)) << owner;
+  }
+}
+
+// ---- Code
+
+TEST(Attacks, MachineCodeIsRefused) {
+  ServerOfTest server;
+  RawClient client(server);
+  for (const char* const format : {"embedded-elf-x86_64", "system-elf-x86_64"}) {
+    client.send([&](remote::Message& message) {
+      const auto text = message.text(format);
+      const wire::Digest name = remote::to_wire(remote::Sha256{1});
+      return wire::CreateExecutableCreate(message.builder(), 3, format[0], text, &name, 100, UINT64_MAX);
+    });
+    const wire::ToClient* const answer = client.receive();
+    ASSERT_TRUE(answer && answer->body_as_Done());
+    const remote::Failure failure = remote::failure_of(answer->body_as_Done()->status());
+    EXPECT_EQ(failure.code, HALYARD_PERMISSION_DENIED);
+    EXPECT_NE(failure.message.find("--allow_native"), std::string::npos);
+  }
+}
+
+// ---- The protocol
+
+TEST(Attacks, MessagesBeforeTheGreeting) {
+  ServerOfTest server;
+  {
+    RawClient client(server, nullptr);
+    client.create_memory(1, 64);
+    expect_refused(client, HALYARD_UNAUTHENTICATED, "greeting");
+  }
+  RawClient client(server);
+  client.send([](remote::Message& message) { return wire::CreateHello(message.builder(), 1, 1); });
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "one greeting");
+}
+
+TEST(Attacks, VersionsThatTheServerDoesNotSpeak) {
+  ServerOfTest server;
+  for (const auto& [oldest, newest] : {std::pair{2u, 9u}, {0u, 0u}, {5u, 1u}}) {
+    RawClient client(server, nullptr);
+    client.send([&, oldest = oldest, newest = newest](remote::Message& message) {
+      return wire::CreateHello(message.builder(), oldest, newest);
+    });
+    expect_refused(client, HALYARD_UNIMPLEMENTED, "versions");
+  }
+  // A client that also speaks later ones is served.
+  RawClient client(server, nullptr);
+  client.send([](remote::Message& message) { return wire::CreateHello(message.builder(), 1, 1000); });
+  const wire::ToClient* const answer = client.receive();
+  ASSERT_TRUE(answer && answer->body_as_Welcome());
+  EXPECT_EQ(answer->body_as_Welcome()->version(), remote::kNewestVersion);
+}
+
+TEST(Attacks, SilentClientsAreEnded) {
+  ServerOptions options;
+  options.limits.greeting = std::chrono::milliseconds(100);
+  ServerOfTest server(options);
+  RawClient client(server, nullptr);
+  expect_refused(client, HALYARD_DEADLINE_EXCEEDED, "no greeting");
+}
+
+TEST(Attacks, OtherBytesThanMessages) {
+  ServerOfTest server;
+  uint32_t seed = 1;
+  for (int i = 0; i < 200; ++i) {
+    RawClient client(server, nullptr);
+    std::vector<uint8_t> bytes(1 + i % 200);
+    for (uint8_t& byte : bytes) byte = static_cast<uint8_t>((seed = seed * 1664525 + 1013904223) >> 24);
+    client.send_frame(bytes);
+    const remote::Failure refusal = client.refusal();
+    EXPECT_TRUE(refusal.code == HALYARD_INVALID_ARGUMENT || refusal.code == HALYARD_UNAUTHENTICATED ||
+                refusal.code == HALYARD_UNIMPLEMENTED)
+        << refusal.message;
+  }
+}
+
+// Whatever a client does, others go on.
+TEST(Attacks, ConnectionsThatEndInTheMiddle) {
+  ServerOfTest server;
+  RawClient other(server);
+  other.create_memory(1, 64);
+  remote::Message message;
+  const auto name = message.text("local-task");
+  const remote::Bytes hello = message.to_server(wire::CreateHello(message.builder(), 1, 1, name));
+  std::vector<uint8_t> frame(8 + hello.size());
+  const uint32_t header[2] = {static_cast<uint32_t>(hello.size()), 0};
+  std::memcpy(frame.data(), header, 8);
+  std::memcpy(frame.data() + 8, hello.data(), hello.size());
+  for (size_t size = 0; size < frame.size(); ++size) {
+    RawClient client(server, nullptr);
+    client.send_bytes(frame.data(), size);
+  }
+  EXPECT_TRUE(server.becomes("connections", 1));
+  other.read(1, 1, 0, 64);
+  EXPECT_TRUE(other.receive());
+}
+
+}  // namespace
+}  // namespace halyard::device_server

@@ -1,0 +1,163 @@
+// Addresses, versions, and frames between two streams.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <condition_variable>
+#include <thread>
+
+#include "remote/address.h"
+#include "remote/digest.h"
+#include "remote/message.h"
+#include "remote/stream.h"
+
+namespace halyard::remote {
+namespace {
+
+TEST(Address, HostsAndPorts) {
+  const std::pair<const char*, const char*> good[] = {{"box", "box:9414"},         {"box:1", "box:1"},
+                                                      {"10.0.0.1:65535", "10.0.0.1:65535"},
+                                                      {"[::1]", "[::1]:9414"},     {"[fe80::1]:80", "[fe80::1]:80"}};
+  for (const auto& [text, expected] : good) {
+    const Result<HostPort> place = parse_host_port(text);
+    ASSERT_TRUE(place) << text;
+    EXPECT_EQ(place->text(), expected);
+  }
+  for (const char* const text : {"", ":80", "box:", "box:x", "box:-1", "box:65536", "box:1x", "[::1", "[::1]80"})
+    EXPECT_FALSE(parse_host_port(text)) << text;
+}
+
+TEST(Address, ListeningAddresses) {
+  EXPECT_EQ(parse_listen_address("tls://0.0.0.0:9414")->transport, Transport::tls);
+  EXPECT_EQ(parse_listen_address("tcp://[::1]")->tcp.port, kDefaultPort);
+  EXPECT_EQ(parse_listen_address("unix:///run/x.sock")->path, "/run/x.sock");
+  for (const std::string& text : {std::string(), std::string("box:1"), std::string("http://box"), std::string("unix://"),
+                                  std::string("tcp://"), "unix:///" + std::string(200, 'x')})
+    EXPECT_FALSE(parse_listen_address(text)) << text;
+}
+
+TEST(Address, OnlyLoopbackIsLoopback) {
+  for (const auto& [host, expected] : {std::pair{"127.0.0.1", true}, {"127.9.9.9", true}, {"0.0.0.0", false}}) {
+    const Result<Descriptor> socket = listen_tcp({host, 0});
+    ASSERT_TRUE(socket) << host;
+    EXPECT_EQ(is_loopback(socket->get()), expected) << host;
+    EXPECT_NE(port_of(socket->get()), 0);
+  }
+}
+
+TEST(Version, TheHighestCommonOne) {
+  EXPECT_EQ(*negotiate(1, 1), 1u);
+  EXPECT_EQ(*negotiate(1, 1000), kNewestVersion);
+  for (const auto& [oldest, newest] : {std::pair{0u, 1u}, {2u, 9u}, {0u, 0u}, {3u, 1u}}) EXPECT_FALSE(negotiate(oldest, newest));
+}
+
+TEST(Digest, OfKnownBytes) {
+  EXPECT_EQ(hex(sha256({})), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+}
+
+TEST(Status, CodesOfOtherVersionsAreUnknown) {
+  for (const auto& [code, expected] : {std::pair{14, HALYARD_UNAVAILABLE}, {17, HALYARD_UNKNOWN}, {-1, HALYARD_UNKNOWN}, {4711, HALYARD_UNKNOWN}}) {
+    Message message;
+    const auto status = wire::CreateStatus(message.builder(), code, message.text("why"));
+    const Bytes bytes = message.to_client(wire::CreateDone(message.builder(), 1, status));
+    const wire::ToClient* const root = verified_to_client(bytes);
+    ASSERT_TRUE(root);
+    EXPECT_EQ(failure_of(root->body_as_Done()->status()).code, expected);
+  }
+}
+
+TEST(Message, EveryBitFlippedIsRefusedOrRead) {
+  Message message;
+  const auto status = wire::CreateStatus(message.builder(), 3, message.text("a text"));
+  const Bytes bytes = message.to_client(wire::CreateDone(message.builder(), 1, status));
+  for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
+    std::vector<uint8_t> flipped(bytes.begin(), bytes.end());
+    flipped[bit / 8] ^= static_cast<uint8_t>(1 << bit % 8);
+    if (const wire::ToClient* const root = verified_to_client(flipped))
+      if (const wire::Done* const done = root->body_as_Done()) (void)failure_of(done->status());
+  }
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const std::vector<uint8_t> cut(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(size));
+    EXPECT_FALSE(verified_to_client(cut)) << size;
+  }
+}
+
+// Keeps what it has received.
+struct Kept : Receiver {
+  bool received(Frame frame) override {
+    const std::lock_guard lock(mutex);
+    frames.emplace_back(std::string(frame.message().begin(), frame.message().end()),
+                        std::vector<uint8_t>(frame.bytes().begin(), frame.bytes().end()));
+    changed.notify_all();
+    return frames.size() % 3 != 0;  // every third frame asks for a pause
+  }
+  void received_some() override {
+    if (stream) stream->resume();
+  }
+  void lost(const Failure& why) override {
+    const std::lock_guard lock(mutex);
+    reason = why;
+    changed.notify_all();
+  }
+  bool wait_for(auto condition) {
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(20), condition);
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::pair<std::string, std::vector<uint8_t>>> frames;
+  std::optional<Failure> reason;
+  Stream* stream = nullptr;
+};
+
+Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
+
+TEST(Stream, FramesOfEverySizeArriveInOrder) {
+  for (const Stream::Full full : {Stream::Full::block, Stream::Full::queue}) {
+    boost::asio::io_context io;
+    const auto work = make_work_guard(io);
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 3; ++i) threads.emplace_back([&] { io.run(); });
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    auto sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
+    auto taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, full, std::chrono::seconds(20));
+    const auto kept = std::make_shared<Kept>(), other = std::make_shared<Kept>();
+    kept->stream = taker.get();
+    taker->start(kept);
+    sender->start(other);
+    const size_t sizes[] = {0, 1, 15, 16384, 16385, 65536, 100000, kMaxData};
+    size_t count = 0;
+    for (int round = 0; round < 5; ++round)
+      for (const size_t size : sizes) {
+        const std::vector<uint8_t> data(size, static_cast<uint8_t>(count));
+        sender->send(bytes_of("message " + std::to_string(count++)), data,
+                     count % 2 ? Stream::Urgency::later : Stream::Urgency::now);
+      }
+    sender->flush();
+    ASSERT_TRUE(kept->wait_for([&] { return kept->frames.size() == count; }));
+    for (size_t i = 0; i < count; ++i) {
+      EXPECT_EQ(kept->frames[i].first, "message " + std::to_string(i));
+      EXPECT_EQ(kept->frames[i].second, std::vector<uint8_t>(sizes[i % std::size(sizes)], static_cast<uint8_t>(i)));
+    }
+    sender->end({HALYARD_CANCELLED, "the test ends"});
+    EXPECT_TRUE(kept->wait_for([&] { return kept->reason.has_value(); }));
+    EXPECT_TRUE(other->wait_for([&] { return other->reason.has_value(); }));
+    EXPECT_EQ(other->reason->code, HALYARD_CANCELLED);
+    EXPECT_EQ(kept->reason->code, HALYARD_UNAVAILABLE);
+    io.stop();
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+TEST(Stream, ASenderDoesNotWaitForEver) {
+  boost::asio::io_context io;
+  int ends[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+  const Descriptor other(ends[1]);  // receives nothing
+  Stream sender(io, Descriptor(ends[0]), nullptr, Stream::Full::block, std::chrono::milliseconds(100));
+  const std::vector<uint8_t> data(kMaxData);
+  for (int i = 0; i < 20; ++i) sender.send(bytes_of("message"), data);
+}
+
+}  // namespace
+}  // namespace halyard::remote
