@@ -41,12 +41,9 @@ HEADERS = {
     "hal": ("hal/src", "hal/*/*.h"),
     "modules": ("modules/src", "modules/*.h"),
     "aot": ("aot/src", "aot/*.h"),
-<<<<<<< HEAD
     "analysis": ("analysis/src", "analysis/*.h"),
-=======
     "remote": ("remote/src", "remote/*.h"),
     "server": ("remote/server/src", "server/*.h"),
->>>>>>> w-remote
 }
 
 # Layer: (its sources, its allowed includes). All other entries of HEADERS are forbidden.
@@ -77,21 +74,14 @@ LAYERS = {
     "drivers/remote": ("drivers/remote", [*BASE, "halyard/driver.h", "remote"]),
     "drivers/null": ("drivers/null", [*C_BASE, "halyard/driver.h"]),
     "drivers/template": ("drivers/template", [*BASE, "halyard/driver.h"]),
-<<<<<<< HEAD
     "examples/native_module": ("examples/native_module", [*C_BASE, *MODULE]),
     "tools": ("tools", [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
-    # Two exceptions among tools: one runs no program, the other tests layers below the C ABI.
-    "tools/vm-cc": ("tools/vm-cc", [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
-=======
-    "examples/native_module": ("examples/native_module", [*C_BASE, "halyard/module.h"]),
-    "tools": ("tools", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"]),
     # Exceptions among tools: one runs no program, one offers devices as the host has them, one tests layers below the C ABI.
     "tools/vm-device": (
         "tools/vm-device",
-        [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text", "remote", "server"],
+        [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text", "remote", "server"],
     ),
-    "tools/vm-cc": ("tools/vm-cc", [*BASE, "halyard/module.h", "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
->>>>>>> w-remote
+    "tools/vm-cc": ("tools/vm-cc", [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
     "tools/hal-cts": (
         "tools/hal-cts",
         [*BASE, *MODULE, "halyard/driver.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"],
@@ -137,11 +127,7 @@ def sources(folder: str) -> list[pathlib.Path]:
 
 def reaching_out() -> list[str]:
     found = []
-<<<<<<< HEAD
-    for folder in ("base", "vm", "jit", "aot", "analysis", "hal", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
-=======
-    for folder in ("base", "vm", "jit", "aot", "hal", "remote", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
->>>>>>> w-remote
+    for folder in ("base", "vm", "jit", "aot", "analysis", "hal", "remote", "modules", "bindings", "drivers", "tools", "tests", "benchmarks",
                    "examples"):
         for file in sources(folder):
             for number, line in enumerate(file.read_text(errors="replace").splitlines(), 1):
