@@ -130,8 +130,9 @@ TEST(Stream, FramesOfEverySizeArriveInOrder) {
     for (int round = 0; round < 5; ++round)
       for (const size_t size : sizes) {
         const std::vector<uint8_t> data(size, static_cast<uint8_t>(count));
-        sender->send(bytes_of("message " + std::to_string(count++)), data,
-                     count % 2 ? Stream::Urgency::later : Stream::Urgency::now);
+        sender->send(bytes_of("message " + std::to_string(count)), data,
+                     count % 2 ? Stream::Urgency::now : Stream::Urgency::later);
+        ++count;
       }
     sender->flush();
     ASSERT_TRUE(kept->wait_for([&] { return kept->frames.size() == count; }));

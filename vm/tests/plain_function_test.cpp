@@ -4,6 +4,7 @@
 
 #include "native_definition.h"
 #include "vm/native/ffi_call.h"
+#include "vm/native/native_registers.h"
 #include "vm/object/list.h"
 #include "vm/object/value.h"
 

@@ -12,13 +12,6 @@ namespace halyard::aot {
 
 namespace {
 
-// A text that cannot end a comment.
-std::string in_comment(std::string_view text) {
-  std::string safe;
-  for (const char c : text) safe += c == '*' || c == '/' || c == '\\' || c < ' ' || c == 0x7F ? '_' : c;
-  return safe;
-}
-
 Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options, Report& report) {
   const Ref<vm::BytecodeModule> module =
       HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
