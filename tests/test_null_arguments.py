@@ -207,7 +207,7 @@ class World:
                    "access": 1, "element_type": 0x21000020, "element_kind": 0, "timeout_ms": 0, "timeout_ns": 0, "bit": 0,
                    "operation": 1, "sanitizer": 0, "phase": 0, "track": 0, "begin_ns": 0, "end_ns": 1, "handle": 0,
                    "is_traced": 0, "deadline_ns": 2**63 - 1, "alignment": 0, "is_mutable": 1, "max_elements": 8, "max_depth": 8,
-                   "argument_count": 2, "result_count": 1}
+                   "argument_count": 2, "result_count": 1, "command": 0, "buffer": 0, "after": 0, "at_least_ns": 0}
         if "*" not in kind and kind not in ("halyard_release_fn", "halyard_fence_fn", "halyard_step_fn", "halyard_slice_fn"):
             return numbers.get(name)
         if name == "shape":
@@ -225,7 +225,7 @@ class World:
         if kind in ("halyard_release_fn", "halyard_step_fn", "halyard_slice_fn", "function*"):
             return ffi.NULL
         pointer = re.fullmatch(r"(?:const )?(?:struct )?(\w+)\*", kind)
-        if pointer and re.search(r"_(info|options|totals|stats|entry|use|world|launch|fit|description|execution|result|build)(_t)?$",
+        if pointer and re.search(r"_(info|options|totals|stats|entry|use|world|launch|fit|description|execution|result|times|build)(_t)?$",
                                  pointer[1]):
             return self.struct(pointer[1])
         if kind.endswith("*") and not kind.startswith("const"):
@@ -250,6 +250,8 @@ class World:
             return len(PROGRAM)
         if key == "halyard_driver_probe.path":
             return self.text(os.path.join(vmrun.DRIVERS, "halyard-driver-local.so"))
+        if key == "halyard_replay_cut.path":
+            return self.text(self.capture_path + ".cut")
         if key == "halyard_trace_create.path":
             return self.text(self.trace_path)
         if key == "halyard_capture_open.path":
