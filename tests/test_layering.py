@@ -96,7 +96,7 @@ FOLDERS = {
 
 # Layers that use only some folders of another layer.
 PARTS = {"aot/src": ("vm", ["object", "format", "module", "verify", "decode"]),
-         "analysis/src": ("vm", ["object", "format", "module", "verify", "decode", "count", "text"])}
+         "analysis/src": ("vm", ["format", "module", "count", "text"])}
 
 # Folders in which files do not include each other in a circle; one a line.
 WITHOUT_CIRCLES = [

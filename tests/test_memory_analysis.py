@@ -279,6 +279,16 @@ class Measured(vmrun.FolderCase):
             self.assertEqual([step["kind"] for step in function["steps"]], ["dispatch"])
             self.assertEqual([use["access"] for use in function["steps"][0]["uses"]], ["read", "read", "write"])
 
+    def test_statistics(self):
+        done = vmrun.run("vm-run", "--module=examples/matmul.vmasm", "--function=matmul", "--input=4x3xf32=1", "--input=3x2xf32=2",
+                         "--device=local-sync", "--print_stats", cwd=vmrun.SOURCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = re.search(r"(?m)^alive at the peak of local-sync://, 104 bytes\n((?:  .*\n)+)", done.stderr)
+        self.assertIsNotNone(found, done.stderr)
+        rows = [row.split(None, 1) for row in found[1].splitlines()]
+        self.assertEqual([int(size) for size, _ in rows], [48, 32, 24])
+        self.assertRegex(rows[1][1], r"^at matmul\.matmul\+[0-9A-F]{8}$")
+
     def test_large_programs(self):
         try:
             folder = large.folder()

@@ -59,10 +59,15 @@ DISPATCH = ("  %i32:33 = vm.const.i64 {offset}\n  %i36:37 = vm.const.i64 {source
             "65535, 65535, 0, 2](%r6, %r4, %i20, %i30, %i30, %i30, %i22:23, %i20, %i20, %r5, %i36:37, %i34:35, %i20, %i20, %r5, %i32:33, %i34:35)\n")
 
 
+def quoted(text):
+    """A string of vmasm, with escapes."""
+    return 'e"' + "".join(chr(byte) if 0x20 <= byte < 0x7F and chr(byte) not in '"\\' else f"\\x{byte:02X}" for byte in text.encode()) + '"'
+
+
 def program(name, dispatches):
     """Dispatches in chains: each reads the first bytes and writes other ones."""
     body = "  %i34:35 = vm.const.i64 64\n" + "".join(DISPATCH.format(offset=64 * (i * 7 % 60), source=64 * ((i - 1 - i % 3) * 7 % 60)) for i in range(dispatches))
-    return EVIL % {"name": json.dumps(name), "body": body}
+    return EVIL % {"name": quoted(name), "body": body}
 
 
 def data_of(page):
@@ -211,7 +216,7 @@ def screenshot(browser, module, path, target):
     vmrun.succeeds("vm-dump", module, f"--html={path}")
     browser.call("Page.navigate", url="file://" + path)
     browser.wait_for("document.body && document.body.dataset.state === 'shown'")
-    browser.evaluate("toPeak(); graph.zoom(0.7); openTab('memory')")
+    browser.evaluate("graph.scale = 0.8; graph.choose(nodeOfStep(Math.floor(current.steps.length / 3))); openTab('memory')")
     browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     vmrun.write(target, base64.b64decode(browser.call("Page.captureScreenshot")["data"]))
 

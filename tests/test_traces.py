@@ -195,6 +195,19 @@ class Traces(vmrun.FolderCase):
         self.assertEqual(max(event.value for event in counts), 3 * 8 * 4)
         self.assertEqual(counts[-1].value, 0)
 
+    def test_who_made_the_memory(self):
+        trace, _ = self.product("local-sync")
+        on = lambda name: [event for event in trace.events if trace.tracks[event.track].name == name]
+        made = on("allocations")
+        self.assertEqual(sorted(event.arguments["bytes"] for event in made), [32, 32, 32])
+        # At the peak: two arguments of one size, and the result.
+        alive = {event.name.split("+")[0]: event.arguments for event in on("alive at the peak")}
+        self.assertEqual(alive["the embedder, for an argument"], {"bytes": 32, "count": 2, "peak": 96})
+        others = {name: arguments for name, arguments in alive.items() if not name.startswith("the embedder")}
+        ((name, arguments),) = others.items()
+        self.assertRegex(name, r"^at \w+\.mul$")
+        self.assertEqual(arguments, {"bytes": 32, "count": 1, "peak": 96})
+
     def test_two_devices_have_tracks_of_their_own(self):
         folder = vmrun.fixtures()
         if not folder:

@@ -155,7 +155,7 @@ void Timeline::add(Step step) {
     for (const Writer& writer : writers_[use.allocation]) {
       if (!may_overlap(use.offset, use.length, writer)) continue;
       is_written = true;
-      after.insert(writer.step);
+      if (use.reads) after.insert(writer.step);
     }
     const Allocation& allocation = allocations_[use.allocation];
     const bool begins_empty = allocation.origin == Origin::transient || allocation.origin == Origin::result;
