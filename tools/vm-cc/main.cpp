@@ -28,23 +28,25 @@ constexpr Toggle main = {"main",
                          "Also writes a program that takes --function=NAME and --input=VALUE, and prints the "
                          "results as vm-run does.",
                          "--main"};
-constexpr List parameters = {"parameters", "[SCOPE=]FILE",
-                             "A file with parameters of a scope (.irpa, .gguf, .safetensors), which become constants of "
-                             "the program. May be repeated. Parameters that no file has are pointers that the caller of "
-                             "the program gives.",
-                             "--parameters=model=weights.irpa"};
-constexpr Toggle no_plan = {"no_plan",
-                            "Keeps objects and allocation at run time, although sizes and lifetimes of the memory are known.",
-                            "--no-plan"};
-constexpr OptionalText report = {
-    "report", "FILE.svg",
-    "Prints the plan of the memory, and the statements and data of each function. With a value also writes a picture "
-    "of the arena: time from left to right, addresses from bottom to top.",
-    "--report=arena.svg"};
+constexpr List parameters = {
+    "parameters", "[SCOPE=]FILE",
+    "A file with parameters of a scope (.irpa, .gguf, .safetensors), which become constants of "
+    "the program. May be repeated. Parameters that no file has are pointers that the caller of "
+    "the program gives.",
+    "--parameters=model=weights.irpa"};
+constexpr Toggle no_plan = {
+    "no_plan",
+    "Keeps objects and allocation at run time, although sizes and lifetimes of the memory are known.",
+    "--no-plan"};
+constexpr OptionalText report = {"report", "FILE.svg",
+                                 "Prints the plan of the memory, and the statements and data of each "
+                                 "function. With a value also writes a picture "
+                                 "of the arena: time from left to right, addresses from bottom to top.",
+                                 "--report=arena.svg"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::output, &flag::runtime, &flag::main, &flag::parameters, &flag::no_plan,
-                                &flag::report};
+constexpr const Flag* kFlags[] = {&flag::output,     &flag::runtime, &flag::main,
+                                  &flag::parameters, &flag::no_plan, &flag::report};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
@@ -112,8 +114,9 @@ Result<int> translate(const Flags& flags) {
     std::fputs(report.text.c_str(), stdout);
     const auto* const bytes = reinterpret_cast<const uint8_t*>(report.picture.data());
     if (!picture->empty() && report.picture.empty())
-      return fail(HALYARD_FAILED_PRECONDITION, "{}={}: there is no plan to draw, because objects exist at run time",
-                  flag::report, *picture);
+      return fail(HALYARD_FAILED_PRECONDITION,
+                  "{}={}: there is no plan to draw, because objects exist at run time", flag::report,
+                  *picture);
     if (!picture->empty()) TOOL_TRY(write_file(*picture, false, {bytes, report.picture.size()}));
   }
   return 0;
