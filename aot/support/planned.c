@@ -49,6 +49,7 @@ static vm_buffer vm_bytes(const unsigned char* data, uint64_t length, int is_wri
     const unsigned char* constant;
     unsigned char* data;
   } bytes = {data}; /* written only if it is writable */
-  vm_buffer made = {{&vm_buffer_type, NULL, 1}, bytes.data, length, is_writable ? length : 0, is_writable, NULL};
+  vm_buffer made = {{&vm_buffer_type, NULL, 1}, bytes.data,  length,
+                    is_writable ? length : 0,   is_writable, NULL};
   return made;
 }

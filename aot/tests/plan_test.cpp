@@ -19,7 +19,8 @@ void expect_apart(const std::vector<Lifetime>& all) {
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = i + 1; j < all.size(); ++j) {
       const bool meet = all[i].first <= all[j].last && all[j].first <= all[i].last;
-      const bool apart = all[i].offset + all[i].size <= all[j].offset || all[j].offset + all[j].size <= all[i].offset;
+      const bool apart =
+          all[i].offset + all[i].size <= all[j].offset || all[j].offset + all[j].size <= all[i].offset;
       EXPECT_TRUE(!meet || apart || all[i].size == 0 || all[j].size == 0) << i << " and " << j;
     }
 }
@@ -66,14 +67,16 @@ TEST(MemoryPlan, IsNeverAboveFirstFitAndNeverBelowThePeak) {
 
 // ---- ranges
 
-const Op kOps[] = {Op::add_i32,       Op::sub_i32,       Op::mul_i32,     Op::fma_i32,     Op::and_i32,     Op::or_i32,
-                   Op::xor_i32,       Op::shl_i32,       Op::shr_i32_s,   Op::shr_i32_u,   Op::trunc_i32_i8, Op::trunc_i32_i16,
-                   Op::ext_i8_i32_s,  Op::ext_i8_i32_u,  Op::ext_i16_i32_s, Op::ext_i16_i32_u, Op::div_i32_u, Op::rem_i32_u,
-                   Op::div_i32_s,     Op::rem_i32_s,     Op::min_i32_s,   Op::max_i32_s,   Op::min_i32_u,   Op::max_i32_u,
-                   Op::cmp_lt_i32_s,  Op::cmp_lt_i32_u,  Op::add_i64,     Op::sub_i64,     Op::mul_i64,     Op::fma_i64,
-                   Op::and_i64,       Op::shl_i64,       Op::shr_i64_s,   Op::shr_i64_u,   Op::div_i64_s,   Op::rem_i64_s,
-                   Op::div_i64_u,     Op::rem_i64_u,     Op::min_i64_s,   Op::max_i64_s,   Op::trunc_i64_i32, Op::ext_i32_i64_s,
-                   Op::ext_i32_i64_u, Op::select_i32,    Op::select_i64};
+const Op kOps[] = {
+    Op::add_i32,       Op::sub_i32,       Op::mul_i32,       Op::fma_i32,      Op::and_i32,
+    Op::or_i32,        Op::xor_i32,       Op::shl_i32,       Op::shr_i32_s,    Op::shr_i32_u,
+    Op::trunc_i32_i8,  Op::trunc_i32_i16, Op::ext_i8_i32_s,  Op::ext_i8_i32_u, Op::ext_i16_i32_s,
+    Op::ext_i16_i32_u, Op::div_i32_u,     Op::rem_i32_u,     Op::div_i32_s,    Op::rem_i32_s,
+    Op::min_i32_s,     Op::max_i32_s,     Op::min_i32_u,     Op::max_i32_u,    Op::cmp_lt_i32_s,
+    Op::cmp_lt_i32_u,  Op::add_i64,       Op::sub_i64,       Op::mul_i64,      Op::fma_i64,
+    Op::and_i64,       Op::shl_i64,       Op::shr_i64_s,     Op::shr_i64_u,    Op::div_i64_s,
+    Op::rem_i64_s,     Op::div_i64_u,     Op::rem_i64_u,     Op::min_i64_s,    Op::max_i64_s,
+    Op::trunc_i64_i32, Op::ext_i32_i64_s, Op::ext_i32_i64_u, Op::select_i32,   Op::select_i64};
 
 int64_t signed_of(Bank bank, uint64_t bits) {
   return bank == Bank::i32 ? int64_t{static_cast<int32_t>(bits)} : static_cast<int64_t>(bits);
@@ -127,9 +130,14 @@ TEST(Ranges, HoldAllResults) {
       ranged[inputs] = values.add({.bank = facts.operands[i].bank, .range = range, .name = "x"});
       int64_t value = range.low;
       if (range.step != 0) {
-        const uint64_t steps = (static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low)) / static_cast<uint64_t>(range.step);
-        const uint64_t which = random() % 3 == 0 ? steps : random() % 2 == 0 ? 0 : steps == UINT64_MAX ? random() : random() % (steps + 1);
-        value = static_cast<int64_t>(static_cast<uint64_t>(range.low) + which * static_cast<uint64_t>(range.step));
+        const uint64_t steps = (static_cast<uint64_t>(range.high) - static_cast<uint64_t>(range.low)) /
+                               static_cast<uint64_t>(range.step);
+        const uint64_t which = random() % 3 == 0     ? steps
+                               : random() % 2 == 0   ? 0
+                               : steps == UINT64_MAX ? random()
+                                                     : random() % (steps + 1);
+        value = static_cast<int64_t>(static_cast<uint64_t>(range.low) +
+                                     which * static_cast<uint64_t>(range.step));
       }
       exact[inputs++] = values.constant(facts.operands[i].bank, static_cast<uint64_t>(value));
     }

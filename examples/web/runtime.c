@@ -2,7 +2,9 @@
 #include "model.h"
 #include "string.h"
 
-void* memcpy(void* restrict to, const void* restrict from, size_t count) { return __builtin_memcpy(to, from, count); }
+void* memcpy(void* restrict to, const void* restrict from, size_t count) {
+  return __builtin_memcpy(to, from, count);
+}
 void* memmove(void* to, const void* from, size_t count) { return __builtin_memmove(to, from, count); }
 void* memset(void* to, int value, size_t count) { return __builtin_memset(to, value, count); }
 

@@ -1,4 +1,5 @@
-/* The part of <string.h> that a model needs, for compilers without a C library. runtime.c has the functions. */
+/* The part of <string.h> that a model needs, for compilers without a C library. runtime.c has the functions.
+ */
 #ifndef STRING_H_
 #define STRING_H_
 #include <stddef.h>

@@ -1,4 +1,5 @@
-// The parameters of files, as bytes that stay there. Apart from main.cpp, because the reader has statuses of its own.
+// The parameters of files, as bytes that stay there. Apart from main.cpp, because the reader has statuses of
+// its own.
 #pragma once
 
 #include <cstdint>

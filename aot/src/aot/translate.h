@@ -20,10 +20,10 @@ struct ParameterBytes {
 };
 
 struct Options {
-  std::string name;    // of the files without ".c", and the prefix of public names
-  std::string source;  // the module's file, for a comment
-  bool main = false;   // also writes a program
-  bool planned = true;  // plans memory where it is known
+  std::string name;                        // of the files without ".c", and the prefix of public names
+  std::string source;                      // the module's file, for a comment
+  bool main = false;                       // also writes a program
+  bool planned = true;                     // plans memory where it is known
   std::vector<ParameterBytes> parameters;  // others are pointers that the caller of the program gives
 };
 

@@ -125,9 +125,7 @@ Result<> Body::find_loops() {
           if (access.writes()) loop.slots.insert(static_cast<uint16_t>(access.slot()));
         const vm::Instruction& instruction = flow_->instruction(step);
         const vm::OpInfo& op = vm::info(instruction.op);
-        const auto touch = [&](uint16_t reg) {
-          loop.refs.insert(reg & vm::kRefOrdinalMask);
-        };
+        const auto touch = [&](uint16_t reg) { loop.refs.insert(reg & vm::kRefOrdinalMask); };
         for (size_t i = 0; i < op.operand_count; ++i) {
           if (op.operands[i].kind == vm::OperandKind::reg && op.operands[i].bank == vm::Bank::ref &&
               (op.operands[i].writes || (instruction.operands[i].reg & vm::kMoveBit)))
@@ -136,7 +134,8 @@ Result<> Body::find_loops() {
             for (size_t n = 0; n < instruction.operands[i].regs.size(); ++n) {
               const uint16_t reg = instruction.operands[i].regs[n];
               const bool discards = instruction.op == vm::Op::discard_refs;
-              if ((reg & vm::kRefBit) && (op.operands[i].writes || discards || (reg & vm::kMoveBit))) touch(reg);
+              if ((reg & vm::kRefBit) && (op.operands[i].writes || discards || (reg & vm::kMoveBit)))
+                touch(reg);
             }
         }
       }
@@ -159,9 +158,11 @@ Result<> Body::find_loops() {
 
 Result<std::unique_ptr<Body>> Body::of(const Plan& plan, uint32_t function) {
   std::unique_ptr<Body> body(new Body(plan, function));
-  body->flow_.emplace(HALYARD_TRY(vm::Flow::of(plan.module, plan.module.functions()[function], body->arena_)));
+  body->flow_.emplace(
+      HALYARD_TRY(vm::Flow::of(plan.module, plan.module.functions()[function], body->arena_)));
   if (body->exit() > kMaxBlocks)
-    return fail(Code::UNIMPLEMENTED, "function {} has {} blocks, more than {}", function, body->exit(), kMaxBlocks);
+    return fail(Code::UNIMPLEMENTED, "function {} has {} blocks, more than {}", function, body->exit(),
+                kMaxBlocks);
   body->find_meetings();
   HALYARD_TRY(body->find_loops());
   return body;

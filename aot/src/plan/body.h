@@ -26,14 +26,14 @@ struct Counter {
 
 struct LoopShape {
   std::set<size_t> blocks;
-  size_t exit = 0;        // the block after the loop
+  size_t exit = 0;  // the block after the loop
   size_t exit_edges = 0;
   bool is_simple = true;  // all ways out lead to one block
   bool moves_refs = false;
   std::set<uint16_t> slots;  // that the loop writes
   std::set<uint16_t> refs;
   std::optional<Counter> counter;
-  bool is_known = false;  // whether the loop was searched for a counter
+  bool is_known = false;        // whether the loop was searched for a counter
   int64_t assumed = INT64_MAX;  // the largest bound that the range of the counter allows
 };
 

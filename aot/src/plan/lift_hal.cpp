@@ -65,7 +65,8 @@ MemoryId Lifter::constant_memory(uint32_t ordinal) {
   const auto [found, is_new] = constants_.try_emplace({plan_, ordinal}, kNoMemory);
   if (is_new) {
     const uint64_t size = plan_->module.rodata()[ordinal]->span().size();
-    found->second = add_memory({.kind = MemoryKind::constant, .bytes = i64(size), .index = ordinal, .is_read_only = true});
+    found->second = add_memory(
+        {.kind = MemoryKind::constant, .bytes = i64(size), .index = ordinal, .is_read_only = true});
   }
   return found->second;
 }
@@ -76,7 +77,10 @@ ObjectId Lifter::allocate(ValueId length, uint32_t type, uint32_t usage, Nodes& 
   if (!values_.is_constant(length)) {
     // The bytes after those of known buffers.
     if (current == 0 || branches_ != 0) give_up("the size of a buffer depends on a branch");
-    out.push_back({.kind = Node::Kind::allocate, .text = memory_name(memory), .uses = {length}, .accesses = {{.memory = memory}}});
+    out.push_back({.kind = Node::Kind::allocate,
+                   .text = memory_name(memory),
+                   .uses = {length},
+                   .accesses = {{.memory = memory}}});
   } else if (values_[length].bits > (uint64_t{1} << 40)) {
     give_up("a buffer is larger than any memory");
   }
@@ -89,7 +93,8 @@ ObjectId Lifter::allocate(ValueId length, uint32_t type, uint32_t usage, Nodes& 
 // A part of a place; all bytes are UINT64_MAX.
 Place Lifter::part(const Place& place, ValueId offset, ValueId length, Nodes& out) {
   if (is_stuck() || place.memory == kNoMemory) return {};
-  if (values_.is_constant(length, UINT64_MAX)) length = operate(Op::sub_i64, Bank::i64, {place.length, offset, kNoValue}, out);
+  if (values_.is_constant(length, UINT64_MAX))
+    length = operate(Op::sub_i64, Bank::i64, {place.length, offset, kNoValue}, out);
   if (values_.is_constant(offset) && values_.is_constant(length) && values_.is_constant(place.length)) {
     const uint64_t from = values_[offset].bits;
     const uint64_t count = values_[length].bits;
@@ -104,7 +109,8 @@ Place Lifter::part(const Place& place, ValueId offset, ValueId length, Nodes& ou
 ObjectId Lifter::create_executable(ObjectId format, ObjectId data, ObjectId constants) {
   if (text_of(format) != kFormat) give_up("an executable has another format");
   const Object* const code = bytes(data);
-  if (code == nullptr || (constants != kNull && (bytes(constants) == nullptr || !values_.is_constant(bytes(constants)->place.length, 0)))) {
+  if (code == nullptr || (constants != kNull && (bytes(constants) == nullptr ||
+                                                 !values_.is_constant(bytes(constants)->place.length, 0)))) {
     give_up("an executable has constants");
     return kNull;
   }
@@ -142,7 +148,8 @@ ValueId Lifter::dimension(ObjectId id, uint32_t index) {
   if (argument.is_checked) return index < argument.shape.size() ? argument.shape[index] : i64(0);
   while (argument.asked.size() <= index) argument.asked.push_back(kNoValue);
   if (argument.asked[index] == kNoValue)
-    argument.asked[index] = parameter(Bank::i64, fmt::format("d{}_{}", view.argument, index), {0, INT32_MAX, 1});
+    argument.asked[index] =
+        parameter(Bank::i64, fmt::format("d{}_{}", view.argument, index), {0, INT32_MAX, 1});
   return argument.asked[index];
 }
 
@@ -169,16 +176,18 @@ void Lifter::assert_view(Call& call, Nodes& out) {
         argument.shape.push_back(wanted);
         continue;
       }
-      const ValueId own = asked != kNoValue
-                              ? asked
-                              : parameter(Bank::i64, fmt::format("d{}_{}", view.argument, i), {0, INT32_MAX, 1});
+      const ValueId own = asked != kNoValue ? asked
+                                            : parameter(Bank::i64, fmt::format("d{}_{}", view.argument, i),
+                                                        {0, INT32_MAX, 1});
       argument.shape.push_back(own);
       if (own == wanted) continue;
-      out.push_back({.kind = Node::Kind::check,
-                     .text = fmt::format("{} != {}", values_.text(own, Bank::i64), values_.text(wanted, Bank::i64)),
-                     .failure = fmt::format("vm_fail_of(s, {}, 3, \"@ shape dimension mismatch; expected $ but have $\", {}, {})",
-                                            quoted(message), values_.text(wanted, Bank::i64), values_.text(own, Bank::i64)),
-                     .uses = {own, wanted}});
+      out.push_back(
+          {.kind = Node::Kind::check,
+           .text = fmt::format("{} != {}", values_.text(own, Bank::i64), values_.text(wanted, Bank::i64)),
+           .failure = fmt::format(
+               "vm_fail_of(s, {}, 3, \"@ shape dimension mismatch; expected $ but have $\", {}, {})",
+               quoted(message), values_.text(wanted, Bank::i64), values_.text(own, Bank::i64)),
+           .uses = {own, wanted}});
     }
     objects_[id].shape = argument.shape;
     objects_[id].element_type = i32(element_type);
@@ -186,7 +195,8 @@ void Lifter::assert_view(Call& call, Nodes& out) {
     return;
   }
   const std::vector<ValueId>& shape = view.argument != SIZE_MAX ? arguments[view.argument].shape : view.shape;
-  bool same = shape.size() == rank && values_.is_constant(view.element_type, element_type) && values_.is_constant(view.encoding, encoding);
+  bool same = shape.size() == rank && values_.is_constant(view.element_type, element_type) &&
+              values_.is_constant(view.encoding, encoding);
   for (uint32_t i = 0; same && i < rank; ++i) same = shape[i] == call.arguments[4 + i].value;
   if (!same) give_up("a view has another type than the program expects");
 }
@@ -259,7 +269,8 @@ bool Lifter::import_device(Call& call, Nodes& out) {
   }
   if (callee == "hal_allocator_allocate") {
     of_kind(object(0), Kind::allocator);
-    return gives(allocate(value(4), static_cast<uint32_t>(constant_of(value(2))), static_cast<uint32_t>(constant_of(value(3))), out));
+    return gives(allocate(value(4), static_cast<uint32_t>(constant_of(value(2))),
+                          static_cast<uint32_t>(constant_of(value(3))), out));
   }
   if (callee == "hal_allocator_import") {
     of_kind(object(0), Kind::allocator);
@@ -267,7 +278,8 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     const auto usage = static_cast<uint32_t>(constant_of(value(4)));
     if (source == nullptr) return true;
     const Place from = source->place;
-    if (memories_[from.memory].is_read_only && !(usage & kUsageOfConstants)) give_up("a constant is imported to be written");
+    if (memories_[from.memory].is_read_only && !(usage & kUsageOfConstants))
+      give_up("a constant is imported to be written");
     if (constant_of(value(6)) % 64 != 0) give_up("a constant is not aligned");
     Object made = {.kind = Kind::buffer, .place = part(from, value(6), value(7), out)};
     made.type = static_cast<uint32_t>(constant_of(value(3)));
@@ -282,18 +294,21 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     const Object checked = objects_[buffer];
     const auto type = static_cast<uint32_t>(constant_of(value(4)));
     const auto usage = static_cast<uint32_t>(constant_of(value(5)));
-    if ((checked.type & type) != type || (checked.usage & usage) != usage) give_up("a buffer has another type than the program expects");
+    if ((checked.type & type) != type || (checked.usage & usage) != usage)
+      give_up("a buffer has another type than the program expects");
     const ValueId minimum = value(3);
     const ValueId length = checked.place.length;
     if (values_.is_constant(minimum) && values_.is_constant(length)) {
-      if (values_[length].bits < values_[minimum].bits) give_up("a buffer is smaller than the program expects");
+      if (values_[length].bits < values_[minimum].bits)
+        give_up("a buffer is smaller than the program expects");
     } else if (length != minimum) {
-      out.push_back({.kind = Node::Kind::check,
-                     .text = fmt::format("{} < {}", values_.text(length, Bank::i64), values_.text(minimum, Bank::i64)),
-                     .failure = fmt::format(
-                         "vm_fail_of(s, {}, 3, \"@ buffer byte length $ less than expected minimum $\", {}, {})",
-                         quoted(text_of(object(1))), values_.text(length, Bank::i64), values_.text(minimum, Bank::i64)),
-                     .uses = {length, minimum}});
+      out.push_back(
+          {.kind = Node::Kind::check,
+           .text = fmt::format("{} < {}", values_.text(length, Bank::i64), values_.text(minimum, Bank::i64)),
+           .failure = fmt::format(
+               "vm_fail_of(s, {}, 3, \"@ buffer byte length $ less than expected minimum $\", {}, {})",
+               quoted(text_of(object(1))), values_.text(length, Bank::i64), values_.text(minimum, Bank::i64)),
+           .uses = {length, minimum}});
     }
     return true;
   }
@@ -316,8 +331,8 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     memories_[place.memory].is_read = true;
     const char* const form = size == 1 ? "vm_get_8({})" : size == 2 ? "vm_get_16({})" : "vm_get_32({})";
     const Range range = size == 1 ? Range{0, 255, 1} : size == 2 ? Range{0, 65535, 1} : Range::of(Bank::i32);
-    return number(let(Bank::i32, fmt::format(fmt::runtime(form), address(place, i64(0), 1)), {place.offset}, true, out, range,
-                      {{.memory = place.memory}}));
+    return number(let(Bank::i32, fmt::format(fmt::runtime(form), address(place, i64(0), 1)), {place.offset},
+                      true, out, range, {{.memory = place.memory}}));
   }
   if (callee == "hal_buffer_store") {
     const ObjectId buffer = of_kind(object(1), Kind::buffer);
@@ -354,7 +369,8 @@ bool Lifter::import_device(Call& call, Nodes& out) {
         if (memory.bytes == kNoValue) {
           const uint32_t bits = argument.element_type & 0xFF;
           ValueId size = i64(bits == 0 ? 1 : (bits + 7) / 8);
-          for (const ValueId each : argument.shape) size = operate(Op::mul_i64, Bank::i64, {size, each, kNoValue}, out);
+          for (const ValueId each : argument.shape)
+            size = operate(Op::mul_i64, Bank::i64, {size, each, kNoValue}, out);
           memories_[argument.memory].bytes = size;
           if (values_.is_constant(size)) {
             memories_[argument.memory].has_size = true;
@@ -365,14 +381,16 @@ bool Lifter::import_device(Call& call, Nodes& out) {
       }
       return gives(view.buffer);
     }
-    if (view.argument != SIZE_MAX && !arguments[view.argument].is_checked && callee != "hal_buffer_view_dim") {
+    if (view.argument != SIZE_MAX && !arguments[view.argument].is_checked &&
+        callee != "hal_buffer_view_dim") {
       give_up("the program reads the type of an argument");
       return true;
     }
     if (callee == "hal_buffer_view_element_type") return number(view.element_type);
     if (callee == "hal_buffer_view_encoding_type") return number(view.encoding);
     if (callee == "hal_buffer_view_rank") return number(i32(static_cast<uint32_t>(view.shape.size())));
-    if (callee == "hal_buffer_view_dim") return number(dimension(id, static_cast<uint32_t>(constant_of(value(1)))));
+    if (callee == "hal_buffer_view_dim")
+      return number(dimension(id, static_cast<uint32_t>(constant_of(value(1)))));
   }
   if (callee == "hal_executable_create") return gives(create_executable(object(2), object(3), object(4)));
   if (callee == "hal_executable_create_5") return gives(create_executable(object(1), object(2), object(3)));
@@ -440,7 +458,8 @@ bool Lifter::import_queue(Call& call, Nodes& out) {
     const uint32_t width = low(8);
     if (is_stuck()) return true;
     if (width != 1 && width != 2 && width != 4) give_up("a pattern has another size");
-    if (constant_of(value(5)) % width != 0 || constant_of(target.length) % width != 0) give_up("a pattern does not fit");
+    if (constant_of(value(5)) % width != 0 || constant_of(target.length) % width != 0)
+      give_up("a pattern does not fit");
     if (!is_stuck()) fill(target, value(7), width, out);
     return true;
   }
@@ -509,7 +528,8 @@ Place Lifter::resolve(const Command::Binding& binding, const std::vector<Returne
     if (is_stuck()) return {};
     whole = objects_[buffer].place;
   }
-  if ((objects_[buffer].usage & binding.usage) != binding.usage) give_up("a buffer has another usage than a command needs");
+  if ((objects_[buffer].usage & binding.usage) != binding.usage)
+    give_up("a buffer has another usage than a command needs");
   return part(whole, binding.offset, binding.length, out);
 }
 
@@ -529,7 +549,8 @@ void Lifter::run(const Command& command, const std::vector<Returned>& table, Nod
       if (from == nullptr) return;
       const Place target = resolve(command.bindings[0], table, out);
       if (is_stuck()) return;
-      copy({from->place.memory, sum(from->place.offset, command.bytes_offset, out), target.length}, target, out);
+      copy({from->place.memory, sum(from->place.offset, command.bytes_offset, out), target.length}, target,
+           out);
       return;
     }
     case Command::Kind::copy: {
@@ -542,7 +563,8 @@ void Lifter::run(const Command& command, const std::vector<Returned>& table, Nod
       std::vector<Place> bindings;
       for (const Command::Binding& each : command.bindings) bindings.push_back(resolve(each, table, out));
       if (!is_stuck())
-        dispatch(objects_[command.executable].kernels, command.function, command.counts, command.constants, std::move(bindings), out);
+        dispatch(objects_[command.executable].kernels, command.function, command.counts, command.constants,
+                 std::move(bindings), out);
       return;
     }
   }
@@ -571,14 +593,16 @@ bool Lifter::import_commands(Call& call, Nodes& out) {
   const ObjectId id = of_kind(object(0), Kind::commands);
   if (is_stuck()) return true;
   if (objects_[id].is_final) give_up("a command buffer is not recording");
-  const auto bind = [&](Command& command, ObjectId buffer, ValueId slot, ValueId offset, ValueId length, uint32_t usage) {
+  const auto bind = [&](Command& command, ObjectId buffer, ValueId slot, ValueId offset, ValueId length,
+                        uint32_t usage) {
     Command::Binding binding = {buffer, slot, offset, length, usage};
     if (buffer == kNull) {
       if (constant_of(slot) >= objects_[id].capacity) give_up("a slot is out of range");
     } else {
       of_kind(buffer, Kind::buffer);
       if (is_stuck()) return;
-      if ((objects_[buffer].usage & usage) != usage) give_up("a buffer has another usage than a command needs");
+      if ((objects_[buffer].usage & usage) != usage)
+        give_up("a buffer has another usage than a command needs");
     }
     command.bindings.push_back(binding);
   };
@@ -592,7 +616,9 @@ bool Lifter::import_commands(Call& call, Nodes& out) {
     objects_[id].is_final = true;
     return true;
   }
-  if (callee.starts_with("hal_command_buffer_execution_barrier") || callee == "hal_command_buffer_advise_buffer") return true;
+  if (callee.starts_with("hal_command_buffer_execution_barrier") ||
+      callee == "hal_command_buffer_advise_buffer")
+    return true;
   if (callee.starts_with("hal_command_buffer_fill_buffer")) {
     if (values_.is_constant(value(3), 0)) return true;
     Command command = {.kind = Command::Kind::fill};
@@ -606,7 +632,8 @@ bool Lifter::import_commands(Call& call, Nodes& out) {
     Command command = {.kind = Command::Kind::update};
     const Object* const from = bytes(object(1));
     if (from == nullptr) return true;
-    if (memories_[from->place.memory].kind != MemoryKind::constant) give_up("a command keeps bytes that may change");
+    if (memories_[from->place.memory].kind != MemoryKind::constant)
+      give_up("a command keeps bytes that may change");
     part(from->place, value(2), value(5), out);
     command.bytes = object(1);
     command.bytes_offset = value(2);
@@ -651,7 +678,8 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
   if (callee == "hal_inline_buffer_allocate" || callee == "hal_inline_buffer_allocate_initialized") {
     const bool has_source = callee != "hal_inline_buffer_allocate";
     const uint64_t alignment = constant_of(value(0));
-    if ((alignment & (alignment - 1)) != 0 || alignment > 64) give_up("a buffer is aligned in an unusual way");
+    if ((alignment & (alignment - 1)) != 0 || alignment > 64)
+      give_up("a buffer is aligned in an unusual way");
     Place source;
     if (has_source) {
       const Object* const from = bytes(object(1));
@@ -666,7 +694,8 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
     } else if (!values_.is_constant(place.length, 0)) {
       memories_[place.memory].is_zeroed = true;
       out.push_back({.kind = Node::Kind::effect,
-                     .text = fmt::format("memset({}, 0, {});", memory_name(place.memory), values_.size_text(place.length)),
+                     .text = fmt::format("memset({}, 0, {});", memory_name(place.memory),
+                                         values_.size_text(place.length)),
                      .uses = {place.length},
                      .accesses = {{.memory = place.memory, .writes = true}}});
     }
@@ -703,7 +732,9 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
       if (from == nullptr) return true;
       bindings.push_back(part(from->place, value(first + 1), value(first + 2), out));
     }
-    if (!is_stuck()) dispatch(objects_[id].kernels, function, {value(2), value(3), value(4)}, std::move(constants), std::move(bindings), out);
+    if (!is_stuck())
+      dispatch(objects_[id].kernels, function, {value(2), value(3), value(4)}, std::move(constants),
+               std::move(bindings), out);
     return true;
   }
   return false;
@@ -739,8 +770,10 @@ bool Lifter::import_parameters(Call& call, Nodes& out) {
     const uint64_t from = word(spans, 24 * i, 8);
     const uint64_t to = word(spans, 24 * i + 8, 8);
     const uint64_t size = word(spans, 24 * i + 16, 8);
-    if (from > (uint64_t{1} << 40) || size > (uint64_t{1} << 40) || (loads && to != 0)) give_up("a range of a parameter is too large");
-    auto found = std::ranges::find_if(parameters, [&](const UsedParameter& each) { return each.scope == scope && each.key == key; });
+    if (from > (uint64_t{1} << 40) || size > (uint64_t{1} << 40) || (loads && to != 0))
+      give_up("a range of a parameter is too large");
+    auto found = std::ranges::find_if(
+        parameters, [&](const UsedParameter& each) { return each.scope == scope && each.key == key; });
     if (found == parameters.end()) {
       UsedParameter used = {.scope = scope, .key = key};
       for (const ParameterBytes& each : given)
@@ -749,8 +782,8 @@ bool Lifter::import_parameters(Call& call, Nodes& out) {
       found = parameters.end() - 1;
     }
     if (found->baked != nullptr && (from > found->baked->length || size > found->baked->length - from))
-      give_up(fmt::format("parameter '{}' of scope '{}' has {} bytes; the program reads {} bytes at {}", key, scope,
-                          found->baked->length, size, from));
+      give_up(fmt::format("parameter '{}' of scope '{}' has {} bytes; the program reads {} bytes at {}", key,
+                          scope, found->baked->length, size, from));
     if (found->baked != nullptr && found->baked->bytes.empty() && found->baked->length != 0)
       give_up(fmt::format("parameter '{}' of scope '{}' is a pattern, which is not translated", key, scope));
     if (is_stuck()) return true;
@@ -760,7 +793,8 @@ bool Lifter::import_parameters(Call& call, Nodes& out) {
     for (MemoryId id = 0; id < memories_.size(); ++id)
       if (memories_[id].parameter == index) memory = id;
     if (memory == kNoMemory)
-      memory = add_memory({.kind = MemoryKind::constant, .bytes = i64(0), .is_read_only = true, .parameter = index});
+      memory = add_memory(
+          {.kind = MemoryKind::constant, .bytes = i64(0), .is_read_only = true, .parameter = index});
     memories_[memory].size = found->length;
     if (!loads) {
       const ObjectId target = of_kind(object(5), Kind::buffer);
@@ -815,13 +849,15 @@ bool Lifter::import_microkernel(Call& call, Nodes& out) {
     if (buffer == nullptr) return true;
     const Place place = buffer->place;
     const bool writes = i == last;
-    if (writes && memories_[place.memory].is_read_only) give_up("the program writes to a buffer that is read-only");
+    if (writes && memories_[place.memory].is_read_only)
+      give_up("the program writes to a buffer that is read-only");
     (writes ? memories_[place.memory].is_written : memories_[place.memory].is_read) = true;
     if (writes) memories_[place.memory].is_read = true;
     const ValueId id = values_.add({.name = fmt::format("h{}", values_.size())});
     out.push_back({.kind = Node::Kind::effect,
-                   .text = fmt::format("vm_buffer {} = vm_bytes({}, {}, {});", values_[id].name, address(place, i64(0), 1),
-                                       values_.text(place.length, Bank::i64), writes ? 1 : 0),
+                   .text = fmt::format("vm_buffer {} = vm_bytes({}, {}, {});", values_[id].name,
+                                       address(place, i64(0), 1), values_.text(place.length, Bank::i64),
+                                       writes ? 1 : 0),
                    .uses = {place.offset, place.length},
                    .accesses = {{.memory = place.memory, .writes = writes}}});
     arguments += fmt::format(", &{}.object", values_[id].name);

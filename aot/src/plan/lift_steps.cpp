@@ -15,8 +15,8 @@ using vm::OperandKind;
 
 // ---- values
 
-ValueId Lifter::let(Bank bank, std::string text, std::vector<ValueId> uses, bool removable, Nodes& out, Range range,
-                    std::vector<Access> accesses) {
+ValueId Lifter::let(Bank bank, std::string text, std::vector<ValueId> uses, bool removable, Nodes& out,
+                    Range range, std::vector<Access> accesses) {
   Value value = {.bank = bank, .range = range, .name = fmt::format("v{}", values_.size()), .text = text};
   value.scope = static_cast<uint32_t>(current);
   value.is_narrow = bank == Bank::i64 && range.is_narrow();
@@ -31,7 +31,8 @@ ValueId Lifter::let(Bank bank, std::string text, std::vector<ValueId> uses, bool
 }
 
 ValueId Lifter::variable(Bank bank, ValueId first, Range range, Nodes& out) {
-  Value value = {.bank = bank, .is_variable = true, .range = range, .name = fmt::format("p{}", values_.size())};
+  Value value = {
+      .bank = bank, .is_variable = true, .range = range, .name = fmt::format("p{}", values_.size())};
   value.scope = static_cast<uint32_t>(current);
   value.is_narrow = bank == Bank::i64 && range.is_narrow();
   const ValueId id = values_.add(std::move(value));
@@ -53,11 +54,13 @@ ValueId Lifter::read(State& state, uint16_t slot, Bank bank, Nodes& out) {
   if (!vm::is_wide(bank)) {
     const Value& value = values_[low.value];
     if (low.part == 0) return as(low.value, bank, out);
-    if (value.is_constant) return values_.constant(bank, low.part == 1 ? value.bits & 0xFFFFFFFF : value.bits >> 32);
+    if (value.is_constant)
+      return values_.constant(bank, low.part == 1 ? value.bits & 0xFFFFFFFF : value.bits >> 32);
     const ValueId half =
-        low.part == 1 ? operate(Op::trunc_i64_i32, Bank::i32, {as(low.value, Bank::i64, out), kNoValue, kNoValue}, out)
-                      : let(Bank::i32, fmt::format("(uint32_t)({} >> 32)", values_.text(low.value, Bank::i64)),
-                            {low.value}, true, out, Range::of(Bank::i32));
+        low.part == 1
+            ? operate(Op::trunc_i64_i32, Bank::i32, {as(low.value, Bank::i64, out), kNoValue, kNoValue}, out)
+            : let(Bank::i32, fmt::format("(uint32_t)({} >> 32)", values_.text(low.value, Bank::i64)),
+                  {low.value}, true, out, Range::of(Bank::i32));
     return as(half, bank, out);
   }
   const Slot high = state.slots[slot + 1u];
@@ -66,8 +69,9 @@ ValueId Lifter::read(State& state, uint16_t slot, Bank bank, Nodes& out) {
   const ValueId y = read(state, static_cast<uint16_t>(slot + 1), Bank::i32, out);
   if (values_.is_constant(x) && values_.is_constant(y))
     return values_.constant(bank, values_[x].bits | values_[y].bits << 32);
-  const ValueId both = let(Bank::i64, fmt::format("vm_pair({}, {})", values_.text(x, Bank::i32), values_.text(y, Bank::i32)),
-                           {x, y}, true, out, Range::of(Bank::i64));
+  const ValueId both =
+      let(Bank::i64, fmt::format("vm_pair({}, {})", values_.text(x, Bank::i32), values_.text(y, Bank::i32)),
+          {x, y}, true, out, Range::of(Bank::i64));
   return as(both, bank, out);
 }
 
@@ -143,12 +147,14 @@ ValueId Lifter::operate(Op op, Bank bank, std::array<ValueId, 3> operands, Nodes
       break;
   }
   const Range range = values_.range(op, operands, bank);
-  if (range.low == range.high && (bank == Bank::i32 || bank == Bank::i64)) return values_.constant(bank, static_cast<uint64_t>(range.low));
+  if (range.low == range.high && (bank == Bank::i32 || bank == Bank::i64))
+    return values_.constant(bank, static_cast<uint64_t>(range.low));
   // A comparison that the ranges decide.
   const auto low = [&](size_t i) { return values_[operands[i]].range.low; };
   const auto high = [&](size_t i) { return values_[operands[i]].range.high; };
   const bool is_signed_less = op == Op::cmp_lt_i32_s || op == Op::cmp_lt_i64_s;
-  const bool is_less = is_signed_less || ((op == Op::cmp_lt_i32_u || op == Op::cmp_lt_i64_u) && low(0) >= 0 && low(1) >= 0);
+  const bool is_less =
+      is_signed_less || ((op == Op::cmp_lt_i32_u || op == Op::cmp_lt_i64_u) && low(0) >= 0 && low(1) >= 0);
   if (is_less && high(0) < low(1)) return i32(1);
   if (is_less && low(0) >= high(1)) return i32(0);
 
@@ -200,8 +206,8 @@ ValueId Lifter::operate(Op op, Bank bank, std::array<ValueId, 3> operands, Nodes
     case Op::cmp_eq_i64:
     case Op::cmp_ne_i64:
       if (narrow(0) && narrow(1))
-        text = fmt::format("{} {} {}", values_.low_text(operands[0]), op == Op::cmp_eq_i64 ? "==" : "!=",
-                           values_.low_text(operands[1]));
+        text = fmt::format("{} {} {}", values_.low_text(operands[0]),
+                           op == Op::cmp_eq_i64 ? "==" : "!=", values_.low_text(operands[1]));
       break;
     case Op::div_i32_s:
     case Op::rem_i32_s:
@@ -216,7 +222,8 @@ ValueId Lifter::operate(Op op, Bank bank, std::array<ValueId, 3> operands, Nodes
     text = expand(form_of(op).text, six, banks);
     if (is_narrow) text = fmt::format("(uint32_t)({})", text);
   }
-  const Affine affine = bank == Bank::i32 || bank == Bank::i64 ? values_.affine(op, operands, range) : Affine{};
+  const Affine affine =
+      bank == Bank::i32 || bank == Bank::i64 ? values_.affine(op, operands, range) : Affine{};
   const ValueId id = let(bank, std::move(text), std::move(uses), true, out, range);
   values_.at(id).op = op;
   values_.at(id).operands = operands;
@@ -268,20 +275,21 @@ void Lifter::check_range(ValueId offset, ValueId length, ValueId limit, uint32_t
   if (from.low >= 0 && count.low >= 0 && room.low >= 0 &&
       static_cast<__int128>(from.high) + count.high <= room.low / static_cast<int64_t>(width))
     return;
-  const std::string size = values_.is_constant(limit) ? fmt::format("UINT64_C({})", values_[limit].bits / width)
-                           : width == 1               ? values_.text(limit, Bank::i64)
-                                                      : fmt::format("{} / {}", values_.text(limit, Bank::i64), width);
+  const std::string size = values_.is_constant(limit)
+                               ? fmt::format("UINT64_C({})", values_[limit].bits / width)
+                           : width == 1 ? values_.text(limit, Bank::i64)
+                                        : fmt::format("{} / {}", values_.text(limit, Bank::i64), width);
   const std::string x = values_.text(offset, Bank::i64);
   const std::string n = values_.text(length, Bank::i64);
-  const std::string text = values_.is_constant(length, 1)
-                               ? fmt::format("{} >= {}", x, size)
+  const std::string text = values_.is_constant(length, 1) ? fmt::format("{} >= {}", x, size)
                            : values_.is_constant(offset, 0)
                                ? fmt::format("{} > {}", n, size)
                                : fmt::format("{} > {} || {} > {} - {}", x, size, n, size, x);
-  out.push_back({.kind = Node::Kind::check,
-                 .text = text,
-                 .failure = fmt::format("vm_outside(s, {}, {}, {}, {})", n, width, x, values_.text(limit, Bank::i64)),
-                 .uses = {offset, length, limit}});
+  out.push_back(
+      {.kind = Node::Kind::check,
+       .text = text,
+       .failure = fmt::format("vm_outside(s, {}, {}, {}, {})", n, width, x, values_.text(limit, Bank::i64)),
+       .uses = {offset, length, limit}});
 }
 
 std::string Lifter::address(const Place& place, ValueId index, uint32_t width) {
@@ -291,7 +299,8 @@ std::string Lifter::address(const Place& place, ValueId index, uint32_t width) {
     if (values_.is_constant(index))
       text += fmt::format(" + {}u", values_[index].bits * width);
     else
-      text += " + " + (width == 1 ? values_.size_text(index) : fmt::format("{}u * {}", width, values_.size_text(index)));
+      text += " + " + (width == 1 ? values_.size_text(index)
+                                  : fmt::format("{}u * {}", width, values_.size_text(index)));
   }
   return text;
 }
@@ -311,7 +320,8 @@ void Lifter::access(Context& context, State& state, size_t at, Nodes& out) {
   const size_t begin = form.find("vm_element(");
   const size_t end = form.find(')', begin);
   const auto width = static_cast<uint32_t>(form[end - 1] - '0');
-  if (memories_[place.memory].is_read_only && stores) return give_up("the program writes to a buffer that is read-only");
+  if (memories_[place.memory].is_read_only && stores)
+    return give_up("the program writes to a buffer that is read-only");
   if (memories_[place.memory].kind == MemoryKind::constants) {
     if (!values_.is_constant(index) || width != 4 || values_[index].bits >= constants.size())
       return give_up("a kernel reads its constants in an unusual way");
@@ -333,7 +343,8 @@ void Lifter::access(Context& context, State& state, size_t at, Nodes& out) {
                            expand(form.substr(end + 1), operands, banks);
   if (stores) {
     memories_[place.memory].is_written = true;
-    out.push_back({.kind = Node::Kind::effect, .text = text + ";", .uses = std::move(uses), .accesses = {access}});
+    out.push_back(
+        {.kind = Node::Kind::effect, .text = text + ";", .uses = std::move(uses), .accesses = {access}});
     return;
   }
   memories_[place.memory].is_read = true;
@@ -345,19 +356,23 @@ void Lifter::access(Context& context, State& state, size_t at, Nodes& out) {
 // Fills, copies and lengths of whole ranges.
 void Lifter::whole(Context& context, State& state, size_t at, Nodes& out) {
   const vm::Instruction& instruction = context.body->flow().instruction(at);
-  const auto number = [&](size_t i, Bank bank) { return read(state, instruction.operands[i].reg, bank, out); };
+  const auto number = [&](size_t i, Bank bank) {
+    return read(state, instruction.operands[i].reg, bank, out);
+  };
   const auto object = [&](size_t i) { return ref(context, state, instruction.operands[i].reg); };
   switch (instruction.op) {
     case Op::buffer_alloc: {
       const ValueId length = number(0, Bank::i64);
       const ValueId alignment = number(1, Bank::i32);
-      if (!values_.is_constant(length) || !values_.is_constant(alignment) || values_[length].bits > (1u << 30) ||
-          values_[alignment].bits > 64 || (values_[alignment].bits & (values_[alignment].bits - 1)) != 0)
+      if (!values_.is_constant(length) || !values_.is_constant(alignment) ||
+          values_[length].bits > (1u << 30) || values_[alignment].bits > 64 ||
+          (values_[alignment].bits & (values_[alignment].bits - 1)) != 0)
         return give_up("the size of a buffer of the virtual machine is not known");
-      const MemoryId memory = add_memory({.kind = current == 0 && plan_->role == Role::host ? MemoryKind::state : MemoryKind::transient,
-                                          .bytes = length,
-                                          .is_written = true,
-                                          .is_zeroed = true});
+      const MemoryId memory = add_memory(
+          {.kind = current == 0 && plan_->role == Role::host ? MemoryKind::state : MemoryKind::transient,
+           .bytes = length,
+           .is_written = true,
+           .is_zeroed = true});
       Object made = {.kind = Object::Kind::bytes, .place = {memory, i64(0), length}};
       state.refs[instruction.operands[2].reg & vm::kRefOrdinalMask] = add_object(std::move(made));
       if (values_[length].bits != 0)
@@ -381,9 +396,11 @@ void Lifter::whole(Context& context, State& state, size_t at, Nodes& out) {
       const ValueId to_offset = number(3, Bank::i64);
       const ValueId length = number(4, Bank::i64);
       check_range(from_offset, length, from.length, 1, out);
-      if (memories_[to.memory].is_read_only) return give_up("the program writes to a buffer that is read-only");
+      if (memories_[to.memory].is_read_only)
+        return give_up("the program writes to a buffer that is read-only");
       check_range(to_offset, length, to.length, 1, out);
-      return copy({from.memory, sum(from.offset, from_offset, out), length}, {to.memory, sum(to.offset, to_offset, out), length}, out);
+      return copy({from.memory, sum(from.offset, from_offset, out), length},
+                  {to.memory, sum(to.offset, to_offset, out), length}, out);
     }
     case Op::buffer_fill_i8:
     case Op::buffer_fill_i16:
@@ -394,9 +411,13 @@ void Lifter::whole(Context& context, State& state, size_t at, Nodes& out) {
       const Object* const buffer = bytes(object(0));
       if (buffer == nullptr) return;
       const Place place = buffer->place;
-      if (memories_[place.memory].is_read_only) return give_up("the program writes to a buffer that is read-only");
+      if (memories_[place.memory].is_read_only)
+        return give_up("the program writes to a buffer that is read-only");
       const std::string_view name = vm::info(instruction.op).mnemonic();
-      const uint32_t width = name.ends_with("8") ? 1 : name.ends_with("16") ? 2 : name.ends_with("32") ? 4 : 8;
+      const uint32_t width = name.ends_with("8")    ? 1
+                             : name.ends_with("16") ? 2
+                             : name.ends_with("32") ? 4
+                                                    : 8;
       const ValueId offset = number(1, Bank::i64);
       const ValueId length = number(2, Bank::i64);
       const Bank bank = vm::info(instruction.op).operands[3].bank;
@@ -422,13 +443,15 @@ void Lifter::fill(const Place& target, ValueId pattern, uint32_t width, Nodes& o
   if (values_.is_constant(pattern)) {
     byte = values_[pattern].bits & 0xFF;
     is_one_byte = true;
-    for (uint32_t i = 1; i < width; ++i) is_one_byte = is_one_byte && (values_[pattern].bits >> (8 * i) & 0xFF) == byte;
+    for (uint32_t i = 1; i < width; ++i)
+      is_one_byte = is_one_byte && (values_[pattern].bits >> (8 * i) & 0xFF) == byte;
   }
   if (is_one_byte)
-    text = fmt::format("memset({}, {}, {});", to,
-                       values_.is_constant(pattern) ? std::to_string(byte)
-                                                    : fmt::format("(int)({} & 0xFF)", values_.low_text(pattern)),
-                       size);
+    text =
+        fmt::format("memset({}, {}, {});", to,
+                    values_.is_constant(pattern) ? std::to_string(byte)
+                                                 : fmt::format("(int)({} & 0xFF)", values_.low_text(pattern)),
+                    size);
   else
     text = fmt::format("vm_fill({}, {}, {}, {});", to, size, values_.text(pattern, Bank::i64), width);
   out.push_back({.kind = Node::Kind::effect,
@@ -443,7 +466,8 @@ void Lifter::copy(const Place& source, const Place& target, Nodes& out) {
   memories_[source.memory].is_read = true;
   out.push_back({.kind = Node::Kind::effect,
                  .text = fmt::format("{}({}, {}, {});", source.memory == target.memory ? "memmove" : "memcpy",
-                                     address(target, i64(0), 1), address(source, i64(0), 1), values_.size_text(target.length)),
+                                     address(target, i64(0), 1), address(source, i64(0), 1),
+                                     values_.size_text(target.length)),
                  .uses = {source.offset, target.offset, target.length},
                  .accesses = {{.memory = source.memory}, {.memory = target.memory, .writes = true}}});
 }
@@ -456,7 +480,8 @@ void Lifter::take_moves(Context& context, State& state, const vm::Instruction& i
   const vm::OpInfo& op = vm::info(instruction.op);
   for (size_t i = 0; i < op.operand_count; ++i) {
     if (op.operands[i].writes || !op.operands[i].move) continue;
-    if (op.operands[i].kind == OperandKind::reg && op.operands[i].bank == Bank::ref && (instruction.operands[i].reg & vm::kMoveBit))
+    if (op.operands[i].kind == OperandKind::reg && op.operands[i].bank == Bank::ref &&
+        (instruction.operands[i].reg & vm::kMoveBit))
       state.refs[instruction.operands[i].reg & vm::kRefOrdinalMask] = kNull;
     if (op.operands[i].kind == OperandKind::reg_list)
       for (size_t n = 0; n < instruction.operands[i].regs.size(); ++n) {
@@ -471,12 +496,16 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
   const vm::OpInfo& op = vm::info(instruction.op);
   const vm::BytecodeModule& module = context.body->plan().module;
   if (++work_ > 400000) return give_up("the function takes more steps than are executed here");
-  const auto number = [&](size_t i) { return read(state, instruction.operands[i].reg, op.operands[i].bank, out); };
+  const auto number = [&](size_t i) {
+    return read(state, instruction.operands[i].reg, op.operands[i].bank, out);
+  };
   const auto object = [&](size_t i) { return ref(context, state, instruction.operands[i].reg); };
   const auto set_ref = [&](size_t i, ObjectId id) {
     state.refs[instruction.operands[i].reg & vm::kRefOrdinalMask] = id;
   };
-  const auto set = [&](size_t i, ValueId id) { write(state, instruction.operands[i].reg, op.operands[i].bank, id); };
+  const auto set = [&](size_t i, ValueId id) {
+    write(state, instruction.operands[i].reg, op.operands[i].bank, id);
+  };
   switch (instruction.op) {
     case Op::const_i32_zero:
     case Op::const_i64_zero:
@@ -523,7 +552,8 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
       const ValueId condition = number(0);
       const ObjectId x = object(2);
       const ObjectId y = object(3);
-      if (!values_.is_constant(condition) && x != y) return give_up("an object depends on a number that is not known");
+      if (!values_.is_constant(condition) && x != y)
+        return give_up("an object depends on a number that is not known");
       const ObjectId chosen = x == y || values_[condition].bits != 0 ? x : y;
       take_moves(context, state, instruction);
       return set_ref(4, chosen);
@@ -563,13 +593,15 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
         return give_up("a list is not known");
       const ObjectId element = objects_[list].elements[values_[index].bits];
       const std::string type = plan_->type(instruction.operands[2].index);
-      if (element == kNull || type != (objects_[element].kind == Object::Kind::buffer ? "&hal_buffer_type" : "&vm_buffer_type"))
+      if (element == kNull ||
+          type != (objects_[element].kind == Object::Kind::buffer ? "&hal_buffer_type" : "&vm_buffer_type"))
         return give_up("an element of a list has another type");
       return set_ref(3, element);
     }
     case Op::list_size: {
       const ObjectId list = object(0);
-      if (list == kNull || list == kUnknownObject || objects_[list].kind != Object::Kind::list) return give_up("a list is not known");
+      if (list == kNull || list == kUnknownObject || objects_[list].kind != Object::Kind::list)
+        return give_up("a list is not known");
       return set(1, i32(static_cast<uint32_t>(objects_[list].elements.size())));
     }
     case Op::buffer_alloc:
@@ -593,7 +625,8 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
   // Numbers of globals.
   const std::string_view name = op.mnemonic();
   if (name.starts_with("global.load.") || name.starts_with("global.store.")) {
-    if (plan_->role != Role::host || op.operands[0].kind != OperandKind::global_bytes) return give_up("globals by numbers that are not known");
+    if (plan_->role != Role::host || op.operands[0].kind != OperandKind::global_bytes)
+      return give_up("globals by numbers that are not known");
     std::string text(form.text);
     text.replace(text.find("$0"), 2, fmt::format("{}u", instruction.operands[0].index));
     std::array<ValueId, 6> operands = {};
@@ -604,7 +637,8 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
     }
     operands[1] = number(1);
     banks[1] = op.operands[1].bank;
-    out.push_back({.kind = Node::Kind::effect, .text = expand(text, operands, banks) + ";", .uses = {operands[1]}});
+    out.push_back(
+        {.kind = Node::Kind::effect, .text = expand(text, operands, banks) + ";", .uses = {operands[1]}});
     return;
   }
   if (form.kind != Form::Kind::value && form.kind != Form::Kind::guarded)
@@ -613,7 +647,8 @@ void Lifter::step(Context& context, State& state, size_t at, Nodes& out) {
   size_t inputs = 0;
   size_t result = op.operand_count;
   for (size_t i = 0; i < op.operand_count; ++i) {
-    if (op.operands[i].kind != OperandKind::reg || op.operands[i].bank == Bank::ref || op.operands[i].bank == Bank::any || inputs > 3)
+    if (op.operands[i].kind != OperandKind::reg || op.operands[i].bank == Bank::ref ||
+        op.operands[i].bank == Bank::any || inputs > 3)
       return give_up(fmt::format("instruction {} is not executed here", name));
     if (op.operands[i].writes)
       result = i;
@@ -671,7 +706,8 @@ void Lifter::call(Context& context, State& state, size_t at, Nodes& out) {
     const vm::Convention convention = *vm::Convention::parse(module.imports()[operands.callee].convention);
     for (const vm::ConventionItem& item : convention.arguments)
       if (item.type == 'C') made.counts.push_back(operands.segments[item.segment]);
-    if (!import(made, out)) give_up(fmt::format("a call of {} is not known", module.imports()[operands.callee].name));
+    if (!import(made, out))
+      give_up(fmt::format("a call of {} is not known", module.imports()[operands.callee].name));
     if (is_stuck()) return;
     results = std::move(made.results);
     take_moves(context, state, instruction);

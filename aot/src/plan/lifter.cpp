@@ -142,15 +142,17 @@ Lifter::State Lifter::lift_from(Context& context, size_t block, State state, siz
       }
       case Op::fail: {
         const ValueId status = read(state, end.operands[0].reg, Bank::i32, out);
-        const std::string failure =
-            fmt::format("vm_program_failure(s, {}, {})", values_.text(status, Bank::i32), quoted(end.operands[1].string));
+        const std::string failure = fmt::format(
+            "vm_program_failure(s, {}, {})", values_.text(status, Bank::i32), quoted(end.operands[1].string));
         if (values_.is_constant(status) && values_[status].bits != 0) {
           out.push_back({.kind = Node::Kind::fail, .failure = failure});
           state.is_reachable = false;
           return state;
         }
         if (!values_.is_constant(status))
-          out.push_back({.kind = Node::Kind::check, .text = values_.text(status, Bank::i32) + " != 0", .failure = failure,
+          out.push_back({.kind = Node::Kind::check,
+                         .text = values_.text(status, Bank::i32) + " != 0",
+                         .failure = failure,
                          .uses = {status}});
         if (block + 1 >= body.exit()) {
           give_up("a function ends without a return");
@@ -172,7 +174,8 @@ Lifter::State Lifter::lift_from(Context& context, size_t block, State state, siz
           return state;
         }
         size_t meeting = body.meeting(block);
-        if (loop != nullptr && (meeting == body.exit() || !loop->shape->blocks.contains(meeting))) meeting = stop;
+        if (loop != nullptr && (meeting == body.exit() || !loop->shape->blocks.contains(meeting)))
+          meeting = stop;
         // Of a branch out of the loop, only the way that stays goes on.
         Nodes nodes[2];
         State states[2] = {state, state};
@@ -200,7 +203,8 @@ Lifter::State Lifter::lift_from(Context& context, size_t block, State state, siz
         --branches_;
         if (is_stuck()) return state;
         if (states[0].is_reachable && states[1].is_reachable) {
-          state = merge(context, meeting, std::move(states[0]), nodes[0], std::move(states[1]), nodes[1], out);
+          state =
+              merge(context, meeting, std::move(states[0]), nodes[0], std::move(states[1]), nodes[1], out);
           out.push_back(branch_on(condition, false));
           out.back().body = std::move(nodes[0]);
           out.back().other = std::move(nodes[1]);
@@ -270,7 +274,8 @@ Lifter::State Lifter::merge(Context& context, size_t block, State a, Nodes& a_no
   State state = a;
   const auto join = [&](ValueId x, ValueId y, Bank bank) {
     const Range range = values_[x].range.joined(values_[y].range);
-    const bool integers = values_[x].bank == bank && values_[y].bank == bank && (bank == Bank::i32 || bank == Bank::i64);
+    const bool integers =
+        values_[x].bank == bank && values_[y].bank == bank && (bank == Bank::i32 || bank == Bank::i64);
     const ValueId made = variable(bank, kNoValue, integers ? range : Range::of(bank), out);
     a_nodes.push_back({.kind = Node::Kind::assign, .value = made, .uses = {x}});
     b_nodes.push_back({.kind = Node::Kind::assign, .value = made, .uses = {y}});
@@ -282,7 +287,8 @@ Lifter::State Lifter::merge(Context& context, size_t block, State a, Nodes& a_no
         if (a.results[i].object != b.results[i].object) give_up("a function returns one of several objects");
       } else if (a.results[i].value != b.results[i].value) {
         const Bank bank = bank_of(context.types->results[i]);
-        state.results[i].value = join(as(a.results[i].value, bank, a_nodes), as(b.results[i].value, bank, b_nodes), bank);
+        state.results[i].value =
+            join(as(a.results[i].value, bank, a_nodes), as(b.results[i].value, bank, b_nodes), bank);
       }
     }
     return state;
@@ -295,9 +301,11 @@ Lifter::State Lifter::merge(Context& context, size_t block, State a, Nodes& a_no
       continue;
     }
     const bool pair = a.slots[slot].part == 1 && b.slots[slot].part == 1 && slot + 1u < state.slots.size() &&
-                      a.slots[slot + 1] == Slot{a.slots[slot].value, 2} && b.slots[slot + 1] == Slot{b.slots[slot].value, 2};
+                      a.slots[slot + 1] == Slot{a.slots[slot].value, 2} &&
+                      b.slots[slot + 1] == Slot{b.slots[slot].value, 2};
     if (pair) {
-      const bool floats = values_[a.slots[slot].value].bank == Bank::f64 && values_[b.slots[slot].value].bank == Bank::f64;
+      const bool floats =
+          values_[a.slots[slot].value].bank == Bank::f64 && values_[b.slots[slot].value].bank == Bank::f64;
       const Bank bank = floats ? Bank::f64 : Bank::i64;
       const ValueId x = read(a, slot, bank, a_nodes);
       const ValueId y = read(b, slot, bank, b_nodes);
@@ -306,7 +314,8 @@ Lifter::State Lifter::merge(Context& context, size_t block, State a, Nodes& a_no
       continue;
     }
     const bool floats = !is_half(a.slots[slot].part) && !is_half(b.slots[slot].part) &&
-                        values_[a.slots[slot].value].bank == Bank::f32 && values_[b.slots[slot].value].bank == Bank::f32;
+                        values_[a.slots[slot].value].bank == Bank::f32 &&
+                        values_[b.slots[slot].value].bank == Bank::f32;
     const Bank bank = floats ? Bank::f32 : Bank::i32;
     const ValueId x = read(a, slot, bank, a_nodes);
     const ValueId y = read(b, slot, bank, b_nodes);
@@ -328,7 +337,8 @@ void Lifter::refine(State& state, ValueId value, Range range) {
   const ValueId root = copy.same;
   const ValueId made = values_.add(std::move(copy));
   for (Slot& slot : state.slots)
-    if (slot.value != kNoValue && !values_[slot.value].is_constant && values_[slot.value].same == root) slot.value = made;
+    if (slot.value != kNoValue && !values_[slot.value].is_constant && values_[slot.value].same == root)
+      slot.value = made;
 }
 
 void Lifter::learn(State& state, ValueId condition, bool holds) {
@@ -342,7 +352,9 @@ void Lifter::learn(State& state, ValueId condition, bool holds) {
   const auto below = [](const Range& range, int64_t limit) {
     if (limit >= range.high) return range;
     Range cut = range;
-    cut.high = range.step > 1 && limit >= range.low ? range.low + (limit - range.low) / range.step * range.step : limit;
+    cut.high = range.step > 1 && limit >= range.low
+                   ? range.low + (limit - range.low) / range.step * range.step
+                   : limit;
     if (cut.low == cut.high) cut.step = 0;
     return cut;
   };
@@ -350,7 +362,8 @@ void Lifter::learn(State& state, ValueId condition, bool holds) {
     Range cut = range;
     if (limit > range.low) {
       cut.low = limit;
-      if (range.step > 1) cut.low = range.low + (limit - range.low + range.step - 1) / range.step * range.step;
+      if (range.step > 1)
+        cut.low = range.low + (limit - range.low + range.step - 1) / range.step * range.step;
     }
     return cut;
   };
@@ -386,8 +399,8 @@ void Lifter::learn(State& state, ValueId condition, bool holds) {
 // ---- loops
 
 // The slots that the loop changes and that are needed at its begin become variables.
-std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& shape, size_t head, const State& before,
-                                                 Nodes& out) {
+std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& shape, size_t head,
+                                                 const State& before, Nodes& out) {
   State state = before;
   std::map<uint16_t, ValueId> all;
   const vm::Flow& flow = context.body->flow();
@@ -397,7 +410,8 @@ std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& sh
       const Bank bank = values_[all[static_cast<uint16_t>(slot - 1)]].bank;
       if (bank == Bank::i64 || bank == Bank::f64) continue;
     }
-    const bool pair = state.slots[slot].part == 1 && state.slots[slot + 1u] == Slot{state.slots[slot].value, 2} &&
+    const bool pair = state.slots[slot].part == 1 &&
+                      state.slots[slot + 1u] == Slot{state.slots[slot].value, 2} &&
                       shape.slots.contains(static_cast<uint16_t>(slot + 1));
     Bank bank = Bank::i32;
     if (pair)
@@ -406,7 +420,8 @@ std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& sh
       bank = Bank::f32;
     const ValueId first = read(state, slot, bank, out);
     Range range = Range::of(bank);
-    const bool counts = shape.counter && shape.counter->slot == slot && (bank == Bank::i64 || bank == Bank::i32);
+    const bool counts =
+        shape.counter && shape.counter->slot == slot && (bank == Bank::i64 || bank == Bank::i32);
     if (counts) {
       const Counter& counter = *shape.counter;
       int64_t bound = INT64_MAX;
@@ -414,7 +429,8 @@ std::map<uint16_t, ValueId> Lifter::variables_of(Context& context, LoopShape& sh
         bound = bank == Bank::i32 ? static_cast<int32_t>(counter.bits) : static_cast<int64_t>(counter.bits);
       } else {
         const Slot& held = state.slots[counter.bound_slot];
-        if (held.value != kNoValue && values_[held.value].bank == bank) bound = values_[held.value].range.high;
+        if (held.value != kNoValue && values_[held.value].bank == bank)
+          bound = values_[held.value].range.high;
       }
       const Range begin = values_[first].range;
       shape.assumed = INT64_MAX;
@@ -447,7 +463,8 @@ bool Lifter::search_loop(Context& context, size_t head, const State& before, Loo
   Nodes nodes;
   const std::map<uint16_t, ValueId> variables = variables_of(context, shape, head, before, nodes);
   for (const auto& [slot, value] : variables) write(state, slot, values_[value].bank, value);
-  for (size_t at = block.first_step; at + 1 < block.first_step + block.step_count; ++at) step(context, state, at, nodes);
+  for (size_t at = block.first_step; at + 1 < block.first_step + block.step_count; ++at)
+    step(context, state, at, nodes);
   if (is_stuck()) return false;
   const ValueId condition = read(state, end.operands[0].reg, Bank::i32, nodes);
   const Value known = values_[condition];
@@ -517,7 +534,8 @@ Lifter::State Lifter::leave_loop(Context& context, State state, Loop& loop, Node
     const Slot held = state.slots[slot];
     const bool is_variable = held.value != kNoValue && !values_[held.value].is_constant &&
                              loop.variables->contains(values_[held.value].same);
-    const bool outside = held.value != kNoValue && values_[held.value].same < loop.first_value && !is_variable;
+    const bool outside =
+        held.value != kNoValue && values_[held.value].same < loop.first_value && !is_variable;
     if (loop.shape->exit_edges == 1 && (is_variable || outside || values_[held.value].is_constant)) {
       // What a branch told about the variable holds after the loop as well.
       continue;
@@ -551,7 +569,8 @@ Lifter::State Lifter::leave_loop(Context& context, State state, Loop& loop, Node
     for (size_t i = 0; i < after.refs.size(); ++i)
       if (loop.after->refs[i] != after.refs[i]) loop.after->refs[i] = kUnknownObject;
     for (const uint16_t slot : loop.shape->slots)
-      if (flow.live_in(target, slot) && !(loop.after->slots[slot] == after.slots[slot])) give_up("a loop has several ends");
+      if (flow.live_in(target, slot) && !(loop.after->slots[slot] == after.slots[slot]))
+        give_up("a loop has several ends");
   }
   out.push_back({.kind = Node::Kind::leave_loop});
   state.is_reachable = false;
@@ -606,10 +625,12 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
     }
     for (auto& [to, from] : moves) {
       if (values_[from].is_constant || !all.contains(values_[from].same)) continue;
-      from = let(values_[from].bank, values_.text(from, values_[from].bank), {from}, true, node.body, values_[from].range);
+      from = let(values_[from].bank, values_.text(from, values_[from].bank), {from}, true, node.body,
+                 values_[from].range);
     }
     for (const auto& [to, from] : moves) {
-      if (shape.counter && variables.contains(shape.counter->slot) && variables.at(shape.counter->slot) == to) {
+      if (shape.counter && variables.contains(shape.counter->slot) &&
+          variables.at(shape.counter->slot) == to) {
         // The step must be that of the search.
         const Value& sum = values_[from];
         const bool is_sum = (sum.op == Op::add_i64 || sum.op == Op::add_i32) &&
@@ -632,11 +653,13 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
   }
   // A loop whose first branch is the test of its counter.
   size_t test = 0;
-  while (test < node.body.size() && node.body[test].kind == Node::Kind::let && node.body[test].removable) ++test;
+  while (test < node.body.size() && node.body[test].kind == Node::Kind::let && node.body[test].removable)
+    ++test;
   // The search may have seen another bound than this place has.
   if (shape.counter && assumed != INT64_MAX) {
-    const ValueId condition =
-        test < node.body.size() && node.body[test].kind == Node::Kind::branch ? node.body[test].condition : kNoValue;
+    const ValueId condition = test < node.body.size() && node.body[test].kind == Node::Kind::branch
+                                  ? node.body[test].condition
+                                  : kNoValue;
     if (counter == kNoValue || condition == kNoValue || values_[condition].operands[0] != counter ||
         (values_[condition].op != Op::cmp_lt_i64_s && values_[condition].op != Op::cmp_lt_i32_s) ||
         values_[values_[condition].operands[1]].range.high > assumed) {
@@ -651,7 +674,8 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
     const ValueId condition = is_test ? branch.condition : kNoValue;
     bool used_after = false;
     for (const Slot& slot : after.slots)
-      used_after |= slot.value != kNoValue && !values_[slot.value].is_constant && values_[slot.value].same == counter;
+      used_after |=
+          slot.value != kNoValue && !values_[slot.value].is_constant && values_[slot.value].same == counter;
     if (is_test && condition != kNoValue && values_[condition].operands[0] == counter && !used_after) {
       node.counted = true;
       node.value = counter;
@@ -664,7 +688,9 @@ Lifter::State Lifter::lift_loop(Context& context, size_t head, State state, Loop
       if (last >= range.low && last < range.high)
         range.high = range.step > 1 ? range.low + (last - range.low) / range.step * range.step : last;
       node.body.erase(node.body.begin() + static_cast<std::ptrdiff_t>(test));
-      std::erase_if(node.body, [&](const Node& each) { return each.kind == Node::Kind::assign && each.value == counter; });
+      std::erase_if(node.body, [&](const Node& each) {
+        return each.kind == Node::Kind::assign && each.value == counter;
+      });
       for (auto each = out.begin(); each != out.end(); ++each)
         if (each->kind == Node::Kind::variable && each->value == counter) {
           node.first = each->uses[0];

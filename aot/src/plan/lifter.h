@@ -1,6 +1,6 @@
 // Executes a function of bytecode as far as it is known when the program is translated, and writes down the
-// rest as a tree (nodes.h). Objects are always known: a function whose objects depend on its arguments is given
-// up. Host code and kernels are lifted alike; imports differ.
+// rest as a tree (nodes.h). Objects are always known: a function whose objects depend on its arguments is
+// given up. Host code and kernels are lifted alike; imports differ.
 #pragma once
 
 #include <map>
@@ -25,9 +25,9 @@ struct Argument {
   bool is_checked = false;  // the program states the type
   uint32_t element_type = 0;
   uint32_t encoding = 1;
-  std::string name;              // for messages
-  std::vector<ValueId> shape;    // constants, or parameters
-  std::vector<ValueId> asked;    // dimensions that were read before the type was stated
+  std::string name;            // for messages
+  std::vector<ValueId> shape;  // constants, or parameters
+  std::vector<ValueId> asked;  // dimensions that were read before the type was stated
 };
 
 // What a returned register holds.
@@ -70,10 +70,10 @@ class Lifter {
 
   // The function of the host that is being lifted, from 1; 0: the initializer.
   size_t current = 0;
-  std::vector<Argument> arguments;  // of the current function
+  std::vector<Argument> arguments;        // of the current function
   std::span<const ParameterBytes> given;  // parameters whose bytes are known
   std::vector<UsedParameter> parameters;
-  std::vector<ValueId> constants;   // of a dispatch: the words of the memory of this kind
+  std::vector<ValueId> constants;  // of a dispatch: the words of the memory of this kind
 
  protected:
   struct Slot {
@@ -99,7 +99,7 @@ class Lifter {
     State* after = nullptr;             // the state after the loop
     ValueId first_value = 0;            // values from here on belong to the loop
     Nodes* outside = nullptr;
-    bool has_test = false;              // the loop begins with the test of its counter
+    bool has_test = false;  // the loop begins with the test of its counter
     Loop* outer = nullptr;
   };
 
@@ -110,8 +110,8 @@ class Lifter {
   State leave_loop(Context& context, State state, Loop& loop, Nodes& out);
   State merge(Context& context, size_t block, State a, Nodes& a_nodes, State b, Nodes& b_nodes, Nodes& out);
   void move(Context& context, const vm::Flow::Edge& edge, State& state);
-  std::map<uint16_t, ValueId> variables_of(Context& context, LoopShape& shape, size_t head, const State& state,
-                                           Nodes& out);
+  std::map<uint16_t, ValueId> variables_of(Context& context, LoopShape& shape, size_t head,
+                                           const State& state, Nodes& out);
   void learn(State& state, ValueId condition, bool holds);
   void refine(State& state, ValueId value, Range range);
 
@@ -144,9 +144,9 @@ class Lifter {
 
   // Imports (lift_hal.cpp).
   struct Call {
-    std::string_view callee;                   // of imports.inc
-    std::vector<Returned> arguments;           // those of spans too, in order
-    std::vector<uint32_t> counts;              // of spans
+    std::string_view callee;          // of imports.inc
+    std::vector<Returned> arguments;  // those of spans too, in order
+    std::vector<uint32_t> counts;     // of spans
     std::vector<Returned> results;
   };
   bool import(Call& call, Nodes& out);

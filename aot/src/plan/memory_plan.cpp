@@ -24,7 +24,8 @@ uint64_t place_in_order(std::vector<Lifetime>& all, const std::vector<size_t>& o
     const uint64_t size = rounded(each.size, alignment);
     std::vector<std::pair<uint64_t, uint64_t>> taken;
     for (const size_t other : placed)
-      if (meet(all[other], each)) taken.emplace_back(all[other].offset, all[other].offset + rounded(all[other].size, alignment));
+      if (meet(all[other], each))
+        taken.emplace_back(all[other].offset, all[other].offset + rounded(all[other].size, alignment));
     std::ranges::sort(taken);
     uint64_t at = 0;
     for (const auto& [from, to] : taken) {

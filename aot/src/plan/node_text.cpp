@@ -36,10 +36,13 @@ class Writer {
     const Values& values = texts_.values;
     switch (node.kind) {
       case Node::Kind::let:
-        return line(fmt::format("const {} {} = {};", values.c_type(node.value), values[node.value].name, placed(node.text)));
+        return line(fmt::format("const {} {} = {};", values.c_type(node.value), values[node.value].name,
+                                placed(node.text)));
       case Node::Kind::variable:
-        if (node.uses.empty()) return line(fmt::format("{} {} = 0;", values.c_type(node.value), values[node.value].name));
-        return line(fmt::format("{} {} = {};", values.c_type(node.value), values[node.value].name, read(node.uses[0], node.value)));
+        if (node.uses.empty())
+          return line(fmt::format("{} {} = 0;", values.c_type(node.value), values[node.value].name));
+        return line(fmt::format("{} {} = {};", values.c_type(node.value), values[node.value].name,
+                                read(node.uses[0], node.value)));
       case Node::Kind::assign:
         return line(fmt::format("{} = {};", values[node.value].name, read(node.uses[0], node.value)));
       case Node::Kind::effect:
@@ -73,15 +76,18 @@ class Writer {
       case Node::Kind::loop:
         if (node.counted) {
           const Value& counter = values[node.value];
-          const bool is_narrow = counter.is_narrow && (values[node.bound].is_narrow || values.is_constant(node.bound));
+          const bool is_narrow =
+              counter.is_narrow && (values[node.bound].is_narrow || values.is_constant(node.bound));
           const std::string test =
-              is_narrow || (counter.bank == vm::Bank::i32 && counter.range.low >= 0 && values[node.bound].range.low >= 0)
+              is_narrow || (counter.bank == vm::Bank::i32 && counter.range.low >= 0 &&
+                            values[node.bound].range.low >= 0)
                   ? fmt::format("{} < {}", counter.name, values.low_text(node.bound))
                   : fmt::format("({0}){1} < ({0}){2}", counter.bank == vm::Bank::i32 ? "int32_t" : "int64_t",
                                 values.text(node.value, counter.bank), values.text(node.bound, counter.bank));
-          line(fmt::format("for ({0} {1} = {2}; {3}; {4}) {{", values.c_type(node.value), counter.name,
-                           read(node.first, node.value), test,
-                           node.step == 1 ? "++" + counter.name : fmt::format("{} += {}u", counter.name, node.step)));
+          line(fmt::format(
+              "for ({0} {1} = {2}; {3}; {4}) {{", values.c_type(node.value), counter.name,
+              read(node.first, node.value), test,
+              node.step == 1 ? "++" + counter.name : fmt::format("{} += {}u", counter.name, node.step)));
         } else {
           line("for (;;) {");
         }
@@ -89,7 +95,8 @@ class Writer {
         return line("}");
       case Node::Kind::dispatch:
       case Node::Kind::allocate: {
-        const std::string all = node.kind == Node::Kind::dispatch ? texts_.dispatch(node) : texts_.allocation(node);
+        const std::string all =
+            node.kind == Node::Kind::dispatch ? texts_.dispatch(node) : texts_.allocation(node);
         for (size_t at = 0; at < all.size();) {
           const size_t end = all.find('\n', at);
           line(all.substr(at, end - at));

@@ -10,8 +10,8 @@ namespace halyard::aot {
 
 struct NodeTexts {
   const Values& values;
-  std::function<std::string(MemoryId)> memory;         // the C of a memory
-  std::function<std::string(const Node&)> dispatch;    // statements, without indentation, each with a newline
+  std::function<std::string(MemoryId)> memory;       // the C of a memory
+  std::function<std::string(const Node&)> dispatch;  // statements, without indentation, each with a newline
   std::function<std::string(const Node&)> allocation;
 };
 

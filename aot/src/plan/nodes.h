@@ -73,7 +73,8 @@ std::string with_memories(std::string_view text, Of of) {
     const size_t begin = text.find('@');
     if (begin == std::string_view::npos) return all.append(text);
     const size_t end = text.find('@', begin + 1);
-    const std::string_view inner = end == std::string_view::npos ? "" : text.substr(begin + 1, end - begin - 1);
+    const std::string_view inner =
+        end == std::string_view::npos ? "" : text.substr(begin + 1, end - begin - 1);
     if (inner.empty() || inner.find_first_not_of("0123456789") != std::string_view::npos) {
       all.append(text.substr(0, begin + 1));
       text.remove_prefix(begin + 1);

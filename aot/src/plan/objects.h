@@ -27,10 +27,10 @@ enum class MemoryKind : uint8_t {
 struct Memory {
   MemoryKind kind = MemoryKind::transient;
   ValueId bytes = kNoValue;
-  uint64_t size = 0;       // if the number of bytes is known
+  uint64_t size = 0;  // if the number of bytes is known
   bool has_size = false;
-  uint32_t index = 0;      // of the segment, the argument, the result or the binding
-  size_t function = 0;     // of the host, whose call it belongs to
+  uint32_t index = 0;   // of the segment, the argument, the result or the binding
+  size_t function = 0;  // of the host, whose call it belongs to
   bool is_read_only = false;
   bool is_written = false;
   bool is_read = false;
@@ -69,7 +69,19 @@ struct Command {
 };
 
 struct Object {
-  enum class Kind : uint8_t { null, device, allocator, fence, executable, bytes, buffer, view, commands, file, list };
+  enum class Kind : uint8_t {
+    null,
+    device,
+    allocator,
+    fence,
+    executable,
+    bytes,
+    buffer,
+    view,
+    commands,
+    file,
+    list
+  };
   Kind kind = Kind::null;
   Place place;         // bytes, buffer, file
   uint32_t type = 0;   // of a buffer's memory

@@ -39,9 +39,17 @@ const char* element_c_type(uint32_t element_type) {
   switch (element_type >> 24) {
     case 0x10:
     case 0x11:
-      return bits == 8 ? "int8_t" : bits == 16 ? "int16_t" : bits == 32 ? "int32_t" : bits == 64 ? "int64_t" : nullptr;
+      return bits == 8    ? "int8_t"
+             : bits == 16 ? "int16_t"
+             : bits == 32 ? "int32_t"
+             : bits == 64 ? "int64_t"
+                          : nullptr;
     case 0x12:
-      return bits == 8 ? "uint8_t" : bits == 16 ? "uint16_t" : bits == 32 ? "uint32_t" : bits == 64 ? "uint64_t" : nullptr;
+      return bits == 8    ? "uint8_t"
+             : bits == 16 ? "uint16_t"
+             : bits == 32 ? "uint32_t"
+             : bits == 64 ? "uint64_t"
+                          : nullptr;
     case 0x13:
       return bits == 8 ? "uint8_t" : nullptr;
     case 0x21:
@@ -49,7 +57,11 @@ const char* element_c_type(uint32_t element_type) {
     case 0x22:
       return bits == 16 ? "uint16_t" : nullptr;
     default:
-      return bits == 8 ? "uint8_t" : bits == 16 ? "uint16_t" : bits == 32 ? "uint32_t" : bits == 64 ? "uint64_t" : nullptr;
+      return bits == 8    ? "uint8_t"
+             : bits == 16 ? "uint16_t"
+             : bits == 32 ? "uint32_t"
+             : bits == 64 ? "uint64_t"
+                          : nullptr;
   }
 }
 
@@ -94,7 +106,8 @@ bool Program::check_scopes(const Nodes& nodes, size_t scope) {
   bool good = true;
   for_each_node(nodes, [&](const Node& node) {
     for (const ValueId id : node.uses)
-      if (id != kNoValue && !lifter_->values()[id].is_constant && lifter_->values()[id].scope != scope) good = false;
+      if (id != kNoValue && !lifter_->values()[id].is_constant && lifter_->values()[id].scope != scope)
+        good = false;
   });
   return good || give_up("a number of one function is used by another one");
 }
@@ -129,7 +142,8 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
     Argument argument = {.type = face.types.arguments[i]};
     if (argument.type == 'r') {
       argument.memory = lifter.add_memory({.kind = MemoryKind::argument, .index = static_cast<uint32_t>(i)});
-      Object buffer = {.kind = Object::Kind::buffer, .place = {argument.memory, lifter.i64(0), lifter.i64(0)}};
+      Object buffer = {.kind = Object::Kind::buffer,
+                       .place = {argument.memory, lifter.i64(0), lifter.i64(0)}};
       buffer.type = 0x3E;
       buffer.usage = 0x3000C03;
       Object view = {.kind = Object::Kind::view};
@@ -158,7 +172,8 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
   made.body = lifter.lift(host_, function, given, results);
   if (lifter.is_stuck()) return false;
   made.arguments = lifter.arguments;
-  if (results.size() != face.types.results.size()) return give_up(fmt::format("function '{}' always fails", face.name));
+  if (results.size() != face.types.results.size())
+    return give_up(fmt::format("function '{}' always fails", face.name));
   for (const Argument& argument : made.arguments)
     if (argument.type == 'r' && (!argument.is_checked || element_c_type(argument.element_type) == nullptr))
       return give_up(fmt::format("function '{}' does not state the types of its arguments", face.name));
@@ -190,7 +205,8 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
       // The bytes must be those of the shape.
       uint64_t count = element_bytes(output.element_type);
       for (const ValueId id : output.shape) count *= values[id].bits;
-      if (count != values[output.place.length].bits) return give_up("a result has other bytes than its shape");
+      if (count != values[output.place.length].bits)
+        return give_up("a result has other bytes than its shape");
     }
     made.outputs.push_back(std::move(output));
   }
@@ -201,8 +217,9 @@ bool Program::lift_function(const PublicFunction& face, size_t scope) {
     if (output.type != 'r' || !output.is_fixed) continue;
     Memory& memory = lifter.memories()[output.place.memory];
     const Values& values = lifter.values();
-    if (memory.kind == MemoryKind::transient && memory.function == scope && memory.has_size && memory.size != 0 &&
-        values.is_constant(output.place.offset, 0) && values.is_constant(output.place.length, memory.size)) {
+    if (memory.kind == MemoryKind::transient && memory.function == scope && memory.has_size &&
+        memory.size != 0 && values.is_constant(output.place.offset, 0) &&
+        values.is_constant(output.place.length, memory.size)) {
       memory.kind = MemoryKind::result;
       memory.index = static_cast<uint32_t>(i);
       output.in_place = true;
@@ -221,37 +238,45 @@ bool Program::keep_globals(HostFunction& function, const std::vector<ObjectId>& 
   const std::vector<ObjectId> after = lifter.refs();
   for (size_t i = 0; i < before.size(); ++i) {
     if (before[i] == after[i]) continue;
-    const auto kind = [&](ObjectId id) { return id == kUnknownObject ? Object::Kind::null : lifter.objects()[id].kind; };
-    if (kind(after[i]) == Object::Kind::fence && (before[i] == kNull || kind(before[i]) == Object::Kind::fence)) continue;
+    const auto kind = [&](ObjectId id) {
+      return id == kUnknownObject ? Object::Kind::null : lifter.objects()[id].kind;
+    };
+    if (kind(after[i]) == Object::Kind::fence &&
+        (before[i] == kNull || kind(before[i]) == Object::Kind::fence))
+      continue;
     if (kind(after[i]) != Object::Kind::buffer || kind(before[i]) != Object::Kind::buffer)
       return give_up("a call changes an object of the program");
     const Object from = lifter.objects()[after[i]];
     const Object to = lifter.objects()[before[i]];
     Memory& memory = lifter.memories()[to.place.memory];
     const Values& values = lifter.values();
-    if (memory.kind != MemoryKind::state && memory.kind != MemoryKind::constant) return give_up("a call changes an object of the program");
-    if (from.usage != to.usage && (from.usage & 0xC03) != (to.usage & 0xC03)) return give_up("a call changes an object of the program");
-    if (!values.is_constant(from.place.length) || from.place.length != to.place.length || !values.is_constant(to.place.offset, 0) ||
-        !values.is_constant(to.place.length, memory.size))
+    if (memory.kind != MemoryKind::state && memory.kind != MemoryKind::constant)
+      return give_up("a call changes an object of the program");
+    if (from.usage != to.usage && (from.usage & 0xC03) != (to.usage & 0xC03))
+      return give_up("a call changes an object of the program");
+    if (!values.is_constant(from.place.length) || from.place.length != to.place.length ||
+        !values.is_constant(to.place.offset, 0) || !values.is_constant(to.place.length, memory.size))
       return give_up("a call changes the size of an object of the program");
     // Nothing else may know the memory.
     for (size_t other = 0; other < before.size(); ++other) {
       for (const ObjectId id : {before[other], after[other]}) {
         if ((other == i && id == before[i]) || id == kNull || kind(id) != Object::Kind::buffer) continue;
-        if (lifter.objects()[id].place.memory == to.place.memory) return give_up("two objects of the program share memory");
+        if (lifter.objects()[id].place.memory == to.place.memory)
+          return give_up("two objects of the program share memory");
       }
     }
     for (const Output& output : function.outputs)
-      if (output.type == 'r' && output.place.memory == to.place.memory) return give_up("a result is an object of the program");
+      if (output.type == 'r' && output.place.memory == to.place.memory)
+        return give_up("a result is an object of the program");
     memory.is_written = true;
-    function.body.push_back({.kind = Node::Kind::effect,
-                             .text = fmt::format("memcpy({}, {}{}, {}u);", memory_name(to.place.memory), memory_name(from.place.memory),
-                                                 values.is_constant(from.place.offset, 0)
-                                                     ? ""
-                                                     : " + " + values.size_text(from.place.offset),
-                                                 memory.size),
-                             .uses = {from.place.offset},
-                             .accesses = {{.memory = from.place.memory}, {.memory = to.place.memory, .writes = true}}});
+    function.body.push_back(
+        {.kind = Node::Kind::effect,
+         .text = fmt::format(
+             "memcpy({}, {}{}, {}u);", memory_name(to.place.memory), memory_name(from.place.memory),
+             values.is_constant(from.place.offset, 0) ? "" : " + " + values.size_text(from.place.offset),
+             memory.size),
+         .uses = {from.place.offset},
+         .accesses = {{.memory = from.place.memory}, {.memory = to.place.memory, .writes = true}}});
   }
   return true;
 }
@@ -303,11 +328,13 @@ Overlap Program::overlap_of(size_t a, size_t b, const std::vector<size_t>& sites
     if (x.memory == y.memory) {
       const Values& values = lifter_->values();
       if (values.is_constant(x.offset) && values.is_constant(y.offset))
-        here = {Overlap::Kind::same, static_cast<int64_t>(values[y.offset].bits) - static_cast<int64_t>(values[x.offset].bits)};
+        here = {Overlap::Kind::same,
+                static_cast<int64_t>(values[y.offset].bits) - static_cast<int64_t>(values[x.offset].bits)};
       else
         here = {Overlap::Kind::unknown, 0};
     }
-    if (!first && (here.kind != all.kind || here.distance != all.distance)) here.kind = Overlap::Kind::unknown;
+    if (!first && (here.kind != all.kind || here.distance != all.distance))
+      here.kind = Overlap::Kind::unknown;
     all = here;
     first = false;
   }
@@ -343,31 +370,39 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   const uint32_t bindings = number(*export_, "binding_count");
   const uint32_t constants = number(*export_, "constant_count");
   for (const size_t index : sites)
-    if (lifter_->sites()[index].bindings.size() != bindings || lifter_->sites()[index].constants.size() != constants)
+    if (lifter_->sites()[index].bindings.size() != bindings ||
+        lifter_->sites()[index].constants.size() != constants)
       return give_up("a dispatch has other bindings or constants than its kernel");
   Object list = {.kind = Object::Kind::list};
   for (size_t i = 0; i < one.bindings.size(); ++i) {
-    const ValueId length = over([&](const Site& site) { return site.bindings[i].length; }, Bank::i64, fmt::format("n{}", i), 0);
-    const MemoryId memory = lifter.add_memory({.kind = MemoryKind::binding, .bytes = length, .index = static_cast<uint32_t>(i)});
+    const ValueId length =
+        over([&](const Site& site) { return site.bindings[i].length; }, Bank::i64, fmt::format("n{}", i), 0);
+    const MemoryId memory =
+        lifter.add_memory({.kind = MemoryKind::binding, .bytes = length, .index = static_cast<uint32_t>(i)});
     made.bindings.push_back(memory);
     Object bytes = {.kind = Object::Kind::bytes, .place = {memory, lifter.i64(0), length}};
     list.elements.push_back(lifter.add_object(std::move(bytes)));
   }
   for (size_t i = 0; i < one.constants.size(); ++i)
-    lifter.constants.push_back(over([&](const Site& site) { return site.constants[i]; }, Bank::i32, fmt::format("c{}", i), 0));
+    lifter.constants.push_back(
+        over([&](const Site& site) { return site.constants[i]; }, Bank::i32, fmt::format("c{}", i), 0));
   const uint64_t local_bytes = uint64_t{number(*export_, "local_memory")} / 4096 * 4096;
   const MemoryId local = lifter.add_memory({.kind = MemoryKind::local, .bytes = lifter.i64(local_bytes)});
   const uint64_t constant_bytes = 4 * one.constants.size();
-  const MemoryId words = lifter.add_memory({.kind = MemoryKind::constants, .bytes = lifter.i64(constant_bytes), .is_read_only = true});
-  Object local_object = {.kind = Object::Kind::bytes, .place = {local, lifter.i64(0), lifter.i64(local_bytes)}};
-  Object words_object = {.kind = Object::Kind::bytes, .place = {words, lifter.i64(0), lifter.i64(constant_bytes)}};
+  const MemoryId words = lifter.add_memory(
+      {.kind = MemoryKind::constants, .bytes = lifter.i64(constant_bytes), .is_read_only = true});
+  Object local_object = {.kind = Object::Kind::bytes,
+                         .place = {local, lifter.i64(0), lifter.i64(local_bytes)}};
+  Object words_object = {.kind = Object::Kind::bytes,
+                         .place = {words, lifter.i64(0), lifter.i64(constant_bytes)}};
   std::vector<Returned> given;
   given.push_back({.object = lifter.add_object(std::move(local_object)), .is_ref = true});
   given.push_back({.object = lifter.add_object(std::move(words_object)), .is_ref = true});
   given.push_back({.object = lifter.add_object(std::move(list)), .is_ref = true});
   std::vector<ValueId> counts;
   for (size_t axis = 0; axis < 3; ++axis)
-    counts.push_back(over([&](const Site& site) { return site.counts[axis]; }, Bank::i32, fmt::format("g{}", axis), 0));
+    counts.push_back(
+        over([&](const Site& site) { return site.counts[axis]; }, Bank::i32, fmt::format("g{}", axis), 0));
   for (size_t axis = 0; axis < 3; ++axis) {
     const int64_t most = lifter.values()[counts[axis]].range.high;
     const bool is_negative = lifter.values()[counts[axis]].range.low < 0;
@@ -375,7 +410,8 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
       given.push_back({.value = lifter.i32(0)});
     else
       given.push_back({.value = lifter.parameter(Bank::i32, fmt::format("w{}", axis),
-                                                 is_negative ? Range::of(Bank::i32) : Range{0, std::max<int64_t>(most - 1, 0), 1})});
+                                                 is_negative ? Range::of(Bank::i32)
+                                                             : Range{0, std::max<int64_t>(most - 1, 0), 1})});
   }
   for (size_t axis = 0; axis < 3; ++axis) given.push_back({.value = lifter.i32(1)});
   for (size_t axis = 0; axis < 3; ++axis) given.push_back({.value = counts[axis]});
@@ -387,14 +423,16 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
     const auto x = std::ranges::find(made.bindings, a);
     const auto y = std::ranges::find(made.bindings, b);
     if (x == made.bindings.end() || y == made.bindings.end()) return {};
-    return overlap_of(static_cast<size_t>(x - made.bindings.begin()), static_cast<size_t>(y - made.bindings.begin()), sites);
+    return overlap_of(static_cast<size_t>(x - made.bindings.begin()),
+                      static_cast<size_t>(y - made.bindings.begin()), sites);
   };
   fuse_loops(made.body, lifter.values(), overlap);
   replace_buffers(made.body, lifter.values(), lifter.memories());
   do remove_unused(made.body, lifter.values());
   while (remove_unread(made.body));
   for_each_node(made.body, [&](const Node& node) {
-    made.can_fail |= node.kind == Node::Kind::check || node.kind == Node::Kind::attempt || node.kind == Node::Kind::fail;
+    made.can_fail |=
+        node.kind == Node::Kind::check || node.kind == Node::Kind::attempt || node.kind == Node::Kind::fail;
     made.has_floats |= node.kind == Node::Kind::attempt;
     if (node.value != kNoValue) {
       const Bank bank = lifter.values()[node.value].bank;
@@ -451,24 +489,27 @@ bool Program::keep_written_constants() {
     if (memory.kind != MemoryKind::constant || !memory.is_written) continue;
     memory.kind = MemoryKind::state;
     if (memory.size == 0) continue;
-    copies.push_back({.kind = Node::Kind::effect,
-                      .text = fmt::format("memcpy({}, {}, {}u);", memory_name(id), constant_name(memory), memory.size),
-                      .accesses = {{.memory = id, .writes = true}}});
+    copies.push_back(
+        {.kind = Node::Kind::effect,
+         .text = fmt::format("memcpy({}, {}, {}u);", memory_name(id), constant_name(memory), memory.size),
+         .accesses = {{.memory = id, .writes = true}}});
   }
-  initializer_.insert(initializer_.begin(), std::make_move_iterator(copies.begin()), std::make_move_iterator(copies.end()));
+  initializer_.insert(initializer_.begin(), std::make_move_iterator(copies.begin()),
+                      std::make_move_iterator(copies.end()));
   return true;
 }
 
-// The lifetimes of the buffers of a function: from the first statement that names one to the last, and all of a
-// loop that does. A dispatch needs the scratch memory of its kernel.
-void Program::place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed, bool with_dispatches,
-                        const std::vector<MemoryId>& to_end) {
+// The lifetimes of the buffers of a function: from the first statement that names one to the last, and all of
+// a loop that does. A dispatch needs the scratch memory of its kernel.
+void Program::place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed,
+                        bool with_dispatches, const std::vector<MemoryId>& to_end) {
   std::map<MemoryId, std::pair<size_t, size_t>> spans;
   size_t time = 0;
   const auto touch = [&](MemoryId memory, size_t first, size_t last) {
     const Memory& facts = lifter.memories()[memory];
     const bool is_local = facts.kind == MemoryKind::local;
-    if ((facts.kind != MemoryKind::transient && !is_local) || facts.function != scope || !facts.has_size) return;
+    if ((facts.kind != MemoryKind::transient && !is_local) || facts.function != scope || !facts.has_size)
+      return;
     const auto [found, is_new] = spans.try_emplace(memory, first, last);
     if (!is_new) {
       found->second.first = std::min(found->second.first, first);
@@ -497,7 +538,8 @@ void Program::place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::v
     Placed each;
     each.memory = memory;
     each.lifetime = {lifter.memories()[memory].size, span.first, span.second, 0};
-    each.what = lifter.memories()[memory].kind == MemoryKind::local ? "local memory" : fmt::format("buffer {}", memory);
+    each.what = lifter.memories()[memory].kind == MemoryKind::local ? "local memory"
+                                                                    : fmt::format("buffer {}", memory);
     placed.push_back(std::move(each));
   }
 }
@@ -525,7 +567,9 @@ void Program::plan_memory() {
     function.arena_bytes = place(lifetimes, kAlignment);
     function.peak_bytes = peak_of(lifetimes, kAlignment);
     for (size_t i = 0; i < lifetimes.size(); ++i) function.placed[i].lifetime = lifetimes[i];
-    for_each_node(function.body, [&](const Node& node) { function.has_dynamic_memory |= node.kind == Node::Kind::allocate; });
+    for_each_node(function.body, [&](const Node& node) {
+      function.has_dynamic_memory |= node.kind == Node::Kind::allocate;
+    });
   }
   for (MemoryId id = 0; id < memories.size(); ++id) {
     if (memories[id].kind != MemoryKind::state || !named.contains(id)) continue;
@@ -539,7 +583,8 @@ uint64_t Program::arena_bytes() const {
   for (const HostFunction& each : functions_) most = std::max(most, each.arena_bytes);
   // The initializer's dispatches.
   for_each_node(initializer_, [&](const Node& node) {
-    if (node.kind == Node::Kind::dispatch) most = std::max(most, kernel_of(lifter_->sites()[node.site]).scratch_bytes);
+    if (node.kind == Node::Kind::dispatch)
+      most = std::max(most, kernel_of(lifter_->sites()[node.site]).scratch_bytes);
   });
   return most;
 }

@@ -22,8 +22,8 @@ struct Output {
   uint32_t encoding = 0;
   std::vector<ValueId> shape;
   Place place;
-  bool is_fixed = false;   // the shape is known: the caller passes the bytes
-  bool in_place = false;   // and the program computes in them
+  bool is_fixed = false;  // the shape is known: the caller passes the bytes
+  bool in_place = false;  // and the program computes in them
 };
 
 struct Placed {
@@ -37,8 +37,8 @@ struct HostFunction {
   std::vector<Argument> arguments;
   std::vector<Output> outputs;
   Nodes body;
-  std::vector<Placed> placed;       // buffers of known size
-  uint64_t arena_bytes = 0;         // for these
+  std::vector<Placed> placed;  // buffers of known size
+  uint64_t arena_bytes = 0;    // for these
   uint64_t peak_bytes = 0;
   bool has_dynamic_memory = false;
   size_t scope = 0;
@@ -58,8 +58,8 @@ struct KernelFunction {
   uint64_t scratch_bytes = 0;
   bool has_floats = false;
   bool can_fail = false;
-  std::string text;                         // the definition
-  std::vector<std::string> used_names;      // of the parameters, in order
+  std::string text;                     // the definition
+  std::vector<std::string> used_names;  // of the parameters, in order
   bool takes_state = false;
 };
 
@@ -101,8 +101,8 @@ class Program {
   void write_kernels();
   void plan_memory();
   std::string kernel_text(KernelFunction& kernel);
-  void place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed, bool with_dispatches,
-                 const std::vector<MemoryId>& to_end);
+  void place_all(const Nodes& nodes, Lifter& lifter, size_t scope, std::vector<Placed>& placed,
+                 bool with_dispatches, const std::vector<MemoryId>& to_end);
   std::string dimension_locals(const HostFunction& function, size_t argument, const std::string& code,
                                std::string_view otherwise) const;
   std::string constant_name(const Memory& memory) const;

@@ -38,7 +38,8 @@ std::string Program::kernel_text(KernelFunction& kernel) {
                              case MemoryKind::binding:
                                return fmt::format("b{}", memory.index);
                              case MemoryKind::constant:
-                               return fmt::format("vm_rodata_{}", all[kernel.kernels].plan.constant(memory.index));
+                               return fmt::format("vm_rodata_{}",
+                                                  all[kernel.kernels].plan.constant(memory.index));
                              default:
                                return plus("scratch", offsets[id]);
                            }
@@ -50,7 +51,8 @@ std::string Program::kernel_text(KernelFunction& kernel) {
   std::vector<size_t> sites;
   const auto collect = [&](const Nodes& nodes) {
     for_each_node(nodes, [&](const Node& node) {
-      if (node.kind == Node::Kind::dispatch && &kernel_of(lifter_->sites()[node.site]) == &kernel) sites.push_back(node.site);
+      if (node.kind == Node::Kind::dispatch && &kernel_of(lifter_->sites()[node.site]) == &kernel)
+        sites.push_back(node.site);
     });
   };
   collect(initializer_);
@@ -70,15 +72,18 @@ std::string Program::kernel_text(KernelFunction& kernel) {
     for (size_t other = 0; other < kernel.bindings.size(); ++other)
       if (other != i && (writes || memories[kernel.bindings[other]].is_written))
         is_alone = is_alone && overlap_of(i, other, sites).kind == Overlap::Kind::none;
-    add(fmt::format("{}unsigned char*{}", writes ? "" : "const ", is_alone ? " restrict" : ""), fmt::format("b{}", i));
+    add(fmt::format("{}unsigned char*{}", writes ? "" : "const ", is_alone ? " restrict" : ""),
+        fmt::format("b{}", i));
   }
-  for (size_t i = 0; i < kernel.bindings.size(); ++i) add(values.c_type(memories[kernel.bindings[i]].bytes), fmt::format("n{}", i));
+  for (size_t i = 0; i < kernel.bindings.size(); ++i)
+    add(values.c_type(memories[kernel.bindings[i]].bytes), fmt::format("n{}", i));
   for (size_t i = 0; i < lifter.constants.size(); ++i) add("uint32_t", fmt::format("c{}", i));
   for (size_t i = 0; i < 3; ++i) add("uint32_t", fmt::format("w{}", i));
   for (size_t i = 0; i < 3; ++i) add("uint32_t", fmt::format("g{}", i));
   add("unsigned char*", "scratch");
-  kernel.text = fmt::format("static {} {}({}) {{\n{}{}}}\n", kernel.can_fail ? "int" : "void", kernel.symbol,
-                            parameters.empty() ? "void" : parameters, body, kernel.can_fail ? "  return 0;\n" : "");
+  kernel.text =
+      fmt::format("static {} {}({}) {{\n{}{}}}\n", kernel.can_fail ? "int" : "void", kernel.symbol,
+                  parameters.empty() ? "void" : parameters, body, kernel.can_fail ? "  return 0;\n" : "");
   return kernel.text;
 }
 
@@ -127,11 +132,11 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
         if (!values.is_constant(place.offset, 0)) text += " + " + values.size_text(place.offset);
         break;
       }
-      case 'n':
-      {
+      case 'n': {
         const Values& inner = kernel.lifter->values();
         const bool is_narrow = inner[kernel.lifter->memories()[kernel.bindings[index]].bytes].is_narrow;
-        text = is_narrow ? values.low_text(site.bindings[index].length) : values.text(site.bindings[index].length, Bank::i64);
+        text = is_narrow ? values.low_text(site.bindings[index].length)
+                         : values.text(site.bindings[index].length, Bank::i64);
         break;
       }
       case 'c':
@@ -146,7 +151,8 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
       default:
         text = "arena";
         for (const Placed& each : placed)
-          if (each.memory == kNoMemory - 1 - static_cast<MemoryId>(node.site)) text = plus("arena", each.lifetime.offset);
+          if (each.memory == kNoMemory - 1 - static_cast<MemoryId>(node.site))
+            text = plus("arena", each.lifetime.offset);
         break;
     }
     arguments += (arguments.empty() ? "" : ", ") + text;
@@ -156,9 +162,11 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
   size_t loops = 0;
   for (size_t i = 3; i-- > 0;) {
     if (values.is_constant(site.counts[i], 1)) continue;
-    const bool is_named = std::ranges::find(kernel.used_names, fmt::format("w{}", i)) != kernel.used_names.end();
+    const bool is_named =
+        std::ranges::find(kernel.used_names, fmt::format("w{}", i)) != kernel.used_names.end();
     (void)is_named;
-    text += fmt::format("{0}for (uint32_t {1} = 0; {1} < {2}; ++{1}) {{\n", indent, "xyz"[i], values.text(site.counts[i], Bank::i32));
+    text += fmt::format("{0}for (uint32_t {1} = 0; {1} < {2}; ++{1}) {{\n", indent, "xyz"[i],
+                        values.text(site.counts[i], Bank::i32));
     indent += "  ";
     ++loops;
   }
@@ -192,7 +200,8 @@ std::string Program::dimensions(const HostFunction& function) const {
   std::string text;
   for (size_t i = 0; i < function.arguments.size(); ++i)
     for (size_t n = 0; n < function.arguments[i].shape.size(); ++n)
-      if (!lifter_->values().is_constant(function.arguments[i].shape[n])) text += fmt::format("{}size_t a{}_d{}", text.empty() ? "" : ", ", i, n);
+      if (!lifter_->values().is_constant(function.arguments[i].shape[n]))
+        text += fmt::format("{}size_t a{}_d{}", text.empty() ? "" : ", ", i, n);
   return text;
 }
 
@@ -224,7 +233,8 @@ std::string Program::parameters(const HostFunction& function) const {
     return text;
   };
   const auto tensor = [&](std::string_view type, const std::string& name, const std::string& dimensions) {
-    return dimensions.empty() ? fmt::format("{}* {}", type, name) : fmt::format("{} {}{}", type, name, dimensions);
+    return dimensions.empty() ? fmt::format("{}* {}", type, name)
+                              : fmt::format("{} {}{}", type, name, dimensions);
   };
   std::string text;
   for (size_t i = 0; i < function.arguments.size(); ++i) {
@@ -234,8 +244,8 @@ std::string Program::parameters(const HostFunction& function) const {
       continue;
     }
     const bool writes = lifter_->memories()[argument.memory].is_written;
-    text += ", " + tensor(fmt::format("{}{}", writes ? "" : "const ", element_c_type(argument.element_type)), fmt::format("a{}", i),
-                          extents(argument.shape));
+    text += ", " + tensor(fmt::format("{}{}", writes ? "" : "const ", element_c_type(argument.element_type)),
+                          fmt::format("a{}", i), extents(argument.shape));
     for (size_t n = 0; n < argument.shape.size(); ++n)
       if (!values.is_constant(argument.shape[n])) text += fmt::format(", size_t a{}_d{}", i, n);
   }
@@ -244,7 +254,8 @@ std::string Program::parameters(const HostFunction& function) const {
     if (output.type != 'r')
       text += fmt::format(", {}* o{}", outside(output.type), i);
     else if (output.is_fixed)
-      text += ", " + tensor(element_c_type(output.element_type), fmt::format("o{}", i), extents(output.shape));
+      text +=
+          ", " + tensor(element_c_type(output.element_type), fmt::format("o{}", i), extents(output.shape));
     else
       text += fmt::format(", const {}** o{}, size_t o{}_shape[{}]", element_c_type(output.element_type), i, i,
                           std::max<size_t>(output.shape.size(), 1));
@@ -259,9 +270,11 @@ std::string Program::function_text(const HostFunction& function) {
                      .dispatch = [&](const Node& node) { return dispatch_text(node, function.placed, 0); },
                      .allocation =
                          [&](const Node& node) {
-                           const std::string name = with_memories(node.text, [&](MemoryId id) { return memory_text(id, {}); });
+                           const std::string name =
+                               with_memories(node.text, [&](MemoryId id) { return memory_text(id, {}); });
                            return fmt::format(
-                               "const size_t at_{0} = used;\nif (!vm_reserve(&used, {1}, s->arena_bytes)) return vm_no_room(s, {1});\n"
+                               "const size_t at_{0} = used;\nif (!vm_reserve(&used, {1}, s->arena_bytes)) "
+                               "return vm_no_room(s, {1});\n"
                                "unsigned char* const {0} = arena + at_{0};\n",
                                name, values.text(node.uses[0], Bank::i64));
                          }};
@@ -272,7 +285,8 @@ std::string Program::function_text(const HostFunction& function) {
       const Bank bank = bank_of(output.type);
       const char* const cast = bank == Bank::i32 ? "(int32_t)" : bank == Bank::i64 ? "(int64_t)" : "";
       const std::string value = values.text(output.value, bank);
-      body += *cast != 0 ? fmt::format("  *o{} = {}({});\n", i, cast, value) : fmt::format("  *o{} = {};\n", i, value);
+      body += *cast != 0 ? fmt::format("  *o{} = {}({});\n", i, cast, value)
+                         : fmt::format("  *o{} = {};\n", i, value);
       continue;
     }
     std::string from = memory_text(output.place.memory, function.placed);
@@ -282,7 +296,8 @@ std::string Program::function_text(const HostFunction& function) {
         body += fmt::format("  memmove(out{}, {}, {}u);\n", i, from, values[output.place.length].bits);
       continue;
     }
-    body += fmt::format("  *o{} = (const {}*)(const void*)({});\n", i, element_c_type(output.element_type), from);
+    body +=
+        fmt::format("  *o{} = (const {}*)(const void*)({});\n", i, element_c_type(output.element_type), from);
     for (size_t n = 0; n < output.shape.size(); ++n)
       body += fmt::format("  o{}_shape[{}] = {};\n", i, n, values.size_text(output.shape[n]));
     if (output.shape.empty()) body += fmt::format("  o{}_shape[0] = 1;\n", i);
@@ -296,10 +311,12 @@ std::string Program::function_text(const HostFunction& function) {
     }
     const bool writes = lifter_->memories()[function.arguments[i].memory].is_written;
     if (uses_word(code, fmt::format("in{}", i)))
-      begin += fmt::format("  {0}unsigned char* const in{1} = ({0}unsigned char*)a{1};\n", writes ? "" : "const ", i);
+      begin += fmt::format("  {0}unsigned char* const in{1} = ({0}unsigned char*)a{1};\n",
+                           writes ? "" : "const ", i);
     else
       begin += fmt::format("  (void)a{};\n", i);
-    begin += dimension_locals(function, i, code, "return vm_fail(s, 11, \"a dimension is larger than 2147483647\")");
+    begin += dimension_locals(function, i, code,
+                              "return vm_fail(s, 11, \"a dimension is larger than 2147483647\")");
   }
   for (size_t i = 0; i < function.outputs.size(); ++i) {
     if (function.outputs[i].type != 'r' || !function.outputs[i].is_fixed) continue;
@@ -311,8 +328,8 @@ std::string Program::function_text(const HostFunction& function) {
   if (uses_word(code, "arena")) begin += "  unsigned char* const arena = (unsigned char*)s->arena;\n";
   if (uses_word(code, "used")) begin += fmt::format("  size_t used = {}u;\n", function.arena_bytes);
   if (!uses_word(code + begin, "s")) begin += "  (void)s;\n";
-  return fmt::format("int {}({}_state* s{}) {{\n{}{}  return 0;\n}}\n\n", function.face.symbol, host_.prefix, parameters(function),
-                     begin, body);
+  return fmt::format("int {}({}_state* s{}) {{\n{}{}  return 0;\n}}\n\n", function.face.symbol, host_.prefix,
+                     parameters(function), begin, body);
 }
 
 // The bytes of the arena for these dimensions: the buffers in the order of the function.
@@ -326,7 +343,8 @@ std::string Program::arena_function_text(const HostFunction& function) {
   }
   Nodes nodes;
   for (const Node& node : function.body)
-    if (node.kind == Node::Kind::allocate || (node.value != kNoValue && needed.contains(node.value))) nodes.push_back(node);
+    if (node.kind == Node::Kind::allocate || (node.value != kNoValue && needed.contains(node.value)))
+      nodes.push_back(node);
   NodeTexts texts = {.values = values,
                      .memory = [](MemoryId) { return std::string("0"); },
                      .dispatch = [](const Node&) { return std::string(); },
@@ -337,10 +355,12 @@ std::string Program::arena_function_text(const HostFunction& function) {
                          }};
   const std::string body = text_of(nodes, texts, 1);
   std::string unused;
-  for (size_t i = 0; i < function.arguments.size(); ++i) unused += dimension_locals(function, i, body, "return SIZE_MAX");
+  for (size_t i = 0; i < function.arguments.size(); ++i)
+    unused += dimension_locals(function, i, body, "return SIZE_MAX");
   const std::string parameters = dimensions(function);
-  return fmt::format("size_t {}_arena_size({}) {{\n{}  size_t used = {}u;\n{}  return used;\n}}\n\n", function.face.symbol,
-                     parameters.empty() ? "void" : parameters, unused, function.arena_bytes, body);
+  return fmt::format("size_t {}_arena_size({}) {{\n{}  size_t used = {}u;\n{}  return used;\n}}\n\n",
+                     function.face.symbol, parameters.empty() ? "void" : parameters, unused,
+                     function.arena_bytes, body);
 }
 
 }  // namespace halyard::aot

@@ -33,15 +33,16 @@ void erase_unused(Nodes& nodes, const std::set<ValueId>& used) {
 
 // ---- accesses of loops
 
-void collect(const Nodes& nodes, std::vector<Access>& accesses, std::set<ValueId>& assigned, std::set<ValueId>& used,
-             bool& is_plain) {
+void collect(const Nodes& nodes, std::vector<Access>& accesses, std::set<ValueId>& assigned,
+             std::set<ValueId>& used, bool& is_plain) {
   for_each_node(nodes, [&](const Node& node) {
     accesses.insert(accesses.end(), node.accesses.begin(), node.accesses.end());
     used.insert(node.uses.begin(), node.uses.end());
     if (node.kind == Node::Kind::assign) assigned.insert(node.value);
-    is_plain = is_plain && (defines(node) || node.kind == Node::Kind::let || node.kind == Node::Kind::branch ||
-                            (node.kind == Node::Kind::loop && node.counted) ||
-                            (node.kind == Node::Kind::effect && !node.accesses.empty()));
+    is_plain =
+        is_plain && (defines(node) || node.kind == Node::Kind::let || node.kind == Node::Kind::branch ||
+                     (node.kind == Node::Kind::loop && node.counted) ||
+                     (node.kind == Node::Kind::effect && !node.accesses.empty()));
   });
 }
 
@@ -71,7 +72,8 @@ class Fusion {
 
  private:
   static bool is_movable(const Node& node) {
-    return node.accesses.empty() && ((node.kind == Node::Kind::let && node.removable) || node.kind == Node::Kind::variable);
+    return node.accesses.empty() &&
+           ((node.kind == Node::Kind::let && node.removable) || node.kind == Node::Kind::variable);
   }
 
   ValueId root(ValueId id) const {
@@ -81,7 +83,8 @@ class Fusion {
 
   Affine mapped(const Affine& affine) const {
     Affine all = {affine.known, affine.base, {}};
-    for (const auto& [variable, coefficient] : affine.terms) all.terms.emplace_back(root(variable), coefficient);
+    for (const auto& [variable, coefficient] : affine.terms)
+      all.terms.emplace_back(root(variable), coefficient);
     std::ranges::sort(all.terms);
     return all;
   }
@@ -127,8 +130,8 @@ class Fusion {
         if (term.first == counter) *coefficient = term.second;
       // The counters of loops around both have one value.
       std::erase_if(of.terms, [&](const auto& term) {
-        return term.first == counter ||
-               (!inner_.contains(term.first) && std::ranges::find(against.terms, term) != against.terms.end());
+        return term.first == counter || (!inner_.contains(term.first) &&
+                                         std::ranges::find(against.terms, term) != against.terms.end());
       });
       return of;
     };
@@ -154,7 +157,8 @@ class Fusion {
     bool is_plain = true;
     collect(a.body, x, a_assigned, a_used, is_plain);
     collect(b.body, y, b_assigned, b_used, is_plain);
-    for (size_t between = i + 1; between < next; ++between) b_used.insert(nodes[between].uses.begin(), nodes[between].uses.end());
+    for (size_t between = i + 1; between < next; ++between)
+      b_used.insert(nodes[between].uses.begin(), nodes[between].uses.end());
     if (!is_plain) return false;
     for (const ValueId each : a_assigned)
       if (b_used.contains(each)) return false;
@@ -179,11 +183,13 @@ class Fusion {
                       .removable = true});
     // The counters hold the same, but the type of the second one may be another.
     if (values_[a.value].is_narrow != values_[b.value].is_narrow)
-      a.body.back().text = values_[b.value].is_narrow ? "(uint32_t)" + values_[a.value].name : values_[a.value].name;
+      a.body.back().text =
+          values_[b.value].is_narrow ? "(uint32_t)" + values_[a.value].name : values_[a.value].name;
     for (Node& node : b.body) a.body.push_back(std::move(node));
     Nodes before;
     for (size_t between = i + 1; between < next; ++between) before.push_back(std::move(nodes[between]));
-    nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i) + 1, nodes.begin() + static_cast<std::ptrdiff_t>(next) + 1);
+    nodes.erase(nodes.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                nodes.begin() + static_cast<std::ptrdiff_t>(next) + 1);
     nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(i), std::make_move_iterator(before.begin()),
                  std::make_move_iterator(before.end()));
     return true;
@@ -217,7 +223,8 @@ size_t count_of(const Nodes& nodes, MemoryId memory) {
 Nodes* home_of(Nodes& nodes, MemoryId memory, size_t count) {
   for (Node& node : nodes)
     for (Nodes* const inner : {&node.body, &node.other})
-      if (node.kind == Node::Kind::loop && count_of(*inner, memory) == count) return home_of(*inner, memory, count);
+      if (node.kind == Node::Kind::loop && count_of(*inner, memory) == count)
+        return home_of(*inner, memory, count);
   return &nodes;
 }
 
@@ -234,9 +241,11 @@ void replace_load(std::string& text, MemoryId memory, std::string_view name) {
   text.replace(begin, end + 1 - begin, name);
 }
 
-void rename(Nodes& nodes, MemoryId memory, const std::string& name, const std::string& type, bool& is_declared) {
+void rename(Nodes& nodes, MemoryId memory, const std::string& name, const std::string& type,
+            bool& is_declared) {
   for (Node& node : nodes) {
-    const bool here = std::ranges::any_of(node.accesses, [&](const Access& each) { return each.memory == memory; });
+    const bool here =
+        std::ranges::any_of(node.accesses, [&](const Access& each) { return each.memory == memory; });
     if (here && node.kind == Node::Kind::let) {
       replace_load(node.text, memory, name);
     } else if (here) {
@@ -283,7 +292,8 @@ void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId
         if (!used.insert(each).second) continue;
         const auto found = definitions.find(each);
         if (found == definitions.end()) continue;
-        for (const Node* const node : found->second) left.insert(left.end(), node->uses.begin(), node->uses.end());
+        for (const Node* const node : found->second)
+          left.insert(left.end(), node->uses.begin(), node->uses.end());
       }
     }
     erase_unused(nodes, used);
@@ -295,7 +305,8 @@ void fuse_loops(Nodes& nodes, Values& values, const OverlapOf& overlap) {
   fusion.fuse(nodes);
   // Indices name the counters of the loops that are left.
   const auto root = [&](ValueId id) {
-    for (auto found = fusion.same().find(id); found != fusion.same().end(); found = fusion.same().find(id)) id = found->second;
+    for (auto found = fusion.same().find(id); found != fusion.same().end(); found = fusion.same().find(id))
+      id = found->second;
     return id;
   };
   for (ValueId id = 0; id < values.size(); ++id) {
@@ -311,7 +322,8 @@ bool remove_unread(Nodes& nodes) {
     const size_t equals = node.text.find(" = ");
     if (equals == std::string::npos) return "";
     const size_t space = node.text.rfind(' ', equals - 1);
-    const std::string name = node.text.substr(space == std::string::npos ? 0 : space + 1, equals - (space == std::string::npos ? 0 : space + 1));
+    const std::string name = node.text.substr(space == std::string::npos ? 0 : space + 1,
+                                              equals - (space == std::string::npos ? 0 : space + 1));
     return name.size() > 1 && name[0] == 'x' && name[1] >= '0' && name[1] <= '9' ? name : "";
   };
   std::set<std::string> written;
@@ -320,7 +332,8 @@ bool remove_unread(Nodes& nodes) {
     const std::string name = target(node);
     if (!name.empty()) written.insert(name);
     const size_t equals = name.empty() ? 0 : node.text.find(" = ") + 3;
-    for (const std::string_view word : words_of(std::string_view(node.text).substr(equals))) read.emplace(word);
+    for (const std::string_view word : words_of(std::string_view(node.text).substr(equals)))
+      read.emplace(word);
   });
   const auto is_unread = [&](const Node& node) {
     const std::string name = target(node);
@@ -352,16 +365,16 @@ void replace_buffers(Nodes& nodes, const Values& values, const std::vector<Memor
       first = &node;
       break;
     }
-    if (first == nullptr || first->kind != Node::Kind::effect || first->accesses.size() != 1 || !first->accesses[0].writes ||
-        !first->text.starts_with("vm_set_"))
+    if (first == nullptr || first->kind != Node::Kind::effect || first->accesses.size() != 1 ||
+        !first->accesses[0].writes || !first->text.starts_with("vm_set_"))
       continue;
     const Access wanted = first->accesses[0];
     bool same = wanted.width != 0 && values[wanted.index].affine.known;
     for_each_node(*home, [&](const Node& node) {
       for (const Access& each : node.accesses) {
         if (each.memory != memory) continue;
-        same = same && node.accesses.size() == 1 && each.width == wanted.width && each.offset == wanted.offset &&
-               values[each.index].affine == values[wanted.index].affine &&
+        same = same && node.accesses.size() == 1 && each.width == wanted.width &&
+               each.offset == wanted.offset && values[each.index].affine == values[wanted.index].affine &&
                (node.kind == Node::Kind::let || node.text.starts_with("vm_set_"));
       }
     });

@@ -20,13 +20,13 @@ using OverlapOf = std::function<Overlap(MemoryId, MemoryId)>;
 // Removes what neither effects nor `results` use.
 void remove_unused(Nodes& nodes, const Values& values, const std::vector<ValueId>& results = {});
 
-// Loops with the same counts, one after another, become one loop if each iteration of the second one needs only
-// what the same iteration of the first one has done.
+// Loops with the same counts, one after another, become one loop if each iteration of the second one needs
+// only what the same iteration of the first one has done.
 void fuse_loops(Nodes& nodes, Values& values, const OverlapOf& overlap);
 
-// Buffers of which each iteration of a loop stores and then loads one element become variables. Their memories
-// lose all accesses.
-// Afterwards remove_unread() removes those of them that nothing reads, and returns whether there were any.
+// Buffers of which each iteration of a loop stores and then loads one element become variables. Their
+// memories lose all accesses. Afterwards remove_unread() removes those of them that nothing reads, and
+// returns whether there were any.
 bool remove_unread(Nodes& nodes);
 void replace_buffers(Nodes& nodes, const Values& values, const std::vector<Memory>& memories);
 

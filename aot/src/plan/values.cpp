@@ -26,7 +26,8 @@ Range fitted(Wide low, Wide high, int64_t step, Bank bank) {
 int64_t gcd(int64_t a, int64_t b) { return std::gcd(a, b); }
 
 Range product(const Range& a, const Range& b, Bank bank) {
-  const Wide corners[] = {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low, Wide{a.high} * b.high};
+  const Wide corners[] = {Wide{a.low} * b.low, Wide{a.low} * b.high, Wide{a.high} * b.low,
+                          Wide{a.high} * b.high};
   int64_t step = 1;
   const auto scaled = [](int64_t of, int64_t by) {
     const Wide wide = Wide{of} * by;
@@ -70,7 +71,9 @@ ValueId Values::add(Value value) {
 
 ValueId Values::constant(Bank bank, uint64_t bits) {
   Value value = {.bank = bank, .is_constant = true, .bits = bits};
-  if (all_.empty()) all_.push_back({.bank = Bank::i32, .is_constant = true, .range = Range::just(0)});  // no value has `same` 0
+  if (all_.empty())
+    all_.push_back(
+        {.bank = Bank::i32, .is_constant = true, .range = Range::just(0)});  // no value has `same` 0
   if (bank == Bank::i32) value.bits = static_cast<uint32_t>(bits);
   if (bank == Bank::i32) value.range = Range::just(static_cast<int32_t>(bits));
   if (bank == Bank::i64) value.range = Range::just(static_cast<int64_t>(bits));
@@ -158,66 +161,126 @@ bool Values::fold(Op op, const std::array<ValueId, 3>& operands, uint64_t* bits)
     return true;
   };
   switch (op) {
-    case Op::add_i32: return narrow(a + b);
-    case Op::sub_i32: return narrow(a - b);
-    case Op::mul_i32: return narrow(a * b);
-    case Op::fma_i32: return narrow(a * b + static_cast<uint32_t>(x[2]));
-    case Op::not_i32: return narrow(~a);
-    case Op::and_i32: return narrow(a & b);
-    case Op::or_i32: return narrow(a | b);
-    case Op::xor_i32: return narrow(a ^ b);
-    case Op::shl_i32: return narrow(a << (b & 31));
-    case Op::shr_i32_s: return narrow(static_cast<uint32_t>(sa >> (b & 31)));
-    case Op::shr_i32_u: return narrow(a >> (b & 31));
-    case Op::add_i64: return wide(x[0] + x[1]);
-    case Op::sub_i64: return wide(x[0] - x[1]);
-    case Op::mul_i64: return wide(x[0] * x[1]);
-    case Op::fma_i64: return wide(x[0] * x[1] + x[2]);
-    case Op::not_i64: return wide(~x[0]);
-    case Op::and_i64: return wide(x[0] & x[1]);
-    case Op::or_i64: return wide(x[0] | x[1]);
-    case Op::xor_i64: return wide(x[0] ^ x[1]);
-    case Op::shl_i64: return wide(x[0] << (b & 63));
-    case Op::shr_i64_s: return wide(static_cast<uint64_t>(la >> (b & 63)));
-    case Op::shr_i64_u: return wide(x[0] >> (b & 63));
-    case Op::trunc_i32_i8: return narrow(a & 0xFF);
-    case Op::trunc_i32_i16: return narrow(a & 0xFFFF);
-    case Op::trunc_i64_i32: return narrow(a);
-    case Op::ext_i8_i32_s: return narrow(static_cast<uint32_t>(static_cast<int8_t>(a)));
-    case Op::ext_i8_i32_u: return narrow(a & 0xFF);
-    case Op::ext_i16_i32_s: return narrow(static_cast<uint32_t>(static_cast<int16_t>(a)));
-    case Op::ext_i16_i32_u: return narrow(a & 0xFFFF);
-    case Op::ext_i32_i64_s: return wide(static_cast<uint64_t>(int64_t{sa}));
-    case Op::ext_i32_i64_u: return wide(a);
-    case Op::cmp_eq_i32: return narrow(a == b);
-    case Op::cmp_ne_i32: return narrow(a != b);
-    case Op::cmp_lt_i32_s: return narrow(sa < sb);
-    case Op::cmp_lt_i32_u: return narrow(a < b);
-    case Op::cmp_nz_i32: return narrow(a != 0);
-    case Op::cmp_eq_i64: return narrow(x[0] == x[1]);
-    case Op::cmp_ne_i64: return narrow(x[0] != x[1]);
-    case Op::cmp_lt_i64_s: return narrow(la < lb);
-    case Op::cmp_lt_i64_u: return narrow(x[0] < x[1]);
-    case Op::cmp_nz_i64: return narrow(x[0] != 0);
-    case Op::select_i32: return narrow(static_cast<uint32_t>(a != 0 ? x[1] : x[2]));
-    case Op::select_i64: return wide(a != 0 ? x[1] : x[2]);
-    case Op::div_i32_u: return b != 0 && narrow(a / b);
-    case Op::rem_i32_u: return b != 0 && narrow(a % b);
-    case Op::div_i64_u: return x[1] != 0 && wide(x[0] / x[1]);
-    case Op::rem_i64_u: return x[1] != 0 && wide(x[0] % x[1]);
-    case Op::div_i32_s: return sb > 0 && narrow(static_cast<uint32_t>(sa / sb));
-    case Op::rem_i32_s: return sb > 0 && narrow(static_cast<uint32_t>(sa % sb));
-    case Op::div_i64_s: return lb > 0 && wide(static_cast<uint64_t>(la / lb));
-    case Op::rem_i64_s: return lb > 0 && wide(static_cast<uint64_t>(la % lb));
-    case Op::min_i32_s: return narrow(sb < sa ? b : a);
-    case Op::max_i32_s: return narrow(sa < sb ? b : a);
-    case Op::min_i32_u: return narrow(b < a ? b : a);
-    case Op::max_i32_u: return narrow(a < b ? b : a);
-    case Op::min_i64_s: return wide(lb < la ? x[1] : x[0]);
-    case Op::max_i64_s: return wide(la < lb ? x[1] : x[0]);
-    case Op::min_i64_u: return wide(x[1] < x[0] ? x[1] : x[0]);
-    case Op::max_i64_u: return wide(x[0] < x[1] ? x[1] : x[0]);
-    default: return false;
+    case Op::add_i32:
+      return narrow(a + b);
+    case Op::sub_i32:
+      return narrow(a - b);
+    case Op::mul_i32:
+      return narrow(a * b);
+    case Op::fma_i32:
+      return narrow(a * b + static_cast<uint32_t>(x[2]));
+    case Op::not_i32:
+      return narrow(~a);
+    case Op::and_i32:
+      return narrow(a & b);
+    case Op::or_i32:
+      return narrow(a | b);
+    case Op::xor_i32:
+      return narrow(a ^ b);
+    case Op::shl_i32:
+      return narrow(a << (b & 31));
+    case Op::shr_i32_s:
+      return narrow(static_cast<uint32_t>(sa >> (b & 31)));
+    case Op::shr_i32_u:
+      return narrow(a >> (b & 31));
+    case Op::add_i64:
+      return wide(x[0] + x[1]);
+    case Op::sub_i64:
+      return wide(x[0] - x[1]);
+    case Op::mul_i64:
+      return wide(x[0] * x[1]);
+    case Op::fma_i64:
+      return wide(x[0] * x[1] + x[2]);
+    case Op::not_i64:
+      return wide(~x[0]);
+    case Op::and_i64:
+      return wide(x[0] & x[1]);
+    case Op::or_i64:
+      return wide(x[0] | x[1]);
+    case Op::xor_i64:
+      return wide(x[0] ^ x[1]);
+    case Op::shl_i64:
+      return wide(x[0] << (b & 63));
+    case Op::shr_i64_s:
+      return wide(static_cast<uint64_t>(la >> (b & 63)));
+    case Op::shr_i64_u:
+      return wide(x[0] >> (b & 63));
+    case Op::trunc_i32_i8:
+      return narrow(a & 0xFF);
+    case Op::trunc_i32_i16:
+      return narrow(a & 0xFFFF);
+    case Op::trunc_i64_i32:
+      return narrow(a);
+    case Op::ext_i8_i32_s:
+      return narrow(static_cast<uint32_t>(static_cast<int8_t>(a)));
+    case Op::ext_i8_i32_u:
+      return narrow(a & 0xFF);
+    case Op::ext_i16_i32_s:
+      return narrow(static_cast<uint32_t>(static_cast<int16_t>(a)));
+    case Op::ext_i16_i32_u:
+      return narrow(a & 0xFFFF);
+    case Op::ext_i32_i64_s:
+      return wide(static_cast<uint64_t>(int64_t{sa}));
+    case Op::ext_i32_i64_u:
+      return wide(a);
+    case Op::cmp_eq_i32:
+      return narrow(a == b);
+    case Op::cmp_ne_i32:
+      return narrow(a != b);
+    case Op::cmp_lt_i32_s:
+      return narrow(sa < sb);
+    case Op::cmp_lt_i32_u:
+      return narrow(a < b);
+    case Op::cmp_nz_i32:
+      return narrow(a != 0);
+    case Op::cmp_eq_i64:
+      return narrow(x[0] == x[1]);
+    case Op::cmp_ne_i64:
+      return narrow(x[0] != x[1]);
+    case Op::cmp_lt_i64_s:
+      return narrow(la < lb);
+    case Op::cmp_lt_i64_u:
+      return narrow(x[0] < x[1]);
+    case Op::cmp_nz_i64:
+      return narrow(x[0] != 0);
+    case Op::select_i32:
+      return narrow(static_cast<uint32_t>(a != 0 ? x[1] : x[2]));
+    case Op::select_i64:
+      return wide(a != 0 ? x[1] : x[2]);
+    case Op::div_i32_u:
+      return b != 0 && narrow(a / b);
+    case Op::rem_i32_u:
+      return b != 0 && narrow(a % b);
+    case Op::div_i64_u:
+      return x[1] != 0 && wide(x[0] / x[1]);
+    case Op::rem_i64_u:
+      return x[1] != 0 && wide(x[0] % x[1]);
+    case Op::div_i32_s:
+      return sb > 0 && narrow(static_cast<uint32_t>(sa / sb));
+    case Op::rem_i32_s:
+      return sb > 0 && narrow(static_cast<uint32_t>(sa % sb));
+    case Op::div_i64_s:
+      return lb > 0 && wide(static_cast<uint64_t>(la / lb));
+    case Op::rem_i64_s:
+      return lb > 0 && wide(static_cast<uint64_t>(la % lb));
+    case Op::min_i32_s:
+      return narrow(sb < sa ? b : a);
+    case Op::max_i32_s:
+      return narrow(sa < sb ? b : a);
+    case Op::min_i32_u:
+      return narrow(b < a ? b : a);
+    case Op::max_i32_u:
+      return narrow(a < b ? b : a);
+    case Op::min_i64_s:
+      return wide(lb < la ? x[1] : x[0]);
+    case Op::max_i64_s:
+      return wide(la < lb ? x[1] : x[0]);
+    case Op::min_i64_u:
+      return wide(x[1] < x[0] ? x[1] : x[0]);
+    case Op::max_i64_u:
+      return wide(x[0] < x[1] ? x[1] : x[0]);
+    default:
+      return false;
   }
 }
 
@@ -302,10 +365,12 @@ Range Values::range(Op op, const std::array<ValueId, 3>& operands, Bank bank) co
       const Range both = b.joined(c);
       // The smaller, or the larger, of two values.
       if (condition.op == Op::cmp_lt_i32_s || condition.op == Op::cmp_lt_i64_s ||
-          ((condition.op == Op::cmp_lt_i32_u || condition.op == Op::cmp_lt_i64_u) && b.low >= 0 && c.low >= 0)) {
+          ((condition.op == Op::cmp_lt_i32_u || condition.op == Op::cmp_lt_i64_u) && b.low >= 0 &&
+           c.low >= 0)) {
         const auto root = [&](ValueId id) { return all_[id].same; };
         const auto same = [&](ValueId x, ValueId y) {
-          return root(x) == root(y) || (all_[x].is_constant && all_[y].is_constant && all_[x].bits == all_[y].bits);
+          return root(x) == root(y) ||
+                 (all_[x].is_constant && all_[y].is_constant && all_[x].bits == all_[y].bits);
         };
         if (same(condition.operands[0], operands[1]) && same(condition.operands[1], operands[2]))
           return {both.low, std::min(b.high, c.high), both.step};

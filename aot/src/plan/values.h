@@ -17,8 +17,8 @@ namespace halyard::aot {
 using ValueId = uint32_t;
 inline constexpr ValueId kNoValue = UINT32_MAX;
 
-// The integers low, low + step, low + 2 * step, ... that are not greater than high. Integers of 32 and 64 bits
-// are signed here.
+// The integers low, low + step, low + 2 * step, ... that are not greater than high. Integers of 32 and 64
+// bits are signed here.
 struct Range {
   int64_t low = INT64_MIN;
   int64_t high = INT64_MAX;

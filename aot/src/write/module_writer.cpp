@@ -270,11 +270,10 @@ class ModuleWriter {
   // ---- the program
 
   std::string program() const {
-    std::string text =
-        comment() + fmt::format(
-                        "#include \"{}.h\"\n\n#include <errno.h>\n#include <math.h>\n"
-                        "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
-                        options_.name);
+    std::string text = comment() + fmt::format(
+                                       "#include \"{}.h\"\n\n#include <errno.h>\n#include <math.h>\n"
+                                       "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n\n",
+                                       options_.name);
     text += fmt::format("typedef {0}_state vm_state;\n", plan_.prefix);
     if (has_tensors())
       text += fmt::format("typedef {}_tensor vm_tensor;\n#define VM_TENSORS\n", plan_.prefix);
@@ -321,7 +320,8 @@ class ModuleWriter {
 
 }  // namespace
 
-Result<std::vector<File>> write_dynamic(const Plan& plan, const std::vector<Kernels>& kernels, const Options& options) {
+Result<std::vector<File>> write_dynamic(const Plan& plan, const std::vector<Kernels>& kernels,
+                                        const Options& options) {
   return ModuleWriter(plan, kernels, options).write();
 }
 

@@ -22,16 +22,22 @@ constexpr size_t kLargeBytes = size_t{1} << 20;
 // The functions of the C library that a program may call.
 constexpr std::string_view kMemoryFunctions[] = {"memcmp", "memcpy", "memmove", "memset", "strlen"};
 constexpr std::string_view kMathFunctions[] = {
-    "atan2f", "atanf", "ceilf", "cosf",  "erff",  "exp2f", "expf",  "expm1f", "fabsf", "floorf", "fmodf", "log10f",
-    "log1pf", "log2f", "logf",  "powf",  "remainderf", "rintf", "roundf", "sinf", "sqrtf", "tanhf", "truncf",
-    "atan",   "atan2", "ceil",  "cos",   "erf",   "exp",   "exp2",  "expm1",  "fabs",  "floor",  "fmod",  "log",
-    "log10",  "log1p", "log2",  "pow",   "remainder", "rint", "round", "sin",  "sqrt",  "tanh",   "trunc", "fmaf",
-    "fma",    "isnan", "isfinite", "isinf", "signbit", "copysignf", "copysign", "ldexpf", "ldexp", "scalbnf", "scalbn", "fmaxf", "fminf", "nearbyintf", "nearbyint"};
+    "atan2f", "atanf", "ceilf",   "cosf",      "erff",     "exp2f", "expf",       "expm1f",     "fabsf",
+    "floorf", "fmodf", "log10f",  "log1pf",    "log2f",    "logf",  "powf",       "remainderf", "rintf",
+    "roundf", "sinf",  "sqrtf",   "tanhf",     "truncf",   "atan",  "atan2",      "ceil",       "cos",
+    "erf",    "exp",   "exp2",    "expm1",     "fabs",     "floor", "fmod",       "log",        "log10",
+    "log1p",  "log2",  "pow",     "remainder", "rint",     "round", "sin",        "sqrt",       "tanh",
+    "trunc",  "fmaf",  "fma",     "isnan",     "isfinite", "isinf", "signbit",    "copysignf",  "copysign",
+    "ldexpf", "ldexp", "scalbnf", "scalbn",    "fmaxf",    "fminf", "nearbyintf", "nearbyint"};
 
 class PlannedWriter {
  public:
   PlannedWriter(Program& program, const std::vector<Kernels>& kernels, const Options& options)
-      : program_(program), kernels_(kernels), options_(options), plan_(program.host()), prefix_(plan_.prefix) {}
+      : program_(program),
+        kernels_(kernels),
+        options_(options),
+        plan_(program.host()),
+        prefix_(plan_.prefix) {}
 
   std::vector<File> write(Report& report) {
     for (const KernelFunction& each : program_.kernels()) code_ += each.text + "\n";
@@ -46,14 +52,17 @@ class PlannedWriter {
     const std::string all = without_literals(code_ + support_);
     const std::set<std::string_view> words = words_of(all);
     for (const std::string_view each : kMemoryFunctions)
-      if (words.contains(each)) memory_functions_ += fmt::format("{}{}", memory_functions_.empty() ? "" : ", ", each);
+      if (words.contains(each))
+        memory_functions_ += fmt::format("{}{}", memory_functions_.empty() ? "" : ", ", each);
     for (const std::string_view each : kMathFunctions)
-      if (words.contains(each)) math_functions_ += fmt::format("{}{}", math_functions_.empty() ? "" : ", ", each);
+      if (words.contains(each))
+        math_functions_ += fmt::format("{}{}", math_functions_.empty() ? "" : ", ", each);
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", main()});
     if (!assembly_.empty()) {
       files.push_back({options_.name + ".bin", binary_});
-      files.push_back({options_.name + "_data.S", comment() + ".section .rodata\n" + assembly_ + ".section .note.GNU-stack,\"\",%progbits\n"});
+      files.push_back({options_.name + "_data.S", comment() + ".section .rodata\n" + assembly_ +
+                                                      ".section .note.GNU-stack,\"\",%progbits\n"});
     }
     report.text = report_of(program_, constant_bytes_, stack_bytes());
     report.picture = picture_of(program_);
@@ -83,17 +92,21 @@ class PlannedWriter {
     const UsedParameter& each = program_.lifter().parameters[index];
     std::string name = identifier(each.key);
     const std::vector<UsedParameter>& all = program_.lifter().parameters;
-    const bool is_alone = std::ranges::count_if(all, [&](const UsedParameter& other) { return identifier(other.key) == name; }) == 1;
+    const bool is_alone = std::ranges::count_if(all, [&](const UsedParameter& other) {
+                            return identifier(other.key) == name;
+                          }) == 1;
     return is_alone ? name : fmt::format("{}_{}", name, index);
   }
 
   std::string initializer(const std::string& body) const {
     const uint64_t needed = program_.arena_bytes();
     std::string text = begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
-    for (const size_t index : given()) text += fmt::format("  s->parameters[{}] = parameters->{};\n", index, parameter_name(index));
+    for (const size_t index : given())
+      text += fmt::format("  s->parameters[{}] = parameters->{};\n", index, parameter_name(index));
     if (needed != 0 || program_.has_dynamic_memory()) {
       text += "  s->arena = arena;\n  s->arena_bytes = arena != NULL ? arena_bytes : 0;\n";
-      if (needed != 0) text += fmt::format("  if (s->arena_bytes < {0}u) return vm_no_room(s, {0}u);\n", needed);
+      if (needed != 0)
+        text += fmt::format("  if (s->arena_bytes < {0}u) return vm_no_room(s, {0}u);\n", needed);
     } else {
       text += "  (void)arena;\n  (void)arena_bytes;\n";
     }
@@ -101,7 +114,9 @@ class PlannedWriter {
       // The parameter has another type.
       std::string inner = body;
       text += "  return vm_begin(s, (unsigned char*)arena);\n}\n";
-      return fmt::format("static int vm_begin(vm_state* s, unsigned char* arena) {{\n{}  return 0;\n}}\n\n", inner) + text;
+      return fmt::format("static int vm_begin(vm_state* s, unsigned char* arena) {{\n{}  return 0;\n}}\n\n",
+                         inner) +
+             text;
     }
     return text + body + "  return 0;\n}\n";
   }
@@ -110,20 +125,27 @@ class PlannedWriter {
 
   std::string header() const {
     const std::string guard = name("_H_");
-    std::string text = comment() + fmt::format(
-                                       "#ifndef {0}\n#define {0}\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
-                                       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
-                                       guard);
+    std::string text =
+        comment() + fmt::format(
+                        "#ifndef {0}\n#define {0}\n\n#include <stddef.h>\n#include <stdint.h>\n\n"
+                        "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n",
+                        guard);
     text += fmt::format(
-        "/* Memory, which the caller owns: constants of {0}_CONST_BYTES (in this program's .c file; they may stay in\n"
-        " * flash), one state for each instance, and one arena of {0}_ARENA_BYTES, which several instances may share if\n"
-        " * their calls do not overlap. {0}_STACK_BYTES is an upper bound of the stack that a call takes. */\n"
+        "/* Memory, which the caller owns: constants of {0}_CONST_BYTES (in this program's .c file; they may "
+        "stay in\n"
+        " * flash), one state for each instance, and one arena of {0}_ARENA_BYTES, which several instances "
+        "may share if\n"
+        " * their calls do not overlap. {0}_STACK_BYTES is an upper bound of the stack that a call takes. "
+        "*/\n"
         "#define {0}_CONST_BYTES {1}u\n#define {0}_ARENA_BYTES {2}u\n#define {0}_STACK_BYTES {3}u\n\n",
         upper(prefix_), constant_bytes_, program_.arena_bytes(), stack_bytes());
-    text += fmt::format("/* Of the C library: {}{}{}. */\n\n", memory_functions_, math_functions_.empty() ? "" : "; of math.h: ", math_functions_);
+    text += fmt::format("/* Of the C library: {}{}{}. */\n\n", memory_functions_,
+                        math_functions_.empty() ? "" : "; of math.h: ", math_functions_);
     text += state();
     if (!given().empty()) {
-      text += "/* The bytes of the program's parameters, which must stay where they are as long as the state is used. */\n";
+      text +=
+          "/* The bytes of the program's parameters, which must stay where they are as long as the state is "
+          "used. */\n";
       text += fmt::format("typedef struct {}_parameters {{\n", prefix_);
       for (const size_t index : given()) {
         const UsedParameter& each = program_.lifter().parameters[index];
@@ -133,7 +155,8 @@ class PlannedWriter {
     }
     text += fmt::format(
         "/* Functions return 0, or the number of a status (3 INVALID_ARGUMENT, 8 RESOURCE_EXHAUSTED,\n"
-        " * 11 OUT_OF_RANGE, ...; halyard/status.h has all); then results are not complete. Arrays are dense and in\n"
+        " * 11 OUT_OF_RANGE, ...; halyard/status.h has all); then results are not complete. Arrays are dense "
+        "and in\n"
         " * the order of C. Results may not overlap arguments. */\n\n"
         "/* Begins a new instance: call it before the other functions. */\n"
         "{0};\n\n",
@@ -141,9 +164,11 @@ class PlannedWriter {
     for (const HostFunction& each : program_.functions()) {
       if (each.has_dynamic_memory) {
         const std::string dimensions = program_.dimensions(each);
-        text += fmt::format("/* The bytes of the arena that the next function needs for these dimensions; SIZE_MAX: too many. */\n"
-                            "size_t {}_arena_size({});\n",
-                            each.face.symbol, dimensions.empty() ? "void" : dimensions);
+        text += fmt::format(
+            "/* The bytes of the arena that the next function needs for these dimensions; SIZE_MAX: too "
+            "many. */\n"
+            "size_t {}_arena_size({});\n",
+            each.face.symbol, dimensions.empty() ? "void" : dimensions);
       }
       text += function_comment(each);
       text += fmt::format("int {}({}_state* s{});\n", each.face.symbol, prefix_, program_.parameters(each));
@@ -152,15 +177,16 @@ class PlannedWriter {
   }
 
   std::string function_comment(const HostFunction& function) const {
-    const bool is_dynamic =
-        std::ranges::any_of(function.outputs, [](const Output& each) { return each.type == 'r' && !each.is_fixed; });
+    const bool is_dynamic = std::ranges::any_of(
+        function.outputs, [](const Output& each) { return each.type == 'r' && !each.is_fixed; });
     if (!is_dynamic) return "";
     return "/* The bytes of results whose shape depends on the arguments are valid until the next call. */\n";
   }
 
   std::string state() const {
     std::string text = fmt::format(
-        "/* The state of one instance of the program, and the text of the last failure. The caller owns it, and calls\n"
+        "/* The state of one instance of the program, and the text of the last failure. The caller owns it, "
+        "and calls\n"
         " * the functions of one state from one thread at a time. */\n"
         "typedef struct {}_state {{\n"
         "  const char* message; /* '$' stands for the next number, '@' for the next name; null: none */\n"
@@ -173,9 +199,13 @@ class PlannedWriter {
     if (uses("->doomed")) text += "  void* doomed;\n  int destroying;\n";
     if (uses("->text")) text += "  char text[64];\n";
     if (uses("->globals"))
-      text += fmt::format("  uint64_t globals[{}];\n", std::max<uint64_t>(1, (uint64_t{plan_.module.global_bytes()} + 7) / 8));
-    if (!given().empty()) text += fmt::format("  const void* parameters[{}];\n", program_.lifter().parameters.size());
-    if (program_.state_bytes() != 0) text += fmt::format("  uint64_t memory[{}]; /* what is kept between calls */\n", program_.state_bytes() / 8);
+      text += fmt::format("  uint64_t globals[{}];\n",
+                          std::max<uint64_t>(1, (uint64_t{plan_.module.global_bytes()} + 7) / 8));
+    if (!given().empty())
+      text += fmt::format("  const void* parameters[{}];\n", program_.lifter().parameters.size());
+    if (program_.state_bytes() != 0)
+      text += fmt::format("  uint64_t memory[{}]; /* what is kept between calls */\n",
+                          program_.state_bytes() / 8);
     return text + fmt::format("}} {}_state;\n\n", prefix_);
   }
 
@@ -184,7 +214,9 @@ class PlannedWriter {
     const auto frame = [](const Nodes& nodes) {
       uint64_t bytes = kFrame;
       for_each_node(nodes, [&](const Node& node) {
-        if (node.kind == Node::Kind::let || node.kind == Node::Kind::variable || (node.kind == Node::Kind::loop && node.counted)) bytes += 12;
+        if (node.kind == Node::Kind::let || node.kind == Node::Kind::variable ||
+            (node.kind == Node::Kind::loop && node.counted))
+          bytes += 12;
         if (node.kind == Node::Kind::effect && node.text.starts_with("vm_buffer ")) bytes += 64;
         if (node.kind == Node::Kind::dispatch) bytes += 24;
       });
@@ -209,7 +241,8 @@ class PlannedWriter {
     if (!math_functions_.empty()) text += "#include <math.h>\n";
     text += compiler_checks(floats);
     text += fmt::format("\ntypedef {}_state vm_state;\n", prefix_);
-    if (uses("VM_GLOBAL_BYTES")) text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
+    if (uses("VM_GLOBAL_BYTES"))
+      text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
     return text + constants_ + "\n" + support_ + "\n" + code_;
   }
 
@@ -217,10 +250,11 @@ class PlannedWriter {
   std::string data(const std::string& symbol, std::span<const uint8_t> bytes) {
     if (bytes.size() < kLargeBytes) return constant_text(symbol, bytes);
     const std::string public_name = fmt::format("{}_{}", prefix_, symbol);
-    assembly_ += fmt::format(".globl {0}\n.balign 64\n{0}:\n  .incbin \"{1}.bin\", {2}, {3}\n", public_name, options_.name, binary_.size(),
-                             bytes.size());
+    assembly_ += fmt::format(".globl {0}\n.balign 64\n{0}:\n  .incbin \"{1}.bin\", {2}, {3}\n", public_name,
+                             options_.name, binary_.size(), bytes.size());
     binary_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return fmt::format("extern const unsigned char {1}[{2}];\n#define {0} {1}\n", symbol, public_name, bytes.size());
+    return fmt::format("extern const unsigned char {1}[{2}];\n#define {0} {1}\n", symbol, public_name,
+                       bytes.size());
   }
 
   std::string constants() {
@@ -232,7 +266,8 @@ class PlannedWriter {
         if (!words.contains(fmt::format("vm_rodata_{}", index))) continue;
         const std::span<const uint8_t> bytes = plan.module.rodata()[ordinal]->span();
         constexpr uint8_t kNone[] = {0};
-        text += data(fmt::format("vm_rodata_{}", index), bytes.empty() ? std::span<const uint8_t>(kNone) : bytes);
+        text +=
+            data(fmt::format("vm_rodata_{}", index), bytes.empty() ? std::span<const uint8_t>(kNone) : bytes);
         constant_bytes_ += bytes.size();
       }
     };
@@ -241,7 +276,8 @@ class PlannedWriter {
     const std::vector<UsedParameter>& parameters = program_.lifter().parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].baked == nullptr || !words.contains(fmt::format("vm_parameter_{}", i))) continue;
-      text += data(fmt::format("vm_parameter_{}", i), parameters[i].baked->bytes.first(std::max<uint64_t>(parameters[i].length, 1)));
+      text += data(fmt::format("vm_parameter_{}", i),
+                   parameters[i].baked->bytes.first(std::max<uint64_t>(parameters[i].length, 1)));
       constant_bytes_ += parameters[i].length;
     }
     return text;
@@ -261,13 +297,18 @@ class PlannedWriter {
     if (tensors)
       text +=
           "#define VM_MAX_RANK 16\n"
-          "typedef struct vm_tensor {\n  void* data;\n  size_t bytes;\n  uint32_t element_type;\n  uint32_t rank;\n"
+          "typedef struct vm_tensor {\n  void* data;\n  size_t bytes;\n  uint32_t element_type;\n  uint32_t "
+          "rank;\n"
           "  size_t shape[VM_MAX_RANK];\n} vm_tensor;\n#define VM_TENSORS\n";
-    text += fmt::format("static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n",
-                        quoted(options_.name), prefix_, given().empty() ? "" : ", &vm_parameters");
-    if (!given().empty()) text += fmt::format("static const {}_parameters vm_parameters; /* fill in the addresses */\n", prefix_);
-    text += fmt::format("#ifndef VM_ARENA_BYTES\n#define VM_ARENA_BYTES {}\n#endif\n\n",
-                        program_.has_dynamic_memory() ? "(256u << 20)" : fmt::format("({}_ARENA_BYTES + 16u)", upper(prefix_)));
+    text += fmt::format(
+        "static const char vm_name[] = {};\n#define vm_init(s, arena, bytes) {}_init(s, arena, bytes{})\n",
+        quoted(options_.name), prefix_, given().empty() ? "" : ", &vm_parameters");
+    if (!given().empty())
+      text += fmt::format("static const {}_parameters vm_parameters; /* fill in the addresses */\n", prefix_);
+    text +=
+        fmt::format("#ifndef VM_ARENA_BYTES\n#define VM_ARENA_BYTES {}\n#endif\n\n",
+                    program_.has_dynamic_memory() ? "(256u << 20)"
+                                                  : fmt::format("({}_ARENA_BYTES + 16u)", upper(prefix_)));
     text += fmt::format(
         "typedef union vm_value {{\n  int32_t i32;\n  int64_t i64;\n  float f32;\n  double f64;\n{}}} "
         "vm_value;\n\n"
@@ -280,8 +321,8 @@ class PlannedWriter {
     for (size_t n = 0; n < program_.functions().size(); ++n) {
       const HostFunction& each = program_.functions()[n];
       callers += caller(each, n);
-      table += fmt::format("  {{{}, \"{}\", \"{}\", vm_call_{}}},\n", quoted(each.face.name), each.face.types.arguments,
-                           each.face.types.results, n);
+      table += fmt::format("  {{{}, \"{}\", \"{}\", vm_call_{}}},\n", quoted(each.face.name),
+                           each.face.types.arguments, each.face.types.results, n);
     }
     if (callers.find("vm_expect(") != std::string::npos) text += kExpect;
     if (callers.find("vm_give(") != std::string::npos) text += kGive;
@@ -290,7 +331,8 @@ class PlannedWriter {
     return text + std::string(main_program());
   }
 
-  static constexpr std::string_view kExpect = R"(/* Checks an argument as the program does; a dimension of SIZE_MAX may be any. */
+  static constexpr std::string_view kExpect =
+      R"(/* Checks an argument as the program does; a dimension of SIZE_MAX may be any. */
 static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uint32_t element_type, uint32_t rank,
                      const size_t* shape) {
   const uint32_t type = tensor->element_type;
@@ -318,7 +360,8 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
 }
 
 )";
-  static constexpr std::string_view kGive = R"(static void vm_give(vm_tensor* tensor, const void* data, uint32_t element_type, uint32_t rank, const size_t* shape) {
+  static constexpr std::string_view kGive =
+      R"(static void vm_give(vm_tensor* tensor, const void* data, uint32_t element_type, uint32_t rank, const size_t* shape) {
   union {
     const void* constant;
     void* data;
@@ -338,11 +381,14 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
 
   std::string caller(const HostFunction& function, size_t index) const {
     const Values& values = program_.lifter().values();
-    const auto member = [](char type) { return type == 'i' ? "i32" : type == 'I' ? "i64" : type == 'f' ? "f32" : "f64"; };
+    const auto member = [](char type) {
+      return type == 'i' ? "i32" : type == 'I' ? "i64" : type == 'f' ? "f32" : "f64";
+    };
     const auto shape_text = [&](const std::vector<ValueId>& shape) {
       std::string text;
       for (const ValueId id : shape)
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", values.is_constant(id) ? fmt::format("{}u", values[id].bits) : "SIZE_MAX");
+        text += fmt::format("{}{}", text.empty() ? "" : ", ",
+                            values.is_constant(id) ? fmt::format("{}u", values[id].bits) : "SIZE_MAX");
       return text.empty() ? std::string("0") : text;
     };
     const auto pointer = [&](const char* type, const std::vector<ValueId>& shape, bool is_constant) {
@@ -354,7 +400,8 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
       for (size_t i = 1; i < shape.size(); ++i) text += fmt::format("[{}]", values[shape[i]].bits);
       return text;
     };
-    std::string text = fmt::format("static int vm_call_{}(vm_state* s, const vm_value* in, vm_value* out) {{\n", index);
+    std::string text =
+        fmt::format("static int vm_call_{}(vm_state* s, const vm_value* in, vm_value* out) {{\n", index);
     std::string call = fmt::format("{}(s", function.face.symbol);
     std::string checks;
     std::string give;
@@ -365,10 +412,12 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
         continue;
       }
       text += fmt::format("  static const size_t shape{}[] = {{{}}};\n", i, shape_text(argument.shape));
-      checks += fmt::format("  if (status == 0) status = vm_expect(s, &in[{0}].tensor, {1}, 0x{2:08X}u, {3}, shape{0});\n", i,
-                            quoted(argument.name), argument.element_type, argument.shape.size());
+      checks += fmt::format(
+          "  if (status == 0) status = vm_expect(s, &in[{0}].tensor, {1}, 0x{2:08X}u, {3}, shape{0});\n", i,
+          quoted(argument.name), argument.element_type, argument.shape.size());
       const bool writes = program_.lifter().memories()[argument.memory].is_written;
-      call += fmt::format(", ({})in[{}].tensor.data", pointer(element_c_type(argument.element_type), argument.shape, !writes), i);
+      call += fmt::format(", ({})in[{}].tensor.data",
+                          pointer(element_c_type(argument.element_type), argument.shape, !writes), i);
       for (size_t n = 0; n < argument.shape.size(); ++n)
         if (!values.is_constant(argument.shape[n])) call += fmt::format(", in[{}].tensor.shape[{}]", i, n);
     }
@@ -381,21 +430,26 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
         for (const ValueId id : output.shape) bytes *= values[id].bits;
         text += fmt::format("  static uint64_t bytes{}[{}];\n  static const size_t result{}[] = {{{}}};\n", i,
                             std::max<uint64_t>(1, (bytes + 7) / 8), i, shape_text(output.shape));
-        call += fmt::format(", ({})(void*)bytes{}", pointer(element_c_type(output.element_type), output.shape, false), i);
-        give += fmt::format("  if (status == 0) vm_give(&out[{0}].tensor, bytes{0}, 0x{1:08X}u, {2}, result{0});\n", i, output.element_type,
-                            output.shape.size());
+        call += fmt::format(", ({})(void*)bytes{}",
+                            pointer(element_c_type(output.element_type), output.shape, false), i);
+        give += fmt::format(
+            "  if (status == 0) vm_give(&out[{0}].tensor, bytes{0}, 0x{1:08X}u, {2}, result{0});\n", i,
+            output.element_type, output.shape.size());
       } else {
-        text += fmt::format("  const {}* data{} = NULL;\n  size_t result{}[{}] = {{0}};\n", element_c_type(output.element_type), i, i,
-                            std::max<size_t>(1, output.shape.size()));
+        text +=
+            fmt::format("  const {}* data{} = NULL;\n  size_t result{}[{}] = {{0}};\n",
+                        element_c_type(output.element_type), i, i, std::max<size_t>(1, output.shape.size()));
         call += fmt::format(", &data{0}, result{0}", i);
-        give += fmt::format("  if (status == 0) vm_give(&out[{0}].tensor, data{0}, 0x{1:08X}u, {2}, result{0});\n", i, output.element_type,
-                            output.shape.size());
+        give += fmt::format(
+            "  if (status == 0) vm_give(&out[{0}].tensor, data{0}, 0x{1:08X}u, {2}, result{0});\n", i,
+            output.element_type, output.shape.size());
       }
     }
     text += "  int status = 0;\n";
     if (function.arguments.empty()) text += "  (void)in;\n";
     if (function.outputs.empty()) text += "  (void)out;\n";
-    return text + checks + fmt::format("  if (status == 0) status = {});\n{}  return status;\n}}\n\n", call, give);
+    return text + checks +
+           fmt::format("  if (status == 0) status = {});\n{}  return status;\n}}\n\n", call, give);
   }
 
   Program& program_;

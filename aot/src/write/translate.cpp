@@ -12,7 +12,8 @@ namespace halyard::aot {
 
 namespace {
 
-Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options, Report& report) {
+Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Options& options,
+                                       Report& report) {
   const Ref<vm::BytecodeModule> module =
       HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
   const Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
@@ -24,7 +25,8 @@ Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Opt
   }
   for (const ImportPlan& each : plan.imports)
     if (each.callee.starts_with("io_parameters_"))
-      return fail(Code::UNIMPLEMENTED, "the program loads parameters, which needs memory that is planned, but {}", why);
+      return fail(Code::UNIMPLEMENTED,
+                  "the program loads parameters, which needs memory that is planned, but {}", why);
   report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
   return write_dynamic(plan, kernels, options);
 }
@@ -43,8 +45,7 @@ std::string module_comment(std::string_view module, std::string_view source) {
 }
 
 std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes) {
-  std::string text =
-      fmt::format("static const _Alignas(64) unsigned char {}[{}] = {{", symbol, bytes.size());
+  std::string text = fmt::format("static const _Alignas(64) unsigned char {}[{}] = {{", symbol, bytes.size());
   text.reserve(text.size() + 4 * bytes.size());
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (i % 32 == 0) text += "\n  ";

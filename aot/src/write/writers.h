@@ -14,7 +14,8 @@
 namespace halyard::aot {
 
 // Objects exist at run time.
-Result<std::vector<File>> write_dynamic(const Plan& plan, const std::vector<Kernels>& kernels, const Options& options);
+Result<std::vector<File>> write_dynamic(const Plan& plan, const std::vector<Kernels>& kernels,
+                                        const Options& options);
 // Objects are known when the module is translated.
 std::vector<File> write_planned(Program& program, const std::vector<Kernels>& kernels, const Options& options,
                                 Report& report);
