@@ -10,8 +10,8 @@ namespace {
 void check(const analysis::Function& function, analysis::Symbols& symbols) {
   for (const analysis::Peak& peak : function.peaks) {
     const analysis::Level& level = peak.level;
-    const analysis::Expression sum = symbols.add(symbols.add(level.arguments, level.results),
-                                                 symbols.add(level.transients, level.state));
+    const analysis::Expression sum =
+        symbols.add(symbols.add(level.arguments, level.results), symbols.add(level.transients, level.state));
     if (sum.constant() && level.total.constant() && !(sum == level.total))
       fuzz::finding("a peak differs from the sum of its parts");
     for (const uint32_t alive : peak.alive)

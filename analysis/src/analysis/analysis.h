@@ -133,7 +133,7 @@ struct ArgumentType {
 struct Options {
   // The arguments of an export; fewer than it has: the rest is not known.
   std::function<std::vector<ArgumentType>(const vm::Export&)> arguments;
-  std::string_view function;  // only this one; empty: all exports
+  std::string_view function;        // only this one; empty: all exports
   uint64_t max_steps = 10'000'000;  // instructions that are followed, of all functions together
 };
 

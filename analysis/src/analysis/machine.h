@@ -32,7 +32,7 @@ struct Choices {
 
 // What all paths of an analysis share: the work that is left, and the functions that the verifier accepted.
 struct Budget {
-  uint64_t steps = 0;  // instructions
+  uint64_t steps = 0;                 // instructions
   uint64_t elements = 1'000'000;      // of lists
   uint64_t arithmetic = 200'000'000;  // Symbols::work
   std::set<uint32_t> verified;
