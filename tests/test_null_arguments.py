@@ -207,7 +207,8 @@ class World:
                    "access": 1, "element_type": 0x21000020, "element_kind": 0, "timeout_ms": 0, "timeout_ns": 0, "bit": 0,
                    "operation": 1, "sanitizer": 0, "phase": 0, "track": 0, "begin_ns": 0, "end_ns": 1, "handle": 0,
                    "is_traced": 0, "deadline_ns": 2**63 - 1, "alignment": 0, "is_mutable": 1, "max_elements": 8, "max_depth": 8,
-                   "argument_count": 2, "result_count": 1, "command": 0, "buffer": 0, "after": 0, "at_least_ns": 0}
+                   "argument_count": 2, "result_count": 1, "command": 0, "buffer": 0, "after": 0, "at_least_ns": 0,
+                   "import": 0, "object_count": 1, "byte_count": 8}
         if "*" not in kind and kind not in ("halyard_release_fn", "halyard_fence_fn", "halyard_step_fn", "halyard_slice_fn"):
             return numbers.get(name)
         if name == "shape":
