@@ -1,6 +1,7 @@
 """What hal-info says of the compiler, from the note of its library: LLVM is not loaded for that. And what vm-dump --jit shows
 of functions. Skipped where this build has no compiler."""
 import os
+import platform
 import re
 import shutil
 import subprocess
@@ -184,6 +185,34 @@ def explained(checks):
         # In registers while terms are added.
         expect("a contraction across its outputs", [module, "--jit"], r"= phi <\d+ x float>",
                r"^; contraction: outputs 64, terms 1000: tiles of 1 rows by \d+ outputs$")
+        integers = CONTRACTION
+        for of, to in [("load.f32 %r0", "load.i8.s %r0"), ("load.f32 %r1", "load.i8.u %r1"), ("load.f32 %r2", "load.i32 %r2"),
+                       ("fma.f32", "fma.i32"), ("store.f32", "store.i32")]:
+            integers = integers.replace(of, to)
+        vmrun.write(module, integers)
+        pairs = ", two terms at a time" if platform.machine() == "x86_64" else ""
+        expect("products of bytes", [module, "--jit"], rf"^; contraction: outputs 64, terms 1000: tiles of 1 rows by \d+ outputs{pairs}$")
+        # The sums are in a buffer of the function's own, and doubled into another one; or they are read again.
+        own = CONTRACTION.replace(", %r2, ", ", %r3, ").replace("load.f32 %r2", "load.f32 %r3").replace("  vm.br ^bb1\n^bb1:", "  %r3 = vm.buffer.alloc %i6:7, %i8\n  vm.br ^bb1\n^bb1:", 1)
+        result = """\
+  %i0:1 = vm.const.i64.zero
+  vm.br ^bb7
+^bb7:
+  %i8 = vm.cmp.lt.i64.s %i0:1, %i4:5
+  vm.cond_br %i8, ^bb8, ^bb9
+^bb8:
+  %i16 = vm.buffer.load.f32 %r3, %i0:1
+  %i16 = vm.add.f32 %i16, %i16
+  vm.buffer.store.f32 %i16, %r2, %i0:1
+  %i0:1 = vm.add.i64 %i0:1, %i2:3
+  vm.br ^bb7
+^bb9:
+"""
+        with_result = own.replace("^bb6:\n", "^bb6:\n" + result)
+        vmrun.write(module, with_result)
+        expect("sums that nothing reads", [module, "--jit"], r"^; contraction: .*with the epilogue after it, whose sums are not stored$")
+        vmrun.write(module, with_result.replace("  vm.return", "  %i16 = vm.buffer.load.f32 %r3, %i2:3\n  vm.buffer.store.f32 %i16, %r2, %i2:3\n  vm.return"))
+        expect("sums that are read again", [module, "--jit"], r"^; contraction: .*with the epilogue after it$")
         for name, old, new, reason in [
                 ("an index that is not affine", "vm.fma.i64 %i10:11, %i4:5, %i0:1", "vm.mul.i64 %i10:11, %i10:11", "checks of indices"),
                 ("terms among the outputs", "load.f32 %r1, %i12:13", "load.f32 %r2, %i12:13", "in a buffer that is read")]:

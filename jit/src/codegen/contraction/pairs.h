@@ -5,6 +5,7 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/Intrinsics.h>
 
 #include <optional>
 #include <vector>
@@ -33,7 +34,11 @@ inline constexpr int64_t kLeastOffset = -(int64_t{1} << 14), kMostOffset = (int6
 // The factors of the nest's terms, if each output has one sum of 32 bits of such products.
 std::optional<Pairs> find_pairs(const Nest& nest, Dependence& dependence, llvm::ScalarEvolution& evolution);
 
-// Whether the function's processor has an instruction that multiplies `lanes` pairs.
-bool can_add_pairs(const llvm::Function& function, uint64_t lanes);
+// The instruction of the function's processor that multiplies `lanes` pairs and adds both products of each;
+// not_intrinsic if there is none.
+llvm::Intrinsic::ID product_of_pairs(const llvm::Function& function, uint64_t lanes);
+inline bool can_add_pairs(const llvm::Function& function, uint64_t lanes) {
+  return product_of_pairs(function, lanes) != llvm::Intrinsic::not_intrinsic;
+}
 
 }  // namespace halyard::jit::contraction

@@ -1,6 +1,6 @@
 // Writes the new nest of a contraction: the loops (write.cpp), the tiles in them (write_tile.cpp), their
-// values (values.cpp), the groups that threads share (share.cpp), and the way back to the old nest
-// (old_nest.cpp).
+// values (values.cpp), pairs of terms (write_pairs.cpp), the groups that threads share (share.cpp), and the
+// way back to the old nest (old_nest.cpp).
 #pragma once
 
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -87,7 +87,7 @@ class Writer {
   void add_terms(size_t level);
   void add_squares(size_t level);
   void add_term();
-  // pairs.cpp
+  // write_pairs.cpp
   bool adds_pairs() const;
   llvm::Value* are_offsets_small();
   llvm::Value* factors(const Factor& of, llvm::Value* loaded);
