@@ -34,16 +34,17 @@ bool has_member_twice(std::string_view json) {
       {"binary_data_size", "binary_data"}};
   std::vector<std::set<std::string>> open;
   bool is_twice = false, is_strange = false;
-  (void)Document::parse(json, [&](int, Document::parse_event_t event, Document& value) {
-    if (event == Document::parse_event_t::object_start) open.emplace_back();
-    if (event == Document::parse_event_t::object_end) open.pop_back();
-    if (event == Document::parse_event_t::key) {
-      const auto name = value.get<std::string>();
-      is_strange |= open.size() > std::size(known) || !known[open.size() - 1].contains(name);
-      is_twice |= !open.back().insert(name).second;
-    }
-    return true;
-  });
+  [[maybe_unused]] const Document parsed =
+      Document::parse(json, [&](int, Document::parse_event_t event, Document& value) {
+        if (event == Document::parse_event_t::object_start) open.emplace_back();
+        if (event == Document::parse_event_t::object_end) open.pop_back();
+        if (event == Document::parse_event_t::key) {
+          const auto name = value.get<std::string>();
+          is_strange |= open.size() > std::size(known) || !known[open.size() - 1].contains(name);
+          is_twice |= !open.back().insert(name).second;
+        }
+        return true;
+      });
   return is_twice && !is_strange;
 }
 

@@ -16,7 +16,7 @@ BYTES = SOURCE / "tests" / "abi" / "first" / "moves_bytes.vmasm"
 SHUFFLE = ["--function=shuffle", "--input=8xf32=5,6,7,8,9,10,11,12"]
 SHUFFLED = "EXEC @shuffle\nresult[0]: hal.buffer_view\n8xf32=1 1 40 42 5 6 7 8\n"
 # Programs in C of the last release, which test its C ABI: tests of messages and of counts are left out.
-PROGRAMS = ("arm", "boundary", "embed", "inline", "list", "memory", "prepare", "signature", "work")
+PROGRAMS = ("arm", "embed", "inline", "list", "memory", "prepare", "signature", "work")
 
 
 def build_previous(folder: pathlib.Path) -> pathlib.Path:

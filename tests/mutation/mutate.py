@@ -207,7 +207,7 @@ def link(build, tree, name, objects, runtime):
     """Links an output of the build again, with the changed objects in place of its own or before its archives."""
     line = output("ninja", "-C", build.folder, "-t", "commands", "-s", name).strip().splitlines()[-1]
     part = next(piece for piece in line.split(" && ") if f" -o {name} " in f"{piece} ")
-    arguments, own = shlex.split(part), set()
+    arguments, own = [argument.replace("\\$", "$") for argument in shlex.split(part)], set()  # "\$ORIGIN", as a shell reads it
     arguments = [own.add(argument) or str(objects[argument]) if argument in objects else argument for argument in arguments]
     archives = [output("ar", "t", build.folder / argument) for argument in arguments
                 if argument.endswith(".a") and (build.folder / argument).exists() and not argument.startswith("/")]

@@ -117,7 +117,7 @@ def hosts(mask: str):
         start = mask[statement_start(mask, match.start()):match.start()]
         if not in_enum(mask, match.start()) and not re.search(r"\b(constexpr|using|static_assert|enum|template|operator|requires)\b|\[[=&]?$", start):
             yield match.end(), end_of(mask, match.end(), ";,"), False, False
-    for match in re.finditer(r"(?<=[;{})])\s+(?!(?:if|for|while|switch|return|sizeof|HANDLER)\b)[A-Za-z_][\w:.>\[\]-]*\(", mask):
+    for match in re.finditer(r"(?<=[;{})])\s+(?!(?:if|for|while|switch|return|sizeof|assert|HANDLER)\b)[A-Za-z_][\w:.>\[\]-]*\(", mask):
         begin = match.start() + len(match[0]) - len(match[0].lstrip())
         end = end_of(mask, begin, ";,")
         if end < len(mask) and mask[end] == ";":

@@ -165,6 +165,37 @@ TEST(List, SharedInnerListsStay) {
   EXPECT_EQ(alive, 1);
 }
 
+TEST(List, NestingIsLimited) {
+  // Three levels of variant lists; each inner list twice in the next.
+  const Ref<List> inner = list_of(kVariants, 3);
+  const Ref<List> middle = list_of({.value = ValueType::none, .object = &List::kType}, 2);
+  const Ref<List> outer = list_of(kVariants, 4);
+  for (uint32_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(middle->set_ref(i, inner));
+    ASSERT_TRUE(outer->set_ref(i + 1, middle));
+  }
+  ASSERT_TRUE(outer->set(3, i32(7)));
+  EXPECT_OK(inner->check_nesting(1, 3));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "nested at most 0 deep", inner->check_nesting(0, 3));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "more than 2 elements", inner->check_nesting(1, 2));
+  constexpr uint64_t kElements = 4 + 2 * (2 + 2 * 3);  // once for each path
+  EXPECT_OK(outer->check_nesting(3, kElements));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "nested at most 2 deep", outer->check_nesting(2, kElements));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, fmt::format("more than {} elements", kElements - 1),
+               outer->check_nesting(3, kElements - 1));
+
+  // Numbers are elements, but are not looked at.
+  const Ref<List> numbers = list_of({.value = ValueType::i32}, 5);
+  EXPECT_OK(numbers->check_nesting(1, 5));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "more than 4 elements", numbers->check_nesting(1, 4));
+
+  // Within itself: no limit is large enough.
+  ASSERT_TRUE(outer->set_ref(0, outer));
+  EXPECT_FAILS(RESOURCE_EXHAUSTED, "or a list that contains itself", outer->check_nesting(100, UINT64_MAX));
+  ASSERT_TRUE(outer->set_ref(0, nullptr));
+  EXPECT_OK(outer->check_nesting(3, kElements));
+}
+
 // ---- instructions
 
 TEST(ListInstructions, GetSetSizeResize) {
@@ -370,6 +401,21 @@ TEST(ListCharge, HeaderAndRoom) {
                                   block_bytes(3 * sizeof(void*)));
   }
   EXPECT_EQ(budget->used(), 0u);
+}
+
+TEST(ListCharge, ElementsTakeTheirWidth) {
+  for (const auto& [type, bytes] : {std::pair<ValueType, uint64_t>{ValueType::i8, 1},
+                                    {ValueType::i16, 2},
+                                    {ValueType::i32, 4},
+                                    {ValueType::i64, 8},
+                                    {ValueType::f32, 4},
+                                    {ValueType::f64, 8}}) {
+    const auto budget = make<Budget>(1 << 20);
+    const Ref<List> list = List::allocate({.value = type}, 1000, kLimit, budget.get()).value();
+    EXPECT_EQ(budget->used(), kHeader + block_bytes(1000 * bytes)) << static_cast<int>(type);
+    EXPECT_OK(list->charge_to(budget.get()));  // once is enough
+    EXPECT_EQ(budget->used(), kHeader + block_bytes(1000 * bytes));
+  }
 }
 
 TEST(ListCharge, WhatDoesNotFitChangesNothing) {
