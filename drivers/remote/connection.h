@@ -19,6 +19,7 @@
 #include "remote/message.h"
 #include "remote/stream.h"
 #include "runtime.h"
+#include "semaphore_server.h"
 
 namespace halyard::remote {
 
@@ -44,7 +45,7 @@ struct Request {
   uint64_t received = 0;
 };
 
-class Connection final : public Receiver, public std::enable_shared_from_this<Connection> {
+class Connection final : public Receiver, public SemaphoreServer, public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 
@@ -56,13 +57,13 @@ class Connection final : public Receiver, public std::enable_shared_from_this<Co
   // The device is closed.
   void close();
 
-  const kit::Services& services() const { return services_; }
+  const kit::Services& services() const override { return services_; }
   const halyard_device_properties_t& properties() const { return properties_; }
   const Place& place() const { return place_; }
-  uint64_t new_number() { return next_number_.fetch_add(1, std::memory_order_relaxed); }
+  uint64_t new_number() override { return next_number_.fetch_add(1, std::memory_order_relaxed); }
   // UNAVAILABLE: the connection is lost.
   kit::Result<> check() const;
-  Failure failure_of(const kit::Status& status) const;
+  Failure failure_of(const kit::Status& status) const override;
 
   void send(Bytes message, Bytes data = {}, Stream::Urgency urgency = Stream::Urgency::later) {
     stream_->send(message, data, urgency);
@@ -71,10 +72,10 @@ class Connection final : public Receiver, public std::enable_shared_from_this<Co
 
   // ---- Semaphores
 
-  void create_semaphore(uint64_t number, uint64_t initial);
-  void destroy_semaphore(uint64_t number);
-  void signal_semaphore(uint64_t number, uint64_t value);
-  void fail_semaphore(uint64_t number, const Failure& failure);
+  void create_semaphore(uint64_t number, uint64_t initial) override;
+  void destroy_semaphore(uint64_t number) override;
+  void signal_semaphore(uint64_t number, uint64_t value) override;
+  void fail_semaphore(uint64_t number, const Failure& failure) override;
 
   // ---- Requests: sends a message and waits for the answer
 

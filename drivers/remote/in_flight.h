@@ -27,7 +27,7 @@ class InFlight {
   std::function<void()> on_success;  // before the signals
 
   // Makes the signals, and lets the host know. The call of the host, in `ready`, frees the work.
-  static void complete(std::unique_ptr<InFlight> work, const Connection& from, kit::Status failure,
+  static void complete(std::unique_ptr<InFlight> work, const SemaphoreServer& from, kit::Status failure,
                        kit::TaskList& ready) {
     for (const std::shared_ptr<Forward>& forward : work->forwards) forward->end();
     if (!failure && work->on_success) work->on_success();

@@ -1,11 +1,9 @@
 // Values go to a server before the host's next work can need them there.
 #include "timeline.h"
 
-#include "connection.h"
-
 namespace halyard::remote {
 
-Semaphore::Semaphore(std::shared_ptr<Connection> home, uint64_t initial)
+Semaphore::Semaphore(std::shared_ptr<SemaphoreServer> home, uint64_t initial)
     : BasicTimeline(home->services(), initial), home_(std::move(home)), number_(home_->new_number()) {
   home_->create_semaphore(number_, initial);
 }
@@ -15,7 +13,7 @@ Semaphore::~Semaphore() {
   for (const auto& [server, number] : mirrors_) server->destroy_semaphore(number);
 }
 
-uint64_t Semaphore::number_at(const std::shared_ptr<Connection>& server) {
+uint64_t Semaphore::number_at(const std::shared_ptr<SemaphoreServer>& server) {
   if (server == home_) return number_;
   const std::lock_guard lock(mirrors_mutex_);
   for (const auto& [known, number] : mirrors_)
@@ -37,17 +35,17 @@ void Semaphore::fail(kit::Status status, kit::TaskList& ready) {
   BasicTimeline::fail(status, ready);
 }
 
-void Semaphore::advance_by(const Connection& from, uint64_t to, kit::TaskList& ready) {
+void Semaphore::advance_by(const SemaphoreServer& from, uint64_t to, kit::TaskList& ready) {
   if (&from != home_.get()) home_->signal_semaphore(number_, to);
   BasicTimeline::advance(to, ready);
 }
 
-void Semaphore::fail_by(const Connection& from, const kit::Status& status, kit::TaskList& ready) {
+void Semaphore::fail_by(const SemaphoreServer& from, const kit::Status& status, kit::TaskList& ready) {
   if (&from != home_.get()) home_->fail_semaphore(number_, home_->failure_of(status));
   BasicTimeline::fail(status, ready);
 }
 
-Forward::Forward(std::shared_ptr<Connection> to, Semaphore& semaphore, uint64_t wanted)
+Forward::Forward(std::shared_ptr<SemaphoreServer> to, Semaphore& semaphore, uint64_t wanted)
     : to_(std::move(to)), semaphore_(&semaphore), number_(semaphore.number_at(to_)) {
   value = wanted;
   completed = [](kit::Waiter& waiter, kit::Status failure, kit::TaskList&) {

@@ -9,42 +9,39 @@
 #include <vector>
 
 #include "halyard/driver.hpp"
+#include "semaphore_server.h"
 
 namespace halyard::remote {
 
-namespace kit = halyard::kit;
-
-class Connection;
-
 class Semaphore final : public kit::BasicTimeline<Semaphore, kit::Waiter, kit::Task, kit::TaskList> {
  public:
-  Semaphore(std::shared_ptr<Connection> home, uint64_t initial);
+  Semaphore(std::shared_ptr<SemaphoreServer> home, uint64_t initial);
   ~Semaphore();
 
-  Connection& home() const { return *home_; }
+  SemaphoreServer& home() const { return *home_; }
   // The number of this semaphore at a server; created there on first use.
-  uint64_t number_at(const std::shared_ptr<Connection>& server);
+  uint64_t number_at(const std::shared_ptr<SemaphoreServer>& server);
 
   // The host's signals and failures, which the home gets, too.
   kit::Result<> signal(uint64_t to, kit::TaskList& ready);
   void fail(kit::Status status, kit::TaskList& ready);
   // Those of completed work of `from`, whose server has made them already.
-  void advance_by(const Connection& from, uint64_t to, kit::TaskList& ready);
-  void fail_by(const Connection& from, const kit::Status& status, kit::TaskList& ready);
+  void advance_by(const SemaphoreServer& from, uint64_t to, kit::TaskList& ready);
+  void fail_by(const SemaphoreServer& from, const kit::Status& status, kit::TaskList& ready);
 
  private:
   friend BasicTimeline;
 
-  const std::shared_ptr<Connection> home_;
+  const std::shared_ptr<SemaphoreServer> home_;
   const uint64_t number_;
   std::mutex mirrors_mutex_;  // guards the member below
-  std::vector<std::pair<std::shared_ptr<Connection>, uint64_t>> mirrors_;
+  std::vector<std::pair<std::shared_ptr<SemaphoreServer>, uint64_t>> mirrors_;
 };
 
 // Passes a value of a semaphore, or its failure, on to another server. Owns itself while it waits.
 class Forward : public kit::Waiter, public std::enable_shared_from_this<Forward> {
  public:
-  Forward(std::shared_ptr<Connection> to, Semaphore& semaphore, uint64_t value);
+  Forward(std::shared_ptr<SemaphoreServer> to, Semaphore& semaphore, uint64_t value);
   void begin();
   // The work that waits has ended. Afterwards the semaphore is not used any more.
   void end();
@@ -52,7 +49,7 @@ class Forward : public kit::Waiter, public std::enable_shared_from_this<Forward>
  private:
   void pass_on(const kit::Status& failure);
 
-  const std::shared_ptr<Connection> to_;
+  const std::shared_ptr<SemaphoreServer> to_;
   Semaphore* const semaphore_;
   const uint64_t number_;
   std::shared_ptr<Forward> self_;  // while it waits

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/c_boundary.h"
-#include "server/send.h"
+#include "server/failures.h"
 
 namespace halyard::device_server {
 

@@ -109,6 +109,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 
   // ---- Answers
 
+  // `build(message)` returns the body.
   template <typename Build>
   void send(Build build, remote::Bytes data = {});
   void done(uint64_t request, const Status& status);
@@ -150,5 +151,14 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::optional<Upload> blob_;
   std::optional<Upload> stage_;
 };
+
+template <typename Build>
+void Session::send(Build build, remote::Bytes data) {
+  remote::Message message;
+  const auto body = build(message);
+  const remote::Bytes bytes = message.to_client(body);
+  shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
+  stream_->send(bytes, data);
+}
 
 }  // namespace halyard::device_server

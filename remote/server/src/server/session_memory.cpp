@@ -4,7 +4,8 @@
 #include "hal/device/external_memory.h"
 #include "hal/queue/host_copy.h"
 #include "hal/queue/wait.h"
-#include "server/send.h"
+#include "server/failures.h"
+#include "server/session.h"
 
 namespace halyard::device_server {
 

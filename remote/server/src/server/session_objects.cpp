@@ -1,7 +1,8 @@
 // Queries, semaphores, code and recordings.
 #include <algorithm>
 
-#include "server/send.h"
+#include "server/failures.h"
+#include "server/session.h"
 
 namespace halyard::device_server {
 

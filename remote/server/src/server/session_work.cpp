@@ -2,7 +2,8 @@
 #include <boost/asio/post.hpp>
 
 #include "hal/queue/wait.h"
-#include "server/send.h"
+#include "server/failures.h"
+#include "server/session.h"
 
 namespace halyard::device_server {
 
