@@ -50,9 +50,9 @@ def failure(text):
 class Program:
     """A module as C, compiled with each compiler."""
 
-    def __init__(self, folder, name, module):
+    def __init__(self, folder, name, module, *flags):
         self.folder, self.name, self.module = folder, name, module
-        self.done = vmrun.run("vm-cc", module, "--main", "-o", os.path.join(folder, name))
+        self.done = vmrun.run("vm-cc", module, "--main", "-o", os.path.join(folder, name), *flags)
 
     def compile(self, compiler, *options):
         """None, or the compiler's messages."""
@@ -263,11 +263,12 @@ def check_fixtures(checks, folder):
             for case in json.load(file):
                 if case["devices"] in ([], ["local-sync"]):
                     modules.setdefault((place, case["module"]), []).append(case)
-    refused = {"parameters": "'io_parameters.load'", "llvm-cpu": "none of its constants is a portable one",
+    refused = {"llvm-cpu": "none of its constants is a portable one",
                "vulkan.": "none of its constants is a portable one"}
     for number, ((place, name), cases) in enumerate(modules.items()):
         module = os.path.join(fixtures, place, name)
-        program = Program(folder, f"p{number}", module)
+        files = [flag.replace("weights", f"{fixtures}/{place}/weights") for flag in cases[0]["flags"]]
+        program = Program(folder, f"p{number}", module, *files)
         reason = next((why for part, why in refused.items() if part in name), None)
         if reason:
             checks.check(f"{name} is refused", vmrun.why_bad_failure(program.done, name, reason), program.done)
@@ -278,7 +279,7 @@ def check_fixtures(checks, folder):
         if wrong is None:
             calls = [[case["function"], *(value.replace("@", f"@{fixtures}/{place}/") for value in case["inputs"])] for case in cases]
             # The microkernel for products of packed matrices fuses them with sums where the processor can.
-            compare(checks, program, calls, *(f"--device={device}" for device in cases[0]["devices"]),
+            compare(checks, program, calls, *(f"--device={device}" for device in cases[0]["devices"]), *files,
                     tolerance=1e-4 if "-uk-dt" in name else 0.0)
 
 

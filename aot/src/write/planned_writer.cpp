@@ -101,8 +101,14 @@ class PlannedWriter {
   std::string initializer(const std::string& body) const {
     const uint64_t needed = program_.arena_bytes();
     std::string text = begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
-    for (const size_t index : given())
-      text += fmt::format("  s->parameters[{}] = parameters->{};\n", index, parameter_name(index));
+    for (const size_t index : given()) {
+      const UsedParameter& each = program_.lifter().parameters[index];
+      text += fmt::format(
+          "  s->parameters[{0}] = parameters->{1};\n  if (parameters->{1} == NULL) return vm_fail(s, 5, "
+          "{2});\n",
+          index, parameter_name(index),
+          quoted(fmt::format("parameter '{}' of scope '{}' was not given", each.key, each.scope)));
+    }
     if (needed != 0 || program_.has_dynamic_memory()) {
       text += "  s->arena = arena;\n  s->arena_bytes = arena != NULL ? arena_bytes : 0;\n";
       if (needed != 0)
