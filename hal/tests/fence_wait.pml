@@ -304,7 +304,7 @@ proctype work() {
      i = 0;
      add_awaited(0);
 #else
-     add_awaited(0);           /* `for (const Point& wait : awaited) work->waits.push_back({*wait.semaphore, wait.value});` */
+     add_awaited(0);           /* `work->waits.push_back({semaphore, timepoints[i].value});` */
      drop_reference(0);        /* the caller's fence */
 #endif
      i = 0;

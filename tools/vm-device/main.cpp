@@ -8,6 +8,7 @@
 
 #include "common/drivers.h"
 #include "common/interrupt.h"
+#include "common/standard_streams.h"
 #include "common/tool.h"
 #include "device_flags.h"
 #include "server/server.h"
@@ -155,7 +156,7 @@ Result<int> vm_device(const Flags& flags) {
   options.users = TOOL_TRY(users_of(flags));
   options.allows_native = flags[flag::run_native];
   options.driver_files = TOOL_TRY(driver_files(flags));
-  options.log = [](std::string_view line) { fmt::print(stderr, "vm-device: {}\n", line); };
+  options.log = [](std::string_view line) { print_error("vm-device: {}\n", line); };
   const uint64_t threads = flags.has(flag::device_threads) ? TOOL_TRY(at_least_one(flags, flag::device_threads))
                                                            : std::max(std::thread::hardware_concurrency(), 4u);
   std::shared_ptr<remote::TlsContext> tls;
