@@ -142,12 +142,10 @@ void Connection::begin(Request& request) {
 
 kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
   std::unique_lock lock(mutex_);
-  bool is_stopped = false;
   while (!request.is_done && !is_lost_) {
     answered_.wait_for(lock, std::chrono::milliseconds(20));
-    if (is_stopped || request.is_done) continue;
+    if (request.is_done) continue;
     if (const kit::Result<> stopped = stop.check(); !stopped) {
-      is_stopped = true;
       lock.unlock();
       send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
         return wire::CreateStop(builder, request.number, stopped.failure().code);
@@ -435,13 +433,9 @@ void Connection::look_at_stops() {
   std::vector<std::pair<uint64_t, halyard_status_code_t>> stopped;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [number, work] : in_flight_) {
-      if (work->was_stopped) continue;
-      if (const kit::Result<> stop = work->stop().check(); !stop) {
-        work->was_stopped = true;
-        stopped.emplace_back(number, stop.failure().code);
-      }
-    }
+    // Told again until the work ends: the server may not have had the work when it was told first.
+    for (const auto& [number, work] : in_flight_)
+      if (const kit::Result<> stop = work->stop().check(); !stop) stopped.emplace_back(number, stop.failure().code);
   }
   for (const auto& [number, code] : stopped)
     send_to_server(*this, Stream::Urgency::now, [&, number = number, code = code](auto& builder, Message&) {
