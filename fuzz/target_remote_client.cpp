@@ -1,5 +1,5 @@
-// Messages of a server to the driver `remote`: whatever comes, opening the device and a read end, and nothing but the
-// bytes that were asked for is written.
+// Messages of a server to the driver `remote`: whatever comes, opening the device and a read end, and nothing
+// but the bytes that were asked for is written.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -45,7 +45,8 @@ void serve(int listener, const uint8_t* data, size_t size) {
   if (data[0] & 1) {  // a greeting that is right
     remote::Message message;
     const auto properties = remote::wire::CreateProperties(message.builder(), 0, 1, 64, 1 << 20);
-    const remote::Bytes welcome = message.to_client(remote::wire::CreateWelcome(message.builder(), 1, properties));
+    const remote::Bytes welcome =
+        message.to_client(remote::wire::CreateWelcome(message.builder(), 1, properties));
     const uint32_t header[2] = {static_cast<uint32_t>(welcome.size()), 0};
     ::send(client, header, sizeof header, MSG_NOSIGNAL);
     ::send(client, welcome.data(), welcome.size(), MSG_NOSIGNAL);

@@ -1,5 +1,5 @@
-// Messages of a client to the server of devices: the input is cut into frames, and also sent as it is. The server never
-// crashes, and gives back all memory of a client that has gone.
+// Messages of a client to the server of devices: the input is cut into frames, and also sent as it is. The
+// server never crashes, and gives back all memory of a client that has gone.
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -12,7 +12,8 @@ namespace {
 
 using Offset = flatbuffers::Offset<void>;
 
-kit::Result<Offset> dispatch_to_wire(flatbuffers::FlatBufferBuilder& builder, const std::shared_ptr<Connection>& server,
+kit::Result<Offset> dispatch_to_wire(flatbuffers::FlatBufferBuilder& builder,
+                                     const std::shared_ptr<Connection>& server,
                                      const halyard_command_dispatch_t& dispatch) {
   std::vector<wire::Range> bindings;
   for (uint32_t i = 0; i < dispatch.binding_count; ++i)
@@ -24,15 +25,14 @@ kit::Result<Offset> dispatch_to_wire(flatbuffers::FlatBufferBuilder& builder, co
   wire::Range counts;
   if (is_indirect) counts = HALYARD_KIT_TRY(to_wire(server, dispatch.indirect));
   const uint64_t executable = reinterpret_cast<const Executable*>(dispatch.executable)->number();
-  return wire::CreateDispatch(builder, executable, dispatch.function, &workgroups, is_indirect ? &counts : nullptr,
-                              constants, ranges)
+  return wire::CreateDispatch(builder, executable, dispatch.function, &workgroups,
+                              is_indirect ? &counts : nullptr, constants, ranges)
       .Union();
 }
 
 // UNIMPLEMENTED names the kind [R102].
-kit::Result<flatbuffers::Offset<wire::RecordedCommand>> command_to_wire(Message& message,
-                                                                        const std::shared_ptr<Connection>& server,
-                                                                        const halyard_command_t& command) {
+kit::Result<flatbuffers::Offset<wire::RecordedCommand>> command_to_wire(
+    Message& message, const std::shared_ptr<Connection>& server, const halyard_command_t& command) {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   const auto recorded = [&](wire::Command kind, Offset body) {
     return wire::CreateRecordedCommand(builder, kind, body);

@@ -36,20 +36,22 @@ kit::Result<std::shared_ptr<Connection>> Connection::open(const kit::Services& s
                                                           Place place) {
   auto made = std::make_shared<Connection>(services, runtime, std::move(place));
   const Place& to = made->place_;
-  Descriptor socket = HALYARD_KIT_TRY(
-      to_kit(to.transport == Transport::unix_socket ? connect_unix(to.path) : connect_tcp(to.tcp, to.patience)));
+  Descriptor socket = HALYARD_KIT_TRY(to_kit(
+      to.transport == Transport::unix_socket ? connect_unix(to.path) : connect_tcp(to.tcp, to.patience)));
   std::unique_ptr<Tls> tls;
   if (to.tls) {
     const auto context = HALYARD_KIT_TRY(to_kit(TlsContext::create(TlsSide::client, *to.tls)));
     tls = std::make_unique<Tls>(context, to.tcp.host);
   } else if (!to.allows_plain && !is_loopback(socket.get())) {
-    return kit::Failure{HALYARD_PERMISSION_DENIED,
-                        to.text() + " is another machine, and no certificates are given, so anybody between could read and "
-                                    "change all data; give the options 'cert', 'key' and 'ca', or insecure=1 in a network "
-                                    "that you trust"};
+    return kit::Failure{
+        HALYARD_PERMISSION_DENIED,
+        to.text() +
+            " is another machine, and no certificates are given, so anybody between could read and "
+            "change all data; give the options 'cert', 'key' and 'ca', or insecure=1 in a network "
+            "that you trust"};
   }
-  made->stream_ =
-      std::make_shared<Stream>(runtime.io(), std::move(socket), std::move(tls), Stream::Full::block, to.patience);
+  made->stream_ = std::make_shared<Stream>(runtime.io(), std::move(socket), std::move(tls),
+                                           Stream::Full::block, to.patience);
   HALYARD_KIT_TRY(to_kit(made->stream_->shake_hands(Clock::now() + to.patience)));
   runtime.start();
   made->stream_->start(made);
@@ -75,8 +77,7 @@ kit::Result<> Connection::greet() {
   send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, 0, name)), {},
        Stream::Urgency::now);
   kit::Result<> greeted = wait(welcome, {});
-  if (!greeted)
-    greeted.failure().message += "; while opening a device of " + place_.text();
+  if (!greeted) greeted.failure().message += "; while opening a device of " + place_.text();
   return greeted;
 }
 
@@ -141,12 +142,10 @@ void Connection::begin(Request& request) {
 
 kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
   std::unique_lock lock(mutex_);
-  bool is_stopped = false;
   while (!request.is_done && !is_lost_) {
     answered_.wait_for(lock, std::chrono::milliseconds(20));
-    if (is_stopped || request.is_done) continue;
+    if (request.is_done) continue;
     if (const kit::Result<> stopped = stop.check(); !stopped) {
-      is_stopped = true;
       lock.unlock();
       send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
         return wire::CreateStop(builder, request.number, stopped.failure().code);
@@ -300,7 +299,8 @@ bool Connection::received(Frame frame) {
       });
       break;
     case wire::ToClientBody::Need:
-      answer(root->body_as_Need()->request(), [&](Request& request) { request.needs_blob = request.is_done = true; });
+      answer(root->body_as_Need()->request(),
+             [&](Request& request) { request.needs_blob = request.is_done = true; });
       break;
     case wire::ToClientBody::Data:
       take_data(*root->body_as_Data(), frame);
@@ -316,7 +316,8 @@ bool Connection::received(Frame frame) {
       take_functions(*root->body_as_Functions());
       break;
     case wire::ToClientBody::Completed:
-      completed(root->body_as_Completed()->submission(), remote::failure_of(root->body_as_Completed()->status()));
+      completed(root->body_as_Completed()->submission(),
+                remote::failure_of(root->body_as_Completed()->status()));
       break;
     case wire::ToClientBody::Pong:
       break;
@@ -386,9 +387,10 @@ void Connection::lost(const Failure& reason) {
     dropped.swap(in_flight_);
     const bool is_refusal = loss.code != HALYARD_UNAVAILABLE && loss.code != HALYARD_DEADLINE_EXCEEDED;
     if (!is_refusal)
-      loss.message = fmt::format("the connection to {} is lost ({}), and with it the memory of the device and {} submissions in "
-                                 "flight; open the device again",
-                                 place_.text(), reason.message, dropped.size());
+      loss.message = fmt::format(
+          "the connection to {} is lost ({}), and with it the memory of the device and {} submissions in "
+          "flight; open the device again",
+          place_.text(), reason.message, dropped.size());
     is_lost_ = true;
     loss_ = loss;
   }
@@ -431,13 +433,9 @@ void Connection::look_at_stops() {
   std::vector<std::pair<uint64_t, halyard_status_code_t>> stopped;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [number, work] : in_flight_) {
-      if (work->was_stopped) continue;
-      if (const kit::Result<> stop = work->stop().check(); !stop) {
-        work->was_stopped = true;
-        stopped.emplace_back(number, stop.failure().code);
-      }
-    }
+    // Told again until the work ends: the server may not have had the work when it was told first.
+    for (const auto& [number, work] : in_flight_)
+      if (const kit::Result<> stop = work->stop().check(); !stop) stopped.emplace_back(number, stop.failure().code);
   }
   for (const auto& [number, code] : stopped)
     send_to_server(*this, Stream::Urgency::now, [&, number = number, code = code](auto& builder, Message&) {

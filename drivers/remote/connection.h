@@ -45,7 +45,9 @@ struct Request {
   uint64_t received = 0;
 };
 
-class Connection final : public Receiver, public SemaphoreServer, public std::enable_shared_from_this<Connection> {
+class Connection final : public Receiver,
+                         public SemaphoreServer,
+                         public std::enable_shared_from_this<Connection> {
  public:
   using Clock = std::chrono::steady_clock;
 

@@ -21,8 +21,9 @@ constexpr uint64_t bit(uint32_t operation) { return uint64_t{1} << operation; }
 kit::Result<> grant(const halyard_memory_request_t& request, halyard_memory_info_t& info) {
   const uint32_t missing = request.memory_type & ~(kMemoryType | HALYARD_MEMORY_OPTIMAL);
   if (missing && !(request.memory_type & HALYARD_MEMORY_OPTIMAL))
-    return kit::Failure{HALYARD_INVALID_ARGUMENT,
-                        fmt::format("no heap has memory type bits 0x{:x}; ask without, or with OPTIMAL (0x1)", missing)};
+    return kit::Failure{
+        HALYARD_INVALID_ARGUMENT,
+        fmt::format("no heap has memory type bits 0x{:x}; ask without, or with OPTIMAL (0x1)", missing)};
   info.memory_type = kMemoryType;
   info.usage = request.usage | HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
                HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
@@ -66,8 +67,8 @@ std::optional<int64_t> Device::query(std::string_view category, std::string_view
     server_->send(message.to_server(wire::CreateQuery(message.builder(), number, first, second)), {},
                   Stream::Urgency::now);
   });
-  // Queries cannot fail. Without an answer the device is taken for the right one: what the program does with it
-  // then fails, and says that the connection is lost.
+  // Queries cannot fail. Without an answer the device is taken for the right one: what the program does with
+  // it then fails, and says that the connection is lost.
   if (!answered) return category == "hal.device.id" ? std::optional<int64_t>(1) : std::nullopt;
   if (!request.known) return std::nullopt;
   return request.value;
@@ -86,8 +87,9 @@ kit::Result<std::unique_ptr<Memory>> Device::allocate(const halyard_memory_reque
   const auto ask = [&](uint64_t number, Stream::Urgency urgency) {
     Message message;
     const auto request = to_wire(message.builder(), asked);
-    server_->send(message.to_server(wire::CreateMemoryCreate(message.builder(), number, memory->number(), request)), {},
-                  urgency);
+    server_->send(
+        message.to_server(wire::CreateMemoryCreate(message.builder(), number, memory->number(), request)), {},
+        urgency);
   };
   if (asked.size <= kAlwaysThere) {
     ask(0, Stream::Urgency::later);
@@ -124,9 +126,9 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
     HALYARD_KIT_TRY(server_->request(request, [&](uint64_t number) {
       Message message;
       const auto wanted = to_wire(message.builder(), asked);
-      server_->send(
-          message.to_server(wire::CreateMemoryImport(message.builder(), number, memory->number(), wanted, &name)), {},
-          Stream::Urgency::now);
+      server_->send(message.to_server(
+                        wire::CreateMemoryImport(message.builder(), number, memory->number(), wanted, &name)),
+                    {}, Stream::Urgency::now);
     }));
     if (!request.needs_blob) return memory;
     if (is_first) HALYARD_KIT_TRY(server_->send_blob(digest, contents));
@@ -160,7 +162,8 @@ uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, s
     reason = answered.failure().message;
     return HALYARD_GRADE_LOADABLE;
   }
-  const auto grade = static_cast<uint32_t>(std::clamp<int64_t>(request.value, HALYARD_GRADE_NO, HALYARD_GRADE_NATIVE));
+  const auto grade =
+      static_cast<uint32_t>(std::clamp<int64_t>(request.value, HALYARD_GRADE_NO, HALYARD_GRADE_NATIVE));
   reason = request.text;
   if (data.empty()) {
     const std::lock_guard lock(mutex_);

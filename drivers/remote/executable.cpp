@@ -20,8 +20,8 @@ kit::Result<std::unique_ptr<Executable>> Executable::load(const std::shared_ptr<
     const auto constants = builder.CreateVector(args.constants, args.constant_count);
     const auto sizes = builder.CreateVector(has_sizes ? args.subgroup_sizes : nullptr,
                                             has_sizes ? args.subgroup_size_count : 0);
-    server->send(message.to_server(wire::CreateExecutableCreate(builder, request, number, format, &name, code.size(),
-                                                                args.affinity, constants, sizes)),
+    server->send(message.to_server(wire::CreateExecutableCreate(
+                     builder, request, number, format, &name, code.size(), args.affinity, constants, sizes)),
                  {}, Stream::Urgency::now);
   };
   for (const bool is_first : {true, false}) {
@@ -45,7 +45,8 @@ Executable::~Executable() {
 
 kit::Result<halyard_function_info_t> Executable::function_info(uint32_t function) const {
   if (function >= functions_.size())
-    return kit::Failure{HALYARD_OUT_OF_RANGE, "function " + std::to_string(function) + " does not exist; there are " +
+    return kit::Failure{HALYARD_OUT_OF_RANGE, "function " + std::to_string(function) +
+                                                  " does not exist; there are " +
                                                   std::to_string(functions_.size())};
   halyard_function_info_t info = functions_[function].info;
   info.name = {functions_[function].name.data(), functions_[function].name.size()};

@@ -22,7 +22,6 @@ class InFlight {
 
   uint64_t number() const { return number_; }
   const kit::Stop& stop() const { return stop_; }
-  bool was_stopped = false;  // the server was told
   std::vector<std::shared_ptr<Forward>> forwards;
   std::function<void()> on_success;  // before the signals
 

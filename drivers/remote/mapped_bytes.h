@@ -1,6 +1,6 @@
-// MappedBytes: the bytes of a memory in this process while the host has mapped it. Device and host may write to
-// different bytes of it at the same time, so each side gets only what the other one has changed. That is found
-// by a comparison with the bytes that both sides have last agreed on.
+// MappedBytes: the bytes of a memory in this process while the host has mapped it. Device and host may write
+// to different bytes of it at the same time, so each side gets only what the other one has changed. That is
+// found by a comparison with the bytes that both sides have last agreed on.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Mapping for reading fetches the bytes, and the server then sends what work changes; unmapping sends what the
-// host has written.
+// Mapping for reading fetches the bytes, and the server then sends what work changes; unmapping sends what
+// the host has written.
 #include "memory.h"
 
 #include <cstring>
@@ -43,8 +43,8 @@ void Memory::write(uint64_t offset, Bytes bytes) {
   }
 }
 
-// While other mappings are open, the bytes are merged with what the host has written, in the order in which the
-// server has sent them.
+// While other mappings are open, the bytes are merged with what the host has written, in the order in which
+// the server has sent them.
 kit::Result<> Memory::fetch(uint8_t* bytes, uint64_t offset, uint64_t length) {
   is_watched_ = true;
   Request request;
@@ -52,8 +52,8 @@ kit::Result<> Memory::fetch(uint8_t* bytes, uint64_t offset, uint64_t length) {
   if (!merges) request.target = {bytes + offset, length};
   return server_->request(request, [&](uint64_t number) {
     Message message;
-    const auto body =
-        wire::CreateMemoryRead(message.builder(), number, number_, offset, length, merges ? 0 : kCredit, true);
+    const auto body = wire::CreateMemoryRead(message.builder(), number, number_, offset, length,
+                                             merges ? 0 : kCredit, true);
     server_->send(message.to_server(body), {}, Stream::Urgency::now);
   });
 }
@@ -100,8 +100,9 @@ kit::Result<uint64_t> Memory::number_at(const std::shared_ptr<Connection>& serve
   auto mirror = std::make_unique<Memory>(server, tally_, size_);
   mirror->is_import();
   Message message;
-  const auto request = wire::CreateRequest(message.builder(), HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT,
-                                           UINT64_MAX, size_, HALYARD_OWNER_WRITES_ALL);
+  const auto request =
+      wire::CreateRequest(message.builder(), HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT, UINT64_MAX,
+                          size_, HALYARD_OWNER_WRITES_ALL);
   server->send(message.to_server(wire::CreateMemoryCreate(message.builder(), 0, mirror->number_, request)));
   mirror->exists();
   mirror->write(0, {bytes, size_});
@@ -110,8 +111,8 @@ kit::Result<uint64_t> Memory::number_at(const std::shared_ptr<Connection>& serve
   return mirrors_.back()->number_;
 }
 
-// Whether the bytes of an alloca exist is known here when its completion has come. That of work after it may come
-// before.
+// Whether the bytes of an alloca exist is known here when its completion has come. That of work after it may
+// come before.
 kit::Result<> Memory::check_existence() {
   if (exists_.load(std::memory_order_acquire) || size_ == 0) return {};
   uint8_t first = 0;
@@ -129,7 +130,8 @@ kit::Result<uint8_t*> Memory::map(uint32_t access, uint64_t offset, uint64_t len
   HALYARD_KIT_TRY(check_existence());
   const std::lock_guard lock(mutex_);
   uint8_t* const bytes = make_room();
-  const bool is_new = (access & HALYARD_MAP_WRITE) && (access & HALYARD_MAP_DISCARD) && !(access & HALYARD_MAP_READ);
+  const bool is_new =
+      (access & HALYARD_MAP_WRITE) && (access & HALYARD_MAP_DISCARD) && !(access & HALYARD_MAP_READ);
   if (!mapped_) open_bytes(bytes);
   if (!is_new && length > 0) {
     // What the host has written to other mappings goes first, and comes back with the rest.

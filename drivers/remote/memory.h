@@ -22,8 +22,8 @@ class Memory {
   Memory& operator=(const Memory&) = delete;
   ~Memory();
 
-  // The number of this memory at a server. Work of another server uses a memory there with the same bytes: what
-  // each side writes is passed on, through this process, when work begins and ends.
+  // The number of this memory at a server. Work of another server uses a memory there with the same bytes:
+  // what each side writes is passed on, through this process, when work begins and ends.
   kit::Result<uint64_t> number_at(const std::shared_ptr<Connection>& server);
   uint64_t number() const { return number_; }  // at its own server
   uint64_t size() const { return size_; }

@@ -19,15 +19,17 @@ std::string text_of(kit::Options& options, const char* key, const char* variable
 }
 
 kit::Result<std::optional<TlsFiles>> tls_of(kit::Options& options) {
-  TlsFiles files = {text_of(options, "cert", "HALYARD_REMOTE_CERT"), text_of(options, "key", "HALYARD_REMOTE_KEY"),
+  TlsFiles files = {text_of(options, "cert", "HALYARD_REMOTE_CERT"),
+                    text_of(options, "key", "HALYARD_REMOTE_KEY"),
                     text_of(options, "ca", "HALYARD_REMOTE_CA")};
   const int given = !files.certificate.empty() + !files.key.empty() + !files.authorities.empty();
   if (given == 0) return std::optional<TlsFiles>();
   if (given < 3)
-    return kit::Failure{HALYARD_INVALID_ARGUMENT,
-                        "TLS needs the options 'cert', 'key' and 'ca' (or HALYARD_REMOTE_CERT, HALYARD_REMOTE_KEY "
-                        "and HALYARD_REMOTE_CA), found " +
-                            std::to_string(given) + " of them"};
+    return kit::Failure{
+        HALYARD_INVALID_ARGUMENT,
+        "TLS needs the options 'cert', 'key' and 'ca' (or HALYARD_REMOTE_CERT, HALYARD_REMOTE_KEY "
+        "and HALYARD_REMOTE_CA), found " +
+            std::to_string(given) + " of them"};
   return std::optional(std::move(files));
 }
 
@@ -41,16 +43,18 @@ kit::Result<Place> place_of(const halyard_device_open_args_t& args) {
   kit::Options options(args);
   Place place;
   place.device = options.text("device").value_or("");
-  place.patience = std::chrono::milliseconds(HALYARD_KIT_TRY(options.number("timeout", 30000, 100, 86400000)));
+  place.patience =
+      std::chrono::milliseconds(HALYARD_KIT_TRY(options.number("timeout", 30000, 100, 86400000)));
   const std::string_view path = kit::view(args.path);
   if (kit::view(args.kind) == kUnixKind) {
     place.transport = Transport::unix_socket;
     place.path = path;
     HALYARD_KIT_TRY(options.finish());
     if (!path.starts_with('/')) {
-      const kit::Failure refusal = {path.empty() ? HALYARD_INVALID_ARGUMENT : HALYARD_NOT_FOUND,
-                                    "no Unix socket '" + std::string(path) +
-                                        "'; expected the absolute path of one, as in remote+unix:///run/halyard.sock"};
+      const kit::Failure refusal = {
+          path.empty() ? HALYARD_INVALID_ARGUMENT : HALYARD_NOT_FOUND,
+          "no Unix socket '" + std::string(path) +
+              "'; expected the absolute path of one, as in remote+unix:///run/halyard.sock"};
       return refusal;
     }
     return place;

@@ -19,10 +19,10 @@ inline constexpr char kUnixKind[] = "remote+unix";
 struct Place {
   Transport transport = Transport::tcp;
   HostPort tcp;
-  std::string path;                 // of a Unix socket
-  std::string device;               // at the server; empty: its first
-  std::optional<TlsFiles> tls;      // not for Unix sockets
-  bool allows_plain = false;        // TCP without TLS, also to other machines
+  std::string path;                      // of a Unix socket
+  std::string device;                    // at the server; empty: its first
+  std::optional<TlsFiles> tls;           // not for Unix sockets
+  bool allows_plain = false;             // TCP without TLS, also to other machines
   std::chrono::milliseconds patience{};  // without an answer
 
   std::string text() const;  // "'build-box:9414'", for messages

@@ -1,4 +1,5 @@
-// Runtime: the few threads of an instance, which serve all its connections, and the queue of calls to the host.
+// Runtime: the few threads of an instance, which serve all its connections, and the queue of calls to the
+// host.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

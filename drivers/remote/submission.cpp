@@ -42,16 +42,16 @@ uint64_t stage(Connection& server, Bytes bytes) {
   return number;
 }
 
-kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr<Connection>& server, const halyard_operation_t& operation,
-                                         const Memory* transient) {
+kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr<Connection>& server,
+                                         const halyard_operation_t& operation, const Memory* transient) {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:
       return Operation{wire::Operation::Barrier, wire::CreateBarrier(builder).Union()};
     case HALYARD_OPERATION_ALLOCA: {
       const halyard_memory_request_t& asked = *operation.alloca_.request;
-      const auto request = wire::CreateRequest(builder, asked.memory_type, asked.usage, asked.affinity, asked.size,
-                                               kit::owner_of(asked));
+      const auto request = wire::CreateRequest(builder, asked.memory_type, asked.usage, asked.affinity,
+                                               asked.size, kit::owner_of(asked));
       return Operation{wire::Operation::Alloca,
                        wire::CreateAlloca(builder, transient->number(), request).Union()};
     }
@@ -67,7 +67,8 @@ kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr
     }
     case HALYARD_OPERATION_UPDATE: {
       const wire::Range target = HALYARD_KIT_TRY(to_wire(server, operation.update.target));
-      const Bytes bytes = {static_cast<const uint8_t*>(operation.update.source), operation.update.target.length};
+      const Bytes bytes = {static_cast<const uint8_t*>(operation.update.source),
+                           operation.update.target.length};
       const uint64_t staged = bytes.size() > kPiece ? stage(*server, bytes) : 0;
       return Operation{wire::Operation::Update, wire::CreateUpdate(builder, &target, 0, staged).Union(),
                        staged ? Bytes() : bytes};
@@ -78,7 +79,8 @@ kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr
       return Operation{wire::Operation::Copy, wire::CreateCopy(builder, &source, &target).Union()};
     }
     case HALYARD_OPERATION_EXECUTE:
-      return Operation{wire::Operation::Execute, HALYARD_KIT_TRY(execute_to_wire(builder, server, operation.execute)).Union()};
+      return Operation{wire::Operation::Execute,
+                       HALYARD_KIT_TRY(execute_to_wire(builder, server, operation.execute)).Union()};
     default:
       return kit::Failure{HALYARD_UNIMPLEMENTED, "operation of kind " + std::to_string(operation.kind) +
                                                      " is not among those that this device offers"};
@@ -86,7 +88,8 @@ kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr
 }
 
 flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>> points_to_wire(
-    flatbuffers::FlatBufferBuilder& builder, const std::shared_ptr<Connection>& server, kit::Timepoints points) {
+    flatbuffers::FlatBufferBuilder& builder, const std::shared_ptr<Connection>& server,
+    kit::Timepoints points) {
   std::vector<wire::Point> numbers;
   for (const halyard_timepoint_t& point : points) {
     auto& semaphore = kit::timeline_of<Semaphore>(point);
@@ -97,19 +100,21 @@ flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>> points_to_wire(
 
 }  // namespace
 
-kit::Result<> send_submission(const std::shared_ptr<Connection>& server, const halyard_submission_t& submission,
-                              Memory* transient) {
+kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
+                              const halyard_submission_t& submission, Memory* transient) {
   HALYARD_KIT_TRY(server->check());
   Message message;
   flatbuffers::FlatBufferBuilder& builder = message.builder();
-  const Operation operation = HALYARD_KIT_TRY(operation_to_wire(message, server, *submission.operation, transient));
+  const Operation operation =
+      HALYARD_KIT_TRY(operation_to_wire(message, server, *submission.operation, transient));
   server->send_changes();
   const kit::Timepoints waits = {submission.waits, submission.wait_count};
   const auto waited = points_to_wire(builder, server, waits);
   // The server makes the signals of its own semaphores.
   std::vector<halyard_timepoint_t> own;
   for (uint32_t i = 0; i < submission.signal_count; ++i)
-    if (&kit::timeline_of<Semaphore>(submission.signals[i]).home() == server.get()) own.push_back(submission.signals[i]);
+    if (&kit::timeline_of<Semaphore>(submission.signals[i]).home() == server.get())
+      own.push_back(submission.signals[i]);
   const auto signalled = points_to_wire(builder, server, own);
 
   auto work = std::make_unique<InFlight>(server->new_number(), submission);
@@ -121,10 +126,12 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server, const h
   }
   if (transient) work->on_success = [transient] { transient->exists(); };
   if (submission.operation->kind == HALYARD_OPERATION_DEALLOCA)
-    work->on_success = [memory = reinterpret_cast<Memory*>(submission.operation->dealloca.memory)] { memory->ends(); };
+    work->on_success = [memory = reinterpret_cast<Memory*>(submission.operation->dealloca.memory)] {
+      memory->ends();
+    };
   const std::vector<std::shared_ptr<Forward>> forwards = work->forwards;
-  const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited, signalled,
-                                                           operation.kind, operation.body));
+  const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited,
+                                                           signalled, operation.kind, operation.body));
   HALYARD_KIT_TRY(server->add(std::move(work)));
   server->send(bytes, operation.data, Stream::Urgency::now);
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();

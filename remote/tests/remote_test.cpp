@@ -14,15 +14,18 @@ namespace halyard::remote {
 namespace {
 
 TEST(Address, HostsAndPorts) {
-  const std::pair<const char*, const char*> good[] = {{"box", "box:9414"},         {"box:1", "box:1"},
+  const std::pair<const char*, const char*> good[] = {{"box", "box:9414"},
+                                                      {"box:1", "box:1"},
                                                       {"10.0.0.1:65535", "10.0.0.1:65535"},
-                                                      {"[::1]", "[::1]:9414"},     {"[fe80::1]:80", "[fe80::1]:80"}};
+                                                      {"[::1]", "[::1]:9414"},
+                                                      {"[fe80::1]:80", "[fe80::1]:80"}};
   for (const auto& [text, expected] : good) {
     const Result<HostPort> place = parse_host_port(text);
     ASSERT_TRUE(place) << text;
     EXPECT_EQ(place->text(), expected);
   }
-  for (const char* const text : {"", ":80", "box:", "box:x", "box:-1", "box:65536", "box:1x", "[::1", "[::1]80"})
+  for (const char* const text :
+       {"", ":80", "box:", "box:x", "box:-1", "box:65536", "box:1x", "[::1", "[::1]80"})
     EXPECT_FALSE(parse_host_port(text)) << text;
 }
 
@@ -30,13 +33,15 @@ TEST(Address, ListeningAddresses) {
   EXPECT_EQ(parse_listen_address("tls://0.0.0.0:9414")->transport, Transport::tls);
   EXPECT_EQ(parse_listen_address("tcp://[::1]")->tcp.port, kDefaultPort);
   EXPECT_EQ(parse_listen_address("unix:///run/x.sock")->path, "/run/x.sock");
-  for (const std::string& text : {std::string(), std::string("box:1"), std::string("http://box"), std::string("unix://"),
-                                  std::string("tcp://"), "unix:///" + std::string(200, 'x')})
+  for (const std::string& text :
+       {std::string(), std::string("box:1"), std::string("http://box"), std::string("unix://"),
+        std::string("tcp://"), "unix:///" + std::string(200, 'x')})
     EXPECT_FALSE(parse_listen_address(text)) << text;
 }
 
 TEST(Address, OnlyLoopbackIsLoopback) {
-  for (const auto& [host, expected] : {std::pair{"127.0.0.1", true}, {"127.9.9.9", true}, {"0.0.0.0", false}}) {
+  for (const auto& [host, expected] :
+       {std::pair{"127.0.0.1", true}, {"127.9.9.9", true}, {"0.0.0.0", false}}) {
     const Result<Descriptor> socket = listen_tcp({host, 0});
     ASSERT_TRUE(socket) << host;
     EXPECT_EQ(is_loopback(socket->get()), expected) << host;
@@ -47,7 +52,8 @@ TEST(Address, OnlyLoopbackIsLoopback) {
 TEST(Version, TheHighestCommonOne) {
   EXPECT_EQ(*negotiate(1, 1), 1u);
   EXPECT_EQ(*negotiate(1, 1000), kNewestVersion);
-  for (const auto& [oldest, newest] : {std::pair{0u, 1u}, {2u, 9u}, {0u, 0u}, {3u, 1u}}) EXPECT_FALSE(negotiate(oldest, newest));
+  for (const auto& [oldest, newest] : {std::pair{0u, 1u}, {2u, 9u}, {0u, 0u}, {3u, 1u}})
+    EXPECT_FALSE(negotiate(oldest, newest));
 }
 
 TEST(Digest, OfKnownBytes) {
@@ -55,7 +61,10 @@ TEST(Digest, OfKnownBytes) {
 }
 
 TEST(Status, CodesOfOtherVersionsAreUnknown) {
-  for (const auto& [code, expected] : {std::pair{14, HALYARD_UNAVAILABLE}, {17, HALYARD_UNKNOWN}, {-1, HALYARD_UNKNOWN}, {4711, HALYARD_UNKNOWN}}) {
+  for (const auto& [code, expected] : {std::pair{14, HALYARD_UNAVAILABLE},
+                                       {17, HALYARD_UNKNOWN},
+                                       {-1, HALYARD_UNKNOWN},
+                                       {4711, HALYARD_UNKNOWN}}) {
     Message message;
     const auto status = wire::CreateStatus(message.builder(), code, message.text("why"));
     const Bytes bytes = message.to_client(wire::CreateDone(message.builder(), 1, status));
@@ -110,7 +119,9 @@ struct Kept : Receiver {
   Stream* stream = nullptr;
 };
 
-Bytes bytes_of(const std::string& text) { return {reinterpret_cast<const uint8_t*>(text.data()), text.size()}; }
+Bytes bytes_of(const std::string& text) {
+  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
 
 TEST(Stream, FramesOfEverySizeArriveInOrder) {
   for (const Stream::Full full : {Stream::Full::block, Stream::Full::queue}) {
@@ -139,7 +150,8 @@ TEST(Stream, FramesOfEverySizeArriveInOrder) {
     ASSERT_TRUE(kept->wait_for([&] { return kept->frames.size() == count; }));
     for (size_t i = 0; i < count; ++i) {
       EXPECT_EQ(kept->frames[i].first, "message " + std::to_string(i));
-      EXPECT_EQ(kept->frames[i].second, std::vector<uint8_t>(sizes[i % std::size(sizes)], static_cast<uint8_t>(i)));
+      EXPECT_EQ(kept->frames[i].second,
+                std::vector<uint8_t>(sizes[i % std::size(sizes)], static_cast<uint8_t>(i)));
     }
     sender->end({HALYARD_CANCELLED, "the test ends"});
     EXPECT_TRUE(kept->wait_for([&] { return kept->reason.has_value(); }));

@@ -7,23 +7,25 @@ namespace halyard::tools::flag {
 
 // ---- Devices
 
-inline constexpr List offered_device = {
-    "device", "URI",
-    "A device to offer: driver[://path][?key=value&...]. May be repeated; clients name one of them, or get the first.",
-    "--device=local-task"};
+inline constexpr List offered_device = {"device", "URI",
+                                        "A device to offer: driver[://path][?key=value&...]. May be "
+                                        "repeated; clients name one of them, or get the first.",
+                                        "--device=local-task"};
 inline constexpr Toggle run_native = {
     "allow_native",
-    "Runs machine code of clients, in this process and with its rights. Only for clients that may do anything that this "
+    "Runs machine code of clients, in this process and with its rights. Only for clients that may do "
+    "anything that this "
     "process may do. Without this flag clients get an error for such programs.",
     "--allow_native"};
 
 // ---- Connections
 
-inline constexpr List listen = {
-    "listen", "ADDRESS",
-    "An address for clients: tls://HOST:PORT, unix:///PATH, or tcp://HOST:PORT without encryption, which is only for "
-    "loopback addresses unless --insecure is given. Port 0: any free port, which is printed. May be repeated.",
-    "--listen=tls://0.0.0.0:9414"};
+inline constexpr List listen = {"listen", "ADDRESS",
+                                "An address for clients: tls://HOST:PORT, unix:///PATH, or tcp://HOST:PORT "
+                                "without encryption, which is only for "
+                                "loopback addresses unless --insecure is given. Port 0: any free port, which "
+                                "is printed. May be repeated.",
+                                "--listen=tls://0.0.0.0:9414"};
 inline constexpr Text cert = {"cert", "FILE", "The certificate of this server, with its chain, in PEM (TLS).",
                               "--cert=server.pem"};
 inline constexpr Text key = {"key", "FILE", "The key of the certificate, in PEM (TLS).", "--key=server.key"};
@@ -34,11 +36,11 @@ inline constexpr List allow_user = {
     "allow_user", "NAME",
     "A user who may connect to Unix sockets, besides root and the user of this process. May be repeated.",
     "--allow_user=alice"};
-inline constexpr Toggle insecure = {
-    "insecure",
-    "Listens on tcp:// addresses of other interfaces than loopback: everybody who can reach the port may use the devices, "
-    "and everybody on the way can read and change all data.",
-    "--insecure"};
+inline constexpr Toggle insecure = {"insecure",
+                                    "Listens on tcp:// addresses of other interfaces than loopback: "
+                                    "everybody who can reach the port may use the devices, "
+                                    "and everybody on the way can read and change all data.",
+                                    "--insecure"};
 
 // ---- Limits
 
@@ -49,22 +51,24 @@ inline constexpr Number client_connections = {"max_client_connections", "N",
                                               "The maximum number of connections of one client (32).",
                                               "--max_client_connections=4", 32};
 inline constexpr Number max_handles = {
-    "max_handles", "N", "The maximum number of objects of a connection, and of its submissions in flight (65536).",
+    "max_handles", "N",
+    "The maximum number of objects of a connection, and of its submissions in flight (65536).",
     "--max_handles=10000", 65536};
-inline constexpr Size client_memory = {"max_client_memory", "SIZE",
-                                       "The maximum memory of one client, with its recordings and code (4GiB).",
-                                       "--max_client_memory=1GiB"};
-inline constexpr Size max_cache = {
-    "max_cache", "SIZE",
-    "The maximum size of constants and code that are kept for one client, also for its next connection (2GiB). They count as "
-    "its memory.",
-    "--max_cache=8GiB"};
-inline constexpr Duration max_time = {
-    "max_time", "TIME",
-    "The maximum time of a submission, with its waits, and of loading code (10min). Then it is stopped. 0s: no limit.",
-    "--max_time=30s"};
-inline constexpr Number device_threads = {"threads", "N",
-                                          "The number of threads that handle messages. Default: the number of processors, but at least 4.",
-                                          "--threads=8"};
+inline constexpr Size client_memory = {
+    "max_client_memory", "SIZE", "The maximum memory of one client, with its recordings and code (4GiB).",
+    "--max_client_memory=1GiB"};
+inline constexpr Size max_cache = {"max_cache", "SIZE",
+                                   "The maximum size of constants and code that are kept for one client, "
+                                   "also for its next connection (2GiB). They count as "
+                                   "its memory.",
+                                   "--max_cache=8GiB"};
+inline constexpr Duration max_time = {"max_time", "TIME",
+                                      "The maximum time of a submission, with its waits, and of loading code "
+                                      "(10min). Then it is stopped. 0s: no limit.",
+                                      "--max_time=30s"};
+inline constexpr Number device_threads = {
+    "threads", "N",
+    "The number of threads that handle messages. Default: the number of processors, but at least 4.",
+    "--threads=8"};
 
 }  // namespace halyard::tools::flag

@@ -24,9 +24,9 @@ using device_server::ServerOptions;
 constexpr const Flag* kOfferedFlags[] = {&flag::offered_device, &flag::run_native, &flag::driver};
 constexpr const Flag* kConnectionFlags[] = {&flag::listen,    &flag::cert,       &flag::key,
                                             &flag::client_ca, &flag::allow_user, &flag::insecure};
-constexpr const Flag* kLimitFlags[] = {&flag::device_connections, &flag::client_connections, &flag::max_handles,
-                                       &flag::client_memory,      &flag::max_cache,          &flag::max_time,
-                                       &flag::device_threads};
+constexpr const Flag* kLimitFlags[] = {
+    &flag::device_connections, &flag::client_connections, &flag::max_handles,   &flag::client_memory,
+    &flag::max_cache,          &flag::max_time,           &flag::device_threads};
 
 constexpr FlagGroup kGroups[] = {
     {"Devices", kOfferedFlags},
@@ -39,18 +39,21 @@ constexpr ExitCode kExitCodes[] = {
     {1, "The server could not start; standard error says why."},
 };
 
-constexpr ToolDescription kTool = {
-    "vm-device",
-    "vm-device --device=URI --listen=ADDRESS [flags]",
-    "Offers devices of this machine to programs on other machines, over TLS, or to other users of this machine, over Unix "
-    "sockets. Clients name such a device by remote://HOST:PORT/DEVICE or remote+unix:///PATH. Their memory, time and number "
-    "of objects are limited. More: docs/remote.md.",
-    kGroups,
-    "  vm-device --device=local-task --listen=unix:///tmp/device.sock\n"
-    "  vm-run --device=remote+unix:///tmp/device.sock --module=simple_mul.vmasm --function=simple_mul --input=4xf32=2 "
-    "--input=4xf32=3\n"
-    "  vm-device --device=vulkan://0 --listen=tls://0.0.0.0:9414 --cert=server.pem --key=server.key --client_ca=ca.pem\n",
-    kExitCodes};
+constexpr ToolDescription kTool = {"vm-device",
+                                   "vm-device --device=URI --listen=ADDRESS [flags]",
+                                   "Offers devices of this machine to programs on other machines, over TLS, "
+                                   "or to other users of this machine, over Unix "
+                                   "sockets. Clients name such a device by remote://HOST:PORT/DEVICE or "
+                                   "remote+unix:///PATH. Their memory, time and number "
+                                   "of objects are limited. More: docs/remote.md.",
+                                   kGroups,
+                                   "  vm-device --device=local-task --listen=unix:///tmp/device.sock\n"
+                                   "  vm-run --device=remote+unix:///tmp/device.sock "
+                                   "--module=simple_mul.vmasm --function=simple_mul --input=4xf32=2 "
+                                   "--input=4xf32=3\n"
+                                   "  vm-device --device=vulkan://0 --listen=tls://0.0.0.0:9414 "
+                                   "--cert=server.pem --key=server.key --client_ca=ca.pem\n",
+                                   kExitCodes};
 
 Failure to_tool(const remote::Failure& failure) { return {.code = failure.code, .text = failure.message}; }
 
@@ -119,8 +122,8 @@ Result<std::vector<Address>> addresses_of(const Flags& flags) {
 Result<std::shared_ptr<remote::TlsContext>> tls_of(const Flags& flags) {
   for (const Text* const flag : {&flag::cert, &flag::key, &flag::client_ca})
     if (!flags.has(*flag))
-      return fail(HALYARD_INVALID_ARGUMENT, "tls:// addresses need {}, {} and {}; {} is missing", flag::cert, flag::key,
-                  flag::client_ca, *flag);
+      return fail(HALYARD_INVALID_ARGUMENT, "tls:// addresses need {}, {} and {}; {} is missing", flag::cert,
+                  flag::key, flag::client_ca, *flag);
   return to_tool(remote::TlsContext::create(remote::TlsSide::server,
                                             {flags[flag::cert], flags[flag::key], flags[flag::client_ca]}));
 }
@@ -137,11 +140,12 @@ Result<std::string> listen(Server& server, const Address& address, bool is_insec
   const bool is_tls = at.transport == remote::Transport::tls;
   if (!is_tls && !is_insecure && !remote::is_loopback(socket.get()))
     return fail(HALYARD_PERMISSION_DENIED,
-                "'{}' would offer the devices to everybody who can reach the port; use tls://, or add {} in a network that you "
+                "'{}' would offer the devices to everybody who can reach the port; use tls://, or add {} in "
+                "a network that you "
                 "trust",
                 address.text, flag::insecure);
-  const std::string text =
-      fmt::format("{}{}", is_tls ? "tls://" : "tcp://", remote::HostPort{at.tcp.host, remote::port_of(socket.get())}.text());
+  const std::string text = fmt::format("{}{}", is_tls ? "tls://" : "tcp://",
+                                       remote::HostPort{at.tcp.host, remote::port_of(socket.get())}.text());
   server.listen(std::move(socket), is_tls ? tls : nullptr);
   return text;
 }
@@ -157,10 +161,12 @@ Result<int> vm_device(const Flags& flags) {
   options.allows_native = flags[flag::run_native];
   options.driver_files = TOOL_TRY(driver_files(flags));
   options.log = [](std::string_view line) { print_error("vm-device: {}\n", line); };
-  const uint64_t threads = flags.has(flag::device_threads) ? TOOL_TRY(at_least_one(flags, flag::device_threads))
-                                                           : std::max(std::thread::hardware_concurrency(), 4u);
+  const uint64_t threads = flags.has(flag::device_threads)
+                               ? TOOL_TRY(at_least_one(flags, flag::device_threads))
+                               : std::max(std::thread::hardware_concurrency(), 4u);
   std::shared_ptr<remote::TlsContext> tls;
-  if (std::ranges::any_of(addresses, [](const Address& it) { return it.at.transport == remote::Transport::tls; }))
+  if (std::ranges::any_of(addresses,
+                          [](const Address& it) { return it.at.transport == remote::Transport::tls; }))
     tls = TOOL_TRY(tls_of(flags));
 
   const std::unique_ptr<Server> server = TOOL_TRY(to_tool(Server::create(std::move(options))));

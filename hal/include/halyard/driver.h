@@ -719,8 +719,9 @@ typedef struct halyard_driver_table {
   halyard_status_t (*device_properties)(halyard_driver_device_t device,
                                         halyard_device_properties_t* properties);
   /* M. Answers a query with one integer, by category and key (docs/spec/hal-semantics.md, "Device queries").
-   * An unknown key sets *known to 0 and is not an error. The host itself answers "hal.device.id" and
-   * "hal.executable.format". */
+   * An unknown key sets *known to 0 and is not an error. The host itself answers "hal.executable.format", and
+   * "hal.device.id" where the key, a pattern, matches the kind of the device. Since 0.2 it asks the driver where
+   * the pattern does not match: 1 says that the device stands for one of a matching kind. */
   halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
                                        halyard_text_t key, int32_t* known, int64_t* value);
   /* Frees memory that the device keeps for reuse. */

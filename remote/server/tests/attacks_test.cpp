@@ -19,7 +19,8 @@ void expect_refused(RawClient& client, halyard_status_code_t code, const char* t
 TEST(Attacks, AddressesAreNoHandles) {
   ServerOfTest server;
   int on_stack = 0;
-  for (const uint64_t number : {reinterpret_cast<uint64_t>(&on_stack), reinterpret_cast<uint64_t>(&server), uint64_t{8}, UINT64_MAX}) {
+  for (const uint64_t number : {reinterpret_cast<uint64_t>(&on_stack), reinterpret_cast<uint64_t>(&server),
+                                uint64_t{8}, UINT64_MAX}) {
     RawClient client(server);
     client.read(1, number, 0, 8);
     expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no memory");
@@ -68,7 +69,8 @@ TEST(Attacks, DestroyedHandlesAndNumbersUsedTwice) {
 
 TEST(Attacks, RangesOutsideOfMemory) {
   ServerOfTest server;
-  const std::pair<uint64_t, uint64_t> ranges[] = {{0, 65}, {64, 1}, {65, 0}, {UINT64_MAX, 1}, {1, UINT64_MAX}, {UINT64_MAX - 7, 8}};
+  const std::pair<uint64_t, uint64_t> ranges[] = {{0, 65},         {64, 1},         {65, 0},
+                                                  {UINT64_MAX, 1}, {1, UINT64_MAX}, {UINT64_MAX - 7, 8}};
   for (const auto& [offset, length] : ranges) {
     {
       RawClient client(server);
@@ -93,7 +95,9 @@ TEST(Attacks, WritesOutsideOfMemory) {
     RawClient client(server);
     client.create_memory(1, 64);
     const uint8_t bytes[8] = {};
-    client.send([&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 1, offset); }, bytes);
+    client.send(
+        [&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 1, offset); },
+        bytes);
     expect_refused(client, HALYARD_OUT_OF_RANGE, "64 bytes");
   }
 }
@@ -157,7 +161,8 @@ TEST(Attacks, WorkThatWaitsForItself) {
     // Other work goes on, and the circle can be broken.
     client.submit_barrier(13, {}, {{3, 1}});
     EXPECT_EQ(client.completion(13).code, HALYARD_OK);
-    client.send([](remote::Message& message) { return wire::CreateSemaphoreSignal(message.builder(), 1, 1); });
+    client.send(
+        [](remote::Message& message) { return wire::CreateSemaphoreSignal(message.builder(), 1, 1); });
     EXPECT_EQ(client.completion(10).code, HALYARD_OK);
   }
   // The rest is dropped with its client.
@@ -169,7 +174,8 @@ TEST(Attacks, WorkThatWaitsForItself) {
 
 TEST(Attacks, SizesOfFrames) {
   ServerOfTest server;
-  const uint32_t headers[][2] = {{UINT32_MAX, 0}, {8, UINT32_MAX}, {0, 0}, {remote::kMaxMessage + 1, 0}, {16, remote::kMaxData + 1}};
+  const uint32_t headers[][2] = {
+      {UINT32_MAX, 0}, {8, UINT32_MAX}, {0, 0}, {remote::kMaxMessage + 1, 0}, {16, remote::kMaxData + 1}};
   for (const auto& header : headers) {
     RawClient client(server, nullptr);
     client.send_bytes(header, sizeof header);
@@ -262,7 +268,9 @@ TEST(Attacks, BlobsThatDoNotFit) {
   const wire::Digest name = remote::to_wire(digest);
   const uint8_t bytes[8] = {};
   for (const uint64_t size : {kHuge, UINT64_MAX, uint64_t{1} << 40}) {
-    client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, size, 0); }, bytes);
+    client.send(
+        [&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, size, 0); },
+        bytes);
     client.send([&](remote::Message& message) {
       const auto request = wire::CreateRequest(message.builder(), 0x30, 0xC03, UINT64_MAX, size);
       return wire::CreateMemoryImport(message.builder(), 5, 1, request, &name);
@@ -278,7 +286,8 @@ TEST(Attacks, BlobsWithAWrongDigest) {
   RawClient client(server);
   const uint8_t bytes[8] = {1, 2, 3};
   const wire::Digest name = remote::to_wire(remote::Sha256{9});
-  client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 8, 0); }, bytes);
+  client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 8, 0); },
+              bytes);
   expect_refused(client, HALYARD_DATA_LOSS, "SHA-256");
 }
 
@@ -288,9 +297,12 @@ TEST(Attacks, PiecesOfBlobsOutOfOrder) {
     RawClient client(server);
     const uint8_t bytes[8] = {};
     const wire::Digest name = remote::to_wire(remote::Sha256{9});
-    client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 16, 0); },
-                remote::Bytes(bytes, 4));
-    client.send([&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 16, offset); }, bytes);
+    client.send(
+        [&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 16, 0); },
+        remote::Bytes(bytes, 4));
+    client.send(
+        [&](remote::Message& message) { return wire::CreateBlobWrite(message.builder(), &name, 16, offset); },
+        bytes);
     expect_refused(client, HALYARD_INVALID_ARGUMENT, "expected the bytes of a blob");
   }
 }
@@ -304,7 +316,8 @@ TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
     {
       RawClient first(server);
       first.create_memory(1, secret.size(), 0, owner);
-      first.send([](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 1, 0); }, secret);
+      first.send([](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), 1, 0); },
+                 secret);
       first.read(1, 1, 0, 8);
       ASSERT_TRUE(first.receive());
       EXPECT_EQ(first.data(), std::vector<uint8_t>(8, 0x5E));

@@ -105,20 +105,23 @@ class RawClient {
     if (!receive_bytes(header, sizeof header)) return nullptr;
     message_.resize(header[0]);
     data_.resize(header[1]);
-    if (!receive_bytes(message_.data(), message_.size()) || !receive_bytes(data_.data(), data_.size())) return nullptr;
+    if (!receive_bytes(message_.data(), message_.size()) || !receive_bytes(data_.data(), data_.size()))
+      return nullptr;
     return remote::verified_to_client(message_);
   }
   const std::vector<uint8_t>& data() const { return data_; }
   // The failure with which the server refuses the client; code OK: something else has come.
   remote::Failure refusal() {
     while (const wire::ToClient* const message = receive())
-      if (const wire::Refused* const refused = message->body_as_Refused()) return remote::failure_of(refused->status());
+      if (const wire::Refused* const refused = message->body_as_Refused())
+        return remote::failure_of(refused->status());
     return {HALYARD_OK, "no refusal"};
   }
   // The outcome of a submission, after other messages.
   remote::Failure completion(uint64_t submission) {
     while (const wire::ToClient* const message = receive()) {
-      if (const wire::Refused* const refused = message->body_as_Refused()) return remote::failure_of(refused->status());
+      if (const wire::Refused* const refused = message->body_as_Refused())
+        return remote::failure_of(refused->status());
       const wire::Completed* const completed = message->body_as_Completed();
       if (completed && completed->submission() == submission) return remote::failure_of(completed->status());
     }
@@ -129,8 +132,7 @@ class RawClient {
 
   void create_memory(uint64_t id, uint64_t size, uint64_t request = 0, uint64_t owner = 0) {
     send([&](remote::Message& message) {
-      const auto memory =
-          wire::CreateRequest(message.builder(), 0x30, 0xC03, UINT64_MAX, size, owner);
+      const auto memory = wire::CreateRequest(message.builder(), 0x30, 0xC03, UINT64_MAX, size, owner);
       return wire::CreateMemoryCreate(message.builder(), request, id, memory);
     });
   }
@@ -145,9 +147,11 @@ class RawClient {
   void submit_barrier(uint64_t id, std::vector<wire::Point> waits, std::vector<wire::Point> signals) {
     send([&](remote::Message& message) {
       flatbuffers::FlatBufferBuilder& builder = message.builder();
-      const auto waited = builder.CreateVectorOfStructs(waits), signalled = builder.CreateVectorOfStructs(signals);
+      const auto waited = builder.CreateVectorOfStructs(waits),
+                 signalled = builder.CreateVectorOfStructs(signals);
       const auto barrier = wire::CreateBarrier(builder).Union();
-      return wire::CreateSubmit(builder, id, UINT64_MAX, waited, signalled, wire::Operation::Barrier, barrier);
+      return wire::CreateSubmit(builder, id, UINT64_MAX, waited, signalled, wire::Operation::Barrier,
+                                barrier);
     });
   }
   void submit_copy(uint64_t id, const wire::Range& source, const wire::Range& target) {

@@ -241,8 +241,9 @@ std::string peer_text(int socket) {
   socklen_t size = sizeof peer;
   if (::getpeername(socket, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return "nobody";
   char host[64] = {}, port[16] = {};
-  if (peer.ss_family == AF_UNIX || ::getnameinfo(reinterpret_cast<const sockaddr*>(&peer), size, host, sizeof host,
-                                                 port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
+  if (peer.ss_family == AF_UNIX ||
+      ::getnameinfo(reinterpret_cast<const sockaddr*>(&peer), size, host, sizeof host, port, sizeof port,
+                    NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return "unix";
   return fmt::format("{}:{}", host, port);
 }

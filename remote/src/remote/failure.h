@@ -32,11 +32,11 @@ std::unexpected<Failure> fail(halyard_status_code_t code, fmt::format_string<Arg
 // REMOTE_TRY(expression): the value of a Result; a failure is returned from the calling function.
 #define REMOTE_TRY(...) REMOTE_TRY_COUNTED_(__COUNTER__, __VA_ARGS__)
 #define REMOTE_TRY_COUNTED_(counter, ...) REMOTE_TRY_NAMED_(counter, __VA_ARGS__)
-#define REMOTE_TRY_NAMED_(counter, ...)                                              \
-  __extension__({                                                                    \
-    auto remote_try_##counter = (__VA_ARGS__);                                       \
+#define REMOTE_TRY_NAMED_(counter, ...)                                                         \
+  __extension__({                                                                               \
+    auto remote_try_##counter = (__VA_ARGS__);                                                  \
     if (!remote_try_##counter) return std::unexpected(std::move(remote_try_##counter).error()); \
-    ::halyard::remote::unwrap(std::move(remote_try_##counter));                      \
+    ::halyard::remote::unwrap(std::move(remote_try_##counter));                                 \
   })
 
 namespace halyard::remote {

@@ -42,7 +42,8 @@ Result<uint32_t> negotiate(uint32_t oldest, uint32_t newest) {
   const uint32_t version = std::min(newest, kNewestVersion);
   if (oldest > 0 && version >= std::max(oldest, kOldestVersion)) return version;
   return fail(HALYARD_UNIMPLEMENTED,
-              "the client speaks versions {} to {} of the protocol, the server {} to {}; install Halyard of the same release "
+              "the client speaks versions {} to {} of the protocol, the server {} to {}; install Halyard of "
+              "the same release "
               "on both sides",
               oldest, newest, kOldestVersion, kNewestVersion);
 }

@@ -18,10 +18,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kBuffer = 64 << 10;      // bytes that are received at once
-constexpr size_t kSmall = 16 << 10;       // data up to this size are copied to be sent with other frames
-constexpr size_t kUnsent = 64 << 10;      // more bytes are sent even if they could wait
-constexpr int kFramesAtOnce = 64;         // before the receiver is told that it may take long
+constexpr size_t kBuffer = 64 << 10;  // bytes that are received at once
+constexpr size_t kSmall = 16 << 10;   // data up to this size are copied to be sent with other frames
+constexpr size_t kUnsent = 64 << 10;  // more bytes are sent even if they could wait
+constexpr int kFramesAtOnce = 64;     // before the receiver is told that it may take long
 
 std::string error_text(int error) {
   char buffer[128];
@@ -169,7 +169,8 @@ Result<> Stream::begin_message() {
   const auto [message, data] = header_;
   if (message == 0 || message > kMaxMessage || data > kMaxData)
     return fail(HALYARD_INVALID_ARGUMENT,
-                "the other side sent a frame with a message of {} bytes and {} bytes of data; expected 1 to {} and at most {}: "
+                "the other side sent a frame with a message of {} bytes and {} bytes of data; expected 1 to "
+                "{} and at most {}: "
                 "it does not speak this protocol",
                 message, data, kMaxMessage, kMaxData);
   frame_ = {};

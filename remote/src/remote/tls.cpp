@@ -24,8 +24,8 @@ std::string openssl_reason() {
 
 Result<> accept(int result, const char* what, const std::string& file) {
   if (result == 1) return {};
-  return fail(HALYARD_INVALID_ARGUMENT, "cannot use '{}' as {}: {}; expected a file in PEM format", file, what,
-              openssl_reason());
+  return fail(HALYARD_INVALID_ARGUMENT, "cannot use '{}' as {}: {}; expected a file in PEM format", file,
+              what, openssl_reason());
 }
 
 bool is_ip_address(const std::string& host) {
@@ -47,9 +47,9 @@ Result<std::shared_ptr<TlsContext>> TlsContext::create(TlsSide side, const TlsFi
                     "a certificate", files.certificate));
   REMOTE_TRY(accept(SSL_CTX_use_PrivateKey_file(context.get(), files.key.c_str(), SSL_FILETYPE_PEM),
                     "the key of the certificate", files.key));
-  REMOTE_TRY(
-      accept(SSL_CTX_load_verify_locations(context.get(), files.authorities.c_str(), nullptr),
-             side == TlsSide::client ? "the authority of servers" : "the authority of clients", files.authorities));
+  REMOTE_TRY(accept(SSL_CTX_load_verify_locations(context.get(), files.authorities.c_str(), nullptr),
+                    side == TlsSide::client ? "the authority of servers" : "the authority of clients",
+                    files.authorities));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
   return std::make_shared<TlsContext>(side, std::move(context));
 }
@@ -82,10 +82,10 @@ Failure Tls::failure_of(int result) const {
   const long verdict = SSL_get_verify_result(ssl_);
   std::string reason = openssl_reason();
   if (verdict != X509_V_OK) reason += fmt::format(" ({})", X509_verify_cert_error_string(verdict));
-  return {HALYARD_UNAUTHENTICATED,
-          fmt::format("no TLS 1.3 connection with two certificates: {}; check the certificates, the names in them and the "
-                      "authorities of both sides",
-                      reason)};
+  return {HALYARD_UNAUTHENTICATED, fmt::format("no TLS 1.3 connection with two certificates: {}; check the "
+                                               "certificates, the names in them and the "
+                                               "authorities of both sides",
+                                               reason)};
 }
 
 void Tls::take_output(std::vector<uint8_t>& wire) {

@@ -28,7 +28,8 @@ namespace halyard::kit {
 // that are called here, with the meanings of Instance, Device, Memory and so on in device.hpp and of
 // BasicTimeline. Results may be the kit's or the driver's own: see to_status(). Some members are optional,
 // and a class without one leaves the entry of the table null: flush(), invalidate() and export_to() of
-// Memory, (map() and unmap() replace its bytes(),) import_semaphore() and help() of Device, export_fd() and underway() of Semaphore.
+// Memory, import_semaphore() and help() of Device, export_fd() and
+// underway() of Semaphore. Memory has either bytes(), or map() and unmap(), which are told of each mapping.
 template <typename D>
 struct Entries {
   using Instance = typename D::Instance;

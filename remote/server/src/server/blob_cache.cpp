@@ -27,10 +27,11 @@ void BlobCache::drop_oldest() {
 
 Result<Charge> BlobCache::reserve(uint64_t size) {
   if (size > limit_)
-    return fail(Code::RESOURCE_EXHAUSTED,
-                "constants or code of {} bytes do not fit the {} bytes that the server keeps for a client; raise "
-                "--max_cache of vm-device",
-                size, limit_);
+    return fail(
+        Code::RESOURCE_EXHAUSTED,
+        "constants or code of {} bytes do not fit the {} bytes that the server keeps for a client; raise "
+        "--max_cache of vm-device",
+        size, limit_);
   for (;;) {
     Result<Charge> charge = Charge::take(memory_, size, "constants or code of a client");
     if (charge) return charge;

@@ -21,8 +21,8 @@ class BlobCache {
   uint64_t limit() const { return limit_; }
   uint64_t used() const;
   Ref<Bytes> find(const remote::Sha256& digest);  // null: not there
-  // The bytes are charged to the client's memory as long as they live. RESOURCE_EXHAUSTED: more than the limit,
-  // or no memory.
+  // The bytes are charged to the client's memory as long as they live. RESOURCE_EXHAUSTED: more than the
+  // limit, or no memory.
   Result<Charge> reserve(uint64_t size);
   // DATA_LOSS: the digest is another one.
   Result<> add(const remote::Sha256& digest, std::vector<uint8_t> bytes, Charge charge);

@@ -10,8 +10,8 @@ constexpr size_t kRemembered = 1024;  // clients
 Result<std::shared_ptr<Client>> Clients::begin(const std::string& key, const std::string& name) {
   const std::lock_guard lock(mutex_);
   if (connections_ >= limits_.connections)
-    return fail(Code::RESOURCE_EXHAUSTED, "the server has {} connections already; raise --max_connections of vm-device",
-                connections_);
+    return fail(Code::RESOURCE_EXHAUSTED,
+                "the server has {} connections already; raise --max_connections of vm-device", connections_);
   auto found = clients_.find(key);
   if (found == clients_.end()) {
     if (clients_.size() >= kRemembered)
@@ -20,9 +20,10 @@ Result<std::shared_ptr<Client>> Clients::begin(const std::string& key, const std
   }
   Client& client = *found->second;
   if (client.connections >= limits_.connections_of_client)
-    return fail(Code::RESOURCE_EXHAUSTED,
-                "client '{}' has {} connections already; close some, or raise --max_client_connections of vm-device",
-                name, client.connections);
+    return fail(
+        Code::RESOURCE_EXHAUSTED,
+        "client '{}' has {} connections already; close some, or raise --max_client_connections of vm-device",
+        name, client.connections);
   ++client.connections;
   ++connections_;
   return found->second;

@@ -18,9 +18,7 @@ namespace halyard::device_server {
 
 struct Client {
   Client(std::string who, const Limits& limits)
-      : name(std::move(who)),
-        memory(make<Budget>(limits.memory)),
-        blobs(limits.cache, memory) {}
+      : name(std::move(who)), memory(make<Budget>(limits.memory)), blobs(limits.cache, memory) {}
   const std::string name;  // "CN=laptop", "uid 1000"
   const Ref<Budget> memory;
   BlobCache blobs;

@@ -8,11 +8,12 @@
 namespace halyard::device_server {
 
 struct Limits {
-  size_t connections = 256;            // of all clients
-  size_t connections_of_client = 32;   // of one
-  size_t handles = 65536;              // objects and submissions in flight of a connection
-  uint64_t memory = uint64_t{4} << 30; // bytes of a client: memory of devices, recordings, constants, code
-  uint64_t cache = uint64_t{2} << 30;  // bytes of constants and code that are kept for a client's next connection
+  size_t connections = 256;             // of all clients
+  size_t connections_of_client = 32;    // of one
+  size_t handles = 65536;               // objects and submissions in flight of a connection
+  uint64_t memory = uint64_t{4} << 30;  // bytes of a client: memory of devices, recordings, constants, code
+  uint64_t cache =
+      uint64_t{2} << 30;  // bytes of constants and code that are kept for a client's next connection
   std::chrono::milliseconds work_time{600000};  // of a submission, with its waits; 0: no limit
   std::chrono::milliseconds greeting{10000};    // from the connection to the first message
   std::chrono::milliseconds silence{120000};    // without any message

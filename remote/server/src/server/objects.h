@@ -48,9 +48,10 @@ class HandleCount {
   explicit HandleCount(size_t limit) : limit_(limit) {}
   Result<> take() {
     if (used_ >= limit_)
-      return fail(Code::RESOURCE_EXHAUSTED,
-                  "the connection has {} objects and submissions; destroy some, or raise --max_handles of vm-device",
-                  used_);
+      return fail(
+          Code::RESOURCE_EXHAUSTED,
+          "the connection has {} objects and submissions; destroy some, or raise --max_handles of vm-device",
+          used_);
     ++used_;
     return {};
   }
@@ -68,7 +69,8 @@ class Table {
   explicit Table(HandleCount& count) : count_(count) {}
   Result<> add(uint64_t number, T object) {
     if (number == 0 || objects_.contains(number))
-      return fail(Code::INVALID_ARGUMENT, "{} {} exists already, or is no number of an object", T::kName, number);
+      return fail(Code::INVALID_ARGUMENT, "{} {} exists already, or is no number of an object", T::kName,
+                  number);
     HALYARD_TRY(count_.take());
     objects_.emplace(number, std::move(object));
     return {};

@@ -99,8 +99,8 @@ Result<ListObject> record(Objects& objects, const Ref<hal::Device>& device, Budg
     return fail(Code::INVALID_ARGUMENT, "a binding table has {} entries; expected at most {}",
                 asked.binding_count(), hal::kMaxSlots);
   Result<Ref<hal::CommandBuffer>> made = hal::CommandBuffer::create(
-      device, asked.one_shot() ? uint32_t{hal::kOneShot} : 0u, hal::kTransfer | hal::kDispatchCategory, asked.affinity(),
-      asked.binding_count(), &memory);
+      device, asked.one_shot() ? uint32_t{hal::kOneShot} : 0u, hal::kTransfer | hal::kDispatchCategory,
+      asked.affinity(), asked.binding_count(), &memory);
   if (!made) {
     list.failure = std::move(made.error());
     return list;
@@ -110,11 +110,10 @@ Result<ListObject> record(Objects& objects, const Ref<hal::Device>& device, Budg
   if (asked.commands())
     for (const wire::RecordedCommand* const command : *asked.commands()) {
       switch (command->command_type()) {
-#define DEVICE_SERVER_COMMAND(Name)                                    \
-  case wire::Command::Name:                                            \
-    if (!command->command())                                           \
-      return fail(Code::INVALID_ARGUMENT, "a command has no contents"); \
-    HALYARD_TRY(recorder.record(*command->command_as_##Name()));       \
+#define DEVICE_SERVER_COMMAND(Name)                                                            \
+  case wire::Command::Name:                                                                    \
+    if (!command->command()) return fail(Code::INVALID_ARGUMENT, "a command has no contents"); \
+    HALYARD_TRY(recorder.record(*command->command_as_##Name()));                               \
     break;
         DEVICE_SERVER_COMMAND(Barrier)
         DEVICE_SERVER_COMMAND(BeginGroup)

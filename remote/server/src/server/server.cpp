@@ -46,13 +46,14 @@ class AsioServer final : public Server {
  public:
   AsioServer(const ServerOptions& options, std::vector<std::string> uris, Ref<hal::DriverRegistry> registry)
       : users_(options.users),
-        shared_(options.limits, std::move(uris), std::move(registry), options.allows_native,
-                options.log ? options.log : [](std::string_view) {}) {}
+        shared_(
+            options.limits, std::move(uris), std::move(registry), options.allows_native,
+            options.log ? options.log : [](std::string_view) {}) {}
   ~AsioServer() override { stop(); }
 
   void listen(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
-    auto listening =
-        std::make_shared<Listening>(asio::posix::stream_descriptor(shared_.io, socket.release()), std::move(tls));
+    auto listening = std::make_shared<Listening>(asio::posix::stream_descriptor(shared_.io, socket.release()),
+                                                 std::move(tls));
     await_connection(std::move(listening));
   }
 
@@ -80,7 +81,8 @@ class AsioServer final : public Server {
     if (tls) layer = std::make_unique<remote::Tls>(std::move(tls), "");
     auto stream = std::make_shared<remote::Stream>(shared_.io, std::move(socket), std::move(layer),
                                                    remote::Stream::Full::queue, kPatience);
-    const auto session = std::make_shared<Session>(shared_, std::move(stream), std::move(key), std::move(name));
+    const auto session =
+        std::make_shared<Session>(shared_, std::move(stream), std::move(key), std::move(name));
     session->start();
     if (refusal.ok()) return;
     shared_.counts.refused.fetch_add(1, std::memory_order_relaxed);
@@ -101,20 +103,23 @@ class AsioServer final : public Server {
   std::string metrics() const override {
     std::string text;
     const auto add = [&](const char* name, const char* kind, const char* help, uint64_t value) {
-      text += fmt::format("# HELP halyard_device_{0} {2}\n# TYPE halyard_device_{0} {1}\nhalyard_device_{0} {3}\n", name, kind,
-                          help, value);
+      text += fmt::format(
+          "# HELP halyard_device_{0} {2}\n# TYPE halyard_device_{0} {1}\nhalyard_device_{0} {3}\n", name,
+          kind, help, value);
     };
     const Counts& counts = shared_.counts;
     add("connections", "gauge", "Connections of clients now.", shared_.clients.connections());
     add("connections_accepted_total", "counter", "Connections that were accepted.", counts.accepted);
     add("connections_refused_total", "counter", "Connections that were refused.", counts.refused);
-    add("protocol_errors_total", "counter", "Connections that ended because the client broke the protocol.", counts.broken);
+    add("protocol_errors_total", "counter", "Connections that ended because the client broke the protocol.",
+        counts.broken);
     add("submissions_total", "counter", "Submissions of clients.", counts.submissions);
     add("submission_failures_total", "counter", "Submissions that failed.", counts.failures);
     add("received_bytes_total", "counter", "Bytes of messages of clients.", counts.received_bytes);
     add("sent_bytes_total", "counter", "Bytes of messages to clients.", counts.sent_bytes);
     add("memory_bytes", "gauge", "Bytes that clients use.", shared_.clients.memory_bytes());
-    add("cached_bytes", "gauge", "Bytes of constants and code that are kept for clients.", shared_.clients.cached_bytes());
+    add("cached_bytes", "gauge", "Bytes of constants and code that are kept for clients.",
+        shared_.clients.cached_bytes());
     return text;
   }
 
@@ -162,8 +167,7 @@ remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
   hal::RegistryOptions registry;
   registry.libraries = options.driver_files;
   registry.use_environment = registry.use_default_folders = false;
-  if (options.log)
-    registry.log = [log = options.log](int32_t, std::string_view line) { log(line); };
+  if (options.log) registry.log = [log = options.log](int32_t, std::string_view line) { log(line); };
   std::vector<std::string> uris = options.devices;
   if (!options.allows_native) std::ranges::transform(uris, uris.begin(), without_native);
   const Ref<hal::DriverRegistry> drivers = hal::DriverRegistry::create(std::move(registry));
@@ -171,8 +175,8 @@ remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
   // A wrong device is found now, not by the first client.
   for (const std::string& uri : uris)
     if (const auto opened = drivers->open_device(uri); !opened)
-      return remote::fail(static_cast<halyard_status_code_t>(opened.error().code()), "cannot offer device '{}': {}", uri,
-                          opened.error().text());
+      return remote::fail(static_cast<halyard_status_code_t>(opened.error().code()),
+                          "cannot offer device '{}': {}", uri, opened.error().text());
   return server;
 }
 

@@ -18,11 +18,11 @@
 namespace halyard::device_server {
 
 struct ServerOptions {
-  std::vector<std::string> devices;  // URIs that are offered
+  std::vector<std::string> devices;       // URIs that are offered
   std::vector<std::string> driver_files;  // no others are looked for
   Limits limits;
-  bool allows_native = false;              // machine code of clients
-  std::vector<uid_t> users;                // who may connect to Unix sockets, besides root and the own user
+  bool allows_native = false;  // machine code of clients
+  std::vector<uid_t> users;    // who may connect to Unix sockets, besides root and the own user
   std::function<void(std::string_view)> log;  // one line; any thread; empty: no log
 };
 

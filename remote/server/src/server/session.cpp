@@ -62,9 +62,11 @@ void Session::tick() {
     const Limits& limits = self->shared_.limits;
     const Clock::time_point now = Clock::now();
     if (!is_greeted && now - self->begin_ > limits.greeting) {
-      self->end(Status(Code::DEADLINE_EXCEEDED, fmt::format("no greeting within {} ms", limits.greeting.count())));
+      self->end(
+          Status(Code::DEADLINE_EXCEEDED, fmt::format("no greeting within {} ms", limits.greeting.count())));
     } else if (now - self->stream_->last_received() > limits.silence) {
-      self->end(Status(Code::DEADLINE_EXCEEDED, fmt::format("no message within {} ms", limits.silence.count())));
+      self->end(
+          Status(Code::DEADLINE_EXCEEDED, fmt::format("no message within {} ms", limits.silence.count())));
     } else if (self->stream_->queued() > limits.unsent) {
       self->end(Status(Code::RESOURCE_EXHAUSTED, "the client does not receive what it has asked for"));
     }
@@ -119,7 +121,8 @@ void Session::handle_all(std::unique_lock<std::mutex>& lock) {
     const Status status = outcome_of([&] { return handle(frame); });
     if (!status.ok()) {
       shared_.counts.broken.fetch_add(1, std::memory_order_relaxed);
-      shared_.log(fmt::format("client '{}' ({}): {}", name_, remote::peer_text(stream_->socket()), status.text()));
+      shared_.log(
+          fmt::format("client '{}' ({}): {}", name_, remote::peer_text(stream_->socket()), status.text()));
       end(status);
     }
     lock.lock();
@@ -130,7 +133,9 @@ void Session::handle_all(std::unique_lock<std::mutex>& lock) {
 
 Result<> Session::handle(const remote::Frame& frame) {
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
-  if (!message) return fail(Code::INVALID_ARGUMENT, "expected a message of this protocol, found {} other bytes", frame.message_size);
+  if (!message)
+    return fail(Code::INVALID_ARGUMENT, "expected a message of this protocol, found {} other bytes",
+                frame.message_size);
   if (message->body_type() == wire::ToServerBody::Hello) return greet(*message->body_as_Hello());
   if (!device_) return fail(Code::UNAUTHENTICATED, "expected a greeting as the first message");
   const remote::Bytes data = frame.bytes();
@@ -168,7 +173,8 @@ Result<> Session::handle(const remote::Frame& frame) {
       stream_->end({HALYARD_CANCELLED, "the client has closed the device"});
       return {};
     default:
-      return fail(Code::UNIMPLEMENTED, "a message of kind {} is unknown", static_cast<unsigned>(message->body_type()));
+      return fail(Code::UNIMPLEMENTED, "a message of kind {} is unknown",
+                  static_cast<unsigned>(message->body_type()));
   }
 }
 
@@ -189,7 +195,8 @@ Result<> Session::greet(const wire::Hello& hello) {
     const std::lock_guard lock(mutex_);
     device_ = device;
   }
-  shared_.log(fmt::format("client '{}' ({}) uses '{}'", name_, remote::peer_text(stream_->socket()), device->uri()));
+  shared_.log(
+      fmt::format("client '{}' ({}) uses '{}'", name_, remote::peer_text(stream_->socket()), device->uri()));
   const halyard_device_properties_t& known = device->properties();
   send([&](remote::Message& message) {
     const auto properties = wire::CreateProperties(message.builder(), known.capabilities, known.queue_count,

@@ -1,6 +1,7 @@
-// Session: one connection. Messages are handled one after the other, on the thread that received them or on one
-// that is handling earlier ones; only requests to stop go past them. The client may be anybody: every message
-// is verified, every number looked up, every object charged, and what the driver gets was validated by the host.
+// Session: one connection. Messages are handled one after the other, on the thread that received them or on
+// one that is handling earlier ones; only requests to stop go past them. The client may be anybody: every
+// message is verified, every number looked up, every object charged, and what the driver gets was validated
+// by the host.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -94,7 +95,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     Ref<WorkScope> scope;
     std::vector<uint64_t> memories;  // that it may write to
   };
-  Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points, Status& failure);
+  Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
+                                        Status& failure);
   // Submits the operation; a failure of that goes to `failure`.
   Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
                   std::vector<uint64_t>& memories, Status& failure);

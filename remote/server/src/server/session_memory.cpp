@@ -14,7 +14,8 @@ namespace {
 constexpr uint32_t kCopyTimeout = 60000;  // milliseconds, of a copy by a device without mappable memory
 
 // The bits that this version of the protocol knows; others are not passed on [R14].
-constexpr uint32_t kUsages = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_INDIRECT_PARAMETERS | HALYARD_USAGE_UNIFORM_READ;
+constexpr uint32_t kUsages =
+    HALYARD_USAGE_DEFAULT | HALYARD_USAGE_INDIRECT_PARAMETERS | HALYARD_USAGE_UNIFORM_READ;
 constexpr uint32_t kTypes = HALYARD_MEMORY_OPTIMAL | HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED |
                             HALYARD_MEMORY_DEVICE_LOCAL;
 
@@ -56,8 +57,9 @@ Result<> Session::on(const wire::MemoryCreate& asked) {
   const wire::Request& request = *asked.memory();
   const Wishes wishes = wishes_of(request);
   MemoryObject memory;
-  Result<Ref<hal::Buffer>> made = hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage,
-                                                        request.size(), client_->memory.get(), wishes.owner);
+  Result<Ref<hal::Buffer>> made =
+      hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage, request.size(),
+                            client_->memory.get(), wishes.owner);
   if (made) {
     memory.buffer = *std::move(made);
   } else {
@@ -79,8 +81,9 @@ Result<Ref<hal::Buffer>> Session::import_blob(const wire::Request& request, cons
                          const_cast<uint8_t*>(blob->data()), blob->size(), blob, client_->memory.get());
     if (imported) return imported;
   }
-  Ref<hal::Buffer> copy = HALYARD_TRY(hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage,
-                                                            request.size(), client_->memory.get(), wishes.owner));
+  Ref<hal::Buffer> copy =
+      HALYARD_TRY(hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage,
+                                        request.size(), client_->memory.get(), wishes.owner));
   if (blob->size() > 0) HALYARD_TRY(await(hal::begin_write(blob->span(), *copy, 0)));
   return copy;
 }
@@ -125,7 +128,8 @@ Result<> Session::on(const wire::MemoryWrite& asked, remote::Bytes data) {
   HALYARD_TRY(memory->buffer->check_range(asked.offset(), data.size()));
   if (data.empty()) return {};
   Result<> written = await(hal::begin_write(data, *memory->buffer, asked.offset()));
-  if (!written) memory->failure = std::move(written.error()).note("while writing bytes of the client to memory");
+  if (!written)
+    memory->failure = std::move(written.error()).note("while writing bytes of the client to memory");
   return {};
 }
 
@@ -147,7 +151,8 @@ Result<> Session::on(const wire::MemoryRead& asked) {
   HALYARD_TRY(memory->buffer->check_range(asked.offset(), asked.length()));
   constexpr size_t kReadings = 64;
   if (readings_.size() >= kReadings || readings_.contains(asked.request()))
-    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} reads under way, each with its number", kReadings);
+    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} reads under way, each with its number",
+                kReadings);
   if (asked.watch()) {
     const std::lock_guard lock(mutex_);
     watched_.insert_or_assign(asked.id(), memory->buffer);
@@ -177,7 +182,8 @@ Result<> Session::on(const wire::Credit& asked) {
 }
 
 void Session::go_on(uint64_t request, Reading& reading) {
-  const auto piece = std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(remote::kPiece, reading.length));
+  const auto piece =
+      std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(remote::kPiece, reading.length));
   while (reading.sent < reading.length && reading.credit > 0) {
     const uint64_t size = std::min<uint64_t>({remote::kPiece, reading.length - reading.sent, reading.credit});
     const std::span<uint8_t> target(piece.get(), size);
@@ -186,7 +192,8 @@ void Session::go_on(uint64_t request, Reading& reading) {
       reading.sent = reading.length;
       return done(request, copied.error());
     }
-    send([&](remote::Message& message) { return wire::CreateData(message.builder(), request, reading.sent); }, target);
+    send([&](remote::Message& message) { return wire::CreateData(message.builder(), request, reading.sent); },
+         target);
     reading.sent += size;
     reading.credit -= size;
   }
@@ -218,8 +225,11 @@ void Session::send_contents(const std::vector<Changed>& changes) {
     for (uint64_t offset = changed.offset; offset < end; offset += piece.size()) {
       const std::span<uint8_t> target(piece.data(), std::min<uint64_t>(piece.size(), end - offset));
       if (!read(*buffer, offset, target)) break;  // bytes of an alloca that do not exist any more
-      send([&](remote::Message& message) { return wire::CreateContents(message.builder(), changed.memory, offset); },
-           target);
+      send(
+          [&](remote::Message& message) {
+            return wire::CreateContents(message.builder(), changed.memory, offset);
+          },
+          target);
     }
   }
 }

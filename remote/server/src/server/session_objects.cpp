@@ -14,13 +14,15 @@ bool is_machine_code(std::string_view format) {
 }
 
 constexpr const char* kNoNative =
-    "the server runs no machine code of clients; compile the program for VMVX, or start vm-device with --allow_native if all "
+    "the server runs no machine code of clients; compile the program for VMVX, or start vm-device with "
+    "--allow_native if all "
     "clients are trusted";
 
 }  // namespace
 
 Result<> Session::on(const wire::Query& asked) {
-  const hal::Device::Answer answer = device_->query_i64(remote::view(asked.category()), remote::view(asked.key()));
+  const hal::Device::Answer answer =
+      device_->query_i64(remote::view(asked.category()), remote::view(asked.key()));
   send([&](remote::Message& message) {
     return wire::CreateAnswer(message.builder(), asked.request(), answer.known, answer.value);
   });
@@ -59,7 +61,8 @@ Result<> Session::on(const wire::SemaphoreDestroy& asked) {
 
 Result<> Session::on(const wire::SemaphoreSignal& asked) {
   const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
-  // The client's signals of two threads may come in another order: a value that is reached already is no error.
+  // The client's signals of two threads may come in another order: a value that is reached already is no
+  // error.
   if (object->semaphore) (void)object->semaphore->signal(asked.value());
   return {};
 }
@@ -68,7 +71,8 @@ Result<> Session::on(const wire::SemaphoreFail& asked) {
   const SemaphoreObject* const object = HALYARD_TRY(objects_.semaphores.find(asked.id()));
   remote::Failure failure = remote::failure_of(asked.status());
   if (failure.code == HALYARD_OK) failure.code = HALYARD_UNKNOWN;
-  if (object->semaphore) object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(failure.message)));
+  if (object->semaphore)
+    object->semaphore->fail(Status(static_cast<Code>(failure.code), std::move(failure.message)));
   return {};
 }
 
@@ -94,8 +98,10 @@ Result<> Session::on(const wire::BlobWrite& asked, remote::Bytes data) {
   if (!blob_ || blob_->digest != digest)
     return fail(Code::INVALID_ARGUMENT, "bytes of a blob come before its beginning");
   if (blob_->size == 0) return {};
-  if (asked.offset() != blob_->bytes.size() || data.empty() || data.size() > blob_->size - blob_->bytes.size())
-    return fail(Code::INVALID_ARGUMENT, "expected the bytes of a blob from {} on, at most {}, found {} bytes from {} on",
+  if (asked.offset() != blob_->bytes.size() || data.empty() ||
+      data.size() > blob_->size - blob_->bytes.size())
+    return fail(Code::INVALID_ARGUMENT,
+                "expected the bytes of a blob from {} on, at most {}, found {} bytes from {} on",
                 blob_->bytes.size(), blob_->size - blob_->bytes.size(), data.size(), asked.offset());
   blob_->bytes.insert(blob_->bytes.end(), data.begin(), data.end());
   if (blob_->bytes.size() < blob_->size) return {};
@@ -125,7 +131,8 @@ Result<> Session::on(const wire::StageWrite& asked, remote::Bytes data) {
 Result<> Session::on(const wire::ExecutableCreate& asked) {
   if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "an executable has no digest");
   const std::string_view format = remote::view(asked.format());
-  const Ref<Bytes> code = asked.size() == 0 ? Bytes::own({}) : client_->blobs.find(remote::from_wire(*asked.digest()));
+  const Ref<Bytes> code =
+      asked.size() == 0 ? Bytes::own({}) : client_->blobs.find(remote::from_wire(*asked.digest()));
   if (!code && (shared_.allows_native || !is_machine_code(format))) {
     send([&](remote::Message& message) { return wire::CreateNeed(message.builder(), asked.request()); });
     return {};
@@ -135,7 +142,8 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
   std::vector<uint32_t> constants;
   if (asked.constants()) constants.assign(asked.constants()->begin(), asked.constants()->end());
   const Ref<WorkScope> scope = make<WorkScope>();
-  if (shared_.limits.work_time.count() > 0) scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
+  if (shared_.limits.work_time.count() > 0)
+    scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
   {
     const std::lock_guard lock(mutex_);
     loading_ = asked.request();
@@ -169,8 +177,8 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
     for (const hal::ExecutableFunction& it : (*made)->functions()) {
       const auto name = message.text(it.name);
       const wire::Workgroups size(it.workgroup_size[0], it.workgroup_size[1], it.workgroup_size[2]);
-      functions.push_back(wire::CreateFunction(builder, name, it.binding_count, it.constant_count, it.flags, &size,
-                                               it.local_memory));
+      functions.push_back(wire::CreateFunction(builder, name, it.binding_count, it.constant_count, it.flags,
+                                               &size, it.local_memory));
     }
     return wire::CreateFunctions(builder, asked.request(), builder.CreateVector(functions));
   });

@@ -35,19 +35,21 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
 
   shared_.counts.submissions.fetch_add(1, std::memory_order_relaxed);
   const Ref<WorkScope> scope = make<WorkScope>();
-  if (shared_.limits.work_time.count() > 0) scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
+  if (shared_.limits.work_time.count() > 0)
+    scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
   const uint64_t number = asked.id();
   {
     const std::lock_guard lock(mutex_);
     if (in_flight_.size() >= shared_.limits.handles)
-      return fail(Code::RESOURCE_EXHAUSTED, "the connection has {} submissions in flight; raise --max_handles of vm-device",
+      return fail(Code::RESOURCE_EXHAUSTED,
+                  "the connection has {} submissions in flight; raise --max_handles of vm-device",
                   in_flight_.size());
     if (!in_flight_.emplace(number, Work{scope, {}}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
-  const hal::QueuePoint point = {*device_,         asked.affinity() ? asked.affinity() : hal::kAnyQueue,
-                                 wait.get(),       signal.get(),
-                                 memory,           scope.get(),
+  const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
+                                 wait.get(), signal.get(),
+                                 memory,     scope.get(),
                                  0};
   std::vector<uint64_t> memories;
   if (failure.ok()) {
@@ -59,7 +61,8 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   }
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = in_flight_.find(number); found != in_flight_.end()) found->second.memories = std::move(memories);
+    if (const auto found = in_flight_.find(number); found != in_flight_.end())
+      found->second.memories = std::move(memories);
   }
   // No effect on what the work has signalled or failed already.
   if (!failure.ok()) signal->fail(failure);
@@ -102,7 +105,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       return objects_.memories.add(it.memory(), std::move(memory));
     }
     case wire::Operation::Dealloca: {
-      const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(asked.operation_as_Dealloca()->memory()));
+      const MemoryObject* const memory =
+          HALYARD_TRY(objects_.memories.find(asked.operation_as_Dealloca()->memory()));
       if (!memory->failure.ok()) return failure = memory->failure, Result<>();
       return keep(hal::queue_dealloca(point, *memory->buffer, 0));
     }
@@ -126,8 +130,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
         data = staged.bytes;
       }
       if (data.size() != it.target()->length())
-        return fail(Code::INVALID_ARGUMENT, "an update of {} bytes comes with {} bytes", it.target()->length(),
-                    data.size());
+        return fail(Code::INVALID_ARGUMENT, "an update of {} bytes comes with {} bytes",
+                    it.target()->length(), data.size());
       if (!failure.ok()) return {};
       return keep(hal::queue_update(point, data, *target, it.target()->offset()));
     }
@@ -153,7 +157,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
             const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
             if (!memory->failure.ok() && failure.ok()) failure = memory->failure;
             if (binding->length() == hal::kWholeLength && failure.ok())
-              failure = Status(Code::OUT_OF_RANGE, "an entry of a table has the length 2^64-1; lengths are explicit");
+              failure = Status(Code::OUT_OF_RANGE,
+                               "an entry of a table has the length 2^64-1; lengths are explicit");
             entry = {memory->buffer.get(), binding->offset(), binding->length()};
             memories.push_back(binding->memory());
           }
@@ -163,7 +168,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       return keep(hal::queue_execute(point, *list->commands, table));
     }
     default:
-      return fail(Code::UNIMPLEMENTED, "operation of kind {} is unknown", static_cast<unsigned>(asked.operation_type()));
+      return fail(Code::UNIMPLEMENTED, "operation of kind {} is unknown",
+                  static_cast<unsigned>(asked.operation_type()));
   }
 }
 

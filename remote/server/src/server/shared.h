@@ -18,11 +18,11 @@
 namespace halyard::device_server {
 
 struct Counts {
-  std::atomic<uint64_t> accepted{0};   // connections
-  std::atomic<uint64_t> refused{0};    // connections
-  std::atomic<uint64_t> broken{0};     // connections of clients that broke the protocol
+  std::atomic<uint64_t> accepted{0};  // connections
+  std::atomic<uint64_t> refused{0};   // connections
+  std::atomic<uint64_t> broken{0};    // connections of clients that broke the protocol
   std::atomic<uint64_t> submissions{0};
-  std::atomic<uint64_t> failures{0};   // of submissions
+  std::atomic<uint64_t> failures{0};  // of submissions
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
 };
