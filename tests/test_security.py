@@ -8,7 +8,7 @@ from installed import SOURCE
 
 # The prefix of the tests of a folder in ctest, as its CMakeLists.txt gives it.
 FOLDERS = {"base": "base/tests", "vm": "vm/tests", "jit": "jit/tests", "hal": "hal/tests", "modules": "modules/tests",
-           "local": "drivers/local/tests", "serve": "tools/vm-serve/tests", "tools": "tools/common/tests"}
+           "local": "drivers/local/tests", "serve": "tools/vm-serve/tests", "tools": "tools/common/tests", "device_server": "remote/server/tests"}
 CLAIMS = ("Hostile", "Modules of unknown origin")  # sections whose rows have tests in the last column
 
 
@@ -31,7 +31,7 @@ def is_test(name):
 
 
 def named(text):
-    return re.findall(r"`((?:tests/test_\w+\.py(?:::\w+)?)|(?:fuzz/\w+\.cpp)|(?:[a-z]+\.[A-Z]\w+\.\w+))`", text)
+    return re.findall(r"`((?:tests/test_\w+\.py(?:::\w+)?)|(?:fuzz/\w+\.cpp)|(?:[a-z_]+\.[A-Z]\w+\.\w+))`", text)
 
 
 def rows(text):

@@ -23,7 +23,7 @@ constexpr Document kDocuments[] = {
     {"vm-check", "docs/vm-check.md"},  {"vm-serve", "docs/serving.md"},
     {"hal-info", "docs/hal-info.md"},  {"hal-cts", "docs/hal-cts.md"},
     {"vulkan-pack", "docs/vulkan.md"}, {"vm-cc", "docs/vm-cc.md"},
-    {"vm-device", "docs/remote.md"},
+    {"vm-device", "docs/remote.md"},   {"vm-diff", "docs/vm-diff.md"},
 };
 
 }  // namespace

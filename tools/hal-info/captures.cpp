@@ -135,8 +135,7 @@ Result<std::vector<ReplayExecutable>> substitutes(const Flags& flags, const Capt
     const auto [end, error] =
         std::from_chars(value.data(), value.data() + std::min(equals, value.size()), executable.number);
     if (equals == std::string::npos || error != std::errc() || end != value.data() + equals)
-      return wrong_value(flag::executable, value,
-                         fmt::format("N=[FORMAT:]FILE, such as {}", flag::executable.example_value()));
+      return wrong_value(flag::executable, value, "N=[FORMAT:]FILE, such as 0=vulkan-spirv-fb:kernels.fb");
     std::string path = value.substr(equals + 1);
     if (const size_t colon = path.find(':'); colon != std::string::npos) {
       executable.format = path.substr(0, colon);
