@@ -45,9 +45,10 @@ set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME tools)
 install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
-        PATTERN "*.comp" PATTERN "*.py" PATTERN "*.yaml" PATTERN "nginx.conf" PATTERN "Dockerfile" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)
-foreach(folder IN ITEMS aot base benchmarks bindings bindings/python cmake drivers drivers/local drivers/vulkan fuzz hal jit
-        modules packaging schemas tests tests/abi tools vm)
+        PATTERN "*.comp" PATTERN "*.py" PATTERN "*.yaml" PATTERN "nginx.conf" PATTERN "Dockerfile"
+        PATTERN "firmware/*" PATTERN "web/*" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)
+foreach(folder IN ITEMS analysis aot base benchmarks bindings bindings/python cmake drivers drivers/local drivers/remote
+        drivers/vulkan fuzz hal jit modules packaging remote schemas tests tests/abi tests/mutation tools vm)
   install(FILES ${folder}/README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")
 endforeach()
-install(FILES tests/wrong_command_lines.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/tests")
+install(FILES tests/wrong_command_lines.md tests/coverage.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/tests")
