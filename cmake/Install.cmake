@@ -46,7 +46,7 @@ install(FILES README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE DESTINA
 install(DIRECTORY docs/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/docs" FILES_MATCHING PATTERN "*.md" PATTERN "*.svg" PATTERN "*.png")
 install(DIRECTORY examples/ DESTINATION "${CMAKE_INSTALL_DOCDIR}/examples" FILES_MATCHING PATTERN "*.md" PATTERN "*.vmasm"
         PATTERN "*.comp" PATTERN "*.py" PATTERN "*.yaml" PATTERN "nginx.conf" PATTERN "Dockerfile"
-        PATTERN "firmware/*" PATTERN "web/*" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)
+        REGEX "/examples/(firmware|web)/[^/]+$" PATTERN "native_module" EXCLUDE PATTERN "host_functions" EXCLUDE PATTERN "cpp" EXCLUDE)
 foreach(folder IN ITEMS analysis aot base benchmarks bindings bindings/python cmake drivers drivers/local drivers/remote
         drivers/vulkan fuzz hal jit modules packaging remote schemas tests tests/abi tests/mutation tools vm)
   install(FILES ${folder}/README.md DESTINATION "${CMAKE_INSTALL_DOCDIR}/${folder}")

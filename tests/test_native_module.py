@@ -44,7 +44,8 @@ def out_of_tree(checks: vmrun.Checks, folder: pathlib.Path) -> None:
         checks.check(f"exports of {library.name}", None if names == ["halyard_module_negotiate"] else f"{names}")
     (folder / "small.c").write_text(SMALL)
     run("cc", "-shared", "-fPIC", f"-I{prefix / 'include'}", folder / "small.c", "-o", folder / "libsmall.so")
-    run("c++", "-std=c++17", "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-x", "c++",
+    # The table grows, and a source without designated initializers leaves out what it does not know.
+    run("c++", "-std=c++17", "-pedantic-errors", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror", "-shared", "-fPIC", "-x", "c++",
         f"-I{prefix / 'include'}", folder / "small.c", "-o", folder / "small-cpp.so")
 
     vm_run = prefix / "bin" / "vm-run"
