@@ -223,7 +223,7 @@ def explained(checks):
                 ("an unknown name", ["--jit", "--function=none"], ["NOT_FOUND", "'none'", "'m'"]),
                 ("two forms", ["--jit", "--json"], ["INVALID_ARGUMENT", "--json"]),
                 ("another two", ["--jit", "-d"], ["INVALID_ARGUMENT", "--disassemble"]),
-                ("a name for nothing", ["--function=sum"], ["INVALID_ARGUMENT", "add --jit"])]:
+                ("a name for nothing", ["--function=sum"], ["INVALID_ARGUMENT", "for --jit"])]:
             done = vmrun.run("vm-dump", module, *arguments)
             checks.check(name, vmrun.why_bad_failure(done, *parts), done)
     kernels = os.path.join(vmrun.fixtures() or "", "..", "bench", "kernels", "relu_bias.vmvx.vmfb")

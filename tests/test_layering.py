@@ -82,6 +82,11 @@ LAYERS = {
         [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text", "remote", "server"],
     ),
     "tools/vm-cc": ("tools/vm-cc", [*BASE, *MODULE, "halyard/halyard.h", "halyard/halyard.hpp", "text", "aot"]),
+    # Of vm-cc, its reader of parameter files.
+    "tools/vm-cc/parameters": (
+        "tools/vm-cc/parameters",
+        [*BASE, *MODULE, "halyard/driver.h", "text", "base", "vm", "hal", "modules", "aot"],
+    ),
     "tools/hal-cts": (
         "tools/hal-cts",
         [*BASE, *MODULE, "halyard/driver.h", "halyard/halyard.h", "halyard/halyard.hpp", "text"],
