@@ -62,9 +62,9 @@ char* write_varint(char* out, uint64_t value) {
 // one makes the processor wait for its store buffer.
 void put_varints(std::string& out, uint64_t first, uint64_t second) {
   const size_t size = out.size();
-  out.resize(size + 2 * kMaxVarint);
-  char* const end = write_varint(write_varint(out.data() + size, first), second);
-  out.resize(static_cast<size_t>(end - out.data()));
+  out.resize_and_overwrite(size + 2 * kMaxVarint, [&](char* bytes, size_t) {
+    return static_cast<size_t>(write_varint(write_varint(bytes + size, first), second) - bytes);
+  });
 }
 constexpr uint32_t key_of(uint32_t field, WireType type) { return field << 3 | type; }
 void put_number(std::string& out, uint32_t field, uint64_t value) {

@@ -7,10 +7,10 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 namespace halyard {
 
@@ -45,7 +45,11 @@ class PerfettoWriter {
   std::string take();
 
  private:
-  using Numbers = std::map<std::string, uint64_t, std::less<>>;
+  struct HashName {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+  };
+  using Numbers = std::unordered_map<std::string, uint64_t, HashName, std::equal_to<>>;
   // Combines a track or flow number with the number of the process (also the number of the sequence). The
   // concatenated files of several processes (the ranks of a program) are then one trace.
   uint64_t unique(uint64_t number) const;
