@@ -20,7 +20,7 @@ DOC = "/usr/share/doc/{name}/(copyright|changelog.gz)"
 FILES = {
     "libhalyard0": f"{MULTIARCH}/(libhalyard.so.[0-9.]+|halyard/drivers/halyard-driver-local.so)",
     "halyard-tools": "/usr/bin/TOOL|/usr/share/man/man1/TOOL.1.gz|/usr/share/bash-completion/completions/TOOL|"
-                     "/usr/share/zsh/vendor-completions/_TOOL|".replace("TOOL", "(vm-(run|serve|check|dump|as|cc)|hal-info)") +
+                     "/usr/share/zsh/vendor-completions/_TOOL|".replace("TOOL", "(vm-(run|serve|check|diff|dump|as|cc)|hal-info)") +
                      "/usr/lib/systemd/system/halyard-serve.(service|socket)|/usr/share/doc/halyard/.*",
     "halyard-bench": "/usr/bin/vm-bench|/usr/share/man/man1/vm-bench.1.gz|"
                      "/usr/share/(bash-completion/completions/|zsh/vendor-completions/_)vm-bench",
