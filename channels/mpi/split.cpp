@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bitset>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "job.h"
@@ -165,8 +166,9 @@ class Split final : public Operation {
       std::vector<uint32_t> members;
       for (uint32_t i = 0; i < proposals_.size(); ++i)
         if (proposals_[i].color == own_.color) members.push_back(i);
-      std::stable_sort(members.begin(), members.end(),
-                       [&](uint32_t a, uint32_t b) { return proposals_[a].key < proposals_[b].key; });
+      std::sort(members.begin(), members.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(proposals_[a].key, a) < std::pair(proposals_[b].key, b);
+      });
       std::vector<uint32_t> ranks;
       for (const uint32_t member : members) ranks.push_back(static_cast<uint32_t>(channel_.peer(member)));
       child_->set_ranks(std::move(ranks));
