@@ -2,6 +2,8 @@
 #include "hal/trace/memory_log.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "base/thread_local.h"
 
@@ -80,9 +82,10 @@ MemoryLog::Report MemoryLog::report() const {
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> counts;  // by maker and size
   for (const auto& [number, record] : records_)
     if (record.begin <= peak_event_ && record.end > peak_event_) ++counts[{record.maker, record.bytes}];
-  for (const auto& [key, count] : counts) report.alive.push_back({key.second, count, makers_[key.first]});
-  std::ranges::stable_sort(report.alive, std::ranges::greater(),
-                           [](const Alive& alive) { return alive.bytes * alive.count; });
+  std::multimap<uint64_t, Alive, std::greater<>> largest_first;
+  for (const auto& [key, count] : counts)
+    largest_first.emplace(key.second * count, Alive{key.second, count, makers_[key.first]});
+  for (auto& [bytes, alive] : largest_first) report.alive.push_back(std::move(alive));
   return report;
 }
 
