@@ -42,17 +42,21 @@ void add_alive(std::string& text, const Json& function, const Json& peak) {
   struct Row {
     const Json* allocation;
     uint64_t bytes;
+    size_t position;  // in the analysis
   };
   std::vector<Row> rows;
   for (const Json& number : peak["alive"]) {
     const Json& allocation = function["allocations"][number.get<size_t>()];
     if (allocation.contains("in_place")) continue;
     const Json& bytes = allocation["bytes"];
-    rows.push_back({&allocation, bytes.is_number_unsigned() ? bytes.get<uint64_t>() : UINT64_MAX});
+    rows.push_back(
+        {&allocation, bytes.is_number_unsigned() ? bytes.get<uint64_t>() : UINT64_MAX, rows.size()});
   }
   if (rows.empty()) return;
   // Expressions first, then the largest.
-  std::ranges::stable_sort(rows, std::ranges::greater(), &Row::bytes);
+  std::ranges::sort(rows, [](const Row& a, const Row& b) {
+    return a.bytes != b.bytes ? a.bytes > b.bytes : a.position < b.position;
+  });
   text += "    alive at the peak\n";
   for (size_t i = 0; i < std::min(rows.size(), kMostRows); ++i) {
     const Json& allocation = *rows[i].allocation;

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <map>
 #include <set>
 
 #include "aot/c_text.h"
@@ -14,10 +13,12 @@
 #include "aot/program.h"
 #include "aot/support.h"
 #include "aot/waits.h"
+#include "aot/written_functions.h"
 #include "halyard/module.h"
 #include "vm/decode/code.h"
 #include "vm/decode/flow.h"
 #include "vm/format/archive.h"
+#include "vm/module/calling_convention.h"
 
 namespace halyard::aot {
 
@@ -35,20 +36,7 @@ bool has_only(std::string_view text, std::string_view punctuation) {
   });
 }
 
-const char* member_of(char type) {
-  switch (type) {
-    case 'i':
-      return "i32";
-    case 'I':
-      return "i64";
-    case 'f':
-      return "f32";
-    case 'F':
-      return "f64";
-    default:
-      return "object";
-  }
-}
+std::string_view member_of(char type) { return type == 'r' ? "object" : vm::type_name(type); }
 const char* cast_of(char type) { return type == 'i' ? "(uint32_t)" : type == 'I' ? "(uint64_t)" : ""; }
 const char* signed_cast_of(char type) { return type == 'i' ? "(int32_t)" : type == 'I' ? "(int64_t)" : ""; }
 const char* variable_of(char type) {
@@ -76,7 +64,9 @@ class HalModuleWriter {
     waiting_ = waiting_functions(plan_);
     HALYARD_TRY(write_functions());
     for (size_t i = 0; i < module_.exports().size(); ++i) write_export(i);
-    take_functions();
+    const CalledFunctions called = called_functions(written_, exports_);
+    prototypes_ += called.prototypes;
+    functions_ += called.definitions;
     place_constants();
     const std::string tables = write_tables();
     support_ = program_support_for(without_literals(prototypes_ + functions_ + exports_));
@@ -134,28 +124,6 @@ class HalModuleWriter {
       written_.push_back({plan_.functions[i], text});
     }
     return {};
-  }
-
-  // Leaves out the functions that only unreachable blocks call, because compilers warn of unused functions.
-  void take_functions() {
-    std::map<std::string_view, const Written*> unused;
-    for (const Written& each : written_) unused.emplace(each.name, &each);
-    std::vector<std::string_view> left = {exports_};
-    while (!left.empty()) {
-      const std::string code = without_literals(left.back());
-      left.pop_back();
-      for (const std::string_view word : words_of(code)) {
-        const auto found = unused.find(word);
-        if (found == unused.end()) continue;
-        left.push_back(found->second->text);
-        unused.erase(found);
-      }
-    }
-    for (const Written& each : written_) {
-      if (unused.contains(each.name)) continue;
-      prototypes_ += each.text.substr(0, each.text.find(" {\n")) + ";\n";
-      functions_ += each.text + "\n";
-    }
   }
 
   // The frame function of an export. A call that is resumed has passed its arguments before.
@@ -385,11 +353,7 @@ class HalModuleWriter {
   const vm::BytecodeModule& module_;
   const Options& options_;
   std::set<uint32_t> waiting_;
-  struct Written {
-    std::string name;
-    std::string text;
-  };
-  std::vector<Written> written_;
+  std::vector<WrittenFunction> written_;
   std::string prototypes_;
   std::string functions_;
   std::string exports_;  // their frame functions

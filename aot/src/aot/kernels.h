@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "aot/plan.h"
 
 namespace halyard::aot {
+
+// The format of executables with kernels in bytecode.
+inline constexpr std::string_view kKernelFormat = "vmvx-bytecode-fb";
 
 struct Kernels {
   uint32_t constant = 0;  // the index of the constant that was the executable

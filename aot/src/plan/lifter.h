@@ -142,12 +142,20 @@ class Lifter {
   void check_range(ValueId offset, ValueId length, ValueId limit, uint32_t width, Nodes& out);
   std::string address(const Place& place, ValueId index, uint32_t width);
 
-  // Imports (lift_hal.cpp).
+  // Imports (lift_hal.cpp, lift_queue.cpp, lift_modules.cpp).
   struct Call {
     std::string_view callee;          // of imports.inc
     std::vector<Returned> arguments;  // those of spans too, in order
     std::vector<uint32_t> counts;     // of spans
     std::vector<Returned> results;
+
+    ObjectId object(size_t i) const { return arguments[i].object; }
+    ValueId value(size_t i) const { return arguments[i].value; }
+    // Adds an object to the results; true, for functions that return whether they know the callee.
+    bool give(ObjectId id) {
+      results.push_back({.object = id, .is_ref = true});
+      return true;
+    }
   };
   bool import(Call& call, Nodes& out);
   bool import_device(Call& call, Nodes& out);

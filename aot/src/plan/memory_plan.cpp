@@ -52,11 +52,21 @@ uint64_t peak_of(const std::vector<Lifetime>& all, uint64_t alignment) {
   return peak;
 }
 
-uint64_t place_by_size(std::vector<Lifetime>& all, uint64_t alignment) {
+// The indices, largest key first; equal keys in the order of the lifetimes.
+template <typename Key>
+std::vector<size_t> order_by(const std::vector<Lifetime>& all, Key key) {
   std::vector<size_t> order(all.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(order, std::ranges::greater(), [&](size_t i) { return all[i].size; });
-  return place_in_order(all, order, alignment);
+  std::ranges::sort(order, [&](size_t a, size_t b) {
+    const auto key_a = key(all[a]);
+    const auto key_b = key(all[b]);
+    return key_a != key_b ? key_a > key_b : a < b;
+  });
+  return order;
+}
+
+uint64_t place_by_size(std::vector<Lifetime>& all, uint64_t alignment) {
+  return place_in_order(all, order_by(all, std::mem_fn(&Lifetime::size)), alignment);
 }
 
 uint64_t place(std::vector<Lifetime>& all, uint64_t alignment) {
@@ -72,12 +82,7 @@ uint64_t place(std::vector<Lifetime>& all, uint64_t alignment) {
     order = std::move(next);
     return true;
   };
-  const auto sorted_by = [&](auto key) {
-    std::vector<size_t> next(all.size());
-    std::iota(next.begin(), next.end(), size_t{0});
-    std::ranges::stable_sort(next, std::ranges::greater(), [&](size_t i) { return key(all[i]); });
-    return next;
-  };
+  const auto sorted_by = [&](auto key) { return order_by(all, key); };
   order = sorted_by([](const Lifetime& each) { return each.size; });
   attempt(sorted_by([](const Lifetime& each) { return each.last - each.first; }));
   attempt(sorted_by([](const Lifetime& each) { return each.size * (each.last - each.first + 1); }));

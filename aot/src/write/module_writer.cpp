@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <set>
 
 #include "aot/c_text.h"
@@ -12,6 +11,7 @@
 #include "aot/plan.h"
 #include "aot/public_function.h"
 #include "aot/support.h"
+#include "aot/written_functions.h"
 #include "vm/decode/flow.h"
 #include "write/writers.h"
 
@@ -36,7 +36,9 @@ class ModuleWriter {
     write_executables();
     for (const PublicFunction& each : public_) functions_ += each.definition(plan_.prefix, results_ != 0);
     write_begin();
-    take_functions();
+    const CalledFunctions called = called_functions(written_, functions_);
+    prototypes_ += called.prototypes;
+    functions_.insert(0, called.definitions);
     support_ = support_for(without_literals(functions_ + prototypes_));
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", program()});
@@ -62,30 +64,6 @@ class ModuleWriter {
     return {};
   }
 
-  // Leaves out the functions that only unreachable blocks call, because compilers warn of unused functions.
-  void take_functions() {
-    std::map<std::string_view, const Written*> unused;
-    for (const Written& each : written_) unused.emplace(each.name, &each);
-    std::vector<std::string_view> left = {functions_};
-    while (!left.empty()) {
-      const std::string code = without_literals(left.back());
-      left.pop_back();
-      for (const std::string_view word : words_of(code)) {
-        const auto found = unused.find(word);
-        if (found == unused.end()) continue;
-        left.push_back(found->second->text);
-        unused.erase(found);
-      }
-    }
-    std::string text;
-    for (const Written& each : written_) {
-      if (unused.contains(each.name)) continue;
-      prototypes_ += each.text.substr(0, each.text.find(" {\n")) + ";\n";
-      text += each.text + "\n";
-    }
-    functions_.insert(0, text);
-  }
-
   void write_executables() {
     if (kernels_.empty()) return;
     std::string rows;
@@ -107,7 +85,7 @@ class ModuleWriter {
   void write_begin() {
     functions_ += begin_prototype() + " {\n  memset(s, 0, sizeof *s);\n";
     if (has_imports()) functions_ += "  s->user = user;\n";
-    const bool objects = constants_ != 0 || std::ranges::any_of(written_, [](const Written& each) {
+    const bool objects = constants_ != 0 || std::ranges::any_of(written_, [](const WrittenFunction& each) {
                            return each.text.find("vm_ref") != std::string::npos;
                          });
     functions_ +=
@@ -308,11 +286,7 @@ class ModuleWriter {
   size_t results_ = 0;    // the most tensors that a function returns
   size_t constants_ = 0;  // of the host and the kernels
   bool has_recursion_ = false;
-  struct Written {
-    std::string name;
-    std::string text;
-  };
-  std::vector<Written> written_;  // the functions of bytecode
+  std::vector<WrittenFunction> written_;  // the functions of bytecode
   std::string prototypes_;
   std::string functions_;
   std::string support_;
