@@ -11,8 +11,8 @@
 
 #include "common/colour.h"
 #include "common/drivers.h"
-#include "common/files.h"
 #include "common/json.h"
+#include "common/module_file.h"
 #include "common/printable.h"
 #include "info_flags.h"
 
@@ -111,11 +111,6 @@ struct Measured {
   }
 };
 
-std::vector<std::byte> bytes_of(const void* data, size_t size) {
-  const auto* const bytes = static_cast<const std::byte*>(data);
-  return {bytes, bytes + size};
-}
-
 Result<std::string> captured_format(const Capture& capture, uint64_t number) {
   const uint64_t one = TOOL_TRY(capture.info()).execution_count > 0 ? 0 : HALYARD_EVERY_EXECUTION;
   const Json described = TOOL_TRY(parse_json(TOOL_TRY(capture.describe(one, HALYARD_DESCRIBE_JSON))));
@@ -143,18 +138,8 @@ Result<std::vector<ReplayExecutable>> substitutes(const Flags& flags, const Capt
     } else {
       executable.format = TOOL_TRY(captured_format(capture, executable.number));
     }
-    const FileContents file = TOOL_TRY(FileContents::open(path));
-    if (path.ends_with(".vmasm")) {
-      void* module = nullptr;
-      size_t size = 0;
-      auto options = halyard::detail::sized<halyard_assemble_options_t>();
-      options.file = path.c_str();
-      TOOL_TRY(check(halyard_assemble(file.text().data(), file.text().size(), &options, &module, &size)));
-      executable.data = bytes_of(module, size);
-      halyard_free(module);
-    } else {
-      executable.data = bytes_of(file.bytes().data(), file.bytes().size());
-    }
+    const ModuleFile file = TOOL_TRY(ModuleFile::open(path));
+    executable.data.assign(file.bytes().begin(), file.bytes().end());
     executables.push_back(std::move(executable));
   }
   return executables;

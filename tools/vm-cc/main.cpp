@@ -7,6 +7,7 @@
 #include "aot/program.h"
 #include "aot/translate.h"
 #include "common/files.h"
+#include "common/module_file.h"
 #include "common/short_output.h"
 #include "parameter_files.h"
 
@@ -66,15 +67,6 @@ constexpr ToolDescription kTool = {
     kUsualExitCodes,
     "FILE"};
 
-// The module's bytes; text is assembled.
-Result<std::vector<uint8_t>> read_module(const std::string& path) {
-  const FileContents file = TOOL_TRY(FileContents::open(path));
-  if (!path.ends_with(".vmasm")) return std::vector(file.bytes().begin(), file.bytes().end());
-  const Bytes module = TOOL_TRY(halyard::assemble(file.text(), path));
-  const auto* const bytes = reinterpret_cast<const uint8_t*>(module.data());
-  return std::vector(bytes, bytes + module.size());
-}
-
 Result<int> translate(const Flags& flags) {
   const std::vector<std::string>& inputs = flags.positional();
   if (inputs.size() != 1)
@@ -101,7 +93,9 @@ Result<int> translate(const Flags& flags) {
   if (!output.has_filename())
     return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected the name of a file, found a folder; add a name",
                 flag::output, flags[flag::output]);
-  const std::vector<uint8_t> module = TOOL_TRY(read_module(inputs.front()));
+  const ModuleFile module_file = TOOL_TRY(ModuleFile::open(inputs.front()));
+  const std::span<const uint8_t> module(reinterpret_cast<const uint8_t*>(module_file.bytes().data()),
+                                        module_file.bytes().size());
   std::vector<std::pair<std::string, std::string>> named;
   for (const std::string& each : flags[flag::parameters]) {
     const size_t equals = each.find('=');

@@ -19,26 +19,13 @@ namespace {
 
 Result<Capture> open_capture(const std::string& path) { return check(Capture::open(path)); }
 
-class ReplaySide final : public Side {
+class ReplaySide final : public RecordingSide {
  public:
   ReplaySide(const Flags& flags, std::string path, std::string description)
-      : flags_(flags), path_(std::move(path)), description_(std::move(description)) {}
-
-  Result<RunRecord> record() override {
-    Recorder recorder;
-    TOOL_TRY(run(recorder));
-    return recorder.record();
-  }
-  Result<Kept> keep(const RunRecord& record, const Wanted& wanted, std::vector<size_t>& unstable) override {
-    Recorder recorder(record, wanted);
-    TOOL_TRY(run(recorder));
-    unstable = recorder.unstable();
-    return recorder.kept();
-  }
-  std::string description() const override { return description_; }
+      : RecordingSide(std::move(description)), flags_(flags), path_(std::move(path)) {}
 
  private:
-  Result<> run(Recorder& recorder) const {
+  Result<> run(Recorder& recorder) const override {
     const Capture capture = TOOL_TRY(open_capture(path_));
     const std::vector<std::string> uris = flags_[flag::device];
     if (uris.size() > 1)
@@ -69,13 +56,12 @@ class ReplaySide final : public Side {
 
   const Flags& flags_;
   const std::string path_;
-  const std::string description_;
 };
 
 class RecordedSide final : public Side {
  public:
   RecordedSide(Side& other, std::string path, std::string description)
-      : other_(other), path_(std::move(path)), description_(std::move(description)) {}
+      : Side(std::move(description)), other_(other), path_(std::move(path)) {}
 
   Result<RunRecord> record() override {
     const Capture capture = TOOL_TRY(open_capture(path_));
@@ -113,7 +99,6 @@ class RecordedSide final : public Side {
     }
     return kept;
   }
-  std::string description() const override { return description_; }
 
  private:
   // Whether a later step of the execution has written into the same bytes.
@@ -140,7 +125,6 @@ class RecordedSide final : public Side {
 
   Side& other_;
   const std::string path_;
-  const std::string description_;
 };
 
 }  // namespace

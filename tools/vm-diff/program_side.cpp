@@ -25,26 +25,13 @@ halyard::Result<void> reported(Take&& take) {
   }
 }
 
-class ProgramSide final : public Side {
+class ProgramSide final : public RecordingSide {
  public:
   ProgramSide(const Flags& flags, std::string description)
-      : flags_(flags), description_(std::move(description)) {}
-
-  Result<RunRecord> record() override {
-    Recorder recorder;
-    TOOL_TRY(run(recorder));
-    return recorder.record();
-  }
-  Result<Kept> keep(const RunRecord& record, const Wanted& wanted, std::vector<size_t>& unstable) override {
-    Recorder recorder(record, wanted);
-    TOOL_TRY(run(recorder));
-    unstable = recorder.unstable();
-    return recorder.kept();
-  }
-  std::string description() const override { return description_; }
+      : RecordingSide(std::move(description)), flags_(flags) {}
 
  private:
-  Result<> run(Recorder& recorder) const {
+  Result<> run(Recorder& recorder) const override {
     Program program;
     TOOL_TRY(make_instance(flags_, program));
     program.waiting = Waiting::on_terminal();
@@ -124,7 +111,6 @@ class ProgramSide final : public Side {
   }
 
   const Flags& flags_;
-  const std::string description_;
 };
 
 }  // namespace

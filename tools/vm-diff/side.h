@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/failure.h"
@@ -27,13 +28,30 @@ struct RunRecord {
 
 class Side {
  public:
+  explicit Side(std::string description) : description_(std::move(description)) {}
   virtual ~Side() = default;
   // Runs and records the steps.
   virtual Result<RunRecord> record() = 0;
-  // Runs again, and keeps ranges of steps. `steps` is the record; `unstable` gets the steps whose bytes
-  // differ from the record.
+  // Runs again, and keeps ranges of the steps of `record`. `unstable` gets the steps whose bytes differ from
+  // the record.
   virtual Result<Kept> keep(const RunRecord& record, const Wanted& wanted, std::vector<size_t>& unstable) = 0;
-  virtual std::string description() const = 0;
+  const std::string& description() const { return description_; }
+
+ private:
+  const std::string description_;
+};
+
+class Recorder;
+
+// A side whose steps a recorder sees while they run.
+class RecordingSide : public Side {
+ public:
+  using Side::Side;
+  Result<RunRecord> record() final;
+  Result<Kept> keep(const RunRecord& record, const Wanted& wanted, std::vector<size_t>& unstable) final;
+
+ private:
+  virtual Result<> run(Recorder& recorder) const = 0;
 };
 
 }  // namespace halyard::tools

@@ -9,7 +9,7 @@
 
 #include "common/analysis.h"
 #include "common/colour.h"
-#include "common/files.h"
+#include "common/module_file.h"
 #include "common/page.h"
 #include "common/printable.h"
 #include "common/tool.h"
@@ -79,16 +79,8 @@ Result<Output> wanted_output(const Flags& flags) {
   return wanted;
 }
 
-// A file with the extension ".vmasm" is text, and is assembled first.
-Result<std::string> dump(const std::string& path, std::span<const uint8_t> file, Output output,
+Result<std::string> dump(const std::string& path, std::span<const std::byte> module, Output output,
                          const Flags& flags) {
-  std::span<const std::byte> module = std::as_bytes(file);
-  Bytes assembled;
-  if (path.ends_with(".vmasm")) {
-    const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
-    assembled = TOOL_TRY(halyard::assemble(text, path));
-    module = {assembled.data(), assembled.size()};
-  }
   if (output == Output::disassembly)
     return check(disassemble(module, flags[flag::offsets] ? HALYARD_DISASSEMBLE_OFFSETS : 0));
   const std::string name = flags[flag::dump_function];
@@ -137,8 +129,8 @@ Result<int> dump_file(const Flags& flags) {
                 kTool.usage);
   const Output output = TOOL_TRY(wanted_output(flags));
   const std::string& path = inputs.front();
-  const FileContents file = TOOL_TRY(FileContents::open(path));
-  Result<std::string> text = dump(path, file.bytes(), output, flags);
+  const ModuleFile module = TOOL_TRY(ModuleFile::open(path));
+  Result<std::string> text = dump(path, module.bytes(), output, flags);
   if (!text) {
     if (!path.ends_with(".vmasm")) text.error().text += fmt::format("; dumping '{}'", path);
     return std::unexpected(std::move(text).error());

@@ -5,6 +5,7 @@
 
 #include "common/analysis.h"
 #include "common/files.h"
+#include "common/module_file.h"
 #include "common/page.h"
 #include "common/profiled_calls.h"
 #include "common/program_flags.h"
@@ -61,16 +62,10 @@ Result<> write_profile_page(const Flags& flags, const Program& program, const st
   if (path == kStandard || path.ends_with(".so"))
     return fail(HALYARD_UNIMPLEMENTED, "{}={}: the page needs a file with bytecode, found '{}'",
                 flag::profile, profile_page(flags), path);
-  const FileContents file = TOOL_TRY(FileContents::open(path));
-  std::span<const std::byte> module = std::as_bytes(file.bytes());
-  Bytes assembled;
-  if (path.ends_with(".vmasm")) {
-    assembled = TOOL_TRY(halyard::assemble(file.text(), path));
-    module = {assembled.data(), assembled.size()};
-  }
+  const ModuleFile module = TOOL_TRY(ModuleFile::open(path));
   PageContents contents;
   contents.file = std::filesystem::path(path).filename().string();
-  contents.analysis = TOOL_TRY(analysis_of(module, function, flags[flag::input]));
+  contents.analysis = TOOL_TRY(analysis_of(module.bytes(), function, flags[flag::input]));
   contents.profile = profile_json(report);
   contents.timeline = TOOL_TRY(timeline_of(program, function, begin_ns, end_ns));
   return write_page(profile_page(flags), contents);

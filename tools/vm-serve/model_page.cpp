@@ -2,7 +2,7 @@
 #include "model_page.h"
 
 #include "common/analysis.h"
-#include "common/files.h"
+#include "common/module_file.h"
 #include "common/page.h"
 #include "page.h"
 
@@ -17,16 +17,10 @@ Result<std::string> text_of(const Model& model) {
   const std::string& path = model.source().file;
   if (path.ends_with(".so"))
     return fail(HALYARD_UNIMPLEMENTED, "the model is a native library; pages describe modules with bytecode");
-  const FileContents file = TOOL_TRY(FileContents::open(path));
-  std::span<const std::byte> module = std::as_bytes(file.bytes());
-  Bytes assembled;
-  if (path.ends_with(".vmasm")) {
-    assembled = TOOL_TRY(halyard::assemble(file.text(), path));
-    module = {assembled.data(), assembled.size()};
-  }
+  const ModuleFile module = TOOL_TRY(ModuleFile::open(path));
   PageContents contents;
   contents.file = std::filesystem::path(path).filename().string();
-  contents.analysis = TOOL_TRY(analyze_module(module, "", {}));
+  contents.analysis = TOOL_TRY(analyze_module(module.bytes(), "", {}));
   std::string text = page_text(contents);
   if (text.size() > kMaxPage)
     return fail(HALYARD_RESOURCE_EXHAUSTED, "the page of the model has {} bytes; at most {} are sent",
