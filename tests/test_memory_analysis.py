@@ -107,15 +107,7 @@ vm.func @released() -> () {
   vm.return
 }
 vm.export @endless
-vm.func @endless() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-vm.export @recursive
+""" + vmrun.endless("endless") + """vm.export @recursive
 vm.func @recursive() -> () {
   vm.call @recursive()
   vm.return

@@ -75,15 +75,7 @@ def check_programs(checks, folder):
 # A loop without an end, a recursion without one, a failure below calls, and yields between which all kinds of registers live.
 HOST = """vm.module @host
 vm.export @endless
-vm.func @endless() -> () {
-  %i0 = vm.const.i32 1
-  vm.br ^bb1
-^bb1:
-  vm.cond_br %i0, ^bb1, ^bb2
-^bb2:
-  vm.return
-}
-vm.export @deep
+""" + vmrun.endless("endless") + """vm.export @deep
 vm.func @deep(%i0: i32) -> (i32) {
   %i1 = vm.call @deep(%i0)
   vm.return %i1

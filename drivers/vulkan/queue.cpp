@@ -36,38 +36,35 @@ void Queue::want(uint64_t number) {
   if (known < number && !is_awake_) timer_.set(TimerFd::kNow);
 }
 
-uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {
+VkResult Queue::submit_alone(VkCommandBuffer commands, VkSemaphore semaphore, uint64_t value,
+                             uint64_t& number) {
   const std::lock_guard lock(mutex_);
+  number = submitted_ + 1;
+  const uint32_t signals = semaphore ? 2 : 1;
   const VkSemaphore semaphores[] = {timeline_, semaphore};
-  const uint64_t values[] = {submitted_ + 1, value};
+  const uint64_t values[] = {number, value};
   const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                                  .signalSemaphoreValueCount = 2,
+                                                  .signalSemaphoreValueCount = signals,
                                                   .pSignalSemaphoreValues = values};
   const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
                              .pNext = &timeline,
-                             .signalSemaphoreCount = 2,
+                             .commandBufferCount = commands ? 1u : 0u,
+                             .pCommandBuffers = &commands,
+                             .signalSemaphoreCount = signals,
                              .pSignalSemaphores = semaphores};
-  if (vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE) != VK_SUCCESS) return 0;
-  return ++submitted_;
+  const VkResult result = vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE);
+  if (result == VK_SUCCESS) submitted_ = number;
+  return result;
+}
+
+uint64_t Queue::signal(VkSemaphore semaphore, uint64_t value) {
+  uint64_t number = 0;
+  return submit_alone(VK_NULL_HANDLE, semaphore, value, number) == VK_SUCCESS ? number : 0;
 }
 
 Result<> Queue::run_now(VkCommandBuffer commands) {
   uint64_t number = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    number = submitted_ + 1;
-    const VkTimelineSemaphoreSubmitInfo timeline = {.sType = VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO,
-                                                    .signalSemaphoreValueCount = 1,
-                                                    .pSignalSemaphoreValues = &number};
-    const VkSubmitInfo info = {.sType = VK_STRUCTURE_TYPE_SUBMIT_INFO,
-                               .pNext = &timeline,
-                               .commandBufferCount = 1,
-                               .pCommandBuffers = &commands,
-                               .signalSemaphoreCount = 1,
-                               .pSignalSemaphores = &timeline_};
-    HALYARD_KIT_TRY(check(vk_.QueueSubmit(queue_, 1, &info, VK_NULL_HANDLE), "vkQueueSubmit"));
-    submitted_ = number;
-  }
+  HALYARD_KIT_TRY(check(submit_alone(commands, VK_NULL_HANDLE, 0, number), "vkQueueSubmit"));
   return check(wait_for(number), "vkWaitSemaphores");
 }
 

@@ -103,6 +103,9 @@ class Queue {
   void fail_all(const Status& failure, TaskList& ready);
 
  private:
+  // Submits commands (may be null) of no work, after which also `semaphore` (may be null) has `value`.
+  // `number` gets the submission's.
+  VkResult submit_alone(VkCommandBuffer commands, VkSemaphore semaphore, uint64_t value, uint64_t& number);
   uint64_t done_now() const;
   VkResult wait_for(uint64_t number) const;
   Work* put_in_flight(Work& work, TaskList& ready);

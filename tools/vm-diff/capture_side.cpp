@@ -11,7 +11,7 @@
 #include "common/files.h"
 #include "common/program.h"
 #include "common/program_flags.h"
-#include "recorder.h"
+#include "recording_side.h"
 
 namespace halyard::tools {
 

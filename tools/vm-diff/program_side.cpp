@@ -7,7 +7,7 @@
 #include "common/inputs.h"
 #include "common/interrupt.h"
 #include "common/program.h"
-#include "recorder.h"
+#include "recording_side.h"
 
 namespace halyard::tools {
 

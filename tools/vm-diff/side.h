@@ -41,17 +41,4 @@ class Side {
   const std::string description_;
 };
 
-class Recorder;
-
-// A side whose steps a recorder sees while they run.
-class RecordingSide : public Side {
- public:
-  using Side::Side;
-  Result<RunRecord> record() final;
-  Result<Kept> keep(const RunRecord& record, const Wanted& wanted, std::vector<size_t>& unstable) final;
-
- private:
-  virtual Result<> run(Recorder& recorder) const = 0;
-};
-
 }  // namespace halyard::tools

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <thread>
 
@@ -200,19 +201,27 @@ TEST_F(Wait, InterruptsWaits) {
   EXPECT_EQ(begin(invocation, "through", {i32(1)}), Outcome::done) << "it can be used again";
 }
 
+// Calls a function that does not end; `stop` is called by another thread.
+Result<> call_and_stop(const Machine& machine, Invocation& invocation, const std::string& name,
+                       const std::function<void()>& stop) {
+  const Callable callee = *machine.find(name);
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(20ms);
+    stop();
+  });
+  Values results(1);
+  const Values arguments = {i32(0)};
+  Result<> done = invocation.call(callee, arguments, results);
+  stopper.join();
+  return done;
+}
+
 TEST_F(Wait, InterruptsLoopsAndCallsFromAnotherThread) {
   for (const char* name : {"endless", "deep"}) {
     GateMachine machine(gates_, {.stack_bytes = uint64_t{1} << 33});
     Invocation invocation(machine.context);
-    const Callable callee = *machine.find(name);
-    std::thread stopper([&] {
-      std::this_thread::sleep_for(20ms);
-      invocation.interrupt(Code::CANCELLED);
-    });
-    Values results(1);
-    const Values arguments = {i32(0)};
-    const auto done = invocation.call(callee, arguments, results);
-    stopper.join();
+    const auto done =
+        call_and_stop(machine, invocation, name, [&] { invocation.interrupt(Code::CANCELLED); });
     EXPECT_FAILS(CANCELLED, "", done) << name;
   }
 }
@@ -268,19 +277,11 @@ TEST_F(Wait, FinishedCallsLeaveTheirWorkAlone) {
 }
 
 // Like kernels run.
-void expect_stop_by_a_word_of_other_work(Machine& machine, const std::string& name) {
+void expect_stop_by_a_word_of_other_work(const Machine& machine, const std::string& name) {
   WorkScope scope;
   Invocation invocation(machine.context);
   invocation.set_stop(scope.stop_word());
-  const Callable callee = *machine.find(name);
-  std::thread stopper([&] {
-    std::this_thread::sleep_for(20ms);
-    scope.stop(Code::DEADLINE_EXCEEDED);
-  });
-  Values results(1);
-  const Values arguments = {i32(0)};
-  const auto done = invocation.call(callee, arguments, results);
-  stopper.join();
+  const auto done = call_and_stop(machine, invocation, name, [&] { scope.stop(Code::DEADLINE_EXCEEDED); });
   EXPECT_FAILS(DEADLINE_EXCEEDED, "work on a device was stopped", done) << name;
 }
 

@@ -22,11 +22,12 @@ class Timeline final : public std::enable_shared_from_this<Timeline> {
 
   uint32_t allocate(Allocation allocation);  // returns its index
   void free(uint32_t allocation);            // once; later calls have no effect
-  // Ends the timeline of `__init`: what is alive is state from now on; steps and levels begin anew.
+  // Begins the timeline of a call, after that of `__init`: living allocations become state, and the lists of
+  // steps and levels become empty.
   void begin_call();
-  // Nothing is freed from now on. What the call's results hold is `results`.
+  // Ends the call, after which nothing is freed. `results`: the allocations that the call's results hold.
   void end_call(const std::vector<uint32_t>& results);
-  // The same for `__init`: what is alive is the module's state.
+  // Ends `__init`, after which nothing is freed: living allocations are the module's state.
   void end_initializer();
   void add(Step step);  // finds the steps that it comes after
 

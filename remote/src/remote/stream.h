@@ -85,8 +85,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   size_t queued() const;
   bool has_unsent() const;
 
-  // Ends the connection, after what is queued was sent if possible. The receiver gets the reason, unless
-  // there is an earlier one.
+  // Sends queued bytes if possible, then ends the connection. The receiver gets the reason, or an earlier
+  // one.
   void end(Failure reason);
   // The last time at which bytes have arrived.
   std::chrono::steady_clock::time_point last_received() const;

@@ -22,8 +22,8 @@ void make_signal(Semaphore& semaphore, uint64_t value, const Status& failure) no
 void make_signals(Fence* fence, const Device& device, HostSignals which, const Status& failure) noexcept {
   if (!fence) return;
   for (const Timepoint& timepoint : fence->timepoints()) {
-    const bool foreign = &timepoint.semaphore->device().library() != &device.library();
-    if (foreign || which == HostSignals::all) make_signal(*timepoint.semaphore, timepoint.value, failure);
+    if (!is_of_driver(timepoint, device) || which == HostSignals::all)
+      make_signal(*timepoint.semaphore, timepoint.value, failure);
   }
 }
 

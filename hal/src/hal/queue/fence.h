@@ -82,6 +82,11 @@ struct Timepoint {
 
 using Timepoints = boost::container::small_vector<Timepoint, 1>;
 
+// Whether the driver of the device has made the semaphore.
+inline bool is_of_driver(const Timepoint& timepoint, const Device& device) {
+  return &timepoint.semaphore->device().library() == &device.library();
+}
+
 class Fence final : public ObjectOf<Fence> {
  public:
   static const ObjectType kType;  // "hal.fence"

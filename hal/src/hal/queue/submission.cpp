@@ -26,10 +26,6 @@ Result<> charge_work(Charge& charge, const QueuePoint& point, uint64_t more) {
                       kCharged);
 }
 
-bool is_of(const Device& device, const Timepoint& timepoint) {
-  return &timepoint.semaphore->device().library() == &device.library();
-}
-
 void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
   auto* work = static_cast<InFlight*>(static_cast<WorkTrace*>(user));
@@ -68,7 +64,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   boost::container::small_vector<halyard_timepoint_t, 8> timepoints;  // waits, then signals
   if (point.wait) {
     for (const Timepoint& timepoint : point.wait->timepoints()) {
-      if (is_of(device, timepoint)) {
+      if (is_of_driver(timepoint, device)) {
         timepoints.push_back({timepoint.semaphore->handle(), timepoint.value});
         continue;
       }
@@ -84,7 +80,8 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   const size_t wait_count = timepoints.size();
   if (work->signal && work->host_signals == HostSignals::foreign) {
     for (const Timepoint& timepoint : work->signal->timepoints())
-      if (is_of(device, timepoint)) timepoints.push_back({timepoint.semaphore->handle(), timepoint.value});
+      if (is_of_driver(timepoint, device))
+        timepoints.push_back({timepoint.semaphore->handle(), timepoint.value});
   }
   work->waits.reserve(wait_count);  // accepted work must not fail for lack of memory
   submission.wait_count = static_cast<uint32_t>(wait_count);
@@ -109,7 +106,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   }
   for (size_t i = 0, bridge = 0; i < wait_count; ++i) {
     const Timepoint& timepoint = point.wait->timepoints()[i];
-    Semaphore& semaphore = is_of(device, timepoint) ? *timepoint.semaphore : *bridges[bridge++];
+    Semaphore& semaphore = is_of_driver(timepoint, device) ? *timepoint.semaphore : *bridges[bridge++];
     work->waits.push_back({semaphore, timepoints[i].value});
   }
   work->keep();

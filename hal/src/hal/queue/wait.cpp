@@ -221,10 +221,9 @@ const ObjectType FenceWait::kType = {"hal.fence_wait", &FenceWait::destroy};
 // Several drivers have no common wait function. A single driver has one, which may be faster than a
 // subscriber: that of Vulkan waits on the device, without another thread in between.
 Result<bool> block(Unreached& unreached, const Deadline& deadline) {
-  const DriverLibrary* const first = &unreached[0]->semaphore->device().library();
-  if (std::ranges::all_of(unreached, [first](const Timepoint* timepoint) {
-        return &timepoint->semaphore->device().library() == first;
-      })) {
+  const Device& first = unreached[0]->semaphore->device();
+  if (std::ranges::all_of(unreached,
+                          [&](const Timepoint* timepoint) { return is_of_driver(*timepoint, first); })) {
     HALYARD_TRY(to_result(block_in_driver(unreached, deadline)));
     return true;
   }

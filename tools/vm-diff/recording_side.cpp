@@ -1,6 +1,4 @@
-#include "side.h"
-
-#include "recorder.h"
+#include "recording_side.h"
 
 namespace halyard::tools {
 
