@@ -30,6 +30,7 @@ Result<std::unique_ptr<KernelRunner>> VmvxKernelRunner::create(const Ref<vm::Nat
   vm::Limits limits;
   limits.memory = memory;
   auto context = vm::Context::create(std::move(limits));
+  context->keep_spare_blocks();
   HALYARD_TRY(context->add(microkernels));
   auto& state = *static_cast<vmvx::State*>(context->modules().back()->native_state.pointer);
   HALYARD_TRY(context->add(module));

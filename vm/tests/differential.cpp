@@ -323,6 +323,7 @@ struct Machine {
   Ref<Context> context = Context::create(kLimits);
 
   Result<> link(const Modules& modules) {
+    context->keep_spare_blocks();  // as the contexts of kernels do
     HALYARD_TRY(context->add(native_module()));
     for (const Ref<LoadedModule>& module : modules) HALYARD_TRY(context->add(module));
     return {};

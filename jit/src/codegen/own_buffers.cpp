@@ -49,6 +49,8 @@ OwnBuffers::OwnBuffers(std::span<const Word> words, std::span<const uint16_t> li
   find_owners();
   find_live();
   find_last_reads();
+  find_tracked();
+  find_fresh();
 }
 
 // Calls `visit(register, use)` for each ref register of the instruction, in the order of effects.
@@ -272,6 +274,67 @@ bool OwnBuffers::is_read_last_in(const Words& loop, uint32_t ref) const {
     return is_kept &&
            std::ranges::all_of(next_[at], [&](uint32_t to) { return loop[to] || !live_[index(to, ref)]; });
   });
+}
+
+void OwnBuffers::find_tracked() {
+  std::vector<bool> has_buffers(refs_), has_others(refs_);
+  for (const uint32_t at : starts_) {
+    const bool allocates = is_op(words_[at], Op::buffer_alloc);
+    for_each_use(at, [&](uint32_t ref, Use use) {
+      if (use == Use::allocates && allocates)
+        has_buffers[ref] = true;
+      else if (use == Use::allocates || use == Use::escapes || use == Use::replaces ||
+               (use == Use::writes && owners_[index(at, ref)] == Owner::others))
+        has_others[ref] = true;
+    });
+  }
+  for (uint32_t ref = 0; ref < refs_; ++ref) tracked_.push_back(has_buffers[ref] && !has_others[ref]);
+}
+
+bool OwnBuffers::may_write(uint32_t word, uint32_t ref) const {
+  bool writes = false;
+  for_each_use(word, [&](uint32_t used, Use use) { writes |= used == ref && use == Use::writes; });
+  return writes;
+}
+
+void OwnBuffers::find_fresh() {
+  if (std::ranges::find(tracked_, true) == tracked_.end()) return;
+  // Fresh on every path: all are, until a path shows the opposite.
+  fresh_.assign(words_.size() * refs_, true);
+  std::fill_n(fresh_.begin(), refs_, false);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const uint32_t at : starts_) {
+      for (uint32_t ref = 0; ref < refs_; ++ref) {
+        if (!tracked_[ref]) continue;
+        bool is_fresh = fresh_[index(at, ref)];
+        for_each_use(at, [&](uint32_t used, Use use) {
+          if (used != ref) return;
+          if (use == Use::allocates) is_fresh = true;
+          if (use == Use::writes || use == Use::clears) is_fresh = false;
+        });
+        for (const uint32_t to : next_[at]) {
+          if (is_fresh || !fresh_[index(to, ref)]) continue;
+          fresh_[index(to, ref)] = false;
+          changed = true;
+        }
+      }
+    }
+  }
+}
+
+bool OwnBuffers::may_be_interpreted_write(uint32_t word, uint32_t ref) const {
+  Words seen(words_.size());
+  std::vector<uint32_t> open = {word};
+  while (!open.empty()) {
+    const uint32_t at = open.back();
+    open.pop_back();
+    if (seen[at] || is_op(words_[at], DecodedOp::enter_compiled)) continue;
+    seen[at] = true;
+    if (may_write(at, ref)) return true;
+    open.insert(open.end(), next_[at].begin(), next_[at].end());
+  }
+  return false;
 }
 
 void OwnBuffers::find_last_reads() {

@@ -24,6 +24,7 @@
 #include "codegen/loops.h"
 #include "codegen/translate.h"
 #include "codegen/uncoalesce.h"
+#include "codegen/written_buffers.h"
 
 namespace halyard::jit {
 
@@ -101,6 +102,10 @@ llvm::FunctionPassManager other_passes() {
   passes.addPass(llvm::LoopSimplifyPass());
   passes.addPass(llvm::LCSSAPass());
   passes.addPass(TileContractions());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(NoteWrittenBuffers());
+  passes.addPass(llvm::LoopSimplifyPass());
+  passes.addPass(llvm::LCSSAPass());
   move_out();
   passes.addPass(llvm::GVNPass());
   clean();

@@ -14,6 +14,9 @@ inline constexpr char kStop[] = "halyard.stop";
 // Metadata of loads that read a buffer of the function's own for the last time (OwnBuffers::is_last_read).
 inline constexpr char kLastRead[] = "halyard.last_read";
 
+// Metadata of stores to buffers: the number of the register, if it is tracked (OwnBuffers::is_tracked).
+inline constexpr char kStoredRegister[] = "halyard.stored_register";
+
 inline constexpr char kFunction[] = "halyard_run";
 
 // Adds the function to the module as kFunction, with the type halyard_jit_run_fn, for a processor with these

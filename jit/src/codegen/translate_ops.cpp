@@ -484,8 +484,12 @@ void Translator::emit_load(const Word* word, uint32_t at, llvm::Type* type, int 
 void Translator::emit_store(const Word* word, uint32_t at, llvm::Type* type, Value* value) {
   const auto size = static_cast<uint32_t>(type->getPrimitiveSizeInBits() / 8);
   Value* const address = element(word, at, buffers_[word->a].mutable_length, size);
-  b_.CreateAlignedStore(value->getType() == type ? value : b_.CreateTrunc(value, type), address,
-                        llvm::Align(1));
+  llvm::StoreInst* const store = b_.CreateAlignedStore(
+      value->getType() == type ? value : b_.CreateTrunc(value, type), address, llvm::Align(1));
+  llvm::SmallVector<llvm::Metadata*, 1> tracked;
+  if (own_buffers_.is_tracked(word->a))
+    tracked.push_back(llvm::ConstantAsMetadata::get(b_.getInt32(word->a)));
+  store->setMetadata(kStoredRegister, llvm::MDNode::get(context_, tracked));
 }
 
 bool Translator::emit_buffer(Op op, const Word* word, uint32_t at) {

@@ -20,6 +20,7 @@
 #include "codegen/registers.h"
 #include "codegen/stop_word.h"
 #include "codegen/translate.h"
+#include "codegen/written_buffers.h"
 #include "shared/symbols.h"
 
 namespace halyard::jit {
@@ -63,6 +64,7 @@ class Translator {
     b_.SetInsertPoint(first);
     make_variables();
     emit_entries();
+    name_tracked_buffers();
     for (uint32_t at = 0; at < words_.size(); at += vm::word_count(words_[at])) emit_word(at);
     // Unreachable blocks may lack a terminator.
     for (BasicBlock& block : *function_)
@@ -241,8 +243,49 @@ class Translator {
       entries->addCase(b_.getInt32(words_[at].a), block);
       b_.SetInsertPoint(block);
       load_frame(at);
+      for (uint32_t ref = 0; ref < source_.ref_slots; ++ref)
+        if (own_buffers_.is_fresh(at, ref)) set_written(ref, 0);
       b_.CreateBr(blocks_[at]);
     }
+  }
+
+  // ---- buffers whose writes are known (written_buffers.h)
+
+  void name_tracked_buffers() {
+    TrackedBuffers tracked{.type = host_type(kBufferType),
+                           .type_offset = source_.layout->object_type,
+                           .written_offset = source_.layout->buffer_written};
+    for (uint32_t ref = 0; ref < source_.ref_slots; ++ref)
+      if (own_buffers_.is_tracked(ref)) tracked.registers.push_back(ref);
+    tracked.add_to(*function_);
+  }
+  // Whether the interpreter, which continues at `at`, may write to a tracked buffer.
+  bool may_be_written_after(uint32_t at) const {
+    for (uint32_t ref = 0; ref < source_.ref_slots; ++ref)
+      if (own_buffers_.is_tracked(ref) && own_buffers_.may_be_interpreted_write(at, ref)) return true;
+    return false;
+  }
+  // Returns from one block for all such places, which notes that the tracked buffers are written.
+  void leave_noted(uint32_t at) {
+    BasicBlock* const from = b_.GetInsertBlock();
+    if (!noted_place_) {
+      BasicBlock* const noted = BasicBlock::Create(context_, "noted", function_);
+      b_.SetInsertPoint(noted);
+      noted_place_ = b_.CreatePHI(b_.getInt32Ty(), 0);
+      for (uint32_t ref = 0; ref < source_.ref_slots; ++ref)
+        if (own_buffers_.is_tracked(ref))
+          if_it_holds(ref, host_type(kBufferType), [&](Value*) { set_written(ref, UINT64_MAX); });
+      b_.CreateRet(noted_place_);
+      b_.SetInsertPoint(from);
+    }
+    b_.CreateBr(noted_place_->getParent());
+    noted_place_->addIncoming(b_.getInt32(at), from);
+  }
+  // Sets the number of written bytes of the buffer that the register holds.
+  void set_written(uint32_t ref, uint64_t bytes) {
+    Value* const object = b_.CreateLoad(b_.getPtrTy(), ref_address(ref));
+    b_.CreateStore(b_.getInt64(bytes),
+                   b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), object, source_.layout->buffer_written));
   }
 
   void load_frame(uint32_t at) {
@@ -372,7 +415,10 @@ class Translator {
     const std::span<const Form> forms = registers_.forms(at);
     for (uint32_t slot = 0; slot < source_.value_slots; ++slot) store_slot(at, slot, forms);
     if (own_calls_) b_.CreateStore(values(), top_address());
-    b_.CreateRet(b_.getInt32(at));
+    if (may_be_written_after(at))
+      leave_noted(at);
+    else
+      b_.CreateRet(b_.getInt32(at));
     return block;
   }
   void store_slot(uint32_t at, uint32_t slot, std::span<const Form> forms) {
@@ -518,6 +564,7 @@ class Translator {
   std::vector<BasicBlock*> blocks_;  // by their first word
   std::vector<BasicBlock*> block_order_;
   std::map<uint32_t, BasicBlock*> exits_;
+  llvm::PHINode* noted_place_ = nullptr;  // where the interpreter continues after the block of leave_noted()
   std::map<std::pair<llvm::Type*, uint64_t>, llvm::GlobalVariable*> opaque_;  // by type and contents
   bool loads_floats_ = false;  // from buffers, globals or lists
   std::vector<Value*> i32_;    // variables by slot, of pairs by the even slot; null if the form is not used

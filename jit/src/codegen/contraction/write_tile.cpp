@@ -1,6 +1,7 @@
 // One tile: its sums begin, its terms are added, and what follows from the sums is stored.
 #include "codegen/contraction/tile_loops.h"
 #include "codegen/contraction/writer.h"
+#include "codegen/translate.h"
 
 namespace halyard::jit::contraction {
 
@@ -137,13 +138,19 @@ void Writer::load_sums() {
   }
 }
 
+// Metadata of a store that hold for its copy too.
+static void keep_metadata(const llvm::StoreInst& store, llvm::StoreInst& copy) {
+  copy.setAAMetadata(store.getAAMetadata());
+  copy.setMetadata(kStoredRegister, store.getMetadata(kStoredRegister));
+}
+
 void Writer::store_sums() {
   use_first_term();
   for (Output& of : outputs_) {
     for_each_sum([&](uint64_t row, uint64_t vector, uint64_t sum) {
-      b_.CreateAlignedStore(of.sums[sum], address(of.store->getPointerOperand(), row, vector),
-                            of.store->getAlign())
-          ->setAAMetadata(of.store->getAAMetadata());
+      llvm::StoreInst* const store = b_.CreateAlignedStore(
+          of.sums[sum], address(of.store->getPointerOperand(), row, vector), of.store->getAlign());
+      keep_metadata(*of.store, *store);
     });
   }
 }
@@ -202,9 +209,10 @@ void Writer::write_epilogue() {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });
     } else if (auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) {
-        b_.CreateAlignedStore(splat(value(store->getValueOperand(), row, vector)),
-                              address(store->getPointerOperand(), row, vector), store->getAlign())
-            ->setAAMetadata(store->getAAMetadata());
+        llvm::StoreInst* const copy =
+            b_.CreateAlignedStore(splat(value(store->getValueOperand(), row, vector)),
+                                  address(store->getPointerOperand(), row, vector), store->getAlign());
+        keep_metadata(*store, *copy);
       });
     }
   }

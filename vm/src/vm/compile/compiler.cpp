@@ -62,6 +62,7 @@ const halyard_jit_layout_t& layout() {
                                 .buffer_data = buffer.data,
                                 .buffer_length = buffer.length,
                                 .buffer_mutable_length = buffer.mutable_length,
+                                .buffer_written = buffer.written,
                                 .list_element = list.element,
                                 .list_size = list.size,
                                 .list_data = list.data,

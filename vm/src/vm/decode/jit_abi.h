@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-enum { HALYARD_JIT_ABI = 6 };
+enum { HALYARD_JIT_ABI = 7 };
 
 /* The ELF note of a compiler library (halyard/abi.h), which identifies it before its code runs. Fixed
  * size. */
@@ -68,6 +68,9 @@ typedef struct halyard_jit_layout_t {
   uint32_t buffer_data;
   uint32_t buffer_length;
   uint32_t buffer_mutable_length;
+  /* 64 bits: the number of bytes from the first on that may have been written since they were 0. Code that tracks a
+   * buffer which it has allocated sets it to 0, and to the length before it writes. */
+  uint32_t buffer_written;
   uint32_t list_element; /* the type of values that a list packs: one byte */
   uint32_t list_size;    /* 32 bits */
   uint32_t list_data;    /* the address of packed values */

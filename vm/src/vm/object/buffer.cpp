@@ -24,11 +24,22 @@ Buffer::Layout Buffer::layout() {
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"  // no virtual bases: both compilers define the offsets
   return {.data = offsetof(Buffer, data_),
           .length = offsetof(Buffer, length_),
-          .mutable_length = offsetof(Buffer, mutable_length_)};
+          .mutable_length = offsetof(Buffer, mutable_length_),
+          .written = offsetof(Buffer, written_)};
 #pragma GCC diagnostic pop
 }
 
-Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit, Budget* budget) {
+Ref<Buffer> Buffer::of_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare) {
+  auto buffer = make<Buffer>(std::span<uint8_t>(block.memory.release(), length), true, nullptr);
+  buffer->spare_ = &spare;
+  buffer->block_bytes_ = block.bytes;
+  buffer->charge_ = std::move(block.charge);
+  buffer->charge_.count(kType, 1);
+  return buffer;
+}
+
+Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64_t limit, Budget* budget,
+                                     SpareBlocks* spare) {
   if (alignment != 0 && !std::has_single_bit(alignment)) {
     return fail(Code::INVALID_ARGUMENT, "expected an alignment of 0 or a power of two, found {} bytes",
                 alignment);
@@ -46,12 +57,23 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
   // start up.
   const uint64_t slack = alignment - kMinAlignment;
   const uint64_t wanted = std::max<uint64_t>(saturating_add(length, slack), 1);
+  if (slack != 0 || wanted < SpareBlocks::kSmallest) spare = nullptr;
+  if (spare) {
+    if (SpareBlocks::Block block = spare->take(wanted); block.memory)
+      return of_block(std::move(block), length, *spare);
+  }
   Charge charge;
-  HALYARD_TRY(
-      charge.start(budget, saturating_add(block_bytes(wanted), block_bytes(sizeof(Buffer))), "a buffer"));
+  const uint64_t charged = saturating_add(block_bytes(wanted), block_bytes(sizeof(Buffer)));
+  Result<> started = charge.start(budget, charged, "a buffer");
+  if (!started && spare && spare->trim()) started = charge.start(budget, charged, "a buffer");
+  HALYARD_TRY(std::move(started));
   uint8_t* memory = nullptr;
   if (wanted < SIZE_MAX) memory = static_cast<uint8_t*>(std::calloc(1, wanted));
   if (!memory) return fail(Code::RESOURCE_EXHAUSTED, "no memory for a buffer of {} bytes", length);
+  if (spare) {
+    return of_block({.memory = SpareBlocks::Memory(memory), .bytes = wanted, .charge = std::move(charge)},
+                    length, *spare);
+  }
   const uintptr_t misfit = reinterpret_cast<uintptr_t>(memory) & (alignment - 1);
   uint8_t* data = misfit ? memory + (alignment - misfit) : memory;
   auto buffer = make<Buffer>(std::span<uint8_t>(data, length), true, [memory] { std::free(memory); });
@@ -62,6 +84,15 @@ Result<Ref<Buffer>> Buffer::allocate(uint64_t length, uint32_t alignment, uint64
 
 void Buffer::destroy(Object* object) {
   auto* const buffer = static_cast<Buffer*>(object);
+  if (SpareBlocks* const spare = buffer->spare_) {
+    SpareBlocks::Block block{.memory = SpareBlocks::Memory(buffer->data_),
+                             .bytes = buffer->block_bytes_,
+                             .written = std::min(buffer->written_, buffer->length_)};
+    buffer->charge_.count(kType, -1);
+    block.charge = std::move(buffer->charge_);
+    delete buffer;
+    return spare->give(std::move(block));
+  }
   const std::function<void()> released = std::move(buffer->released_);
   if (NodePool* const nodes = buffer->nodes_) {
     buffer->~Buffer();

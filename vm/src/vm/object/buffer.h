@@ -11,6 +11,7 @@
 #include "base/node_pool.h"
 #include "base/object.h"
 #include "base/status.h"
+#include "vm/object/spare_blocks.h"
 
 namespace halyard::vm {
 
@@ -20,9 +21,10 @@ class Buffer final : public ObjectOf<Buffer> {
 
   // Allocates a zero-filled, mutable buffer. `alignment` is 0 or a power of two (else INVALID_ARGUMENT); the
   // actual alignment is at least 16. RESOURCE_EXHAUSTED if `limit` bytes, the budget or memory is exceeded.
-  // The budget (may be null) is also charged for the header and for padding.
+  // The budget (may be null) is also charged for the header and for padding. The memory may be one of `spare`
+  // (may be null), which get it back from the destructor.
   static Result<Ref<Buffer>> allocate(uint64_t length, uint32_t alignment, uint64_t limit,
-                                      Budget* budget = nullptr);
+                                      Budget* budget = nullptr, SpareBlocks* spare = nullptr);
   // Wraps existing bytes, which must outlive the buffer. The destructor calls `released` (may be empty).
   static Ref<Buffer> wrap(std::span<uint8_t> bytes, bool is_mutable, std::function<void()> released);
   // The same with memory from `nodes`, which `released` may free: for buffers that exist for one call. The
@@ -60,6 +62,7 @@ class Buffer final : public ObjectOf<Buffer> {
     uint32_t data;
     uint32_t length;
     uint32_t mutable_length;
+    uint32_t written;  // 64 bits: the number of bytes from the first on that may have been written
   };
   static Layout layout();
 
@@ -73,6 +76,7 @@ class Buffer final : public ObjectOf<Buffer> {
 
  private:
   static void destroy(Object* object);
+  static Ref<Buffer> of_block(SpareBlocks::Block block, uint64_t length, SpareBlocks& spare);
   enum class ConstantUse : uint8_t { undecided, written_by_devices, never_changes };
   bool decide(ConstantUse use) {
     ConstantUse decided = ConstantUse::undecided;
@@ -87,6 +91,10 @@ class Buffer final : public ObjectOf<Buffer> {
   bool private_ = false;
   std::atomic<ConstantUse> constant_use_ = ConstantUse::undecided;
   std::function<void()> released_;
+  // Compiled code sets a smaller number, if it knows the writes of the buffer.
+  uint64_t written_ = UINT64_MAX;
+  SpareBlocks* spare_ = nullptr;  // get the memory, of `block_bytes_`
+  uint64_t block_bytes_ = 0;
   NodePool* nodes_ = nullptr;  // owner of this object's memory; null: the heap
   Charge charge_;
 };

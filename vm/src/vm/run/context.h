@@ -52,6 +52,11 @@ class Context final : public ObjectOf<Context> {
   const Ref<Loop>& loop() const { return loop_; }  // null if calls have no time limit
   std::span<const std::unique_ptr<ModuleInstance>> modules() const { return modules_; }
 
+  // Keeps the memory of released buffers for buffers of later calls. Before the first call; only for contexts
+  // that one thread at a time uses and whose buffers do not leave them.
+  void keep_spare_blocks() { spare_blocks_ = std::make_unique<SpareBlocks>(); }
+  SpareBlocks* spare_blocks() const { return spare_blocks_.get(); }
+
   // For contexts without concurrent calls: reserves the context for a call. FAILED_PRECONDITION names the
   // call that uses it.
   Result<> enter(const Export& function) {
@@ -69,6 +74,7 @@ class Context final : public ObjectOf<Context> {
   Limits limits_;
   Ref<Tracer> tracer_;
   Ref<Loop> loop_;
+  std::unique_ptr<SpareBlocks> spare_blocks_;  // outlives the buffers of modules_
   std::vector<std::unique_ptr<ModuleInstance>> modules_;
   std::atomic<const Export*> running_ = nullptr;
 };

@@ -201,7 +201,7 @@ CallOutcome interpret(Stack& stack) {
     refs = stack.top->refs();     \
   } while (false)
 
-  const ObjectOps objects{stack.error, stack.limits};
+  const ObjectOps objects{stack.error, stack.limits, stack.spare_blocks};
   uint32_t* values;
   Object** refs;
   const Word* ip;

@@ -145,6 +145,7 @@ Invocation::Invocation(Ref<Context> context)
   stack_->invocation = this;
   stack_->tracer = context_->tracer();
   stack_->limits = context_->limits();
+  stack_->spare_blocks = context_->spare_blocks();
   stack_->charge = Charge(stack_->limits.memory);
 }
 

@@ -13,6 +13,7 @@ namespace halyard::vm {
 struct ObjectOps {
   Status& error;
   const Limits& limits;
+  SpareBlocks* spare_blocks = nullptr;  // for buffers that are allocated; null: none
 
   Buffer* buffer(Object* object) const;
   bool buffer_load_failed(Object* object, uint64_t offset,

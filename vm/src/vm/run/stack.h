@@ -39,6 +39,7 @@ struct alignas(64) Stack {
   // The plain form of the interpreter: interpret_kernel() if `stop` is another word than `interrupted`.
   CallOutcome (*run_plain)(Stack&) = interpret;
   const halyard_jit_sharing_t* sharing = nullptr;  // of compiled loops; null: they run on this thread alone
+  SpareBlocks* spare_blocks = nullptr;              // of the context; null: none
   Invocation* invocation = nullptr;
   uint32_t searched = 0;       // branches since the search for a loop's head began
   uint64_t checked_loops = 0;  // loop nests of compiled code that ran with all checks (decode/jit_abi.h)

@@ -1,0 +1,141 @@
+#include "vm/object/spare_blocks.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "status_testing.h"
+#include "vm/object/buffer.h"
+
+namespace halyard::vm::test {
+namespace {
+
+constexpr uint64_t kLimit = uint64_t{1} << 30;
+
+Ref<Buffer> allocate(SpareBlocks& spare, uint64_t length, Budget* budget = nullptr, uint32_t alignment = 0) {
+  auto buffer = Buffer::allocate(length, alignment, kLimit, budget, &spare);
+  EXPECT_TRUE(buffer);
+  return buffer ? *buffer : Ref<Buffer>();
+}
+
+bool is_zero(const Buffer& buffer) {
+  return std::ranges::all_of(buffer.span(), [](uint8_t byte) { return byte == 0; });
+}
+
+void set_written(Buffer& buffer, uint64_t bytes) {
+  std::memcpy(reinterpret_cast<std::byte*>(&buffer) + Buffer::layout().written, &bytes, sizeof bytes);
+}
+
+TEST(SpareBlocks, MemoryIsUsedAgainAndIsZero) {
+  SpareBlocks spare;
+  Ref<Buffer> buffer = allocate(spare, 5000);
+  uint8_t* const memory = buffer->data();
+  std::memset(memory, 1, 5000);
+  buffer = nullptr;
+  buffer = allocate(spare, 4000);
+  EXPECT_EQ(buffer->data(), memory);
+  EXPECT_EQ(buffer->length(), 4000);
+  EXPECT_TRUE(is_zero(*buffer));
+  std::memset(memory, 2, 4000);
+  buffer = nullptr;
+  buffer = allocate(spare, 5000);
+  EXPECT_EQ(buffer->data(), memory);
+  EXPECT_TRUE(is_zero(*buffer));
+}
+
+TEST(SpareBlocks, OnlyWrittenBytesAreCleared) {
+  SpareBlocks spare;
+  for (const uint64_t written : {uint64_t{0}, uint64_t{100}, std::numeric_limits<uint64_t>::max()}) {
+    Ref<Buffer> buffer = allocate(spare, 4096);
+    buffer->data()[99] = 1;
+    buffer->data()[4095] = 2;
+    set_written(*buffer, written);
+    buffer = nullptr;
+    buffer = allocate(spare, 4096);
+    // A number that is too small shows which bytes were cleared.
+    EXPECT_EQ(buffer->data()[99], written == 0 ? 1 : 0) << written;
+    EXPECT_EQ(buffer->data()[4095], written <= 100 ? 2 : 0) << written;
+    std::memset(buffer->data(), 0, 4096);
+  }
+}
+
+TEST(SpareBlocks, BlocksOfOtherSizesStay) {
+  SpareBlocks spare;
+  Ref<Buffer> small = allocate(spare, 2000);
+  Ref<Buffer> large = allocate(spare, 9000);
+  uint8_t* const in_small = small->data();
+  small = nullptr;
+  large = nullptr;
+  EXPECT_EQ(spare.take(2001).bytes, 0);  // the large block has more than twice the bytes
+  EXPECT_EQ(spare.take(9001).bytes, 0);
+  EXPECT_EQ(spare.take(1500).memory.get(), in_small);
+  EXPECT_EQ(spare.take(1500).bytes, 0);
+  EXPECT_EQ(spare.take(4501).bytes, 9000);
+}
+
+TEST(SpareBlocks, SmallAlignedAndManyBuffersAreNotKept) {
+  SpareBlocks spare;
+  allocate(spare, SpareBlocks::kSmallest - 1);
+  allocate(spare, 4096, nullptr, 4096);
+  allocate(spare, SpareBlocks::kMaxKept + 1);
+  EXPECT_FALSE(spare.trim());
+  std::vector<Ref<Buffer>> buffers;
+  for (size_t i = 0; i < SpareBlocks::kBlocks + 3; ++i) buffers.push_back(allocate(spare, 4096));
+  buffers.clear();
+  size_t kept = 0;
+  while (spare.take(4096).memory) ++kept;
+  EXPECT_EQ(kept, SpareBlocks::kBlocks);
+}
+
+TEST(SpareBlocks, KeptBytesAreLimited) {
+  SpareBlocks spare;
+  constexpr uint64_t kLarge = SpareBlocks::kMaxKept / 2 + 1;
+  Ref<Buffer> one = allocate(spare, kLarge), other = allocate(spare, kLarge);
+  one = nullptr;
+  other = nullptr;
+  EXPECT_TRUE(spare.take(kLarge).memory);
+  EXPECT_FALSE(spare.take(kLarge).memory);
+}
+
+TEST(SpareBlocks, KeptMemoryIsChargedAndMakesRoom) {
+  const auto budget = make<Budget>(20000);
+  {
+    SpareBlocks spare;
+    allocate(spare, 12000, budget.get());
+    const uint64_t kept = budget->used();
+    EXPECT_GE(kept, 12000);
+    allocate(spare, 10000, budget.get());
+    EXPECT_EQ(budget->used(), kept);  // the same block
+    // There is room for this buffer only without the block.
+    const Ref<Buffer> large = allocate(spare, 15000, budget.get());
+    EXPECT_FALSE(spare.take(10000).memory);
+    EXPECT_FAILS(RESOURCE_EXHAUSTED, "", Buffer::allocate(15000, 0, kLimit, budget.get(), &spare));
+  }
+  EXPECT_EQ(budget->used(), 0);
+}
+
+TEST(SpareBlocks, ObjectsAreCounted) {
+  const auto objects = std::make_shared<LiveObjects>();
+  const auto budget = make<Budget>(Budget::kNoLimit, objects);
+  const auto count = [&] {
+    int64_t alive = 0;
+    objects->each([&](const ObjectType& type, uint64_t live, uint64_t) {
+      if (&type == &Buffer::kType) alive += static_cast<int64_t>(live);
+    });
+    return alive;
+  };
+  SpareBlocks spare;
+  for (int i = 0; i < 2; ++i) {
+    Ref<Buffer> buffer = allocate(spare, 4096, budget.get());
+    EXPECT_EQ(count(), 1);
+    buffer = nullptr;
+    EXPECT_EQ(count(), 0);
+  }
+}
+
+}  // namespace
+}  // namespace halyard::vm::test
