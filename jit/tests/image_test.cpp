@@ -118,7 +118,7 @@ TEST(PlacedCode, WithoutMemoryIsAnErrorThatSaysSo) {
   const auto place = [] {
     Image image = example();
     image.code.resize(size_t{64} << 20);
-    const rlimit limit = {0, RLIM_INFINITY};
+    const rlimit limit = {4096, RLIM_INFINITY};
     if (setrlimit(RLIMIT_DATA, &limit) != 0) std::exit(2);
     const auto placed = PlacedCode::place(image, host_with({}));
     const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
