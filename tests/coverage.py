@@ -8,9 +8,9 @@ with every file and its lines.
   --files[=FOLDER]  prints a row for each file, of all folders or one: those with most branches that were never taken first
   --missed[=PATH]   prints the branches that were never taken, of everything or of a folder or file: FILE:LINE:COLUMN, the
                     outcome, the line
-  --failures[=PATH] the same of HALYARD_TRY: the failures that were never returned
+  --failures[=PATH] the same of HALYARD_TRY and its kin: the failures that were never returned
 
-A branch is one outcome of one condition where the source has it; the failures of HALYARD_TRY are counted apart. What is counted and
+A branch is one outcome of one condition where the source has it; the failures of HALYARD_TRY and its kin are counted apart. What is counted and
 why, and the goals: tests/coverage.md.
 """
 
@@ -144,7 +144,7 @@ def kind_of(chain: list, use: tuple, names: list[str], sources: Sources) -> str 
     """What a condition is; None for those of assert, which say what cannot be."""
     if not chain:
         return BRANCHES
-    if "halyard_try_" in sources.text(*chain[0]):
+    if re.match(r"!\w*try_##", sources.text(*chain[0])):  # HALYARD_TRY and its kin
         return FAILURES
     uses = [*chain[1:], (names[use[0]], *use[1:])]
     return None if any(re.match(r"assert\b", sources.text(*at)) for at in uses) else BRANCHES
