@@ -110,6 +110,14 @@ class Sources:
         return self.files[file][line - 1][:column - 1] if line <= len(self.files[file]) else ""
 
 
+    def has_enumerators(self, file: str, line: int) -> bool:
+        """Whether the first case of the switch in this line is an enumerator of a class, `case Kind::key:`."""
+        for text in self.files[file][line - 1:line + 9]:
+            if label := re.search(r"\bcase\s+([\w:]+)\s*(:|\.\.\.)", text):
+                return "::" in label[1]
+        return False
+
+
 REGION_IS_CODE, REGION_IS_EXPANSION = 0, 1
 
 
@@ -151,11 +159,14 @@ def kind_of(chain: list, use: tuple, names: list[str], sources: Sources) -> str 
 
 
 def is_constant(function: dict, branch: list, sources: Sources) -> bool:
-    """Whether a condition is known to the compiler, which then counts neither outcome: `while (true)`, `if constexpr`."""
-    if branch[4] or branch[5]:
-        return False
+    """Whether a condition is known to the compiler, which then counts neither outcome: `while (true)`, `if constexpr`. The warning
+    -Wswitch has made sure that a switch over an enumeration has a case for each value."""
     line, column, file = branch[0], branch[1], branch[6]
     name = function["filenames"][file]
+    if sources.before(name, line, column).rstrip().endswith("switch ("):  # a value without a case
+        return not branch[4] and sources.has_enumerators(name, line)
+    if branch[4] or branch[5]:
+        return False
     if sources.text(name, line, column)[:branch[3] - column] in ("true", "false", "0", "1") or \
             sources.before(name, line, column).rstrip().endswith("constexpr ("):
         return True

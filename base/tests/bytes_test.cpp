@@ -73,13 +73,33 @@ TEST_F(BytesTest, WithoutMemoryForAPrivateMappingItIsReadOnly) {
   std::filesystem::resize_file(path_, kSize);
   const auto maps = [&] {
     const rlimit limit = {uint64_t{256} << 20, uint64_t{256} << 20};
-    if (setrlimit(RLIMIT_DATA, &limit) != 0) std::_Exit(2);
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) std::exit(2);
     const auto mapped = Bytes::map_file(path_);
     if (!mapped || (*mapped)->size() != kSize || std::memcmp((*mapped)->data(), "first bytes", 11) != 0)
-      std::_Exit(3);
-    std::_Exit((*mapped)->is_private() ? 4 : 0);
+      std::exit(3);
+    std::exit((*mapped)->is_private() ? 4 : 0);
   };
   EXPECT_EXIT(maps(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(BytesTest, FilesOfFewBytes) {
+  for (const std::string text : {"\x7F",
+                                 "\x7F"
+                                 "EL",
+                                 "abc"}) {
+    write(text);
+    const auto mapped = ASSERT_VALUE(Bytes::map_file(path_));
+    EXPECT_TRUE(mapped->is_private());
+    EXPECT_EQ(std::string(mapped->data(), mapped->data() + mapped->size()), text);
+  }
+  EXPECT_EQ(Bytes::copy({})->size(), 0u);
+}
+
+// Files of the kernel have a size, but cannot be mapped.
+TEST_F(BytesTest, AFileThatCannotBeMappedSaysWhy) {
+  const std::string file = "/sys/kernel/mm/transparent_hugepage/enabled";
+  if (!std::filesystem::exists(file)) GTEST_SKIP() << "the system has no such file";
+  EXPECT_FAILS(UNAVAILABLE, "cannot map file '" + file + "'", Bytes::map_file(file));
 }
 
 TEST_F(BytesTest, StandardInput) {

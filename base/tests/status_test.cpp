@@ -19,10 +19,15 @@ namespace halyard {
 namespace {
 
 TEST(Codes, HaveNamesAndOthersAreUnknown) {
-#define HALYARD_EXPECT_NAME_(number, text) EXPECT_STREQ(name(static_cast<Code>(number)), #text);
+#define HALYARD_EXPECT_NAME_(number, expected)              \
+  EXPECT_STREQ(name(static_cast<Code>(number)), #expected); \
+  EXPECT_EQ(Status(static_cast<Code>(number), "").text(), #expected);
   HALYARD_STATUS_CODES(HALYARD_EXPECT_NAME_)
 #undef HALYARD_EXPECT_NAME_
-  for (const int number : {-1, 19, 1000}) EXPECT_STREQ(name(static_cast<Code>(number)), "UNKNOWN") << number;
+  for (const int number : {-1, 19, 1000}) {
+    EXPECT_STREQ(name(static_cast<Code>(number)), "UNKNOWN") << number;
+    EXPECT_EQ(Status(static_cast<Code>(number), "").text(), "UNKNOWN") << number;
+  }
 }
 
 TEST(Codes, OfAFailureAreNeverSuccess) {

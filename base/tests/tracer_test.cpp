@@ -2,6 +2,7 @@
 #include "base/tracer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -211,6 +212,24 @@ TEST(Tracer, AFullDiskIsToldAtTheEnd) {
   const Ref<Tracer> tracer = *Tracer::create("/dev/full");
   for (int i = 0; i < 5000; ++i) tracer->instant(TraceCategory::phase, "a name");
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", tracer->finish());
+  const Ref<Tracer> small = *Tracer::create("/dev/full");  // all of it fits into the buffer of the file
+  EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", small->finish());
+}
+
+TEST(Tracer, FlowsHaveNumbersOfTheProcess) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "trace";
+  {
+    const Ref<Tracer> tracer = *Tracer::create(path);
+    const uint64_t flows[] = {0x77, 0};
+    tracer->instant(TraceCategory::queue, "submitted", flows);
+    ASSERT_TRUE(tracer->finish());
+  }
+  // Flows are field 47, 64 bits: the number and the process; 0 stays 0.
+  const auto process = static_cast<uint32_t>(::getpid());
+  std::string expected = std::string("\xF9\x02\x77\0\0\0", 6);
+  for (int i = 0; i < 4; ++i) expected += static_cast<char>(process >> 8 * i);
+  EXPECT_EQ(count(file_text(path), expected + std::string("\xF9\x02\0\0\0\0\0\0\0\0", 10)), 1u);
 }
 
 }  // namespace
