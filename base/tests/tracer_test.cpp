@@ -213,6 +213,7 @@ TEST(Tracer, AFullDiskIsToldAtTheEnd) {
   for (int i = 0; i < 5000; ++i) tracer->instant(TraceCategory::phase, "a name");
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", tracer->finish());
   const Ref<Tracer> small = *Tracer::create("/dev/full");  // all of it fits into the buffer of the file
+  small->instant(TraceCategory::phase, "a name");
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", small->finish());
 }
 
