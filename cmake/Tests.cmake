@@ -34,8 +34,13 @@ function(halyard_add_tests name)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT HALYARD_SANITIZE)
     target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-O0> -U_FORTIFY_SOURCE)
   endif()
-  if(HALYARD_COVERAGE) # of the product, not of its tests
-    target_compile_options(${name} PRIVATE -fno-profile-instr-generate -fno-coverage-mapping)
+  if(HALYARD_COVERAGE)
+    # Of the product, not of its tests. They have counters all the same, because the linker takes one of the copies of an inline
+    # function, and that may be the copy of a test.
+    target_compile_options(${name} PRIVATE -fno-coverage-mapping)
+    set(product ${sources})
+    list(FILTER product EXCLUDE REGEX "(^|/)tests/")
+    set_source_files_properties(${product} PROPERTIES COMPILE_OPTIONS "-fcoverage-mapping")
   endif()
   halyard_precompile_headers(${name} <gtest/gtest.h>)
   halyard_compile_together(${name})

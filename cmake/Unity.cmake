@@ -40,5 +40,7 @@ function(halyard_compile_together target)
   # g++ takes a source that another file includes for a header, where members of unnamed types would be a mistake.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  else() # clang warns of a local name that hides one of another source
+    target_compile_options(${target} PRIVATE -Wno-shadow)
   endif()
 endfunction()

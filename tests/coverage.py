@@ -1,4 +1,4 @@
-"""usage: tests/coverage.py BUILD [--json] [--files[=FOLDER]]
+"""usage: tests/coverage.py BUILD [--json | --files[=FOLDER] | --missed[=PATH] | --failures[=PATH]]
 
 Which branches of the product the tests took, from the profiles that they left in BUILD/profiles: `./dev coverage` builds with
 the preset coverage, runs the tests and calls this. Prints a table of folders, and writes a page for a browser, BUILD/page/index.html,
@@ -6,14 +6,19 @@ with every file and its lines.
 
   --json            prints the table as JSON
   --files[=FOLDER]  prints a row for each file, of all folders or one: those with most branches that were never taken first
+  --missed[=PATH]   prints the branches that were never taken, of everything or of a folder or file: FILE:LINE:COLUMN, the
+                    outcome, the line
+  --failures[=PATH] the same of HALYARD_TRY and its kin: the failures that were never returned
 
-A branch is one outcome of one condition, as clang counts it (source-based coverage). docs and goals: tests/coverage.md.
+A branch is one outcome of one condition where the source has it; the failures of HALYARD_TRY and its kin are counted apart. What is counted and
+why, and the goals: tests/coverage.md.
 """
 
 import html
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -69,27 +74,122 @@ def folder_of(path: str) -> str | None:
     return max(prefixes, key=len) if prefixes else None
 
 
-def measure(build: pathlib.Path) -> dict[str, dict]:
-    """{path from the root: what is counted in it}"""
+def measure(build: pathlib.Path) -> tuple[dict[str, dict], list["Branch"]]:
+    """{path from the root: what is counted in it}, and the branches"""
     objects = instrumented(build)
     if not objects:
         raise Failed(f"nothing in {build} is instrumented; expected a build of the preset coverage")
     more = [argument for path in objects[1:] for argument in ("--object", path)]
-    text = output(COV, "export", "--summary-only", f"--instr-profile={merged(build)}", objects[0], *more)
-    return counts(json.loads(text))
+    text = output(COV, "export", "--skip-expansions", f"--instr-profile={merged(build)}", objects[0], *more)
+    exported = json.loads(text)["data"][0]
+    found = branches(exported["functions"])
+    return counts(exported["files"], found), found
 
 
-def counts(exported: dict) -> dict[str, dict]:
-    found = {}
-    for file in exported["data"][0]["files"]:
+class Branch:
+    """One outcome of one condition where the source has it; taken if any program or instance of a template took it."""
+
+    def __init__(self, kind: str, file: str, line: int, column: int, outcome: bool):
+        self.kind, self.file, self.line, self.column, self.outcome, self.taken = kind, file, line, column, outcome, False
+
+
+class Sources:
+    """Lines of the sources, read once."""
+
+    def __init__(self):
+        self.files = {}
+
+    def text(self, file: str, line: int, column: int) -> str:
+        if file not in self.files:
+            self.files[file] = pathlib.Path(file).read_text(errors="replace").splitlines()
+        lines = self.files[file]
+        return lines[line - 1][column - 1:] if line <= len(lines) else ""
+
+    def before(self, file: str, line: int, column: int) -> str:
+        self.text(file, line, column)
+        return self.files[file][line - 1][:column - 1] if line <= len(self.files[file]) else ""
+
+
+    def has_enumerators(self, file: str, line: int) -> bool:
+        """Whether the first case of the switch in this line is an enumerator of a class, `case Kind::key:`."""
+        for text in self.files[file][line - 1:line + 9]:
+            if label := re.search(r"\bcase\s+([\w:]+)\s*(:|\.\.\.)", text):
+                return "::" in label[1]
+        return False
+
+
+REGION_IS_CODE, REGION_IS_EXPANSION = 0, 1
+
+
+def branches(functions: list[dict]) -> list[Branch]:
+    found, sources = {}, Sources()
+    for function in functions:
+        names = function["filenames"]
+        uses = {region[6]: (region[5], region[0], region[1]) for region in function["regions"] if region[7] == REGION_IS_EXPANSION}
+        for branch in function["branches"]:
+            where, chain = (branch[6], branch[0], branch[1]), []
+            while where[0] in uses:
+                chain.append((names[where[0]], *where[1:]))
+                where = uses[where[0]]
+            root = pathlib.Path(names[where[0]])
+            if not root.is_relative_to(SOURCE) or not folder_of(str(root.relative_to(SOURCE))) or is_constant(function, branch, sources):
+                continue
+            kind = kind_of(chain, where, names, sources)
+            if kind:
+                for outcome, taken in ((True, branch[4]), (False, branch[5])):
+                    key = (names[where[0]], *where[1:], *chain, branch[2], branch[3], outcome)
+                    if key not in found:
+                        found[key] = Branch(kind, str(root.relative_to(SOURCE)), where[1], where[2], outcome)
+                    found[key].taken |= taken > 0
+    # Success of HALYARD_TRY is no branch of its own: it says that the line ran.
+    return [branch for branch in found.values() if branch.kind != FAILURES or branch.outcome]
+
+
+BRANCHES, FAILURES = "branches", "failures"
+
+
+def kind_of(chain: list, use: tuple, names: list[str], sources: Sources) -> str | None:
+    """What a condition is; None for those of assert, which say what cannot be."""
+    if not chain:
+        return BRANCHES
+    if re.match(r"!\w*try_##", sources.text(*chain[0])):  # HALYARD_TRY and its kin
+        return FAILURES
+    uses = [*chain[1:], (names[use[0]], *use[1:])]
+    return None if any(re.match(r"assert\b", sources.text(*at)) for at in uses) else BRANCHES
+
+
+def is_constant(function: dict, branch: list, sources: Sources) -> bool:
+    """Whether a condition is known to the compiler, which then counts neither outcome: `while (true)`, `if constexpr`. The warning
+    -Wswitch has made sure that a switch over an enumeration has a case for each value."""
+    line, column, file = branch[0], branch[1], branch[6]
+    name = function["filenames"][file]
+    if sources.before(name, line, column).rstrip().endswith("switch ("):  # a value without a case
+        return not branch[4] and sources.has_enumerators(name, line)
+    if branch[4] or branch[5]:
+        return False
+    if sources.text(name, line, column)[:branch[3] - column] in ("true", "false", "0", "1") or \
+            sources.before(name, line, column).rstrip().endswith("constexpr ("):
+        return True
+    around = [region for region in function["regions"] if region[5] == file and region[7] == REGION_IS_CODE and
+              tuple(region[0:2]) <= (line, column) and tuple(branch[2:4]) <= tuple(region[2:4])]
+    # The smallest region begins last. One that ran did not stop before the condition.
+    return bool(around) and max(around, key=lambda region: (region[0:2], [-region[2], -region[3]]))[4] > 0
+
+
+def counts(files: list[dict], found: list[Branch]) -> dict[str, dict]:
+    counted = {}
+    for file in files:
         path = pathlib.Path(file["filename"])
-        if not path.is_relative_to(SOURCE):
-            continue
-        name = str(path.relative_to(SOURCE))
-        if folder_of(name):
-            found[name] = {kind: {"count": file["summary"][kind]["count"], "covered": file["summary"][kind]["covered"]}
-                           for kind in ("branches", "lines")}
-    return found
+        if path.is_relative_to(SOURCE) and folder_of(str(path.relative_to(SOURCE))):
+            lines = file["summary"]["lines"]
+            counted[str(path.relative_to(SOURCE))] = {"lines": {"count": lines["count"], "covered": lines["covered"]},
+                                                      **{kind: {"count": 0, "covered": 0} for kind in (BRANCHES, FAILURES)}}
+    for branch in found:
+        if branch.file in counted:
+            kind = counted[branch.file][branch.kind]
+            kind["count"] += 1
+            kind["covered"] += branch.taken
+    return counted
 
 
 def share(part: dict) -> float:
@@ -101,23 +201,40 @@ def table(files: dict[str, dict]) -> list[dict]:
     for folder, goal in FOLDERS.items():
         own = [counted for name, counted in files.items() if folder_of(name) == folder]
         if own:
-            sums = {kind: {key: sum(counted[kind][key] for counted in own) for key in ("count", "covered")} for kind in ("branches", "lines")}
+            sums = {kind: {key: sum(counted[kind][key] for counted in own) for key in ("count", "covered")} for kind in (BRANCHES, FAILURES, "lines")}
             rows.append({"folder": folder, "files": len(own), "goal": goal, **sums})
     return rows
 
 
+COLUMNS = ("branches", "taken", "%", "goal", "failures", "taken", "%", "% of both", "lines %")
+
+
+def cells(row: dict) -> list[str]:
+    """The values of COLUMNS."""
+    own, failures = row[BRANCHES], row[FAILURES]
+    both = {key: own[key] + failures[key] for key in own}
+    return [str(own["count"]), str(own["covered"]), f"{share(own):.1f}", str(row.get("goal") or ""), str(failures["count"]), str(failures["covered"]),
+            f"{share(failures):.1f}", f"{share(both):.1f}", f"{share(row['lines']):.1f}"]
+
+
 def text_of(rows: list[dict], name: str = "folder") -> str:
-    lines = [f"{name:<44} {'branches':>9} {'taken':>9} {'%':>6} {'lines %':>8} {'goal':>5}"]
-    for row in rows:
-        goal = f"{row['goal']}" if row.get("goal") else ""
-        lines.append(f"{row[name]:<44} {row['branches']['count']:>9} {row['branches']['covered']:>9} {share(row['branches']):>6.1f} "
-                     f"{share(row['lines']):>8.1f} {goal:>5}")
-    return "\n".join(lines)
+    table = [[name, *COLUMNS], *([row[name], *cells(row)] for row in rows)]
+    widths = [max(len(line[column]) for line in table) for column in range(len(table[0]))]
+    return "\n".join("  ".join([line[0].ljust(widths[0]), *(value.rjust(width) for value, width in zip(line[1:], widths[1:]))]) for line in table)
 
 
 def file_rows(files: dict[str, dict], folder: str = "") -> list[dict]:
     rows = [{"file": name, **counted} for name, counted in files.items() if not folder or name.startswith(folder.rstrip("/") + "/")]
-    return sorted(rows, key=lambda row: row["branches"]["covered"] - row["branches"]["count"])
+    return sorted(rows, key=lambda row: row[BRANCHES]["covered"] - row[BRANCHES]["count"])
+
+
+def text_of_missed(found: list[Branch], folder: str = "", kind: str = BRANCHES) -> str:
+    missed = [branch for branch in found if not branch.taken and branch.kind == kind and
+              (not folder or f"{branch.file}/".startswith(folder.rstrip("/") + "/"))]
+    sources = Sources()
+    return "\n".join(f"{branch.file}:{branch.line}:{branch.column}: never {str(branch.outcome).lower()}: "
+                     f"{sources.text(str(SOURCE / branch.file), branch.line, 1).strip()}"
+                     for branch in sorted(missed, key=lambda branch: (branch.file, branch.line, branch.column, branch.outcome)))
 
 
 def write_page(build: pathlib.Path, rows: list[dict], files: dict[str, dict]) -> None:
@@ -127,13 +244,12 @@ def write_page(build: pathlib.Path, rows: list[dict], files: dict[str, dict]) ->
     output(COV, "show", "--format=html", "--show-branches=count", f"--output-dir={page / 'lines'}",
            f"--instr-profile={build / 'coverage.profdata'}", objects[0], *more, "--sources", *(SOURCE / name for name in files))
 
-    def cells(name, counted, goal=""):
-        return (f"<td>{name}<td>{counted['branches']['count']}<td>{counted['branches']['covered']}<td>{share(counted['branches']):.1f}"
-                f"<td>{share(counted['lines']):.1f}<td>{goal}")
+    def row_of(name, row):
+        return "<tr>" + "".join(f"<td>{value}" for value in (name, *cells(row)))
 
-    body = "".join(f"<tr>{cells(html.escape(row['folder']), row, row['goal'] or '')}" for row in rows)
-    lines = "".join(f"<tr>{cells(link(row['file']), row)}" for row in file_rows(files))
-    head = "<tr><th>{}<th>branches<th>taken<th>%<th>lines %<th>goal"
+    body = "".join(row_of(html.escape(row["folder"]), row) for row in rows)
+    lines = "".join(row_of(link(row["file"]), row) for row in file_rows(files))
+    head = "<tr><th>{}" + "".join(f"<th>{column}" for column in COLUMNS)
     (page / "index.html").write_text(
         "<!doctype html><meta charset=utf-8><title>Halyard: coverage</title><style>body{font-family:sans-serif}table{border-collapse:collapse}"
         "td,th{padding:2px 10px;text-align:right;border-bottom:1px solid #ddd}td:first-child,th:first-child{text-align:left}</style>"
@@ -148,21 +264,24 @@ def main() -> None:
     arguments = sys.argv[1:]
     builds = [argument for argument in arguments if not argument.startswith("-")]
     flags = [argument for argument in arguments if argument.startswith("-")]
-    if len(builds) != 1 or len(flags) > 1 or any(flag.split("=")[0] not in ("--json", "--files") for flag in flags):
+    flag, _, folder = flags[0].partition("=") if flags else ("", "", "")
+    if len(builds) != 1 or len(flags) > 1 or flag not in ("", "--json", "--files", "--missed", "--failures") or flag == "--json" and folder:
         sys.exit(__doc__)
     build = pathlib.Path(builds[0]).resolve()
     try:
-        files = measure(build)
-        rows = table(files)
-        write_page(build, rows, files)
+        files, found = measure(build)
+        if not flag:
+            write_page(build, table(files), files)
     except (Failed, FileNotFoundError) as failed:
         sys.exit(f"coverage: {failed}")
-    if flags == ["--json"]:
-        print(json.dumps(rows, indent=1))
-    elif flags:
-        print(text_of(file_rows(files, flags[0].partition("=")[2]), "file"))
+    if flag == "--json":
+        print(json.dumps(table(files), indent=1))
+    elif flag == "--files":
+        print(text_of(file_rows(files, folder), "file"))
+    elif flag:
+        print(text_of_missed(found, folder, FAILURES if flag == "--failures" else BRANCHES))
     else:
-        print(text_of(rows))
+        print(text_of(table(files)))
         print(f"every file: {build / 'page' / 'index.html'}")
 
 

@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <cstring>
 #include <span>
+#include <vector>
+
+#include "halyard/abi.h"
 
 namespace halyard {
 namespace {
@@ -83,6 +86,27 @@ TEST(BlockCache, TheOwnersBytesNeedNotBeCleared) {
   EXPECT_GE(count(block, 100000, 5), 100000u - 64);
   EXPECT_EQ(count(block, 100000, 5) + count(block, 100000, 0), 100000u);
   cache.give(block, 100000, 5);
+}
+
+TEST(BlockCache, WithoutMemoryThereIsNoBlock) {
+  if (HALYARD_SANITIZER_KIND != 0) GTEST_SKIP() << "a sanitizer's calloc ends the process";
+  BlockCache cache;
+  expect_zeros(cache, 1000, 1, 1);  // is kept, and freed for the sake of the next
+  EXPECT_EQ(cache.take(BlockCache::kMaxBlock, 1), nullptr);
+  expect_zeros(cache, 1000, 1, 0);
+}
+
+TEST(BlockCache, KeepsOnlySoMuch) {
+  BlockCache cache;
+  constexpr uint64_t kSize = 32 << 20;
+  std::vector<uint8_t*> blocks;
+  for (uint64_t taken = 0; taken <= BlockCache::kMaxKept; taken += kSize)
+    blocks.push_back(cache.take(kSize, 1));
+  for (uint8_t* const block : blocks) {
+    ASSERT_NE(block, nullptr);
+    cache.give(block, kSize, 1);  // the last is freed
+  }
+  expect_zeros(cache, kSize, 2, 2);
 }
 
 }  // namespace

@@ -112,6 +112,65 @@ TEST(ChargeTest, FromManyThreads) {
   EXPECT_EQ(budget->used(), 0u);
 }
 
+TEST(ChargeTest, OfABudgetOfAnotherLibrary) {
+  struct Theirs {
+    uint64_t used = 0;
+    bool refuses = false;
+  } theirs;
+  const Budget::Source source = {
+      .user = &theirs,
+      .take =
+          [](void* user, uint64_t bytes) {
+            auto* const budget = static_cast<Theirs*>(user);
+            if (budget->refuses) return 0;
+            budget->used += bytes;
+            return 1;
+          },
+      .give_back = [](void* user, uint64_t bytes) { static_cast<Theirs*>(user)->used -= bytes; },
+      .used = [](void* user) { return static_cast<Theirs*>(user)->used; },
+  };
+  const auto budget = make<Budget>(1000, source);
+  {
+    Charge charge = Charge::take(budget, 300, "a thing").value();
+    EXPECT_EQ(theirs.used, 300u);
+    EXPECT_EQ(budget->used(), 300u);
+    charge.shrink_to(100);
+    EXPECT_EQ(theirs.used, 100u);
+    theirs.refuses = true;
+    EXPECT_FALSE(charge.grow_by(1, "a thing"));
+    EXPECT_EQ(charge.bytes(), 100u);
+    charge.count(Budget::kType, 1);  // it counts no objects
+  }
+  EXPECT_EQ(theirs.used, 0u);
+}
+
+TEST(ChargeTest, AnAssignedChargeGivesBackItsOwn) {
+  const auto first = make<Budget>(1000);
+  const auto second = make<Budget>(1000);
+  Charge charge = Charge::take(first, 300, "a thing").value();
+  charge = Charge::take(second, 200, "a thing").value();
+  EXPECT_EQ(first->used(), 0u);
+  EXPECT_EQ(second->used(), 200u);
+  EXPECT_FALSE(Charge::take(second, 801, "a thing"));
+  EXPECT_EQ(second->used(), 200u);
+}
+
+TEST(SaturatingAdd, StopsAtTheLargestNumber) {
+  EXPECT_EQ(saturating_add(UINT64_MAX - 1, 1), UINT64_MAX);
+  EXPECT_EQ(saturating_add(UINT64_MAX, 1), UINT64_MAX);
+  EXPECT_EQ(saturating_add(UINT64_MAX, UINT64_MAX), UINT64_MAX);
+  EXPECT_EQ(saturating_add(1, 2), 3u);
+}
+
+TEST(ReserveCharged, AVectorWithoutMemoryIsNotCharged) {
+  const auto budget = make<Budget>(Budget::kNoLimit);
+  Charge charge(budget);
+  std::vector<uint64_t> vector(3);
+  EXPECT_THROW(static_cast<void>(reserve_charged(vector, SIZE_MAX / 16, charge, "a vector")), std::bad_alloc);
+  EXPECT_EQ(budget->used(), 0u);
+  EXPECT_EQ(vector.size(), 3u);
+}
+
 TEST(ReserveCharged, ChargesOldAndNewWhileElementsMove) {
   const auto budget = make<Budget>(block_bytes(4000) + block_bytes(8000));
   Charge charge(budget);

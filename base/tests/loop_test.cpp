@@ -7,9 +7,14 @@
 #include <boost/asio/io_context.hpp>
 #include <condition_variable>
 #include <csignal>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "base/c_boundary.h"
 
 namespace halyard {
 namespace {
@@ -203,6 +208,76 @@ TEST(LoopTest, OnTheEmbeddersContext) {
   EXPECT_FALSE(ran);
   context.run();
   EXPECT_TRUE(ran);
+}
+
+// ---- After fork() ----
+
+// The loop's thread is the parent's, and so may be its locks: a child neither waits nor runs steps, and is
+// told so.
+TEST(LoopTest, AChildProcessDoesNotWaitForTheParentsThread) {
+  Ref<Loop> loop = Loop::create();
+  Event ran;
+  Posted first([&] { ran.happen(); });
+  loop->post(first);
+  ASSERT_TRUE(ran.await());
+  auto alarm = std::make_unique<Alarm>(loop, [] {});
+  alarm->set(Clock::now() + kLong * 60);
+  const auto child = [&] {
+    Posted never([] { std::exit(2); });
+    loop->post(never);
+    loop->drain();
+    loop->interrupt_run();
+    alarm->clear();
+    alarm.reset();
+    const Status status = outcome_of([&]() -> Result<> {
+      loop->run(Clock::now());
+      return {};
+    });
+    const bool is_told = status.code() == Code::FAILED_PRECONDITION &&
+                         status.message().find("create an instance in this process") != std::string::npos;
+    const Status of_context = outcome_of([&]() -> Result<> {
+      static_cast<void>(loop->context());
+      return {};
+    });
+    loop = nullptr;
+    std::exit(is_told && of_context.code() == Code::FAILED_PRECONDITION ? 0 : 3);
+  };
+  EXPECT_EXIT(child(), testing::ExitedWithCode(0), "");
+}
+
+// ---- Steps that post steps ----
+
+TEST(LoopTest, DrainingRunsStepsThatStepsHavePosted) {
+  const Ref<Loop> loop = Loop::run_by_embedder();
+  int ran = 0;
+  Posted second([&] { ++ran; });
+  Posted first([&] {
+    ++ran;
+    loop->post(second);
+    loop->drain();  // within a step: does not wait for itself
+  });
+  loop->post(first);
+  loop->drain();
+  EXPECT_EQ(ran, 2);
+}
+
+TEST(LoopTest, DrainingWaitsForAStepOfAnotherThreadAndForTheStepThatItPosts) {
+  for (int turn = 0; turn < 20; ++turn) {
+    const Ref<Loop> loop = Loop::create();
+    std::atomic<int> ran = 0;
+    Event begun;
+    Posted second([&] { ++ran; });
+    Posted first([&] {
+      begun.happen();
+      std::this_thread::sleep_for(1ms);
+      loop->post(second);
+      ++ran;
+    });
+    loop->post(first);
+    ASSERT_TRUE(begun.await());
+    loop->drain();
+    EXPECT_EQ(ran, 2);
+  }
 }
 
 // ---- Alarms ----

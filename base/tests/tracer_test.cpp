@@ -2,7 +2,9 @@
 #include "base/tracer.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -122,6 +124,72 @@ TEST(Tracer, ArgumentsOfSlicesAreInTheFile) {
   EXPECT_EQ(count(bytes, "kernel"), 1u);
 }
 
+// A slice, as an observer keeps it.
+struct Seen {
+  TraceCategory category;
+  bool is_of_thread;
+  uint64_t track, begin, end, self;
+  std::string name, texts;
+  uint64_t workgroups;
+};
+
+TEST(Tracer, ObserversSeeSlicesInOrderWithTheFactsOfDispatches) {
+  for (const bool to_file : {false, true}) {
+    const TemporaryFolder folder;
+    const Ref<Tracer> tracer = *Tracer::create(to_file ? (folder / "trace").string() : "");
+    std::vector<Seen> seen;
+    tracer->begin(TraceCategory::machine, "before");  // not all of it is seen: its name is not known
+    tracer->observe([&](const TracedSlice& slice) {
+      seen.push_back({slice.category, slice.is_of_thread, slice.track, slice.begin, slice.end, slice.self,
+                      std::string(slice.name),
+                      std::string(slice.texts[0]) + "," + std::string(slice.texts[2]),
+                      slice.dispatch ? slice.dispatch->workgroups : 0});
+    });
+    tracer->begin(TraceCategory::machine, "within");
+    tracer->dispatch(0, "kernel", 100, 130, {.workgroups = 7}, {"why", "", std::string(300, 'w')});
+    tracer->end();
+    tracer->end();
+    const Tracer::Track worker = tracer->add_track("worker");
+    tracer->dispatch(worker, "tile", 300, 200, {.workgroups = 8}, {});  // its end is its begin at least
+    tracer->span_on(worker, TraceCategory::wait, "idle", 400, 450);
+    tracer->count(tracer->add_counter("bytes", worker), -5);
+    tracer->instant_on(worker, TraceCategory::queue, "now", 500);
+    EXPECT_EQ(tracer->totals().events, 9u);
+    tracer->observe({});
+    tracer->span(TraceCategory::device, "unseen", 1, 2);
+    EXPECT_OK(tracer->finish());
+    ASSERT_EQ(seen.size(), 5u);
+    EXPECT_EQ(seen[0].name, "kernel");
+    EXPECT_EQ(seen[0].self, 30u);
+    EXPECT_EQ(seen[0].workgroups, 7u);
+    EXPECT_EQ(seen[0].texts, "why," + std::string(255, 'w'));
+    EXPECT_TRUE(seen[0].is_of_thread);
+    EXPECT_EQ(seen[1].name, "within");
+    EXPECT_EQ(seen[1].self,
+              seen[1].end - seen[1].begin - std::min<uint64_t>(30, seen[1].end - seen[1].begin));
+    EXPECT_EQ(seen[2].name, "");
+    EXPECT_EQ(seen[3].name, "tile");
+    EXPECT_EQ(seen[3].track, worker);
+    EXPECT_EQ(seen[3].end, 300u);
+    EXPECT_FALSE(seen[3].is_of_thread);
+    EXPECT_EQ(seen[4].name, "idle");
+    EXPECT_EQ(seen[4].workgroups, 0u);
+  }
+}
+
+TEST(Tracer, ReportsAreAskedAtEachFinishUntilTheyEnd) {
+  const Ref<Tracer> tracer = *Tracer::create("");
+  int first = 0, second = 0;
+  const uint64_t number = tracer->before_finish([&] { ++first; });
+  tracer->before_finish([&] { ++second; });
+  EXPECT_OK(tracer->finish());
+  tracer->end_report(number);
+  tracer->end_report(number);
+  EXPECT_OK(tracer->finish());
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 2);
+}
+
 TEST(Tracer, LongNamesAreCut) {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder / "trace";
@@ -144,6 +212,25 @@ TEST(Tracer, AFullDiskIsToldAtTheEnd) {
   const Ref<Tracer> tracer = *Tracer::create("/dev/full");
   for (int i = 0; i < 5000; ++i) tracer->instant(TraceCategory::phase, "a name");
   EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", tracer->finish());
+  const Ref<Tracer> small = *Tracer::create("/dev/full");  // all of it fits into the buffer of the file
+  small->instant(TraceCategory::phase, "a name");
+  EXPECT_FAILS(UNAVAILABLE, "'/dev/full'", small->finish());
+}
+
+TEST(Tracer, FlowsHaveNumbersOfTheProcess) {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "trace";
+  {
+    const Ref<Tracer> tracer = *Tracer::create(path);
+    const uint64_t flows[] = {0x77, 0};
+    tracer->instant(TraceCategory::queue, "submitted", flows);
+    ASSERT_TRUE(tracer->finish());
+  }
+  // Flows are field 47, 64 bits: the number and the process; 0 stays 0.
+  const auto process = static_cast<uint32_t>(::getpid());
+  std::string expected = std::string("\xF9\x02\x77\0\0\0", 6);
+  for (int i = 0; i < 4; ++i) expected += static_cast<char>(process >> 8 * i);
+  EXPECT_EQ(count(file_text(path), expected + std::string("\xF9\x02\0\0\0\0\0\0\0\0", 10)), 1u);
 }
 
 }  // namespace

@@ -161,6 +161,17 @@ TEST(CompiledCost, ManyInstructionsWithoutALoop) {
   expect_refused(module_of(function("f", no_loop(4000))), " instructions that are compiled, 0 loops");
 }
 
+// Limits on the size alone, which are checked before the estimate is made.
+TEST(CompiledCost, LargeFunctions) {
+  expect_refused(module_of(function("f", no_loop(9000))), "words; at most 8192 are compiled");
+  expect_refused(module_of(function("f", no_loop(1000) + "  %i2000 = vm.add.i32 %i20, %i14\n")),
+                 "too many registers for its length");
+  std::string allocations = "^bb1:\n";
+  for (int i = 0; i < 300; ++i)
+    allocations += "  %r2 = vm.buffer.alloc %i12:13, %i14\n  %i20 = vm.add.i32 %i20, %i14\n";
+  expect_refused(module_of(function("f", allocations)), "places; at most 256 are compiled");
+}
+
 TEST(CompiledCost, CallsToItselfWithManyRegisters) {
   const auto text = [](int calls, int registers) {
     std::string body;

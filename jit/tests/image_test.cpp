@@ -2,8 +2,12 @@
 #include "shared/image.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
 
 #include "front/placed_code.h"
+#include "halyard/abi.h"
 #include "shared/symbols.h"
 #include "status_testing.h"
 
@@ -106,6 +110,22 @@ TEST(PlacedCode, WithoutASymbolIsRefused) {
     image.symbols[2] = name;
     EXPECT_FAILS(NOT_FOUND, "'" + name + "'", PlacedCode::place(image, host_with(helpers)));
   }
+}
+
+TEST(PlacedCode, WithoutMemoryIsAnErrorThatSaysSo) {
+  if (HALYARD_SANITIZER_KIND != 0) GTEST_SKIP() << "sanitizers need the memory";
+  if (std::getenv("HALYARD_EMULATED")) GTEST_SKIP() << "qemu does not obey setrlimit";
+  const auto place = [] {
+    Image image = example();
+    image.code.resize(size_t{64} << 20);
+    const rlimit limit = {4096, RLIM_INFINITY};
+    if (setrlimit(RLIMIT_DATA, &limit) != 0) std::exit(2);
+    const auto placed = PlacedCode::place(image, host_with({}));
+    const rlimit none = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_DATA, &none);
+    std::exit(fails_with(placed, Code::RESOURCE_EXHAUSTED, "67108864 bytes of compiled code") ? 0 : 3);
+  };
+  EXPECT_EXIT(place(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

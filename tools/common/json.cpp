@@ -97,10 +97,13 @@ Result<Json> parse_json(std::string_view text) {
     constexpr bool kWhole = false;  // text may follow the value
     Json::sax_parse(known, &reader, Json::input_format_t::json, kWhole);
     return value;
-  } catch (const nlohmann::json::parse_error& error) {
+  } catch (const nlohmann::json::exception& error) {
     std::string_view reason = error.what();  // "[json.exception.parse_error.101] parse error at line 2, ..."
     reason.remove_prefix(std::min(reason.find("] ") + 2, reason.size()));
-    return fail(HALYARD_INVALID_ARGUMENT, "invalid JSON at byte {}: {}", error.byte - 1, reason);
+    const auto* const at = dynamic_cast<const nlohmann::json::parse_error*>(&error);
+    // A number that no double holds has no position.
+    const std::string place = at ? fmt::format(" at byte {}", at->byte - 1) : "";
+    return fail(HALYARD_INVALID_ARGUMENT, "invalid JSON{}: {}", place, reason);
   }
 }
 

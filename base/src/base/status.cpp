@@ -23,12 +23,8 @@ namespace halyard {
 
 namespace {
 
-void retain(halyard_status_t error) {
-  if (error) error->references.fetch_add(1, std::memory_order_relaxed);
-}
-
 void drop(halyard_status_t error) {
-  if (error && error->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
+  if (error->references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete error;
 }
 
 // Changes an error for the caller: the same error, or a copy if it is shared. If there is no memory for the
@@ -56,7 +52,7 @@ Status::Status(Code code, std::string message)
     : error_(code == Code::OK ? nullptr : new halyard_status(code, std::move(message))) {}
 
 halyard_status_t Status::retained(halyard_status_t error) noexcept {
-  retain(error);
+  error->references.fetch_add(1, std::memory_order_relaxed);
   return error;
 }
 

@@ -44,7 +44,7 @@ Result<std::unique_ptr<PlacedCode>> PlacedCode::place(const Image& image, const 
   void* const memory =
       ::mmap(nullptr, image.code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return fail(code_of_errno(errno), "no memory for {} bytes of compiled code: {}", image.code.size(),
+    return fail(Code::RESOURCE_EXHAUSTED, "no memory for {} bytes of compiled code: {}", image.code.size(),
                 std::strerror(errno));
   placed->memory_ = memory;
   placed->size_ = image.code.size();
