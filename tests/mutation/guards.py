@@ -17,6 +17,7 @@ class Guard:
     links: tuple
     tests: tuple
     programs: tuple = ()
+    needed: tuple = ()  # other outputs of the build that the tests use
 
 
 # What takes seconds comes last: most changes are noticed before.
@@ -26,6 +27,7 @@ MACHINE = (*VM, Tests("halyard_vm_tests", "Differential*"), Tests("halyard_vm_te
 VM_PROGRAM = ("tests/halyard_vm_tests",)
 CODEGEN = "lib/halyard/halyard-jit-llvm-codegen.so"
 FRONT = "lib/halyard/halyard-jit-llvm.so"
+LOCAL_DRIVER = "lib/halyard/drivers/halyard-driver-local.so"
 
 # Readers of parameters have tests of their own; the others open devices.
 PARAMETERS = Guard(("tests/halyard_modules_tests",), (Tests("halyard_modules_tests", "Gguf*:Safetensors*:Irpa*:Parameter*:*IoParameters*"),))
@@ -44,9 +46,11 @@ GUARDS = {
     "jit/src/front": Guard((FRONT,), (Tests("halyard_jit_tests"),), ("tests/halyard_jit_tests",)),
     "drivers/local": Guard(("tests/halyard_local_tests",), (Tests("halyard_local_tests"),)),
     "tools/common": Guard(("bin/vm-run", "tests/halyard_tools_tests"),
-                          (Tests("halyard_tools_tests"), Tests("test_inputs.py"), Tests("test_results.py"), Tests("test_bad_input.py"))),
+                          (Tests("halyard_tools_tests"), Tests("test_inputs.py"), Tests("test_results.py"), Tests("test_bad_input.py")),
+                          needed=("bin/vm-as", LOCAL_DRIVER)),
     "tools/vm-serve": Guard(("tests/halyard_serve_tests", "bin/vm-serve"),
-                            (Tests("halyard_serve_tests"), Tests("test_serve_protocol.py"), Tests("test_serve_clients.py"))),
+                            (Tests("halyard_serve_tests"), Tests("test_serve_protocol.py"), Tests("test_serve_clients.py")),
+                            needed=(LOCAL_DRIVER,)),
 }
 
 

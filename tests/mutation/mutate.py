@@ -263,7 +263,7 @@ class Hunt:
 
     def prepare(self):
         programs = [f"tests/{tests.name}" for tests in self.guard.tests if not tests.name.endswith(".py")]
-        self.build.bring_up_to_date([*self.guard.links, *self.guard.programs, *programs], self.jobs)
+        self.build.bring_up_to_date([*self.guard.links, *self.guard.programs, *self.guard.needed, *programs], self.jobs)
         tree = self.build.mirror()
         for name in self.guard.programs:
             (tree / name).unlink()
