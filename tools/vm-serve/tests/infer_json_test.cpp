@@ -373,6 +373,45 @@ TEST(InferRequest, DeepNesting) {
   std::string objects;
   for (int i = 0; i < 1000; ++i) objects += "{\"a\":";
   EXPECT_EQ(why_not(objects), "the request is nested deeper than 64");
+  for (const int depth : {63, 64}) {  // in the request itself
+    const std::string just = of_data("FP32", "[0]", "[]");
+    const std::string more =
+        fmt::format(R"({{"a":{}{},{})", std::string(depth, '['), std::string(depth, ']'), just.substr(1));
+    EXPECT_EQ(why_not(more, model_of(HALYARD_ELEMENT_F32)),
+              depth == 63 ? "accepted" : "the request is nested deeper than 64");
+  }
+}
+
+// What is in a member that nobody knows counts for nothing.
+TEST(InferRequest, UnknownMembersMayHaveAnything) {
+  const std::string just = of_data("FP32", "[0]", "[]").substr(1);
+  for (const char* unknown :
+       {R"({"id":1,"id":2,"inputs":[]})", R"([{"name":"x","name":"x"},[[]],null,true,1e300])",
+        R"({"inputs":[{"name":7}]})"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"later":{},{})", unknown, just), model_of(HALYARD_ELEMENT_F32)),
+              "accepted")
+        << unknown;
+}
+
+TEST(InferRequest, KnownMembersOfTheWrongKind) {
+  const auto refusal = [](std::string_view member, std::string_view found) {
+    return fmt::format("'{}' is {}, which the protocol does not allow", member, found);
+  };
+  for (const char* member : {"id", "inputs", "outputs"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"{}":{{}}}})", member)), refusal(member, "an object"));
+  for (const char* member : {"id", "parameters"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"{}":[]}})", member)), refusal(member, "an array"));
+  for (const char* member : {"name", "datatype", "shape", "data"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":{{}}}}]}})", member)),
+              fmt::format("'{}' is an object, which the protocol does not allow", member));
+  for (const char* member : {"name", "datatype", "parameters"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":[]}}]}})", member)),
+              fmt::format("'{}' is an array, which the protocol does not allow", member));
+  EXPECT_EQ(
+      why_not(R"({"inputs":[{"name":"x","datatype":"FP32","data":[]}]})", model_of(HALYARD_ELEMENT_F32)),
+      "input 'x' has no 'shape'; expected [-1]");
+  EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[0],"data":[]}]})", model_of(HALYARD_ELEMENT_F32)),
+            "input 'x' has no 'datatype'; expected FP32");
 }
 
 TEST(InferRequest, NumbersByValue) {

@@ -57,7 +57,8 @@ TEST(InferMessage, NoMemoryBeforeTheElements) {
   const Reserve reserve = [&](uint64_t bytes) { return reserved += bytes, true; };
   EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, field(5, field(6, "1234"))), model, reserve),
             "accepted");
-  EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, "", field(7, "1234")), model, reserve), "accepted");
+  EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, "", field(7, "1234")), model, reserve),
+            "accepted");
   EXPECT_EQ(reserved, 0u);
   EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(6, "1234"))), model, reserve), "accepted");
   EXPECT_EQ(reserved, 4u);
@@ -78,6 +79,45 @@ TEST(InferMessage, MalformedContents) {
   EXPECT_NE(why_refused("\x2a", floats), "accepted");
   EXPECT_NE(why_refused(field(5, "\x0a"), floats), "accepted");
   EXPECT_NE(why_refused(field(6, "\x0a"), floats), "accepted");
+}
+
+TEST(InferMessage, CutOffAtTheEndOfItsParts) {
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32);
+  const std::string_view cut = "\x0a";
+  EXPECT_NE(why_refused(request("FP32", {1}, cut, field(7, "1234")), floats).find("not a message"),
+            std::string::npos);
+  EXPECT_NE(why_refused(request("FP32", {1}, "", field(7, "1234")) + std::string(cut), floats)
+                .find("not a message"),
+            std::string::npos);
+  EXPECT_NE(
+      why_refused(request("FP32", {1}, field(3, "\xff"), field(7, "1234")), floats).find("not a message"),
+      std::string::npos);
+}
+
+TEST(InferMessage, ContentsOfOneTypeInOneField) {
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32), integers = one_input(HALYARD_ELEMENT_I32);
+  // Not packed: one field for each element.
+  EXPECT_EQ(
+      why_refused(request("FP32", {2}, field(5, std::string("\x35\0\0\x80\x3f\x35\0\0\0\x40", 10))), floats),
+      "accepted");
+  EXPECT_EQ(why_refused(request("INT32", {2}, field(5, std::string("\x10\x01\x10\x02", 4))), integers),
+            "accepted");
+  EXPECT_NE(why_refused(request("FP32", {1}, field(5, std::string("\x31\0\0\x80\x3f\0\0\0\0", 9))), floats)
+                .find("not a message"),
+            std::string::npos);
+  EXPECT_NE(why_refused(request("INT32", {1}, field(5, std::string("\x15\0\0\x80\x3f", 5))), integers)
+                .find("not a message"),
+            std::string::npos);
+  // Another field: only if it is empty.
+  EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(2, "") + field(6, "1234"))), floats), "accepted");
+  EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(2, "\x01") + field(6, "1234"))), floats),
+            "input 'x' is FP32, but has 'int_contents'; expected 'fp32_contents'");
+  EXPECT_EQ(why_refused(request("INT32", {1}, field(5, field(1, "\x01"))), integers),
+            "input 'x' is INT32, but has 'bool_contents'; expected 'int_contents'");
+  EXPECT_EQ(why_refused(request("INT32", {1}, field(5, field(8, "\x01"))), integers),
+            "input 'x' is INT32, but has 'bytes_contents'; expected 'int_contents'");
+  EXPECT_EQ(why_refused(request("INT32", {1}, field(5, field(2, "\x01") + field(9, "\x01"))), integers),
+            "accepted");
 }
 
 TEST(InferMessage, TextsHaveALimit) {
