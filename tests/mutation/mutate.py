@@ -227,6 +227,8 @@ def run_tests(tree, tests, number, limit, reached=None):
     environment = {**os.environ, "HALYARD_BUILD": str(tree), "HALYARD_SOURCE": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}
     if number:
         environment["HALYARD_MUTANT"] = str(number)
+    if tests.seeds:
+        environment["HALYARD_SEEDS"] = str(tests.seeds)
     if reached:
         reached.write_bytes(bytes(65536))
         environment["HALYARD_MUTANTS_REACHED"] = str(reached)

@@ -382,6 +382,21 @@ TEST(InferRequest, DeepNesting) {
   }
 }
 
+TEST(InferRequest, NumbersThatJsonLacks) {
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
+  const auto request = parse_infer_request(
+      of_data("FP32", "[8]", R"(["NAN","nan","-NaN","INF","+inf","-INFINITY","Infinity","iNf"])"), spec);
+  ASSERT_TRUE(request) << request.error().text;
+  const std::vector<float> values = elements<float>(request->inputs[0]);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(std::isnan(values[i]), i < 3) << i;
+    EXPECT_EQ(std::isinf(values[i]), i >= 3) << i;
+    EXPECT_EQ(std::signbit(values[i]), i == 2 || i == 5) << i;
+  }
+  for (const char* text : {"n", "nano", "in", "infi", "infinit", "--inf", "+-inf", "@nan", "[nf", "", "-"})
+    EXPECT_NE(why_not(of_data("FP32", "[1]", fmt::format("[\"{}\"]", text)), spec), "accepted") << text;
+}
+
 // What is in a member that nobody knows counts for nothing.
 TEST(InferRequest, UnknownMembersMayHaveAnything) {
   const std::string just = of_data("FP32", "[0]", "[]").substr(1);
@@ -399,6 +414,15 @@ TEST(InferRequest, KnownMembersOfTheWrongKind) {
   };
   for (const char* member : {"id", "inputs", "outputs"})
     EXPECT_EQ(why_not(fmt::format(R"({{"{}":{{}}}})", member)), refusal(member, "an object"));
+  const auto scalar = [&](std::string_view member) {
+    return refusal(member, "a number, a truth value or null");
+  };
+  for (const char* member : {"id", "inputs", "outputs", "parameters"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"{}":7}})", member)), scalar(member));
+  for (const char* member : {"name", "datatype", "shape", "data"}) {
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":true}}]}})", member)), scalar(member));
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":null}}]}})", member)), scalar(member));
+  }
   for (const char* member : {"id", "parameters"})
     EXPECT_EQ(why_not(fmt::format(R"({{"{}":[]}})", member)), refusal(member, "an array"));
   for (const char* member : {"name", "datatype", "shape", "data"})

@@ -120,11 +120,24 @@ TEST(InferMessage, ContentsOfOneTypeInOneField) {
             "accepted");
 }
 
+TEST(InferMessage, ShapesAndOutputs) {
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32);
+  EXPECT_EQ(why_refused(request("FP32", {-1}, "", field(7, "")), floats),
+            "'shape' of input 'x' has the dimension -1; expected numbers from 0 on");
+  const Message message(request("FP32", {0}, "", field(7, "")));
+  const auto parsed = parse_infer_message(message.reader(), floats, {});
+  ASSERT_TRUE(parsed) << parsed.error().text;
+  ASSERT_EQ(parsed->outputs.size(), 1u);
+  EXPECT_EQ(parsed->outputs[0].index, 0u);
+}
+
 TEST(InferMessage, TextsHaveALimit) {
   const Message message(field(1, std::string((1 << 20) + 1, 'm')));
   const auto head = read_infer_head(message.reader());
   ASSERT_FALSE(head);
   EXPECT_NE(head.error().text.find("1048576"), std::string::npos);
+  const Message longest(field(1, std::string(1 << 20, 'm')));
+  EXPECT_TRUE(read_infer_head(longest.reader()));
 }
 
 // Writes each type and reads it again, and compares sizes with their bounds.

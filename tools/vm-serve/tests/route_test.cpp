@@ -88,6 +88,10 @@ TEST(Route, Refusals) {
 
 TEST(Route, Names) {
   EXPECT_TRUE(is_name("bert-base_v1.5"));
+  EXPECT_TRUE(is_name("azAZ09"));
+  EXPECT_TRUE(is_name(std::string(128, 'a')));
+  for (const char outside : {'@', '[', '`', '{', '/', ':', '\x7f'})
+    EXPECT_FALSE(is_name(std::string(1, outside))) << outside;
   EXPECT_FALSE(is_name(""));
   EXPECT_FALSE(is_name("."));
   EXPECT_FALSE(is_name("..x"));

@@ -57,6 +57,7 @@ TEST(Tensor, MemoryGrowsAndKeepsItsContents) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(place) % AlignedBuffer::kAlignment, 0u);
   // Nothing moves where there is room.
   ASSERT_TRUE(buffer.reserve(10));
+  ASSERT_TRUE(buffer.reserve(128));
   ASSERT_TRUE(buffer.resize(128));
   EXPECT_EQ(buffer.data(), place);
   ASSERT_TRUE(buffer.resize(5000));
