@@ -10,6 +10,7 @@ import dataclasses
 class Tests:
     name: str  # of a program in <build>/tests, or test_NAME.py
     filter: str = "*"
+    seeds: int = 0  # how many programs tests generate (HALYARD_SEEDS); 0: as many as usual
 
 
 @dataclasses.dataclass(frozen=True)
@@ -17,6 +18,7 @@ class Guard:
     links: tuple
     tests: tuple
     programs: tuple = ()
+    needed: tuple = ()  # other outputs of the build that the tests use
 
 
 # What takes seconds comes last: most changes are noticed before.
@@ -26,6 +28,11 @@ MACHINE = (*VM, Tests("halyard_vm_tests", "Differential*"), Tests("halyard_vm_te
 VM_PROGRAM = ("tests/halyard_vm_tests",)
 CODEGEN = "lib/halyard/halyard-jit-llvm-codegen.so"
 FRONT = "lib/halyard/halyard-jit-llvm.so"
+LOCAL_DRIVER = "lib/halyard/drivers/halyard-driver-local.so"
+
+# A few programs of each generator, then the loops that are compared one by one.
+JIT_SLOW = "CompiledLoops.*:CompiledCost.*:CompiledFastMath.*:OpcodeLoads.*"
+JIT = (Tests("halyard_jit_tests", f"-{JIT_SLOW}:CompiledTiers.*", seeds=40), Tests("halyard_jit_tests", f"{JIT_SLOW}:CompiledTiers.*", seeds=40))
 
 # Readers of parameters have tests of their own; the others open devices.
 PARAMETERS = Guard(("tests/halyard_modules_tests",), (Tests("halyard_modules_tests", "Gguf*:Safetensors*:Irpa*:Parameter*:*IoParameters*"),))
@@ -40,13 +47,15 @@ GUARDS = {
     **{f"modules/src/modules/{name}.cpp": PARAMETERS for name in
        ("gguf", "safetensors", "parameter_archive", "shard_index", "parameters", "parameter_pages", "io_parameters")},
     "aot": Guard(("tests/halyard_aot_tests",), (Tests("halyard_aot_tests"),)),
-    "jit/src/codegen": Guard((CODEGEN,), (Tests("halyard_jit_tests"),), ("tests/halyard_jit_tests",)),
-    "jit/src/front": Guard((FRONT,), (Tests("halyard_jit_tests"),), ("tests/halyard_jit_tests",)),
+    "jit/src/codegen": Guard((CODEGEN,), JIT, ("tests/halyard_jit_tests",), needed=(FRONT,)),
+    "jit/src/front": Guard((FRONT,), JIT, ("tests/halyard_jit_tests",), needed=(CODEGEN,)),
     "drivers/local": Guard(("tests/halyard_local_tests",), (Tests("halyard_local_tests"),)),
     "tools/common": Guard(("bin/vm-run", "tests/halyard_tools_tests"),
-                          (Tests("halyard_tools_tests"), Tests("test_inputs.py"), Tests("test_results.py"), Tests("test_bad_input.py"))),
+                          (Tests("halyard_tools_tests"), Tests("test_inputs.py"), Tests("test_results.py"), Tests("test_bad_input.py")),
+                          needed=("bin/vm-as", LOCAL_DRIVER)),
     "tools/vm-serve": Guard(("tests/halyard_serve_tests", "bin/vm-serve"),
-                            (Tests("halyard_serve_tests"), Tests("test_serve_protocol.py"), Tests("test_serve_clients.py"))),
+                            (Tests("halyard_serve_tests"), Tests("test_serve_protocol.py"), Tests("test_serve_clients.py")),
+                            needed=(LOCAL_DRIVER,)),
 }
 
 

@@ -227,6 +227,8 @@ def run_tests(tree, tests, number, limit, reached=None):
     environment = {**os.environ, "HALYARD_BUILD": str(tree), "HALYARD_SOURCE": str(SOURCE), "PYTHONDONTWRITEBYTECODE": "1"}
     if number:
         environment["HALYARD_MUTANT"] = str(number)
+    if tests.seeds:
+        environment["HALYARD_SEEDS"] = str(tests.seeds)
     if reached:
         reached.write_bytes(bytes(65536))
         environment["HALYARD_MUTANTS_REACHED"] = str(reached)
@@ -263,7 +265,7 @@ class Hunt:
 
     def prepare(self):
         programs = [f"tests/{tests.name}" for tests in self.guard.tests if not tests.name.endswith(".py")]
-        self.build.bring_up_to_date([*self.guard.links, *self.guard.programs, *programs], self.jobs)
+        self.build.bring_up_to_date([*self.guard.links, *self.guard.programs, *self.guard.needed, *programs], self.jobs)
         tree = self.build.mirror()
         for name in self.guard.programs:
             (tree / name).unlink()

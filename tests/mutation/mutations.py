@@ -98,6 +98,15 @@ def in_enum(mask: str, at: int) -> bool:
     return brace >= 0 and "}" not in mask[brace:at] and re.search(r"\benum\b[^;{}]*$", mask[:brace]) is not None
 
 
+def without_tables(mask: str) -> str:
+    """The mask with the tables that a lambda makes at compile time blank: what is planted there is never made."""
+    for match in re.finditer(r"\bconstexpr auto \w+ = \[\] \{", mask):
+        end = end_of(mask, match.end(), "")
+        if mask.startswith("}();", end):
+            mask = mask[:match.end()] + re.sub(r"[^\n]", " ", mask[match.end():end]) + mask[end:]
+    return mask
+
+
 def hosts(mask: str):
     """(begin, end, is a condition, a check may be removed) of every host."""
     for match in re.finditer(r"\b(if|while) \(", mask):
@@ -126,7 +135,7 @@ def hosts(mask: str):
 
 def mutations(path: str, text: str) -> list:
     """Every mutation of a file's text, in its order."""
-    mask = masked(text)
+    mask = without_tables(masked(text))
     starts = [0] + [match.end() for match in re.finditer("\n", text)]
 
     def line_of(at):

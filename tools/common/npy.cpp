@@ -37,8 +37,10 @@ class HeaderParser {
         header.descr = peek() == '[' ? bracketed() : quoted().value_or("");
         known = !header.descr.empty();
       } else if (*key == "fortran_order" && !header.fortran_order) {
-        if (word("True")) header.fortran_order = true;
-        if (word("False")) header.fortran_order = false;
+        if (word("True"))
+          header.fortran_order = true;
+        else if (word("False"))
+          header.fortran_order = false;
         known = header.fortran_order.has_value();
       } else if (*key == "shape" && !header.shape) {
         header.shape = tuple();

@@ -16,10 +16,12 @@ unsigned status_of(const Access& access, bool is_loopback, std::string_view host
 }
 
 TEST(Access, Authorities) {
-  for (const char* text : {"a", "a:1", "localhost:8080", "[::1]", "[::1]:80", "10.0.0.1:65535", "a_b.c-d"})
+  for (const char* text :
+       {"a", "a:1", "localhost:8080", "[::1]", "[::1]:80", "10.0.0.1:65535", "a_b.c-d", "z", "AZaz09"})
     EXPECT_TRUE(is_authority(text)) << text;
-  for (const char* text : {"", ":", ":80", "a:", "a:x", "a:123456", "a b", "a/b", "user@a", "[::1", "[::1]x",
-                           "[]", "[g::1]", "::1", "a:1:2", "a,b", "http://a"})
+  for (const char* text : {"",         ":",    ":80",    "a:",  "a:x",    "a:123456", "a b",   "a/b",
+                           "user@a",   "[::1", "[::1]x", "[]",  "[g::1]", "::1",      "a:1:2", "a,b",
+                           "http://a", "a@b",  "a[b",    "a`b", "a{b",    "a/b",      "a\x7f"})
     EXPECT_FALSE(is_authority(text)) << text;
   EXPECT_TRUE(is_host("models.example.com"));
   EXPECT_FALSE(is_host("a:80"));

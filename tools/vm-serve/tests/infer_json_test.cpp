@@ -373,6 +373,69 @@ TEST(InferRequest, DeepNesting) {
   std::string objects;
   for (int i = 0; i < 1000; ++i) objects += "{\"a\":";
   EXPECT_EQ(why_not(objects), "the request is nested deeper than 64");
+  for (const int depth : {63, 64}) {  // in the request itself
+    const std::string just = of_data("FP32", "[0]", "[]");
+    const std::string more =
+        fmt::format(R"({{"a":{}{},{})", std::string(depth, '['), std::string(depth, ']'), just.substr(1));
+    EXPECT_EQ(why_not(more, model_of(HALYARD_ELEMENT_F32)),
+              depth == 63 ? "accepted" : "the request is nested deeper than 64");
+  }
+}
+
+TEST(InferRequest, NumbersThatJsonLacks) {
+  const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
+  const auto request = parse_infer_request(
+      of_data("FP32", "[8]", R"(["NAN","nan","-NaN","INF","+inf","-INFINITY","Infinity","iNf"])"), spec);
+  ASSERT_TRUE(request) << request.error().text;
+  const std::vector<float> values = elements<float>(request->inputs[0]);
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(std::isnan(values[i]), i < 3) << i;
+    EXPECT_EQ(std::isinf(values[i]), i >= 3) << i;
+    EXPECT_EQ(std::signbit(values[i]), i == 2 || i == 5) << i;
+  }
+  for (const char* text : {"n", "nano", "in", "infi", "infinit", "--inf", "+-inf", "@nan", "[nf", "", "-"})
+    EXPECT_NE(why_not(of_data("FP32", "[1]", fmt::format("[\"{}\"]", text)), spec), "accepted") << text;
+}
+
+// What is in a member that nobody knows counts for nothing.
+TEST(InferRequest, UnknownMembersMayHaveAnything) {
+  const std::string just = of_data("FP32", "[0]", "[]").substr(1);
+  for (const char* unknown :
+       {R"({"id":1,"id":2,"inputs":[]})", R"([{"name":"x","name":"x"},[[]],null,true,1e300])",
+        R"({"inputs":[{"name":7}]})"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"later":{},{})", unknown, just), model_of(HALYARD_ELEMENT_F32)),
+              "accepted")
+        << unknown;
+}
+
+TEST(InferRequest, KnownMembersOfTheWrongKind) {
+  const auto refusal = [](std::string_view member, std::string_view found) {
+    return fmt::format("'{}' is {}, which the protocol does not allow", member, found);
+  };
+  for (const char* member : {"id", "inputs", "outputs"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"{}":{{}}}})", member)), refusal(member, "an object"));
+  const auto scalar = [&](std::string_view member) {
+    return refusal(member, "a number, a truth value or null");
+  };
+  for (const char* member : {"id", "inputs", "outputs", "parameters"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"{}":7}})", member)), scalar(member));
+  for (const char* member : {"name", "datatype", "shape", "data"}) {
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":true}}]}})", member)), scalar(member));
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":null}}]}})", member)), scalar(member));
+  }
+  for (const char* member : {"id", "parameters"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"{}":[]}})", member)), refusal(member, "an array"));
+  for (const char* member : {"name", "datatype", "shape", "data"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":{{}}}}]}})", member)),
+              fmt::format("'{}' is an object, which the protocol does not allow", member));
+  for (const char* member : {"name", "datatype", "parameters"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":[]}}]}})", member)),
+              fmt::format("'{}' is an array, which the protocol does not allow", member));
+  EXPECT_EQ(
+      why_not(R"({"inputs":[{"name":"x","datatype":"FP32","data":[]}]})", model_of(HALYARD_ELEMENT_F32)),
+      "input 'x' has no 'shape'; expected [-1]");
+  EXPECT_EQ(why_not(R"({"inputs":[{"name":"x","shape":[0],"data":[]}]})", model_of(HALYARD_ELEMENT_F32)),
+            "input 'x' has no 'datatype'; expected FP32");
 }
 
 TEST(InferRequest, NumbersByValue) {

@@ -57,7 +57,8 @@ TEST(InferMessage, NoMemoryBeforeTheElements) {
   const Reserve reserve = [&](uint64_t bytes) { return reserved += bytes, true; };
   EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, field(5, field(6, "1234"))), model, reserve),
             "accepted");
-  EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, "", field(7, "1234")), model, reserve), "accepted");
+  EXPECT_NE(why_refused(request("FP32", {int64_t{1} << 40}, "", field(7, "1234")), model, reserve),
+            "accepted");
   EXPECT_EQ(reserved, 0u);
   EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(6, "1234"))), model, reserve), "accepted");
   EXPECT_EQ(reserved, 4u);
@@ -80,11 +81,63 @@ TEST(InferMessage, MalformedContents) {
   EXPECT_NE(why_refused(field(6, "\x0a"), floats), "accepted");
 }
 
+TEST(InferMessage, CutOffAtTheEndOfItsParts) {
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32);
+  const std::string_view cut = "\x0a";
+  EXPECT_NE(why_refused(request("FP32", {1}, cut, field(7, "1234")), floats).find("not a message"),
+            std::string::npos);
+  EXPECT_NE(why_refused(request("FP32", {1}, "", field(7, "1234")) + std::string(cut), floats)
+                .find("not a message"),
+            std::string::npos);
+  EXPECT_NE(
+      why_refused(request("FP32", {1}, field(3, "\xff"), field(7, "1234")), floats).find("not a message"),
+      std::string::npos);
+}
+
+TEST(InferMessage, ContentsOfOneTypeInOneField) {
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32), integers = one_input(HALYARD_ELEMENT_I32);
+  // Not packed: one field for each element.
+  EXPECT_EQ(
+      why_refused(request("FP32", {2}, field(5, std::string("\x35\0\0\x80\x3f\x35\0\0\0\x40", 10))), floats),
+      "accepted");
+  EXPECT_EQ(why_refused(request("INT32", {2}, field(5, std::string("\x10\x01\x10\x02", 4))), integers),
+            "accepted");
+  EXPECT_NE(why_refused(request("FP32", {1}, field(5, std::string("\x31\0\0\x80\x3f\0\0\0\0", 9))), floats)
+                .find("not a message"),
+            std::string::npos);
+  EXPECT_NE(why_refused(request("INT32", {1}, field(5, std::string("\x15\0\0\x80\x3f", 5))), integers)
+                .find("not a message"),
+            std::string::npos);
+  // Another field: only if it is empty.
+  EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(2, "") + field(6, "1234"))), floats), "accepted");
+  EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(2, "\x01") + field(6, "1234"))), floats),
+            "input 'x' is FP32, but has 'int_contents'; expected 'fp32_contents'");
+  EXPECT_EQ(why_refused(request("INT32", {1}, field(5, field(1, "\x01"))), integers),
+            "input 'x' is INT32, but has 'bool_contents'; expected 'int_contents'");
+  EXPECT_EQ(why_refused(request("INT32", {1}, field(5, field(8, "\x01"))), integers),
+            "input 'x' is INT32, but has 'bytes_contents'; expected 'int_contents'");
+  EXPECT_EQ(why_refused(request("INT32", {1}, field(5, field(2, "\x01") + field(9, "\x01"))), integers),
+            "accepted");
+}
+
+TEST(InferMessage, ShapesAndOutputs) {
+  const ModelSpec floats = one_input(HALYARD_ELEMENT_F32);
+  EXPECT_EQ(why_refused(request("FP32", {-1}, "", field(7, "")), floats),
+            "'shape' of input 'x' has the dimension -1; expected numbers from 0 on");
+  const Message message(request("FP32", {0}, "", field(7, "")));
+  const auto parsed = parse_infer_message(message.reader(), floats, {});
+  ASSERT_TRUE(parsed) << parsed.error().text;
+  ASSERT_EQ(parsed->outputs.size(), 1u);
+  EXPECT_EQ(parsed->outputs[0].index, 0u);
+}
+
 TEST(InferMessage, TextsHaveALimit) {
   const Message message(field(1, std::string((1 << 20) + 1, 'm')));
   const auto head = read_infer_head(message.reader());
   ASSERT_FALSE(head);
   EXPECT_NE(head.error().text.find("1048576"), std::string::npos);
+  const Message longest(field(1, std::string(1 << 20, 'm')));
+  EXPECT_TRUE(read_infer_head(longest.reader()));
 }
 
 // Writes each type and reads it again, and compares sizes with their bounds.

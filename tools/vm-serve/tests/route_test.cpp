@@ -72,6 +72,10 @@ TEST(Route, Refusals) {
   EXPECT_EQ(route_of("GET", "/v2/models/%4").status, 400u);
   EXPECT_EQ(route_of("GET", "/v2/models/a%00b").status, 400u);
   EXPECT_EQ(route_of("GET", "/v2/models/a%0Ab").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/a%1Fb").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/a%7Fb").status, 400u);
+  EXPECT_EQ(route_of("GET", "/v2/models/a%20b").model, "a b");
+  EXPECT_EQ(route_of("GET", "/v2/models/a%7E%ff").model, "a~\xff");
   EXPECT_EQ(route_of("GET", "/v2/repository/index").allow, "POST");
   EXPECT_EQ(route_of("POST", "/v2/models/stats").status, 405u);
   EXPECT_EQ(route_of("POST", "/v2/repository/models//load").status, 404u);
@@ -84,6 +88,10 @@ TEST(Route, Refusals) {
 
 TEST(Route, Names) {
   EXPECT_TRUE(is_name("bert-base_v1.5"));
+  EXPECT_TRUE(is_name("azAZ09"));
+  EXPECT_TRUE(is_name(std::string(128, 'a')));
+  for (const char outside : {'@', '[', '`', '{', '/', ':', '\x7f'})
+    EXPECT_FALSE(is_name(std::string(1, outside))) << outside;
   EXPECT_FALSE(is_name(""));
   EXPECT_FALSE(is_name("."));
   EXPECT_FALSE(is_name("..x"));

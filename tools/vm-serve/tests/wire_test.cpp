@@ -102,6 +102,15 @@ TEST(Wire, MalformedFields) {
     EXPECT_EQ(fields_of(text), -1);
 }
 
+TEST(Wire, NoNumbersAreNoField) {
+  std::string text;
+  append_numbers(text, 3, {});
+  EXPECT_EQ(text, "");
+  const int64_t numbers[] = {1, 300, -1};
+  append_numbers(text, 3, numbers);
+  EXPECT_EQ(text, std::string("\x1a\x0d\x01\xac\x02") + std::string(9, '\xff') + "\x01");
+}
+
 TEST(Wire, SizesOfVarints) {
   for (const uint64_t value : {uint64_t{0}, uint64_t{1}, uint64_t{127}, uint64_t{128}, uint64_t{16383},
                                uint64_t{16384}, std::numeric_limits<uint64_t>::max()}) {
