@@ -632,8 +632,76 @@ static int hal_queue_execute(vm_state* s, vm_ref device, uint64_t affinity, vm_r
 /*@@ hal_queue_execute_list */
 static int hal_queue_execute_list(vm_state* s, vm_ref device, uint64_t affinity, vm_ref wait, vm_ref signal,
                                   uint32_t count, const vm_item* list) {
-  int status = hal_queue_barrier(s, device, affinity, wait, count == 0 ? signal : NULL, 0);
-  for (uint32_t i = 0; i < count && status == 0; ++i)
-    status = hal_queue_execute(s, device, affinity, NULL, i + 1 == count ? signal : NULL, list[i].r, 0);
-  return status != 0 ? hal_signal(signal, status) : 0;
+  if (count == 0) return hal_queue_barrier(s, device, affinity, wait, signal, 0);
+  if (count > 1) return vm_fail_with(s, 3, "expected one command buffer or none, found $", count, 0, 0);
+  return hal_queue_execute(s, device, affinity, wait, signal, list[0].r, 0);
+}
+
+/*@@ hal_channel_type */
+static const vm_type hal_channel_type = {"hal.channel", hal_nothing};
+
+/*@@ hal_channel_create */
+static int hal_channel_create(vm_state* s, vm_ref device, uint64_t affinity, uint64_t flags, vm_ref id,
+                              vm_ref group, uint32_t rank, uint32_t count, vm_ref* out) {
+  (void)affinity;
+  (void)flags;
+  (void)id;
+  (void)group;
+  (void)rank;
+  (void)count;
+  (void)out;
+  const int status = hal_check(s, device, &hal_device_type);
+  return status != 0 ? status
+                     : vm_fail(s, 14, "a program without a runtime has no channels between processes");
+}
+
+/*@@ hal_channel_create_5 */
+static int hal_channel_create_5(vm_state* s, vm_ref device, uint64_t affinity, uint32_t flags, vm_ref id,
+                                vm_ref group, uint32_t rank, uint32_t count, vm_ref* out) {
+  return hal_channel_create(s, device, affinity, flags, id, group, rank, count, out);
+}
+
+/*@@ hal_channel_split */
+/* There are no channels, so the ref has another type or is null. */
+static int hal_channel_split(vm_state* s, vm_ref channel, uint32_t color, uint32_t key, uint64_t flags,
+                             vm_ref* out) {
+  (void)color;
+  (void)key;
+  (void)flags;
+  (void)out;
+  return hal_check(s, channel, &hal_channel_type);
+}
+
+/*@@ hal_channel_split_5 */
+static int hal_channel_split_5(vm_state* s, vm_ref channel, uint32_t color, uint32_t key, uint32_t flags,
+                               vm_ref* out) {
+  return hal_channel_split(s, channel, color, key, flags, out);
+}
+
+/*@@ hal_channel_rank_and_count */
+static int hal_channel_rank_and_count(vm_state* s, vm_ref channel, uint32_t* rank, uint32_t* count) {
+  *rank = 0;
+  *count = 0;
+  return hal_check(s, channel, &hal_channel_type);
+}
+
+/*@@ hal_command_buffer_collective */
+static int hal_command_buffer_collective(vm_state* s, vm_ref commands, vm_ref channel, uint32_t operation,
+                                         uint32_t parameter, uint32_t send_slot, uint32_t receive_slot,
+                                         vm_ref send, vm_ref receive, uint64_t send_offset,
+                                         uint64_t send_length, uint64_t receive_offset,
+                                         uint64_t receive_length, uint64_t count) {
+  (void)operation;
+  (void)parameter;
+  (void)send_slot;
+  (void)receive_slot;
+  (void)send;
+  (void)receive;
+  (void)send_offset;
+  (void)send_length;
+  (void)receive_offset;
+  (void)receive_length;
+  (void)count;
+  const int status = hal_check(s, commands, &hal_command_buffer_type);
+  return status != 0 ? status : hal_check(s, channel, &hal_channel_type);
 }

@@ -83,9 +83,13 @@ std::string program_support_for(std::string_view code) {
   return parts_for(code, parts);
 }
 
-std::string_view main_program() {
+std::string main_program() {
   const std::string_view file = kMainProgram;
-  return file.substr(file.find(kBegin));
+  const std::string text(file.substr(file.find(kBegin)));
+  // Of the support, it has the conversions of small floats.
+  std::vector<Part> parts;
+  add_parts(kSupportFiles[1], parts);
+  return parts_for(without_literals(text), parts) + text;
 }
 
 }  // namespace halyard::aot

@@ -14,6 +14,6 @@ std::string support_for(std::string_view code);
 std::string program_support_for(std::string_view code);
 
 // The whole program for --main that follows the generated part of its file.
-std::string_view main_program();
+std::string main_program();
 
 }  // namespace halyard::aot

@@ -1,6 +1,8 @@
 // The imports of hal that make and ask objects: the objects change when the program is translated.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "aot/c_text.h"
 #include "halyard/wildcards.hpp"
 #include "plan/lifter.h"
@@ -217,17 +219,27 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     call.results.push_back({.value = id});
     return true;
   };
-  if (callee == "hal_devices_count") return number(i32(1));
+  if (callee == "hal_devices_count") return number(i32(static_cast<uint32_t>(devices.size())));
   if (callee == "hal_devices_get") {
-    if (constant_of(call.value(0)) != 0) return call.give(kNull);
-    if (device_ == kNull) device_ = add_object({.kind = Kind::device});
-    return call.give(device_);
+    const uint64_t index = constant_of(call.value(0));
+    if (is_stuck() || index >= devices.size()) return call.give(kNull);
+    if (devices[index].device == kNull) devices[index].device = add_object({.kind = Kind::device});
+    return call.give(devices[index].device);
   }
   if (callee == "hal_device_allocator") {
-    of_kind(call.object(0), Kind::device);
-    if (allocator_ == kNull) allocator_ = add_object({.kind = Kind::allocator});
-    return call.give(allocator_);
+    const ObjectId device = of_kind(call.object(0), Kind::device);
+    if (is_stuck()) return true;
+    Device& of = *std::ranges::find(devices, device, &Device::device);
+    if (of.allocator == kNull) of.allocator = add_object({.kind = Kind::allocator});
+    return call.give(of.allocator);
   }
+  if (callee == "hal_allocator_select") {
+    if (call.counts[0] == 0) give_up("allocator.select has no candidates");
+    if (is_stuck()) return true;
+    call.give(of_kind(call.object(3), Kind::device));
+    return number(call.value(4));
+  }
+  if (callee == "hal_buffer_view_trace") return true;
   if (callee == "hal_device_query_i64") {
     of_kind(call.object(0), Kind::device);
     const std::string_view category = text_of(call.object(1));
@@ -235,7 +247,7 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     uint64_t answer = 0;
     bool known = true;
     if (category == "hal.device.id")
-      answer = matches_wildcards(key, "local-sync");
+      answer = matches_device_id(key, "local-sync");
     else if (category == "hal.executable.format")
       answer = key == kKernelFormat;
     else if ((category == "hal.device" || category == "hal.dispatch") && key == "concurrency")

@@ -72,6 +72,13 @@ class Lifter {
   size_t current = 0;
   std::vector<Argument> arguments;        // of the current function
   std::span<const ParameterBytes> given;  // parameters whose bytes are known
+  bool has_checks = true;                 // of bounds, in loads and stores
+  // The devices that the program sees: one object each, and its allocator.
+  struct Device {
+    ObjectId device = kNull;
+    ObjectId allocator = kNull;
+  };
+  std::vector<Device> devices = std::vector<Device>(1);
   std::vector<UsedParameter> parameters;
   std::vector<ValueId> constants;  // of a dispatch: the words of the memory of this kind
 
@@ -197,8 +204,6 @@ class Lifter {
   size_t depth_ = 0;            // of calls
   size_t branches_ = 0;         // around the current place
   size_t work_ = 0;
-  ObjectId device_ = kNull;
-  ObjectId allocator_ = kNull;
   std::string reason_;
 };
 
