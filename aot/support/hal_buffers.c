@@ -249,6 +249,15 @@ static int hal_text_is(vm_ref text, const char* expected) {
   return buffer->length == strlen(expected) && memcmp(buffer->data, expected, (size_t)buffer->length) == 0;
 }
 
+/*@@ hal_is_format */
+/* Whether the device runs executables of a format. */
+static int hal_is_format(vm_ref format) {
+#ifdef VM_STATIC_KERNELS
+  if (hal_text_is(format, "static")) return 1;
+#endif
+  return hal_text_is(format, "vmvx-bytecode-fb");
+}
+
 /*@@ hal_matches */
 /* As halyard/wildcards.hpp: '*' stands for any characters, '?' for one, and a pattern with more than 16 of
  * them matches nothing. If a character does not match, the last '*' takes one more. */
@@ -288,7 +297,7 @@ static int hal_device_query_i64(vm_state* s, vm_ref device, vm_ref category, vm_
   if (hal_text_is(category, "hal.device.id")) {
     *value = (uint64_t)hal_matches(vm_buffer_of(key)->data, vm_buffer_of(key)->length, "local-sync");
   } else if (hal_text_is(category, "hal.executable.format")) {
-    *value = (uint64_t)hal_text_is(key, "vmvx-bytecode-fb");
+    *value = (uint64_t)hal_is_format(key);
   } else if (hal_text_is(category, "hal.device") && hal_text_is(key, "concurrency")) {
     *value = 1;
   } else if (hal_text_is(category, "hal.dispatch") && hal_text_is(key, "concurrency")) {

@@ -117,14 +117,15 @@ static const struct {
     {"*8", 0x00000008, 'x'},         {"*16", 0x00000010, 'x'},        {"*32", 0x00000020, 'x'},
     {"*64", 0x00000040, 'x'}};
 
-/* '\0' if elements of the type have no text. */
+/* '\0' if elements of the type have no text. Types without a name are opaque, as "*16". */
 static char vm_kind(uint32_t element_type, const char** name) {
   for (size_t i = 0; i < sizeof vm_types / sizeof vm_types[0]; ++i) {
     if (vm_types[i].type != element_type) continue;
     *name = vm_types[i].name;
     return vm_types[i].kind;
   }
-  return '\0';
+  *name = NULL;
+  return (element_type & 0xFF) != 0 && (element_type & 0xFF) % 8 == 0 ? 'x' : '\0';
 }
 
 /* The element type of a name such as "f32"; 0 if there is none. */
@@ -358,7 +359,10 @@ static int vm_print_tensor(const vm_tensor* tensor) {
   if (vm_kind(tensor->element_type, &name) == '\0') return 0;
   printf("hal.buffer_view\n");
   for (uint32_t i = 0; i < tensor->rank; ++i) printf("%lux", (unsigned long)tensor->shape[i]);
-  printf("%s=", name);
+  if (name != NULL)
+    printf("%s=", name);
+  else
+    printf("*%u=", (unsigned)(tensor->element_type & 0xFF));
   vm_print_level(tensor, 0, (const unsigned char*)tensor->data, &left);
   return putchar('\n') != EOF;
 }

@@ -1,5 +1,5 @@
 /* Objects: reference counts, the arena, buffers, ref globals. */
-#include "small_floats.c"
+#include "static_kernels.c"
 
 /*@@ vm_ref vm_object vm_type */
 typedef struct vm_object vm_object;

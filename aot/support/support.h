@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VM_STATIC_KERNELS
 #define VM_GLOBAL_BYTES 16
 #define VM_MAX_DEPTH 1000
 #define VM_REF_GLOBALS 4

@@ -8,7 +8,8 @@
 namespace halyard::aot {
 
 // The parts that `code` uses, directly or through other parts, in an order in which C accepts them.
-std::string support_for(std::string_view code);
+// `has_static_kernels`: the program has kernels in object files.
+std::string support_for(std::string_view code, bool has_static_kernels);
 
 // The same for programs over a host: parts of aot/hal_runtime replace those of the same names.
 std::string program_support_for(std::string_view code);

@@ -56,7 +56,9 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
     return is_stuck() || call.give(storage(objects_[buffer].place));
   }
   if (callee == "hal_loader_query_support") {
-    call.results.push_back({.value = i32(text_of(call.object(0)) == kKernelFormat)});
+    const std::string_view format = text_of(call.object(0));
+    const bool is_known = format == kKernelFormat || (format == kStaticFormat && has_static(kernels_));
+    call.results.push_back({.value = i32(is_known)});
     return true;
   }
   if (callee == "hal_loader_load")

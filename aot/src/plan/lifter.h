@@ -187,6 +187,8 @@ class Lifter {
   ObjectId create_executable(ObjectId format, ObjectId data, ObjectId constants);
   void dispatch(size_t kernels, uint32_t function, const std::array<ValueId, 3>& counts,
                 std::vector<ValueId> constants, std::vector<Place> bindings, Nodes& out);
+  void dispatch_static(const Kernels& library, uint32_t function, const std::array<ValueId, 3>& counts,
+                       const std::vector<ValueId>& constants, const std::vector<Place>& bindings, Nodes& out);
   MemoryId constant_memory(uint32_t ordinal);
 
   Body* body_of(const Plan& plan, uint32_t function);

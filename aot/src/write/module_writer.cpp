@@ -44,7 +44,7 @@ class ModuleWriter {
     const CalledFunctions called = called_functions(written_, functions_);
     prototypes_ += called.prototypes;
     functions_.insert(0, called.definitions);
-    support_ = support_for(without_literals(functions_ + prototypes_));
+    support_ = support_for(without_literals(functions_ + prototypes_), has_static(kernels_));
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", program()});
     data_.finish(comment(), files);
@@ -74,9 +74,15 @@ class ModuleWriter {
     if (kernels_.empty()) return;
     std::string rows;
     for (const Kernels& each : kernels_) {
-      functions_ += each.table();
-      rows += fmt::format("  {{{}, sizeof {}_kernels / sizeof {}_kernels[0], {}_kernels}},\n", each.constant,
-                          each.plan.prefix, each.plan.prefix, each.plan.prefix);
+      const bool with_query = has_static(kernels_);
+      if (!each.library.empty()) {
+        functions_ += static_prototype(each) + "\n";
+        rows += fmt::format("  {{{}, 0, NULL, {}}},\n", each.constant, each.library);
+        continue;
+      }
+      functions_ += each.table(with_query);
+      rows += fmt::format("  {{{0}, sizeof {1}_kernels / sizeof {1}_kernels[0], {1}_kernels{2}}},\n",
+                          each.constant, each.plan.prefix, with_query ? ", NULL" : "");
     }
     functions_ += fmt::format(
         "static const hal_code vm_executables[] = {{\n{}}};\n\n"

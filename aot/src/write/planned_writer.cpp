@@ -46,7 +46,7 @@ class PlannedWriter {
       code_ += program_.function_text(each);
     }
     code_ += initializer(begin);
-    support_ = support_for(without_literals(code_));
+    support_ = support_for(without_literals(code_), has_static(kernels_));
     constants_ = constants();
     const std::string all = without_literals(code_ + support_);
     const std::set<std::string_view> words = words_of(all);
@@ -104,7 +104,7 @@ class PlannedWriter {
           index, parameter_name(index),
           quoted(fmt::format("parameter '{}' of scope '{}' was not given", each.key, each.scope)));
     }
-    if (needed != 0 || program_.has_dynamic_memory()) {
+    if (needed != 0 || program_.has_dynamic_memory() || has_static(kernels_)) {
       text += "  s->arena = arena;\n  s->arena_bytes = arena != NULL ? arena_bytes : 0;\n";
       if (needed != 0)
         text += fmt::format("  if (s->arena_bytes < {0}u) return vm_no_room(s, {0}u);\n", needed);
@@ -244,7 +244,15 @@ class PlannedWriter {
     text += fmt::format("\ntypedef {}_state vm_state;\n", prefix_);
     if (uses("VM_GLOBAL_BYTES"))
       text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
-    return text + constants_ + "\n" + support_ + "\n" + code_;
+    std::string queries;
+    for (const Kernels& each : kernels_)
+      if (!each.library.empty()) queries += static_prototype(each);
+    if (!queries.empty())
+      text += fmt::format(
+          "/* Local memory of kernels is what the arena has after the memory of the program. */\n"
+          "#define VM_LOCAL_BEGIN {}\n",
+          program_.has_dynamic_memory() ? "SIZE_MAX" : fmt::format("{}_ARENA_BYTES", upper(prefix_)));
+    return text + constants_ + "\n" + support_ + "\n" + queries + "\n" + code_;
   }
 
   std::string constants() {
