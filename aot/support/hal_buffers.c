@@ -203,7 +203,7 @@ static int hal_check_fill(vm_state* s, uint64_t offset, uint64_t length, uint32_
 
 /*@@ hal_fill */
 static void hal_fill(const hal_range* range, uint64_t pattern, uint32_t width) {
-  for (uint64_t at = 0; at < range->length; at += width) memcpy(range->data + at, &pattern, width);
+  if (range->length != 0) vm_repeat(range->data, (size_t)(range->length / width), pattern, width);
 }
 
 /*@@ hal_devices_count */
