@@ -24,11 +24,17 @@ static const vm_type hal_device_type = {"hal.device", hal_nothing};
 /*@@ hal_allocator_type */
 static const vm_type hal_allocator_type = {"hal.allocator", hal_nothing};
 
+/*@@ hal_device */
+typedef struct hal_device {
+  vm_object object;
+  void* allocator; /* made when it is first needed */
+} hal_device;
+
 /*@@ hal_plain */
-/* The one object of its type, made when it is first needed. */
-static int hal_plain(vm_state* s, void** kept, const vm_type* type, vm_ref* out) {
-  if (*kept == NULL) *kept = vm_create(s, type, sizeof(vm_object));
-  if (*kept == NULL) return vm_no_room(s, sizeof(vm_object));
+/* The one object of its kind, made when it is first needed. */
+static int hal_plain(vm_state* s, void** kept, const vm_type* type, size_t bytes, vm_ref* out) {
+  if (*kept == NULL) *kept = vm_create(s, type, bytes);
+  if (*kept == NULL) return vm_no_room(s, bytes);
   *out = vm_share((vm_ref)*kept);
   return 0;
 }
@@ -197,25 +203,44 @@ static int hal_check_fill(vm_state* s, uint64_t offset, uint64_t length, uint32_
 
 /*@@ hal_fill */
 static void hal_fill(const hal_range* range, uint64_t pattern, uint32_t width) {
-  for (uint64_t at = 0; at < range->length; at += width) memcpy(range->data + at, &pattern, width);
+  if (range->length != 0) vm_repeat(range->data, (size_t)(range->length / width), pattern, width);
 }
 
 /*@@ hal_devices_count */
 static int hal_devices_count(vm_state* s, uint32_t* count) {
-  (void)s;
-  *count = 1;
+  *count = (uint32_t)(sizeof s->devices / sizeof s->devices[0]);
   return 0;
 }
 
 /*@@ hal_devices_get */
+/* Devices differ as objects alone: work of all runs in one order. */
 static int hal_devices_get(vm_state* s, uint32_t index, vm_ref* out) {
-  return index == 0 ? hal_plain(s, &s->device, &hal_device_type, out) : 0;
+  return index < sizeof s->devices / sizeof s->devices[0]
+             ? hal_plain(s, &s->devices[index], &hal_device_type, sizeof(hal_device), out)
+             : 0;
 }
 
 /*@@ hal_device_allocator */
 static int hal_device_allocator(vm_state* s, vm_ref device, vm_ref* out) {
   const int status = hal_check(s, device, &hal_device_type);
-  return status != 0 ? status : hal_plain(s, &s->allocator, &hal_allocator_type, out);
+  return status != 0 ? status
+                     : hal_plain(s, &((hal_device*)(void*)device)->allocator, &hal_allocator_type,
+                                 sizeof(vm_object), out);
+}
+
+/*@@ hal_allocator_select */
+/* The first candidate; a candidate is a device and an affinity. */
+static int hal_allocator_select(vm_state* s, uint32_t type, uint32_t usage, uint64_t flags, uint32_t count,
+                                const vm_item* candidates, vm_ref* device, uint64_t* affinity) {
+  (void)type;
+  (void)usage;
+  (void)flags;
+  if (count == 0) return vm_fail(s, 3, "allocator.select has no candidates; expected one or more devices");
+  const int status = hal_check(s, candidates[0].r, &hal_device_type);
+  if (status != 0) return status;
+  *device = vm_share(candidates[0].r);
+  *affinity = candidates[1].l;
+  return 0;
 }
 
 /*@@ hal_text_is */
@@ -224,20 +249,41 @@ static int hal_text_is(vm_ref text, const char* expected) {
   return buffer->length == strlen(expected) && memcmp(buffer->data, expected, (size_t)buffer->length) == 0;
 }
 
+/*@@ hal_is_format */
+/* Whether the device runs executables of a format. */
+static int hal_is_format(vm_ref format) {
+#ifdef VM_STATIC_KERNELS
+  if (hal_text_is(format, "static")) return 1;
+#endif
+  return hal_text_is(format, "vmvx-bytecode-fb");
+}
+
 /*@@ hal_matches */
-/* '*' stands for any characters, '?' for one. */
+/* As halyard/wildcards.hpp: '*' stands for any characters, '?' for one, and a pattern with more than 16 of
+ * them matches nothing. If a character does not match, the last '*' takes one more. */
 static int hal_matches(const unsigned char* pattern, uint64_t length, const char* name) {
-  while (length != 0 && *pattern != '*') {
-    if (*name == '\0' || (*pattern != '?' && *pattern != (unsigned char)*name)) return 0;
-    ++pattern;
-    --length;
-    ++name;
+  uint64_t at = 0;
+  uint64_t after_star = UINT64_MAX;
+  const char* taken = name;
+  uint32_t wildcards = 0;
+  for (uint64_t i = 0; i < length; ++i) wildcards += pattern[i] == '*' || pattern[i] == '?';
+  if (wildcards > 16) return 0;
+  while (*name != '\0') {
+    if (at < length && pattern[at] == '*') {
+      after_star = ++at;
+      taken = name;
+    } else if (at < length && (pattern[at] == '?' || pattern[at] == (unsigned char)*name)) {
+      ++at;
+      ++name;
+    } else if (after_star != UINT64_MAX) {
+      at = after_star;
+      name = ++taken;
+    } else {
+      return 0;
+    }
   }
-  if (length == 0) return *name == '\0';
-  for (;; ++name) {
-    if (hal_matches(pattern + 1, length - 1, name)) return 1;
-    if (*name == '\0') return 0;
-  }
+  while (at < length && pattern[at] == '*') ++at;
+  return at == length;
 }
 
 /*@@ hal_device_query_i64 */
@@ -251,7 +297,7 @@ static int hal_device_query_i64(vm_state* s, vm_ref device, vm_ref category, vm_
   if (hal_text_is(category, "hal.device.id")) {
     *value = (uint64_t)hal_matches(vm_buffer_of(key)->data, vm_buffer_of(key)->length, "local-sync");
   } else if (hal_text_is(category, "hal.executable.format")) {
-    *value = (uint64_t)hal_text_is(key, "vmvx-bytecode-fb");
+    *value = (uint64_t)hal_is_format(key);
   } else if (hal_text_is(category, "hal.device") && hal_text_is(key, "concurrency")) {
     *value = 1;
   } else if (hal_text_is(category, "hal.dispatch") && hal_text_is(key, "concurrency")) {
@@ -485,4 +531,14 @@ static int hal_buffer_view_dim(vm_state* s, vm_ref view, uint32_t index, uint64_
   const int status = hal_check(s, view, &hal_view_type);
   if (status == 0) *extent = index < hal_view_of(view)->rank ? hal_view_of(view)->shape[index] : 0;
   return status;
+}
+
+/*@@ hal_buffer_view_trace */
+/* Nobody receives traces. */
+static int hal_buffer_view_trace(vm_state* s, vm_ref key, uint32_t count, const vm_item* views) {
+  (void)s;
+  (void)key;
+  (void)count;
+  (void)views;
+  return 0;
 }

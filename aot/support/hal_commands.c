@@ -11,6 +11,9 @@ typedef struct hal_kernel {
   uint32_t bindings;
   uint32_t constants;
   uint32_t local_memory; /* bytes */
+#ifdef VM_STATIC_KERNELS
+  hal_static_entry entry; /* of an object file; null: `run` is a function of this program */
+#endif
 } hal_kernel;
 
 /* The kernels of an executable, whose bytes in the module were the constant `constant`. */
@@ -18,6 +21,9 @@ typedef struct hal_code {
   uint32_t constant;
   uint32_t count;
   const hal_kernel* kernels;
+#ifdef VM_STATIC_KERNELS
+  hal_static_query query; /* of an object file, whose kernels are listed when the executable is created */
+#endif
 } hal_code;
 
 /*@@ hal_find_code */
@@ -27,15 +33,47 @@ static const hal_code* hal_find_code(uint32_t constant);
 typedef struct hal_executable {
   vm_object object;
   const hal_code* code;
+  void* own; /* memory of the code, if it is not constant */
 } hal_executable;
 
 /*@@ hal_executable_type */
-static const vm_type hal_executable_type = {"hal.executable", hal_nothing};
+static void hal_executable_destroy(vm_state* s, vm_ref object) {
+  vm_free(s, ((hal_executable*)(void*)object)->own);
+}
+
+static const vm_type hal_executable_type = {"hal.executable", hal_executable_destroy};
 
 /*@@ hal_code_of */
 static inline const hal_code* hal_code_of(vm_ref executable) {
   return ((hal_executable*)(void*)executable)->code;
 }
+
+/*@@ hal_list_kernels */
+/* The kernels of an object file, as code of the executable. */
+#ifdef VM_STATIC_KERNELS
+static int hal_list_kernels(vm_state* s, hal_static_query query, hal_executable* executable) {
+  hal_static_library library = {0, 0, NULL, NULL, NULL};
+  const int status = hal_static_open(s, query, &library);
+  if (status != 0) return status;
+  const size_t bytes = sizeof(hal_code) + library.count * sizeof(hal_kernel);
+  hal_code* const code = (hal_code*)vm_allocate(s, bytes);
+  if (code == NULL) return vm_no_room(s, bytes);
+  hal_kernel* const kernels = (hal_kernel*)(void*)(code + 1);
+  for (uint32_t i = 0; i < library.count; ++i) {
+    const hal_static_counts counts = hal_static_counts_of(&library, i);
+    kernels[i].name = library.names != NULL && library.names[i] != NULL ? library.names[i] : "";
+    kernels[i].bindings = counts.bindings;
+    kernels[i].constants = counts.constants;
+    kernels[i].local_memory = counts.local_bytes;
+    kernels[i].entry = library.entries[i];
+  }
+  code->count = library.count;
+  code->kernels = kernels;
+  executable->code = code;
+  executable->own = code;
+  return 0;
+}
+#endif
 
 /*@@ hal_executable_create */
 static int hal_executable_create(vm_state* s, vm_ref device, uint64_t affinity, vm_ref format, vm_ref data,
@@ -48,7 +86,7 @@ static int hal_executable_create(vm_state* s, vm_ref device, uint64_t affinity, 
   if (status != 0) return status;
   for (uint32_t i = 0; i < sizeof s->constants / sizeof s->constants[0] && code == NULL; ++i)
     if (s->constants[i] == data) code = hal_find_code(i);
-  if (!hal_text_is(format, "vmvx-bytecode-fb")) return vm_fail(s, 5, "the device has no code of this format");
+  if (!hal_is_format(format)) return vm_fail(s, 5, "the device has no code of this format");
   if (code == NULL)
     return vm_fail(s, 3, "the executable is not one that vm-cc found among the module's constants");
   if (constants != NULL && vm_is_buffer(constants) && vm_buffer_of(constants)->length != 0)
@@ -56,8 +94,14 @@ static int hal_executable_create(vm_state* s, vm_ref device, uint64_t affinity, 
   const vm_ref made = vm_create(s, &hal_executable_type, sizeof(hal_executable));
   if (made == NULL) return vm_no_room(s, sizeof(hal_executable));
   ((hal_executable*)(void*)made)->code = code;
-  *out = made;
-  return 0;
+#ifdef VM_STATIC_KERNELS
+  if (code->query != NULL) status = hal_list_kernels(s, code->query, (hal_executable*)(void*)made);
+#endif
+  if (status == 0)
+    *out = made;
+  else
+    vm_release(s, made);
+  return status;
 }
 
 /*@@ hal_executable_create_5 */
@@ -80,41 +124,25 @@ static int hal_executable_lookup_function(vm_state* s, vm_ref executable, vm_ref
   return vm_fail(s, 5, "the executable has no function of this name");
 }
 
-/*@@ hal_flush_begin hal_flush_end */
-/* While a kernel runs, small numbers count as zero, as on other devices; on processors without a case here
- * they do not. */
-#if defined(__SSE2__)
-static inline uint32_t hal_flush_begin(void) {
-  uint32_t before;
-  __asm__ volatile("stmxcsr %0" : "=m"(before));
-  const uint32_t flushes = before | 0x8040u;
-  __asm__ volatile("ldmxcsr %0" : : "m"(flushes));
-  return before;
+/*@@ hal_launch_static */
+#ifdef VM_STATIC_KERNELS
+static int hal_launch_static(vm_state* s, const hal_kernel* kernel, const uint32_t counts[3],
+                             const uint32_t* constants, const hal_range* bindings) {
+  const void* addresses[64];
+  size_t lengths[64];
+  vm_ref local = NULL;
+  if (kernel->bindings > 64) return vm_fail(s, 11, "a kernel has more than 64 bindings");
+  for (uint32_t i = 0; i < kernel->bindings; ++i) {
+    addresses[i] = bindings[i].data;
+    lengths[i] = (size_t)bindings[i].length;
+  }
+  int status = vm_buffer_alloc(s, kernel->local_memory, 64, &local);
+  if (status == 0)
+    status = hal_static_run(s, kernel->entry, counts, constants, kernel->constants, addresses, lengths,
+                            kernel->bindings, vm_buffer_of(local)->data, kernel->local_memory);
+  vm_release(s, local);
+  return status;
 }
-
-static inline void hal_flush_end(uint32_t before) { __asm__ volatile("ldmxcsr %0" : : "m"(before)); }
-#elif defined(__aarch64__)
-static inline uint64_t hal_flush_begin(void) {
-  uint64_t before;
-  __asm__ volatile("mrs %0, fpcr" : "=r"(before));
-  __asm__ volatile("msr fpcr, %0" : : "r"(before | 0x01080000u));
-  return before;
-}
-
-static inline void hal_flush_end(uint64_t before) { __asm__ volatile("msr fpcr, %0" : : "r"(before)); }
-#elif defined(__arm__) && defined(__ARM_FP)
-static inline uint32_t hal_flush_begin(void) {
-  uint32_t before;
-  __asm__ volatile("vmrs %0, fpscr" : "=r"(before));
-  __asm__ volatile("vmsr fpscr, %0" : : "r"(before | 0x01000000u));
-  return before;
-}
-
-static inline void hal_flush_end(uint32_t before) { __asm__ volatile("vmsr fpscr, %0" : : "r"(before)); }
-#else
-static inline uint32_t hal_flush_begin(void) { return 0; }
-
-static inline void hal_flush_end(uint32_t before) { (void)before; }
 #endif
 
 /*@@ hal_launch */
@@ -146,6 +174,9 @@ static int hal_launch(vm_state* s, const hal_kernel* kernel, const uint32_t coun
   vm_ref local = NULL;
   vm_ref values = NULL;
   vm_ref list = NULL;
+#ifdef VM_STATIC_KERNELS
+  if (kernel->entry != NULL) return hal_launch_static(s, kernel, counts, constants, bindings);
+#endif
   int status = hal_fill_launch(s, kernel, constants, bindings, &local, &values, &list);
   for (uint32_t z = 0; z < counts[2] && status == 0; ++z)
     for (uint32_t y = 0; y < counts[1] && status == 0; ++y)
@@ -632,8 +663,76 @@ static int hal_queue_execute(vm_state* s, vm_ref device, uint64_t affinity, vm_r
 /*@@ hal_queue_execute_list */
 static int hal_queue_execute_list(vm_state* s, vm_ref device, uint64_t affinity, vm_ref wait, vm_ref signal,
                                   uint32_t count, const vm_item* list) {
-  int status = hal_queue_barrier(s, device, affinity, wait, count == 0 ? signal : NULL, 0);
-  for (uint32_t i = 0; i < count && status == 0; ++i)
-    status = hal_queue_execute(s, device, affinity, NULL, i + 1 == count ? signal : NULL, list[i].r, 0);
-  return status != 0 ? hal_signal(signal, status) : 0;
+  if (count == 0) return hal_queue_barrier(s, device, affinity, wait, signal, 0);
+  if (count > 1) return vm_fail_with(s, 3, "expected one command buffer or none, found $", count, 0, 0);
+  return hal_queue_execute(s, device, affinity, wait, signal, list[0].r, 0);
+}
+
+/*@@ hal_channel_type */
+static const vm_type hal_channel_type = {"hal.channel", hal_nothing};
+
+/*@@ hal_channel_create */
+static int hal_channel_create(vm_state* s, vm_ref device, uint64_t affinity, uint64_t flags, vm_ref id,
+                              vm_ref group, uint32_t rank, uint32_t count, vm_ref* out) {
+  (void)affinity;
+  (void)flags;
+  (void)id;
+  (void)group;
+  (void)rank;
+  (void)count;
+  (void)out;
+  const int status = hal_check(s, device, &hal_device_type);
+  return status != 0 ? status
+                     : vm_fail(s, 14, "a program without a runtime has no channels between processes");
+}
+
+/*@@ hal_channel_create_5 */
+static int hal_channel_create_5(vm_state* s, vm_ref device, uint64_t affinity, uint32_t flags, vm_ref id,
+                                vm_ref group, uint32_t rank, uint32_t count, vm_ref* out) {
+  return hal_channel_create(s, device, affinity, flags, id, group, rank, count, out);
+}
+
+/*@@ hal_channel_split */
+/* There are no channels, so the ref has another type or is null. */
+static int hal_channel_split(vm_state* s, vm_ref channel, uint32_t color, uint32_t key, uint64_t flags,
+                             vm_ref* out) {
+  (void)color;
+  (void)key;
+  (void)flags;
+  (void)out;
+  return hal_check(s, channel, &hal_channel_type);
+}
+
+/*@@ hal_channel_split_5 */
+static int hal_channel_split_5(vm_state* s, vm_ref channel, uint32_t color, uint32_t key, uint32_t flags,
+                               vm_ref* out) {
+  return hal_channel_split(s, channel, color, key, flags, out);
+}
+
+/*@@ hal_channel_rank_and_count */
+static int hal_channel_rank_and_count(vm_state* s, vm_ref channel, uint32_t* rank, uint32_t* count) {
+  *rank = 0;
+  *count = 0;
+  return hal_check(s, channel, &hal_channel_type);
+}
+
+/*@@ hal_command_buffer_collective */
+static int hal_command_buffer_collective(vm_state* s, vm_ref commands, vm_ref channel, uint32_t operation,
+                                         uint32_t parameter, uint32_t send_slot, uint32_t receive_slot,
+                                         vm_ref send, vm_ref receive, uint64_t send_offset,
+                                         uint64_t send_length, uint64_t receive_offset,
+                                         uint64_t receive_length, uint64_t count) {
+  (void)operation;
+  (void)parameter;
+  (void)send_slot;
+  (void)receive_slot;
+  (void)send;
+  (void)receive;
+  (void)send_offset;
+  (void)send_length;
+  (void)receive_offset;
+  (void)receive_length;
+  (void)count;
+  const int status = hal_check(s, commands, &hal_command_buffer_type);
+  return status != 0 ? status : hal_check(s, channel, &hal_channel_type);
 }

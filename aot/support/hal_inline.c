@@ -55,7 +55,7 @@ static int hal_inline_buffer_wrap(vm_state* s, vm_ref source, uint64_t offset, u
 /*@@ hal_loader_query_support */
 static int hal_loader_query_support(vm_state* s, vm_ref format, uint32_t* supported) {
   const int status = hal_check(s, format, &vm_buffer_type);
-  if (status == 0) *supported = (uint32_t)hal_text_is(format, "vmvx-bytecode-fb");
+  if (status == 0) *supported = (uint32_t)hal_is_format(format);
   return status;
 }
 

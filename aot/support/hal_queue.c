@@ -278,10 +278,11 @@ static const vm_type hal_file_type = {"hal.file", hal_file_destroy};
 static int hal_file_from_memory(vm_state* s, vm_ref device, uint64_t affinity, uint32_t access, vm_ref bytes,
                                 uint64_t offset, uint64_t length, uint32_t flags, vm_ref* out) {
   (void)affinity;
-  (void)access;
   (void)flags;
   int status = hal_check(s, device, &hal_device_type);
   if (status == 0) status = hal_check(s, bytes, &vm_buffer_type);
+  if (status == 0 && (access & ~1u) != 0)
+    status = vm_fail_with(s, 7, "expected access 1 (READ) for a file over memory, found $", access, 0, 0);
   if (status == 0 && length == UINT64_MAX && offset <= vm_buffer_of(bytes)->length)
     length = vm_buffer_of(bytes)->length - offset;
   if (status == 0) status = vm_range(s, vm_buffer_of(bytes), offset, length, 1);
@@ -324,6 +325,32 @@ static int hal_queue_read_5(vm_state* s, vm_ref device, uint64_t affinity, vm_re
                             uint64_t length, uint32_t flags) {
   return hal_queue_read(s, device, affinity, wait, signal, source, source_offset, target, target_offset,
                         length, flags);
+}
+
+/*@@ hal_queue_write */
+/* Files are over memory, which is read-only. */
+static int hal_queue_write(vm_state* s, vm_ref device, uint64_t affinity, vm_ref wait, vm_ref signal,
+                           vm_ref source, uint64_t source_offset, vm_ref target, uint64_t target_offset,
+                           uint64_t length, uint64_t flags) {
+  (void)affinity;
+  (void)wait;
+  (void)signal;
+  (void)source_offset;
+  (void)target_offset;
+  (void)length;
+  (void)flags;
+  int status = hal_check(s, device, &hal_device_type);
+  if (status == 0) status = hal_check(s, source, &hal_buffer_type);
+  if (status == 0) status = hal_check(s, target, &hal_file_type);
+  return status != 0 ? status : vm_fail(s, 7, "the file was opened for reading only");
+}
+
+/*@@ hal_queue_write_5 */
+static int hal_queue_write_5(vm_state* s, vm_ref device, uint64_t affinity, vm_ref wait, vm_ref signal,
+                             vm_ref source, uint64_t source_offset, vm_ref target, uint64_t target_offset,
+                             uint64_t length, uint32_t flags) {
+  return hal_queue_write(s, device, affinity, wait, signal, source, source_offset, target, target_offset,
+                         length, flags);
 }
 
 /*@@ hal_queue_barrier */

@@ -12,7 +12,8 @@ typedef struct vm_element_value {
 
 typedef struct vm_list {
   vm_object object;
-  vm_element_value* elements;
+  vm_element_value* elements; /* of refs and variants; from the size on they are zero */
+  uint64_t* values;           /* of packed values, likewise */
   uint32_t size;
   uint32_t capacity;
   uint8_t type;            /* of packed values; VM_NONE: refs or variants */
@@ -21,8 +22,9 @@ typedef struct vm_list {
 
 static void vm_list_destroy(vm_state* s, vm_ref object) {
   vm_list* const list = (vm_list*)(void*)object;
-  for (uint32_t i = 0; i < list->size; ++i) vm_release(s, list->elements[i].ref);
+  for (uint32_t i = 0; i < list->size && list->elements != NULL; ++i) vm_release(s, list->elements[i].ref);
   vm_free(s, list->elements);
+  vm_free(s, list->values);
 }
 
 static const vm_type vm_list_type = {"vm.list", vm_list_destroy};
@@ -41,12 +43,17 @@ static int vm_list_grow(vm_state* s, vm_list* list, uint32_t capacity) {
   if (capacity > (1u << 28))
     return vm_fail_with(s, 8, "a list of $ elements exceeds the limit of $", capacity, 1u << 28, 0);
   if (capacity <= list->capacity) return 0;
-  const uint64_t bytes = (uint64_t)capacity * sizeof(vm_element_value);
-  vm_element_value* const grown = bytes < SIZE_MAX ? (vm_element_value*)vm_allocate(s, (size_t)bytes) : NULL;
+  const size_t width = list->type != VM_NONE ? sizeof *list->values : sizeof *list->elements;
+  const uint64_t bytes = (uint64_t)capacity * width;
+  void* const old = list->type != VM_NONE ? (void*)list->values : (void*)list->elements;
+  void* const grown = bytes < SIZE_MAX ? vm_allocate(s, (size_t)bytes) : NULL;
   if (grown == NULL) return vm_no_room(s, bytes);
-  if (list->size != 0) memcpy(grown, list->elements, list->size * sizeof *grown);
-  vm_free(s, list->elements);
-  list->elements = grown;
+  if (list->size != 0) memcpy(grown, old, list->size * width);
+  vm_free(s, old);
+  if (list->type != VM_NONE)
+    list->values = (uint64_t*)grown;
+  else
+    list->elements = (vm_element_value*)grown;
   list->capacity = capacity;
   return 0;
 }
@@ -89,10 +96,11 @@ static int vm_list_resize(vm_state* s, vm_ref object, uint32_t size) {
   status = vm_list_grow(s, list, (uint32_t)room);
   if (status != 0) return status;
   const uint32_t old = list->size;
-  if (size > old) memset(list->elements + old, 0, (size_t)(size - old) * sizeof *list->elements);
-  for (uint32_t i = size; i < old; ++i) {
+  if (size < old && list->type != VM_NONE)
+    memset(list->values + size, 0, (old - size) * sizeof *list->values);
+  for (uint32_t i = size; i < old && list->type == VM_NONE; ++i) {
     const vm_ref dropped = list->elements[i].ref;
-    list->elements[i].ref = NULL;
+    memset(&list->elements[i], 0, sizeof list->elements[i]);
     vm_release(s, dropped);
   }
   list->size = size;
@@ -141,15 +149,18 @@ static int vm_list_get(vm_state* s, vm_ref object, uint32_t index, uint8_t as, i
   const int status = vm_check_element(s, object, index);
   if (status != 0) return status;
   const vm_list* const list = vm_list_of(object);
-  const vm_element_value* const element = &list->elements[index];
+  if (list->type != VM_NONE) {
+    *bits = vm_convert(list->type, list->values[index], as, legacy);
+    return 0;
+  }
   if (list->ref_type != NULL) return vm_holds_refs(s);
-  const uint8_t type = list->type != VM_NONE ? list->type : element->type;
-  if (type == VM_NONE) {
+  const vm_element_value* const element = &list->elements[index];
+  if (element->type == VM_NONE) {
     s->names[0] = element->ref != NULL ? element->ref->type->name : "empty";
     s->numbers[0] = index;
     return vm_fail_in_parts(s, 9, "element $ of the list is @; expected a value");
   }
-  *bits = vm_convert(type, element->bits, as, legacy);
+  *bits = vm_convert(element->type, element->bits, as, legacy);
   return 0;
 }
 
@@ -158,67 +169,108 @@ static int vm_list_set(vm_state* s, vm_ref object, uint32_t index, uint8_t type,
   const int status = vm_check_element(s, object, index);
   if (status != 0) return status;
   vm_list* const list = vm_list_of(object);
+  if (list->type != VM_NONE) {
+    list->values[index] = vm_convert(type, bits, list->type, legacy);
+    return 0;
+  }
   if (list->ref_type != NULL) return vm_holds_refs(s);
   vm_element_value* const element = &list->elements[index];
   const vm_ref old = element->ref;
   element->ref = NULL;
-  if (list->type != VM_NONE) {
-    element->bits = vm_convert(type, bits, list->type, legacy);
-  } else {
-    element->bits = bits;
-    element->type = type;
-  }
+  element->bits = bits;
+  element->type = type;
   vm_release(s, old);
   return 0;
 }
 
+/*@@ vm_list_has */
+/* Whether the element is a packed value of the type, which needs no conversion. */
+static inline int vm_list_has(vm_ref object, uint32_t index, uint8_t type) {
+  return object != NULL && object->type == &vm_list_type && vm_list_of(object)->type == type &&
+         index < vm_list_of(object)->size;
+}
+
+/*@@ vm_list_bits */
+static inline uint64_t* vm_list_bits(vm_ref object, uint32_t index) {
+  return &vm_list_of(object)->values[index];
+}
+
 /*@@ vm_list_get_i32 */
-static int vm_list_get_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t* value) {
+static inline int vm_list_get_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t* value) {
   uint64_t bits = 0;
-  const int status = vm_list_get(s, list, index, VM_I32, legacy, &bits);
+  int status = 0;
+  if (vm_list_has(list, index, VM_I32))
+    bits = *vm_list_bits(list, index);
+  else
+    status = vm_list_get(s, list, index, VM_I32, legacy, &bits);
   *value = (uint32_t)bits;
   return status;
 }
 
 /*@@ vm_list_get_i64 */
-static int vm_list_get_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t* value) {
-  return vm_list_get(s, list, index, VM_I64, legacy, value);
+static inline int vm_list_get_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t* value) {
+  uint64_t bits = 0;
+  int status = 0;
+  if (vm_list_has(list, index, VM_I64))
+    bits = *vm_list_bits(list, index);
+  else
+    status = vm_list_get(s, list, index, VM_I64, legacy, &bits);
+  *value = bits;
+  return status;
 }
 
 /*@@ vm_list_get_f32 */
-static int vm_list_get_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float* value) {
+static inline int vm_list_get_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float* value) {
   uint64_t bits = 0;
-  const int status = vm_list_get(s, list, index, VM_F32, legacy, &bits);
+  int status = 0;
+  if (vm_list_has(list, index, VM_F32))
+    bits = *vm_list_bits(list, index);
+  else
+    status = vm_list_get(s, list, index, VM_F32, legacy, &bits);
   *value = vm_f32((uint32_t)bits);
   return status;
 }
 
 /*@@ vm_list_get_f64 */
-static int vm_list_get_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double* value) {
+static inline int vm_list_get_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double* value) {
   uint64_t bits = 0;
-  const int status = vm_list_get(s, list, index, VM_F64, legacy, &bits);
+  int status = 0;
+  if (vm_list_has(list, index, VM_F64))
+    bits = *vm_list_bits(list, index);
+  else
+    status = vm_list_get(s, list, index, VM_F64, legacy, &bits);
   *value = vm_f64(bits);
   return status;
 }
 
 /*@@ vm_list_set_i32 */
-static int vm_list_set_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t value) {
-  return vm_list_set(s, list, index, VM_I32, legacy, value);
+static inline int vm_list_set_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t value) {
+  if (!vm_list_has(list, index, VM_I32)) return vm_list_set(s, list, index, VM_I32, legacy, value);
+  *vm_list_bits(list, index) = value;
+  return 0;
 }
 
 /*@@ vm_list_set_i64 */
-static int vm_list_set_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t value) {
-  return vm_list_set(s, list, index, VM_I64, legacy, value);
+static inline int vm_list_set_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t value) {
+  if (!vm_list_has(list, index, VM_I64)) return vm_list_set(s, list, index, VM_I64, legacy, value);
+  *vm_list_bits(list, index) = value;
+  return 0;
 }
 
 /*@@ vm_list_set_f32 */
-static int vm_list_set_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float value) {
-  return vm_list_set(s, list, index, VM_F32, legacy, vm_bits_f32(value));
+static inline int vm_list_set_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float value) {
+  if (!vm_list_has(list, index, VM_F32))
+    return vm_list_set(s, list, index, VM_F32, legacy, vm_bits_f32(value));
+  *vm_list_bits(list, index) = vm_bits_f32(value);
+  return 0;
 }
 
 /*@@ vm_list_set_f64 */
-static int vm_list_set_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double value) {
-  return vm_list_set(s, list, index, VM_F64, legacy, vm_bits_f64(value));
+static inline int vm_list_set_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double value) {
+  if (!vm_list_has(list, index, VM_F64))
+    return vm_list_set(s, list, index, VM_F64, legacy, vm_bits_f64(value));
+  *vm_list_bits(list, index) = vm_bits_f64(value);
+  return 0;
 }
 
 /*@@ vm_list_get_ref */
@@ -228,8 +280,8 @@ static int vm_list_get_ref(vm_state* s, vm_ref object, uint32_t index, const vm_
   const int status = vm_check_element(s, object, index);
   if (status != 0) return status;
   vm_list* const list = vm_list_of(object);
+  if (list->type != VM_NONE || list->elements[index].type != VM_NONE) return vm_holds_values(s);
   vm_element_value* const element = &list->elements[index];
-  if (list->type != VM_NONE || element->type != VM_NONE) return vm_holds_values(s);
   vm_ref found = moves ? vm_take(&element->ref) : vm_share(element->ref);
   if (found != NULL && found->type != type) vm_clear(s, &found);
   vm_put(s, to, found);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "support.h"
+#include "small_floats.c"
 
 typedef union vm_value {
   int32_t i32;
@@ -100,34 +100,38 @@ static int vm_parse_integer(const char* text, int bits, uint64_t* value) {
 #ifdef VM_TENSORS
 #define VM_MAX_PRINTED 1024 /* elements of a tensor */
 
-/* The numerical types of elements that have a text form: the prefix of their names, and their kind. */
+/* The types of elements: their names, and how elements are written. */
 static const struct {
+  const char* name;
   uint32_t type;
-  const char* prefix;
   char kind; /* s: signed or signless, u: unsigned, f: float, b: boolean, x: bytes */
-} vm_numerical[] = {{0x11, "si", 's'}, {0x12, "ui", 'u'}, {0x13, "i1", 'b'}, {0x10, "i", 's'},
-                    {0x22, "bf", 'f'}, {0x21, "f", 'f'},  {0x00, "*", 'x'}};
+} vm_types[] = {
+    {"i8", 0x10000008, 's'},         {"i16", 0x10000010, 's'},        {"i32", 0x10000020, 's'},
+    {"i64", 0x10000040, 's'},        {"si8", 0x11000008, 's'},        {"si16", 0x11000010, 's'},
+    {"si32", 0x11000020, 's'},       {"si64", 0x11000040, 's'},       {"ui8", 0x12000008, 'u'},
+    {"ui16", 0x12000010, 'u'},       {"ui32", 0x12000020, 'u'},       {"ui64", 0x12000040, 'u'},
+    {"i1", 0x13000008, 'b'},         {"f16", 0x21000010, 'f'},        {"f32", 0x21000020, 'f'},
+    {"f64", 0x21000040, 'f'},        {"bf16", 0x22000010, 'f'},       {"cf64", 0x23000040, 'x'},
+    {"cf128", 0x23000080, 'x'},      {"f8E5M2", 0x24000008, 'f'},     {"f8E4M3FN", 0x25000008, 'f'},
+    {"f8E5M2FNUZ", 0x26000008, 'f'}, {"f8E4M3FNUZ", 0x27000008, 'f'}, {"f8E8M0FNU", 0x28000008, 'f'},
+    {"*8", 0x00000008, 'x'},         {"*16", 0x00000010, 'x'},        {"*32", 0x00000020, 'x'},
+    {"*64", 0x00000040, 'x'}};
 
-static char vm_kind(uint32_t element_type, const char** prefix) {
-  for (size_t i = 0; i < sizeof vm_numerical / sizeof vm_numerical[0]; ++i) {
-    if (vm_numerical[i].type != element_type >> 24) continue;
-    *prefix = vm_numerical[i].prefix;
-    return vm_numerical[i].kind;
+/* '\0' if elements of the type have no text. Types without a name are opaque, as "*16". */
+static char vm_kind(uint32_t element_type, const char** name) {
+  for (size_t i = 0; i < sizeof vm_types / sizeof vm_types[0]; ++i) {
+    if (vm_types[i].type != element_type) continue;
+    *name = vm_types[i].name;
+    return vm_types[i].kind;
   }
-  return '\0';
+  *name = NULL;
+  return (element_type & 0xFF) != 0 && (element_type & 0xFF) % 8 == 0 ? 'x' : '\0';
 }
 
 /* The element type of a name such as "f32"; 0 if there is none. */
 static uint32_t vm_element_type(const char* name) {
-  if (strcmp(name, "i1") == 0) return 0x13000008u;
-  for (size_t i = 0; i < sizeof vm_numerical / sizeof vm_numerical[0]; ++i) {
-    const size_t length = strlen(vm_numerical[i].prefix);
-    char* end = NULL;
-    if (vm_numerical[i].kind == 'b' || strncmp(name, vm_numerical[i].prefix, length) != 0) continue;
-    const unsigned long bits = strtoul(name + length, &end, 10);
-    if (*end == '\0' && (bits == 8 || bits == 16 || bits == 32 || bits == 64))
-      return vm_numerical[i].type << 24 | (uint32_t)bits;
-  }
+  for (size_t i = 0; i < sizeof vm_types / sizeof vm_types[0]; ++i)
+    if (strcmp(vm_types[i].name, name) == 0) return vm_types[i].type;
   return 0;
 }
 
@@ -151,25 +155,44 @@ static int vm_parse_type(const char* text, vm_tensor* tensor) {
   return tensor->data != NULL;
 }
 
+/* Hexadecimal digits, two for each byte. */
+static int vm_parse_bytes(const char* text, size_t count, unsigned char* to) {
+  for (size_t i = 0; i < 2 * count; ++i) {
+    static const char digits[] = "0123456789ABCDEFabcdef";
+    const char* const digit = text[i] != '\0' ? strchr(digits, text[i]) : NULL;
+    if (digit == NULL) return 0;
+    const int value = (int)(digit - digits);
+    to[i / 2] = (unsigned char)(to[i / 2] << 4 | (value < 16 ? value : value - 6));
+  }
+  return text[2 * count] == '\0';
+}
+
+/* `to` is zero. */
 static int vm_parse_element(const char* text, uint32_t element_type, unsigned char* to) {
-  const char* prefix = NULL;
+  const char* name = NULL;
   const uint32_t bits = element_type & 0xFF;
-  const char kind = vm_kind(element_type, &prefix);
+  const char kind = vm_kind(element_type, &name);
   uint64_t integer = 0;
   char* end = NULL;
   if (kind == 'f') {
     if (bits == 32) {
       const float value = strtof(text, &end);
       memcpy(to, &value, sizeof value);
-    } else if (bits == 64) {
+    } else {
       const double value = strtod(text, &end);
-      memcpy(to, &value, sizeof value);
+      const vm_small_float* const format = vm_small_float_of(element_type);
+      const uint32_t code = format != NULL ? vm_small_code(format, value) : 0;
+      if (format != NULL)
+        memcpy(to, &code, bits / 8);
+      else
+        memcpy(to, &value, sizeof value);
     }
     return end != NULL && end != text && *end == '\0';
   }
   if (kind == 'b' && (strcmp(text, "true") == 0 || strcmp(text, "True") == 0)) text = "1";
   if (kind == 'b' && (strcmp(text, "false") == 0 || strcmp(text, "False") == 0)) text = "0";
-  if (kind == 'x' || !vm_parse_integer(text, 64, &integer)) return 0;
+  if (kind == 'x') return vm_parse_bytes(text, bits / 8, to);
+  if (!vm_parse_integer(text, 64, &integer)) return 0;
   if (bits < 64) {
     const int negative = *text == '-';
     const uint64_t most = UINT64_C(1) << bits;
@@ -281,29 +304,20 @@ static int vm_parse_tensor(const char* text, vm_tensor* tensor) {
   return good;
 }
 
-static double vm_small_float(uint32_t bits, int exponent_bits) {
-  const int mantissa_bits = 15 - exponent_bits;
-  const int exponent = (int)(bits >> mantissa_bits) & ((1 << exponent_bits) - 1);
-  const double mantissa = (double)(bits & ((1u << mantissa_bits) - 1)) / (double)(1u << mantissa_bits);
-  const int bias = (1 << (exponent_bits - 1)) - 1;
-  double value = exponent == 0 ? ldexp(mantissa, 1 - bias) : ldexp(1 + mantissa, exponent - bias);
-  if (exponent == (1 << exponent_bits) - 1) value = mantissa != 0 ? (double)NAN : (double)INFINITY;
-  return bits >> 15 ? -value : value;
-}
-
 static void vm_print_element(uint32_t element_type, const unsigned char* from) {
-  const char* prefix = NULL;
+  const char* name = NULL;
   const uint32_t bits = element_type & 0xFF;
-  const char kind = vm_kind(element_type, &prefix);
+  const char kind = vm_kind(element_type, &name);
   uint64_t integer = 0;
-  memcpy(&integer, from, bits / 8);
+  if (kind != 'x') memcpy(&integer, from, bits / 8);
   if (kind == 'f') {
+    const vm_small_float* const format = vm_small_float_of(element_type);
     double value = 0;
     float single = 0;
     if (bits == 64) memcpy(&value, from, sizeof value);
     if (bits == 32) memcpy(&single, from, sizeof single);
     if (bits == 32) value = (double)single;
-    if (bits == 16) value = vm_small_float((uint32_t)integer, element_type >> 24 == 0x22 ? 8 : 5);
+    if (format != NULL) value = vm_small_value(format, (uint32_t)integer);
     printf("%.6G", value);
   } else if (kind == 'u') {
     vm_put_number(stdout, integer);
@@ -339,18 +353,16 @@ static const unsigned char* vm_print_level(const vm_tensor* tensor, uint32_t lev
 
 /* Whether the tensor was printed. */
 static int vm_print_tensor(const vm_tensor* tensor) {
-  const char* prefix = NULL;
+  const char* name = NULL;
   size_t left = VM_MAX_PRINTED;
   if (tensor->element_type == 0) return printf("(null)\n") > 0;
-  const char kind = vm_kind(tensor->element_type, &prefix);
-  const uint32_t bits = tensor->element_type & 0xFF;
-  if (kind == '\0' || bits % 8 != 0 || bits > 64) return 0;
+  if (vm_kind(tensor->element_type, &name) == '\0') return 0;
   printf("hal.buffer_view\n");
   for (uint32_t i = 0; i < tensor->rank; ++i) printf("%lux", (unsigned long)tensor->shape[i]);
-  if (kind == 'b')
-    printf("%s=", prefix);
+  if (name != NULL)
+    printf("%s=", name);
   else
-    printf("%s%u=", prefix, (unsigned)bits);
+    printf("*%u=", (unsigned)(tensor->element_type & 0xFF));
   vm_print_level(tensor, 0, (const unsigned char*)tensor->data, &left);
   return putchar('\n') != EOF;
 }

@@ -1,5 +1,5 @@
 /* Objects: reference counts, the arena, buffers, ref globals. */
-#include "base.c"
+#include "static_kernels.c"
 
 /*@@ vm_ref vm_object vm_type */
 typedef struct vm_object vm_object;
@@ -390,6 +390,19 @@ static int vm_buffer_compare(vm_state* s, vm_ref x, uint64_t x_offset, vm_ref y,
   return 0;
 }
 
+/*@@ vm_repeat */
+/* Fills `count` elements of `width` bytes: 1, 2, 4 or 8. */
+static void vm_repeat(unsigned char* to, size_t count, uint64_t pattern, uint32_t width) {
+  if (width == 1)
+    memset(to, (int)(pattern & 0xFF), count);
+  else if (width == 2)
+    for (size_t i = 0; i < count; ++i) memcpy(to + 2 * i, &pattern, 2);
+  else if (width == 4)
+    for (size_t i = 0; i < count; ++i) memcpy(to + 4 * i, &pattern, 4);
+  else
+    for (size_t i = 0; i < count; ++i) memcpy(to + 8 * i, &pattern, 8);
+}
+
 /*@@ vm_buffer_fill */
 static int vm_buffer_fill(vm_state* s, vm_ref object, uint64_t offset, uint64_t length, uint64_t pattern,
                           uint32_t width) {
@@ -397,8 +410,7 @@ static int vm_buffer_fill(vm_state* s, vm_ref object, uint64_t offset, uint64_t 
   if (status == 0) status = vm_check_writable(s, vm_buffer_of(object));
   if (status == 0) status = vm_range(s, vm_buffer_of(object), offset, length, width);
   if (status != 0 || length == 0) return status;
-  unsigned char* at = vm_element(vm_span_of(object), offset, width);
-  for (uint64_t i = 0; i < length; ++i, at += width) memcpy(at, &pattern, width);
+  vm_repeat(vm_element(vm_span_of(object), offset, width), (size_t)length, pattern, width);
   return 0;
 }
 

@@ -29,7 +29,7 @@ static int vm_fail_of(vm_state* s, const char* name, int code, const char* text,
 
 /*@@ vm_fill */
 static void vm_fill(unsigned char* to, size_t bytes, uint64_t pattern, uint32_t width) {
-  for (size_t at = 0; at < bytes; at += width) memcpy(to + at, &pattern, width);
+  vm_repeat(to, bytes / width, pattern, width);
 }
 
 /*@@ vm_reserve */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VM_STATIC_KERNELS
 #define VM_GLOBAL_BYTES 16
 #define VM_MAX_DEPTH 1000
 #define VM_REF_GLOBALS 4
@@ -12,6 +13,18 @@ static const struct {
   const unsigned char* data;
   size_t length;
 } vm_rodata[4];
+
+typedef struct vm_parameter {
+  const char* scope;
+  size_t scope_length;
+  const char* key;
+  size_t key_length;
+  const unsigned char* data;
+  uint64_t length;
+  size_t pattern_length; /* of data, which is repeated; 0: data has all bytes */
+} vm_parameter;
+
+static const vm_parameter vm_parameters[1];
 
 #define VM_MAX_RANK 16
 typedef struct vm_tensor {
@@ -36,8 +49,7 @@ typedef struct vm_state {
   void* free;
   void* doomed;
   int destroying;
-  void* device;
-  void* allocator;
+  void* devices[2];
   void* results[4];
   void* arena;
   size_t arena_bytes;

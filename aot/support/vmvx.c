@@ -1,6 +1,6 @@
 /* The microkernels that portable kernels import: element-wise functions, copies, and products of packed
  * matrices. Offsets, strides and sizes count elements. */
-#include "hal_inline.c"
+#include "parameters.c"
 
 static float vm_exp(float x); /* by elementary.cpp */
 

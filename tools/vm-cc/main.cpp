@@ -42,6 +42,16 @@ constexpr Toggle no_plan = {
     "no_plan",
     "Keeps objects and allocation at run time, although sizes and lifetimes of the memory are known.",
     "--no-plan"};
+constexpr Text checks = {
+    "checks", "all|none",
+    "Whether loads and stores of the program check the bounds of buffers. none: for modules that "
+    "you trust; an access outside of a buffer is then undefined.",
+    "--checks=none", "all"};
+constexpr Number devices = {
+    "devices", "N",
+    "The devices that the program sees. All are the one device of the program, which runs their "
+    "work in one order.",
+    "--devices=2", 1};
 constexpr OptionalText report = {"report", "FILE.svg",
                                  "Prints the plan of the memory, and the statements and data of each "
                                  "function. With a value also writes a picture "
@@ -49,8 +59,8 @@ constexpr OptionalText report = {"report", "FILE.svg",
                                  "--report=arena.svg"};
 }  // namespace flag
 
-constexpr const Flag* kFlags[] = {&flag::output,     &flag::runtime, &flag::main,
-                                  &flag::parameters, &flag::no_plan, &flag::report};
+constexpr const Flag* kFlags[] = {&flag::output,  &flag::runtime, &flag::main,    &flag::parameters,
+                                  &flag::no_plan, &flag::checks,  &flag::devices, &flag::report};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
@@ -82,12 +92,18 @@ Result<int> translate(const Flags& flags) {
                 flag::main, flag::runtime);
   for (const Flag* only_none :
        {static_cast<const Flag*>(&flag::parameters), static_cast<const Flag*>(&flag::no_plan),
+        static_cast<const Flag*>(&flag::checks), static_cast<const Flag*>(&flag::devices),
         static_cast<const Flag*>(&flag::report)})
     if (is_hal && flags.has(*only_none))
       return fail(HALYARD_INVALID_ARGUMENT,
-                  "{} with {}=hal: the memory and the parameters of such a module are those of "
-                  "the device where it runs; leave it out",
+                  "{} with {}=hal: the memory, the devices and the parameters of such a module are those of "
+                  "the context where it runs; leave it out",
                   *only_none, flag::runtime);
+  constexpr uint64_t kMaxDevices = 64;
+  const uint64_t devices = TOOL_TRY(flags[flag::devices]);
+  if (devices == 0 || devices > kMaxDevices)
+    return fail(HALYARD_INVALID_ARGUMENT, "{}={}: expected 1 to {} devices", flag::devices, devices,
+                kMaxDevices);
   std::filesystem::path output = flags[flag::output];
   if (output.extension() == ".c") output.replace_extension();
   if (!output.has_filename())
@@ -111,6 +127,8 @@ Result<int> translate(const Flags& flags) {
                                 .source = std::filesystem::path(inputs.front()).filename(),
                                 .main = flags[flag::main],
                                 .planned = !flags[flag::no_plan],
+                                .checks = flags[flag::checks] != "none",
+                                .devices = static_cast<uint32_t>(devices),
                                 .parameters = parameters->parameters};
   aot::Report report;
   const auto files =

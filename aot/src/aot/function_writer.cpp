@@ -292,7 +292,8 @@ void FunctionWriter::write_step(size_t step) {
     case Form::Kind::own:
       return write_own(form.own, step);
     case Form::Kind::guarded:
-      fail_if(fmt::format("!({})", expand(step, form.condition)), expand(step, form.failure));
+      if (plan_.has_checks || form.condition.find("$v0") == std::string_view::npos)
+        fail_if(fmt::format("!({})", expand(step, form.condition)), expand(step, form.failure));
       [[fallthrough]];
     case Form::Kind::value:
     case Form::Kind::statement:

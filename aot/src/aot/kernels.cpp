@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "aot/c_text.h"
 
@@ -48,15 +49,97 @@ Result<> check(const vm::BytecodeModule& module) {
   return {};
 }
 
+std::string_view text_of(const vm::BytecodeModule& module, uint32_t constant) {
+  const std::span<const uint8_t> bytes = module.rodata()[constant]->span();
+  std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  while (text.ends_with('\0')) text.remove_suffix(1);
+  return text;
+}
+
+// The constants that calls pass as the format and the data of an executable: what the instructions before
+// them, in the order of the function, wrote to the registers.
+struct Created {
+  uint32_t format;
+  uint32_t data;
+};
+Result<std::vector<Created>> created_in(const Plan& host, uint32_t ordinal) {
+  const vm::Function& function = host.module.functions()[ordinal];
+  std::vector<Created> found;
+  std::map<uint16_t, uint32_t> constants;
+  for (uint32_t pc = 0; vm::has_instruction(function.bytecode, pc);) {
+    const vm::Instruction instruction = HALYARD_TRY(
+        vm::read_instruction(function.bytecode, pc, host.module.bytecode_version(), function.features));
+    pc = instruction.next_pc;
+    if (instruction.op == vm::Op::const_ref_rodata) {
+      constants[instruction.operands[1].reg & vm::kRefOrdinalMask] = instruction.operands[0].index;
+      continue;
+    }
+    const bool is_call = instruction.op == vm::Op::call || instruction.op == vm::Op::call_variadic;
+    if (!is_call) continue;
+    const CallOperands operands(instruction);
+    if (!operands.is_import) continue;
+    const std::string& callee = host.imports[operands.callee].callee;
+    if (std::ranges::find(kLoads, callee) == std::end(kLoads)) continue;
+    const size_t first = callee == "hal_executable_create" ? 2 : callee == "hal_executable_create_5" ? 1 : 0;
+    if (operands.arguments.size() < first + 2) continue;
+    const auto of = [&](size_t i) { return constants.find(operands.arguments[i] & vm::kRefOrdinalMask); };
+    if (of(first) != constants.end() && of(first + 1) != constants.end())
+      found.push_back({of(first)->second, of(first + 1)->second});
+  }
+  return found;
+}
+
+// Adds the executables that are names of libraries in object files.
+Result<> add_static(const Plan& host, std::vector<Kernels>& all) {
+  for (uint32_t function = 0; function < host.functions.size(); ++function) {
+    if (host.functions[function].empty()) continue;
+    const std::vector<Created> created = HALYARD_TRY(created_in(host, function));
+    for (const Created& each : created) {
+      if (text_of(host.module, each.format) != kStaticFormat) continue;
+      const uint32_t constant = host.constant(each.data);
+      if (std::ranges::any_of(all, [&](const Kernels& known) { return known.constant == constant; }))
+        continue;
+      const std::string name(text_of(host.module, each.data));
+      if (name.empty() || identifier(name) != name)
+        return fail(Code::INVALID_ARGUMENT,
+                    "the executable of constant {} names the library '{}' of an object file; expected an "
+                    "identifier of C",
+                    each.data, name);
+      all.push_back({.constant = constant,
+                     .library = name + "_library_query",
+                     .module = {},
+                     .plan = {.module = host.module,
+                              .role = Role::kernels,
+                              .prefix = "",
+                              .functions = {},
+                              .imports = {},
+                              .constants = {},
+                              .recursive = {}}});
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
-std::string Kernels::table() const {
+std::string static_prototype(const Kernels& kernels) {
+  return fmt::format(
+      "/* Of an object file that the compiler made beside the module. */\n"
+      "extern const void* {}(uint32_t revision, const hal_static_environment* environment);\n",
+      kernels.library);
+}
+
+bool has_static(const std::vector<Kernels>& all) {
+  return std::ranges::any_of(all, [](const Kernels& each) { return !each.library.empty(); });
+}
+
+std::string Kernels::table(bool has_static) const {
   std::string rows;
   for (const vm::Export& each : module->exports())
     if (is_entry(each))
-      rows += fmt::format("  {{{}, {}, {}, {}, {}}},\n", quoted(each.name), plan.functions[each.function],
+      rows += fmt::format("  {{{}, {}, {}, {}, {}{}}},\n", quoted(each.name), plan.functions[each.function],
                           number(each, "binding_count"), number(each, "constant_count"),
-                          number(each, "local_memory") / kPage * kPage);
+                          number(each, "local_memory") / kPage * kPage, has_static ? ", NULL" : "");
   return fmt::format("static const hal_kernel {}_kernels[] = {{\n{}}};\n\n", plan.prefix, rows);
 }
 
@@ -78,11 +161,11 @@ Result<std::vector<Kernels>> kernels_of(const Plan& host) {
     all.push_back(
         {.constant = host.constant(ordinal), .module = *std::move(module), .plan = *std::move(plan)});
   }
+  HALYARD_TRY(add_static(host, all));
   if (all.empty())
     return fail(Code::UNIMPLEMENTED,
                 "the program loads executables, but none of its constants is a portable one "
-                "(vmvx-bytecode-fb); compile it for "
-                "VMVX");
+                "(vmvx-bytecode-fb) or names an object file (static); compile it for VMVX");
   return all;
 }
 

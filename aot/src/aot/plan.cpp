@@ -92,13 +92,28 @@ Result<ImportPlan> plan_import(const vm::Import& import) {
     if (import.name == known.name && import.convention == known.convention)
       return ImportPlan{.callee = std::string(known.callee), .takes_state = true};
   if (import.optional) return ImportPlan();
+  std::string expected;
+  for (const KnownImport& known : kImports)
+    if (import.name == known.name)
+      expected += fmt::format("{}{}", expected.empty() ? "" : " or ", known.convention);
+  if (!expected.empty() && import.convention.empty())
+    return fail(Code::UNIMPLEMENTED,
+                "import '{}' states no calling convention; state it where the module is made", import.name);
+  if (!expected.empty())
+    return fail(Code::INCOMPATIBLE, "import '{}' has the calling convention {}; expected {}", import.name,
+                import.convention, expected);
   const size_t odd = import.convention.find_first_of("rC");
   const bool is_known =
       std::ranges::any_of(kModules, [&](std::string_view module) { return import.name.starts_with(module); });
-  if (is_known || odd != std::string_view::npos)
+  if (is_known)
+    return fail(Code::NOT_FOUND,
+                "import '{}' ({}) is not a function of its module, as far as this version of Halyard knows",
+                import.name, import.convention);
+  if (odd != std::string_view::npos)
     return fail(Code::UNIMPLEMENTED,
-                "import '{}' ({}) is not among the functions that C without a runtime has (docs/vm-cc.md){}",
-                import.name, import.convention, is_known ? "" : "; others may take and return only numbers");
+                "import '{}' ({}) takes or returns objects; functions that you define in C take and return "
+                "numbers only",
+                import.name, import.convention);
   return ImportPlan{.callee = identifier(import.name)};
 }
 
@@ -113,6 +128,30 @@ Result<> check_dependencies(const vm::BytecodeModule& module) {
   return {};
 }
 
+// A program that opens a channel when it begins needs other processes: it could never start.
+Result<> check_beginning(const vm::BytecodeModule& module,
+                         const std::map<uint32_t, std::set<uint32_t>>& calls,
+                         const std::map<uint32_t, std::set<uint32_t>>& imports,
+                         const std::vector<ImportPlan>& planned) {
+  std::vector<uint32_t> left;
+  std::set<uint32_t> seen;
+  for (const vm::Export& each : module.exports())
+    if (each.name == "__init") left.push_back(each.function);
+  while (!left.empty()) {
+    const uint32_t function = left.back();
+    left.pop_back();
+    if (!seen.insert(function).second) continue;
+    for (const uint32_t import : imports.at(function))
+      if (planned[import].callee.starts_with("hal_channel_create"))
+        return fail(Code::UNIMPLEMENTED,
+                    "the program opens a channel to other processes when it begins (import '{}'), which C "
+                    "without a runtime cannot have; use --runtime=hal",
+                    module.imports()[import].name);
+    left.insert(left.end(), calls.at(function).begin(), calls.at(function).end());
+  }
+  return {};
+}
+
 // Names of types, and their descriptors in C.
 struct KnownType {
   ObjectType type;
@@ -122,7 +161,7 @@ constexpr KnownType kTypes[] = {
     {{"hal.allocator", nullptr}, "&hal_allocator_type"},
     {{"hal.buffer", nullptr}, "&hal_buffer_type"},
     {{"hal.buffer_view", nullptr}, "&hal_view_type"},
-    {{"hal.channel", nullptr}, "NULL"},
+    {{"hal.channel", nullptr}, "&hal_channel_type"},
     {{"hal.command_buffer", nullptr}, "&hal_command_buffer_type"},
     {{"hal.device", nullptr}, "&hal_device_type"},
     {{"hal.executable", nullptr}, "&hal_executable_type"},
@@ -148,6 +187,7 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
   plan.functions.resize(module.functions().size());
   plan.imports.resize(module.imports().size());
   std::map<uint32_t, std::set<uint32_t>> calls;
+  std::map<uint32_t, std::set<uint32_t>> imports_of;
   std::set<uint32_t> imports;
   std::vector<uint32_t> left;
   for (const vm::Export& each : module.exports())
@@ -159,11 +199,13 @@ Result<Plan> Plan::of(const vm::BytecodeModule& module, Role role, std::string_v
     Uses uses = HALYARD_TRY(uses_of(module, function));
     left.insert(left.end(), uses.functions.begin(), uses.functions.end());
     imports.insert(uses.imports.begin(), uses.imports.end());
+    imports_of[function] = std::move(uses.imports);
     plan.constants.insert(uses.constants.begin(), uses.constants.end());
     calls[function] = std::move(uses.functions);
   }
   for (const uint32_t import : imports)
     if (role != Role::program) plan.imports[import] = HALYARD_TRY(plan_import(module.imports()[import]));
+  if (role == Role::host) HALYARD_TRY(check_beginning(module, calls, imports_of, plan.imports));
   const std::string begin = role == Role::kernels ? plan.prefix + "_" : "";
   for (const auto& [function, callees] : calls) {
     const std::string_view name = module.function_name(function);

@@ -34,6 +34,7 @@ struct Plan {
   std::vector<std::string> functions;  // C names by ordinal; empty for those that nothing calls
   std::vector<ImportPlan> imports;     // by ordinal
   std::set<uint32_t> constants;        // ordinals of the constants that these functions use
+  bool has_checks = true;              // of bounds, in loads and stores
   uint32_t first_constant = 0;         // the index of the first of them among all constants of the program
   std::set<uint32_t> recursive;        // functions that may call themselves
 

@@ -1,6 +1,7 @@
 #include "aot/support.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
 #include <set>
 #include <vector>
@@ -36,6 +37,23 @@ void add_parts(std::string_view file, std::vector<Part>& parts) {
   }
 }
 
+// The file without its directives for kernels in object files, and without what they enclose unless it is
+// wanted.
+std::string with_static_kernels(std::string_view file, bool wanted) {
+  constexpr std::string_view kIf = "#ifdef VM_STATIC_KERNELS\n";
+  constexpr std::string_view kEndIf = "#endif\n";
+  std::string text;
+  for (size_t at = 0; at < file.size();) {
+    const size_t begin = file.find(kIf, at);
+    text += file.substr(at, begin == std::string_view::npos ? begin : begin - at);
+    if (begin == std::string_view::npos) break;
+    const size_t end = file.find(kEndIf, begin);
+    if (wanted) text += file.substr(begin + kIf.size(), end - begin - kIf.size());
+    at = end + kEndIf.size();
+  }
+  return text;
+}
+
 std::string parts_for(std::string_view code, const std::vector<Part>& parts) {
   // A part uses only parts before it, so one pass from the end finds all.
   std::set<std::string_view> used = words_of(code);
@@ -52,11 +70,12 @@ std::string parts_for(std::string_view code, const std::vector<Part>& parts) {
 
 }  // namespace
 
-std::string support_for(std::string_view code) {
+std::string support_for(std::string_view code, bool has_static_kernels) {
   std::vector<Part> parts;
   const std::string elementary = elementary_parts();
+  std::deque<std::string> texts;
   for (const char* const* file = kSupportFiles; *file; ++file) {
-    add_parts(*file, parts);
+    add_parts(texts.emplace_back(with_static_kernels(*file, has_static_kernels)), parts);
     if (file == kSupportFiles) add_parts(elementary, parts);
   }
   return parts_for(code, parts);
@@ -72,9 +91,10 @@ std::string program_support_for(std::string_view code) {
   };
   std::vector<Part> parts;
   const std::string elementary = elementary_parts();
+  std::deque<std::string> texts;
   for (const char* const* file = kSupportFiles; *file; ++file) {
     std::vector<Part> all;
-    add_parts(*file, all);
+    add_parts(texts.emplace_back(with_static_kernels(*file, false)), all);
     std::ranges::copy_if(all, std::back_inserter(parts), is_kept);
     if (file != kSupportFiles) continue;
     add_parts(elementary, parts);
@@ -83,9 +103,13 @@ std::string program_support_for(std::string_view code) {
   return parts_for(code, parts);
 }
 
-std::string_view main_program() {
+std::string main_program() {
   const std::string_view file = kMainProgram;
-  return file.substr(file.find(kBegin));
+  const std::string text(file.substr(file.find(kBegin)));
+  // Of the support, it has the conversions of small floats, for tensors.
+  std::vector<Part> parts;
+  add_parts(kSupportFiles[1], parts);
+  return "#ifdef VM_TENSORS\n" + parts_for(without_literals(text), parts) + "#endif\n\n" + text;
 }
 
 }  // namespace halyard::aot

@@ -8,12 +8,13 @@
 namespace halyard::aot {
 
 // The parts that `code` uses, directly or through other parts, in an order in which C accepts them.
-std::string support_for(std::string_view code);
+// `has_static_kernels`: the program has kernels in object files.
+std::string support_for(std::string_view code, bool has_static_kernels);
 
 // The same for programs over a host: parts of aot/hal_runtime replace those of the same names.
 std::string program_support_for(std::string_view code);
 
 // The whole program for --main that follows the generated part of its file.
-std::string_view main_program();
+std::string main_program();
 
 }  // namespace halyard::aot

@@ -1,6 +1,8 @@
 // The imports of hal that make and ask objects: the objects change when the program is translated.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "aot/c_text.h"
 #include "halyard/wildcards.hpp"
 #include "plan/lifter.h"
@@ -91,7 +93,10 @@ Place Lifter::part(const Place& place, ValueId offset, ValueId length, Nodes& ou
 }
 
 ObjectId Lifter::create_executable(ObjectId format, ObjectId data, ObjectId constants) {
-  if (text_of(format) != kKernelFormat) give_up("an executable has another format");
+  std::string_view name = text_of(format);
+  while (name.ends_with('\0')) name.remove_suffix(1);
+  if (name != kKernelFormat && !(name == kStaticFormat && has_static(kernels_)))
+    give_up("an executable has another format");
   const Object* const code = bytes(data);
   if (code == nullptr || (constants != kNull && (bytes(constants) == nullptr ||
                                                  !values_.is_constant(bytes(constants)->place.length, 0)))) {
@@ -109,6 +114,8 @@ ObjectId Lifter::create_executable(ObjectId format, ObjectId data, ObjectId cons
 void Lifter::dispatch(size_t kernels, uint32_t function, const std::array<ValueId, 3>& counts,
                       std::vector<ValueId> constants, std::vector<Place> bindings, Nodes& out) {
   if (is_stuck()) return;
+  if (!kernels_[kernels].library.empty())
+    return dispatch_static(kernels_[kernels], function, counts, constants, bindings, out);
   Node node = {.kind = Node::Kind::dispatch};
   node.site = sites_.size();
   node.uses.assign(counts.begin(), counts.end());
@@ -119,6 +126,42 @@ void Lifter::dispatch(size_t kernels, uint32_t function, const std::array<ValueI
     node.accesses.push_back({.memory = place.memory, .writes = true});
   }
   sites_.push_back({kernels, function, counts, std::move(constants), std::move(bindings), current});
+  out.push_back(std::move(node));
+}
+
+// A kernel of an object file is called through the query function of its library. It may write to all memory
+// but constants and arguments, which it only reads, as programs of compilers do.
+void Lifter::dispatch_static(const Kernels& library, uint32_t function, const std::array<ValueId, 3>& counts,
+                             const std::vector<ValueId>& constants, const std::vector<Place>& bindings,
+                             Nodes& out) {
+  Node node = {.kind = Node::Kind::attempt};
+  node.uses.assign(counts.begin(), counts.end());
+  std::string words;
+  std::string addresses;
+  std::string lengths;
+  for (const ValueId id : constants) {
+    words += fmt::format("{}{}", words.empty() ? "" : ", ", values_.text(id, Bank::i32));
+    node.uses.push_back(id);
+  }
+  for (const Place& place : bindings) {
+    Memory& memory = memories_[place.memory];
+    const bool writes = memory.kind != MemoryKind::constant && memory.kind != MemoryKind::argument;
+    memory.is_read = true;
+    memory.is_written |= writes;
+    addresses += fmt::format("{}{}", addresses.empty() ? "" : ", ", address(place, i64(0), 1));
+    lengths += fmt::format("{}{}", lengths.empty() ? "" : ", ", values_.size_text(place.length));
+    node.uses.push_back(place.offset);
+    node.uses.push_back(place.length);
+    node.accesses.push_back({.memory = place.memory, .writes = writes});
+  }
+  const auto list = [](std::string_view type, const std::string& items) {
+    return items.empty() ? std::string("NULL") : fmt::format("({}[]){{{}}}", type, items);
+  };
+  node.text = fmt::format("hal_static_dispatch(s, {}, {}u, {}, {}, {}, {}, {}, {}, {}, {}, VM_LOCAL_BEGIN)",
+                          library.library, function, values_.text(counts[0], Bank::i32),
+                          values_.text(counts[1], Bank::i32), values_.text(counts[2], Bank::i32),
+                          constants.size(), list("const uint32_t", words), bindings.size(),
+                          list("const void* const", addresses), list("const size_t", lengths));
   out.push_back(std::move(node));
 }
 
@@ -217,17 +260,27 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     call.results.push_back({.value = id});
     return true;
   };
-  if (callee == "hal_devices_count") return number(i32(1));
+  if (callee == "hal_devices_count") return number(i32(static_cast<uint32_t>(devices.size())));
   if (callee == "hal_devices_get") {
-    if (constant_of(call.value(0)) != 0) return call.give(kNull);
-    if (device_ == kNull) device_ = add_object({.kind = Kind::device});
-    return call.give(device_);
+    const uint64_t index = constant_of(call.value(0));
+    if (is_stuck() || index >= devices.size()) return call.give(kNull);
+    if (devices[index].device == kNull) devices[index].device = add_object({.kind = Kind::device});
+    return call.give(devices[index].device);
   }
   if (callee == "hal_device_allocator") {
-    of_kind(call.object(0), Kind::device);
-    if (allocator_ == kNull) allocator_ = add_object({.kind = Kind::allocator});
-    return call.give(allocator_);
+    const ObjectId device = of_kind(call.object(0), Kind::device);
+    if (is_stuck()) return true;
+    Device& of = *std::ranges::find(devices, device, &Device::device);
+    if (of.allocator == kNull) of.allocator = add_object({.kind = Kind::allocator});
+    return call.give(of.allocator);
   }
+  if (callee == "hal_allocator_select") {
+    if (call.counts[0] == 0) give_up("allocator.select has no candidates");
+    if (is_stuck()) return true;
+    call.give(of_kind(call.object(3), Kind::device));
+    return number(call.value(4));
+  }
+  if (callee == "hal_buffer_view_trace") return true;
   if (callee == "hal_device_query_i64") {
     of_kind(call.object(0), Kind::device);
     const std::string_view category = text_of(call.object(1));
@@ -235,9 +288,9 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     uint64_t answer = 0;
     bool known = true;
     if (category == "hal.device.id")
-      answer = matches_wildcards(key, "local-sync");
+      answer = matches_device_id(key, "local-sync");
     else if (category == "hal.executable.format")
-      answer = key == kKernelFormat;
+      answer = key == kKernelFormat || (key == kStaticFormat && has_static(kernels_));
     else if ((category == "hal.device" || category == "hal.dispatch") && key == "concurrency")
       answer = 1;
     else
@@ -379,6 +432,10 @@ bool Lifter::import_device(Call& call, Nodes& out) {
     const ObjectId id = of_kind(call.object(0), Kind::executable);
     const std::string_view name = text_of(call.object(1));
     if (is_stuck()) return true;
+    if (kernels_[objects_[id].kernels].module.get() == nullptr) {
+      give_up("the names of the kernels of an object file are known when it is linked");
+      return true;
+    }
     uint64_t index = 0;
     for (const vm::Export& each : kernels_[objects_[id].kernels].module->exports()) {
       if (each.name.starts_with("__")) continue;

@@ -56,7 +56,9 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
     return is_stuck() || call.give(storage(objects_[buffer].place));
   }
   if (callee == "hal_loader_query_support") {
-    call.results.push_back({.value = i32(text_of(call.object(0)) == kKernelFormat)});
+    const std::string_view format = text_of(call.object(0));
+    const bool is_known = format == kKernelFormat || (format == kStaticFormat && has_static(kernels_));
+    call.results.push_back({.value = i32(is_known)});
     return true;
   }
   if (callee == "hal_loader_load")
@@ -84,6 +86,7 @@ bool Lifter::import_inline(Call& call, Nodes& out) {
 
 // Parameters are constants of the program, or bytes that its caller gives.
 bool Lifter::import_parameters(Call& call, Nodes& out) {
+  if (call.callee == "io_parameters_scatter") return false;
   const bool loads = call.callee == "io_parameters_load";
   of_kind(call.object(0), Kind::device);
   const std::string scope = call.object(4) == kNull ? std::string() : std::string(text_of(call.object(4)));
@@ -125,8 +128,6 @@ bool Lifter::import_parameters(Call& call, Nodes& out) {
     if (found->baked != nullptr && (from > found->baked->length || size > found->baked->length - from))
       give_up(fmt::format("parameter '{}' of scope '{}' has {} bytes; the program reads {} bytes at {}", key,
                           scope, found->baked->length, size, from));
-    if (found->baked != nullptr && found->baked->bytes.empty() && found->baked->length != 0)
-      give_up(fmt::format("parameter '{}' of scope '{}' is a pattern, which is not translated", key, scope));
     if (is_stuck()) return true;
     found->length = std::max(found->length, from + size);
     const auto index = static_cast<size_t>(found - parameters.begin());

@@ -27,7 +27,8 @@ bool Lifter::import_queue(Call& call, Nodes& out) {
     if (callee != "hal_file_from_memory") return false;
     of_kind(call.object(0), Kind::device);
     const Object* const source = bytes(call.object(3));
-    if (source == nullptr) return true;
+    if ((low(2) & ~1u) != 0) give_up("a file over memory is opened for writing");
+    if (source == nullptr || is_stuck()) return true;
     Object made = {.kind = Kind::file, .place = part(source->place, call.value(4), call.value(5), out)};
     return call.give(add_object(std::move(made)));
   }
@@ -75,6 +76,8 @@ bool Lifter::import_queue(Call& call, Nodes& out) {
     return true;
   }
   if (callee == "hal_queue_execute_list") {
+    if (call.arguments.size() > 5) give_up("more than one command buffer is executed at once");
+    if (is_stuck()) return true;
     for (size_t i = 4; i < call.arguments.size(); ++i) {
       const ObjectId id = of_kind(call.object(i), Kind::commands);
       if (is_stuck()) return true;

@@ -327,7 +327,7 @@ void Lifter::access(Context& context, State& state, size_t at, Nodes& out) {
       return give_up("a kernel reads its constants in an unusual way");
     return write(state, instruction.operands[2].reg, bank, as(constants[values_[index].bits], bank, out));
   }
-  check_range(index, i64(1), place.length, width, out);
+  if (has_checks) check_range(index, i64(1), place.length, width, out);
   Access access = {.memory = place.memory, .writes = stores, .width = width, .index = index};
   access.offset = values_.is_constant(place.offset) ? static_cast<int64_t>(values_[place.offset].bits) : 0;
   if (!values_.is_constant(place.offset)) access.width = 0;

@@ -72,6 +72,13 @@ class Lifter {
   size_t current = 0;
   std::vector<Argument> arguments;        // of the current function
   std::span<const ParameterBytes> given;  // parameters whose bytes are known
+  bool has_checks = true;                 // of bounds, in loads and stores
+  // The devices that the program sees: one object each, and its allocator.
+  struct Device {
+    ObjectId device = kNull;
+    ObjectId allocator = kNull;
+  };
+  std::vector<Device> devices = std::vector<Device>(1);
   std::vector<UsedParameter> parameters;
   std::vector<ValueId> constants;  // of a dispatch: the words of the memory of this kind
 
@@ -180,6 +187,8 @@ class Lifter {
   ObjectId create_executable(ObjectId format, ObjectId data, ObjectId constants);
   void dispatch(size_t kernels, uint32_t function, const std::array<ValueId, 3>& counts,
                 std::vector<ValueId> constants, std::vector<Place> bindings, Nodes& out);
+  void dispatch_static(const Kernels& library, uint32_t function, const std::array<ValueId, 3>& counts,
+                       const std::vector<ValueId>& constants, const std::vector<Place>& bindings, Nodes& out);
   MemoryId constant_memory(uint32_t ordinal);
 
   Body* body_of(const Plan& plan, uint32_t function);
@@ -197,8 +206,6 @@ class Lifter {
   size_t depth_ = 0;            // of calls
   size_t branches_ = 0;         // around the current place
   size_t work_ = 0;
-  ObjectId device_ = kNull;
-  ObjectId allocator_ = kNull;
   std::string reason_;
 };
 

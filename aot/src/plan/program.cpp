@@ -68,9 +68,11 @@ const char* element_c_type(uint32_t element_type) {
 uint32_t element_bytes(uint32_t element_type) { return ((element_type & 0xFF) + 7) / 8; }
 
 std::unique_ptr<Program> Program::of(const Plan& host, const std::vector<Kernels>& kernels,
-                                     std::span<const ParameterBytes> parameters, std::string& why) {
+                                     const Options& options, std::string& why) {
   std::unique_ptr<Program> program(new Program(host, kernels));
-  program->lifter_->given = parameters;
+  program->lifter_->given = options.parameters;
+  program->lifter_->devices.resize(options.devices);
+  program->lifter_->has_checks = options.checks;
   const bool uses_device =
       std::ranges::any_of(host.imports, [](const ImportPlan& each) { return each.takes_state; });
   if (!uses_device) {
@@ -350,6 +352,7 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   made.symbol = of.plan.functions[export_->function];
   made.lifter = std::make_unique<Lifter>(host_, kernels_);
   Lifter& lifter = *made.lifter;
+  lifter.has_checks = lifter_->has_checks;
   const Values& host = lifter_->values();
   const auto over = [&](auto of_site, Bank bank, std::string name, int64_t extra_low) -> ValueId {
     bool is_same = true;

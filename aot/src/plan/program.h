@@ -67,7 +67,7 @@ class Program {
  public:
   // Nothing: the reason in `why`.
   static std::unique_ptr<Program> of(const Plan& host, const std::vector<Kernels>& kernels,
-                                     std::span<const ParameterBytes> parameters, std::string& why);
+                                     const Options& options, std::string& why);
 
   const Plan& host() const { return host_; }
   const std::vector<HostFunction>& functions() const { return functions_; }

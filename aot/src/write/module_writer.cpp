@@ -13,6 +13,7 @@
 #include "aot/support.h"
 #include "aot/written_functions.h"
 #include "vm/decode/flow.h"
+#include "write/data_files.h"
 #include "write/writers.h"
 
 namespace halyard::aot {
@@ -22,7 +23,11 @@ namespace {
 class ModuleWriter {
  public:
   ModuleWriter(const Plan& plan, const std::vector<Kernels>& kernels, const Options& options)
-      : plan_(plan), kernels_(kernels), module_(plan.module), options_(options) {}
+      : plan_(plan),
+        kernels_(kernels),
+        module_(plan.module),
+        options_(options),
+        data_(options.name, plan.prefix) {}
 
   Result<std::vector<File>> write() {
     public_ = HALYARD_TRY(public_functions(plan_, initializer_));
@@ -39,9 +44,10 @@ class ModuleWriter {
     const CalledFunctions called = called_functions(written_, functions_);
     prototypes_ += called.prototypes;
     functions_.insert(0, called.definitions);
-    support_ = support_for(without_literals(functions_ + prototypes_));
+    support_ = support_for(without_literals(functions_ + prototypes_), has_static(kernels_));
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", program()});
+    data_.finish(comment(), files);
     return files;
   }
 
@@ -68,9 +74,15 @@ class ModuleWriter {
     if (kernels_.empty()) return;
     std::string rows;
     for (const Kernels& each : kernels_) {
-      functions_ += each.table();
-      rows += fmt::format("  {{{}, sizeof {}_kernels / sizeof {}_kernels[0], {}_kernels}},\n", each.constant,
-                          each.plan.prefix, each.plan.prefix, each.plan.prefix);
+      const bool with_query = has_static(kernels_);
+      if (!each.library.empty()) {
+        functions_ += static_prototype(each) + "\n";
+        rows += fmt::format("  {{{}, 0, NULL, {}}},\n", each.constant, each.library);
+        continue;
+      }
+      functions_ += each.table(with_query);
+      rows += fmt::format("  {{{0}, sizeof {1}_kernels / sizeof {1}_kernels[0], {1}_kernels{2}}},\n",
+                          each.constant, each.plan.prefix, with_query ? ", NULL" : "");
     }
     functions_ += fmt::format(
         "static const hal_code vm_executables[] = {{\n{}}};\n\n"
@@ -162,8 +174,7 @@ class ModuleWriter {
     if (uses("->text"))
       text += "  char text[64]; /* what `names` refers to, if the program named what it checked */\n";
     if (uses("->doomed")) text += "  void* doomed;\n  int destroying;\n";
-    for (const char* const field : {"device", "allocator"})
-      if (uses(fmt::format("s->{}", field))) text += fmt::format("  void* {};\n", field);
+    if (uses("s->devices")) text += fmt::format("  void* devices[{}];\n", options_.devices);
     if (results_ != 0) text += fmt::format("  void* results[{}]; /* of the last call */\n", results_);
     if (uses("->globals"))
       text += fmt::format("  uint64_t globals[{}];\n",
@@ -204,7 +215,7 @@ class ModuleWriter {
 
   // ---- the source
 
-  std::string source() const {
+  std::string source() {
     std::string text = comment() + fmt::format("#include \"{}.h\"\n\n#include <string.h>\n", options_.name);
     const bool floats = uses("float") || uses("double");
     if (floats) text += "#include <float.h>\n#include <math.h>\n";
@@ -223,9 +234,9 @@ class ModuleWriter {
   }
 
   // The bytes of executables are left out, because their functions are in the program.
-  std::string constants() const {
-    if (constants_ == 0) return "";
-    std::string text = "\n";
+  std::string constants() {
+    if (constants_ == 0) return parameters();
+    std::string text = "\n" + parameters();
     std::string table;
     for (const Plan* const plan : plans())
       for (const uint32_t ordinal : plan->constants) {
@@ -237,12 +248,48 @@ class ModuleWriter {
           table += "  {NULL, 0},\n";
           continue;
         }
-        text += constant_text(fmt::format("vm_rodata_{}", index), bytes);
+        text += data_.add(fmt::format("vm_rodata_{}", index), bytes);
         table += fmt::format("  {{vm_rodata_{}, {}}},\n", index, bytes.size());
       }
     return text +
            "static const struct {\n  const unsigned char* data;\n  size_t length;\n} vm_rodata[] = {\n" +
            table + "};\n";
+  }
+
+  // Parameters whose keys are in a constant, because the tables of keys are constants.
+  std::string parameters() {
+    if (!uses("vm_parameters")) return "";
+    const auto is_named = [&](const ParameterBytes& each) {
+      return std::ranges::any_of(plan_.constants, [&](uint32_t ordinal) {
+        const std::span<const uint8_t> bytes = module_.rodata()[ordinal]->span();
+        return std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()).find(each.key) !=
+               std::string_view::npos;
+      });
+    };
+    std::string arrays;
+    std::string rows;
+    size_t count = 0;
+    for (const ParameterBytes& each : options_.parameters) {
+      std::string data = "NULL";
+      const std::span<const uint8_t> bytes = each.bytes.empty() ? std::span(each.pattern) : each.bytes;
+      if (!bytes.empty() && is_named(each)) {
+        data = fmt::format("vm_parameter_{}", count++);
+        arrays += data_.add(data, bytes);
+      } else if (each.length != 0) {
+        continue;
+      }
+      rows += fmt::format("  {{{}, {}, {}, {}, {}, {}u, {}}},\n", quoted(each.scope), each.scope.size(),
+                          quoted(each.key), each.key.size(), data, each.length,
+                          each.bytes.empty() ? each.pattern.size() : 0);
+    }
+    if (rows.empty()) rows = "  {\"\", 0, \"\", SIZE_MAX, NULL, UINT64_MAX, 0}, /* none */\n";
+    return arrays +
+           "typedef struct vm_parameter {\n  const char* scope;\n  size_t scope_length;\n  const char* key;\n"
+           "  size_t key_length;\n  const unsigned char* data;\n  uint64_t length;\n"
+           "  size_t pattern_length; /* of data, which is repeated; 0: data has all bytes */\n} "
+           "vm_parameter;\n"
+           "static const vm_parameter vm_parameters[] = {\n" +
+           rows + "};\n";
   }
 
   // ---- the program
@@ -274,13 +321,14 @@ class ModuleWriter {
                            public_[n].types.arguments, public_[n].types.results, n);
     }
     text += fmt::format("static const vm_function vm_functions[] = {{\n{}}};\n\n", table);
-    return text + std::string(main_program());
+    return text + main_program();
   }
 
   const Plan& plan_;
   const std::vector<Kernels>& kernels_;
   const vm::BytecodeModule& module_;
   const Options& options_;
+  DataFiles data_;
   std::vector<PublicFunction> public_;
   std::string initializer_;
   size_t results_ = 0;    // the most tensors that a function returns

@@ -5,6 +5,7 @@
 
 #include "aot/c_text.h"
 #include "aot/support.h"
+#include "write/data_files.h"
 #include "write/report.h"
 #include "write/writers.h"
 
@@ -15,9 +16,6 @@ namespace {
 // Bytes of the stack that a function needs besides its variables: saved registers, arguments of calls, what a
 // compiler spills. The test `vm_cc` compares the bound with what compilers say.
 constexpr uint64_t kFrame = 192;
-
-// Constants of this size are not written as numbers: compilers take seconds for a megabyte of them.
-constexpr size_t kLargeBytes = size_t{1} << 20;
 
 // The functions of the C library that a program may call.
 constexpr std::string_view kMemoryFunctions[] = {"memcmp", "memcpy", "memmove", "memset", "strlen"};
@@ -37,7 +35,8 @@ class PlannedWriter {
         kernels_(kernels),
         options_(options),
         plan_(program.host()),
-        prefix_(plan_.prefix) {}
+        prefix_(plan_.prefix),
+        data_(options.name, plan_.prefix) {}
 
   std::vector<File> write(Report& report) {
     for (const KernelFunction& each : program_.kernels()) code_ += each.text + "\n";
@@ -47,7 +46,7 @@ class PlannedWriter {
       code_ += program_.function_text(each);
     }
     code_ += initializer(begin);
-    support_ = support_for(without_literals(code_));
+    support_ = support_for(without_literals(code_), has_static(kernels_));
     constants_ = constants();
     const std::string all = without_literals(code_ + support_);
     const std::set<std::string_view> words = words_of(all);
@@ -59,11 +58,7 @@ class PlannedWriter {
         math_functions_ += fmt::format("{}{}", math_functions_.empty() ? "" : ", ", each);
     std::vector<File> files = {{options_.name + ".h", header()}, {options_.name + ".c", source()}};
     if (options_.main) files.push_back({options_.name + "_main.c", main()});
-    if (!assembly_.empty()) {
-      files.push_back({options_.name + ".bin", binary_});
-      files.push_back({options_.name + "_data.S", comment() + ".section .rodata\n" + assembly_ +
-                                                      ".section .note.GNU-stack,\"\",%progbits\n"});
-    }
+    data_.finish(comment(), files);
     report.text = report_of(program_, constant_bytes_, stack_bytes());
     report.picture = picture_of(program_);
     return files;
@@ -109,7 +104,7 @@ class PlannedWriter {
           index, parameter_name(index),
           quoted(fmt::format("parameter '{}' of scope '{}' was not given", each.key, each.scope)));
     }
-    if (needed != 0 || program_.has_dynamic_memory()) {
+    if (needed != 0 || program_.has_dynamic_memory() || has_static(kernels_)) {
       text += "  s->arena = arena;\n  s->arena_bytes = arena != NULL ? arena_bytes : 0;\n";
       if (needed != 0)
         text += fmt::format("  if (s->arena_bytes < {0}u) return vm_no_room(s, {0}u);\n", needed);
@@ -249,18 +244,15 @@ class PlannedWriter {
     text += fmt::format("\ntypedef {}_state vm_state;\n", prefix_);
     if (uses("VM_GLOBAL_BYTES"))
       text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
-    return text + constants_ + "\n" + support_ + "\n" + code_;
-  }
-
-  // An array; large ones are in a file of bytes, which a file for the assembler includes.
-  std::string data(const std::string& symbol, std::span<const uint8_t> bytes) {
-    if (bytes.size() < kLargeBytes) return constant_text(symbol, bytes);
-    const std::string public_name = fmt::format("{}_{}", prefix_, symbol);
-    assembly_ += fmt::format(".globl {0}\n.balign 64\n{0}:\n  .incbin \"{1}.bin\", {2}, {3}\n", public_name,
-                             options_.name, binary_.size(), bytes.size());
-    binary_.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    return fmt::format("extern const unsigned char {1}[{2}];\n#define {0} {1}\n", symbol, public_name,
-                       bytes.size());
+    std::string queries;
+    for (const Kernels& each : kernels_)
+      if (!each.library.empty()) queries += static_prototype(each);
+    if (!queries.empty())
+      text += fmt::format(
+          "/* Local memory of kernels is what the arena has after the memory of the program. */\n"
+          "#define VM_LOCAL_BEGIN {}\n",
+          program_.has_dynamic_memory() ? "SIZE_MAX" : fmt::format("{}_ARENA_BYTES", upper(prefix_)));
+    return text + constants_ + "\n" + support_ + "\n" + queries + "\n" + code_;
   }
 
   std::string constants() {
@@ -272,8 +264,8 @@ class PlannedWriter {
         if (!words.contains(fmt::format("vm_rodata_{}", index))) continue;
         const std::span<const uint8_t> bytes = plan.module.rodata()[ordinal]->span();
         constexpr uint8_t kNone[] = {0};
-        text +=
-            data(fmt::format("vm_rodata_{}", index), bytes.empty() ? std::span<const uint8_t>(kNone) : bytes);
+        text += data_.add(fmt::format("vm_rodata_{}", index),
+                          bytes.empty() ? std::span<const uint8_t>(kNone) : bytes);
         constant_bytes_ += bytes.size();
       }
     };
@@ -282,8 +274,15 @@ class PlannedWriter {
     const std::vector<UsedParameter>& parameters = program_.lifter().parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       if (parameters[i].baked == nullptr || !words.contains(fmt::format("vm_parameter_{}", i))) continue;
-      text += data(fmt::format("vm_parameter_{}", i),
-                   parameters[i].baked->bytes.first(std::max<uint64_t>(parameters[i].length, 1)));
+      // A parameter without bytes is a pattern, of which the program gets as many copies as it reads.
+      const ParameterBytes& baked = *parameters[i].baked;
+      std::vector<uint8_t> copies;
+      if (baked.bytes.empty())
+        for (uint64_t at = 0; at < std::max<uint64_t>(parameters[i].length, 1); ++at)
+          copies.push_back(baked.pattern.empty() ? 0 : baked.pattern[at % baked.pattern.size()]);
+      text += data_.add(
+          fmt::format("vm_parameter_{}", i),
+          baked.bytes.empty() ? copies : baked.bytes.first(std::max<uint64_t>(parameters[i].length, 1)));
       constant_bytes_ += parameters[i].length;
     }
     return text;
@@ -334,7 +333,7 @@ class PlannedWriter {
     if (callers.find("vm_give(") != std::string::npos) text += kGive;
     text += callers;
     text += fmt::format("static const vm_function vm_functions[] = {{\n{}}};\n\n", table);
-    return text + std::string(main_program());
+    return text + main_program();
   }
 
   static constexpr std::string_view kExpect =
@@ -466,8 +465,7 @@ static int vm_expect(vm_state* s, const vm_tensor* tensor, const char* name, uin
   std::string code_;
   std::string support_;
   std::string constants_;
-  std::string binary_;
-  std::string assembly_;
+  DataFiles data_;
   std::string memory_functions_;
   std::string math_functions_;
   uint64_t constant_bytes_ = 0;

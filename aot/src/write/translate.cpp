@@ -16,17 +16,22 @@ Result<std::vector<File>> write_module(std::span<const uint8_t> bytes, const Opt
                                        Report& report) {
   const Ref<vm::BytecodeModule> module =
       HALYARD_TRY(vm::BytecodeModule::load(Bytes::borrow(bytes, {}), known_types()));
-  const Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
-  const std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
+  Plan plan = HALYARD_TRY(Plan::of(*module, Role::host, identifier(options.name)));
+  plan.has_checks = options.checks;
+  std::vector<Kernels> kernels = HALYARD_TRY(kernels_of(plan));
+  for (Kernels& each : kernels) each.plan.has_checks = options.checks;
   std::string why = "it was asked for";
   if (options.planned) {
-    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, options.parameters, why))
+    if (const std::unique_ptr<Program> program = Program::of(plan, kernels, options, why))
       return write_planned(*program, kernels, options, report);
   }
-  for (const ImportPlan& each : plan.imports)
-    if (each.callee.starts_with("io_parameters_"))
-      return fail(Code::UNIMPLEMENTED,
-                  "the program loads parameters, which needs memory that is planned, but {}", why);
+  if (options.parameters.empty())
+    for (const ImportPlan& each : plan.imports)
+      if (each.callee.starts_with("io_parameters_"))
+        return fail(Code::UNIMPLEMENTED,
+                    "the program loads parameters; give their files with --parameters=[SCOPE=]FILE. Only a "
+                    "program whose memory is planned takes them as pointers, but {}",
+                    why);
   report.text = fmt::format("objects    at run time, in the arena: {}\n", why);
   return write_dynamic(plan, kernels, options);
 }
@@ -42,17 +47,6 @@ std::string upper(std::string text) {
 std::string module_comment(std::string_view module, std::string_view source) {
   return fmt::format("/* Module '{}'{}, written by vm-cc. */\n", in_comment(module),
                      source.empty() ? "" : " of " + in_comment(source));
-}
-
-std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes) {
-  std::string text = fmt::format("static const _Alignas(64) unsigned char {}[{}] = {{", symbol, bytes.size());
-  text.reserve(text.size() + 4 * bytes.size());
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    if (i % 32 == 0) text += "\n  ";
-    text += std::to_string(bytes[i]);
-    text += ',';
-  }
-  return text + "};\n";
 }
 
 std::expected<std::vector<File>, Refusal> translate(std::span<const uint8_t> module, const Options& options,

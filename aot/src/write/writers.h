@@ -22,7 +22,5 @@ std::vector<File> write_planned(Program& program, const std::vector<Kernels>& ke
 
 std::string upper(std::string text);
 std::string module_comment(std::string_view module, std::string_view source);
-// The definition of an array.
-std::string constant_text(std::string_view symbol, std::span<const uint8_t> bytes);
 
 }  // namespace halyard::aot

@@ -32,6 +32,15 @@ constexpr bool matches_wildcards(std::string_view pattern, std::string_view text
   return pattern.substr(at).find_first_not_of('*') == std::string_view::npos;
 }
 
+// Whether the id of a device matches the pattern of a query. A pattern with more than 16 wildcards matches
+// nothing.
+constexpr bool matches_device_id(std::string_view pattern, std::string_view id) {
+  constexpr int kMaxWildcards = 16;
+  int wildcards = 0;
+  for (const char c : pattern) wildcards += c == '*' || c == '?';
+  return wildcards <= kMaxWildcards && matches_wildcards(pattern, id);
+}
+
 }  // namespace halyard
 
 #endif  // HALYARD_WILDCARDS_HPP_

@@ -205,11 +205,7 @@ halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memo
 }
 
 bool matches_device_id(std::string_view pattern, std::string_view id) {
-  constexpr long kMaxWildcards = 16;
-  if (std::count_if(pattern.begin(), pattern.end(), [](char c) { return c == '*' || c == '?'; }) >
-      kMaxWildcards)
-    return false;
-  return matches_wildcards(pattern, id);
+  return halyard::matches_device_id(pattern, id);
 }
 
 }  // namespace halyard::hal
