@@ -69,10 +69,24 @@ class Profiles(vmrun.FolderCase):
             self.assertLessEqual(row["busy_ns"], row["thread_ns"] + 1)
             if row["operations"] is not None and row["busy_ns"] > 0:
                 self.assertAlmostEqual(row["gflops"], row["operations"] / row["busy_ns"], delta=0.01 * row["gflops"] + 0.01)
+        self.check_steps(profile)
         for peaks in (profile["peaks"]["one_thread"], profile["peaks"]["all_threads"]):
             self.assertGreater(peaks["gflops"], 0)
             self.assertGreater(peaks["read_gbs"], 0)
             self.assertGreater(peaks["copy_gbs"], 0)
+
+    def check_steps(self, profile):
+        """Steps are in the order of the program; those of a kernel add up to its row."""
+        steps = profile["steps"]
+        order = [(step["execution"], step["command"]) for step in steps]
+        self.assertEqual(order, sorted(set(order)))
+        for row in profile["rows"]:
+            own = [step for step in steps if (step["kind"], step["name"]) == (row["kind"], row["name"])]
+            if not own:
+                continue
+            self.assertAlmostEqual(sum(step["time_ns"] for step in own), row["time_ns"], delta=len(own))
+            self.assertEqual(len(own), round(row["calls"]))
+            self.assertLessEqual(max(step["threads"] or 1 for step in own), row["threads"] or 1)
 
     def kernel(self, profile):
         return only(row for row in profile["rows"] if row["kind"] == "kernel")

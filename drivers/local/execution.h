@@ -21,6 +21,7 @@ struct Execution {
   bool is_shared = false;              // part of shared work, so helper threads are awake or waking
   const uint32_t* stop = nullptr;      // the word that stops the work; may be null
   bool foresees = false;               // the device compiles hot kernels
+  void* submission = nullptr;          // for traces: its completed_user
 };
 
 // The bytes of a range; see bytes_at().

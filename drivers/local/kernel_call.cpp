@@ -34,6 +34,8 @@ std::optional<kit::TraceDispatch> describe(const halyard_command_dispatch_t& com
     return {};
   kit::TraceDispatch dispatch = command.executable->describe(command, count);
   dispatch.workgroups = total(count);
+  dispatch.submission = execution.submission;
+  dispatch.command = &command.header;
   return dispatch;
 }
 

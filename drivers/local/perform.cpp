@@ -14,17 +14,20 @@ namespace halyard::local {
 namespace {
 
 Result<> perform_fill(const halyard_command_t& command, const Execution& execution) {
-  const kit::TraceSpan span(*execution.services, "fill");
+  kit::TraceSpan span(*execution.services, "fill");
+  span.set_command(execution.submission, &command);
   const auto& fill_command = as<halyard_command_fill_t>(command);
   return fill(fill_command.target, fill_command.pattern, fill_command.pattern_size, execution);
 }
 Result<> perform_update(const halyard_command_t& command, const Execution& execution) {
-  const kit::TraceSpan span(*execution.services, "update");
+  kit::TraceSpan span(*execution.services, "update");
+  span.set_command(execution.submission, &command);
   const auto& update_command = as<halyard_command_update_t>(command);
   return update(update_command.source, update_command.target, execution);
 }
 Result<> perform_copy(const halyard_command_t& command, const Execution& execution) {
-  const kit::TraceSpan span(*execution.services, "copy");
+  kit::TraceSpan span(*execution.services, "copy");
+  span.set_command(execution.submission, &command);
   const auto& copy_command = as<halyard_command_copy_t>(command);
   return copy(copy_command.source, copy_command.target, execution);
 }

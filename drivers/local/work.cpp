@@ -40,7 +40,8 @@ struct Work {
             &device.services(),
             false,
             stop,
-            device.compile_queue() != nullptr};
+            device.compile_queue() != nullptr,
+            completed_user};
   }
 };
 
@@ -51,7 +52,10 @@ bool moves_bytes(uint32_t operation) {
 Result<> run_operation(const Work& work) {
   const halyard_operation_t& operation = work.operation;
   std::optional<kit::TraceSpan> span;  // lists and dispatches have slices of their own
-  if (moves_bytes(operation.kind)) span.emplace(work.device.services(), kit::operation_name(operation.kind));
+  if (moves_bytes(operation.kind)) {
+    span.emplace(work.device.services(), kit::operation_name(operation.kind));
+    span->set_command(work.completed_user, nullptr);
+  }
   switch (operation.kind) {
     case HALYARD_OPERATION_BARRIER:
       return {};

@@ -80,6 +80,7 @@ Result<> CommandEncoder::begin(bool once) {
   }
   uploaded_ = 0;
   if (timestamps_) timestamps_->clear();
+  command_ = nullptr;
   const VkCommandBufferBeginInfo info = {
       .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
       .flags = once ? VkCommandBufferUsageFlags{VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT}

@@ -41,6 +41,8 @@ struct CommandEncoder {
 
   Result<> begin(bool once);
   Result<> end();
+  // For traces: the host's command (may be null) that the next calls encode.
+  void encodes(const void* command) { command_ = command; }
 
   void barrier();
   Result<> fill(const Span& target, uint32_t pattern, uint32_t pattern_size);
@@ -62,7 +64,7 @@ struct CommandEncoder {
   Result<> before(std::string_view name) {
     if (!timestamps_) [[likely]]
       return {};
-    return timestamps_->before(commands_, name);
+    return timestamps_->before(commands_, name, command_);
   }
   void after() {
     if (timestamps_) [[unlikely]]
@@ -84,6 +86,7 @@ struct CommandEncoder {
   VkCommandBuffer commands_ = VK_NULL_HANDLE;
   bool has_labels_ = false;
   std::unique_ptr<Timestamps> timestamps_;
+  const void* command_ = nullptr;
 
   std::vector<Block*> uploads_;  // reset() keeps the first one
   uint64_t uploaded_ = 0;        // bytes used in the last one

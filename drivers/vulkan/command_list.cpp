@@ -74,6 +74,7 @@ Result<> CommandList::check() {
 Result<> CommandList::encode(CommandEncoder& encoder, BindingTable table) const {
   HALYARD_KIT_TRY(encoder.begin(one_shot_));
   HALYARD_KIT_TRY(each([&](const halyard_command_t& command) -> Result<> {
+    encoder.encodes(&command);
     switch (command.kind) {
       case HALYARD_COMMAND_BARRIER:
         encoder.barrier();

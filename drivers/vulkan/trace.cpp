@@ -14,8 +14,9 @@ Timestamps::~Timestamps() {
   for (const VkQueryPool pool : pools_) vk_.DestroyQueryPool(device_.handle(), pool, nullptr);
 }
 
-Result<> Timestamps::before(VkCommandBuffer commands, std::string_view name) {
-  const auto query = static_cast<uint32_t>(2 * names_.size());
+Result<> Timestamps::before(VkCommandBuffer commands, std::string_view name,
+                            const void* command) {
+  const auto query = static_cast<uint32_t>(2 * named_.size());
   if (query / kQueriesInPool == pools_.size()) {
     const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,
                                         .queryType = VK_QUERY_TYPE_TIMESTAMP,
@@ -27,20 +28,20 @@ Result<> Timestamps::before(VkCommandBuffer commands, std::string_view name) {
     vk_.ResetQueryPool(device_.handle(), pool, 0, kQueriesInPool);
   }
   ticks_.resize(std::max<size_t>(ticks_.size(), query + 2));
-  names_.push_back(name);
+  named_.push_back({name, command});
   vk_.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_TOP_OF_PIPE_BIT, pools_[query / kQueriesInPool],
                         query % kQueriesInPool);
   return {};
 }
 
 void Timestamps::after(VkCommandBuffer commands) {
-  const auto query = static_cast<uint32_t>(2 * names_.size() - 1);
+  const auto query = static_cast<uint32_t>(2 * named_.size() - 1);
   vk_.CmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, pools_[query / kQueriesInPool],
                         query % kQueriesInPool);
 }
 
 std::span<const uint64_t> Timestamps::take() {
-  const auto count = static_cast<uint32_t>(2 * names_.size());
+  const auto count = static_cast<uint32_t>(2 * named_.size());
   bool written = true;
   for (uint32_t first = 0; first < count; first += kQueriesInPool) {
     const VkQueryPool pool = pools_[first / kQueriesInPool];
@@ -95,7 +96,7 @@ void QueueTrace::calibrate(uint64_t now) {
 
 void QueueTrace::report(Timestamps* timestamps, void* submission, uint64_t submit_time) noexcept {
   constexpr uint64_t kCalibrationAge = 1'000'000'000;  // nanoseconds; clocks drift
-  if (!timestamps || timestamps->names().empty()) return;
+  if (!timestamps || timestamps->named().empty()) return;
   const uint64_t now = kit::trace_time();
   const std::span<const uint64_t> ticks = timestamps->take();
   if (ticks.empty()) return;
@@ -112,7 +113,7 @@ void QueueTrace::report(Timestamps* timestamps, void* submission, uint64_t submi
   span.struct_size = sizeof span;
   span.submission = submission;
   span.queue = position_;
-  for (size_t i = 0; i < timestamps->names().size(); ++i) {
+  for (size_t i = 0; i < timestamps->named().size(); ++i) {
     span.begin_ns = host_time(ticks[2 * i]);
     if (i == 0) {
       span.kind = HALYARD_SPAN_BEGAN;
@@ -120,8 +121,10 @@ void QueueTrace::report(Timestamps* timestamps, void* submission, uint64_t submi
     }
     span.kind = HALYARD_SPAN_QUEUE;
     span.end_ns = std::max(span.begin_ns, host_time(ticks[2 * i + 1]));
-    span.name = timestamps->names()[i].data();
-    span.name_size = timestamps->names()[i].size();
+    const Timestamps::Named& named = timestamps->named()[i];
+    span.name = named.name.data();
+    span.name_size = named.name.size();
+    span.command = named.command;
     instance.trace_span(instance.services().host, &span);
     last_end_ = span.end_ns;
   }

@@ -25,13 +25,18 @@ class Timestamps {
   ~Timestamps();
 
   // Called when the command buffer is encoded again.
-  void clear() { names_.clear(); }
-  // All commands between the two calls form one span. `name` must live as long as the command buffer.
-  Result<> before(VkCommandBuffer commands, std::string_view name);
+  void clear() { named_.clear(); }
+  // All commands between the two calls form one span. `name` must live as long as the command buffer. `command`
+  // (may be null) is that of the host.
+  Result<> before(VkCommandBuffer commands, std::string_view name, const void* command);
   void after(VkCommandBuffer commands);
 
-  std::span<const std::string_view> names() const { return names_; }
-  // Called when the device has completed the command buffer. Returns two ticks for each name, valid until the
+  struct Named {
+    std::string_view name;
+    const void* command;
+  };
+  std::span<const Named> named() const { return named_; }
+  // Called when the device has completed the command buffer. Returns two ticks for each span, valid until the
   // next call; empty: the device did not write them.
   std::span<const uint64_t> take();
 
@@ -41,7 +46,7 @@ class Timestamps {
   Device& device_;
   const DeviceFunctions& vk_;
   std::vector<VkQueryPool> pools_;
-  std::vector<std::string_view> names_;
+  std::vector<Named> named_;
   std::vector<uint64_t> ticks_;  // sized when encoded
 };
 

@@ -25,6 +25,12 @@ bool is_transfer(const halyard_trace_slice_t& slice) {
          std::ranges::find(kNames, view_of(slice.name)) != std::end(kNames);
 }
 
+// "module.f+0000001A" of "at module.f+0000001A (f.mlir:3:5)".
+std::string_view place_name(std::string_view place) {
+  if (place.starts_with("at ")) place.remove_prefix(3);
+  return place.substr(0, place.find(' '));
+}
+
 void set_if_any(std::string& text, const halyard_text_t& given) {
   if (given.size != 0 && text != view_of(given)) text = view_of(given);
 }
@@ -45,12 +51,29 @@ uint32_t Profile::row_of(Kind kind, std::string_view name) {
   return place->second;
 }
 
+uint32_t Profile::step_of(const halyard_trace_slice_t& slice, const ProfileRow& row) {
+  if (!keeps_steps_ || slice.execution == 0) return kNoStep;
+  const auto [found, is_new] =
+      step_numbers_.try_emplace({slice.execution, slice.command}, static_cast<uint32_t>(steps_.size()));
+  if (is_new) {
+    ProfileStep& step = steps_.emplace_back();
+    step.execution = slice.execution;
+    step.command = slice.command;
+    step.kind = row.kind;
+    step.name = row.name;
+    step.place = place_name(view_of(slice.place));
+  }
+  return found->second;
+}
+
 Result<> Profile::begin(const Trace& trace) {
   {
     const std::lock_guard lock(mutex_);
     slices_.clear();
     rows_.clear();
     numbers_.clear();
+    steps_.clear();
+    step_numbers_.clear();
     dropped_ = 0;
     begin_ = now();
   }
@@ -66,6 +89,7 @@ void Profile::operator()(const halyard_trace_slice_t& slice) {
   const std::lock_guard lock(mutex_);
   if (slice.end_ns <= begin_) return;
   uint32_t number = kWaitingRow;
+  uint32_t step = kNoStep;
   if (slice.code == HALYARD_KERNEL_PROFILER) {
     number = kProfilerRow;
   } else if (!is_wait) {
@@ -79,6 +103,7 @@ void Profile::operator()(const halyard_trace_slice_t& slice) {
                                                              static_cast<double>(slice.dispatch_workgroups);
     row.calls += part;
     if (is_device) {
+      step = step_of(slice, row);
       row.thread_ns += static_cast<double>(slice.end_ns - slice.begin_ns);
       if (row.kind == Kind::kernel && slice.dispatch_workgroups != 0) {
         row.least_workgroups = row.least_workgroups == 0
@@ -104,14 +129,14 @@ void Profile::operator()(const halyard_trace_slice_t& slice) {
     ++dropped_;
     return;
   }
-  slices_.push_back({slice.begin_ns, slice.end_ns, number, slice.on_thread});
+  slices_.push_back({slice.begin_ns, slice.end_ns, number, step, slice.on_thread});
 }
 
 // What runs at the present instant of the sweep.
 class Profile::Sweep {
  public:
-  Sweep(std::vector<ProfileRow>& rows, ProfileSums& sums)
-      : rows_(rows), sums_(sums), running_(rows.size()), running_on_threads_(rows.size()) {}
+  Sweep(std::vector<ProfileRow>& rows, std::vector<ProfileStep>& steps, ProfileSums& sums)
+      : rows_(rows), sums_(sums), of_rows_(rows), of_steps_(steps) {}
 
   void begin(uint32_t index, const Slice& slice) { change(index, slice, true); }
   void end(uint32_t index, const Slice& slice) { change(index, slice, false); }
@@ -124,10 +149,8 @@ class Profile::Sweep {
       return;
     }
     sums_.total_ns += time;
-    for (const uint32_t row : active_) {
-      rows_[row].busy_ns += time;
-      rows_[row].time_ns += time * running_[row] / devices_;
-    }
+    of_rows_.pass(time, devices_);
+    of_steps_.pass(time, devices_);
     if (devices_ != 0) return;
     if (waits_ != 0) {
       waiting_ns += time;
@@ -156,14 +179,39 @@ class Profile::Sweep {
       }
     } else {
       devices_ += by;
-      running_[slice.row] += by;
-      if (slice.on_thread != 0) running_on_threads_[slice.row] += by;
-      ProfileRow& row = rows_[slice.row];
-      row.most_threads = std::max(row.most_threads, static_cast<uint64_t>(running_on_threads_[slice.row]));
-      if (begins && running_[slice.row] == 1) active_.push_back(slice.row);
-      if (!begins && running_[slice.row] == 0) std::erase(active_, slice.row);
+      of_rows_.change(slice.row, by, slice.on_thread != 0);
+      if (slice.step != kNoStep) of_steps_.change(slice.step, by, slice.on_thread != 0);
     }
   }
+
+  // Slices that run at the present instant, by row or step.
+  template <typename Item>
+  class Share {
+   public:
+    explicit Share(std::vector<Item>& items)
+        : items_(items), running_(items.size()), on_threads_(items.size()) {}
+    void change(uint32_t item, int by, bool on_thread) {
+      running_[item] += by;
+      if (on_thread) on_threads_[item] += by;
+      items_[item].most_threads =
+          std::max(items_[item].most_threads, static_cast<uint64_t>(on_threads_[item]));
+      if (by > 0 && running_[item] == 1) active_.push_back(item);
+      if (by < 0 && running_[item] == 0) std::erase(active_, item);
+    }
+    // `all`: the slices of all items.
+    void pass(double time, int all) {
+      for (const uint32_t item : active_) {
+        items_[item].busy_ns += time;
+        items_[item].time_ns += time * running_[item] / all;
+      }
+    }
+
+   private:
+    std::vector<Item>& items_;
+    std::vector<int> running_;
+    std::vector<int> on_threads_;
+    std::vector<uint32_t> active_;
+  };
 
   struct Running {
     uint32_t index;
@@ -171,10 +219,9 @@ class Profile::Sweep {
   };
   std::vector<ProfileRow>& rows_;
   ProfileSums& sums_;
-  std::vector<int> running_;             // slices, by row
-  std::vector<int> running_on_threads_;  // of these, on threads
-  std::vector<uint32_t> active_;         // rows of devices with slices
-  std::vector<Running> host_;            // the innermost last
+  Share<ProfileRow> of_rows_;
+  Share<ProfileStep> of_steps_;
+  std::vector<Running> host_;  // the innermost last
   int devices_ = 0;
   int waits_ = 0;
   int profiling_ = 0;
@@ -205,7 +252,7 @@ Result<ProfileSums> Profile::end(const Trace& trace) {
     return a.begins && slices_[a.slice].end > slices_[b.slice].end;
   });
   ProfileSums sums;
-  Sweep sweep(rows_, sums);
+  Sweep sweep(rows_, steps_, sums);
   uint64_t at = begin_;
   for (const Change& change : changes) {
     if (change.time != at) sweep.pass(static_cast<double>(change.time - at));
@@ -221,6 +268,16 @@ Result<ProfileSums> Profile::end(const Trace& trace) {
     return std::tie(b.time_ns, a.name) < std::tie(a.time_ns, b.name);
   });
   sums.rows = std::move(rows_);
+  std::ranges::sort(steps_, {}, [](const ProfileStep& step) { return std::pair(step.execution, step.command); });
+  // Executions count from 0, in the order of their submission.
+  uint64_t before = 0;
+  uint64_t executions = 0;
+  for (ProfileStep& step : steps_) {
+    if (step.execution != before) ++executions;
+    before = step.execution;
+    step.execution = executions - 1;
+  }
+  sums.steps = std::move(steps_);
   for (const auto& [kind, name, time] : {std::tuple(Kind::waiting, "waiting", sweep.waiting_ns),
                                          std::tuple(Kind::other, "other", sweep.other_ns)}) {
     ProfileRow& row = sums.rows.emplace_back();

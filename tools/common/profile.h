@@ -47,12 +47,25 @@ struct ProfileRow {
   std::string source;
 };
 
+// One command of a submission, or an operation of a queue, of a device that reports its submissions.
+struct ProfileStep {
+  uint64_t execution = 0;  // grows with each submission
+  uint64_t command = 0;    // of the execution, from 1; 0: an operation of the queue
+  ProfileRow::Kind kind = ProfileRow::Kind::kernel;
+  std::string name;
+  std::string place;        // "module.f+0000001A", of the call that recorded it, or empty
+  double time_ns = 0;       // as in ProfileRow
+  double busy_ns = 0;
+  uint64_t most_threads = 0;
+};
+
 // The result, in nanoseconds.
 struct ProfileSums {
   double total_ns = 0;           // the profiled time without `profiler_ns`
   double profiler_ns = 0;        // time that the drivers needed only for the profile
   uint64_t dropped = 0;          // slices beyond the limit; their time is in "other"
   std::vector<ProfileRow> rows;  // by time, the longest first; the last ones are "waiting" and "other"
+  std::vector<ProfileStep> steps;  // in the order of the program
 };
 
 // Thread-safe.
@@ -60,7 +73,8 @@ class Profile {
  public:
   static constexpr size_t kMaxSlices = 4'000'000;
 
-  Profile() = default;
+  // With `keeps_steps` the sums have each step, for one call.
+  explicit Profile(bool keeps_steps = false) : keeps_steps_(keeps_steps) {}
   Profile(const Profile&) = delete;
   Profile& operator=(const Profile&) = delete;
 
@@ -76,15 +90,21 @@ class Profile {
     uint64_t begin;
     uint64_t end;
     uint32_t row;
+    uint32_t step;  // kNoStep: none
     uint32_t on_thread;
   };
+  static constexpr uint32_t kNoStep = UINT32_MAX;
   class Sweep;
   uint32_t row_of(ProfileRow::Kind kind, std::string_view name);
+  uint32_t step_of(const halyard_trace_slice_t& slice, const ProfileRow& row);
 
   std::mutex mutex_;
   std::vector<Slice> slices_;
   std::vector<ProfileRow> rows_;
   std::map<std::pair<ProfileRow::Kind, std::string>, uint32_t, std::less<>> numbers_;
+  const bool keeps_steps_;
+  std::vector<ProfileStep> steps_;
+  std::map<std::pair<uint64_t, uint64_t>, uint32_t> step_numbers_;  // by execution and command
   uint64_t begin_ = 0;
   uint64_t dropped_ = 0;
 };

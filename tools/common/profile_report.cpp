@@ -283,6 +283,18 @@ Json json_of(const ProfileRow& row, const ProfileReport& report) {
   return json;
 }
 
+Json json_of(const ProfileStep& step, double total) {
+  return {{"kind", kind_name(step.kind)},
+          {"name", step.name},
+          {"place", step.place},
+          {"execution", step.execution},
+          {"command", step.command},
+          {"time_ns", json_rounded(step.time_ns, 1)},
+          {"share", json_rounded(total > 0 ? step.time_ns / total : 0, 6)},
+          {"busy_ns", json_rounded(step.busy_ns, 1)},
+          {"threads", step.most_threads == 0 ? Json() : Json(step.most_threads)}};
+}
+
 }  // namespace
 
 std::string profile_table(const ProfileReport& report, ProfileDetail detail) {
@@ -316,6 +328,9 @@ Json profile_json(const ProfileReport& report) {
                    {"one_thread", json_of(report.peaks.one_thread)},
                    {"all_threads", json_of(report.peaks.all_threads)}};
   json["rows"] = std::move(rows);
+  Json steps = Json::array();
+  for (const ProfileStep& step : report.sums.steps) steps.push_back(json_of(step, report.sums.total_ns));
+  json["steps"] = std::move(steps);
   return json;
 }
 

@@ -12,7 +12,8 @@ namespace halyard::tools {
 // The program must have been made with `is_profiled` and must outlive this object.
 class ProfiledCalls {
  public:
-  explicit ProfiledCalls(const Program& program) : program_(program) {}
+  // With `keeps_steps` the report has the steps, for one call.
+  ProfiledCalls(const Program& program, bool keeps_steps) : program_(program), profile_(keeps_steps) {}
 
   // Before the first call and after the last.
   Result<> begin();

@@ -74,7 +74,7 @@ Result<Shares> measure_shares(Bench& bench, const Measured& function) {
 
 Result<ProfileReport> measure_profile(Bench& bench, const Measured& function) {
   const std::unique_ptr<Traced> traced = TOOL_TRY(make_traced(bench, function, true));
-  ProfiledCalls profiled(traced->program);
+  ProfiledCalls profiled(traced->program, false);
   TOOL_TRY(profiled.begin());
   const uint64_t calls = TOOL_TRY(call_for_a_while(*traced->caller, bench, bench.options.min_time));
   return profiled.end(*bench.flags, function.target.name, calls);

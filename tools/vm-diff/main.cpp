@@ -199,7 +199,8 @@ Result<int> vm_diff(const Flags& flags) {
                 flag::side_a, flag::side_b, flag::side_b.example);
   Sides sides;
   TOOL_TRY(choose_sides(flags, sides));
-  const Descriptions descriptions = {sides.a->description(), sides.b->description()};
+  const Descriptions descriptions = {sides.a->description(), sides.b->description(),
+                                     sides.flags_a[flag::function]};
   const DiffOptions options = TOOL_TRY(diff_options(flags));
   const Diff found = TOOL_TRY(diff(*sides.a, *sides.b, options));
   const std::optional<std::string> json = flags[flag::json];

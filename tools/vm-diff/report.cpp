@@ -176,6 +176,14 @@ Json tensor_json(const TensorDifference& tensor) {
   return object;
 }
 
+// How many steps before it have the same name and place.
+size_t occurrence_of(const RunRecord& record, size_t place) {
+  const Step& step = record.steps[place];
+  return static_cast<size_t>(
+      std::count_if(record.steps.begin(), record.steps.begin() + static_cast<ptrdiff_t>(place),
+                    [&](const Step& each) { return each.name == step.name && each.place == step.place; }));
+}
+
 Json step_json(const Diff& diff, const StepDifference& difference) {
   const Step& a = diff.a.steps[difference.pair.a];
   const Step& b = diff.b.steps[difference.pair.b];
@@ -188,6 +196,7 @@ Json step_json(const Diff& diff, const StepDifference& difference) {
           {"name_a", a.name},
           {"name_b", b.name},
           {"place_a", a.place},
+          {"occurrence", occurrence_of(diff.a, difference.pair.a)},
           {"place_b", b.place},
           {"device_a", a.device},
           {"device_b", b.device},
@@ -266,6 +275,7 @@ Json json_report(const Diff& diff, const Descriptions& sides) {
   return {{"outcome", outcome_of(diff)},
           {"a", sides.a},
           {"b", sides.b},
+          {"function", sides.function.empty() ? Json() : Json(sides.function)},
           {"steps_a", diff.a.steps.size()},
           {"steps_b", diff.b.steps.size()},
           {"compared", diff.alignment.pairs.size()},

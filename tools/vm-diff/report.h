@@ -11,6 +11,7 @@ namespace halyard::tools {
 struct Descriptions {
   std::string a;
   std::string b;
+  std::string function;  // as given; empty: not given
 };
 
 // "same", "within tolerance", "differs", "not alike" (no two steps could be paired)

@@ -11,6 +11,8 @@
 #include "common/colour.h"
 #include "common/module_file.h"
 #include "common/page.h"
+#include "common/page_diff.h"
+#include "common/page_flags.h"
 #include "common/printable.h"
 #include "common/tool.h"
 #include "dump_flags.h"
@@ -22,7 +24,8 @@ namespace {
 
 constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets,       &flag::json,
                                   &flag::output,      &flag::memory,        &flag::html,
-                                  &flag::jit,         &flag::dump_function, &flag::dump_input};
+                                  &flag::jit,         &flag::dump_function, &flag::dump_input,
+                                  &flag::diff};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {
@@ -73,6 +76,8 @@ Result<Output> wanted_output(const Flags& flags) {
   if (flags.has(flag::dump_input) && !is_analysis)
     return fail(HALYARD_INVALID_ARGUMENT, "{} applies to {} and {}; add one of them", flag::dump_input,
                 flag::memory, flag::html);
+  if (flags.has(flag::diff) && wanted != Output::page)
+    return fail(HALYARD_INVALID_ARGUMENT, "{} shows errors on a page; add {}=FILE", flag::diff, flag::html);
   if (flags[flag::offsets] && wanted != Output::disassembly)
     return fail(HALYARD_INVALID_ARGUMENT, "{} applies to the disassembly; add {}", flag::offsets,
                 flag::disassemble);
@@ -89,8 +94,11 @@ Result<std::string> dump(const std::string& path, std::span<const std::byte> mod
   if (output == Output::memory || output == Output::page) {
     Json analysis = TOOL_TRY(analyze_module(module, name, flags[flag::dump_input]));
     if (output == Output::page) {
-      TOOL_TRY(write_page(flags[flag::html], {.file = std::filesystem::path(path).filename().string(),
-                                              .analysis = std::move(analysis)}));
+      PageContents contents;
+      contents.file = std::filesystem::path(path).filename().string();
+      contents.analysis = std::move(analysis);
+      if (flags.has(flag::diff)) contents.diff = TOOL_TRY(page_diff(flags[flag::diff]));
+      TOOL_TRY(write_page(flags[flag::html], contents));
       return std::string();
     }
     return flags[flag::json] ? json_document(analysis, 3) : memory_text(analysis);

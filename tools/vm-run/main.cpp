@@ -14,6 +14,7 @@
 #include "common/inputs.h"
 #include "common/printable.h"
 #include "common/probe.h"
+#include "common/page_flags.h"
 #include "common/profiled_calls.h"
 #include "common/program.h"
 #include "common/program_flags.h"
@@ -47,7 +48,8 @@ constexpr const Flag* kResultFlags[] = {&flag::output,
                                         &flag::json_results,
                                         &flag::output_max_element_count};
 constexpr const Flag* kRecordFlags[] = {&flag::capture,       &flag::print_statistics,     &flag::print_stats,
-                                        &flag::trace_tensors, &flag::trace_tensors_folder, &flag::profile};
+                                        &flag::trace_tensors, &flag::trace_tensors_folder, &flag::profile,
+                                        &flag::diff};
 constexpr const Flag* kListFlags[] = {&flag::list_drivers,         &flag::explain,
                                       &flag::list_devices,         &flag::dump_devices,
                                       &flag::dump_task_topologies, &flag::list_functions};
@@ -173,7 +175,7 @@ Result<bool> call_and_print(const Flags& flags, const Program& program, const st
   std::optional<ProfiledCalls> profiled;
   const uint64_t begin_ns = monotonic_ns();
   if (program.is_profiled) {
-    profiled.emplace(program);
+    profiled.emplace(program, true);
     TOOL_TRY(profiled->begin());
   }
   const std::vector<Value> results =
@@ -208,6 +210,8 @@ Result<int> vm_run(const Flags& flags) {
   TensorFiles tensors;  // outlives the program, which may write to it until destroyed
   Program program;
   size_t failed_expectations = 0;
+  if (flags.has(flag::diff) && profile_page(flags).empty())
+    return fail(HALYARD_INVALID_ARGUMENT, "{} shows errors on a page; add {}=FILE.html", flag::diff, flag::profile);
   program.is_profiled = flags.has(flag::profile);
   TOOL_TRY(make_instance(flags, program));
   program.waiting = Waiting::on_terminal();

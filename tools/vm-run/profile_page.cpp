@@ -7,6 +7,8 @@
 #include "common/files.h"
 #include "common/module_file.h"
 #include "common/page.h"
+#include "common/page_diff.h"
+#include "common/page_flags.h"
 #include "common/profiled_calls.h"
 #include "common/program_flags.h"
 
@@ -68,6 +70,7 @@ Result<> write_profile_page(const Flags& flags, const Program& program, const st
   contents.analysis = TOOL_TRY(analysis_of(module.bytes(), function, flags[flag::input]));
   contents.profile = profile_json(report);
   contents.timeline = TOOL_TRY(timeline_of(program, function, begin_ns, end_ns));
+  if (flags.has(flag::diff)) contents.diff = TOOL_TRY(page_diff(flags[flag::diff]));
   return write_page(profile_page(flags), contents);
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "documents.h"
-#include "model_page.h"
 #include "page.h"
 #include "process_metrics.h"
 
@@ -130,7 +129,7 @@ Response answer(Server& server, const Route& route) {
       const auto model = server.repository.find(route.model, route.version);
       if (!model) return error_response(status_of_request(model.error().code), model.error().text);
       if (route.endpoint == Endpoint::model_metadata) return metadata_of(server, **model);
-      if (route.endpoint == Endpoint::model_page) return model_page(**model);
+      if (route.endpoint == Endpoint::model_page) return server.pages.page(*model);
       return {.body = config_document((*model)->spec(), model_config(server, **model))};
     }
     case Endpoint::model_ready: {

@@ -1,5 +1,8 @@
-// Analyses the module at each request: it takes milliseconds, and people ask for pages.
+// Analyses the module, which takes milliseconds.
 #include "model_page.h"
+
+#include <filesystem>
+#include <utility>
 
 #include "common/analysis.h"
 #include "common/module_file.h"
@@ -30,18 +33,54 @@ Result<std::string> text_of(const Model& model) {
 
 }  // namespace
 
-Response model_page(const Model& model) {
-  Result<std::string> text = text_of(model);
-  if (!text)
-    return error_response(text.error().code == HALYARD_UNIMPLEMENTED ? 501 : 500,
-                          fmt::format("model '{}' has no page: {}", model.source().name,
-                                      text.error().code == HALYARD_UNIMPLEMENTED ||
-                                              text.error().code == HALYARD_RESOURCE_EXHAUSTED
-                                          ? text.error().text
-                                          : "its file cannot be read any more"));
-  return {.content_type = "text/html; charset=utf-8",
-          .headers = std::string(kPageHeaders),
-          .body = *std::move(text)};
+// Models that are gone leave room for others.
+std::shared_ptr<const std::string> ModelPages::find(const std::shared_ptr<Model>& model) {
+  const std::lock_guard lock(mutex_);
+  for (auto each = kept_.begin(); each != kept_.end();) {
+    const std::shared_ptr<Model> its = each->model.lock();
+    if (its == model) {
+      kept_.splice(kept_.begin(), kept_, each);
+      return kept_.front().text;
+    }
+    if (its) {
+      ++each;
+    } else {
+      bytes_ -= each->text->size();
+      each = kept_.erase(each);
+    }
+  }
+  return nullptr;
+}
+
+void ModelPages::keep(const std::shared_ptr<Model>& model, std::shared_ptr<const std::string> text) {
+  const std::lock_guard lock(mutex_);
+  bytes_ += text->size();
+  kept_.push_front({model, std::move(text)});
+  while (bytes_ > most_) {
+    bytes_ -= kept_.back().text->size();
+    kept_.pop_back();
+  }
+}
+
+Response ModelPages::page(const std::shared_ptr<Model>& model) {
+  std::shared_ptr<const std::string> found = find(model);
+  if (!found) {
+    const std::lock_guard lock(making_);
+    found = find(model);
+    if (!found) {
+      Result<std::string> text = text_of(*model);
+      if (!text)
+        return error_response(text.error().code == HALYARD_UNIMPLEMENTED ? 501 : 500,
+                              fmt::format("model '{}' has no page: {}", model->source().name,
+                                          text.error().code == HALYARD_UNIMPLEMENTED ||
+                                                  text.error().code == HALYARD_RESOURCE_EXHAUSTED
+                                              ? text.error().text
+                                              : "its file cannot be read any more"));
+      found = std::make_shared<const std::string>(*std::move(text));
+      keep(model, found);
+    }
+  }
+  return {.content_type = "text/html; charset=utf-8", .headers = std::string(kPageHeaders), .body = *found};
 }
 
 }  // namespace halyard::tools::serve

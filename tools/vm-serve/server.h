@@ -17,6 +17,7 @@
 #include "metrics.h"
 #include "model.h"
 #include "model_control.h"
+#include "model_page.h"
 #include "readiness.h"
 #include "repository.h"
 #include "scheduler.h"
@@ -65,6 +66,7 @@ class Server {
   bool logs_requests = false;
   ModelControl* control = nullptr;  // null: clients may not load and unload models
   Readiness readiness;
+  ModelPages pages;
 
   // Any thread. Closes idle connections, and others after their response. Calls `drained` once when none is
   // left.

@@ -35,8 +35,8 @@ enum class TraceCategory : uint8_t {
 inline constexpr size_t kTraceCategories = 7;
 
 // Texts about a dispatch: why it was interpreted, why its operations are not known, where it is in the
-// source.
-inline constexpr size_t kDispatchTexts = 3;
+// source, which place of the program recorded it.
+inline constexpr size_t kDispatchTexts = 4;
 
 // Facts about a dispatch, in addition to its slice. Numbers: halyard_trace_span of driver.h.
 struct TracedDispatch {
@@ -50,6 +50,8 @@ struct TracedDispatch {
   uint32_t code = 0;
   uint32_t threads = 0;
   const char* not_shared = nullptr;  // why one thread ran it; static
+  uint64_t execution = 0;            // a number that grows with each submission; 0: unknown
+  uint64_t command = 0;              // of the execution, from 1; 0: none, or unknown
 };
 
 // A finished slice, for observers.

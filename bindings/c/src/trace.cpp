@@ -62,11 +62,14 @@ halyard_trace_slice_t slice_of(const TracedSlice& traced) {
     slice.bytes_read = dispatch->bytes_read;
     slice.bytes_written = dispatch->bytes_written;
     slice.checked_loops = dispatch->checked_loops;
+    slice.execution = dispatch->execution;
+    slice.command = dispatch->command;
     if (dispatch->not_shared) slice.not_shared = text(dispatch->not_shared);
   }
   slice.reason = text(traced.texts[0]);
   slice.uncounted = text(traced.texts[1]);
   slice.source = text(traced.texts[2]);
+  slice.place = text(traced.texts[3]);
   return slice;
 }
 

@@ -32,11 +32,11 @@ Result<> record_dispatch(hal::CommandBuffer& commands, hal::CommandBuffer::Dispa
   return commands.dispatch(dispatch);
 }
 
-// Records a command. If tensors are traced, the command also gets its place in the program.
+// Records a command. If tensors or times are traced, the command also gets its place in the program.
 template <typename Record>
 Result<> recorded(const HalOptions& state, const vm::CallContext& call, hal::CommandBuffer& commands,
                   Record&& record) {
-  if (!state.tensors) [[likely]]
+  if (!state.tensors && !commands.device().trace()) [[likely]]
     return record();
   const uint32_t count = commands.command_count();
   HALYARD_TRY(record());

@@ -16,11 +16,17 @@ const isParameter = (allocation) => allocation && (allocation.origin === "state"
 const title = (step) => step.name || (step.kind === "dispatch" ? `kernel ${step.entry}` : step.kind);
 
 const measured = (step) => step.profile || null;
+const percent = (share) => `${(100 * share).toFixed(1)}%`;
+// Distances in ulps; "inf" if one value is not finite.
+const ulpsOf = (error) => error.max_ulps === "inf" ? 2 ** 32 : error.max_ulps || 0;
+const errorLevel = (error) => error.comparable === false ? Math.log1p(2 ** 32) : Math.log1p(ulpsOf(error));
+const errorText = (error) => error.comparable === false ? "sizes differ" : error.max_ulps !== undefined ? `${error.max_ulps} ulps` : String(error.max_abs ?? "");
 
 const stepNode = (step, index, of) => {
   const out = sum(outputs(step).map((use) => use.bytes));
   const held = step.uses.filter((use) => isParameter(of.allocations[use.allocation])).map((use) => use.bytes);
   const parts = [];
+  if (step.error) parts.push(errorText(step.error));
   if (measured(step)) parts.push(duration(step.profile.time_ns));
   parts.push(`→ ${bytes(out)}`);
   if (held.length && isNumber(sum(held))) parts.push(`constants ${bytes(sum(held))}`);
@@ -61,22 +67,62 @@ const nodesOf = (of) => {
   return nodes;
 };
 
-// Times of kernels by name, and errors by name and occurrence.
-const join = (of) => {
+// ---- Times and errors of steps
+
+// "module.f+0000001A" of "at module.f+0000001A (f.mlir:3:5)".
+const placeName = (place) => (place || "").replace(/^at /, "").split(" ")[0];
+const placeOf = (step) => `${analysis.module}.${step.place}`;
+const grouped = (list, key) => {
+  const groups = new Map();
+  for (const each of list) {
+    const its = key(each);
+    if (!groups.has(its)) groups.set(its, []);
+    groups.get(its).push(each);
+  }
+  return groups;
+};
+const emptyTime = () => ({ time_ns: 0, share: 0, calls: 0, threads: null, own: true });
+
+// What ran at one place, or operations of one name, belongs to the steps there, in the order of the program. The graph
+// may have fewer steps than ran, if the analysis did not follow a loop to its end: then its last step has the others.
+const assign = (steps, ran) => ran.forEach((each, index) => {
+  const step = steps[Math.min(index, steps.length - 1)];
+  const time = step.profile ??= emptyTime();
+  time.time_ns += each.time_ns;
+  time.share += each.share;
+  ++time.calls;
+  if (each.threads) time.threads = Math.max(time.threads || 0, each.threads);
+});
+
+const joinTimes = (of) => {
+  for (const step of of.steps) step.profile = null;
+  if (!profile || profile.function !== of.name) return;
   const rows = new Map();
-  if (profile && profile.function === of.name)
-    for (const row of profile.rows) if (row.kind === "kernel" || row.kind === "transfer") rows.set(row.name, row);
-  const errors = new Map();
-  if (diff && (!diff.function || diff.function === of.name))
-    for (const error of diff.steps || []) errors.set(`${error.name} ${error.occurrence || 0}`, error);
-  const seen = new Map();
+  for (const row of profile.rows) if (row.kind === "kernel" || row.kind === "transfer") rows.set(row.name, row);
+  const places = grouped(profile.steps.filter((each) => each.place), (each) => each.place);
+  for (const [place, steps] of grouped(of.steps, placeOf)) assign(steps, places.get(place) || []);
+  // Operations of queues have no place.
+  const names = grouped(profile.steps.filter((each) => !each.place), (each) => each.name);
+  for (const [name, steps] of grouped(of.steps.filter((step) => !step.profile), title)) assign(steps, names.get(name) || []);
   for (const step of of.steps) {
-    const name = title(step);
+    const row = rows.get(title(step));
+    // Devices that do not report steps.
+    if (!step.profile && row && !profile.steps.length) step.profile = { time_ns: row.time_ns / Math.max(1, row.calls), share: row.share / Math.max(1, row.calls), calls: row.calls, own: false };
+    if (step.profile) step.profile.row = row || null;
+  }
+};
+
+const joinErrors = (of) => {
+  for (const step of of.steps) step.error = null;
+  if (!diff || (diff.function && diff.function !== of.name)) return;
+  const key = (name, occurrence) => `${name} ${occurrence || 0}`;
+  const errors = new Map();
+  for (const error of diff.steps || []) errors.set(key(placeName(error.place) || error.name || error.operation, error.occurrence), error);
+  const seen = new Map();
+  for (const step of of.steps) for (const name of [placeOf(step), title(step)]) {
     const occurrence = seen.get(name) || 0;
     seen.set(name, occurrence + 1);
-    const row = rows.get(name);
-    step.profile = row ? { time_ns: row.time_ns / Math.max(1, row.calls), row } : null;
-    step.error = errors.get(`${name} ${occurrence}`) || null;
+    step.error ??= errors.get(key(name, occurrence)) || null;
   }
 };
 
@@ -88,7 +134,7 @@ const fills = {
   kind: (node, colour) => colour({ dispatch: "dispatch", argument: "argument", result: "result", parameters: "parameters" }[node.kind] || "transfer"),
   time: (node, colour) => { const step = current.steps[node.step]; return mixed(step && step.profile ? step.profile.time_ns / greatest.time : 0, colour); },
   bytes: (node, colour) => { const step = current.steps[node.step]; const size = step ? sum(step.uses.map((use) => use.bytes)) : 0; return mixed(isNumber(size) ? size / greatest.bytes : 0, colour); },
-  error: (node, colour) => { const step = current.steps[node.step]; return mixed(step && step.error ? Math.log1p(step.error.max_ulps || 0) / greatest.error : 0, colour); },
+  error: (node, colour) => { const step = current.steps[node.step]; return mixed(step && step.error ? errorLevel(step.error) / greatest.error : 0, colour); },
 };
 
 const graph = new Graph(byId("graph"), {
@@ -133,13 +179,18 @@ const showNode = (index) => {
   rows.push(["device, submission", `${step.device}, ${step.submission}`]);
   rows.push(["memory while it runs", bytes(step.live_bytes)]);
   if (step.profile) {
-    const row = step.profile.row;
-    rows.push(["time", `${duration(step.profile.time_ns)}, the average of ${row.calls} calls of this kernel`]);
-    if (row.gflops) rows.push(["rate", `${row.gflops.toFixed(1)} GFLOP/s` + (row.gbs ? `, ${row.gbs.toFixed(1)} GB/s` : "")]);
-    if (row.interpreted_because) rows.push(["interpreted", row.interpreted_because]);
-    if (row.source) rows.push(["kernel's source", row.source]);
+    const { row, time_ns, share, calls, threads, own } = step.profile;
+    rows.push(["time", `${duration(time_ns)}, ${percent(share)} of the call` + (own ? "" : `, the average of ${calls} calls of this kernel`)]);
+    if (own) rows.push(["calls", String(calls)]);
+    if (threads) rows.push(["threads", String(threads)]);
+    if (row && row.calls !== 1) rows.push(["all calls of the kernel", `${row.calls}, ${duration(row.time_ns)}, ${percent(row.share)}`]);
+    if (row && row.gflops) rows.push(["rate of the kernel", `${row.gflops.toFixed(1)} GFLOP/s` + (row.gbs ? `, ${row.gbs.toFixed(1)} GB/s` : "")]);
+    if (row && row.interpreted_because) rows.push(["interpreted", row.interpreted_because]);
+    if (row && row.source) rows.push(["kernel's source", row.source]);
   }
   if (step.error) {
+    if (step.error.comparable === false) rows.push(["error", "the runs write different numbers of bytes"]);
+    else if (step.error.beyond !== undefined) rows.push(["error", step.error.beyond ? "beyond tolerance" : "within tolerance"]);
     for (const [name, label] of [["max_abs", "largest absolute error"], ["max_rel", "largest relative error"], ["max_ulps", "largest distance in ulps"], ["elements", "elements that differ"]])
       if (step.error[name] !== undefined && step.error[name] !== null) rows.push([label, String(step.error[name])]);
   }
@@ -193,9 +244,14 @@ const showSteps = () => {
   const place = byId("steps");
   place.textContent = "";
   const times = current.steps.some((step) => step.profile);
-  const made = table(place, ["", "step", ...(times ? ["time"] : []), "writes"], current.steps.slice(0, MOST_ROWS).map((step, index) =>
-    [String(index), title(step), ...(times ? [{ text: step.profile ? duration(step.profile.time_ns) : "", number: true }] : []),
-      { text: bytes(sum(outputs(step).map((use) => use.bytes))), number: true }]));
+  const calls = current.steps.some((step) => step.profile && step.profile.own && step.profile.calls !== 1);
+  const errors = current.steps.some((step) => step.error);
+  const number = (text) => ({ text, number: true });
+  const titles = ["", "step", ...(calls ? ["calls"] : []), ...(times ? ["time", "share"] : []), ...(errors ? ["error"] : []), "writes"];
+  const made = table(place, titles, current.steps.slice(0, MOST_ROWS).map((step, index) =>
+    [String(index), title(step), ...(calls ? [number(step.profile ? String(step.profile.calls) : "")] : []),
+      ...(times ? [number(step.profile ? duration(step.profile.time_ns) : ""), number(step.profile ? percent(step.profile.share) : "")] : []),
+      ...(errors ? [number(step.error ? errorText(step.error) : "")] : []), number(bytes(sum(outputs(step).map((use) => use.bytes))))]));
   [...made.rows].slice(1).forEach((row, index) => {
     row.dataset.step = index;
     row.addEventListener("click", () => graph.choose(nodeOfStep(index)));
@@ -209,7 +265,7 @@ const showProfile = () => {
   if (!profile) { make("p", "No times: this page was written without a run. vm-run --profile=FILE.html adds them.", place, "soft"); return; }
   make("p", `${profile.function}: ${duration(profile.total_ns)}` + (profile.calls > 1 ? `, the average of ${profile.calls} calls` : ""), place);
   table(place, ["", "calls", "time", "share"], profile.rows.map((row) => [row.name, { text: row.calls === undefined ? "" : String(row.calls), number: true },
-    { text: duration(row.time_ns), number: true }, { text: `${(100 * row.share).toFixed(1)}%`, number: true }]));
+    { text: duration(row.time_ns), number: true }, { text: percent(row.share), number: true }]));
 };
 
 const showModule = () => {
@@ -370,13 +426,14 @@ document.addEventListener("keydown", (event) => {
 
 const showFunction = (index) => {
   current = functions[index];
-  join(current);
+  joinTimes(current);
+  joinErrors(current);
   greatest = { time: 1, bytes: 1, error: 1 };
   for (const step of current.steps) {
     if (step.profile) greatest.time = Math.max(greatest.time, step.profile.time_ns);
     const size = sum(step.uses.map((use) => use.bytes));
     if (isNumber(size)) greatest.bytes = Math.max(greatest.bytes, size);
-    if (step.error) greatest.error = Math.max(greatest.error, Math.log1p(step.error.max_ulps || 0));
+    if (step.error) greatest.error = Math.max(greatest.error, errorLevel(step.error));
   }
   const colours = [["kind", "by kind"], ["bytes", "by bytes"]];
   if (current.steps.some((step) => step.profile)) colours.unshift(["time", "by time"]);

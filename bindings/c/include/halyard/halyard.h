@@ -205,6 +205,12 @@ typedef struct halyard_trace_slice {
   halyard_text_t uncounted;  /* why operations or bytes are not known, or empty */
   halyard_text_t source;     /* where the function is in the source, as the compiler recorded it, or empty */
   halyard_text_t not_shared; /* why one thread ran all of it, or empty */
+  /* Of work of a device, if its driver reports it: a number that grows with each submission; the command of the
+   * submission's list, from 1 (0: an operation of the queue); and the place in the program that recorded the
+   * command: "at module.f+0000001A (f.mlir:3:5)", or empty. */
+  uint64_t execution;
+  uint64_t command;
+  halyard_text_t place;
 } halyard_trace_slice_t;
 typedef void (*halyard_slice_fn)(void* user, const halyard_trace_slice_t* slice);
 /* Calls `observe` for each slice that is buffered from now on: those of one thread in the order of their

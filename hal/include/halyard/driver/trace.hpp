@@ -50,6 +50,8 @@ struct TraceDispatch {
   std::string_view reason = {};
   std::string_view uncounted = {};
   std::string_view source = {};
+  void* submission = nullptr;     // its completed_user
+  const void* command = nullptr;  // of the executed list
 };
 
 // Reports the calling thread's activity during the lifetime of this object.
@@ -73,6 +75,11 @@ class TraceSpan {
   // the size of the part.
   void set_dispatch(const std::optional<TraceDispatch>& dispatch) {
     dispatch_ = dispatch ? &*dispatch : nullptr;
+  }
+  // Of a command that is no dispatch.
+  void set_command(void* submission, const void* command) {
+    submission_ = submission;
+    command_ = command;
   }
   void add_workgroups(uint64_t count) { workgroups_ += count; }
   void add_checked_loops(uint64_t count) { checked_loops_ += count; }
@@ -103,6 +110,8 @@ class TraceSpan {
     span.uncounted_size = dispatch.uncounted.size();
     span.source = dispatch.source.data();
     span.source_size = dispatch.source.size();
+    span.submission = dispatch.submission ? dispatch.submission : submission_;
+    span.command = dispatch.command ? dispatch.command : command_;
     tell_(services_.host, &span);
   }
 
@@ -114,6 +123,8 @@ class TraceSpan {
   uint32_t sharing_ = HALYARD_SHARING_UNKNOWN;
   uint32_t threads_ = 0;
   const TraceDispatch* dispatch_ = nullptr;
+  void* submission_ = nullptr;
+  const void* command_ = nullptr;
   uint64_t workgroups_ = 0;
   uint64_t checked_loops_ = 0;
 };

@@ -482,6 +482,8 @@ Result<> CommandBuffer::finalize() {
   } else {
     HALYARD_TRY(split());
   }
+  if (device_->trace()) [[unlikely]]
+    number_commands();
   known_resources_ = {};
   state_ = State::ready;
   return {};
@@ -520,6 +522,45 @@ Result<> CommandBuffer::begin_execution() {
         "one-shot command buffer was executed before; record another one, or create it without "
         "ONE_SHOT (mode bit 1)");
   return {};
+}
+
+// The pieces of a recording with collectives are copies without these and with other barriers and groups; all other
+// commands keep their order.
+void CommandBuffer::number_commands() {
+  const auto visit = [](std::span<const uint64_t> words, auto&& command) {
+    for (size_t word = 0; word < words.size();) {
+      halyard_command_t header;
+      std::memcpy(&header, &words[word], sizeof header);
+      command(reinterpret_cast<uintptr_t>(&words[word]), header.kind);
+      word += header.size / sizeof(uint64_t);
+    }
+  };
+  const auto is_work = [](uint32_t kind) {
+    return kind == HALYARD_COMMAND_FILL || kind == HALYARD_COMMAND_UPDATE || kind == HALYARD_COMMAND_COPY ||
+           kind == HALYARD_COMMAND_DISPATCH;
+  };
+  uint32_t position = 0;
+  std::vector<uint32_t> work;  // positions
+  visit(words_, [&](uintptr_t address, uint32_t kind) {
+    if (is_work(kind)) {
+      work.push_back(position);
+      if (pieces_.empty()) numbers_.emplace_back(address, position);
+    }
+    ++position;
+  });
+  size_t next = 0;
+  for (const Piece& piece : pieces_)
+    visit(piece.words, [&](uintptr_t address, uint32_t kind) {
+      if (is_work(kind)) numbers_.emplace_back(address, work[next++]);
+    });
+  std::ranges::sort(numbers_);
+}
+
+CommandPlace CommandBuffer::place_at(const void* command) const noexcept {
+  const auto address = reinterpret_cast<uintptr_t>(command);
+  const auto found = std::ranges::lower_bound(numbers_, address, {}, &std::pair<uintptr_t, uint32_t>::first);
+  if (found == numbers_.end() || found->first != address) return {};
+  return {uint64_t{found->second} + 1, place_of(found->second)};
 }
 
 void CommandBuffer::set_place(std::string place) {

@@ -10,12 +10,14 @@
 #include <string>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/buffer.h"
 #include "hal/device/executable.h"
+#include "hal/trace/device_trace.h"
 #include "halyard/channel.h"
 
 namespace halyard::hal {
@@ -44,7 +46,7 @@ struct CommandList;  // hal/command/command_list.h
 inline constexpr size_t kMaxBindings = 32;
 inline constexpr uint32_t kMaxSlots = 1u << 16;  // the maximum length of a program's binding table
 
-class CommandBuffer final : public ObjectOf<CommandBuffer> {
+class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommands {
  public:
   static const ObjectType kType;  // "hal.command_buffer"
 
@@ -134,6 +136,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   // of the last recorded command.
   void set_place(std::string place);
   std::string_view place_of(size_t command) const;
+  CommandPlace place_at(const void* command) const noexcept override;
 
   CommandBuffer(Ref<Device> device, uint32_t mode, uint32_t categories, uint64_t affinity,
                 uint32_t binding_capacity);
@@ -142,6 +145,7 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
  private:
   struct Recorder;   // helpers, in command_buffer.cpp
   struct Lister;     // defined in command_list.cpp
+  void number_commands();
   Result<> split();  // precondition: collectives_ is not empty
   Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);
 
@@ -166,6 +170,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer> {
   std::vector<RecordedCollective> collectives_;
   std::vector<Piece> pieces_;
   std::vector<std::string> places_;  // may be shorter than the list
+  // For traces: the commands as drivers see them, by address, with their positions in the list.
+  std::vector<std::pair<uintptr_t, uint32_t>> numbers_;
   Charge charge_;
 };
 

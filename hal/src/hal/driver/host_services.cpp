@@ -90,7 +90,8 @@ class SharingArguments {
   const char* reason_ = nullptr;
 };
 
-TracedDispatch traced_dispatch(const halyard_trace_span_t& span, const char* not_shared) {
+TracedDispatch traced_dispatch(const halyard_trace_span_t& span, const char* not_shared, uint64_t execution,
+                               uint64_t command) {
   return {.workgroups = span.workgroups,
           .dispatch_workgroups = span.dispatch_workgroups,
           .operations = span.operations,
@@ -100,7 +101,9 @@ TracedDispatch traced_dispatch(const halyard_trace_span_t& span, const char* not
           .known = span.known,
           .code = span.code,
           .threads = span.threads,
-          .not_shared = not_shared};
+          .not_shared = not_shared,
+          .execution = execution,
+          .command = command};
 }
 
 // Older drivers report none of this.
@@ -115,14 +118,20 @@ void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
     if (!services.traced_work().is_recorded()) return;
     const SharingArguments sharing(*span);
     const std::string_view name = view(span->name, span->name_size);
-    if (!has_dispatch_facts(*span)) {
+    // Older drivers do not name the submission.
+    const WorkTrace* const work = HALYARD_HAS_FIELD(span, halyard_trace_span_t, command)
+                                      ? static_cast<const WorkTrace*>(span->submission)
+                                      : nullptr;
+    if (!work && !has_dispatch_facts(*span)) {
       services.tracer()->span(TraceCategory::device, name, span->begin_ns, span->end_ns, sharing.view());
       return;
     }
+    const CommandPlace place = work ? work->place_at(span->command) : CommandPlace();
     services.tracer()->dispatch(
-        0, name, span->begin_ns, span->end_ns, traced_dispatch(*span, sharing.reason()),
+        0, name, span->begin_ns, span->end_ns,
+        traced_dispatch(*span, sharing.reason(), work ? work->execution() : 0, place.number),
         {view(span->reason, span->reason_size), view(span->uncounted, span->uncounted_size),
-         view(span->source, span->source_size)},
+         view(span->source, span->source_size), place.text},
         sharing.view());
   } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
     work->span_reported(*span);

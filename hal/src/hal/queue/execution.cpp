@@ -122,6 +122,7 @@ Result<> submit_list(const QueuePoint& point, CommandBuffer& commands, halyard_d
                      std::span<const SlotEntry> entries) {
   auto work = HALYARD_TRY(make_work(point, entries.size() * driver_memory::kBinding));
   work->use(commands);
+  work->commands = &commands;
   boost::container::small_vector<halyard_binding_t, 16> bindings;
   for (const SlotEntry& entry : entries) {
     if (!entry.allocation) {

@@ -92,7 +92,7 @@ Result<> submit(OwnWork work, const QueuePoint& point, const halyard_operation_t
   submission.stop = work->scope ? work->scope->stop_word() : nullptr;
   submission.completed = completed;
   submission.completed_user = static_cast<WorkTrace*>(work.get());
-  work->trace_submit(device.trace(), operation.kind, point.wait);
+  work->trace_submit(device.trace(), operation.kind, point.wait, work->commands);
   if (halyard_status_t status = device.table().queue_submit(device.handle(), &submission)) {
     // If the driver refuses an alloca, there is no memory, even if the driver has stored a handle here.
     if (operation.kind == HALYARD_OPERATION_ALLOCA) *operation.alloca_.memory = nullptr;

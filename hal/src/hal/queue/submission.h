@@ -39,6 +39,7 @@ struct InFlight : Step, WorkTrace {
   boost::container::small_vector<Awaited, 2> waits;  // not Refs, which would keep the semaphores from failing
   std::unique_ptr<uint8_t[]> payload;
   Charge charge;
+  const TracedCommands* commands = nullptr;  // that it executes; among the resources
 
   // For queue_write: the copy to the file, after the driver's part has completed.
   struct FileWrite {

@@ -104,9 +104,10 @@ Tracer::Track DeviceTrace::queue_track(uint32_t queue) noexcept {
   return track;
 }
 
-void DeviceTrace::device_span(const halyard_trace_span_t& span) noexcept {
-  tracer_->span_on(queue_track(span.queue), TraceCategory::device, {span.name, span.name_size}, span.begin_ns,
-                   span.end_ns);
+void DeviceTrace::device_span(const halyard_trace_span_t& span, uint64_t execution,
+                              const CommandPlace& place) noexcept {
+  tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns,
+                    {.execution = execution, .command = place.number}, {{{}, {}, {}, place.text}});
 }
 
 struct WorkTrace::State {
@@ -116,10 +117,15 @@ struct WorkTrace::State {
   const uint64_t flow;  // leads here from the submission
   uint64_t submitted = 0;
   std::atomic<uint64_t> began{0};
+  const TracedCommands* const commands;
   Flows waits = {};
 
-  State(DeviceTrace& to, uint32_t kind)
-      : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()) {
+  State(DeviceTrace& to, uint32_t kind, const TracedCommands* executed)
+      : device(to),
+        operation(kind),
+        lane(to.take_lane()),
+        flow(to.tracer().new_flow()),
+        commands(executed) {
     device.work().in_flight.fetch_add(1, std::memory_order_relaxed);
   }
   State(const State&) = delete;
@@ -132,12 +138,13 @@ struct WorkTrace::State {
 
 void WorkTrace::drop() noexcept { delete std::exchange(state_, nullptr); }
 
-void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Flows& waits) noexcept {
+void WorkTrace::begin(DeviceTrace& device, uint32_t operation, const Flows& waits,
+                      const TracedCommands* commands) noexcept {
   if (current_trace_choice() == TraceChoice::off) {
     device.work().has_untraced.store(true, std::memory_order_relaxed);
     return;
   }
-  state_ = new (std::nothrow) State(device, operation);
+  state_ = new (std::nothrow) State(device, operation, commands);
   if (!state_) return;
   state_->waits = waits;
   device.tracer().instant(TraceCategory::queue, operation_name(operation), {&state_->flow, 1});
@@ -149,8 +156,15 @@ void WorkTrace::span_reported(const halyard_trace_span_t& span) noexcept {
   if (span.kind == HALYARD_SPAN_BEGAN) {
     state_->began.store(span.begin_ns, std::memory_order_relaxed);
   } else if (span.kind == HALYARD_SPAN_QUEUE) {
-    state_->device.device_span(span);
+    const bool has_command = HALYARD_HAS_FIELD(&span, halyard_trace_span_t, command);
+    state_->device.device_span(span, execution(), has_command ? place_at(span.command) : CommandPlace());
   }
+}
+
+uint64_t WorkTrace::execution() const noexcept { return state_ ? state_->flow : 0; }
+
+CommandPlace WorkTrace::place_at(const void* command) const noexcept {
+  return state_ && state_->commands && command ? state_->commands->place_at(command) : CommandPlace();
 }
 
 // A fence's flow starts at the begin of the operation that signals it. The host does not know when the driver

@@ -42,6 +42,21 @@ struct TracedWork {
   bool is_recorded() const noexcept;
 };
 
+// The place of a command: its number in its recording, from 1 (0: unknown), and the place in the program that
+// recorded it.
+struct CommandPlace {
+  uint64_t number = 0;
+  std::string_view text;
+};
+// A recording that knows its commands by the addresses that drivers see.
+class TracedCommands {
+ public:
+  virtual CommandPlace place_at(const void* command) const noexcept = 0;
+
+ protected:
+  ~TracedCommands() = default;
+};
+
 // Thread-safe.
 class DeviceTrace {
  public:
@@ -54,8 +69,8 @@ class DeviceTrace {
   // `number` is the allocation's in the device's log.
   void allocated(uint64_t bytes, uint64_t number, std::string_view maker) noexcept;
   void freed(uint64_t bytes) noexcept { add_memory(-static_cast<int64_t>(bytes)); }
-  // Records a slice of an operation, as measured by the device.
-  void device_span(const halyard_trace_span_t& span) noexcept;
+  // Records a slice of an operation, as measured by the device. `execution` is the number of its submission.
+  void device_span(const halyard_trace_span_t& span, uint64_t execution, const CommandPlace& place) noexcept;
 
   // Slices of one lane never overlap, because a lane belongs to one submission at a time.
   static constexpr uint32_t kLanes = 64;
@@ -97,18 +112,23 @@ class WorkTrace {
   }
 
   // Called before the driver receives the submission. `device` may be null (no trace). `wait` may be null;
-  // its flows_of() is called only while tracing.
+  // its flows_of() is called only while tracing. `commands` (may be null) are those that it executes, which
+  // live until it is completed.
   template <typename Fence>
-  void trace_submit(DeviceTrace* device, uint32_t operation, const Fence* wait) noexcept {
+  void trace_submit(DeviceTrace* device, uint32_t operation, const Fence* wait,
+                    const TracedCommands* commands) noexcept {
     if (device) [[unlikely]]
-      begin(*device, operation, flows_of(wait));
+      begin(*device, operation, flows_of(wait), commands);
   }
   void trace_submit(DeviceTrace* device, uint32_t operation) noexcept {
     if (device) [[unlikely]]
-      begin(*device, operation, {});
+      begin(*device, operation, {}, nullptr);
   }
   // Records a span that the driver reports before completion.
   void span_reported(const halyard_trace_span_t& span) noexcept;
+  // The number of this submission in the order of submissions; 0: it is not traced.
+  uint64_t execution() const noexcept;
+  CommandPlace place_at(const void* command) const noexcept;
   // Called at completion, before or after its signals. `signal` may be null.
   template <typename Fence>
   void trace_done(const Fence* signal) noexcept {
@@ -123,7 +143,8 @@ class WorkTrace {
  private:
   struct State;
 
-  void begin(DeviceTrace& device, uint32_t operation, const Flows& waits) noexcept;
+  void begin(DeviceTrace& device, uint32_t operation, const Flows& waits,
+             const TracedCommands* commands) noexcept;
   void end(const Flows& signals) noexcept;
   void drop() noexcept;  // for refused work, which is not shown
 
