@@ -8,7 +8,7 @@
 //   remote exchange ADDRESS UP DOWN SECONDS        ADDRESS as above, or tcp:PORT, tls:PORT:CERT:KEY:AUTHORITY
 //   remote call URI MODULE FUNCTION SIZE INPUTS SECONDS [read]
 //   remote upload|download URI BYTES ROUNDS
-//   remote start URI MODULE ARCHIVE        opens the device, and loads a module with its parameters (scope model):
+//   remote start URI MODULE ARCHIVE        opens the device, and calls `start` of a module with parameters (scope model):
 //                                          prints {"open_us": ..., "start_us": ...}
 //
 // An exchange sends UP bytes and waits for DOWN bytes. Clients print {"count": ..., "least_us": ..., "median_us": ...}.
@@ -389,8 +389,16 @@ int run_start(char** argv) {
   options.parameters = &weights;
   options.parameter_count = 1;
   require(halyard_context_create(program.instance, &options, &program.context));
+  require(halyard_context_find(program.context, nullptr, "start", &program.function));
+  require(halyard_call_create(program.context, &program.call));
+  halyard_value_t count = {};
+  require(halyard_call_invoke(program.call, program.function, nullptr, 0, &count, 1));
   std::printf("{\"open_us\": %.0f, \"start_us\": %.0f}\n", opened, microseconds_since(begin));
-  halyard_release(program.context);  // as a program ends that keeps what it has learnt
+  // As a program ends: a device keeps what it has learnt.
+  halyard_release(program.call);
+  halyard_release(program.function);
+  halyard_release(program.context);
+  halyard_release(program.module);
   halyard_release(program.device);
   halyard_release(program.instance);
   return 0;

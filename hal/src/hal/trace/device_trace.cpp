@@ -105,6 +105,19 @@ Tracer::Track DeviceTrace::queue_track(uint32_t queue) noexcept {
 }
 
 void DeviceTrace::device_span(const halyard_trace_span_t& span) noexcept {
+  if (HALYARD_HAS_FIELD(&span, halyard_trace_span_t, code) && span.dispatch_workgroups != 0) {
+    const TracedDispatch facts = {.workgroups = span.workgroups,
+                                  .dispatch_workgroups = span.dispatch_workgroups,
+                                  .operations = span.operations,
+                                  .bytes_read = span.bytes_read,
+                                  .bytes_written = span.bytes_written,
+                                  .checked_loops = span.checked_loops,
+                                  .known = span.known,
+                                  .code = span.code,
+                                  .threads = span.threads};
+    tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns, facts, {});
+    return;
+  }
   tracer_->span_on(queue_track(span.queue), TraceCategory::device, {span.name, span.name_size}, span.begin_ns,
                    span.end_ns);
 }

@@ -66,6 +66,7 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   }
   // No effect on what the work has signalled or failed already.
   if (!failure.ok()) signal->fail(failure);
+  if (batching == this && asked.operation_type() == wire::Operation::Execute) last_work_ = done;
   return hal::when_reached(done.get(), [weak = weak_from_this(), number](Status status) {
     if (const std::shared_ptr<Session> self = weak.lock()) self->completed(number, status);
   });
@@ -154,7 +155,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
         for (const wire::Binding* const binding : *it.bindings()) {
           hal::Binding entry;
           if (binding->memory() != 0) {
-            const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
+            MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
+            settle(*memory);
             if (!memory->failure.ok() && failure.ok()) failure = memory->failure;
             if (binding->length() == hal::kWholeLength && failure.ok())
               failure = Status(Code::OUT_OF_RANGE,
@@ -171,6 +173,13 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       return fail(Code::UNIMPLEMENTED, "operation of kind {} is unknown",
                   static_cast<unsigned>(asked.operation_type()));
   }
+}
+
+void Session::send_spans(uint64_t submission) {
+  remote::Message message;
+  flatbuffers::Offset<wire::Spans> body;
+  if (!spans_->take(submission, message, body)) return;
+  stream_->send(message.to_client(body), {}, remote::Stream::Urgency::later);
 }
 
 // On any thread, also in callbacks of the driver.
@@ -191,6 +200,7 @@ void Session::completed(uint64_t number, const Status& status) {
   if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
   auto tell = [self = shared_from_this(), number, status, memories = std::move(memories)] {
     self->send_contents(memories);
+    if (self->spans_) self->send_spans(number);
     self->send([&](remote::Message& message) {
       const auto failure =
           status.ok() ? flatbuffers::Offset<wire::Status>() : remote::add_status(message, to_wire(status));
