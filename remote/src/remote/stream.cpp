@@ -170,7 +170,7 @@ bool Stream::begin_waiting() {
 }
 
 bool Stream::receive_once(Clock::time_point end) {
-  if (in_begin_ == in_end_ && !tls_) {
+  if (!has_buffered()) {
     const Clock::duration left = end - Clock::now();
     if (left.count() <= 0) return false;
     const timespec time = {std::chrono::duration_cast<std::chrono::seconds>(left).count(),
@@ -183,16 +183,20 @@ bool Stream::receive_once(Clock::time_point end) {
     loss_ = std::move(more.error());
     return false;
   }
-  if (*more || !tls_) return !wants_pause_;
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
-  pollfd wait = {descriptor_, POLLIN, 0};
-  return left.count() > 0 && ::poll(&wait, 1, static_cast<int>(left.count())) != 0;
+  return !wants_pause_;
+}
+
+bool Stream::has_buffered() {
+  if (in_begin_ < in_end_) return true;
+  if (!tls_) return false;
+  const std::lock_guard lock(mutex_);
+  return tls_->has_pending();
 }
 
 void Stream::end_waiting() {
   const std::shared_ptr<Receiver> receiver = receiver_;
   const bool is_lost = loss_.has_value();
-  const bool has_more = in_begin_ < in_end_ || tls_;  // bytes that no event will announce
+  const bool has_more = has_buffered();  // bytes that no event will announce
   if (std::exchange(wants_pause_, false)) {
     reader_.store(Reader::nobody);
     is_paused_.store(true);

@@ -122,6 +122,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool begin_waiting();
   bool receive_once(std::chrono::steady_clock::time_point end);  // false: no more
   void end_waiting();
+  bool has_buffered();  // bytes that were received and not looked at
   // False: no more bytes for now. A failure ends the connection.
   Result<bool> receive();
   // Fills `target`, then `behind`, and returns the number of bytes; 0: none for now.

@@ -127,12 +127,11 @@ bool Session::handle_at_once(const wire::ToServer& message) {
 
 // This thread runs short work of the client itself, because waking another one takes longer.
 void Session::received_some() {
-  if (const Ref<hal::Fence> work = std::exchange(last_work_, nullptr)) {
-    hal::Fence* const fences[] = {work.get()};
-    (void)hal::run_pending_work(fences);
-  }
+  finish_begun();
   batching = nullptr;
   stream_->flush();
+  // The pool may have handled the backlog before the stream was paused for it.
+  if (!is_in_pool_.load()) stream_->resume();
 }
 
 void Session::handle_or_end(const wire::ToServer* message, const remote::Frame& frame) {
@@ -159,7 +158,7 @@ void Session::handle_backlog() {
     backlog_.clear();
     backlog_bytes_ = 0;
   }
-  is_in_pool_.store(false, std::memory_order_release);
+  is_in_pool_.store(false);
   lock.unlock();
   stream_->resume();
 }

@@ -105,6 +105,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   // Submits the operation; a failure of that goes to `failure`.
   Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
                   std::vector<uint64_t>& memories, Status& failure);
+  Result<> tell_when_done(uint64_t number, const hal::Fence& done);
+  void finish_begun();
   void completed(uint64_t number, const Status& status);
   void send_spans(uint64_t submission);
   // Sends bytes of watched memories.
@@ -152,7 +154,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 
   // Of the thread that receives:
   Ref<hal::Allocation> placed_;  // mapped, for bytes that are being received
-  Ref<hal::Fence> last_work_;    // of the messages that came together
+  std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
   // Of the thread that handles messages:
   std::shared_ptr<Client> client_;  // null before the greeting

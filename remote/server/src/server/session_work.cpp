@@ -66,10 +66,35 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   }
   // No effect on what the work has signalled or failed already.
   if (!failure.ok()) signal->fail(failure);
-  if (batching == this && asked.operation_type() == wire::Operation::Execute) last_work_ = done;
-  return hal::when_reached(done.get(), [weak = weak_from_this(), number](Status status) {
+  // Short work may have ended when the messages that came together have been handled.
+  if (batching == this) {
+    begun_.emplace_back(number, std::move(done));
+    return {};
+  }
+  return tell_when_done(number, *done);
+}
+
+Result<> Session::tell_when_done(uint64_t number, const hal::Fence& done) {
+  return hal::when_reached(&done, [weak = weak_from_this(), number](Status status) {
     if (const std::shared_ptr<Session> self = weak.lock()) self->completed(number, status);
   });
+}
+
+void Session::finish_begun() {
+  if (begun_.empty()) return;
+  hal::Fence* const last[] = {begun_.back().second.get()};
+  (void)hal::run_pending_work(last);
+  for (const auto& [number, done] : std::exchange(begun_, {})) {
+    hal::Fence* const fence[] = {done.get()};
+    const Result<bool> state = hal::are_reached(fence);
+    if (!state) {
+      completed(number, state.error());
+    } else if (*state) {
+      completed(number, {});
+    } else if (const Result<> told = tell_when_done(number, *done); !told) {
+      completed(number, told.error());
+    }
+  }
 }
 
 Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,

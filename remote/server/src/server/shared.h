@@ -78,14 +78,5 @@ struct Shared {
   const Ref<Loop> loop = Loop::on(io);
   Devices devices;
 };
-  std::atomic<size_t> next_receiver{0};
-  const Ref<Loop> loop = Loop::on(io);
-  Clients clients{limits};
-  Devices devices;
-  const bool allows_native;
-  const std::function<void(std::string_view)> log;  // one line; any thread
-  Counts counts;
-  std::atomic<uint64_t> next_owner{1};
-};
 
 }  // namespace halyard::device_server
