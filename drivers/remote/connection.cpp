@@ -26,7 +26,11 @@ void send_to_server(Connection& connection, Stream::Urgency urgency, Build build
 }  // namespace
 
 Connection::Connection(const kit::Services& services, Runtime& runtime, Place place)
-    : services_(services), runtime_(runtime), place_(std::move(place)), timer_(runtime.io()) {}
+    : services_(services),
+      runtime_(runtime),
+      place_(std::move(place)),
+      trace_span_(kit::trace_function(services)),
+      timer_(runtime.io()) {}
 
 Connection::~Connection() = default;
 
@@ -74,11 +78,67 @@ kit::Result<> Connection::greet() {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   const auto device = message.text(place_.device);
   const auto name = message.text(::program_invocation_short_name);
-  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, 0, name)), {},
-       Stream::Urgency::now);
+  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, 0, name,
+                                           trace_span_ != nullptr)),
+       {}, Stream::Urgency::now);
   kit::Result<> greeted = wait(welcome, {});
+  if (greeted && trace_span_ && version_ >= kVersionWithTraces) greeted = match_clocks();
   if (!greeted) greeted.failure().message += "; while opening a device of " + place_.text();
   return greeted;
+}
+
+// The server's clock is read halfway between the question and the answer. The shortest of several round trips has the
+// smallest error, which is at most half of it.
+kit::Result<> Connection::match_clocks() {
+  constexpr int kTries = 5;
+  uint64_t shortest = UINT64_MAX;
+  for (int i = 0; i < kTries; ++i) {
+    Request pong;
+    const uint64_t begin = kit::trace_time();
+    HALYARD_KIT_TRY(request(pong, [&](uint64_t number) {
+      Message message;
+      send(message.to_server(wire::CreatePing(message.builder(), number)), {}, Stream::Urgency::now);
+    }));
+    const uint64_t end = kit::trace_time();
+    if (end - begin >= shortest) continue;
+    shortest = end - begin;
+    clock_ahead_.store(pong.value - static_cast<int64_t>(begin + shortest / 2));
+  }
+  return {};
+}
+
+// The host takes a span before the completion of the submission. Times of a server that lies are those of this host,
+// or the span is dropped.
+void Connection::take_spans(const wire::Spans& spans) {
+  if (!trace_span_ || !spans.spans()) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = in_flight_.find(spans.submission());
+  if (found == in_flight_.end()) return;
+  constexpr int64_t kHour = int64_t{3600} * 1'000'000'000;
+  const auto now = static_cast<int64_t>(kit::trace_time());
+  const uint64_t ahead = static_cast<uint64_t>(clock_ahead_.load());
+  for (const wire::Span* const it : *spans.spans()) {
+    const std::string_view name = view(it->name()).substr(0, 255);
+    halyard_trace_span_t span = {};
+    span.struct_size = sizeof span;
+    span.kind = HALYARD_SPAN_QUEUE;
+    span.begin_ns = it->begin_ns() - ahead;
+    span.end_ns = it->end_ns() - ahead;
+    const auto begin = static_cast<int64_t>(span.begin_ns), end = static_cast<int64_t>(span.end_ns);
+    if (begin < now - 24 * kHour || end < begin || end > now + kHour) continue;
+    span.name = name.data();
+    span.name_size = name.size();
+    span.submission = found->second->user();
+    span.queue = it->track();
+    span.workgroups = it->workgroups();
+    span.dispatch_workgroups = it->dispatch_workgroups();
+    span.operations = it->operations();
+    span.bytes_read = it->bytes_read();
+    span.bytes_written = it->bytes_written();
+    span.known = it->known();
+    span.code = it->code();
+    trace_span_(services_.host, &span);
+  }
 }
 
 void Connection::close() {
@@ -141,9 +201,18 @@ void Connection::begin(Request& request) {
 }
 
 kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
+  constexpr auto kBetweenStops = std::chrono::milliseconds(20);
+  const auto is_over = [&] {
+    const std::lock_guard lock(mutex_);
+    return request.is_done || is_lost_;
+  };
   std::unique_lock lock(mutex_);
   while (!request.is_done && !is_lost_) {
-    answered_.wait_for(lock, std::chrono::milliseconds(20));
+    // The answer, and the bytes of a read, come to the thread that needs them.
+    lock.unlock();
+    const bool has_helped = help_until(is_over, kBetweenStops);
+    lock.lock();
+    if (!has_helped && !request.is_done && !is_lost_) answered_.wait_for(lock, kBetweenStops);
     if (request.is_done) continue;
     if (const kit::Result<> stopped = stop.check(); !stopped) {
       lock.unlock();
@@ -159,8 +228,10 @@ kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
   return {};
 }
 
+// Request 0 is the greeting, which only a welcome answers.
 template <typename Take>
-void Connection::answer(uint64_t number, Take take) {
+void Connection::answer(uint64_t number, Take take, bool is_welcome) {
+  if (number == 0 && !is_welcome) return;
   {
     const std::lock_guard lock(mutex_);
     const auto found = requests_.find(number);
@@ -214,8 +285,31 @@ void Connection::complete(std::unique_ptr<InFlight> work, const Failure& failure
   kit::Status status;
   if (failure.code != HALYARD_OK) status = kit::Status(services_, failure.code, failure.message);
   kit::TaskList ready;
-  InFlight::complete(std::move(work), *this, std::move(status), ready);
+  kit::Task& told = InFlight::complete(std::move(work), *this, std::move(status), ready);
   runtime_.take_calls(ready);
+  const std::lock_guard lock(completed_mutex_);
+  completed_.push(told);
+}
+
+void Connection::tell_completed() {
+  kit::TaskQueue told;
+  {
+    const std::lock_guard lock(completed_mutex_);
+    told = std::exchange(completed_, {});
+  }
+  kit::TaskList ready;
+  while (kit::Task* const call = told.pop()) call->run(*call, ready);
+}
+
+// For threads that receive: see Runtime::take_calls.
+void Connection::run_calls() {
+  kit::TaskList ready;
+  {
+    const std::lock_guard lock(completed_mutex_);
+    while (kit::Task* const call = completed_.pop()) ready.push_call(*call);
+  }
+  runtime_.take_calls(ready);
+  runtime_.run_calls();
 }
 
 // ---- Mapped bytes
@@ -253,7 +347,7 @@ std::span<uint8_t> Connection::place(Bytes message, size_t size) {
   return target.subspan(data->offset(), size);
 }
 
-bool Connection::received(Frame frame) {
+bool Connection::received(Frame& frame) {
   const wire::ToClient* const root = verified_to_client(frame.message());
   if (!root) {
     broken("a message that is no message of this protocol");
@@ -268,12 +362,13 @@ bool Connection::received(Frame frame) {
         break;
       }
       answer(0, [&](Request& request) {
+        version_ = welcome.version();
         properties_.capabilities = given->capabilities();
         properties_.queue_count = given->queue_count();
         properties_.memory_alignment = given->memory_alignment();
         properties_.maximum_allocation = given->maximum_allocation();
         request.is_done = true;
-      });
+      }, true);
       break;
     }
     case wire::ToClientBody::Refused: {
@@ -320,6 +415,13 @@ bool Connection::received(Frame frame) {
                 remote::failure_of(root->body_as_Completed()->status()));
       break;
     case wire::ToClientBody::Pong:
+      answer(root->body_as_Pong()->request(), [&](Request& request) {
+        request.value = static_cast<int64_t>(root->body_as_Pong()->time_ns());
+        request.is_done = true;
+      });
+      break;
+    case wire::ToClientBody::Spans:
+      take_spans(*root->body_as_Spans());
       break;
     default:
       broken("a message of kind " + std::to_string(static_cast<unsigned>(root->body_type())));
@@ -341,7 +443,8 @@ void Connection::take_data(const wire::Data& data, const Frame& frame) {
       std::memcpy(request.target.data() + offset, frame.data, frame.data_size);
     request.received += frame.data_size;
     request.is_done = request.received == request.target.size();
-    if (!request.is_done) more = frame.data_size;
+    request.uncredited += frame.data_size;
+    if (!request.is_done && request.uncredited >= kCredit / 4) more = std::exchange(request.uncredited, 0);
   });
   if (is_wrong) return broken("bytes that nobody has asked for");
   if (more > 0)
@@ -370,9 +473,12 @@ void Connection::take_functions(const wire::Functions& functions) {
   });
 }
 
-void Connection::received_some() {
-  runtime_.run_calls();
-  stream_->resume();
+void Connection::received_some() { run_calls(); }
+
+// The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait for.
+void Connection::received_by_waiter() {
+  tell_completed();
+  if (runtime_.has_calls()) boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
 }
 
 void Connection::broken(std::string what) {
@@ -396,7 +502,7 @@ void Connection::lost(const Failure& reason) {
   }
   answered_.notify_all();
   for (auto& [number, work] : dropped) complete(std::move(work), loss);
-  runtime_.run_calls();
+  run_calls();
 }
 
 // ---- Time

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "halyard/driver.hpp"
+#include "halyard/driver/trace.hpp"
 #include "place.h"
 #include "remote/message.h"
 #include "remote/stream.h"
@@ -25,6 +26,8 @@ namespace halyard::remote {
 
 class InFlight;
 class MappedBytes;
+
+inline constexpr uint64_t kCredit = 4 << 20;  // bytes of a read under way
 
 // A request and its answer. On the stack of the thread that waits.
 struct Request {
@@ -43,6 +46,7 @@ struct Request {
   // Of a read: where the bytes go, and how many have come.
   std::span<uint8_t> target;
   uint64_t received = 0;
+  uint64_t uncredited = 0;  // received since the server was allowed to send more
 };
 
 class Connection final : public Receiver,
@@ -70,7 +74,14 @@ class Connection final : public Receiver,
   void send(Bytes message, Bytes data = {}, Stream::Urgency urgency = Stream::Urgency::later) {
     stream_->send(message, data, urgency);
   }
-  void flush() { stream_->flush(); }
+  void flush() override { stream_->flush(); }
+  // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False: another thread
+  // receives.
+  template <typename IsOver>
+  bool help_until(IsOver is_over, Clock::duration time) {
+    flush();
+    return stream_->receive_until(is_over, Clock::now() + time);
+  }
 
   // ---- Semaphores
 
@@ -106,19 +117,24 @@ class Connection final : public Receiver,
 
  private:
   std::span<uint8_t> place(Bytes message, size_t size) override;
-  bool received(Frame frame) override;
+  bool received(Frame& frame) override;
   void received_some() override;
+  void received_by_waiter() override;
   void lost(const Failure& reason) override;
 
   kit::Result<> greet();
+  kit::Result<> match_clocks();
+  void take_spans(const wire::Spans& spans);
   void begin(Request& request);
   kit::Result<> wait(Request& request, const kit::Stop& stop);
   template <typename Take>
-  void answer(uint64_t number, Take take);
+  void answer(uint64_t number, Take take, bool is_welcome = false);
   void take_data(const wire::Data& data, const Frame& frame);
   void take_functions(const wire::Functions& functions);
   void completed(uint64_t submission, const Failure& failure);
   void complete(std::unique_ptr<InFlight> work, const Failure& failure);
+  void tell_completed();
+  void run_calls();
   void broken(std::string what);
   void tick();
   void look_at_stops();
@@ -127,7 +143,10 @@ class Connection final : public Receiver,
   Runtime& runtime_;
   const Place place_;
   std::shared_ptr<Stream> stream_;
+  const kit::TraceSpanFunction trace_span_;  // null: the host records no trace
   halyard_device_properties_t properties_ = {};
+  uint32_t version_ = kOldestVersion;        // of the protocol
+  std::atomic<int64_t> clock_ahead_{0};      // nanoseconds by which the server's clock is ahead
   std::atomic<uint64_t> next_number_{1};
   boost::asio::basic_waitable_timer<Clock> timer_;
 
@@ -139,6 +158,9 @@ class Connection final : public Receiver,
   bool is_lost_ = false;
   Failure loss_;
   Clock::time_point last_ping_{};
+
+  std::mutex completed_mutex_;  // guards the member below
+  kit::TaskQueue completed_;    // calls that tell the host
 
   std::atomic<size_t> mapped_count_{0};
   std::mutex mapped_mutex_;  // guards the member below, and keeps its elements

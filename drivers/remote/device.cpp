@@ -39,9 +39,16 @@ flatbuffers::Offset<wire::Request> to_wire(flatbuffers::FlatBufferBuilder& build
 
 }  // namespace
 
-Device::Device(std::shared_ptr<Connection> server) : server_(std::move(server)) {}
+Device::Device(std::shared_ptr<Connection> server)
+    : server_(std::move(server)), digests_(server_->place().digests) {}
 
-Device::~Device() { server_->close(); }
+Device::~Device() {
+  server_->close();
+  try {
+    digests_.save();
+  } catch (const std::exception&) {  // the next process computes again
+  }
+}
 
 halyard_device_properties_t Device::properties() const {
   constexpr uint32_t kPassedOn = HALYARD_DEVICE_STOPS_WORK;
@@ -119,9 +126,13 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
   auto memory = std::make_unique<Memory>(server_, tally_, asked.size);
   memory->is_import();
   memory->exists();
-  const Sha256 digest = sha256(contents);
-  const wire::Digest name = remote::to_wire(digest);
-  for (const bool is_first : {true, false}) {
+  std::optional<KnownDigests::Part> part = KnownDigests::part_of(external);
+  if (part) part->length = asked.size;
+  std::optional<Sha256> known = part ? digests_.find(*part) : std::nullopt;
+  Sha256 digest = known ? *known : sha256(contents);
+  if (part && !known) digests_.add(*part, digest);
+  for (bool is_first = true;; is_first = false) {
+    const wire::Digest name = remote::to_wire(digest);
     Request request;
     HALYARD_KIT_TRY(server_->request(request, [&](uint64_t number) {
       Message message;
@@ -131,7 +142,14 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
                     {}, Stream::Urgency::now);
     }));
     if (!request.needs_blob) return memory;
-    if (is_first) HALYARD_KIT_TRY(server_->send_blob(digest, contents));
+    if (!is_first) break;
+    // The bytes are read in any case, so a digest that was kept is checked.
+    if (known) {
+      digest = sha256(contents);
+      digests_.forget(*part);
+      digests_.add(*part, digest);
+    }
+    HALYARD_KIT_TRY(server_->send_blob(digest, contents));
   }
   return kit::Failure{HALYARD_RESOURCE_EXHAUSTED, "the server does not keep constants of " +
                                                       std::to_string(asked.size) +
@@ -141,6 +159,26 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
 kit::Status Device::wait(kit::Timepoints points, bool any, int64_t deadline_ns) {
   server_->flush();
   return kit::wait_for<Semaphore>(services(), points, any, deadline_ns);
+}
+
+void Device::help(kit::Timepoints points, bool any) {
+  constexpr auto kLongest = std::chrono::milliseconds(10);
+  // Another thread may reach other points, of which nothing comes from the server.
+  for (const halyard_timepoint_t& point : points) {
+    const auto& semaphore = kit::timeline_of<Semaphore>(point);
+    if (&semaphore.home() != server_.get() || !semaphore.is_submitted(point.value)) return;
+  }
+  server_->help_until(
+      [&] {
+        bool are_all = true;
+        for (const halyard_timepoint_t& point : points) {
+          const kit::Progress progress = kit::timeline_of<Semaphore>(point).progress(point.value);
+          if (progress == kit::Progress::failed || (any && progress == kit::Progress::reached)) return true;
+          are_all &= progress == kit::Progress::reached;
+        }
+        return are_all;
+      },
+      kLongest);
 }
 
 uint32_t Device::grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const {

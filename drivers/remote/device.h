@@ -14,6 +14,7 @@
 #include "connection.h"
 #include "executable.h"
 #include "halyard/driver.hpp"
+#include "known_digests.h"
 #include "memory.h"
 #include "timeline.h"
 
@@ -41,6 +42,8 @@ class Device {
     return std::make_unique<Semaphore>(server_, initial);
   }
   kit::Status wait(kit::Timepoints points, bool any, int64_t deadline_ns);
+  // Receives on this thread until the points are reached or one has failed [R89].
+  void help(kit::Timepoints points, bool any);
 
   uint32_t grade(std::string_view format, std::span<const uint8_t> data, std::string& reason) const;
   kit::Result<std::unique_ptr<Executable>> load(const halyard_executable_args_t& args) {
@@ -57,6 +60,7 @@ class Device {
 
  private:
   const std::shared_ptr<Connection> server_;
+  KnownDigests digests_;
   kit::MemoryTally tally_;
   mutable std::mutex mutex_;  // guards the member below
   mutable std::map<std::string, std::pair<uint32_t, std::string>, std::less<>> grades_;  // of formats

@@ -21,12 +21,13 @@ class InFlight {
         stop_(submission) {}
 
   uint64_t number() const { return number_; }
+  void* user() const { return completed_user_; }
   const kit::Stop& stop() const { return stop_; }
   std::vector<std::shared_ptr<Forward>> forwards;
   std::function<void()> on_success;  // before the signals
 
-  // Makes the signals, and lets the host know. The call of the host, in `ready`, frees the work.
-  static void complete(std::unique_ptr<InFlight> work, const SemaphoreServer& from, kit::Status failure,
+  // Makes the signals. Returns the call that lets the host know, which frees the work.
+  static kit::Task& complete(std::unique_ptr<InFlight> work, const SemaphoreServer& from, kit::Status failure,
                        kit::TaskList& ready) {
     for (const std::shared_ptr<Forward>& forward : work->forwards) forward->end();
     if (!failure && work->on_success) work->on_success();
@@ -45,7 +46,7 @@ class InFlight {
       const std::unique_ptr<InFlight> owned(call.work);
       owned->completed_(owned->completed_user_, std::move(call.failure).release());
     };
-    ready.push_call(work.release()->call_);
+    return work.release()->call_;
   }
 
  private:

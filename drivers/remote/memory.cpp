@@ -6,12 +6,6 @@
 
 namespace halyard::remote {
 
-namespace {
-
-constexpr uint64_t kCredit = 8 * kPiece;  // bytes under way
-
-}  // namespace
-
 Memory::Memory(std::shared_ptr<Connection> server, kit::MemoryTally& tally, uint64_t size)
     : server_(std::move(server)), tally_(tally), size_(size), number_(server_->new_number()) {}
 
@@ -36,10 +30,10 @@ void Memory::ends() {
 }
 
 void Memory::write(uint64_t offset, Bytes bytes) {
-  for (size_t done = 0; done < bytes.size(); done += kPiece) {
+  for (size_t done = 0; done < bytes.size(); done += kMaxData) {
     Message message;
     const auto body = wire::CreateMemoryWrite(message.builder(), number_, offset + done);
-    server_->send(message.to_server(body), bytes.subspan(done, std::min(kPiece, bytes.size() - done)));
+    server_->send(message.to_server(body), bytes.subspan(done, std::min(kMaxData, bytes.size() - done)));
   }
 }
 
@@ -144,6 +138,50 @@ kit::Result<uint8_t*> Memory::map(uint32_t access, uint64_t offset, uint64_t len
   if (access & HALYARD_MAP_WRITE) mapped_->open(offset, length, is_new);
   ++mappings_;
   return bytes + offset;
+}
+
+// Mappings that are open at the same time show what is written, and their bytes may not be at the server yet.
+kit::Result<> Memory::read_now(uint64_t offset, std::span<uint8_t> target) {
+  bool is_open = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_open = mapped_ != nullptr;
+  }
+  if (is_open) {
+    const uint8_t* const bytes = HALYARD_KIT_TRY(map(HALYARD_MAP_READ, offset, target.size()));
+    std::memcpy(target.data(), bytes, target.size());
+    unmap();
+    return {};
+  }
+  HALYARD_KIT_TRY(server_->check());
+  server_->send_changes();
+  Request request;
+  request.target = target;
+  return server_->request(request, [&](uint64_t number) {
+    Message message;
+    const auto body =
+        wire::CreateMemoryRead(message.builder(), number, number_, offset, target.size(), kCredit, false);
+    server_->send(message.to_server(body), {}, Stream::Urgency::later);
+  });
+}
+
+kit::Result<> Memory::write_now(uint64_t offset, Bytes source) {
+  bool is_open = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_open = mapped_ != nullptr;
+  }
+  if (is_open) {
+    uint8_t* const bytes =
+        HALYARD_KIT_TRY(map(HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, offset, source.size()));
+    std::memcpy(bytes, source.data(), source.size());
+    unmap();
+    return {};
+  }
+  HALYARD_KIT_TRY(server_->check());
+  HALYARD_KIT_TRY(check_existence());
+  write(offset, source);
+  return server_->check();
 }
 
 void Memory::unmap() {

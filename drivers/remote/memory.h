@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "connection.h"
@@ -38,6 +39,9 @@ class Memory {
   // FAILED_PRECONDITION: the bytes do not exist yet.
   kit::Result<uint8_t*> map(uint32_t access, uint64_t offset, uint64_t length);
   void unmap();
+  // Without a mapping: straight from and into the host's bytes.
+  kit::Result<> read_now(uint64_t offset, std::span<uint8_t> target);
+  kit::Result<> write_now(uint64_t offset, Bytes source);
   // Sends bytes to the server.
   void write(uint64_t offset, Bytes bytes);
 

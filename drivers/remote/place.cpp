@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "failures.h"
+#include "known_digests.h"
 
 namespace halyard::remote {
 
@@ -45,6 +46,8 @@ kit::Result<Place> place_of(const halyard_device_open_args_t& args) {
   place.device = options.text("device").value_or("");
   place.patience =
       std::chrono::milliseconds(HALYARD_KIT_TRY(options.number("timeout", 30000, 100, 86400000)));
+  const auto folder = options.text("digests");
+  place.digests = folder ? std::string(*folder) : KnownDigests::default_folder();
   const std::string_view path = kit::view(args.path);
   if (kit::view(args.kind) == kUnixKind) {
     place.transport = Transport::unix_socket;

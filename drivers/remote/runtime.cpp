@@ -32,11 +32,15 @@ void Runtime::start() {
 
 void Runtime::take_calls(kit::TaskList& ready) {
   ready.run_work();
+  kit::Task* call = ready.pop_call();
+  if (!call) return;
   const std::lock_guard lock(mutex_);
-  while (kit::Task* const call = ready.pop_call()) calls_.push(*call);
+  for (; call; call = ready.pop_call()) calls_.push(*call);
+  has_calls_.store(true, std::memory_order_release);
 }
 
 void Runtime::run_calls() {
+  if (!has_calls()) return;
   std::unique_lock lock(mutex_);
   if (is_calling_) return;
   is_calling_ = true;
@@ -48,6 +52,7 @@ void Runtime::run_calls() {
     }
     lock.lock();
   }
+  has_calls_.store(false, std::memory_order_release);
   is_calling_ = false;
 }
 

@@ -2,6 +2,7 @@
 // host.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <mutex>
@@ -28,6 +29,7 @@ class Runtime {
   // for other work, so it never holds more than one of the threads [R88]. `run` later, when no lock is held.
   void take_calls(kit::TaskList& ready);
   void run_calls();
+  bool has_calls() const { return has_calls_.load(std::memory_order_acquire); }
 
  private:
   boost::asio::io_context io_;
@@ -35,6 +37,7 @@ class Runtime {
   std::mutex mutex_;  // guards the members below
   kit::TaskQueue calls_;
   bool is_calling_ = false;
+  std::atomic<bool> has_calls_ = false;
   std::vector<std::thread> threads_;
 };
 

@@ -16,6 +16,7 @@ class SemaphoreServer {
   virtual ~SemaphoreServer() = default;
   virtual const kit::Services& services() const = 0;
   virtual uint64_t new_number() = 0;
+  virtual void flush() = 0;  // sends what may have waited for more
   virtual void create_semaphore(uint64_t number, uint64_t initial) = 0;
   virtual void destroy_semaphore(uint64_t number) = 0;
   virtual void signal_semaphore(uint64_t number, uint64_t value) = 0;

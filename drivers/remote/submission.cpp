@@ -112,9 +112,12 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   const auto waited = points_to_wire(builder, server, waits);
   // The server makes the signals of its own semaphores.
   std::vector<halyard_timepoint_t> own;
-  for (uint32_t i = 0; i < submission.signal_count; ++i)
-    if (&kit::timeline_of<Semaphore>(submission.signals[i]).home() == server.get())
-      own.push_back(submission.signals[i]);
+  for (uint32_t i = 0; i < submission.signal_count; ++i) {
+    auto& semaphore = kit::timeline_of<Semaphore>(submission.signals[i]);
+    if (&semaphore.home() != server.get()) continue;
+    own.push_back(submission.signals[i]);
+    semaphore.submitted(submission.signals[i].value);
+  }
   const auto signalled = points_to_wire(builder, server, own);
 
   auto work = std::make_unique<InFlight>(server->new_number(), submission);
@@ -133,7 +136,11 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited,
                                                            signalled, operation.kind, operation.body));
   HALYARD_KIT_TRY(server->add(std::move(work)));
-  server->send(bytes, operation.data, Stream::Urgency::now);
+  // Work that computes nothing waits for the message of the work that needs it, or for somebody who looks at its
+  // signals.
+  const bool computes = operation.kind != wire::Operation::Alloca && operation.kind != wire::Operation::Dealloca &&
+                        operation.kind != wire::Operation::Barrier;
+  server->send(bytes, operation.data, computes ? Stream::Urgency::now : Stream::Urgency::later);
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();
   return {};
 }

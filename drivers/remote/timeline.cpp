@@ -56,6 +56,7 @@ Forward::Forward(std::shared_ptr<SemaphoreServer> to, Semaphore& semaphore, uint
 
 void Forward::begin() {
   self_ = shared_from_this();
+  semaphore_->home().flush();
   if (semaphore_->watch(*this)) return;
   self_.reset();
   pass_on(semaphore_->failure());

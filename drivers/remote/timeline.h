@@ -2,6 +2,7 @@
 // there. Other servers get a number of their own, and the values and failures that their work waits for.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,24 @@ class Semaphore final : public kit::BasicTimeline<Semaphore, kit::Waiter, kit::T
   // The number of this semaphore at a server; created there on first use.
   uint64_t number_at(const std::shared_ptr<SemaphoreServer>& server);
 
+  // Work of the home will signal this value.
+  void submitted(uint64_t value) {
+    uint64_t before = submitted_.load(std::memory_order_relaxed);
+    while (before < value && !submitted_.compare_exchange_weak(before, value)) {
+    }
+  }
+  bool is_submitted(uint64_t value) const { return submitted_.load() >= value; }
+
+  // Whoever looks at the value, or waits for it, needs the work that signals it.
+  uint64_t seen_value() const {
+    home_->flush();
+    return value();
+  }
+  void subscribe(uint64_t value, halyard_subscriber_fn function, void* user, kit::TaskList& ready) {
+    home_->flush();
+    BasicTimeline::subscribe(value, function, user, ready);
+  }
+
   // The host's signals and failures, which the home gets, too.
   kit::Result<> signal(uint64_t to, kit::TaskList& ready);
   void fail(kit::Status status, kit::TaskList& ready);
@@ -34,6 +53,7 @@ class Semaphore final : public kit::BasicTimeline<Semaphore, kit::Waiter, kit::T
 
   const std::shared_ptr<SemaphoreServer> home_;
   const uint64_t number_;
+  std::atomic<uint64_t> submitted_{0};
   std::mutex mirrors_mutex_;  // guards the member below
   std::vector<std::pair<std::shared_ptr<SemaphoreServer>, uint64_t>> mirrors_;
 };

@@ -93,12 +93,12 @@ TEST(Message, EveryBitFlippedIsRefusedOrRead) {
 
 // Keeps what it has received.
 struct Kept : Receiver {
-  bool received(Frame frame) override {
+  bool received(Frame& frame) override {
     const std::lock_guard lock(mutex);
     frames.emplace_back(std::string(frame.message().begin(), frame.message().end()),
                         std::vector<uint8_t>(frame.bytes().begin(), frame.bytes().end()));
     changed.notify_all();
-    return frames.size() % 3 != 0;  // every third frame asks for a pause
+    return !pauses || frames.size() % 3 != 0;  // every third frame asks for a pause
   }
   void received_some() override {
     if (stream) stream->resume();
@@ -117,6 +117,7 @@ struct Kept : Receiver {
   std::vector<std::pair<std::string, std::vector<uint8_t>>> frames;
   std::optional<Failure> reason;
   Stream* stream = nullptr;
+  bool pauses = true;
 };
 
 Bytes bytes_of(const std::string& text) {
@@ -161,6 +162,108 @@ TEST(Stream, FramesOfEverySizeArriveInOrder) {
     io.stop();
     for (std::thread& thread : threads) thread.join();
   }
+}
+
+// Two connected streams, and a thread for both.
+struct Pair {
+  explicit Pair(Stream::Full full) {
+    int ends[2];
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
+    taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, Stream::Full::block, std::chrono::seconds(20));
+    kept->pauses = false;
+    sender->start(std::make_shared<Kept>());
+  }
+  ~Pair() {
+    io.stop();
+    if (thread.joinable()) thread.join();
+  }
+  void run() {
+    thread = std::thread([this] { io.run(); });
+  }
+  boost::asio::io_context io;
+  const boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work = make_work_guard(io);
+  std::shared_ptr<Stream> sender, taker;
+  const std::shared_ptr<Kept> kept = std::make_shared<Kept>();
+  std::thread thread;
+};
+
+TEST(Stream, AThreadThatWaitsReceives) {
+  Pair pair(Stream::Full::block);
+  pair.taker->start(pair.kept);
+  pair.run();
+  const auto deadline = [] { return std::chrono::steady_clock::now() + std::chrono::seconds(20); };
+  const auto count = [&] {
+    const std::lock_guard lock(pair.kept->mutex);
+    return pair.kept->frames.size();
+  };
+  for (size_t i = 0; i < 200; ++i) {
+    pair.sender->send(bytes_of("message"), std::vector<uint8_t>(i * 997));
+    // Either this thread receives, or the other one does already.
+    while (count() <= i) pair.taker->receive_until([&] { return count() > i; }, deadline());
+  }
+  // While a thread waits, no second one receives, and the time of the first one ends.
+  const auto begin = std::chrono::steady_clock::now();
+  while (!pair.taker->receive_until(
+      [&] {
+        EXPECT_FALSE(pair.taker->receive_until([] { return false; }, deadline()));
+        return false;
+      },
+      begin + std::chrono::milliseconds(30))) {
+  }
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(29));
+  // Afterwards the loop receives again, and is told of the end.
+  pair.sender->send(bytes_of("last"));
+  EXPECT_TRUE(pair.kept->wait_for([&] { return pair.kept->frames.size() == 201; }));
+  pair.sender->end({HALYARD_CANCELLED, "the test ends"});
+  EXPECT_TRUE(pair.kept->wait_for([&] { return pair.kept->reason.has_value(); }));
+  EXPECT_FALSE(pair.taker->receive_until([] { return false; }, deadline()));
+}
+
+TEST(Stream, AThreadThatWaitsSeesTheEnd) {
+  Pair pair(Stream::Full::block);
+  pair.taker->start(pair.kept);
+  pair.run();
+  std::thread ends([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    pair.sender->end({HALYARD_CANCELLED, "the test ends"});
+  });
+  const auto is_lost = [&] {
+    const std::lock_guard lock(pair.kept->mutex);
+    return pair.kept->reason.has_value();
+  };
+  while (!is_lost())
+    pair.taker->receive_until(is_lost, std::chrono::steady_clock::now() + std::chrono::seconds(20));
+  ends.join();
+}
+
+TEST(Stream, BytesOfAnOwnerAreNotCopied) {
+  Pair pair(Stream::Full::queue);
+  constexpr size_t kCount = 40;
+  std::vector<std::weak_ptr<void>> owners;
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < kCount; ++i) {
+    auto owned = std::make_shared<std::vector<uint8_t>>(kPiece, static_cast<uint8_t>(i));
+    texts.push_back("piece " + std::to_string(i));
+    pair.sender->send(bytes_of(texts.back()), *owned, Stream::Urgency::now, owned);
+    owners.emplace_back(owned);
+    texts.push_back("small " + std::to_string(i));
+    pair.sender->send(bytes_of(texts.back()), bytes_of(texts.back()));
+  }
+  // Most are still to be sent, by reference.
+  EXPECT_GT(pair.sender->queued(), kCount / 2 * kPiece);
+  EXPECT_FALSE(owners.back().expired());
+  pair.taker->start(pair.kept);
+  pair.run();
+  ASSERT_TRUE(pair.kept->wait_for([&] { return pair.kept->frames.size() == texts.size(); }));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    EXPECT_EQ(pair.kept->frames[i].first, texts[i]);
+    const std::vector<uint8_t> expected = i % 2 ? std::vector<uint8_t>(texts[i].begin(), texts[i].end())
+                                                : std::vector<uint8_t>(kPiece, static_cast<uint8_t>(i / 2));
+    EXPECT_EQ(pair.kept->frames[i].second, expected) << i;
+  }
+  EXPECT_EQ(pair.sender->queued(), 0u);
+  EXPECT_TRUE(owners.back().expired());
 }
 
 TEST(Stream, ASenderDoesNotWaitForEver) {

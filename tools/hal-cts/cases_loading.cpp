@@ -56,6 +56,8 @@ void loading_has_every_mandatory_function(Session& s) {
   // libhalyard.so has checked the mandatory functions of version 1. These two functions are optional, but
   // only together.
   const halyard_driver_table_t& table = s.table();
+  s.check("R79", !table.memory_read == !table.memory_write, "memory_read and memory_write", "both or none",
+          "one of them");
   s.check("R7", !table.memory_map == !table.memory_unmap, "memory_map and memory_unmap", "both or none",
           "one of them");
   s.check("R68", !table.semaphore_export == !table.semaphore_import, "semaphore_export and semaphore_import",

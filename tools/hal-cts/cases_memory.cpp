@@ -278,6 +278,42 @@ void memory_maps_keep_what_was_written(Session& s) {
   same_bytes(s, "R72", "memory of which a range was mapped with DISCARD", expected, s.read(memory));
 }
 
+void memory_direct_copies(Session& s) {
+  if (!s.table().memory_read || !s.table().memory_write) unsupported("memory_read is null");
+  const auto read = [&](const Memory& memory, uint64_t offset, uint64_t size) {
+    std::vector<uint8_t> bytes(size);
+    s.must("R79", fmt::format("memory_read of {} bytes", size),
+           s.take(s.table().memory_read(s.device(), memory.handle, offset, size, bytes.data())));
+    return bytes;
+  };
+  const auto write = [&](const Memory& memory, uint64_t offset, const std::vector<uint8_t>& bytes) {
+    s.must("R79", fmt::format("memory_write of {} bytes", bytes.size()),
+           s.take(s.table().memory_write(s.device(), memory.handle, offset, bytes.size(), bytes.data())));
+  };
+  for (const uint64_t size : {1ull, 100ull, 4097ull, 3000001ull}) {
+    const Memory memory = s.allocate(size + 7, kStaging);
+    const std::vector<uint8_t> first = noise(size, 1), second = noise(size, 2);
+    write(memory, 7, first);
+    same_bytes(s, "R79", "bytes that memory_write has written, mapped", first, s.read(memory, 7, size));
+    s.write(memory, 7, second);
+    same_bytes(s, "R79", "bytes that were written to a mapping, by memory_read", second, read(memory, 7, size));
+    if (memory.coherent()) {
+      void* pointer = nullptr;
+      s.must("memory_map", "memory_map for both",
+             s.map(memory, HALYARD_MAP_READ | HALYARD_MAP_WRITE, 0, size + 7, &pointer));
+      auto* const bytes = static_cast<uint8_t*>(pointer);
+      bytes[0] = 0x5C;
+      same_bytes(s, "R79", "a byte of an open mapping, by memory_read", {0x5C}, read(memory, 0, 1));
+      write(memory, 7, first);
+      same_bytes(s, "R79", "bytes that memory_write has written, in an open mapping", first,
+                 {bytes + 7, bytes + 7 + size});
+      s.unmap(memory);
+      same_bytes(s, "R79", "all bytes afterwards", first, read(memory, 7, size));
+    }
+    s.free(memory);
+  }
+}
+
 void memory_flush_and_invalidate(Session& s) {
   if (!s.table().memory_flush || !s.table().memory_invalidate) {
     s.check("R72", s.has(HALYARD_DEVICE_HOST_COHERENT),

@@ -135,6 +135,15 @@ std::string grades_json(const DeviceInfo& device, const std::vector<FormatGrade>
   return json_document({{"uri", device.uri}, {"formats", std::move(formats)}});
 }
 
+std::string timing_json(const Timing& timing) {
+  return json_document({{"uri", timing.uri},
+                        {"opening_ns", timing.opening.count()},
+                        {"answer_ns", timing.answer.count()},
+                        {"copied_bytes", Timing::kBytes},
+                        {"to_device_ns", timing.to_device.count()},
+                        {"from_device_ns", timing.from_device.count()}});
+}
+
 std::string answer_json(const DeviceInfo& device, const Answer& answer) {
   return json_document({{"uri", device.uri},
                         {"category", answer.category},

@@ -7,6 +7,7 @@
 
 #include "common/survey.h"
 #include "grades.h"
+#include "timing.h"
 
 namespace halyard::tools {
 
@@ -21,6 +22,7 @@ struct Answer {
   bool known = false;
   int64_t value = 0;
 };
+std::string timing_json(const Timing& timing);
 std::string answer_json(const DeviceInfo& device, const Answer& answer);
 
 }  // namespace halyard::tools

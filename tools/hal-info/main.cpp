@@ -11,6 +11,7 @@
 #include "json.h"
 #include "text.h"
 #include "text/suggest.h"
+#include "timing.h"
 
 namespace halyard::tools {
 
@@ -31,8 +32,8 @@ constexpr ExitCode kExitCodes[] = {
 
 constexpr ToolDescription kTool = {
     "hal-info",
-    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | print "
-    "FILE | replay FILE | cut FILE] [flags]",
+    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | time URI | "
+    "print FILE | replay FILE | cut FILE] [flags]",
     "Lists drivers and devices. A driver that crashes or hangs is reported; the others still work.",
     kGroups,
     "  hal-info                                        drivers and devices\n"
@@ -40,13 +41,14 @@ constexpr ToolDescription kTool = {
     "  hal-info devices local-sync                     one device\n"
     "  hal-info formats local-sync vmvx-bytecode-fb    how well executables of a format fit\n"
     "  hal-info query local-sync hal.device concurrency\n"
+    "  hal-info time remote://build-box                how long a device takes to answer and to copy\n"
     "  hal-info print run.hycap                        a capture, written by vm-run --capture=run.hycap\n"
     "  hal-info replay run.hycap --device=local-sync   executes the capture again and compares the bytes\n"
     "  hal-info replay run.hycap --benchmark           measures each execution\n"
     "  hal-info cut run.hycap --execution=0 --command=17 --output=small.hycap   one kernel with its inputs\n"
     "  hal-info --json --driver=./halyard-driver-mine.so\n",
     kExitCodes,
-    "drivers|devices|formats|query|print|replay|cut"};
+    "drivers|devices|formats|query|time|print|replay|cut"};
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -142,6 +144,14 @@ Result<> query(const Request& request) {
   return {};
 }
 
+Result<> time(const Request& request) {
+  Opened opened = TOOL_TRY(open(request));
+  opened.device.device = {};  // so that the device is opened as a first time
+  const Timing timing = TOOL_TRY(time_device(opened.instance, request.arguments.front()));
+  print(request.json() ? timing_json(timing) : timing_text(timing));
+  return {};
+}
+
 Result<> print_file(const Request& request) {
   print(TOOL_TRY(capture_description(request.flags, request.arguments.front())));
   return {};
@@ -172,6 +182,7 @@ constexpr Verb kVerbs[] = {
     {"devices", 0, 1, "at most one URI", shown<devices>},
     {"formats", 1, SIZE_MAX, "URI [FORMAT[=FILE]]...", shown<formats>},
     {"query", 3, 3, "URI CATEGORY KEY", shown<query>},
+    {"time", 1, 1, "URI", shown<time>},
     {"print", 1, 1, "FILE", shown<print_file>},
     {"replay", 1, 1, "FILE", replay},
     {"cut", 1, 1, "FILE", shown<cut>},
@@ -184,7 +195,7 @@ Result<const Verb*> find_verb(const std::string& name) {
     names.push_back(verb.name);
   }
   return fail(HALYARD_INVALID_ARGUMENT,
-              "expected drivers, devices, formats, query, print, replay or cut, found '{}'{}", name,
+              "expected drivers, devices, formats, query, time, print, replay or cut, found '{}'{}", name,
               did_you_mean(name, names));
 }
 

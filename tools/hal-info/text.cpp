@@ -116,6 +116,20 @@ std::string grades_text(const std::vector<FormatGrade>& grades) {
   return table({"FORMAT", "GRADE", "REASON"}, std::move(rows));
 }
 
+std::string timing_text(const Timing& timing) {
+  const auto microseconds = [](std::chrono::nanoseconds time) {
+    return fmt::format("{:.1f} us", std::chrono::duration<double, std::micro>(time).count());
+  };
+  const auto copy = [&](std::chrono::nanoseconds time) {
+    const double rate = static_cast<double>(Timing::kBytes) / std::chrono::duration<double>(time).count();
+    return fmt::format("{} for {}, {}/s", microseconds(time), format_size(Timing::kBytes),
+                       format_size(static_cast<uint64_t>(rate)));
+  };
+  return coloured(Colour::bold, printable(timing.uri)) + "\n" + field("opening", {microseconds(timing.opening)}) +
+         field("answer", {microseconds(timing.answer)}) + field("to device", {copy(timing.to_device)}) +
+         field("from device", {copy(timing.from_device)});
+}
+
 std::string refused_text(const Survey& survey) {
   const size_t count = survey.refused();
   if (count == 0) return "";

@@ -6,6 +6,7 @@
 
 #include "common/survey.h"
 #include "grades.h"
+#include "timing.h"
 
 namespace halyard::tools {
 
@@ -17,6 +18,7 @@ std::string grades_text(const std::vector<FormatGrade>& grades);
 // Describes the compiler for bytecode, or why there is none.
 std::string compiler_text();
 // A hint to use --explain; "" if nothing was refused.
+std::string timing_text(const Timing& timing);
 std::string refused_text(const Survey& survey);
 
 // The names of set bits: "runs in caller, unified memory"; "bit 12" for a bit without a name.

@@ -64,9 +64,10 @@ Result<Ref<Bytes>> read_all(int file, const std::string& path) {
 }
 
 // `released` runs in every case.
-Ref<Bytes> own_memory(std::span<const uint8_t> bytes, std::function<void()> released, bool is_private) {
+Ref<Bytes> own_memory(std::span<const uint8_t> bytes, std::function<void()> released, bool is_private,
+                      const std::optional<FileVersion>& file = std::nullopt) {
   try {
-    return make<Bytes>(bytes, std::move(released), is_private);
+    return make<Bytes>(bytes, std::move(released), is_private, file);
   } catch (const std::bad_alloc&) {
     if (released) released();
     throw;
@@ -108,8 +109,12 @@ Result<Ref<Bytes>> Bytes::map_file(const std::string& path) {
   constexpr uint8_t kElf[] = {0x7F, 'E', 'L', 'F'};
   const bool is_library = size >= sizeof kElf && std::memcmp(address, kElf, sizeof kElf) == 0;
   const bool is_private = !is_library && ::mprotect(address, size, PROT_READ | PROT_WRITE) == 0;
+  const auto nanoseconds = [](const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; };
+  const FileVersion version = {info.st_dev, info.st_ino, size, nanoseconds(info.st_mtim),
+                               nanoseconds(info.st_ctim)};
   return own_memory(
-      {static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); }, is_private);
+      {static_cast<const uint8_t*>(address), size}, [address, size] { ::munmap(address, size); }, is_private,
+      version);
 }
 
 Ref<Bytes> Bytes::copy(std::span<const uint8_t> bytes) {

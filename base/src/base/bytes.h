@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,15 @@
 #include "base/status.h"
 
 namespace halyard {
+
+// Tells a version of a file from others: stat(2), before the file was mapped.
+struct FileVersion {
+  uint64_t device = 0;
+  uint64_t inode = 0;
+  uint64_t size = 0;
+  int64_t modified_ns = 0;
+  int64_t changed_ns = 0;
+};
 
 class Bytes final : public ObjectOf<Bytes> {
  public:
@@ -37,9 +47,11 @@ class Bytes final : public ObjectOf<Bytes> {
   size_t size() const { return bytes_.size(); }
   // Whether the memory is writable and private to this process, so that kernels may write to constants.
   bool is_private() const { return private_; }
+  const std::optional<FileVersion>& file() const { return file_; }  // that is mapped
 
-  Bytes(std::span<const uint8_t> bytes, std::function<void()> released, bool is_private)
-      : bytes_(bytes), released_(std::move(released)), private_(is_private) {}
+  Bytes(std::span<const uint8_t> bytes, std::function<void()> released, bool is_private,
+        const std::optional<FileVersion>& file = std::nullopt)
+      : bytes_(bytes), released_(std::move(released)), private_(is_private), file_(file) {}
   ~Bytes() {
     if (released_) released_();
   }
@@ -48,6 +60,7 @@ class Bytes final : public ObjectOf<Bytes> {
   std::span<const uint8_t> bytes_;
   std::function<void()> released_;
   const bool private_;
+  const std::optional<FileVersion> file_;
 };
 
 }  // namespace halyard

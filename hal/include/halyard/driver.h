@@ -336,6 +336,17 @@ enum {
   HALYARD_EXTERNAL_OPAQUE_FD = 2, /* `fd`; import takes ownership on success, export creates a descriptor */
 };
 
+/* Since 0.3. Tells a version of a file from others: stat(2), before the file was mapped. */
+typedef struct halyard_file_version {
+  uint32_t struct_size;
+  uint32_t reserved;
+  uint64_t device;
+  uint64_t inode;
+  uint64_t size;
+  int64_t modified_ns; /* st_mtim and st_ctim, in nanoseconds */
+  int64_t changed_ns;
+} halyard_file_version_t;
+
 typedef struct halyard_external_memory {
   uint32_t struct_size;
   uint32_t kind; /* HALYARD_EXTERNAL_* */
@@ -346,6 +357,10 @@ typedef struct halyard_external_memory {
    * With HALYARD_MAP_PRIVATE kernels may write. */
   uint32_t access;
   uint64_t size; /* bytes */
+  /* Since 0.3: the file whose bytes these are, from file_offset on, for drivers that keep facts about contents;
+   * null: none, or unknown. A hint: kernels may have written to bytes with HALYARD_MAP_PRIVATE. */
+  const halyard_file_version_t* file;
+  uint64_t file_offset;
 } halyard_external_memory_t;
 
 enum {
@@ -832,6 +847,14 @@ typedef struct halyard_driver_table {
    * when there is no suitable work, or after about 10 ms [R89]. Null: the device does not use waiting
    * threads. */
   void (*device_help)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
+
+  /* Copies bytes of memory to the host, or from the host, without a mapping, and returns when they are copied:
+   * for memory in another process or machine, which a mapping would copy once more. The range is not empty and
+   * lies within the memory; all work that uses it has completed. Null: the host maps the memory [R79]. */
+  halyard_status_t (*memory_read)(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                  uint64_t offset, uint64_t length, void* target);
+  halyard_status_t (*memory_write)(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                   uint64_t offset, uint64_t length, const void* source);
 } halyard_driver_table_t;
 
 /* ---- Negotiation --------------------------------------------------------------------------------------- */

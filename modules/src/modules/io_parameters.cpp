@@ -272,7 +272,7 @@ Ref<hal::Buffer> import_in_place(hal::Device& device, uint64_t affinity, uint32_
   uint32_t access = hal::kRead;
   if (parameter.keep->is_private()) access |= HALYARD_MAP_PRIVATE;
   return hal::import_host(device, affinity, memory_types, usage, access, bytes, operation.length,
-                          parameter.keep, memory)
+                          parameter.keep, memory, parameter.keep.get())
       .value_or(nullptr);
 }
 

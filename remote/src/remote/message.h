@@ -17,11 +17,15 @@ namespace wire = schema::remote;
 
 // The versions of the protocol that this code speaks.
 inline constexpr uint32_t kOldestVersion = 1;
-inline constexpr uint32_t kNewestVersion = 1;
+inline constexpr uint32_t kNewestVersion = 2;
+inline constexpr uint32_t kVersionWithTraces = 2;
 
-// A message under construction.
+// A message under construction. A small one needs no memory but its own.
 class Message {
  public:
+  Message() : builder_(kRoom, &room_) {}
+  Message(const Message&) = delete;
+  Message& operator=(const Message&) = delete;
   flatbuffers::FlatBufferBuilder& builder() { return builder_; }
   flatbuffers::Offset<flatbuffers::String> text(std::string_view text) {
     return builder_.CreateString(text.data(), text.size());
@@ -41,7 +45,27 @@ class Message {
   }
 
  private:
-  flatbuffers::FlatBufferBuilder builder_{512};
+  static constexpr size_t kRoom = 1024;
+  class Room final : public flatbuffers::Allocator {
+   public:
+    uint8_t* allocate(size_t size) override {
+      if (!is_taken_ && size <= kRoom) {
+        is_taken_ = true;
+        return bytes_;
+      }
+      return new uint8_t[size];
+    }
+    void deallocate(uint8_t* bytes, size_t) override {
+      if (bytes != bytes_) delete[] bytes;
+    }
+
+   private:
+    alignas(16) uint8_t bytes_[kRoom];
+    bool is_taken_ = false;
+  };
+
+  Room room_;
+  flatbuffers::FlatBufferBuilder builder_;
 };
 
 // The message, whose every offset and size has been checked, or null.

@@ -3,6 +3,7 @@
 #include "remote/stream.h"
 
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -18,10 +19,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kBuffer = 64 << 10;  // bytes that are received at once
+constexpr size_t kBuffer = 16 << 10;  // bytes that are received at once, if their place is not known
+constexpr size_t kBehind = 4 << 10;   // bytes that are received behind those that go to their place
+constexpr size_t kDirect = 4 << 10;   // so many bytes go straight to their place
 constexpr size_t kSmall = 16 << 10;   // data up to this size are copied to be sent with other frames
 constexpr size_t kUnsent = 64 << 10;  // more bytes are sent even if they could wait
-constexpr int kFramesAtOnce = 64;     // before the receiver is told that it may take long
+constexpr int kFramesAtOnce = 64;     // before the receiver is told
+constexpr size_t kSpare = 64 << 10;   // larger blocks are not used again
+constexpr size_t kParts = 16;         // of one write
 
 std::string error_text(int error) {
   char buffer[128];
@@ -34,22 +39,31 @@ Bytes bytes_of(const uint32_t (&header)[2]) {
 
 static_assert(std::endian::native == std::endian::little);
 
+// An epoll file that contains the socket; -1: the system has no more files.
+int epoll_of(int socket) {
+  const int made = ::epoll_create1(EPOLL_CLOEXEC);
+  epoll_event event = {.events = EPOLLIN, .data = {}};
+  if (made >= 0) ::epoll_ctl(made, EPOLL_CTL_ADD, socket, &event);
+  return made;
+}
+
 }  // namespace
 
 Stream::Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<Tls> tls, Full full,
                std::chrono::milliseconds patience)
     : full_(full),
       patience_(patience),
-      asio_socket_(io),
       descriptor_(socket.get()),
+      watched_(io),
       tls_(std::move(tls)),
       in_(kBuffer),
       last_received_(Clock::now().time_since_epoch().count()) {
-  sockaddr_storage own = {};
-  socklen_t size = sizeof own;
-  ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&own), &size);
-  asio_socket_.assign(boost::asio::generic::stream_protocol(own.ss_family, 0), socket.release());
-  asio_socket_.non_blocking(true);
+  if (full_ == Full::block) {
+    socket_ = std::move(socket);
+    watched_.assign(epoll_of(descriptor_));  // throws if there is none
+  } else {
+    watched_.assign(socket.release());
+  }
 }
 
 Stream::~Stream() = default;
@@ -77,24 +91,39 @@ Result<> Stream::shake_hands(Clock::time_point deadline) {
 
 void Stream::start(std::shared_ptr<Receiver> receiver) {
   receiver_ = std::move(receiver);
-  boost::asio::post(asio_socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
+  boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 
 void Stream::resume() {
   if (!is_paused_.load() || !is_paused_.exchange(false)) return;
-  boost::asio::post(asio_socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
+  boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
 }
 
-// ---- Receiving
+// ---- Who receives
 
+// Either this thread or the handler of the last wait sees what the other one has written, so that somebody
+// receives afterwards.
 void Stream::await_readable() {
-  asio_socket_.async_wait(boost::asio::socket_base::wait_read,
-                          [self = shared_from_this()](boost::system::error_code) { self->on_readable(); });
+  reader_.store(Reader::nobody);
+  if (is_watched_.exchange(true)) return;
+  watched_.async_wait(boost::asio::posix::stream_descriptor::wait_read,
+                      [self = shared_from_this()](boost::system::error_code) {
+                        self->is_watched_.store(false);
+                        self->on_readable();
+                      });
 }
 
 void Stream::on_readable() {
+  Reader expected = Reader::nobody;
+  if (!reader_.compare_exchange_strong(expected, Reader::loop)) return;
+  if (receiver_) return read_in_loop();
+  reader_.store(Reader::nobody);  // lost already
+}
+
+void Stream::read_in_loop() {
   const std::shared_ptr<Receiver> receiver = receiver_;
   Result<bool> more = true;
+  if (loss_) more = std::unexpected(*std::exchange(loss_, std::nullopt));
   for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive();
   if (!more) {
     Failure reason = std::move(more.error());
@@ -104,22 +133,83 @@ void Stream::on_readable() {
       reason = *reason_;
     }
     receiver->received_some();
-    receiver->lost(reason);
     receiver_.reset();
+    reader_.store(Reader::nobody);
+    receiver->lost(reason);
     return;
   }
   // Another thread may go on from here, so nothing of this object's reading side is used after that.
   if (std::exchange(wants_pause_, false)) {
+    reader_.store(Reader::nobody);
     is_paused_.store(true);
+  } else if (*more) {
+    reader_.store(Reader::nobody);
+    boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
   } else {
-    if (*more) {
-      boost::asio::post(asio_socket_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
-    } else {
-      await_readable();
-    }
+    await_readable();
   }
   receiver->received_some();
 }
+
+void Stream::watch(bool on) {
+  epoll_event event = {.events = on ? uint32_t{EPOLLIN} : 0u, .data = {}};
+  ::epoll_ctl(watched_.native_handle(), EPOLL_CTL_MOD, descriptor_, &event);
+}
+
+bool Stream::begin_waiting() {
+  Reader expected = Reader::nobody;
+  if (full_ != Full::block || is_paused_.load() ||
+      !reader_.compare_exchange_strong(expected, Reader::waiter))
+    return false;
+  if (!receiver_ || loss_) {
+    reader_.store(Reader::nobody);
+    return false;
+  }
+  watch(false);
+  return true;
+}
+
+bool Stream::receive_once(Clock::time_point end) {
+  if (!has_buffered()) {
+    const Clock::duration left = end - Clock::now();
+    if (left.count() <= 0) return false;
+    const timespec time = {std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                           std::chrono::nanoseconds(left % std::chrono::seconds(1)).count()};
+    pollfd wait = {descriptor_, POLLIN, 0};
+    if (::ppoll(&wait, 1, &time, nullptr) == 0) return false;
+  }
+  Result<bool> more = receive();
+  if (!more) {
+    loss_ = std::move(more.error());
+    return false;
+  }
+  return !wants_pause_;
+}
+
+bool Stream::has_buffered() {
+  if (in_begin_ < in_end_) return true;
+  if (!tls_) return false;
+  const std::lock_guard lock(mutex_);
+  return tls_->has_pending();
+}
+
+void Stream::end_waiting() {
+  const std::shared_ptr<Receiver> receiver = receiver_;
+  const bool is_lost = loss_.has_value();
+  const bool has_more = has_buffered();  // bytes that no event will announce
+  if (std::exchange(wants_pause_, false)) {
+    reader_.store(Reader::nobody);
+    is_paused_.store(true);
+  } else {
+    watch(true);
+    await_readable();
+    if (is_lost || has_more)
+      boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
+  }
+  receiver->received_by_waiter();
+}
+
+// ---- Receiving
 
 Result<bool> Stream::receive() {
   for (;;) {
@@ -136,23 +226,24 @@ Result<bool> Stream::receive() {
         break;
     }
     while (done_ < target.size()) {
+      const std::span<uint8_t> rest = target.subspan(done_);
       if (in_begin_ < in_end_) {
-        const size_t count = std::min(target.size() - done_, in_end_ - in_begin_);
-        std::memcpy(target.data() + done_, in_.data() + in_begin_, count);
+        const size_t count = std::min(rest.size(), in_end_ - in_begin_);
+        std::memcpy(rest.data(), in_.data() + in_begin_, count);
         in_begin_ += count;
         done_ += count;
         continue;
       }
-      // Many bytes go straight to their place.
-      if (target.size() - done_ >= kBuffer) {
-        const size_t count = REMOTE_TRY(read_some(target.subspan(done_)));
-        if (count == 0) return false;
-        done_ += count;
-        continue;
-      }
       in_begin_ = in_end_ = 0;
-      in_end_ = REMOTE_TRY(read_some(in_));
-      if (in_end_ == 0) return false;
+      if (rest.size() >= kDirect) {
+        const size_t count = REMOTE_TRY(read_some(rest, std::span(in_).first(kBehind)));
+        if (count == 0) return false;
+        done_ += std::min(count, rest.size());
+        in_end_ = count - std::min(count, rest.size());
+      } else {
+        in_end_ = REMOTE_TRY(read_some(in_, {}));
+        if (in_end_ == 0) return false;
+      }
     }
     done_ = 0;
     if (reading_ == Reading::header) {
@@ -179,7 +270,13 @@ Result<> Stream::begin_message() {
   // Bytes that do not fit a receive buffer may have a better place.
   const size_t begin = (message + 15) & ~size_t{15};
   const bool is_bulk = data >= kSmall;
-  frame_.block = std::make_unique_for_overwrite<uint8_t[]>(begin + (is_bulk ? 0 : data));
+  block_size_ = begin + (is_bulk ? 0 : data);
+  if (spare_ && spare_size_ >= block_size_) {
+    frame_.block = std::move(spare_);
+    block_size_ = spare_size_;
+  } else {
+    frame_.block = std::make_unique_for_overwrite<uint8_t[]>(block_size_);
+  }
   frame_.data = is_bulk ? nullptr : frame_.block.get() + begin;
   reading_ = Reading::message;
   return {};
@@ -197,26 +294,32 @@ Result<> Stream::begin_data() {
   auto block = std::make_unique_for_overwrite<uint8_t[]>(begin + frame_.data_size);
   std::memcpy(block.get(), frame_.block.get(), frame_.message_size);
   frame_.block = std::move(block);
+  block_size_ = begin + frame_.data_size;
   frame_.data = frame_.block.get() + begin;
   return {};
 }
 
 bool Stream::finish_frame() {
   reading_ = Reading::header;
-  if (!receiver_->received(std::move(frame_))) wants_pause_ = true;
+  if (!receiver_->received(frame_)) wants_pause_ = true;
+  if (frame_.block && block_size_ <= kSpare) {
+    spare_ = std::move(frame_.block);
+    spare_size_ = block_size_;
+  }
+  frame_ = {};
   return true;
 }
 
-Result<size_t> Stream::read_some(std::span<uint8_t> target) {
-  if (!tls_) return read_wire(target);
+Result<size_t> Stream::read_some(std::span<uint8_t> target, std::span<uint8_t> behind) {
+  if (!tls_) return read_wire(target, behind);
   uint8_t wire[16 << 10];
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
-      std::vector<uint8_t> output;
-      const Result<size_t> opened = tls_->open(target, output);
-      if (!output.empty()) {
-        append(output);
+      sealed_.clear();
+      const Result<size_t> opened = tls_->open(target, sealed_);
+      if (!sealed_.empty()) {
+        append(sealed_);
         write_out({});
       }
       if (!opened || *opened > 0) return opened;
@@ -228,9 +331,13 @@ Result<size_t> Stream::read_some(std::span<uint8_t> target) {
   }
 }
 
-Result<size_t> Stream::read_wire(std::span<uint8_t> target) {
+Result<size_t> Stream::read_wire(std::span<uint8_t> target, std::span<uint8_t> behind) {
   for (;;) {
-    const ssize_t count = ::recv(descriptor_, target.data(), target.size(), MSG_DONTWAIT);
+    iovec parts[2] = {{target.data(), target.size()}, {behind.data(), behind.size()}};
+    msghdr message = {};
+    message.msg_iov = parts;
+    message.msg_iovlen = behind.empty() ? 1 : 2;
+    const ssize_t count = ::recvmsg(descriptor_, &message, MSG_DONTWAIT);
     if (count > 0) {
       last_received_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
       return static_cast<size_t>(count);
@@ -247,60 +354,87 @@ Clock::time_point Stream::last_received() const {
 
 // ---- Sending
 
-void Stream::send(Bytes message, Bytes data, Urgency urgency) {
+void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_ptr<void>& keep) {
   const uint32_t header[2] = {static_cast<uint32_t>(message.size()), static_cast<uint32_t>(data.size())};
   const std::lock_guard lock(mutex_);
   if (is_ended_) return;
+  const bool is_small = data.size() < kSmall;
   if (tls_) {
-    std::vector<uint8_t> start;
-    start.reserve(sizeof header + message.size() + (data.size() < kSmall ? data.size() : 0));
-    start.insert(start.end(), bytes_of(header).begin(), bytes_of(header).end());
-    start.insert(start.end(), message.begin(), message.end());
-    if (data.size() < kSmall) {
-      start.insert(start.end(), data.begin(), data.end());
-      data = {};
-    }
-    Result<> sealed = tls_->seal(start, out_);
-    if (sealed && !data.empty()) sealed = tls_->seal(data, out_);
+    sealed_.clear();
+    const Bytes start[] = {bytes_of(header), message, is_small ? data : Bytes()};
+    for (const Bytes part : start) sealed_.insert(sealed_.end(), part.begin(), part.end());
+    Result<> sealed = tls_->seal(sealed_, out_);
+    if (sealed && !is_small) sealed = tls_->seal(data, out_);
     if (!sealed) return give_up(std::move(sealed.error()));
+    if (!is_small) urgency = Urgency::now;
     data = {};
   } else {
     append(bytes_of(header));
     append(message);
-    if (data.size() < kSmall) {
+    if (is_small) {
       append(data);
       data = {};
     }
   }
-  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ > kUnsent) write_out(data);
+  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ + kept_bytes_ > kUnsent)
+    write_out(data, keep);
 }
 
 void Stream::flush() {
   const std::lock_guard lock(mutex_);
-  if (!is_ended_ && out_.size() > out_begin_) write_out({});
+  if (!is_ended_ && !is_all_written()) write_out({});
 }
 
 size_t Stream::queued() const {
   const std::lock_guard lock(mutex_);
-  return out_.size() - out_begin_;
+  return out_.size() - out_begin_ + kept_bytes_;
 }
 
 bool Stream::has_unsent() const { return queued() > 0; }
 
-void Stream::append(Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
+void Stream::append(Bytes bytes) {
+  if (kept_.empty()) {
+    out_.insert(out_.end(), bytes.begin(), bytes.end());
+    return;
+  }
+  // The last part grows unless it is being written, or somebody else's.
+  Kept& last = kept_.back();
+  Kept& to = last.keep || last.rest.size() != last.own.size() ? kept_.emplace_back() : last;
+  to.own.insert(to.own.end(), bytes.begin(), bytes.end());
+  to.rest = to.own;
+  kept_bytes_ += bytes.size();
+}
 
-// Writes what is in out_, then `direct`.
-void Stream::write_out(Bytes direct) {
+void Stream::keep_rest(Bytes rest, const std::shared_ptr<void>& keep) {
+  if (rest.empty()) return;
+  Kept& kept = kept_.emplace_back();
+  if (keep) {
+    kept.keep = keep;
+    kept.rest = rest;
+  } else {
+    kept.own.assign(rest.begin(), rest.end());
+    kept.rest = kept.own;
+  }
+  kept_bytes_ += rest.size();
+}
+
+// Writes what is there, then `direct`.
+void Stream::write_out(Bytes direct, const std::shared_ptr<void>& keep) {
+  if (is_writing_) return keep_rest(direct, keep);
+  if (!kept_.empty()) {
+    keep_rest(direct, keep);
+    direct = {};
+  }
   while (!is_ended_) {
     direct = direct.subspan(write_once(direct));
     if (is_ended_) return;
-    if (out_begin_ == out_.size()) {
+    if (is_all_written()) {
       out_.clear();
       out_begin_ = 0;
       if (direct.empty()) return;
     }
     if (full_ == Full::queue) {
-      append(direct);
+      keep_rest(direct, keep);
       return await_writable();
     }
     pollfd wait = {descriptor_, POLLOUT, 0};
@@ -313,16 +447,34 @@ void Stream::write_out(Bytes direct) {
 
 size_t Stream::write_once(Bytes direct) {
   for (;;) {
-    iovec parts[2] = {{out_.data() + out_begin_, out_.size() - out_begin_},
-                      {const_cast<uint8_t*>(direct.data()), direct.size()}};
+    iovec parts[kParts];
+    size_t count = 0;
+    const auto add = [&](const uint8_t* data, size_t size) {
+      if (size > 0) parts[count++] = {const_cast<uint8_t*>(data), size};
+    };
+    add(out_.data() + out_begin_, out_.size() - out_begin_);
+    for (size_t i = 0; i < kept_.size() && count < kParts - 1; ++i)
+      add(kept_[i].rest.data(), kept_[i].rest.size());
+    add(direct.data(), direct.size());
+    if (count == 0) return 0;
     msghdr message = {};
     message.msg_iov = parts;
-    message.msg_iovlen = direct.empty() ? 1 : 2;
-    const ssize_t count = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (count >= 0) {
-      const size_t of_queue = std::min(static_cast<size_t>(count), parts[0].iov_len);
-      out_begin_ += of_queue;
-      return static_cast<size_t>(count) - of_queue;
+    message.msg_iovlen = count;
+    const ssize_t written = ::sendmsg(descriptor_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (written >= 0) {
+      auto left = static_cast<size_t>(written);
+      const size_t of_out = std::min(left, out_.size() - out_begin_);
+      out_begin_ += of_out;
+      left -= of_out;
+      while (left > 0 && !kept_.empty()) {
+        Kept& first = kept_.front();
+        const size_t of_first = std::min(left, first.rest.size());
+        first.rest = first.rest.subspan(of_first);
+        kept_bytes_ -= of_first;
+        left -= of_first;
+        if (first.rest.empty()) kept_.pop_front();
+      }
+      return left;
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
     if (errno == EINTR) continue;
@@ -338,7 +490,7 @@ void Stream::await_writable() {
   }
   if (is_writing_) return;
   is_writing_ = true;
-  asio_socket_.async_wait(boost::asio::socket_base::wait_write,
+  watched_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
                           [self = shared_from_this()](boost::system::error_code) {
                             const std::lock_guard lock(self->mutex_);
                             self->is_writing_ = false;
@@ -356,7 +508,7 @@ void Stream::give_up(Failure reason) {
 void Stream::end(Failure reason) {
   const std::lock_guard lock(mutex_);
   if (is_ended_) return;
-  if (out_.size() > out_begin_) write_once({});
+  if (!is_all_written()) write_once({});
   give_up(std::move(reason));
 }
 

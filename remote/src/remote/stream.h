@@ -3,15 +3,18 @@
 //
 //   uint32 size of the message    uint32 number of bytes    the message    the bytes
 //
-// Numbers are little endian. Sending is thread-safe. Frames are received on the threads that run the
-// io_context: one at a time, in order. No thread belongs to a stream.
+// Numbers are little endian. Sending is thread-safe. Frames are received one at a time, in order: on a
+// thread that runs the io_context or, with Full::block, on a thread that waits for one of them. No thread belongs to a
+// stream.
 #pragma once
 
 #include <atomic>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
 #include <chrono>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -48,12 +51,14 @@ class Receiver {
   virtual std::span<uint8_t> place(Bytes message, size_t size) {
     return (void)message, (void)size, std::span<uint8_t>();
   }
-  // Must be short, because the next frame is not received before it returns. False: stop receiving until
-  // Stream::resume().
-  virtual bool received(Frame frame) = 0;
-  // Called after some frames, when other threads can receive: may take long, and overlap with received().
-  // Calls Stream::resume() at its end.
+  // Must be short, because the next frame is not received before it returns. May take the frame's block, which is
+  // otherwise used for the next frame. False: stop receiving until Stream::resume().
+  virtual bool received(Frame& frame) = 0;
+  // Called after some frames on a thread of the io_context, when other threads can receive: may overlap with
+  // received().
   virtual void received_some() = 0;
+  // Called in its place on a thread that waits.
+  virtual void received_by_waiter() {}
   // Called once, after the last frame, unless the stream was dropped before.
   virtual void lost(const Failure& reason) = 0;
 };
@@ -61,8 +66,8 @@ class Receiver {
 class Stream : public std::enable_shared_from_this<Stream> {
  public:
   enum class Full : uint8_t {
-    block,  // a sender waits while the other side does not receive
-    queue,  // bytes are kept; the user looks at queued()
+    block,  // a sender waits while the other side does not receive; threads that wait can receive
+    queue,  // bytes are kept; the user looks at queued(). One thread runs the io_context
   };
   // `tls` may be null.
   Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<Tls> tls, Full full,
@@ -78,12 +83,24 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   enum class Urgency : uint8_t { later, now };
   // Sends a frame; `later` allows it to wait for the next frame. Fails silently if the connection is lost:
-  // the receiver is told.
-  void send(Bytes message, Bytes data = {}, Urgency urgency = Urgency::now);
+  // the receiver is told. With Full::queue data that `keep` (may be null) owns are not copied.
+  void send(Bytes message, Bytes data = {}, Urgency urgency = Urgency::now,
+            const std::shared_ptr<void>& keep = nullptr);
   void flush();
   // Bytes that wait for the other side (Full::queue).
   size_t queued() const;
   bool has_unsent() const;
+
+  // With Full::block: receives on this thread, in place of the io_context, until `is_over` returns true, a frame has
+  // come that pauses the stream, or the time is over. False: another thread receives.
+  template <typename IsOver>
+  bool receive_until(IsOver is_over, std::chrono::steady_clock::time_point end) {
+    if (!begin_waiting()) return false;
+    while (!is_over() && receive_once(end)) {
+    }
+    end_waiting();
+    return true;
+  }
 
   // Sends queued bytes if possible, then ends the connection. The receiver gets the reason, or an earlier
   // one.
@@ -95,31 +112,54 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
  private:
   enum class Reading : uint8_t { header, message, data };
+  // Who reads from the socket.
+  enum class Reader : uint8_t { nobody, loop, waiter };
 
   void await_readable();
   void on_readable();
+  void read_in_loop();
+  void watch(bool on);
+  bool begin_waiting();
+  bool receive_once(std::chrono::steady_clock::time_point end);  // false: no more
+  void end_waiting();
+  bool has_buffered();  // bytes that were received and not looked at
   // False: no more bytes for now. A failure ends the connection.
   Result<bool> receive();
-  Result<size_t> read_some(std::span<uint8_t> target);  // 0: none for now
-  Result<size_t> read_wire(std::span<uint8_t> target);
+  // Fills `target`, then `behind`, and returns the number of bytes; 0: none for now.
+  Result<size_t> read_some(std::span<uint8_t> target, std::span<uint8_t> behind);
+  Result<size_t> read_wire(std::span<uint8_t> target, std::span<uint8_t> behind = {});
   Result<> begin_message();
   Result<> begin_data();
   bool finish_frame();
   void append(Bytes bytes);
-  void write_out(Bytes direct);
+  void keep_rest(Bytes rest, const std::shared_ptr<void>& keep);
+  void write_out(Bytes direct, const std::shared_ptr<void>& keep = nullptr);
   size_t write_once(Bytes direct);  // bytes of `direct` that were written
+  bool is_all_written() const { return out_begin_ == out_.size() && kept_.empty(); }
   void await_writable();
   void give_up(Failure reason);  // under mutex_
 
   const Full full_;
   const std::chrono::milliseconds patience_;
-  boost::asio::generic::stream_protocol::socket asio_socket_;
+  Descriptor socket_;  // with Full::block
   const int descriptor_;
+  // With Full::block an epoll file that contains the socket, from which a thread that waits takes it out: so the
+  // bytes for which that thread waits wake no other one. With Full::queue a copy of the descriptor.
+  boost::asio::posix::stream_descriptor watched_;
   const std::unique_ptr<Tls> tls_;
 
   mutable std::mutex mutex_;  // guards sending, TLS and the members up to the next comment
   std::vector<uint8_t> out_;
   size_t out_begin_ = 0;
+  // Bytes after those of out_.
+  struct Kept {
+    std::vector<uint8_t> own;
+    Bytes rest;                  // of `own`, or of what `keep` owns
+    std::shared_ptr<void> keep;  // null: own
+  };
+  std::deque<Kept> kept_;
+  size_t kept_bytes_ = 0;
+  std::vector<uint8_t> sealed_;  // room for TLS
   bool is_writing_ = false;  // waits until the socket is writable
   bool is_ended_ = false;
   std::optional<Failure> reason_;
@@ -132,7 +172,13 @@ class Stream : public std::enable_shared_from_this<Stream> {
   uint32_t header_[2] = {};
   size_t done_ = 0;  // bytes of the current part
   Frame frame_;
+  std::unique_ptr<uint8_t[]> spare_;  // the block of the last frame
+  size_t block_size_ = 0, spare_size_ = 0;
   bool wants_pause_ = false;
+  std::optional<Failure> loss_;  // found by a thread that waits
+
+  std::atomic<Reader> reader_{Reader::nobody};
+  std::atomic<bool> is_watched_ = false;  // a wait of watched_ is under way
   std::atomic<bool> is_paused_ = false;  // nothing is received until resume()
   std::atomic<int64_t> last_received_;
 };

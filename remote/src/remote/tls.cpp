@@ -124,6 +124,8 @@ Result<size_t> Tls::open(std::span<uint8_t> plain, std::vector<uint8_t>& wire) {
   return std::unexpected(failure_of(opened));
 }
 
+bool Tls::has_pending() const { return BIO_ctrl_pending(in_) > 0 || SSL_pending(ssl_) > 0; }
+
 Result<bool> Tls::shake_hands(std::vector<uint8_t>& wire) {
   ERR_clear_error();
   const int done = SSL_do_handshake(ssl_);

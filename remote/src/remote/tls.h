@@ -57,6 +57,8 @@ class Tls {
   // Bytes for `plain`; 0: more bytes of the wire are needed. Appends handshake messages to `wire`.
   // UNAUTHENTICATED: no valid certificate. UNAVAILABLE: the other side has ended the connection.
   Result<size_t> open(std::span<uint8_t> plain, std::vector<uint8_t>& wire);
+  // Whether bytes were fed that open() has not returned.
+  bool has_pending() const;
   // Whether both sides are authenticated. Clients call this until it is true.
   Result<bool> shake_hands(std::vector<uint8_t>& wire);
 

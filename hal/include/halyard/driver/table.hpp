@@ -160,6 +160,24 @@ struct Entries {
   static void memory_unmap(halyard_driver_device_t, halyard_driver_memory_t memory) {
     if constexpr (kTellsMappings) of(memory).unmap();
   }
+  static halyard_status_t memory_read(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                      uint64_t offset, uint64_t length, void* target) {
+    return guarded(of(device).services(),
+                   [&] {
+                     return of(memory).read_now(
+                         offset, std::span(static_cast<uint8_t*>(target), static_cast<size_t>(length)));
+                   })
+        .release();
+  }
+  static halyard_status_t memory_write(halyard_driver_device_t device, halyard_driver_memory_t memory,
+                                       uint64_t offset, uint64_t length, const void* source) {
+    return guarded(of(device).services(),
+                   [&] {
+                     return of(memory).write_now(
+                         offset, std::span(static_cast<const uint8_t*>(source), static_cast<size_t>(length)));
+                   })
+        .release();
+  }
   static halyard_status_t memory_flush(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                        uint64_t offset, uint64_t length) {
     return guarded(of(device).services(), [&] { return of(memory).flush(offset, length); }).release();
@@ -362,6 +380,10 @@ struct Entries {
     if constexpr (requires(Semaphore& semaphore) { semaphore.underway(0); })
       HALYARD_KIT_ENTRY_(semaphore_underway);
     if constexpr (requires(Device& device) { device.help({}, false); }) HALYARD_KIT_ENTRY_(device_help);
+    if constexpr (requires(Memory& memory) { memory.read_now(0, std::span<uint8_t>()); }) {
+      HALYARD_KIT_ENTRY_(memory_read);
+      HALYARD_KIT_ENTRY_(memory_write);
+    }
 #undef HALYARD_KIT_ENTRY_
     return table;
   }

@@ -174,6 +174,8 @@ Result<> Buffer::read(uint64_t offset, void* target, uint64_t length) const {
   HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
   if (length == 0) return {};
   const uint64_t begin = offset_ + offset;
+  if (const auto copy = device().table().memory_read)
+    return to_result(Status::adopt(copy(device().handle(), allocation_->memory, begin, length, target)));
   const Mapping mapping = HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_READ, begin, length));
   HALYARD_TRY(
       synchronize(*allocation_, device().table().memory_invalidate, "memory_invalidate", begin, length));
@@ -188,6 +190,8 @@ Result<> Buffer::write(uint64_t offset, const void* source, uint64_t length) {
   HALYARD_TRY(check_usage(HALYARD_USAGE_MAPPING_SCOPED));
   if (length == 0) return {};
   const uint64_t begin = offset_ + offset;
+  if (const auto copy = device().table().memory_write)
+    return to_result(Status::adopt(copy(device().handle(), allocation_->memory, begin, length, source)));
   const Mapping mapping =
       HALYARD_TRY(Mapping::map(*allocation_, HALYARD_MAP_WRITE | HALYARD_MAP_DISCARD, begin, length));
   std::memcpy(mapping.pointer(), source, length);

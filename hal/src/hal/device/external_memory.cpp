@@ -42,7 +42,7 @@ Result<Ref<Allocation>> import_external(Device& device, const halyard_memory_req
 
 Result<Ref<Buffer>> import_host(Device& device, uint64_t affinity, uint32_t memory_type, uint32_t usage,
                                 uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
-                                Budget* memory) {
+                                Budget* memory, const Bytes* file) {
   const uint64_t alignment = device.properties().import_alignment;
   if (!device.table().memory_import || alignment == 0)
     return fail(Code::UNIMPLEMENTED, "device '{}' cannot import host memory (memory_import)", device.uri());
@@ -58,6 +58,13 @@ Result<Ref<Buffer>> import_host(Device& device, uint64_t affinity, uint32_t memo
   external.fd = -1;
   external.access = access & (kRead | kWrite | HALYARD_MAP_PRIVATE);
   external.size = size;
+  halyard_file_version_t version = {};
+  if (file && file->file()) {
+    const FileVersion& known = *file->file();
+    version = {sizeof version, 0, known.device, known.inode, known.size, known.modified_ns, known.changed_ns};
+    external.file = &version;
+    external.file_offset = static_cast<uint64_t>(static_cast<const uint8_t*>(pointer) - file->data());
+  }
   Ref<Allocation> allocation =
       HALYARD_TRY(import_external(device, request, external, access, memory, "of host memory"));
   allocation->keep = std::move(keep);

@@ -106,8 +106,20 @@ Tracer::Track DeviceTrace::queue_track(uint32_t queue) noexcept {
 
 void DeviceTrace::device_span(const halyard_trace_span_t& span, uint64_t execution,
                               const CommandPlace& place) noexcept {
-  tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns,
-                    {.execution = execution, .command = place.number}, {{{}, {}, {}, place.text}});
+  TracedDispatch facts = {.execution = execution, .command = place.number};
+  if (HALYARD_HAS_FIELD(&span, halyard_trace_span_t, code) && span.dispatch_workgroups != 0) {
+    facts.workgroups = span.workgroups;
+    facts.dispatch_workgroups = span.dispatch_workgroups;
+    facts.operations = span.operations;
+    facts.bytes_read = span.bytes_read;
+    facts.bytes_written = span.bytes_written;
+    facts.checked_loops = span.checked_loops;
+    facts.known = span.known;
+    facts.code = span.code;
+    facts.threads = span.threads;
+  }
+  tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns, facts,
+                    {{{}, {}, {}, place.text}});
 }
 
 struct WorkTrace::State {

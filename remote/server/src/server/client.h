@@ -23,6 +23,7 @@ struct Client {
   const Ref<Budget> memory;
   BlobCache blobs;
   size_t connections = 0;  // guarded by Clients
+  std::atomic<bool> is_traced = false;  // a connection has a traced device of its own
 };
 
 // Thread-safe.

@@ -13,24 +13,37 @@ bool is_lost(hal::Device& device) {
 
 }  // namespace
 
-Devices::Devices(Ref<hal::DriverRegistry> registry, std::vector<std::string> uris)
-    : registry_(std::move(registry)), uris_(std::move(uris)), opened_(uris_.size()) {}
+Devices::Devices(Registries make_registry, std::vector<std::string> uris)
+    : make_registry_(std::move(make_registry)),
+      registry_(make_registry_(nullptr)),
+      uris_(std::move(uris)),
+      opened_(uris_.size()) {}
 
-Result<Ref<hal::Device>> Devices::open(std::string_view name) {
-  const std::lock_guard lock(mutex_);
+Result<size_t> Devices::find(std::string_view name) const {
   for (size_t i = 0; i < uris_.size(); ++i) {
     const std::string_view uri = uris_[i];
     const std::string_view place = uri.substr(0, uri.find('?'));
     const std::string_view kind = place.substr(0, place.find("://"));
-    if (!name.empty() && name != uri && name != place && name != kind) continue;
-    if (opened_[i] && is_lost(*opened_[i])) opened_[i] = nullptr;
-    if (!opened_[i]) opened_[i] = HALYARD_TRY(registry_->open_device(uri));
-    return opened_[i];
+    if (name.empty() || name == uri || name == place || name == kind) return i;
   }
   std::string known;
   for (const std::string& uri : uris_)
     known += (known.empty() ? "'" : ", '") + uri.substr(0, uri.find('?')) + "'";
   return fail(Code::NOT_FOUND, "the server offers no device '{}'; it offers {}", name, known);
+}
+
+Result<Ref<hal::Device>> Devices::open(std::string_view name) {
+  const size_t place = HALYARD_TRY(find(name));
+  const std::lock_guard lock(mutex_);
+  Ref<hal::Device>& opened = opened_[place];
+  if (opened && is_lost(*opened)) opened = nullptr;
+  if (!opened) opened = HALYARD_TRY(registry_->open_device(uris_[place]));
+  return opened;
+}
+
+Result<Ref<hal::Device>> Devices::open_traced(std::string_view name, Ref<Tracer> tracer) {
+  const size_t place = HALYARD_TRY(find(name));
+  return make_registry_(std::move(tracer))->open_device(uris_[place]);
 }
 
 }  // namespace halyard::device_server

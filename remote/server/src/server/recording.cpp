@@ -87,7 +87,8 @@ Result<BufferRange> range_of(Objects& objects, const wire::Range* range, Status&
   if (range->length() == hal::kWholeLength && failure.ok())
     failure = Status(Code::OUT_OF_RANGE, "a range has the length 2^64-1; lengths are explicit");
   if (range->memory() == 0) return BufferRange{nullptr, range->slot(), range->offset(), range->length()};
-  const MemoryObject* const memory = HALYARD_TRY(objects.memories.find(range->memory()));
+  MemoryObject* const memory = HALYARD_TRY(objects.memories.find(range->memory()));
+  settle(*memory);
   if (!memory->failure.ok() && failure.ok()) failure = memory->failure;
   return BufferRange{memory->buffer.get(), 0, range->offset(), range->length()};
 }

@@ -44,10 +44,10 @@ std::string user_name(uid_t user) {
 
 class AsioServer final : public Server {
  public:
-  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Ref<hal::DriverRegistry> registry)
+  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Registries make_registry)
       : users_(options.users),
         shared_(
-            options.limits, std::move(uris), std::move(registry), options.allows_native,
+            options.limits, std::move(uris), std::move(make_registry), options.allows_native,
             options.log ? options.log : [](std::string_view) {}) {}
   ~AsioServer() override { stop(); }
 
@@ -79,7 +79,7 @@ class AsioServer final : public Server {
     shared_.counts.accepted.fetch_add(1, std::memory_order_relaxed);
     std::unique_ptr<remote::Tls> layer;
     if (tls) layer = std::make_unique<remote::Tls>(std::move(tls), "");
-    auto stream = std::make_shared<remote::Stream>(shared_.io, std::move(socket), std::move(layer),
+    auto stream = std::make_shared<remote::Stream>(shared_.receiver(), std::move(socket), std::move(layer),
                                                    remote::Stream::Full::queue, kPatience);
     const auto session =
         std::make_shared<Session>(shared_, std::move(stream), std::move(key), std::move(name));
@@ -93,8 +93,14 @@ class AsioServer final : public Server {
   void run(unsigned threads) override {
     const auto work = asio::make_work_guard(shared_.io);
     std::vector<std::thread> others;
+    std::vector<asio::executor_work_guard<asio::io_context::executor_type>> receiving;
+    for (asio::io_context& io : shared_.receivers) {
+      receiving.push_back(asio::make_work_guard(io));
+      others.emplace_back([&io] { io.run(); });
+    }
     for (unsigned i = 1; i < threads; ++i) others.emplace_back([this] { shared_.io.run(); });
     shared_.io.run();
+    for (asio::io_context& io : shared_.receivers) io.stop();
     for (std::thread& thread : others) thread.join();
   }
 
@@ -164,14 +170,18 @@ class AsioServer final : public Server {
 }  // namespace
 
 remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
-  hal::RegistryOptions registry;
-  registry.libraries = options.driver_files;
-  registry.use_environment = registry.use_default_folders = false;
-  if (options.log) registry.log = [log = options.log](int32_t, std::string_view line) { log(line); };
+  const Registries make_registry = [files = options.driver_files, log = options.log](Ref<Tracer> tracer) {
+    hal::RegistryOptions registry;
+    registry.libraries = files;
+    registry.use_environment = registry.use_default_folders = false;
+    if (log) registry.log = [log](int32_t, std::string_view line) { log(line); };
+    registry.tracer = std::move(tracer);
+    return hal::DriverRegistry::create(std::move(registry));
+  };
   std::vector<std::string> uris = options.devices;
   if (!options.allows_native) std::ranges::transform(uris, uris.begin(), without_native);
-  const Ref<hal::DriverRegistry> drivers = hal::DriverRegistry::create(std::move(registry));
-  auto server = std::make_unique<AsioServer>(options, uris, drivers);
+  auto server = std::make_unique<AsioServer>(options, uris, make_registry);
+  const Ref<hal::DriverRegistry> drivers = make_registry(nullptr);
   // A wrong device is found now, not by the first client.
   for (const std::string& uri : uris)
     if (const auto opened = drivers->open_device(uri); !opened)

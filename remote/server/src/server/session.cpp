@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/post.hpp>
 #include <new>
 #include <utility>
 
 #include "base/c_boundary.h"
+#include "hal/queue/wait.h"
 #include "server/failures.h"
 
 namespace halyard::device_server {
@@ -14,10 +16,13 @@ namespace halyard::device_server {
 namespace {
 
 constexpr size_t kFrameOverhead = 128;
+constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
 
 }  // namespace
+
+thread_local const Session* Session::batching = nullptr;
 
 Session::Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name)
     : shared_(shared),
@@ -32,6 +37,7 @@ Session::~Session() {
   for (auto& [number, work] : in_flight_) work.scope->stop(Code::CANCELLED);
   // Work that waits for what nobody will signal ends, too.
   objects_.semaphores.for_each([](SemaphoreObject& object) { abandon(object); });
+  if (spans_) client_->is_traced.store(false);
   if (client_) shared_.clients.end(*client_);
 }
 
@@ -56,7 +62,7 @@ void Session::tick() {
     bool is_greeted = false;
     {
       const std::lock_guard lock(self->mutex_);
-      if (self->is_lost_) return;
+      if (self->is_lost_.load()) return;
       is_greeted = !self->name_.empty() && self->device_;
     }
     const Limits& limits = self->shared_.limits;
@@ -76,19 +82,37 @@ void Session::tick() {
 
 // ---- The order of messages
 
-bool Session::received(remote::Frame frame) {
+bool Session::received(remote::Frame& frame) {
   shared_.counts.received_bytes.fetch_add(size_of(frame), std::memory_order_relaxed);
+  if (placed_) {
+    placed_->unmap();
+    placed_ = nullptr;
+    const wire::MemoryWrite& written =
+        *flatbuffers::GetRoot<wire::ToServer>(frame.message().data())->body_as_MemoryWrite();  // as place() has verified
+    if (const Result<MemoryObject*> memory = objects_.memories.find(written.id()))
+      advance_written(**memory, written.offset(), frame.data_size);
+    return true;
+  }
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
   if (message && handle_at_once(*message)) return true;
+  batching = this;
+  if (!is_in_pool_.load(std::memory_order_acquire) && message && is_quick(*message, frame)) {
+    if (!is_lost_.load(std::memory_order_relaxed)) handle_or_end(message, frame);
+    return true;
+  }
   const std::lock_guard lock(mutex_);
   backlog_bytes_ += size_of(frame);
-  backlog_.push_back(std::move(frame));
+  backlog_.push_back({message, std::move(frame)});
+  if (!is_in_pool_.exchange(true))
+    boost::asio::post(shared_.io, [self = shared_from_this()] { self->handle_backlog(); });
   return backlog_bytes_ <= shared_.limits.backlog;
 }
 
 bool Session::handle_at_once(const wire::ToServer& message) {
-  if (message.body_type() == wire::ToServerBody::Ping) {
-    send([](remote::Message& pong) { return wire::CreatePong(pong.builder()); });
+  if (const wire::Ping* const ping = message.body_as_Ping()) {
+    send([&](remote::Message& pong) {
+      return wire::CreatePong(pong.builder(), ping->request(), ping->request() != 0 ? Tracer::now() : 0);
+    });
     return true;
   }
   const wire::Stop* const stop = message.body_as_Stop();
@@ -101,38 +125,108 @@ bool Session::handle_at_once(const wire::ToServer& message) {
   return true;
 }
 
+// This thread runs short work of the client itself, because waking another one takes longer.
 void Session::received_some() {
-  {
-    std::unique_lock lock(mutex_);
-    if (is_handling_) return;
-    is_handling_ = true;
-    handle_all(lock);
-    is_handling_ = false;
+  finish_begun();
+  batching = nullptr;
+  stream_->flush();
+  // The pool may have handled the backlog before the stream was paused for it.
+  if (!is_in_pool_.load()) stream_->resume();
+}
+
+void Session::handle_or_end(const wire::ToServer* message, const remote::Frame& frame) {
+  const Status status = outcome_of([&] { return handle(message, frame); });
+  if (status.ok()) return;
+  shared_.counts.broken.fetch_add(1, std::memory_order_relaxed);
+  shared_.log(
+      fmt::format("client '{}' ({}): {}", name_, remote::peer_text(stream_->socket()), status.text()));
+  end(status);
+  is_lost_.store(true);
+}
+
+void Session::handle_backlog() {
+  std::unique_lock lock(mutex_);
+  while (!backlog_.empty() && !is_lost_.load()) {
+    const Waiting next = std::move(backlog_.front());
+    backlog_.pop_front();
+    backlog_bytes_ -= size_of(next.frame);
+    lock.unlock();
+    handle_or_end(next.message, next.frame);
+    lock.lock();
   }
+  if (is_lost_.load()) {
+    backlog_.clear();
+    backlog_bytes_ = 0;
+  }
+  is_in_pool_.store(false);
+  lock.unlock();
   stream_->resume();
 }
 
-void Session::handle_all(std::unique_lock<std::mutex>& lock) {
-  while (!backlog_.empty() && !is_lost_) {
-    const remote::Frame frame = std::move(backlog_.front());
-    backlog_.pop_front();
-    backlog_bytes_ -= size_of(frame);
-    lock.unlock();
-    const Status status = outcome_of([&] { return handle(frame); });
-    if (!status.ok()) {
-      shared_.counts.broken.fetch_add(1, std::memory_order_relaxed);
-      shared_.log(
-          fmt::format("client '{}' ({}): {}", name_, remote::peer_text(stream_->socket()), status.text()));
-      end(status);
+bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame) {
+  if (!device_) return false;  // opening it may take long
+  const uint32_t capabilities = device_->properties().capabilities;
+  const auto is_mapped = [&](uint64_t number) {
+    const Result<MemoryObject*> memory = objects_.memories.find(number);
+    return !memory || !(*memory)->buffer || (*memory)->buffer->is_mappable();
+  };
+  switch (message.body_type()) {
+    case wire::ToServerBody::MemoryCreate: {
+      const wire::Request* const asked = message.body_as_MemoryCreate()->memory();
+      return !asked || asked->size() <= kQuickBytes || asked->owner() == HALYARD_OWNER_WRITES_ALL;
     }
-    lock.lock();
-    if (!status.ok()) is_lost_ = true;
+    case wire::ToServerBody::MemoryImport:
+      return (capabilities & HALYARD_DEVICE_WRITES_CONSTANTS) != 0;
+    case wire::ToServerBody::MemoryWrite:
+      return is_mapped(message.body_as_MemoryWrite()->id());
+    case wire::ToServerBody::MemoryRead:
+      return is_mapped(message.body_as_MemoryRead()->id());
+    case wire::ToServerBody::Credit: {
+      const auto found = readings_.find(message.body_as_Credit()->request());
+      return found == readings_.end() || found->second.buffer->is_mappable();
+    }
+    case wire::ToServerBody::BlobWrite:
+      return message.body_as_BlobWrite()->size() <= kQuickBytes;
+    case wire::ToServerBody::ListCreate:
+      return frame.message_size <= kQuickBytes;
+    // Work may begin, on this thread if the device runs it there.
+    case wire::ToServerBody::Submit:
+    case wire::ToServerBody::SemaphoreSignal:
+    case wire::ToServerBody::SemaphoreFail:
+    case wire::ToServerBody::SemaphoreDestroy:
+      return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0;
+    case wire::ToServerBody::Query:
+    case wire::ToServerBody::MemoryDestroy:
+    case wire::ToServerBody::MemoryWatch:
+    case wire::ToServerBody::SemaphoreCreate:
+    case wire::ToServerBody::StageWrite:
+    case wire::ToServerBody::ListDestroy:
+    case wire::ToServerBody::ExecutableDestroy:
+      return true;
+    default:
+      return false;
   }
-  if (is_lost_) backlog_.clear();
 }
 
-Result<> Session::handle(const remote::Frame& frame) {
-  const wire::ToServer* const message = remote::verified_to_server(frame.message());
+// The bytes of a write go straight to the memory.
+std::span<uint8_t> Session::place(remote::Bytes bytes, size_t size) {
+  if (is_in_pool_.load(std::memory_order_acquire) || is_lost_.load(std::memory_order_relaxed) || !device_)
+    return {};
+  const wire::ToServer* const message = remote::verified_to_server(bytes);
+  const wire::MemoryWrite* const asked = message ? message->body_as_MemoryWrite() : nullptr;
+  if (!asked) return {};
+  const Result<MemoryObject*> memory = objects_.memories.find(asked->id());
+  if (!memory || !(*memory)->failure.ok() || !(*memory)->buffer->is_mappable()) return {};
+  if ((*memory)->unwritten != UINT64_MAX && (*memory)->unwritten != asked->offset()) return {};
+  hal::Buffer& buffer = *(*memory)->buffer;
+  if (!(buffer.access() & hal::kWrite) || !buffer.check_range(asked->offset(), size)) return {};
+  const Result<std::span<uint8_t>> mapped = buffer.map();
+  if (!mapped) return {};
+  placed_ = Ref<hal::Allocation>::share(&buffer.allocation());
+  return mapped->subspan(asked->offset(), size);
+}
+
+Result<> Session::handle(const wire::ToServer* message, const remote::Frame& frame) {
   if (!message)
     return fail(Code::INVALID_ARGUMENT, "expected a message of this protocol, found {} other bytes",
                 frame.message_size);
@@ -190,7 +284,12 @@ Result<> Session::greet(const wire::Hello& hello) {
   if (!version) return fail(static_cast<Code>(version.error().code), "{}", version.error().message);
   client_ = HALYARD_TRY(shared_.clients.begin(key_, name_));
   // Not a broken protocol, but nothing can be done without a device.
-  Ref<hal::Device> device = HALYARD_TRY(shared_.devices.open(remote::view(hello.device())));
+  // The spans of a device that clients share would show one client the work of others.
+  if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))
+    spans_ = HALYARD_TRY(Spans::create());
+  const std::string_view wanted = remote::view(hello.device());
+  Ref<hal::Device> device = HALYARD_TRY(spans_ ? shared_.devices.open_traced(wanted, spans_->tracer())
+                                               : shared_.devices.open(wanted));
   {
     const std::lock_guard lock(mutex_);
     device_ = device;
@@ -209,16 +308,16 @@ Result<> Session::greet(const wire::Hello& hello) {
 }
 
 void Session::lost(const remote::Failure& reason) {
+  if (placed_) std::exchange(placed_, nullptr)->unmap();
   std::vector<Ref<WorkScope>> stopped;
   {
     const std::lock_guard lock(mutex_);
-    is_lost_ = true;
+    is_lost_.store(true);
     for (auto& [number, work] : in_flight_) stopped.push_back(work.scope);
     if (loading_scope_) stopped.push_back(loading_scope_);
     watched_.clear();
   }
   for (const Ref<WorkScope>& scope : stopped) scope->stop(Code::CANCELLED);
-  timer_.cancel();
   if (client_) shared_.log(fmt::format("client '{}' has gone: {}", name_, reason.message));
 }
 

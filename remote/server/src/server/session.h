@@ -1,5 +1,5 @@
-// Session: one connection. Messages are handled one after the other, on the thread that received them or on
-// one that is handling earlier ones; only requests to stop go past them. The client may be anybody: every
+// Session: one connection. Messages are handled one after the other: on the thread that receives them, which other
+// connections share, or on a thread of a pool if that may take long; only requests to stop go past them. The client may be anybody: every
 // message is verified, every number looked up, every object charged, and what the driver gets was validated
 // by the host.
 #pragma once
@@ -24,6 +24,7 @@
 #include "server/objects.h"
 #include "server/recording.h"
 #include "server/shared.h"
+#include "server/spans.h"
 
 namespace halyard::device_server {
 
@@ -39,14 +40,18 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void end(const Status& why);
 
  private:
-  bool received(remote::Frame frame) override;
+  std::span<uint8_t> place(remote::Bytes message, size_t size) override;
+  bool received(remote::Frame& frame) override;
   void received_some() override;
   void lost(const remote::Failure& reason) override;
 
   // A failed result ends the connection: the client has broken the protocol.
-  Result<> handle(const remote::Frame& frame);
-  void handle_all(std::unique_lock<std::mutex>& lock);
+  Result<> handle(const wire::ToServer* message, const remote::Frame& frame);
+  void handle_or_end(const wire::ToServer* message, const remote::Frame& frame);
+  void handle_backlog();
   bool handle_at_once(const wire::ToServer& message);
+  // Whether the message is handled in a moment.
+  bool is_quick(const wire::ToServer& message, const remote::Frame& frame);
   Result<> greet(const wire::Hello& hello);
 
   Result<> on(const wire::Query& asked);
@@ -100,7 +105,10 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   // Submits the operation; a failure of that goes to `failure`.
   Result<> submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
                   std::vector<uint64_t>& memories, Status& failure);
+  Result<> tell_when_done(uint64_t number, const hal::Fence& done);
+  void finish_begun();
   void completed(uint64_t number, const Status& status);
+  void send_spans(uint64_t submission);
   // Sends bytes of watched memories.
   struct Changed {
     uint64_t memory;
@@ -113,10 +121,13 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 
   // `build(message)` returns the body.
   template <typename Build>
-  void send(Build build, remote::Bytes data = {});
+  void send(Build build, remote::Bytes data = {}, const std::shared_ptr<void>& keep = nullptr);
   void done(uint64_t request, const Status& status);
 
   void tick();
+
+  // The session whose messages this thread handles: their answers are sent together.
+  static thread_local const Session* batching;
 
   Shared& shared_;
   const std::shared_ptr<remote::Stream> stream_;
@@ -126,10 +137,14 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   const Clock::time_point begin_ = Clock::now();
 
   std::mutex mutex_;  // guards the members below
-  std::deque<remote::Frame> backlog_;
+  struct Waiting {
+    const wire::ToServer* message;  // in the frame; null: it is none
+    remote::Frame frame;
+  };
+  std::deque<Waiting> backlog_;
   size_t backlog_bytes_ = 0;
-  bool is_handling_ = false;
-  bool is_lost_ = false;
+  std::atomic<bool> is_in_pool_ = false;  // a thread of the pool handles the backlog; set by the one that receives
+  std::atomic<bool> is_lost_ = false;
   std::unordered_map<uint64_t, Work> in_flight_;
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
@@ -137,9 +152,14 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 
   std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
 
+  // Of the thread that receives:
+  Ref<hal::Allocation> placed_;  // mapped, for bytes that are being received
+  std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
+
   // Of the thread that handles messages:
   std::shared_ptr<Client> client_;  // null before the greeting
   Ref<hal::Device> device_;
+  std::shared_ptr<Spans> spans_;  // null: the client records no trace
   Objects objects_;
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
@@ -155,12 +175,12 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 };
 
 template <typename Build>
-void Session::send(Build build, remote::Bytes data) {
+void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>& keep) {
   remote::Message message;
   const auto body = build(message);
   const remote::Bytes bytes = message.to_client(body);
   shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
-  stream_->send(bytes, data);
+  stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now, keep);
 }
 
 }  // namespace halyard::device_server

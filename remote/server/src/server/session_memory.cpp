@@ -11,6 +11,7 @@ namespace halyard::device_server {
 
 namespace {
 
+constexpr uint64_t kAlwaysCleared = 64 << 10;  // bytes
 constexpr uint32_t kCopyTimeout = 60000;  // milliseconds, of a copy by a device without mappable memory
 
 // The bits that this version of the protocol knows; others are not passed on [R14].
@@ -42,7 +43,7 @@ Session::Wishes Session::wishes_of(const wire::Request& request) {
       (device_->properties().capabilities & HALYARD_DEVICE_UNIFIED_MEMORY))
     wishes.usage |= HALYARD_USAGE_MAPPING_SCOPED;
   // Memory is passed on uncleared only to the owner of before, so no owner of one client is that of another
-  // one. HALYARD_OWNER_WRITES_ALL would show the bytes of others.
+  // one. HALYARD_OWNER_WRITES_ALL would show the bytes of others: see MemoryObject::unwritten.
   if (request.owner() == HALYARD_OWNER_WRITES_ALL || request.owner() == 0) return wishes;
   constexpr size_t kOwners = 4096;
   if (owners_.size() >= kOwners && !owners_.contains(request.owner())) return wishes;
@@ -57,9 +58,20 @@ Result<> Session::on(const wire::MemoryCreate& asked) {
   const wire::Request& request = *asked.memory();
   const Wishes wishes = wishes_of(request);
   MemoryObject memory;
-  Result<Ref<hal::Buffer>> made =
-      hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage, request.size(),
-                            client_->memory.get(), wishes.owner);
+  const auto allocate = [&](uint64_t owner) {
+    return hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage, request.size(),
+                                 client_->memory.get(), owner);
+  };
+  // Clearing takes as long as copying. So large memory that the client fills at once is not cleared before.
+  const bool is_filled = request.owner() == HALYARD_OWNER_WRITES_ALL && request.size() > kAlwaysCleared;
+  Result<Ref<hal::Buffer>> made = allocate(is_filled ? HALYARD_OWNER_WRITES_ALL : wishes.owner);
+  if (made && is_filled) {
+    if ((*made)->is_mappable()) {
+      memory.unwritten = 0;
+    } else {
+      made = allocate(wishes.owner);
+    }
+  }
   if (made) {
     memory.buffer = *std::move(made);
   } else {
@@ -127,10 +139,30 @@ Result<> Session::on(const wire::MemoryWrite& asked, remote::Bytes data) {
   if (!memory->failure.ok()) return {};
   HALYARD_TRY(memory->buffer->check_range(asked.offset(), data.size()));
   if (data.empty()) return {};
+  if (asked.offset() != memory->unwritten) settle(*memory);
   Result<> written = await(hal::begin_write(data, *memory->buffer, asked.offset()));
+  advance_written(*memory, asked.offset(), data.size());
   if (!written)
     memory->failure = std::move(written.error()).note("while writing bytes of the client to memory");
   return {};
+}
+
+void advance_written(MemoryObject& memory, uint64_t offset, uint64_t size) {
+  if (memory.unwritten != offset) return;
+  memory.unwritten += size;
+  if (memory.unwritten == memory.buffer->length()) memory.unwritten = UINT64_MAX;
+}
+
+void settle(MemoryObject& memory) {
+  if (memory.unwritten == UINT64_MAX || !memory.buffer) return;
+  const std::vector<uint8_t> zeros(std::min<uint64_t>(kAlwaysCleared, memory.buffer->length()));
+  for (uint64_t at = std::exchange(memory.unwritten, UINT64_MAX); at < memory.buffer->length(); at += zeros.size()) {
+    const uint64_t size = std::min<uint64_t>(zeros.size(), memory.buffer->length() - at);
+    if (Result<> cleared = memory.buffer->write(at, zeros.data(), size); !cleared) {
+      memory.failure = std::move(cleared.error()).note("while clearing memory");
+      return;
+    }
+  }
 }
 
 Result<> Session::read(hal::Buffer& buffer, uint64_t offset, std::span<uint8_t> target) {
@@ -144,6 +176,7 @@ Result<> Session::read(hal::Buffer& buffer, uint64_t offset, std::span<uint8_t> 
 
 Result<> Session::on(const wire::MemoryRead& asked) {
   MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(asked.id()));
+  settle(*memory);
   if (!memory->failure.ok()) {
     done(asked.request(), memory->failure);
     return {};
@@ -181,26 +214,56 @@ Result<> Session::on(const wire::Credit& asked) {
   return {};
 }
 
+namespace {
+
+// Keeps a memory mapped.
+struct Mapped {
+  explicit Mapped(Ref<hal::Allocation> memory) : allocation(std::move(memory)) {}
+  Mapped(const Mapped&) = delete;
+  Mapped& operator=(const Mapped&) = delete;
+  ~Mapped() { allocation->unmap(); }
+  const Ref<hal::Allocation> allocation;
+};
+
+}  // namespace
+
+// Bytes that can be mapped are sent from where they are. While they wait to be sent, work may change them; then the
+// client gets the later ones, and again those of watched memory.
 void Session::go_on(uint64_t request, Reading& reading) {
+  const auto send_piece = [&](std::span<const uint8_t> bytes, const std::shared_ptr<void>& keep) {
+    send([&](remote::Message& message) { return wire::CreateData(message.builder(), request, reading.sent); },
+         bytes, keep);
+    reading.sent += bytes.size();
+    reading.credit -= bytes.size();
+  };
+  const auto next = [&] {
+    return std::min<uint64_t>({remote::kPiece, reading.length - reading.sent, reading.credit});
+  };
+  if (reading.buffer->is_mappable() && reading.length >= remote::kPiece) {
+    Result<std::span<uint8_t>> mapped = reading.buffer->map();
+    if (mapped) {
+      const auto keep = std::make_shared<Mapped>(Ref<hal::Allocation>::share(&reading.buffer->allocation()));
+      while (reading.sent < reading.length && reading.credit > 0)
+        send_piece(mapped->subspan(reading.offset + reading.sent, next()), keep);
+      return;
+    }
+  }
   const auto piece =
       std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(remote::kPiece, reading.length));
   while (reading.sent < reading.length && reading.credit > 0) {
-    const uint64_t size = std::min<uint64_t>({remote::kPiece, reading.length - reading.sent, reading.credit});
-    const std::span<uint8_t> target(piece.get(), size);
+    const std::span<uint8_t> target(piece.get(), next());
     const std::lock_guard in_order(contents_mutex_);
     if (Result<> copied = read(*reading.buffer, reading.offset + reading.sent, target); !copied) {
       reading.sent = reading.length;
       return done(request, copied.error());
     }
-    send([&](remote::Message& message) { return wire::CreateData(message.builder(), request, reading.sent); },
-         target);
-    reading.sent += size;
-    reading.credit -= size;
+    send_piece(target, nullptr);
   }
 }
 
 Result<> Session::on(const wire::MemoryWatch& asked) {
   MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(asked.id()));
+  settle(*memory);
   const std::lock_guard lock(mutex_);
   if (asked.watch() && memory->failure.ok()) {
     watched_.insert_or_assign(asked.id(), memory->buffer);

@@ -66,9 +66,35 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
   }
   // No effect on what the work has signalled or failed already.
   if (!failure.ok()) signal->fail(failure);
-  return hal::when_reached(done.get(), [weak = weak_from_this(), number](Status status) {
+  // Short work may have ended when the messages that came together have been handled.
+  if (batching == this) {
+    begun_.emplace_back(number, std::move(done));
+    return {};
+  }
+  return tell_when_done(number, *done);
+}
+
+Result<> Session::tell_when_done(uint64_t number, const hal::Fence& done) {
+  return hal::when_reached(&done, [weak = weak_from_this(), number](Status status) {
     if (const std::shared_ptr<Session> self = weak.lock()) self->completed(number, status);
   });
+}
+
+void Session::finish_begun() {
+  if (begun_.empty()) return;
+  hal::Fence* const last[] = {begun_.back().second.get()};
+  (void)hal::run_pending_work(last);
+  for (const auto& [number, done] : std::exchange(begun_, {})) {
+    hal::Fence* const fence[] = {done.get()};
+    const Result<bool> state = hal::are_reached(fence);
+    if (!state) {
+      completed(number, state.error());
+    } else if (*state) {
+      completed(number, {});
+    } else if (const Result<> told = tell_when_done(number, *done); !told) {
+      completed(number, told.error());
+    }
+  }
 }
 
 Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,
@@ -154,7 +180,8 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
         for (const wire::Binding* const binding : *it.bindings()) {
           hal::Binding entry;
           if (binding->memory() != 0) {
-            const MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
+            MemoryObject* const memory = HALYARD_TRY(objects_.memories.find(binding->memory()));
+            settle(*memory);
             if (!memory->failure.ok() && failure.ok()) failure = memory->failure;
             if (binding->length() == hal::kWholeLength && failure.ok())
               failure = Status(Code::OUT_OF_RANGE,
@@ -171,6 +198,13 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       return fail(Code::UNIMPLEMENTED, "operation of kind {} is unknown",
                   static_cast<unsigned>(asked.operation_type()));
   }
+}
+
+void Session::send_spans(uint64_t submission) {
+  remote::Message message;
+  flatbuffers::Offset<wire::Spans> body;
+  if (!spans_->take(submission, message, body)) return;
+  stream_->send(message.to_client(body), {}, remote::Stream::Urgency::later);
 }
 
 // On any thread, also in callbacks of the driver.
@@ -191,6 +225,7 @@ void Session::completed(uint64_t number, const Status& status) {
   if (!status.ok()) shared_.counts.failures.fetch_add(1, std::memory_order_relaxed);
   auto tell = [self = shared_from_this(), number, status, memories = std::move(memories)] {
     self->send_contents(memories);
+    if (self->spans_) self->send_spans(number);
     self->send([&](remote::Message& message) {
       const auto failure =
           status.ok() ? flatbuffers::Offset<wire::Status>() : remote::add_status(message, to_wire(status));

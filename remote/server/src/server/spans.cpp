@@ -1,0 +1,56 @@
+// The tracer has no file; it calls an observer when its buffers are written.
+#include "server/spans.h"
+
+#include <new>
+
+namespace halyard::device_server {
+
+namespace {
+constexpr size_t kMost = 16384;  // that wait to be sent; more are dropped
+}
+
+Result<std::shared_ptr<Spans>> Spans::create() {
+  auto made = std::make_shared<Spans>();
+  made->tracer_ = HALYARD_TRY(Tracer::create(""));
+  made->tracer_->observe([spans = made.get()](const TracedSlice& slice) { spans->observe(slice); });
+  return made;
+}
+
+// The device may keep the tracer for longer.
+Spans::~Spans() {
+  if (tracer_) tracer_->observe({});
+}
+
+void Spans::observe(const TracedSlice& slice) {
+  if (slice.category != TraceCategory::device) return;
+  try {
+    const std::lock_guard lock(mutex_);
+    if (spans_.size() >= kMost) return;
+    const uint32_t track = tracks_.try_emplace(slice.track, static_cast<uint32_t>(tracks_.size())).first->second;
+    spans_.push_back({track, std::string(slice.name), slice.begin, slice.end,
+                      slice.dispatch ? *slice.dispatch : TracedDispatch()});
+  } catch (const std::bad_alloc&) {  // the client's trace lacks the span
+  }
+}
+
+bool Spans::take(uint64_t submission, remote::Message& message, flatbuffers::Offset<schema::remote::Spans>& body) {
+  (void)tracer_->totals();  // writes the buffers
+  std::vector<Span> spans;
+  {
+    const std::lock_guard lock(mutex_);
+    spans.swap(spans_);
+  }
+  if (spans.empty()) return false;
+  std::vector<flatbuffers::Offset<schema::remote::Span>> all;
+  for (const Span& it : spans) {
+    const auto name = message.text(it.name);
+    all.push_back(schema::remote::CreateSpan(message.builder(), it.track, name, it.begin, it.end, it.facts.workgroups,
+                                             it.facts.dispatch_workgroups, it.facts.operations, it.facts.bytes_read,
+                                             it.facts.bytes_written, it.facts.known, it.facts.code));
+  }
+  const auto list = message.builder().CreateVector(all);
+  body = schema::remote::CreateSpans(message.builder(), submission, list);
+  return true;
+}
+
+}  // namespace halyard::device_server
