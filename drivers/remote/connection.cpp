@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "failures.h"
