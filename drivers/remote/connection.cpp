@@ -421,6 +421,13 @@ bool Connection::received(Frame& frame) {
         request.is_done = true;
       });
       break;
+    case wire::ToClientBody::BlobsKnown:
+      answer(root->body_as_BlobsKnown()->request(), [&](Request& request) {
+        if (const auto* const known = root->body_as_BlobsKnown()->known())
+          request.has_blobs.assign(known->begin(), known->end());
+        request.is_done = true;
+      });
+      break;
     case wire::ToClientBody::Spans:
       take_spans(*root->body_as_Spans());
       break;
