@@ -203,7 +203,8 @@ vm.func @start() -> (!vm.ref<?>) {
   %i10:11 = vm.const.i64 4
   %i12 = vm.const.i32 268435488
   %i13 = vm.const.i32 1
-  %r10 = vm.call.variadic @hal.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r8, %i2, %i10, %i12, %i13, %i13)
+  %i14:15 = vm.const.i64 1
+  %r10 = vm.call.variadic @hal.buffer_view.create segments[65535, 65535, 65535, 65535, 65535, 1](%r8, %i2, %i10, %i12, %i13, %i14)
   vm.discard.refs %r0, %r1, %r2, %r3, %r4, %r5, %r6, %r7, %r8
   vm.return %R10
 }

@@ -4,6 +4,7 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <boost/asio/post.hpp>
 #include <utility>
 
 #include "failures.h"
@@ -417,6 +418,13 @@ bool Connection::received(Frame& frame) {
     case wire::ToClientBody::Pong:
       answer(root->body_as_Pong()->request(), [&](Request& request) {
         request.value = static_cast<int64_t>(root->body_as_Pong()->time_ns());
+        request.is_done = true;
+      });
+      break;
+    case wire::ToClientBody::BlobsKnown:
+      answer(root->body_as_BlobsKnown()->request(), [&](Request& request) {
+        if (const auto* const known = root->body_as_BlobsKnown()->known())
+          request.has_blobs.assign(known->begin(), known->end());
         request.is_done = true;
       });
       break;

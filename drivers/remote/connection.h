@@ -43,6 +43,7 @@ struct Request {
     halyard_function_info_t info;
   };
   std::vector<Function> functions;
+  std::vector<bool> has_blobs;
   // Of a read: where the bytes go, and how many have come.
   std::span<uint8_t> target;
   uint64_t received = 0;
@@ -66,6 +67,7 @@ class Connection final : public Receiver,
   const kit::Services& services() const override { return services_; }
   const halyard_device_properties_t& properties() const { return properties_; }
   const Place& place() const { return place_; }
+  uint32_t version() const { return version_; }  // of the protocol
   uint64_t new_number() override { return next_number_.fetch_add(1, std::memory_order_relaxed); }
   // UNAVAILABLE: the connection is lost.
   kit::Result<> check() const;

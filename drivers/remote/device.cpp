@@ -130,6 +130,14 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
   if (part) part->length = asked.size;
   std::optional<Sha256> known = part ? digests_.find(*part) : std::nullopt;
   Sha256 digest = known ? *known : sha256(contents);
+  if (known && is_at_server(*part, digest)) {
+    Message message;
+    const auto wanted = to_wire(message.builder(), asked);
+    const wire::Digest name = remote::to_wire(digest);
+    server_->send(
+        message.to_server(wire::CreateMemoryImport(message.builder(), 0, memory->number(), wanted, &name)));
+    return memory;
+  }
   if (part && !known) digests_.add(*part, digest);
   for (bool is_first = true;; is_first = false) {
     const wire::Digest name = remote::to_wire(digest);
@@ -154,6 +162,32 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
   return kit::Failure{HALYARD_RESOURCE_EXHAUSTED, "the server does not keep constants of " +
                                                       std::to_string(asked.size) +
                                                       " bytes; raise --max_cache of vm-device"};
+}
+
+// The first import of a part of a file asks for all parts of it that are known here.
+bool Device::is_at_server(const KnownDigests::Part& part, const Sha256& digest) {
+  if (server_->version() < kVersionWithBlobsWanted) return false;
+  const std::lock_guard lock(blobs_mutex_);
+  KnownDigests::Part file = part;
+  file.offset = file.length = 0;
+  if (asked_files_.insert(file).second) {
+    constexpr size_t kMost = 1 << 14;
+    std::vector<Sha256> digests = digests_.of_file(part);
+    digests.resize(std::min(digests.size(), kMost));
+    std::vector<wire::Digest> names;
+    for (const Sha256& each : digests) names.push_back(remote::to_wire(each));
+    Request request;
+    const kit::Result<> answered = server_->request(request, [&](uint64_t number) {
+      Message message;
+      const auto list = message.builder().CreateVectorOfStructs(names);
+      server_->send(message.to_server(wire::CreateBlobsWanted(message.builder(), number, list)), {},
+                    Stream::Urgency::now);
+    });
+    if (answered && request.has_blobs.size() == digests.size())
+      for (size_t i = 0; i < digests.size(); ++i)
+        if (request.has_blobs[i]) at_server_.insert(digests[i]);
+  }
+  return at_server_.contains(digest);
 }
 
 kit::Status Device::wait(kit::Timepoints points, bool any, int64_t deadline_ns) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,8 +60,13 @@ class Device {
   }
 
  private:
+  bool is_at_server(const KnownDigests::Part& part, const Sha256& digest);
+
   const std::shared_ptr<Connection> server_;
   KnownDigests digests_;
+  std::mutex blobs_mutex_;  // guards the members below
+  std::set<KnownDigests::Part> asked_files_;
+  std::set<Sha256> at_server_;  // blobs that the server keeps as long as the connection lasts
   kit::MemoryTally tally_;
   mutable std::mutex mutex_;  // guards the member below
   mutable std::map<std::string, std::pair<uint32_t, std::string>, std::less<>> grades_;  // of formats

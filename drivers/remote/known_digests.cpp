@@ -85,6 +85,18 @@ std::optional<Sha256> KnownDigests::find(const Part& part) {
   return found->second.digest;
 }
 
+std::vector<Sha256> KnownDigests::of_file(const Part& part) {
+  const std::lock_guard lock(mutex_);
+  load();
+  Part first = part, last = part;
+  first.offset = first.length = 0;
+  last.offset = last.length = UINT64_MAX;
+  std::vector<Sha256> digests;
+  for (auto it = entries_.lower_bound(first); it != entries_.end() && it->first <= last; ++it)
+    digests.push_back(it->second.digest);
+  return digests;
+}
+
 void KnownDigests::add(const Part& part, const Sha256& digest) {
   using std::chrono::nanoseconds;
   const auto now = std::chrono::system_clock::now().time_since_epoch();

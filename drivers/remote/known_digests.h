@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "halyard/driver.hpp"
 #include "remote/digest.h"
@@ -34,6 +35,8 @@ class KnownDigests {
   static std::optional<Part> part_of(const halyard_external_memory_t& external);
 
   std::optional<Sha256> find(const Part& part);
+  // Those of all parts of the version of the file.
+  std::vector<Sha256> of_file(const Part& part);
   // No effect for a file that was changed within the last seconds: it may change again without another time.
   void add(const Part& part, const Sha256& digest);
   void forget(const Part& part);

@@ -52,7 +52,8 @@ TEST(Address, OnlyLoopbackIsLoopback) {
 TEST(Version, TheHighestCommonOne) {
   EXPECT_EQ(*negotiate(1, 1), 1u);
   EXPECT_EQ(*negotiate(1, 1000), kNewestVersion);
-  for (const auto& [oldest, newest] : {std::pair{0u, 1u}, {2u, 9u}, {0u, 0u}, {3u, 1u}})
+  EXPECT_EQ(*negotiate(2, 3), kNewestVersion);
+  for (const auto& [oldest, newest] : {std::pair{0u, 1u}, {kNewestVersion + 1, 9u}, {0u, 0u}, {3u, 1u}})
     EXPECT_FALSE(negotiate(oldest, newest));
 }
 

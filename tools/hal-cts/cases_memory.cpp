@@ -303,10 +303,10 @@ void memory_direct_copies(Session& s) {
              s.map(memory, HALYARD_MAP_READ | HALYARD_MAP_WRITE, 0, size + 7, &pointer));
       auto* const bytes = static_cast<uint8_t*>(pointer);
       bytes[0] = 0x5C;
-      same_bytes(s, "R79", "a byte of an open mapping, by memory_read", {0x5C}, read(memory, 0, 1));
+      same_bytes(s, "R79", "a byte of an open mapping, by memory_read", std::vector<uint8_t>{0x5C}, read(memory, 0, 1));
       write(memory, 7, first);
       same_bytes(s, "R79", "bytes that memory_write has written, in an open mapping", first,
-                 {bytes + 7, bytes + 7 + size});
+                 std::span<const uint8_t>(bytes + 7, size));
       s.unmap(memory);
       same_bytes(s, "R79", "all bytes afterwards", first, read(memory, 7, size));
     }

@@ -364,9 +364,71 @@ TEST(Attacks, MessagesBeforeTheGreeting) {
   expect_refused(client, HALYARD_INVALID_ARGUMENT, "one greeting");
 }
 
+TEST(Attacks, MemoryThatTheClientPromisesToFillShowsNothing) {
+  ServerOfTest server;
+  constexpr size_t kSize = 300000;
+  const std::vector<uint8_t> secret(kSize, 0x5A);
+  const auto fill = [&](RawClient& client, uint64_t id, uint64_t offset, size_t size) {
+    client.send([&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), id, offset); },
+                remote::Bytes(secret).first(size));
+  };
+  const auto create = [&](RawClient& client, uint64_t id) {
+    client.send([&](remote::Message& message) {
+      const auto request = wire::CreateRequest(message.builder(), HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT,
+                                               UINT64_MAX, kSize, HALYARD_OWNER_WRITES_ALL);
+      return wire::CreateMemoryCreate(message.builder(), 0, id, request);
+    });
+  };
+  // What `client` reads of a memory in which it has written [begin, end).
+  const auto expect_zeros = [&](RawClient& client, uint64_t id, size_t begin, size_t end) {
+    client.read(id, id, 0, kSize);
+    std::vector<uint8_t> found;
+    while (found.size() < kSize) {
+      ASSERT_TRUE(client.receive());
+      ASSERT_FALSE(client.data().empty());
+      found.insert(found.end(), client.data().begin(), client.data().end());
+    }
+    for (size_t i = 0; i < kSize; ++i) ASSERT_EQ(found[i], i >= begin && i < end ? 0x5A : 0) << id << " " << i;
+  };
+  for (int round = 0; round < 3; ++round) {
+    RawClient first(server);
+    create(first, 1);
+    fill(first, 1, 0, kSize);
+    expect_zeros(first, 1, 0, kSize);
+    first.send([](remote::Message& message) { return wire::CreateMemoryDestroy(message.builder(), 1); });
+    RawClient second(server);
+    for (uint64_t id = 1; id < 6; ++id) create(second, id);
+    expect_zeros(second, 1, 0, 0);
+    fill(second, 2, 0, 100000);
+    expect_zeros(second, 2, 0, 100000);
+    fill(second, 3, 100000, 70000);  // behind bytes that were not written
+    expect_zeros(second, 3, 100000, 170000);
+    fill(second, 4, 0, 65536);  // in two steps
+    fill(second, 4, 65536, 50000);
+    expect_zeros(second, 4, 0, 115536);
+  }
+}
+
+TEST(Attacks, ImportsOfBlobsThatWereNotWanted) {
+  ServerOfTest server;
+  RawClient client(server);
+  client.send([](remote::Message& message) {
+    const auto request = wire::CreateRequest(message.builder(), 0, 0, UINT64_MAX, 64, 0);
+    const wire::Digest digest = remote::to_wire(remote::sha256({}));
+    return wire::CreateMemoryImport(message.builder(), 0, 1, request, &digest);
+  });
+  expect_refused(client, HALYARD_INVALID_ARGUMENT, "was not wanted");
+  RawClient greedy(server);
+  greedy.send([](remote::Message& message) {
+    const std::vector<wire::Digest> many((1 << 16) + 1, remote::to_wire(remote::sha256({})));
+    return wire::CreateBlobsWanted(message.builder(), 1, message.builder().CreateVectorOfStructs(many));
+  });
+  expect_refused(greedy, HALYARD_RESOURCE_EXHAUSTED, "at most");
+}
+
 TEST(Attacks, VersionsThatTheServerDoesNotSpeak) {
   ServerOfTest server;
-  for (const auto& [oldest, newest] : {std::pair{2u, 9u}, {0u, 0u}, {5u, 1u}}) {
+  for (const auto& [oldest, newest] : {std::pair{remote::kNewestVersion + 1, 9u}, {0u, 0u}, {5u, 1u}}) {
     RawClient client(server, nullptr);
     client.send([&, oldest = oldest, newest = newest](remote::Message& message) {
       return wire::CreateHello(message.builder(), oldest, newest);

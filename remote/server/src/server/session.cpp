@@ -196,6 +196,7 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::SemaphoreDestroy:
       return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0;
     case wire::ToServerBody::Query:
+    case wire::ToServerBody::BlobsWanted:
     case wire::ToServerBody::MemoryDestroy:
     case wire::ToServerBody::MemoryWatch:
     case wire::ToServerBody::SemaphoreCreate:
@@ -241,6 +242,7 @@ Result<> Session::handle(const wire::ToServer* message, const remote::Frame& fra
     DEVICE_SERVER_MESSAGE(Grade, data)
     DEVICE_SERVER_MESSAGE(MemoryCreate)
     DEVICE_SERVER_MESSAGE(MemoryImport)
+    DEVICE_SERVER_MESSAGE(BlobsWanted)
     DEVICE_SERVER_MESSAGE(MemoryDestroy)
     DEVICE_SERVER_MESSAGE(MemoryWrite, data)
     DEVICE_SERVER_MESSAGE(MemoryRead)

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,6 +59,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   Result<> on(const wire::Grade& asked, remote::Bytes data);
   Result<> on(const wire::MemoryCreate& asked);
   Result<> on(const wire::MemoryImport& asked);
+  Result<> on(const wire::BlobsWanted& asked);
   Result<> on(const wire::MemoryDestroy& asked);
   Result<> on(const wire::MemoryWrite& asked, remote::Bytes data);
   Result<> on(const wire::MemoryRead& asked);
@@ -170,6 +172,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     std::vector<uint8_t> bytes;
     Charge charge;
   };
+  std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of
   std::optional<Upload> blob_;
   std::optional<Upload> stage_;
 };

@@ -104,8 +104,12 @@ Result<> Session::on(const wire::MemoryImport& asked) {
   HALYARD_TRY(check_request(asked.memory()));
   if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "an import has no digest");
   const uint64_t size = asked.memory()->size();
-  const Ref<Bytes> blob =
-      size == 0 ? Bytes::own({}) : client_->blobs.find(remote::from_wire(*asked.digest()));
+  const remote::Sha256 digest = remote::from_wire(*asked.digest());
+  Ref<Bytes> blob = size == 0 ? Bytes::own({}) : client_->blobs.find(digest);
+  if (const auto wanted = wanted_.find(digest); !blob && wanted != wanted_.end()) blob = wanted->second;
+  if (!blob && asked.request() == 0)
+    return fail(Code::INVALID_ARGUMENT, "an import without an answer names a blob that was not wanted, {}",
+                remote::hex(digest));
   if (!blob) {
     send([&](remote::Message& message) { return wire::CreateNeed(message.builder(), asked.request()); });
     return {};
@@ -121,7 +125,27 @@ Result<> Session::on(const wire::MemoryImport& asked) {
   }
   const Status failure = memory.failure;
   HALYARD_TRY(objects_.memories.add(asked.id(), std::move(memory)));
-  done(asked.request(), failure);
+  if (asked.request() != 0) done(asked.request(), failure);
+  return {};
+}
+
+Result<> Session::on(const wire::BlobsWanted& asked) {
+  constexpr size_t kMost = 1 << 16;
+  const size_t count = asked.digests() ? asked.digests()->size() : 0;
+  if (count > kMost - std::min(kMost, wanted_.size()))
+    return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} blobs that are wanted on a connection", kMost);
+  std::vector<uint8_t> known(count);
+  for (size_t i = 0; i < count; ++i) {
+    const remote::Sha256 digest = remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    Ref<Bytes> blob = client_->blobs.find(digest);
+    if (!blob) continue;
+    known[i] = 1;
+    wanted_.insert_or_assign(digest, std::move(blob));
+  }
+  send([&](remote::Message& message) {
+    const auto list = message.builder().CreateVector(known);
+    return wire::CreateBlobsKnown(message.builder(), asked.request(), list);
+  });
   return {};
 }
 
