@@ -11,6 +11,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace halyard::remote {
 
@@ -95,7 +96,11 @@ void Stream::await_readable() {
 void Stream::on_readable() {
   const std::shared_ptr<Receiver> receiver = receiver_;
   Result<bool> more = true;
-  for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive();
+  try {
+    for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive();
+  } catch (const std::bad_alloc&) {
+    more = fail(HALYARD_RESOURCE_EXHAUSTED, "this process has no memory for what the other side sends");
+  }
   if (!more) {
     Failure reason = std::move(more.error());
     {
@@ -286,6 +291,11 @@ size_t Stream::queued() const {
 }
 
 bool Stream::has_unsent() const { return queued() > 0; }
+
+bool Stream::is_ended() const {
+  const std::lock_guard lock(mutex_);
+  return is_ended_;
+}
 
 void Stream::append(Bytes bytes) { out_.insert(out_.end(), bytes.begin(), bytes.end()); }
 

@@ -84,6 +84,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Bytes that wait for the other side (Full::queue).
   size_t queued() const;
   bool has_unsent() const;
+  bool is_ended() const;
 
   // Sends queued bytes if possible, then ends the connection. The receiver gets the reason, or an earlier
   // one.

@@ -1,10 +1,15 @@
-// Devices are asked for an allocation before they are used again: a lost device refuses everything.
+// Devices are asked for an allocation before they are used again: a lost device refuses everything. Nothing
+// is opened, asked or closed under the lock, because a driver may take long, or hang.
+#include <algorithm>
+
 #include "hal/device/buffer.h"
 #include "server/shared.h"
 
 namespace halyard::device_server {
 
 namespace {
+
+constexpr size_t kUnused = 4;  // devices that stay open without users
 
 bool is_lost(hal::Device& device) {
   const Result<Ref<hal::Buffer>> probe = hal::Buffer::allocate(device, hal::kAnyQueue, 0, 0, 0);
@@ -14,23 +19,64 @@ bool is_lost(hal::Device& device) {
 }  // namespace
 
 Devices::Devices(Ref<hal::DriverRegistry> registry, std::vector<std::string> uris)
-    : registry_(std::move(registry)), uris_(std::move(uris)), opened_(uris_.size()) {}
+    : registry_(std::move(registry)), uris_(std::move(uris)) {}
 
-Result<Ref<hal::Device>> Devices::open(std::string_view name) {
+Ref<hal::Device> Devices::use(size_t offered, const std::string& client) {
   const std::lock_guard lock(mutex_);
+  for (auto it = opened_.begin(); it != opened_.end(); ++it) {
+    if (it->offered != offered || it->client != client) continue;
+    ++it->users;
+    opened_.splice(opened_.begin(), opened_, it);
+    return it->device;
+  }
+  return {};
+}
+
+Result<Ref<hal::Device>> Devices::open(std::string_view name, const std::string& client) {
   for (size_t i = 0; i < uris_.size(); ++i) {
     const std::string_view uri = uris_[i];
     const std::string_view place = uri.substr(0, uri.find('?'));
     const std::string_view kind = place.substr(0, place.find("://"));
     if (!name.empty() && name != uri && name != place && name != kind) continue;
-    if (opened_[i] && is_lost(*opened_[i])) opened_[i] = nullptr;
-    if (!opened_[i]) opened_[i] = HALYARD_TRY(registry_->open_device(uri));
-    return opened_[i];
+    if (Ref<hal::Device> known = use(i, client)) {
+      if (!is_lost(*known)) return known;
+      // Its other users keep it until they close it; nobody gets it from now on.
+      const std::lock_guard lock(mutex_);
+      for (Entry& entry : opened_)
+        if (entry.device.get() == known.get()) entry.client.clear();
+    }
+    Ref<hal::Device> device = HALYARD_TRY(registry_->open_device(uri));
+    const std::lock_guard lock(mutex_);
+    opened_.push_front({i, client, device, 1});
+    return device;
   }
   std::string known;
   for (const std::string& uri : uris_)
     known += (known.empty() ? "'" : ", '") + uri.substr(0, uri.find('?')) + "'";
   return fail(Code::NOT_FOUND, "the server offers no device '{}'; it offers {}", name, known);
+}
+
+void Devices::close(const hal::Device& device) {
+  std::list<Entry> dropped;
+  Ref<hal::Device> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    size_t without_users = 0;
+    for (auto it = opened_.begin(); it != opened_.end();) {
+      const auto next = std::next(it);
+      if (it->device.get() == &device && it->users > 0 && --it->users == 0) unused = it->device;
+      if (it->users == 0 && (it->client.empty() || ++without_users > kUnused))
+        dropped.splice(dropped.end(), opened_, it);
+      it = next;
+    }
+  }
+  // Memory that the client has freed goes back to the machine.
+  if (unused) (void)unused->trim();
+}
+
+size_t Devices::open_devices() const {
+  const std::lock_guard lock(mutex_);
+  return opened_.size();
 }
 
 }  // namespace halyard::device_server

@@ -7,13 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
-#include <thread>
 
 #include "server/session.h"
 #include "server/shared.h"
+#include "server/threads.h"
 
 namespace halyard::device_server {
 
@@ -91,14 +92,17 @@ class AsioServer final : public Server {
   }
 
   void run(unsigned threads) override {
-    const auto work = asio::make_work_guard(shared_.io);
-    std::vector<std::thread> others;
-    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this] { shared_.io.run(); });
-    shared_.io.run();
-    for (std::thread& thread : others) thread.join();
+    threads_.run(threads, shared_.limits.connections);
+    end_sessions();
   }
 
-  void stop() override { shared_.io.stop(); }
+  // Handlers may wait for work, so that is asked to stop first.
+  void stop() override {
+    is_stopped_.store(true);
+    for (const std::shared_ptr<Session>& session : shared_.sessions.all())
+      session->stop_work(Code::CANCELLED);
+    threads_.stop();
+  }
 
   std::string metrics() const override {
     std::string text;
@@ -117,6 +121,8 @@ class AsioServer final : public Server {
     add("submission_failures_total", "counter", "Submissions that failed.", counts.failures);
     add("received_bytes_total", "counter", "Bytes of messages of clients.", counts.received_bytes);
     add("sent_bytes_total", "counter", "Bytes of messages to clients.", counts.sent_bytes);
+    add("threads", "gauge", "Threads that handle messages.", threads_.running());
+    add("open_devices", "gauge", "Devices that are open.", shared_.devices.open_devices());
     add("memory_bytes", "gauge", "Bytes that clients use.", shared_.clients.memory_bytes());
     add("cached_bytes", "gauge", "Bytes of constants and code that are kept for clients.",
         shared_.clients.cached_bytes());
@@ -136,7 +142,7 @@ class AsioServer final : public Server {
     asio::posix::stream_descriptor& socket = listening->socket;
     socket.async_wait(asio::posix::stream_descriptor::wait_read,
                       [this, listening = std::move(listening)](boost::system::error_code error) mutable {
-                        if (!error) accept(std::move(listening));
+                        if (!error && !is_stopped_.load()) accept(std::move(listening));
                       });
   }
 
@@ -157,8 +163,21 @@ class AsioServer final : public Server {
     await_connection(std::move(listening));
   }
 
+  // Clients are told why the connection ends. Sessions use what this object has, so they end before it.
+  void end_sessions() {
+    constexpr auto kLongest = std::chrono::seconds(3);
+    for (const std::shared_ptr<Session>& session : shared_.sessions.all())
+      session->end(Status(Code::UNAVAILABLE, "the server is ending"));
+    shared_.io.restart();
+    const auto begin = std::chrono::steady_clock::now();
+    while (!shared_.sessions.all().empty() && std::chrono::steady_clock::now() - begin < kLongest)
+      shared_.io.run_for(std::chrono::milliseconds(1));
+  }
+
   const std::vector<uid_t> users_;
+  std::atomic<bool> is_stopped_ = false;
   Shared shared_;
+  Threads threads_{shared_.io, shared_.log};
 };
 
 }  // namespace

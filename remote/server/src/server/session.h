@@ -4,6 +4,7 @@
 // by the host.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -37,6 +38,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void start();
   // Ends the connection. Any thread.
   void end(const Status& why);
+  // Asks the work of the client to stop. Any thread.
+  void stop_work(Code code);
 
  private:
   bool received(remote::Frame frame) override;
@@ -93,8 +96,11 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 
   struct Work {
     Ref<WorkScope> scope;
+    Clock::time_point deadline;
     std::vector<uint64_t> memories;  // that it may write to
   };
+  Clock::time_point deadline_of_work() const;
+  void stop_late_work(Clock::time_point now);
   Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
                                         Status& failure);
   // Submits the operation; a failure of that goes to `failure`.
@@ -115,17 +121,24 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   template <typename Build>
   void send(Build build, remote::Bytes data = {});
   void done(uint64_t request, const Status& status);
+  // Waits until the client has received most of what was sent. False: the connection has ended.
+  bool await_receiver();
 
   void tick();
+  void look_around();
 
   Shared& shared_;
   const std::shared_ptr<remote::Stream> stream_;
+  const Clock::time_point begin_ = Clock::now();
+  std::atomic<bool> is_over_ = false;  // nothing is sent any more
+
+  std::mutex
+      mutex_;  // guards the members below; name_ and client_ change only on the thread that handles messages
   std::string key_;
   std::string name_;
+  std::shared_ptr<Client> client_;  // null before the greeting
+  Ref<hal::Device> device_;         // null before the greeting
   boost::asio::basic_waitable_timer<Clock> timer_;
-  const Clock::time_point begin_ = Clock::now();
-
-  std::mutex mutex_;  // guards the members below
   std::deque<remote::Frame> backlog_;
   size_t backlog_bytes_ = 0;
   bool is_handling_ = false;
@@ -134,12 +147,11 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
+  Clock::time_point loading_deadline_;
 
   std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
 
   // Of the thread that handles messages:
-  std::shared_ptr<Client> client_;  // null before the greeting
-  Ref<hal::Device> device_;
   Objects objects_;
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
@@ -160,7 +172,11 @@ void Session::send(Build build, remote::Bytes data) {
   const auto body = build(message);
   const remote::Bytes bytes = message.to_client(body);
   shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
+  if (is_over_.load(std::memory_order_relaxed)) return;
   stream_->send(bytes, data);
+  if (stream_->queued() <= shared_.limits.unsent) return;
+  is_over_.store(true, std::memory_order_relaxed);
+  stream_->end({HALYARD_RESOURCE_EXHAUSTED, "the client does not receive what it has asked for"});
 }
 
 }  // namespace halyard::device_server

@@ -185,6 +185,7 @@ void Session::go_on(uint64_t request, Reading& reading) {
   const auto piece =
       std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(remote::kPiece, reading.length));
   while (reading.sent < reading.length && reading.credit > 0) {
+    if (!await_receiver()) return;
     const uint64_t size = std::min<uint64_t>({remote::kPiece, reading.length - reading.sent, reading.credit});
     const std::span<uint8_t> target(piece.get(), size);
     const std::lock_guard in_order(contents_mutex_);
@@ -224,6 +225,7 @@ void Session::send_contents(const std::vector<Changed>& changes) {
     std::vector<uint8_t> piece(std::min<uint64_t>(remote::kPiece, end - changed.offset));
     for (uint64_t offset = changed.offset; offset < end; offset += piece.size()) {
       const std::span<uint8_t> target(piece.data(), std::min<uint64_t>(piece.size(), end - offset));
+      if (!await_receiver()) return;
       if (!read(*buffer, offset, target)) break;  // bytes of an alloca that do not exist any more
       send(
           [&](remote::Message& message) {

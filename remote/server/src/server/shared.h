@@ -5,12 +5,13 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/loop.h"
 #include "hal/registry/driver_registry.h"
 #include "server/client.h"
 #include "server/limits.h"
@@ -27,20 +28,46 @@ struct Counts {
   std::atomic<uint64_t> sent_bytes{0};
 };
 
-// The devices that are offered. Opened when a client first asks, and shared by all clients; a device that was
-// lost is opened again for the next one. Thread-safe.
+// The devices that are offered. Each client has logical devices of its own, so work of one client that hangs,
+// or loses its device, does not reach another. The connections of a client share them. A few devices that
+// nobody uses stay open for the next connection of their clients. Thread-safe.
 class Devices {
  public:
   Devices(Ref<hal::DriverRegistry> registry, std::vector<std::string> uris);
-  const std::vector<std::string>& uris() const { return uris_; }
-  // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices.
-  Result<Ref<hal::Device>> open(std::string_view name);
+  // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices. A device that
+  // was lost is opened again. `client` tells clients apart. Each success needs one close().
+  Result<Ref<hal::Device>> open(std::string_view name, const std::string& client);
+  void close(const hal::Device& device);
+  size_t open_devices() const;
 
  private:
+  struct Entry {
+    size_t offered;  // its number in uris_
+    std::string client;
+    Ref<hal::Device> device;
+    size_t users;
+  };
+  Ref<hal::Device> use(size_t offered, const std::string& client);
+
   const Ref<hal::DriverRegistry> registry_;
   const std::vector<std::string> uris_;
-  std::mutex mutex_;  // guards the member below
-  std::vector<Ref<hal::Device>> opened_;
+  mutable std::mutex mutex_;  // guards the member below
+  std::list<Entry> opened_;   // the most recently used one first
+};
+
+class Session;
+
+// The sessions that exist. Thread-safe.
+class Sessions {
+ public:
+  void add(std::weak_ptr<Session> session);
+  // Those that still exist.
+  std::vector<std::shared_ptr<Session>> all();
+
+ private:
+  std::mutex mutex_;  // guards the members below
+  std::vector<std::weak_ptr<Session>> sessions_;
+  size_t next_cleaning_ = 64;
 };
 
 struct Shared {
@@ -53,12 +80,12 @@ struct Shared {
 
   const Limits limits;
   boost::asio::io_context io;
-  const Ref<Loop> loop = Loop::on(io);
   Clients clients{limits};
   Devices devices;
   const bool allows_native;
   const std::function<void(std::string_view)> log;  // one line; any thread
   Counts counts;
+  Sessions sessions;
   std::atomic<uint64_t> next_owner{1};
 };
 
