@@ -29,6 +29,7 @@ class MappedBytes;
 // A request and its answer. On the stack of the thread that waits.
 struct Request {
   uint64_t number = 0;
+  bool may_take_long = false;  // loading code: the caller's stop ends it, not the connection's patience
   bool is_done = false;
   bool needs_blob = false;
   Failure failure = {HALYARD_OK, ""};
@@ -54,6 +55,9 @@ class Connection final : public Receiver,
   // UNAVAILABLE, DEADLINE_EXCEEDED, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such device.
   static kit::Result<std::shared_ptr<Connection>> open(const kit::Services& services, Runtime& runtime,
                                                        Place place);
+  // The same over a connected socket.
+  static kit::Result<std::shared_ptr<Connection>> over(const kit::Services& services, Runtime& runtime,
+                                                       Place place, Descriptor socket);
   Connection(const kit::Services& services, Runtime& runtime, Place place);
   ~Connection() override;
   // The device is closed.
@@ -121,6 +125,7 @@ class Connection final : public Receiver,
   void complete(std::unique_ptr<InFlight> work, const Failure& failure);
   void broken(std::string what);
   void tick();
+  void look_around();
   void look_at_stops();
 
   const kit::Services& services_;
@@ -129,16 +134,18 @@ class Connection final : public Receiver,
   std::shared_ptr<Stream> stream_;
   halyard_device_properties_t properties_ = {};
   std::atomic<uint64_t> next_number_{1};
-  boost::asio::basic_waitable_timer<Clock> timer_;
 
   mutable std::mutex mutex_;  // guards the members below
+  boost::asio::basic_waitable_timer<Clock> timer_;
   std::condition_variable answered_;
   std::unordered_map<uint64_t, Request*> requests_;
+  size_t long_requests_ = 0;  // of requests_
   std::unordered_map<uint64_t, std::unique_ptr<InFlight>> in_flight_;
   bool is_closed_ = false;
   bool is_lost_ = false;
   Failure loss_;
-  Clock::time_point last_ping_{};
+
+  Clock::time_point last_ping_{};  // of the thread that the timer calls
 
   std::atomic<size_t> mapped_count_{0};
   std::mutex mapped_mutex_;  // guards the member below, and keeps its elements

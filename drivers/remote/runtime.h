@@ -30,6 +30,8 @@ class Runtime {
   void run_calls();
 
  private:
+  void run();
+
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ = make_work_guard(io_);
   std::mutex mutex_;  // guards the members below
