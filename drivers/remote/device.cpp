@@ -60,6 +60,8 @@ halyard_device_properties_t Device::properties() const {
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {
+  // Asked when a process ends, about threads of the process. Those of the server are not meant.
+  if (category == "halyard.jit") return std::nullopt;
   Request request;
   const kit::Result<> answered = server_->request(request, [&](uint64_t number) {
     Message message;

@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 
+#include "server/page.h"
 #include "server/session.h"
 #include "server/shared.h"
 #include "server/threads.h"
@@ -23,6 +24,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
+constexpr int kPages = 64;  // at once
 
 bool is_local(std::string_view uri) {
   const std::string_view kind = uri.substr(0, std::min(uri.find("://"), uri.find('?')));
@@ -53,9 +55,27 @@ class AsioServer final : public Server {
   ~AsioServer() override { stop(); }
 
   void listen(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
-    auto listening = std::make_shared<Listening>(asio::posix::stream_descriptor(shared_.io, socket.release()),
-                                                 std::move(tls));
-    await_connection(std::move(listening));
+    await_connection(std::make_shared<Listening>(
+        asio::posix::stream_descriptor(shared_.io, socket.release()),
+        [this, tls = std::move(tls)](remote::Descriptor client) { take(std::move(client), tls); }));
+  }
+
+  void listen_page(remote::Descriptor socket) override {
+    await_connection(std::make_shared<Listening>(
+        asio::posix::stream_descriptor(shared_.io, socket.release()), [this](remote::Descriptor client) {
+          if (shared_.pages.fetch_add(1) >= kPages) {
+            shared_.pages.fetch_sub(1);
+            return;
+          }
+          sockaddr_storage own = {};
+          socklen_t size = sizeof own;
+          ::getsockname(client.get(), reinterpret_cast<sockaddr*>(&own), &size);
+          asio::generic::stream_protocol::socket connected(shared_.io);
+          connected.assign(asio::generic::stream_protocol(own.ss_family, 0), client.release());
+          // Counted until the answer is given, or given up.
+          const std::shared_ptr<void> counted(nullptr, [this](void*) { shared_.pages.fetch_sub(1); });
+          answer_page(std::move(connected), [this, counted] { return metrics(); });
+        }));
   }
 
   void take(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
@@ -131,10 +151,11 @@ class AsioServer final : public Server {
 
  private:
   struct Listening {
-    Listening(asio::posix::stream_descriptor given, std::shared_ptr<remote::TlsContext> context)
-        : socket(std::move(given)), tls(std::move(context)), pause(socket.get_executor()) {}
+    using Accepted = std::function<void(remote::Descriptor)>;
+    Listening(asio::posix::stream_descriptor given, Accepted taker)
+        : socket(std::move(given)), accepted(std::move(taker)), pause(socket.get_executor()) {}
     asio::posix::stream_descriptor socket;
-    std::shared_ptr<remote::TlsContext> tls;
+    const Accepted accepted;
     asio::steady_timer pause;
   };
 
@@ -150,7 +171,7 @@ class AsioServer final : public Server {
     remote::Descriptor client(
         ::accept4(listening->socket.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (client.get() >= 0) {
-      take(std::move(client), listening->tls);
+      listening->accepted(std::move(client));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       // Others may close descriptors meanwhile.
       listening->pause.expires_after(std::chrono::milliseconds(100));

@@ -35,6 +35,8 @@ class Server {
 
   // Accepts connections on a listening socket. `tls`: null for Unix sockets and TCP without TLS.
   virtual void listen(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) = 0;
+  // Answers GET /metrics and GET /healthz on a listening socket.
+  virtual void listen_page(remote::Descriptor socket) = 0;
   // Takes over a connected socket, as if it had been accepted.
   virtual void take(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) = 0;
   // Serves on this thread and on threads of its own, until stop().

@@ -28,6 +28,16 @@
 
 namespace halyard::device_server {
 
+// Bytes that come in pieces: a blob, or the bytes of an update. (clang takes no member with a default value
+// for an optional of the class around it.)
+struct Upload {
+  remote::Sha256 digest = {};
+  uint64_t number = 0;
+  uint64_t size = 0;
+  std::vector<uint8_t> bytes;
+  Charge charge;
+};
+
 class Session final : public remote::Receiver, public std::enable_shared_from_this<Session> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -155,13 +165,6 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   Objects objects_;
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
-  struct Upload {
-    remote::Sha256 digest = {};
-    uint64_t number = 0;
-    uint64_t size = 0;
-    std::vector<uint8_t> bytes;
-    Charge charge;
-  };
   std::optional<Upload> blob_;
   std::optional<Upload> stage_;
 };

@@ -85,6 +85,7 @@ struct Shared {
   const bool allows_native;
   const std::function<void(std::string_view)> log;  // one line; any thread
   Counts counts;
+  std::atomic<int> pages{0};  // requests over HTTP under way
   Sessions sessions;
   std::atomic<uint64_t> next_owner{1};
 };
