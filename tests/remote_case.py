@@ -96,7 +96,10 @@ def suite(transport, device, folder, *flags):
     else:
         make_certificates(folder)
         server = Server(f"--device={device}", "--listen=tls://localhost:0", *server_flags(folder))
-        driver, uri = DRIVER, f"remote://localhost:{server.port}/{device}?{client_options(folder)}"
+        # Not as options: some cases open the device without any.
+        environment.update({f"HALYARD_REMOTE_{name.upper()}": os.path.join(folder, file)
+                            for name, file in (("cert", "client.pem"), ("key", "client.key"), ("ca", "ca.pem"))})
+        driver, uri = DRIVER, f"remote://localhost:{server.port}/{device}"
     programs = [f"--executable={form}={KERNELS}/{file}" for form, file in PROGRAMS.items()] if device == "vulkan" else []
     try:
         done = subprocess.run([os.path.join(vmrun.BIN, "hal-cts"), f"--driver={driver}", f"--device={uri}", "--timeout=120s", *programs,

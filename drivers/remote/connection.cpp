@@ -465,10 +465,11 @@ void Connection::look_at_stops() {
       if (const kit::Result<> stop = work->stop().check(); !stop)
         stopped.emplace_back(number, stop.failure().code);
   }
-  for (const auto& [number, code] : stopped)
-    send_to_server(*this, Stream::Urgency::now, [&, number = number, code = code](auto& builder, Message&) {
-      return wire::CreateStop(builder, number, code);
-    });
+  for (const auto& [submission, reason] : stopped)
+    send_to_server(*this, Stream::Urgency::now,
+                   [&, number = submission, code = reason](auto& builder, Message&) {
+                     return wire::CreateStop(builder, number, code);
+                   });
 }
 
 }  // namespace halyard::remote

@@ -11,12 +11,16 @@ namespace {
 
 constexpr uint32_t kMemoryType =
     HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL;
+constexpr uint32_t kAddedType = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
+constexpr uint32_t kAddedUsage = HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED |
+                                 HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 // Larger allocations wait for the server's answer, because they may fail.
 constexpr uint64_t kAlwaysThere = 1 << 20;
 constexpr uint64_t kImportAlignment = 16;
 
 constexpr uint64_t bit(uint32_t operation) { return uint64_t{1} << operation; }
 
+// As the local devices do, so that a program that lacks a bit fails in the same way here and there.
 // INVALID_ARGUMENT: a required type bit is unknown [R70].
 kit::Result<> grant(const halyard_memory_request_t& request, halyard_memory_info_t& info) {
   const uint32_t missing = request.memory_type & ~(kMemoryType | HALYARD_MEMORY_OPTIMAL);
@@ -24,9 +28,9 @@ kit::Result<> grant(const halyard_memory_request_t& request, halyard_memory_info
     return kit::Failure{
         HALYARD_INVALID_ARGUMENT,
         fmt::format("no heap has memory type bits 0x{:x}; ask without, or with OPTIMAL (0x1)", missing)};
-  info.memory_type = kMemoryType;
-  info.usage = request.usage | HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
-               HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
+  const uint32_t wanted = request.memory_type & kMemoryType;
+  info.memory_type = (wanted ? wanted : uint32_t{HALYARD_MEMORY_DEVICE_LOCAL}) | kAddedType;
+  info.usage = request.usage | kAddedUsage;
   info.size = request.size;
   return {};
 }

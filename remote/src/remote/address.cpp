@@ -38,8 +38,8 @@ Result<Addresses> resolve(const HostPort& place, int flags) {
   addrinfo* list = nullptr;
   const std::string port = std::to_string(place.port);
   if (const int error = ::getaddrinfo(place.host.c_str(), port.c_str(), &wishes, &list))
-    return fail(HALYARD_UNAVAILABLE, "host '{}' has no address: {}; check its name", place.host,
-                ::gai_strerror(error));
+    return fail(error == EAI_NONAME || error == EAI_NODATA ? HALYARD_NOT_FOUND : HALYARD_UNAVAILABLE,
+                "host '{}' has no address: {}; check its name", place.host, ::gai_strerror(error));
   return Addresses(list);
 }
 

@@ -55,7 +55,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text);
 // Whether both ends of the connection, or the listening socket, are on this machine.
 bool is_loopback(int socket);
 
-// Connected sockets, which do not block. UNAVAILABLE: nobody listens there, or no such host.
+// Connected sockets, which do not block. NOT_FOUND: no such host. UNAVAILABLE: nobody listens there.
 // DEADLINE_EXCEEDED: no answer.
 Result<Descriptor> connect_tcp(const HostPort& to, std::chrono::milliseconds timeout);
 Result<Descriptor> connect_unix(const std::string& path);
