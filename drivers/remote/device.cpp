@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "failures.h"
+#include "file_place.h"
 #include "remote/digest.h"
 #include "submission.h"
 
@@ -127,13 +128,17 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
   memory->exists();
   const Sha256 digest = sha256(contents);
   const wire::Digest name = remote::to_wire(digest);
+  const std::string& folder = server_->place().files;
+  const std::optional<FilePlace> file =
+      folder.empty() || contents.empty() ? std::nullopt : file_place_of(contents, folder);
   for (const bool is_first : {true, false}) {
     Request request;
     HALYARD_KIT_TRY(server_->request(request, [&](uint64_t number) {
       Message message;
       const auto wanted = to_wire(message.builder(), asked);
-      server_->send(message.to_server(
-                        wire::CreateMemoryImport(message.builder(), number, memory->number(), wanted, &name)),
+      const auto path = file ? message.text(file->path) : flatbuffers::Offset<flatbuffers::String>();
+      server_->send(message.to_server(wire::CreateMemoryImport(message.builder(), number, memory->number(),
+                                                               wanted, &name, path, file ? file->offset : 0)),
                     {}, Stream::Urgency::now);
     }));
     if (!request.needs_blob) return memory;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "failures.h"
 
@@ -45,6 +46,14 @@ kit::Result<Place> place_of(const halyard_device_open_args_t& args) {
   place.device = options.text("device").value_or("");
   place.patience =
       std::chrono::milliseconds(HALYARD_KIT_TRY(options.number("timeout", 30000, 100, 86400000)));
+  if (const auto files = options.text("files")) {
+    const std::unique_ptr<char, void (*)(void*)> real(::realpath(std::string(*files).c_str(), nullptr),
+                                                      ::free);
+    if (!real)
+      return kit::Failure{HALYARD_NOT_FOUND,
+                          "option 'files': there is no folder '" + std::string(*files) + "'"};
+    place.files = real.get();
+  }
   const std::string_view path = kit::view(args.path);
   if (kit::view(args.kind) == kUnixKind) {
     place.transport = Transport::unix_socket;

@@ -18,6 +18,14 @@ inline constexpr Toggle run_native = {
     "process may do. Without this flag clients get an error for such programs.",
     "--allow_native"};
 
+inline constexpr List files = {
+    "files", "FOLDER",
+    "A folder whose regular files may be read in place of bytes that a client would "
+    "send: parameters that are here already. Clients name a file by its path below "
+    "the folder, and get nothing but bytes whose SHA-256 they know. Symbolic links "
+    "are not followed. May be repeated.",
+    "--files=/srv/models"};
+
 // ---- Connections
 
 inline constexpr List listen = {"listen", "ADDRESS",

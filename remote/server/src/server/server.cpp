@@ -12,6 +12,7 @@
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
 
+#include "server/failures.h"
 #include "server/page.h"
 #include "server/session.h"
 #include "server/shared.h"
@@ -47,10 +48,11 @@ std::string user_name(uid_t user) {
 
 class AsioServer final : public Server {
  public:
-  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Ref<hal::DriverRegistry> registry)
+  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Ref<hal::DriverRegistry> registry,
+             Files files)
       : users_(options.users),
         shared_(
-            options.limits, std::move(uris), std::move(registry), options.allows_native,
+            options.limits, std::move(uris), std::move(registry), options.allows_native, std::move(files),
             options.log ? options.log : [](std::string_view) {}) {}
   ~AsioServer() override { stop(); }
 
@@ -141,6 +143,8 @@ class AsioServer final : public Server {
     add("submission_failures_total", "counter", "Submissions that failed.", counts.failures);
     add("received_bytes_total", "counter", "Bytes of messages of clients.", counts.received_bytes);
     add("sent_bytes_total", "counter", "Bytes of messages to clients.", counts.sent_bytes);
+    add("file_bytes_total", "counter", "Bytes of files that clients did not have to send.",
+        counts.file_bytes);
     add("threads", "gauge", "Threads that handle messages.", threads_.running());
     add("open_devices", "gauge", "Devices that are open.", shared_.devices.open_devices());
     add("memory_bytes", "gauge", "Bytes that clients use.", shared_.clients.memory_bytes());
@@ -211,7 +215,11 @@ remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
   std::vector<std::string> uris = options.devices;
   if (!options.allows_native) std::ranges::transform(uris, uris.begin(), without_native);
   const Ref<hal::DriverRegistry> drivers = hal::DriverRegistry::create(std::move(registry));
-  auto server = std::make_unique<AsioServer>(options, uris, drivers);
+  Result<Files> files = Files::create(options.file_folders);
+  if (!files)
+    return remote::fail(static_cast<halyard_status_code_t>(files.error().code()), "{}",
+                        to_wire(files.error()).message);
+  auto server = std::make_unique<AsioServer>(options, uris, drivers, *std::move(files));
   // A wrong device is found now, not by the first client.
   for (const std::string& uri : uris)
     if (const auto opened = drivers->open_device(uri); !opened)

@@ -21,15 +21,16 @@ struct ServerOptions {
   std::vector<std::string> devices;       // URIs that are offered
   std::vector<std::string> driver_files;  // no others are looked for
   Limits limits;
-  bool allows_native = false;  // machine code of clients
-  std::vector<uid_t> users;    // who may connect to Unix sockets, besides root and the own user
+  bool allows_native = false;             // machine code of clients
+  std::vector<std::string> file_folders;  // whose files may be read for clients
+  std::vector<uid_t> users;               // who may connect to Unix sockets, besides root and the own user
   std::function<void(std::string_view)> log;  // one line; any thread; empty: no log
 };
 
 // Thread-safe.
 class Server {
  public:
-  // NOT_FOUND, or the driver's failure, if a device cannot be opened.
+  // NOT_FOUND, or the driver's failure, if a device or a folder cannot be opened.
   static remote::Result<std::unique_ptr<Server>> create(ServerOptions options);
   virtual ~Server() = default;
 

@@ -92,6 +92,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   };
   Wishes wishes_of(const wire::Request& request);
   Result<> read(hal::Buffer& buffer, uint64_t offset, std::span<uint8_t> target);
+  // The bytes of a file of the server as a blob, if they are those of the digest.
+  Ref<Bytes> find_in_files(const wire::MemoryImport& asked);
   Result<Ref<hal::Buffer>> import_blob(const wire::Request& request, const Ref<Bytes>& blob);
   struct Reading {
     Ref<hal::Buffer> buffer;

@@ -14,6 +14,7 @@
 
 #include "hal/registry/driver_registry.h"
 #include "server/client.h"
+#include "server/files.h"
 #include "server/limits.h"
 
 namespace halyard::device_server {
@@ -26,6 +27,7 @@ struct Counts {
   std::atomic<uint64_t> failures{0};  // of submissions
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
+  std::atomic<uint64_t> file_bytes{0};  // that were read in place of bytes of clients
 };
 
 // The devices that are offered. Each client has logical devices of its own, so work of one client that hangs,
@@ -72,13 +74,15 @@ class Sessions {
 
 struct Shared {
   Shared(const Limits& given, std::vector<std::string> uris, Ref<hal::DriverRegistry> registry, bool native,
-         std::function<void(std::string_view)> logger)
+         Files readable, std::function<void(std::string_view)> logger)
       : limits(given),
+        files(std::move(readable)),
         devices(std::move(registry), std::move(uris)),
         allows_native(native),
         log(std::move(logger)) {}
 
   const Limits limits;
+  const Files files;
   boost::asio::io_context io;
   Clients clients{limits};
   Devices devices;
