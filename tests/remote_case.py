@@ -5,6 +5,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import threading
 import unittest
 
@@ -16,11 +17,11 @@ INPUTS = ["--input=8xf32=2", "--input=8xf32=5"]
 
 
 class Server:
-    """vm-device with these flags. `addresses`: as it printed them."""
+    """vm-device with these flags. `addresses`: as it printed them. `prefix`: a command that starts it."""
 
-    def __init__(self, *flags, addresses=1):
-        self.process = subprocess.Popen([os.path.join(vmrun.BIN, "vm-device"), *flags], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+    def __init__(self, *flags, addresses=1, prefix=(), **options):
+        self.process = subprocess.Popen([*prefix, os.path.join(vmrun.BIN, "vm-device"), *flags], stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, **options)
         lines = [self.process.stdout.readline() for _ in range(addresses)]
         if not lines[-1]:
             raise AssertionError(self.process.communicate()[1])
@@ -40,7 +41,7 @@ class Server:
         self.process.send_signal(signal.SIGCONT)
         self.process.terminate()
         try:
-            self.process.wait(20)
+            self.code = self.process.wait(20)
         finally:
             self.process.kill()
             self.process.stdout.close()
@@ -52,13 +53,92 @@ def make_certificates(folder, host="localhost", ca="ca", server="server", client
     """The commands of docs/remote.md."""
     if not shutil.which("openssl"):
         raise unittest.SkipTest("openssl is not installed")
+    kind = "IP" if host[0].isdigit() else "DNS"
     new = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "30"]
     signed = ["-CA", f"{ca}.pem", "-CAkey", f"{ca}.key"]
     for command in ([*new, "-subj", "/CN=authority", "-keyout", f"{ca}.key", "-out", f"{ca}.pem"],
-                    [*new, *signed, "-subj", f"/CN={host}", "-addext", f"subjectAltName=DNS:{host}", "-keyout", f"{server}.key",
-                     "-out", f"{server}.pem"],
+                    [*new, *signed, "-subj", f"/CN={host}", "-addext", f"subjectAltName={kind}:{host}", "-keyout",
+                     f"{server}.key", "-out", f"{server}.pem"],
                     [*new, *signed, "-subj", "/CN=laptop", "-keyout", f"{client}.key", "-out", f"{client}.pem"]):
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def client_options(folder, ca="ca", client="client"):
+    """The options of a URI for certificates of make_certificates()."""
+    return f"cert={folder}/{client}.pem&key={folder}/{client}.key&ca={folder}/{ca}.pem"
+
+
+def server_flags(folder):
+    return [f"--cert={folder}/server.pem", f"--key={folder}/server.key", f"--client_ca={folder}/ca.pem"]
+
+
+DRIVER = os.path.join(vmrun.DRIVERS, "halyard-driver-remote.so")
+PAIR = os.path.join(vmrun.BUILD, "tests", "halyard-driver-remote-pair.so")
+KERNELS = os.path.join(vmrun.BUILD, "tests", "vulkan")
+# The programs that test_vulkan.py gives to hal-cts.
+PROGRAMS = {"vulkan-spirv-fb": "device_code.bin", "vulkan-spirv-bda-v1": "device_code_bda.bin",
+            "vulkan-spirv-bda-raw": "increment_bda.spv"}
+LEAST = {"local-sync": 155, "local-task": 155, "null": 125, "vulkan": 145}  # cases that pass
+
+
+def suite(transport, device, folder, *flags):
+    """Runs hal-cts on a device through a server; returns (passed, failed, skipped, its output)."""
+    environment = dict(os.environ)
+    server = None
+    if transport == "pair":
+        files = [os.path.join(vmrun.DRIVERS, name) for name in sorted(os.listdir(vmrun.DRIVERS)) if "remote" not in name]
+        environment["HALYARD_PAIR_DRIVERS"] = ":".join(files)
+        driver, uri = PAIR, f"remote-pair://{device}"
+    elif transport == "unix":
+        path = os.path.join(folder, "d.sock")
+        server = Server(f"--device={device}", f"--listen=unix://{path}")
+        driver, uri = DRIVER, f"remote+unix://{path}"
+    else:
+        make_certificates(folder)
+        server = Server(f"--device={device}", "--listen=tls://localhost:0", *server_flags(folder))
+        # Not as options: some cases open the device without any.
+        environment.update({f"HALYARD_REMOTE_{name.upper()}": os.path.join(folder, file)
+                            for name, file in (("cert", "client.pem"), ("key", "client.key"), ("ca", "ca.pem"))})
+        driver, uri = DRIVER, f"remote://localhost:{server.port}/{device}"
+    programs = [f"--executable={form}={KERNELS}/{file}" for form, file in PROGRAMS.items()] if device == "vulkan" else []
+    try:
+        done = subprocess.run([os.path.join(vmrun.BIN, "hal-cts"), f"--driver={driver}", f"--device={uri}", "--timeout=120s", *programs,
+                               *flags], capture_output=True, text=True, timeout=900, env=environment)
+    finally:
+        if server:
+            server.__exit__()
+    counts = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", done.stdout)
+    if not counts:
+        raise AssertionError(done.stdout[-2000:] + done.stderr[-2000:])
+    if server and server.code != 0:
+        raise AssertionError(f"vm-device ended with {server.code}: " + "".join(server.log)[-2000:])
+    return (*map(int, counts.groups()), done.stdout)
+
+
+def runner(path, place):
+    """A program that run.py of the fixtures takes for vm-run: `place` is a Python expression of a list of devices as URIs, by
+    their numbers `i` and names `name`."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f"""#!{sys.executable}
+import os, sys
+arguments, i = [], 0
+for each in sys.argv[1:]:
+    if each.startswith("--device="):
+        name = each.removeprefix("--device=")
+        each = "--device=" + ({place})
+        i += 1
+    arguments.append(each)
+os.execv({os.path.join(vmrun.BIN, 'vm-run')!r}, ["vm-run", *arguments])
+""")
+    os.chmod(path, 0o755)
+
+
+def run_fixtures(program, folder, *flags):
+    """Returns (passed, failed, skipped, output) of a folder of the shared fixtures."""
+    done = subprocess.run([sys.executable, "run.py", program, os.path.join(vmrun.fixtures(), folder), *flags],
+                          cwd=vmrun.fixtures(), capture_output=True, text=True)
+    counts = re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", done.stdout)
+    return (*map(int, counts.groups()), done.stdout)
 
 
 class Proxy:

@@ -1,20 +1,17 @@
 """Devices of vm-device, as users have them: over Unix sockets, TCP and TLS; the suite of drivers and the fixtures through
 them; servers that die, stop, or were never there."""
 import os
-import pathlib
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 import unittest
 
 import remote_case
 import vmrun
-from remote_case import INPUTS, SIMPLE, Proxy, Server, make_certificates
+from remote_case import INPUTS, LEAST, SIMPLE, Proxy, Server, make_certificates
 
-DRIVER = os.path.join(vmrun.DRIVERS, "halyard-driver-remote.so")
 RESULT = "8xf32=10 10 10 10 10 10 10 10"
 
 
@@ -105,32 +102,21 @@ class Meaning(vmrun.FolderCase):
         return server
 
     def test_drivers_keep_their_contract_through_a_server(self):
-        self.serve("--device=local-task", "--device=local-sync", "--device=null")
-        for name, least in (("local-task", 150), ("local-sync", 150), ("null", 125)):
-            done = vmrun.run("hal-cts", f"--driver={DRIVER}", f"--device=remote+unix://{self.socket}?device={name}", "--timeout=60s",
-                             timeout=280)
-            passed, failed, _ = map(int, re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", done.stdout).groups())
-            self.assertEqual(failed, 0, f"{name}:\n" + done.stdout[-4000:])
-            self.assertGreaterEqual(passed, least, name)
+        # All pairs of a transport and a device: test_remote_matrix.py.
+        for transport, device in (("unix", "local-task"), ("pair", "local-sync"), ("tls", "null")):
+            passed, failed, _, output = remote_case.suite(transport, device, self.folder)
+            self.assertEqual(failed, 0, f"{transport}, {device}:\n" + output[-4000:])
+            self.assertGreaterEqual(passed, LEAST[device], f"{transport}, {device}")
 
     def test_fixtures(self):
         if not vmrun.fixtures():
             self.skipTest("the shared fixtures are not there")
         self.serve("--device=local-task", "--device=local-sync", "--allow_native")
         runner = self.path("runner")
-        pathlib.Path(runner).write_text(f"""#!{sys.executable}
-import os, sys
-local = "--device=local-"
-arguments = ["--device=remote+unix://{self.socket}?device=local-" + each.removeprefix(local) if each.startswith(local) else each
-             for each in sys.argv[1:]]
-os.execv({os.path.join(vmrun.BIN, 'vm-run')!r}, ["vm-run", *arguments])
-""")
-        os.chmod(runner, 0o755)
+        remote_case.runner(runner, f"'remote+unix://{self.socket}?device=' + name")
         for folder, only, least in (("compiled", ".vmvx", 80), ("constants", ".vmvx", 4), ("vmasm", "two_device", 6)):
-            done = subprocess.run([sys.executable, "run.py", runner, os.path.join(vmrun.fixtures(), folder), "--only", only,
-                                   "--skip-device", "vulkan"], cwd=vmrun.fixtures(), capture_output=True, text=True)
-            passed, failed, _ = map(int, re.search(r"(\d+) passed, (\d+) failed, (\d+) skipped\n\Z", done.stdout).groups())
-            self.assertEqual(failed, 0, done.stdout[-4000:])
+            passed, failed, _, output = remote_case.run_fixtures(runner, folder, "--only", only, "--skip-device", "vulkan")
+            self.assertEqual(failed, 0, output[-4000:])
             self.assertGreaterEqual(passed, least, folder)
 
 

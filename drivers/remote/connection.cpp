@@ -39,10 +39,16 @@ Connection::~Connection() = default;
 
 kit::Result<std::shared_ptr<Connection>> Connection::open(const kit::Services& services, Runtime& runtime,
                                                           Place place) {
+  Descriptor socket = HALYARD_KIT_TRY(to_kit(place.transport == Transport::unix_socket
+                                                 ? connect_unix(place.path)
+                                                 : connect_tcp(place.tcp, place.patience)));
+  return over(services, runtime, std::move(place), std::move(socket));
+}
+
+kit::Result<std::shared_ptr<Connection>> Connection::over(const kit::Services& services, Runtime& runtime,
+                                                          Place place, Descriptor socket) {
   auto made = std::make_shared<Connection>(services, runtime, std::move(place));
   const Place& to = made->place_;
-  Descriptor socket = HALYARD_KIT_TRY(to_kit(
-      to.transport == Transport::unix_socket ? connect_unix(to.path) : connect_tcp(to.tcp, to.patience)));
   std::unique_ptr<Tls> tls;
   if (to.tls) {
     const auto context = HALYARD_KIT_TRY(to_kit(TlsContext::create(TlsSide::client, *to.tls)));
@@ -88,8 +94,8 @@ kit::Result<> Connection::greet() {
   return greeted;
 }
 
-// The server's clock is read halfway between the question and the answer. The shortest of several round trips has the
-// smallest error, which is at most half of it.
+// The server's clock is read halfway between the question and the answer. The shortest of several round trips
+// has the smallest error, which is at most half of it.
 kit::Result<> Connection::match_clocks() {
   constexpr int kTries = 5;
   uint64_t shortest = UINT64_MAX;
@@ -108,8 +114,8 @@ kit::Result<> Connection::match_clocks() {
   return {};
 }
 
-// The host takes a span before the completion of the submission. Times of a server that lies are those of this host,
-// or the span is dropped.
+// The host takes a span before the completion of the submission. Times of a server that lies are those of
+// this host, or the span is dropped.
 void Connection::take_spans(const wire::Spans& spans) {
   if (!trace_span_ || !spans.spans()) return;
   const std::lock_guard lock(mutex_);
@@ -150,7 +156,8 @@ void Connection::close() {
   Message message;
   send(message.to_server(wire::CreateGoodbye(message.builder())), {}, Stream::Urgency::now);
   stream_->end({HALYARD_CANCELLED, "the device was closed"});
-  boost::asio::post(runtime_.io(), [self = shared_from_this()] { self->timer_.cancel(); });
+  const std::lock_guard lock(mutex_);
+  timer_.cancel();
 }
 
 kit::Result<> Connection::check() const {
@@ -199,8 +206,11 @@ void Connection::begin(Request& request) {
   request.number = new_number();
   const std::lock_guard lock(mutex_);
   requests_.emplace(request.number, &request);
+  long_requests_ += request.may_take_long;
 }
 
+// A server that answers pings but not requests is as good as lost. It answers in order, so requests behind
+// one that may take long have time as well.
 kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
   constexpr auto kBetweenStops = std::chrono::milliseconds(20);
   const auto is_over = [&] {
@@ -208,6 +218,8 @@ kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
     return request.is_done || is_lost_;
   };
   std::unique_lock lock(mutex_);
+  Clock::time_point deadline = Clock::now() + place_.patience;
+  uint64_t received = 0;
   while (!request.is_done && !is_lost_) {
     // The answer, and the bytes of a read, come to the thread that needs them.
     lock.unlock();
@@ -215,6 +227,19 @@ kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
     lock.lock();
     if (!has_helped && !request.is_done && !is_lost_) answered_.wait_for(lock, kBetweenStops);
     if (request.is_done) continue;
+    if (long_requests_ > 0 || std::exchange(received, request.received) != request.received)
+      deadline = Clock::now() + place_.patience;
+    if (Clock::now() > deadline) {
+      lock.unlock();
+      stream_->end(
+          {HALYARD_DEADLINE_EXCEEDED,
+           fmt::format(
+               "a request was not answered within {} ms; raise the option 'timeout' if the server is slow",
+               place_.patience.count())});
+      lock.lock();
+      answered_.wait(lock, [&] { return request.is_done || is_lost_; });
+      continue;
+    }
     if (const kit::Result<> stopped = stop.check(); !stopped) {
       lock.unlock();
       send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
@@ -224,6 +249,7 @@ kit::Result<> Connection::wait(Request& request, const kit::Stop& stop) {
     }
   }
   requests_.erase(request.number);
+  long_requests_ -= request.may_take_long;
   if (!request.is_done) return to_kit(loss_);
   if (request.failure.code != HALYARD_OK) return to_kit(request.failure);
   return {};
@@ -362,14 +388,17 @@ bool Connection::received(Frame& frame) {
         broken("a welcome of version " + std::to_string(welcome.version()));
         break;
       }
-      answer(0, [&](Request& request) {
-        version_ = welcome.version();
-        properties_.capabilities = given->capabilities();
-        properties_.queue_count = given->queue_count();
-        properties_.memory_alignment = given->memory_alignment();
-        properties_.maximum_allocation = given->maximum_allocation();
-        request.is_done = true;
-      }, true);
+      answer(
+          0,
+          [&](Request& request) {
+            version_ = welcome.version();
+            properties_.capabilities = given->capabilities();
+            properties_.queue_count = given->queue_count();
+            properties_.memory_alignment = given->memory_alignment();
+            properties_.maximum_allocation = given->maximum_allocation();
+            request.is_done = true;
+          },
+          true);
       break;
     }
     case wire::ToClientBody::Refused: {
@@ -483,10 +512,12 @@ void Connection::take_functions(const wire::Functions& functions) {
 
 void Connection::received_some() { run_calls(); }
 
-// The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait for.
+// The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait
+// for.
 void Connection::received_by_waiter() {
   tell_completed();
-  if (runtime_.has_calls()) boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
+  if (runtime_.has_calls())
+    boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
 }
 
 void Connection::broken(std::string what) {
@@ -515,32 +546,33 @@ void Connection::lost(const Failure& reason) {
 
 // ---- Time
 
+// The timer is touched under the lock, because several threads may do so.
 void Connection::tick() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (is_closed_ || is_lost_) return;
-    timer_.expires_after(in_flight_.empty() ? kTickWithoutWork : kTickWithWork);
-  }
+  const std::lock_guard lock(mutex_);
+  if (is_closed_ || is_lost_) return;
+  timer_.expires_after(in_flight_.empty() ? kTickWithoutWork : kTickWithWork);
   timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
-    if (error) return;
     const std::shared_ptr<Connection> self = weak.lock();
-    if (!self) return;
-    self->look_at_stops();
-    self->flush();
-    const Clock::time_point now = Clock::now();
-    const Clock::duration silence = now - self->stream_->last_received();
-    if (silence > self->place_.patience) {
-      self->stream_->end(
-          {HALYARD_DEADLINE_EXCEEDED,
-           fmt::format("nothing was received for {} ms; the server is stopped, or the network is down",
-                       self->place_.patience.count())});
-    } else if (silence > self->place_.patience / 4 && now - self->last_ping_ > self->place_.patience / 4) {
-      self->last_ping_ = now;
-      send_to_server(*self, Stream::Urgency::now,
-                     [](auto& builder, Message&) { return wire::CreatePing(builder); });
-    }
+    if (error || !self) return;
+    self->look_around();
     self->tick();
   });
+}
+
+void Connection::look_around() {
+  look_at_stops();
+  flush();
+  const Clock::time_point now = Clock::now();
+  const Clock::duration silence = now - stream_->last_received();
+  if (silence > place_.patience)
+    return stream_->end(
+        {HALYARD_DEADLINE_EXCEEDED,
+         fmt::format("nothing was received for {} ms; the server is stopped, or the network is down",
+                     place_.patience.count())});
+  if (silence <= place_.patience / 4 || now - last_ping_ <= place_.patience / 4) return;
+  last_ping_ = now;
+  send_to_server(*this, Stream::Urgency::now,
+                 [](auto& builder, Message&) { return wire::CreatePing(builder); });
 }
 
 void Connection::look_at_stops() {
@@ -549,12 +581,14 @@ void Connection::look_at_stops() {
     const std::lock_guard lock(mutex_);
     // Told again until the work ends: the server may not have had the work when it was told first.
     for (const auto& [number, work] : in_flight_)
-      if (const kit::Result<> stop = work->stop().check(); !stop) stopped.emplace_back(number, stop.failure().code);
+      if (const kit::Result<> stop = work->stop().check(); !stop)
+        stopped.emplace_back(number, stop.failure().code);
   }
-  for (const auto& [number, code] : stopped)
-    send_to_server(*this, Stream::Urgency::now, [&, number = number, code = code](auto& builder, Message&) {
-      return wire::CreateStop(builder, number, code);
-    });
+  for (const auto& [submission, reason] : stopped)
+    send_to_server(*this, Stream::Urgency::now,
+                   [&, number = submission, code = reason](auto& builder, Message&) {
+                     return wire::CreateStop(builder, number, code);
+                   });
 }
 
 }  // namespace halyard::remote

@@ -32,6 +32,7 @@ inline constexpr uint64_t kCredit = 4 << 20;  // bytes of a read under way
 // A request and its answer. On the stack of the thread that waits.
 struct Request {
   uint64_t number = 0;
+  bool may_take_long = false;  // loading code: the caller's stop ends it, not the connection's patience
   bool is_done = false;
   bool needs_blob = false;
   Failure failure = {HALYARD_OK, ""};
@@ -59,6 +60,9 @@ class Connection final : public Receiver,
   // UNAVAILABLE, DEADLINE_EXCEEDED, UNAUTHENTICATED, PERMISSION_DENIED, NOT_FOUND: no such device.
   static kit::Result<std::shared_ptr<Connection>> open(const kit::Services& services, Runtime& runtime,
                                                        Place place);
+  // The same over a connected socket.
+  static kit::Result<std::shared_ptr<Connection>> over(const kit::Services& services, Runtime& runtime,
+                                                       Place place, Descriptor socket);
   Connection(const kit::Services& services, Runtime& runtime, Place place);
   ~Connection() override;
   // The device is closed.
@@ -77,8 +81,8 @@ class Connection final : public Receiver,
     stream_->send(message, data, urgency);
   }
   void flush() override { stream_->flush(); }
-  // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False: another thread
-  // receives.
+  // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False:
+  // another thread receives.
   template <typename IsOver>
   bool help_until(IsOver is_over, Clock::duration time) {
     flush();
@@ -139,6 +143,7 @@ class Connection final : public Receiver,
   void run_calls();
   void broken(std::string what);
   void tick();
+  void look_around();
   void look_at_stops();
 
   const kit::Services& services_;
@@ -147,19 +152,21 @@ class Connection final : public Receiver,
   std::shared_ptr<Stream> stream_;
   const kit::TraceSpanFunction trace_span_;  // null: the host records no trace
   halyard_device_properties_t properties_ = {};
-  uint32_t version_ = kOldestVersion;        // of the protocol
-  std::atomic<int64_t> clock_ahead_{0};      // nanoseconds by which the server's clock is ahead
+  uint32_t version_ = kOldestVersion;    // of the protocol
+  std::atomic<int64_t> clock_ahead_{0};  // nanoseconds by which the server's clock is ahead
   std::atomic<uint64_t> next_number_{1};
-  boost::asio::basic_waitable_timer<Clock> timer_;
 
   mutable std::mutex mutex_;  // guards the members below
+  boost::asio::basic_waitable_timer<Clock> timer_;
   std::condition_variable answered_;
   std::unordered_map<uint64_t, Request*> requests_;
+  size_t long_requests_ = 0;  // of requests_
   std::unordered_map<uint64_t, std::unique_ptr<InFlight>> in_flight_;
   bool is_closed_ = false;
   bool is_lost_ = false;
   Failure loss_;
-  Clock::time_point last_ping_{};
+
+  Clock::time_point last_ping_{};  // of the thread that the timer calls
 
   std::mutex completed_mutex_;  // guards the member below
   kit::TaskQueue completed_;    // calls that tell the host

@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include "failures.h"
+#include "file_place.h"
 #include "remote/digest.h"
 #include "submission.h"
 
@@ -11,12 +12,16 @@ namespace {
 
 constexpr uint32_t kMemoryType =
     HALYARD_MEMORY_HOST_LOCAL | HALYARD_MEMORY_HOST_CACHED | HALYARD_MEMORY_DEVICE_LOCAL;
+constexpr uint32_t kAddedType = HALYARD_MEMORY_HOST_VISIBLE | HALYARD_MEMORY_HOST_COHERENT;
+constexpr uint32_t kAddedUsage = HALYARD_USAGE_TRANSFER | HALYARD_USAGE_MAPPING_SCOPED |
+                                 HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
 // Larger allocations wait for the server's answer, because they may fail.
 constexpr uint64_t kAlwaysThere = 1 << 20;
 constexpr uint64_t kImportAlignment = 16;
 
 constexpr uint64_t bit(uint32_t operation) { return uint64_t{1} << operation; }
 
+// As the local devices do, so that a program that lacks a bit fails in the same way here and there.
 // INVALID_ARGUMENT: a required type bit is unknown [R70].
 kit::Result<> grant(const halyard_memory_request_t& request, halyard_memory_info_t& info) {
   const uint32_t missing = request.memory_type & ~(kMemoryType | HALYARD_MEMORY_OPTIMAL);
@@ -24,9 +29,9 @@ kit::Result<> grant(const halyard_memory_request_t& request, halyard_memory_info
     return kit::Failure{
         HALYARD_INVALID_ARGUMENT,
         fmt::format("no heap has memory type bits 0x{:x}; ask without, or with OPTIMAL (0x1)", missing)};
-  info.memory_type = kMemoryType;
-  info.usage = request.usage | HALYARD_USAGE_DEFAULT | HALYARD_USAGE_MAPPING_SCOPED |
-               HALYARD_USAGE_MAPPING_PERSISTENT | HALYARD_USAGE_MAPPING_RANDOM;
+  const uint32_t wanted = request.memory_type & kMemoryType;
+  info.memory_type = (wanted ? wanted : uint32_t{HALYARD_MEMORY_DEVICE_LOCAL}) | kAddedType;
+  info.usage = request.usage | kAddedUsage;
   info.size = request.size;
   return {};
 }
@@ -67,6 +72,8 @@ halyard_device_properties_t Device::properties() const {
 }
 
 std::optional<int64_t> Device::query(std::string_view category, std::string_view key) const {
+  // Asked when a process ends, about threads of the process. Those of the server are not meant.
+  if (category == "halyard.jit") return std::nullopt;
   Request request;
   const kit::Result<> answered = server_->request(request, [&](uint64_t number) {
     Message message;
@@ -139,14 +146,18 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
     return memory;
   }
   if (part && !known) digests_.add(*part, digest);
+  const std::string& folder = server_->place().files;
+  const std::optional<FilePlace> file =
+      folder.empty() || contents.empty() ? std::nullopt : file_place_of(contents, folder);
   for (bool is_first = true;; is_first = false) {
     const wire::Digest name = remote::to_wire(digest);
     Request request;
     HALYARD_KIT_TRY(server_->request(request, [&](uint64_t number) {
       Message message;
       const auto wanted = to_wire(message.builder(), asked);
-      server_->send(message.to_server(
-                        wire::CreateMemoryImport(message.builder(), number, memory->number(), wanted, &name)),
+      const auto path = file ? message.text(file->path) : flatbuffers::Offset<flatbuffers::String>();
+      server_->send(message.to_server(wire::CreateMemoryImport(message.builder(), number, memory->number(),
+                                                               wanted, &name, path, file ? file->offset : 0)),
                     {}, Stream::Urgency::now);
     }));
     if (!request.needs_blob) return memory;

@@ -26,6 +26,7 @@ kit::Result<std::unique_ptr<Executable>> Executable::load(const std::shared_ptr<
   };
   for (const bool is_first : {true, false}) {
     Request request;
+    request.may_take_long = true;
     HALYARD_KIT_TRY(server->request(request, ask, kit::Stop(args)));
     if (!request.needs_blob) {
       made->functions_ = std::move(request.functions);

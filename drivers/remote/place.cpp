@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 
 #include "failures.h"
 #include "known_digests.h"
@@ -48,6 +49,14 @@ kit::Result<Place> place_of(const halyard_device_open_args_t& args) {
       std::chrono::milliseconds(HALYARD_KIT_TRY(options.number("timeout", 30000, 100, 86400000)));
   const auto folder = options.text("digests");
   place.digests = folder ? std::string(*folder) : KnownDigests::default_folder();
+  if (const auto files = options.text("files")) {
+    const std::unique_ptr<char, void (*)(void*)> real(::realpath(std::string(*files).c_str(), nullptr),
+                                                      ::free);
+    if (!real)
+      return kit::Failure{HALYARD_NOT_FOUND,
+                          "option 'files': there is no folder '" + std::string(*files) + "'"};
+    place.files = real.get();
+  }
   const std::string_view path = kit::view(args.path);
   if (kit::view(args.kind) == kUnixKind) {
     place.transport = Transport::unix_socket;

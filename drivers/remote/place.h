@@ -25,6 +25,7 @@ struct Place {
   bool allows_plain = false;             // TCP without TLS, also to other machines
   std::chrono::milliseconds patience{};  // without an answer
   std::string digests;                   // the folder for KnownDigests; empty: none
+  std::string files;                     // a folder that the server has as well; empty: none
 
   std::string text() const;  // "'build-box:9414'", for messages
 };

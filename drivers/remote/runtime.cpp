@@ -3,6 +3,8 @@
 
 #include <signal.h>
 
+#include <exception>
+
 namespace halyard::remote {
 
 namespace {
@@ -22,12 +24,21 @@ void Runtime::start() {
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { io_.run(); });
+    for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { run(); });
   } catch (...) {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     throw;
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// A handler that finds no memory ends nothing but itself; the connection's patience then ends the connection.
+void Runtime::run() {
+  for (;;) try {
+      io_.run();
+      return;
+    } catch (const std::exception&) {
+    }
 }
 
 void Runtime::take_calls(kit::TaskList& ready) {

@@ -32,6 +32,8 @@ class Runtime {
   bool has_calls() const { return has_calls_.load(std::memory_order_acquire); }
 
  private:
+  void run();
+
   boost::asio::io_context io_;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_ = make_work_guard(io_);
   std::mutex mutex_;  // guards the members below

@@ -18,13 +18,22 @@ inline constexpr Toggle run_native = {
     "process may do. Without this flag clients get an error for such programs.",
     "--allow_native"};
 
+inline constexpr List files = {
+    "files", "FOLDER",
+    "A folder whose regular files may be read in place of bytes that a client would "
+    "send: parameters that are here already. Clients name a file by its path below "
+    "the folder, and get nothing but bytes whose SHA-256 they know. Symbolic links "
+    "are not followed. May be repeated.",
+    "--files=/srv/models"};
+
 // ---- Connections
 
 inline constexpr List listen = {"listen", "ADDRESS",
                                 "An address for clients: tls://HOST:PORT, unix:///PATH, or tcp://HOST:PORT "
                                 "without encryption, which is only for "
                                 "loopback addresses unless --insecure is given. Port 0: any free port, which "
-                                "is printed. May be repeated.",
+                                "is printed. fd://: the sockets that systemd passes, with TLS unless they "
+                                "are Unix sockets. May be repeated.",
                                 "--listen=tls://0.0.0.0:9414"};
 inline constexpr Text cert = {"cert", "FILE", "The certificate of this server, with its chain, in PEM (TLS).",
                               "--cert=server.pem"};
@@ -32,6 +41,11 @@ inline constexpr Text key = {"key", "FILE", "The key of the certificate, in PEM 
 inline constexpr Text client_ca = {"client_ca", "FILE",
                                    "The authorities whose certificates clients must have, in PEM (TLS).",
                                    "--client_ca=ca.pem"};
+inline constexpr Text metrics = {"metrics", "HOST:PORT",
+                                 "An address at which GET /metrics gives numbers for Prometheus, and GET "
+                                 "/healthz answers as long as this server serves, both over HTTP for "
+                                 "everybody who can reach it.",
+                                 "--metrics=127.0.0.1:9415"};
 inline constexpr List allow_user = {
     "allow_user", "NAME",
     "A user who may connect to Unix sockets, besides root and the user of this process. May be repeated.",

@@ -1,5 +1,7 @@
 // vm-device: offers devices to clients on this machine and on others, for the driver `remote`.
+#include <fcntl.h>
 #include <pwd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +11,7 @@
 #include "common/drivers.h"
 #include "common/interrupt.h"
 #include "common/standard_streams.h"
+#include "common/systemd.h"
 #include "common/tool.h"
 #include "device_flags.h"
 #include "server/server.h"
@@ -21,9 +24,11 @@ using device_server::Limits;
 using device_server::Server;
 using device_server::ServerOptions;
 
-constexpr const Flag* kOfferedFlags[] = {&flag::offered_device, &flag::run_native, &flag::driver};
+constexpr const Flag* kOfferedFlags[] = {&flag::offered_device, &flag::run_native, &flag::files,
+                                         &flag::driver};
 constexpr const Flag* kConnectionFlags[] = {&flag::listen,    &flag::cert,       &flag::key,
-                                            &flag::client_ca, &flag::allow_user, &flag::insecure};
+                                            &flag::client_ca, &flag::allow_user, &flag::insecure,
+                                            &flag::metrics};
 constexpr const Flag* kLimitFlags[] = {
     &flag::device_connections, &flag::client_connections, &flag::max_handles,   &flag::client_memory,
     &flag::max_cache,          &flag::max_time,           &flag::device_threads};
@@ -128,6 +133,31 @@ Result<std::shared_ptr<remote::TlsContext>> tls_of(const Flags& flags) {
                                             {flags[flag::cert], flags[flag::key], flags[flag::client_ca]}));
 }
 
+bool is_unix_socket(int descriptor) {
+  sockaddr_storage own = {};
+  socklen_t size = sizeof own;
+  return ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&own), &size) == 0 && own.ss_family == AF_UNIX;
+}
+
+// Unix sockets as they are; others have the TLS of the flags.
+Result<std::vector<std::string>> listen_inherited(Server& server, const Flags& flags) {
+  std::vector<std::string> texts;
+  for (const int descriptor : TOOL_TRY(inherited_sockets())) {
+    remote::Descriptor socket(descriptor);
+    ::fcntl(descriptor, F_SETFL, O_NONBLOCK);
+    const bool is_unix = is_unix_socket(descriptor);
+    texts.push_back(is_unix ? fmt::format("fd://{} (a Unix socket)", descriptor)
+                            : fmt::format("fd://{} (port {}, TLS)", descriptor, remote::port_of(descriptor)));
+    server.listen(std::move(socket), is_unix ? nullptr : TOOL_TRY(tls_of(flags)));
+  }
+  if (texts.empty())
+    return fail(HALYARD_INVALID_ARGUMENT,
+                "fd:// was given to {}, but no sockets were passed to this process: $LISTEN_FDS is not set; "
+                "start it by a socket unit of systemd",
+                flag::listen);
+  return texts;
+}
+
 // The printed text names the port.
 Result<std::string> listen(Server& server, const Address& address, bool is_insecure,
                            const std::shared_ptr<remote::TlsContext>& tls) {
@@ -159,6 +189,7 @@ Result<int> vm_device(const Flags& flags) {
   options.limits = TOOL_TRY(limits_of(flags));
   options.users = TOOL_TRY(users_of(flags));
   options.allows_native = flags[flag::run_native];
+  options.file_folders = flags[flag::files];
   options.driver_files = TOOL_TRY(driver_files(flags));
   options.log = [](std::string_view line) { print_error("vm-device: {}\n", line); };
   const uint64_t threads = flags.has(flag::device_threads)
@@ -171,14 +202,29 @@ Result<int> vm_device(const Flags& flags) {
 
   const std::unique_ptr<Server> server = TOOL_TRY(to_tool(Server::create(std::move(options))));
   std::vector<std::string> texts;
-  for (const Address& address : addresses)
-    texts.push_back(TOOL_TRY(listen(*server, address, flags[flag::insecure], tls)));
+  for (const Address& address : addresses) {
+    if (address.at.transport == remote::Transport::inherited) {
+      const auto inherited = TOOL_TRY(listen_inherited(*server, flags));
+      texts.insert(texts.end(), inherited.begin(), inherited.end());
+    } else {
+      texts.push_back(TOOL_TRY(listen(*server, address, flags[flag::insecure], tls)));
+    }
+  }
+  if (flags.has(flag::metrics)) {
+    const remote::HostPort at = TOOL_TRY(to_tool(remote::parse_host_port(flags[flag::metrics])));
+    remote::Descriptor socket = TOOL_TRY(to_tool(remote::listen_tcp(at)));
+    texts.push_back("http://" + remote::HostPort{at.host, remote::port_of(socket.get())}.text() + "/metrics");
+    server->listen_page(std::move(socket));
+  }
+  const Notifier notifier;
   // Signals are caught before the address is printed, because a process that reads the address may send some.
   {
     const Interrupt interrupt([&] { server->stop(); });
     for (const std::string& text : texts) fmt::print("vm-device: {}\n", text);
     std::fflush(stdout);
+    notifier.send("READY=1");
     server->run(static_cast<unsigned>(threads));
+    notifier.send("STOPPING=1");
   }
   for (const Address& address : addresses)
     if (address.at.transport == remote::Transport::unix_socket) ::unlink(address.at.path.c_str());

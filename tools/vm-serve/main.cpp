@@ -20,6 +20,7 @@
 #include "common/interrupt.h"
 #include "common/program.h"
 #include "common/program_flags.h"
+#include "common/systemd.h"
 #include "common/tool.h"
 #include "common/untrusted.h"
 #include "connection.h"
@@ -30,7 +31,6 @@
 #include "scheduler.h"
 #include "serve_flags.h"
 #include "server.h"
-#include "systemd.h"
 
 namespace halyard::tools {
 

@@ -1,5 +1,8 @@
 // Attacks by a client that may connect: each kind of hole that servers of devices have had, and more.
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <cstdio>
 
 #include "raw_client.h"
 
@@ -7,6 +10,14 @@ namespace halyard::device_server {
 namespace {
 
 constexpr uint64_t kHuge = uint64_t{1} << 62;
+
+uint64_t resident_bytes() {
+  unsigned long pages = 0, resident = 0;
+  FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (std::fscanf(file, "%lu %lu", &pages, &resident) != 2) resident = 0;
+  std::fclose(file);
+  return resident * 4096;
+}
 
 void expect_refused(RawClient& client, halyard_status_code_t code, const char* text) {
   const remote::Failure refusal = client.refusal();
@@ -307,6 +318,47 @@ TEST(Attacks, PiecesOfBlobsOutOfOrder) {
   }
 }
 
+// A client asks for all bytes at once, again and again, and receives none: what waits for it is bounded.
+TEST(Attacks, ReadsThatNobodyReceives) {
+  ServerOptions options;
+  options.limits.unsent = 32 << 20;
+  options.limits.silence = std::chrono::milliseconds(1500);
+  ServerOfTest server(options);
+  RawClient client(server);
+  constexpr uint64_t kSize = 200 << 20;
+  client.create_memory(1, kSize);
+  const uint64_t before = resident_bytes();
+  for (uint64_t request = 1; request <= 20; ++request)
+    client.send([&](remote::Message& message) {
+      return wire::CreateMemoryRead(message.builder(), request, 1, 0, kSize, UINT64_MAX, request % 2 == 0);
+    });
+  RawClient other(server);
+  other.create_memory(1, 64);
+  other.read(1, 1, 0, 64);
+  EXPECT_TRUE(other.receive());
+  const auto begin = std::chrono::steady_clock::now();
+  uint64_t most = 0;
+  while (server.metric("connections") > 1 &&
+         std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+    most = std::max(most, resident_bytes());
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_LT(most, before + kSize + (100u << 20));  // the memory itself, and what is under way
+}
+
+TEST(Attacks, PingsWithoutReceiving) {
+  ServerOptions options;
+  options.limits.unsent = 1 << 20;
+  ServerOfTest server(options);
+  RawClient client(server);
+  remote::Message ping;
+  const remote::Bytes bytes = ping.to_server(wire::CreatePing(ping.builder()));
+  bool goes_on = true;
+  for (int i = 0; i < 200000 && goes_on; ++i) goes_on = client.send_frame(bytes);
+  EXPECT_FALSE(goes_on);
+  EXPECT_TRUE(server.becomes("connections", 0));
+}
+
 // ---- What others have left
 
 TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
@@ -329,6 +381,19 @@ TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
     ASSERT_TRUE(second.receive());
     EXPECT_EQ(second.data(), std::vector<uint8_t>(secret.size(), 0)) << owner;
   }
+}
+
+// The connections of a client share a device; a device without users is closed or kept for its client.
+TEST(Attacks, DevicesOfClientsAreTheirOwn) {
+  ServerOfTest server;
+  {
+    RawClient first(server), second(server), third(server, "null");
+    EXPECT_EQ(server.metric("open_devices"), 2u);
+  }
+  ASSERT_TRUE(server.becomes("connections", 0));
+  for (const char* const device : {"local-task", "local-sync", "null"}) RawClient again(server, device);
+  ASSERT_TRUE(server.becomes("connections", 0));
+  EXPECT_LE(server.metric("open_devices"), 4u);
 }
 
 // ---- Code

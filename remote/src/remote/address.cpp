@@ -38,8 +38,8 @@ Result<Addresses> resolve(const HostPort& place, int flags) {
   addrinfo* list = nullptr;
   const std::string port = std::to_string(place.port);
   if (const int error = ::getaddrinfo(place.host.c_str(), port.c_str(), &wishes, &list))
-    return fail(HALYARD_UNAVAILABLE, "host '{}' has no address: {}; check its name", place.host,
-                ::gai_strerror(error));
+    return fail(error == EAI_NONAME || error == EAI_NODATA ? HALYARD_NOT_FOUND : HALYARD_UNAVAILABLE,
+                "host '{}' has no address: {}; check its name", place.host, ::gai_strerror(error));
   return Addresses(list);
 }
 
@@ -128,10 +128,14 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
     REMOTE_TRY(unix_address(address.path));
     return address;
   }
+  if (text == "fd://") {
+    address.transport = Transport::inherited;
+    return address;
+  }
   const bool is_tls = text.starts_with(kTls);
   if (!is_tls && !text.starts_with(kTcp))
     return fail(HALYARD_INVALID_ARGUMENT,
-                "expected tls://HOST:PORT, tcp://HOST:PORT or unix:///PATH, found '{}'", text);
+                "expected tls://HOST:PORT, tcp://HOST:PORT, unix:///PATH or fd://, found '{}'", text);
   address.transport = is_tls ? Transport::tls : Transport::tcp;
   address.tcp = REMOTE_TRY(parse_host_port(text.substr(kTls.size())));
   return address;

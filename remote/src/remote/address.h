@@ -40,7 +40,7 @@ struct HostPort {
 // "build-box", "build-box:9414", "[::1]:9414". INVALID_ARGUMENT.
 Result<HostPort> parse_host_port(std::string_view text);
 
-enum class Transport : uint8_t { tcp, tls, unix_socket };
+enum class Transport : uint8_t { tcp, tls, unix_socket, inherited };
 
 // An address to listen on.
 struct ListenAddress {
@@ -48,13 +48,14 @@ struct ListenAddress {
   HostPort tcp;
   std::string path;  // of a Unix socket
 };
-// "tcp://HOST:PORT", "tls://HOST:PORT", "unix:///PATH". INVALID_ARGUMENT.
+// "tcp://HOST:PORT", "tls://HOST:PORT", "unix:///PATH", "fd://" (the sockets that the process was started with).
+// INVALID_ARGUMENT.
 Result<ListenAddress> parse_listen_address(std::string_view text);
 
 // Whether both ends of the connection, or the listening socket, are on this machine.
 bool is_loopback(int socket);
 
-// Connected sockets, which do not block. UNAVAILABLE: nobody listens there, or no such host.
+// Connected sockets, which do not block. NOT_FOUND: no such host. UNAVAILABLE: nobody listens there.
 // DEADLINE_EXCEEDED: no answer.
 Result<Descriptor> connect_tcp(const HostPort& to, std::chrono::milliseconds timeout);
 Result<Descriptor> connect_unix(const std::string& path);

@@ -12,6 +12,7 @@
 #include <boost/asio/post.hpp>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 namespace halyard::remote {
 
@@ -123,8 +124,12 @@ void Stream::on_readable() {
 void Stream::read_in_loop() {
   const std::shared_ptr<Receiver> receiver = receiver_;
   Result<bool> more = true;
-  if (loss_) more = std::unexpected(*std::exchange(loss_, std::nullopt));
-  for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive();
+  try {
+    if (loss_) more = std::unexpected(*std::exchange(loss_, std::nullopt));
+    for (int i = 0; i < kFramesAtOnce && more && *more && !wants_pause_; ++i) more = receive();
+  } catch (const std::bad_alloc&) {
+    more = fail(HALYARD_RESOURCE_EXHAUSTED, "this process has no memory for what the other side sends");
+  }
   if (!more) {
     Failure reason = std::move(more.error());
     {
@@ -158,8 +163,7 @@ void Stream::watch(bool on) {
 
 bool Stream::begin_waiting() {
   Reader expected = Reader::nobody;
-  if (full_ != Full::block || is_paused_.load() ||
-      !reader_.compare_exchange_strong(expected, Reader::waiter))
+  if (full_ != Full::block || is_paused_.load() || !reader_.compare_exchange_strong(expected, Reader::waiter))
     return false;
   if (!receiver_ || loss_) {
     reader_.store(Reader::nobody);
@@ -392,6 +396,11 @@ size_t Stream::queued() const {
 
 bool Stream::has_unsent() const { return queued() > 0; }
 
+bool Stream::is_ended() const {
+  const std::lock_guard lock(mutex_);
+  return is_ended_;
+}
+
 void Stream::append(Bytes bytes) {
   if (kept_.empty()) {
     out_.insert(out_.end(), bytes.begin(), bytes.end());
@@ -491,11 +500,11 @@ void Stream::await_writable() {
   if (is_writing_) return;
   is_writing_ = true;
   watched_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
-                          [self = shared_from_this()](boost::system::error_code) {
-                            const std::lock_guard lock(self->mutex_);
-                            self->is_writing_ = false;
-                            if (!self->is_ended_) self->write_out({});
-                          });
+                      [self = shared_from_this()](boost::system::error_code) {
+                        const std::lock_guard lock(self->mutex_);
+                        self->is_writing_ = false;
+                        if (!self->is_ended_) self->write_out({});
+                      });
 }
 
 void Stream::give_up(Failure reason) {

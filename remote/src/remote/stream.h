@@ -90,6 +90,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   // Bytes that wait for the other side (Full::queue).
   size_t queued() const;
   bool has_unsent() const;
+  bool is_ended() const;
 
   // With Full::block: receives on this thread, in place of the io_context, until `is_over` returns true, a frame has
   // come that pauses the stream, or the time is over. False: another thread receives.

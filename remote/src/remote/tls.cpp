@@ -140,7 +140,10 @@ std::string Tls::peer_name() const {
   char name[256] = {};
   if (certificate)
     X509_NAME_get_text_by_NID(X509_get_subject_name(certificate), NID_commonName, name, sizeof name);
-  return name;
+  // The name goes to logs, where it must not look like another line.
+  std::string text = name;
+  std::ranges::replace_if(text, [](unsigned char each) { return each < ' ' || each == 0x7F; }, '?');
+  return text;
 }
 
 std::string Tls::peer_digest() const {

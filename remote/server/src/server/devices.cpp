@@ -1,10 +1,15 @@
-// Devices are asked for an allocation before they are used again: a lost device refuses everything.
+// Devices are asked for an allocation before they are used again: a lost device refuses everything. Nothing
+// is opened, asked or closed under the lock, because a driver may take long, or hang.
+#include <algorithm>
+
 #include "hal/device/buffer.h"
 #include "server/shared.h"
 
 namespace halyard::device_server {
 
 namespace {
+
+constexpr size_t kUnused = 4;  // devices that stay open without users
 
 bool is_lost(hal::Device& device) {
   const Result<Ref<hal::Buffer>> probe = hal::Buffer::allocate(device, hal::kAnyQueue, 0, 0, 0);
@@ -14,10 +19,18 @@ bool is_lost(hal::Device& device) {
 }  // namespace
 
 Devices::Devices(Registries make_registry, std::vector<std::string> uris)
-    : make_registry_(std::move(make_registry)),
-      registry_(make_registry_(nullptr)),
-      uris_(std::move(uris)),
-      opened_(uris_.size()) {}
+    : make_registry_(std::move(make_registry)), registry_(make_registry_(nullptr)), uris_(std::move(uris)) {}
+
+Ref<hal::Device> Devices::use(size_t offered, const std::string& client) {
+  const std::lock_guard lock(mutex_);
+  for (auto it = opened_.begin(); it != opened_.end(); ++it) {
+    if (it->offered != offered || it->client != client) continue;
+    ++it->users;
+    opened_.splice(opened_.begin(), opened_, it);
+    return it->device;
+  }
+  return {};
+}
 
 Result<size_t> Devices::find(std::string_view name) const {
   for (size_t i = 0; i < uris_.size(); ++i) {
@@ -32,18 +45,47 @@ Result<size_t> Devices::find(std::string_view name) const {
   return fail(Code::NOT_FOUND, "the server offers no device '{}'; it offers {}", name, known);
 }
 
-Result<Ref<hal::Device>> Devices::open(std::string_view name) {
-  const size_t place = HALYARD_TRY(find(name));
+Result<Ref<hal::Device>> Devices::open(std::string_view name, const std::string& client) {
+  const size_t offered = HALYARD_TRY(find(name));
+  if (Ref<hal::Device> known = use(offered, client)) {
+    if (!is_lost(*known)) return known;
+    // Its other users keep it until they close it; nobody gets it from now on.
+    const std::lock_guard lock(mutex_);
+    for (Entry& entry : opened_)
+      if (entry.device.get() == known.get()) entry.client.clear();
+  }
+  Ref<hal::Device> device = HALYARD_TRY(registry_->open_device(uris_[offered]));
   const std::lock_guard lock(mutex_);
-  Ref<hal::Device>& opened = opened_[place];
-  if (opened && is_lost(*opened)) opened = nullptr;
-  if (!opened) opened = HALYARD_TRY(registry_->open_device(uris_[place]));
-  return opened;
+  opened_.push_front({offered, client, device, 1});
+  return device;
 }
 
 Result<Ref<hal::Device>> Devices::open_traced(std::string_view name, Ref<Tracer> tracer) {
-  const size_t place = HALYARD_TRY(find(name));
-  return make_registry_(std::move(tracer))->open_device(uris_[place]);
+  const size_t offered = HALYARD_TRY(find(name));
+  return make_registry_(std::move(tracer))->open_device(uris_[offered]);
+}
+
+void Devices::close(const hal::Device& device) {
+  std::list<Entry> dropped;
+  Ref<hal::Device> unused;
+  {
+    const std::lock_guard lock(mutex_);
+    size_t without_users = 0;
+    for (auto it = opened_.begin(); it != opened_.end();) {
+      const auto next = std::next(it);
+      if (it->device.get() == &device && it->users > 0 && --it->users == 0) unused = it->device;
+      if (it->users == 0 && (it->client.empty() || ++without_users > kUnused))
+        dropped.splice(dropped.end(), opened_, it);
+      it = next;
+    }
+  }
+  // Memory that the client has freed goes back to the machine.
+  if (unused) (void)unused->trim();
+}
+
+size_t Devices::open_devices() const {
+  const std::lock_guard lock(mutex_);
+  return opened_.size();
 }
 
 }  // namespace halyard::device_server

@@ -7,13 +7,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <cerrno>
-#include <thread>
 
+#include "server/failures.h"
+#include "server/page.h"
 #include "server/session.h"
 #include "server/shared.h"
+#include "server/threads.h"
 
 namespace halyard::device_server {
 
@@ -22,6 +25,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
+constexpr int kPages = 64;  // at once
 
 bool is_local(std::string_view uri) {
   const std::string_view kind = uri.substr(0, std::min(uri.find("://"), uri.find('?')));
@@ -44,17 +48,36 @@ std::string user_name(uid_t user) {
 
 class AsioServer final : public Server {
  public:
-  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Registries make_registry)
+  AsioServer(const ServerOptions& options, std::vector<std::string> uris, Registries make_registry,
+             Files files)
       : users_(options.users),
         shared_(
             options.limits, std::move(uris), std::move(make_registry), options.allows_native,
-            options.log ? options.log : [](std::string_view) {}) {}
+            std::move(files), options.log ? options.log : [](std::string_view) {}) {}
   ~AsioServer() override { stop(); }
 
   void listen(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
-    auto listening = std::make_shared<Listening>(asio::posix::stream_descriptor(shared_.io, socket.release()),
-                                                 std::move(tls));
-    await_connection(std::move(listening));
+    await_connection(std::make_shared<Listening>(
+        asio::posix::stream_descriptor(shared_.io, socket.release()),
+        [this, tls = std::move(tls)](remote::Descriptor client) { take(std::move(client), tls); }));
+  }
+
+  void listen_page(remote::Descriptor socket) override {
+    await_connection(std::make_shared<Listening>(
+        asio::posix::stream_descriptor(shared_.io, socket.release()), [this](remote::Descriptor client) {
+          if (shared_.pages.fetch_add(1) >= kPages) {
+            shared_.pages.fetch_sub(1);
+            return;
+          }
+          sockaddr_storage own = {};
+          socklen_t size = sizeof own;
+          ::getsockname(client.get(), reinterpret_cast<sockaddr*>(&own), &size);
+          asio::generic::stream_protocol::socket connected(shared_.io);
+          connected.assign(asio::generic::stream_protocol(own.ss_family, 0), client.release());
+          // Counted until the answer is given, or given up.
+          const std::shared_ptr<void> counted(nullptr, [this](void*) { shared_.pages.fetch_sub(1); });
+          answer_page(std::move(connected), [this, counted] { return metrics(); });
+        }));
   }
 
   void take(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
@@ -91,20 +114,25 @@ class AsioServer final : public Server {
   }
 
   void run(unsigned threads) override {
-    const auto work = asio::make_work_guard(shared_.io);
-    std::vector<std::thread> others;
+    std::vector<std::thread> receivers;
     std::vector<asio::executor_work_guard<asio::io_context::executor_type>> receiving;
     for (asio::io_context& io : shared_.receivers) {
       receiving.push_back(asio::make_work_guard(io));
-      others.emplace_back([&io] { io.run(); });
+      receivers.emplace_back([&io] { io.run(); });
     }
-    for (unsigned i = 1; i < threads; ++i) others.emplace_back([this] { shared_.io.run(); });
-    shared_.io.run();
+    threads_.run(threads, shared_.limits.connections);
+    end_sessions();
     for (asio::io_context& io : shared_.receivers) io.stop();
-    for (std::thread& thread : others) thread.join();
+    for (std::thread& thread : receivers) thread.join();
   }
 
-  void stop() override { shared_.io.stop(); }
+  // Handlers may wait for work, so that is asked to stop first.
+  void stop() override {
+    is_stopped_.store(true);
+    for (const std::shared_ptr<Session>& session : shared_.sessions.all())
+      session->stop_work(Code::CANCELLED);
+    threads_.stop();
+  }
 
   std::string metrics() const override {
     std::string text;
@@ -123,6 +151,10 @@ class AsioServer final : public Server {
     add("submission_failures_total", "counter", "Submissions that failed.", counts.failures);
     add("received_bytes_total", "counter", "Bytes of messages of clients.", counts.received_bytes);
     add("sent_bytes_total", "counter", "Bytes of messages to clients.", counts.sent_bytes);
+    add("file_bytes_total", "counter", "Bytes of files that clients did not have to send.",
+        counts.file_bytes);
+    add("threads", "gauge", "Threads that handle messages.", threads_.running());
+    add("open_devices", "gauge", "Devices that are open.", shared_.devices.open_devices());
     add("memory_bytes", "gauge", "Bytes that clients use.", shared_.clients.memory_bytes());
     add("cached_bytes", "gauge", "Bytes of constants and code that are kept for clients.",
         shared_.clients.cached_bytes());
@@ -131,10 +163,11 @@ class AsioServer final : public Server {
 
  private:
   struct Listening {
-    Listening(asio::posix::stream_descriptor given, std::shared_ptr<remote::TlsContext> context)
-        : socket(std::move(given)), tls(std::move(context)), pause(socket.get_executor()) {}
+    using Accepted = std::function<void(remote::Descriptor)>;
+    Listening(asio::posix::stream_descriptor given, Accepted taker)
+        : socket(std::move(given)), accepted(std::move(taker)), pause(socket.get_executor()) {}
     asio::posix::stream_descriptor socket;
-    std::shared_ptr<remote::TlsContext> tls;
+    const Accepted accepted;
     asio::steady_timer pause;
   };
 
@@ -142,7 +175,7 @@ class AsioServer final : public Server {
     asio::posix::stream_descriptor& socket = listening->socket;
     socket.async_wait(asio::posix::stream_descriptor::wait_read,
                       [this, listening = std::move(listening)](boost::system::error_code error) mutable {
-                        if (!error) accept(std::move(listening));
+                        if (!error && !is_stopped_.load()) accept(std::move(listening));
                       });
   }
 
@@ -150,7 +183,7 @@ class AsioServer final : public Server {
     remote::Descriptor client(
         ::accept4(listening->socket.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (client.get() >= 0) {
-      take(std::move(client), listening->tls);
+      listening->accepted(std::move(client));
     } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
       // Others may close descriptors meanwhile.
       listening->pause.expires_after(std::chrono::milliseconds(100));
@@ -163,8 +196,21 @@ class AsioServer final : public Server {
     await_connection(std::move(listening));
   }
 
+  // Clients are told why the connection ends. Sessions use what this object has, so they end before it.
+  void end_sessions() {
+    constexpr auto kLongest = std::chrono::seconds(3);
+    for (const std::shared_ptr<Session>& session : shared_.sessions.all())
+      session->end(Status(Code::UNAVAILABLE, "the server is ending"));
+    shared_.io.restart();
+    const auto begin = std::chrono::steady_clock::now();
+    while (!shared_.sessions.all().empty() && std::chrono::steady_clock::now() - begin < kLongest)
+      shared_.io.run_for(std::chrono::milliseconds(1));
+  }
+
   const std::vector<uid_t> users_;
+  std::atomic<bool> is_stopped_ = false;
   Shared shared_;
+  Threads threads_{shared_.io, shared_.log};
 };
 
 }  // namespace
@@ -180,7 +226,11 @@ remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
   };
   std::vector<std::string> uris = options.devices;
   if (!options.allows_native) std::ranges::transform(uris, uris.begin(), without_native);
-  auto server = std::make_unique<AsioServer>(options, uris, make_registry);
+  Result<Files> files = Files::create(options.file_folders);
+  if (!files)
+    return remote::fail(static_cast<halyard_status_code_t>(files.error().code()), "{}",
+                        to_wire(files.error()).message);
+  auto server = std::make_unique<AsioServer>(options, uris, make_registry, *std::move(files));
   const Ref<hal::DriverRegistry> drivers = make_registry(nullptr);
   // A wrong device is found now, not by the first client.
   for (const std::string& uri : uris)

@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <new>
+#include <thread>
 #include <utility>
 
 #include "base/c_boundary.h"
@@ -24,6 +26,23 @@ size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.d
 
 thread_local const Session* Session::batching = nullptr;
 
+void Sessions::add(std::weak_ptr<Session> session) {
+  const std::lock_guard lock(mutex_);
+  if (sessions_.size() >= next_cleaning_) {
+    std::erase_if(sessions_, [](const auto& each) { return each.expired(); });
+    next_cleaning_ = std::max<size_t>(64, 2 * sessions_.size());
+  }
+  sessions_.push_back(std::move(session));
+}
+
+std::vector<std::shared_ptr<Session>> Sessions::all() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::shared_ptr<Session>> existing;
+  for (const auto& each : sessions_)
+    if (auto session = each.lock()) existing.push_back(std::move(session));
+  return existing;
+}
+
 Session::Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name)
     : shared_(shared),
       stream_(std::move(stream)),
@@ -39,9 +58,16 @@ Session::~Session() {
   objects_.semaphores.for_each([](SemaphoreObject& object) { abandon(object); });
   if (spans_) client_->is_traced.store(false);
   if (client_) shared_.clients.end(*client_);
+  // Not here, which may be a callback of the device.
+  if (device_)
+    boost::asio::post(shared_.io, [&devices = shared_.devices, device = std::move(device_)]() mutable {
+      devices.close(*device);
+      device = nullptr;
+    });
 }
 
 void Session::start() {
+  shared_.sessions.add(weak_from_this());
   stream_->start(shared_from_this());
   tick();
 }
@@ -51,33 +77,77 @@ void Session::end(const Status& why) {
     const auto status = remote::add_status(message, to_wire(why));
     return wire::CreateRefused(message.builder(), status);
   });
+  is_over_.store(true, std::memory_order_relaxed);
   stream_->end(to_wire(why));
 }
 
+void Session::stop_work(Code code) {
+  std::vector<Ref<WorkScope>> scopes;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, work] : in_flight_) scopes.push_back(work.scope);
+    if (loading_scope_) scopes.push_back(loading_scope_);
+  }
+  for (const Ref<WorkScope>& scope : scopes) scope->stop(code);
+}
+
+// ---- Time. The timer is touched under the lock, because several threads may do so.
+
 void Session::tick() {
-  timer_.expires_after(std::chrono::milliseconds(500));
+  const std::lock_guard lock(mutex_);
+  if (is_lost_) return;
+  timer_.expires_after(std::chrono::milliseconds(100));
   timer_.async_wait([weak = weak_from_this()](boost::system::error_code error) {
     const std::shared_ptr<Session> self = weak.lock();
     if (error || !self) return;
-    bool is_greeted = false;
-    {
-      const std::lock_guard lock(self->mutex_);
-      if (self->is_lost_.load()) return;
-      is_greeted = !self->name_.empty() && self->device_;
-    }
-    const Limits& limits = self->shared_.limits;
-    const Clock::time_point now = Clock::now();
-    if (!is_greeted && now - self->begin_ > limits.greeting) {
-      self->end(
-          Status(Code::DEADLINE_EXCEEDED, fmt::format("no greeting within {} ms", limits.greeting.count())));
-    } else if (now - self->stream_->last_received() > limits.silence) {
-      self->end(
-          Status(Code::DEADLINE_EXCEEDED, fmt::format("no message within {} ms", limits.silence.count())));
-    } else if (self->stream_->queued() > limits.unsent) {
-      self->end(Status(Code::RESOURCE_EXHAUSTED, "the client does not receive what it has asked for"));
-    }
+    self->look_around();
     self->tick();
   });
+}
+
+void Session::look_around() {
+  const Limits& limits = shared_.limits;
+  const Clock::time_point now = Clock::now();
+  bool is_greeted = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_greeted = bool(device_);
+    stop_late_work(now);
+  }
+  if (!is_greeted && now - begin_ > limits.greeting) {
+    end(Status(Code::DEADLINE_EXCEEDED, fmt::format("no greeting within {} ms", limits.greeting.count())));
+  } else if (now - stream_->last_received() > limits.silence) {
+    end(Status(Code::DEADLINE_EXCEEDED, fmt::format("no message within {} ms", limits.silence.count())));
+  }
+}
+
+Session::Clock::time_point Session::deadline_of_work() const {
+  const auto limit = shared_.limits.work_time;
+  return limit.count() > 0 ? Clock::now() + limit : Clock::time_point::max();
+}
+
+// Under the lock.
+void Session::stop_late_work(Clock::time_point now) {
+  for (const auto& [number, work] : in_flight_)
+    if (now > work.deadline) work.scope->stop(Code::DEADLINE_EXCEEDED);
+  if (loading_scope_ && now > loading_deadline_) loading_scope_->stop(Code::DEADLINE_EXCEEDED);
+}
+
+bool Session::await_receiver() {
+  if (batching == this) return true;  // a thread that receives for other clients, too, and a short answer
+  constexpr size_t kUnderWay = 8 << 20;
+  const Clock::time_point begin = Clock::now();
+  for (size_t least = SIZE_MAX; !is_over_.load(std::memory_order_relaxed) && !stream_->is_ended();) {
+    const size_t queued = stream_->queued();
+    if (queued <= kUnderWay) return true;
+    if (Clock::now() - begin > shared_.limits.silence && queued >= least) {
+      end(Status(Code::DEADLINE_EXCEEDED, "the client does not receive what it has asked for"));
+      return false;
+    }
+    least = std::min(least, queued);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
 }
 
 // ---- The order of messages
@@ -87,8 +157,8 @@ bool Session::received(remote::Frame& frame) {
   if (placed_) {
     placed_->unmap();
     placed_ = nullptr;
-    const wire::MemoryWrite& written =
-        *flatbuffers::GetRoot<wire::ToServer>(frame.message().data())->body_as_MemoryWrite();  // as place() has verified
+    const wire::MemoryWrite& written = *flatbuffers::GetRoot<wire::ToServer>(frame.message().data())
+                                            ->body_as_MemoryWrite();  // as place() has verified
     if (const Result<MemoryObject*> memory = objects_.memories.find(written.id()))
       advance_written(**memory, written.offset(), frame.data_size);
     return true;
@@ -176,6 +246,7 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
       return !asked || asked->size() <= kQuickBytes || asked->owner() == HALYARD_OWNER_WRITES_ALL;
     }
     case wire::ToServerBody::MemoryImport:
+      if (message.body_as_MemoryImport()->file()) return false;
       return (capabilities & HALYARD_DEVICE_WRITES_CONSTANTS) != 0;
     case wire::ToServerBody::MemoryWrite:
       return is_mapped(message.body_as_MemoryWrite()->id());
@@ -279,19 +350,24 @@ Result<> Session::handle(const wire::ToServer* message, const remote::Frame& fra
 Result<> Session::greet(const wire::Hello& hello) {
   if (device_) return fail(Code::INVALID_ARGUMENT, "expected one greeting, found another one");
   if (const remote::Tls* const tls = stream_->tls()) {
+    const std::lock_guard lock(mutex_);
     key_ = "tls:" + tls->peer_digest();
     name_ = "CN=" + tls->peer_name();
   }
   const remote::Result<uint32_t> version = remote::negotiate(hello.oldest(), hello.newest());
   if (!version) return fail(static_cast<Code>(version.error().code), "{}", version.error().message);
-  client_ = HALYARD_TRY(shared_.clients.begin(key_, name_));
+  std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients.begin(key_, name_));
+  {
+    const std::lock_guard lock(mutex_);
+    client_ = std::move(client);
+  }
   // Not a broken protocol, but nothing can be done without a device.
-  // The spans of a device that clients share would show one client the work of others.
+  // The spans of a device that others use would show this client their work.
   if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))
     spans_ = HALYARD_TRY(Spans::create());
   const std::string_view wanted = remote::view(hello.device());
   Ref<hal::Device> device = HALYARD_TRY(spans_ ? shared_.devices.open_traced(wanted, spans_->tracer())
-                                               : shared_.devices.open(wanted));
+                                               : shared_.devices.open(wanted, key_));
   {
     const std::lock_guard lock(mutex_);
     device_ = device;
@@ -311,16 +387,18 @@ Result<> Session::greet(const wire::Hello& hello) {
 
 void Session::lost(const remote::Failure& reason) {
   if (placed_) std::exchange(placed_, nullptr)->unmap();
-  std::vector<Ref<WorkScope>> stopped;
+  is_over_.store(true, std::memory_order_relaxed);
+  std::unordered_map<uint64_t, Ref<hal::Buffer>> watched;
+  std::string line;
   {
     const std::lock_guard lock(mutex_);
     is_lost_.store(true);
-    for (auto& [number, work] : in_flight_) stopped.push_back(work.scope);
-    if (loading_scope_) stopped.push_back(loading_scope_);
-    watched_.clear();
+    watched.swap(watched_);
+    timer_.cancel();
+    if (client_) line = fmt::format("client '{}' has gone: {}", name_, reason.message);
   }
-  for (const Ref<WorkScope>& scope : stopped) scope->stop(Code::CANCELLED);
-  if (client_) shared_.log(fmt::format("client '{}' has gone: {}", name_, reason.message));
+  stop_work(Code::CANCELLED);
+  if (!line.empty()) shared_.log(line);
 }
 
 void Session::done(uint64_t request, const Status& status) {

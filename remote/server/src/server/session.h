@@ -1,9 +1,10 @@
-// Session: one connection. Messages are handled one after the other: on the thread that receives them, which other
-// connections share, or on a thread of a pool if that may take long; only requests to stop go past them. The client may be anybody: every
-// message is verified, every number looked up, every object charged, and what the driver gets was validated
-// by the host.
+// Session: one connection. Messages are handled one after the other: on the thread that receives them, which
+// other connections share, or on a thread of a pool if that may take long; only requests to stop go past
+// them. The client may be anybody: every message is verified, every number looked up, every object charged,
+// and what the driver gets was validated by the host.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/basic_waitable_timer.hpp>
 #include <chrono>
 #include <cstdint>
@@ -29,6 +30,16 @@
 
 namespace halyard::device_server {
 
+// Bytes that come in pieces: a blob, or the bytes of an update. (clang takes no member with a default value
+// for an optional of the class around it.)
+struct Upload {
+  remote::Sha256 digest = {};
+  uint64_t number = 0;
+  uint64_t size = 0;
+  std::vector<uint8_t> bytes;
+  Charge charge;
+};
+
 class Session final : public remote::Receiver, public std::enable_shared_from_this<Session> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -39,6 +50,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void start();
   // Ends the connection. Any thread.
   void end(const Status& why);
+  // Asks the work of the client to stop. Any thread.
+  void stop_work(Code code);
 
  private:
   std::span<uint8_t> place(remote::Bytes message, size_t size) override;
@@ -86,6 +99,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   };
   Wishes wishes_of(const wire::Request& request);
   Result<> read(hal::Buffer& buffer, uint64_t offset, std::span<uint8_t> target);
+  // The bytes of a file of the server as a blob, if they are those of the digest.
+  Ref<Bytes> find_in_files(const wire::MemoryImport& asked);
   Result<Ref<hal::Buffer>> import_blob(const wire::Request& request, const Ref<Bytes>& blob);
   struct Reading {
     Ref<hal::Buffer> buffer;
@@ -100,8 +115,11 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
 
   struct Work {
     Ref<WorkScope> scope;
+    Clock::time_point deadline;
     std::vector<uint64_t> memories;  // that it may write to
   };
+  Clock::time_point deadline_of_work() const;
+  void stop_late_work(Clock::time_point now);
   Result<hal::Timepoints> timepoints_of(const flatbuffers::Vector<const wire::Point*>* points,
                                         Status& failure);
   // Submits the operation; a failure of that goes to `failure`.
@@ -125,53 +143,54 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   template <typename Build>
   void send(Build build, remote::Bytes data = {}, const std::shared_ptr<void>& keep = nullptr);
   void done(uint64_t request, const Status& status);
+  // Waits until the client has received most of what was sent, but not while messages are handled on the
+  // thread that receives. False: the connection has ended.
+  bool await_receiver();
 
   void tick();
+  void look_around();
 
   // The session whose messages this thread handles: their answers are sent together.
   static thread_local const Session* batching;
 
   Shared& shared_;
   const std::shared_ptr<remote::Stream> stream_;
+  const Clock::time_point begin_ = Clock::now();
+  std::atomic<bool> is_over_ = false;  // nothing is sent any more
+
+  std::mutex
+      mutex_;  // guards the members below; name_ and client_ change only on the thread that handles messages
   std::string key_;
   std::string name_;
+  std::shared_ptr<Client> client_;  // null before the greeting
+  Ref<hal::Device> device_;         // null before the greeting
   boost::asio::basic_waitable_timer<Clock> timer_;
-  const Clock::time_point begin_ = Clock::now();
-
-  std::mutex mutex_;  // guards the members below
   struct Waiting {
     const wire::ToServer* message;  // in the frame; null: it is none
     remote::Frame frame;
   };
   std::deque<Waiting> backlog_;
   size_t backlog_bytes_ = 0;
-  std::atomic<bool> is_in_pool_ = false;  // a thread of the pool handles the backlog; set by the one that receives
+  std::atomic<bool> is_in_pool_ =
+      false;  // a thread of the pool handles the backlog; set by the one that receives
   std::atomic<bool> is_lost_ = false;
   std::unordered_map<uint64_t, Work> in_flight_;
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
+  Clock::time_point loading_deadline_;
 
   std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
 
   // Of the thread that receives:
-  Ref<hal::Allocation> placed_;  // mapped, for bytes that are being received
+  Ref<hal::Allocation> placed_;                              // mapped, for bytes that are being received
   std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
   // Of the thread that handles messages:
-  std::shared_ptr<Client> client_;  // null before the greeting
-  Ref<hal::Device> device_;
   std::shared_ptr<Spans> spans_;  // null: the client records no trace
   Objects objects_;
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
-  struct Upload {
-    remote::Sha256 digest = {};
-    uint64_t number = 0;
-    uint64_t size = 0;
-    std::vector<uint8_t> bytes;
-    Charge charge;
-  };
   std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of
   std::optional<Upload> blob_;
   std::optional<Upload> stage_;
@@ -183,7 +202,12 @@ void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>&
   const auto body = build(message);
   const remote::Bytes bytes = message.to_client(body);
   shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
-  stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now, keep);
+  if (is_over_.load(std::memory_order_relaxed)) return;
+  stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now,
+                keep);
+  if (stream_->queued() <= shared_.limits.unsent) return;
+  is_over_.store(true, std::memory_order_relaxed);
+  stream_->end({HALYARD_RESOURCE_EXHAUSTED, "the client does not receive what it has asked for"});
 }
 
 }  // namespace halyard::device_server

@@ -12,7 +12,7 @@ namespace halyard::device_server {
 namespace {
 
 constexpr uint64_t kAlwaysCleared = 64 << 10;  // bytes
-constexpr uint32_t kCopyTimeout = 60000;  // milliseconds, of a copy by a device without mappable memory
+constexpr uint32_t kCopyTimeout = 60000;       // milliseconds, of a copy by a device without mappable memory
 
 // The bits that this version of the protocol knows; others are not passed on [R14].
 constexpr uint32_t kUsages =
@@ -59,8 +59,8 @@ Result<> Session::on(const wire::MemoryCreate& asked) {
   const Wishes wishes = wishes_of(request);
   MemoryObject memory;
   const auto allocate = [&](uint64_t owner) {
-    return hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage, request.size(),
-                                 client_->memory.get(), owner);
+    return hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage,
+                                 request.size(), client_->memory.get(), owner);
   };
   // Clearing takes as long as copying. So large memory that the client fills at once is not cleared before.
   const bool is_filled = request.owner() == HALYARD_OWNER_WRITES_ALL && request.size() > kAlwaysCleared;
@@ -100,6 +100,20 @@ Result<Ref<hal::Buffer>> Session::import_blob(const wire::Request& request, cons
   return copy;
 }
 
+// Why there is no such file is not told, because a client must not learn more about files than their digests.
+Ref<Bytes> Session::find_in_files(const wire::MemoryImport& asked) {
+  if (shared_.files.empty()) return {};
+  const uint64_t size = asked.memory()->size();
+  Result<Charge> charge = client_->blobs.reserve(size);
+  if (!charge) return {};
+  Result<std::vector<uint8_t>> bytes =
+      shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
+  const remote::Sha256 digest = remote::from_wire(*asked.digest());
+  if (!bytes || !client_->blobs.add(digest, *std::move(bytes), *std::move(charge))) return {};
+  shared_.counts.file_bytes.fetch_add(size, std::memory_order_relaxed);
+  return client_->blobs.find(digest);
+}
+
 Result<> Session::on(const wire::MemoryImport& asked) {
   HALYARD_TRY(check_request(asked.memory()));
   if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "an import has no digest");
@@ -107,6 +121,7 @@ Result<> Session::on(const wire::MemoryImport& asked) {
   const remote::Sha256 digest = remote::from_wire(*asked.digest());
   Ref<Bytes> blob = size == 0 ? Bytes::own({}) : client_->blobs.find(digest);
   if (const auto wanted = wanted_.find(digest); !blob && wanted != wanted_.end()) blob = wanted->second;
+  if (!blob && asked.file()) blob = find_in_files(asked);
   if (!blob && asked.request() == 0)
     return fail(Code::INVALID_ARGUMENT, "an import without an answer names a blob that was not wanted, {}",
                 remote::hex(digest));
@@ -136,7 +151,8 @@ Result<> Session::on(const wire::BlobsWanted& asked) {
     return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} blobs that are wanted on a connection", kMost);
   std::vector<uint8_t> known(count);
   for (size_t i = 0; i < count; ++i) {
-    const remote::Sha256 digest = remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    const remote::Sha256 digest =
+        remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
     Ref<Bytes> blob = client_->blobs.find(digest);
     if (!blob) continue;
     known[i] = 1;
@@ -180,7 +196,8 @@ void advance_written(MemoryObject& memory, uint64_t offset, uint64_t size) {
 void settle(MemoryObject& memory) {
   if (memory.unwritten == UINT64_MAX || !memory.buffer) return;
   const std::vector<uint8_t> zeros(std::min<uint64_t>(kAlwaysCleared, memory.buffer->length()));
-  for (uint64_t at = std::exchange(memory.unwritten, UINT64_MAX); at < memory.buffer->length(); at += zeros.size()) {
+  for (uint64_t at = std::exchange(memory.unwritten, UINT64_MAX); at < memory.buffer->length();
+       at += zeros.size()) {
     const uint64_t size = std::min<uint64_t>(zeros.size(), memory.buffer->length() - at);
     if (Result<> cleared = memory.buffer->write(at, zeros.data(), size); !cleared) {
       memory.failure = std::move(cleared.error()).note("while clearing memory");
@@ -251,8 +268,8 @@ struct Mapped {
 
 }  // namespace
 
-// Bytes that can be mapped are sent from where they are. While they wait to be sent, work may change them; then the
-// client gets the later ones, and again those of watched memory.
+// Bytes that can be mapped are sent from where they are. While they wait to be sent, work may change them;
+// then the client gets the later ones, and again those of watched memory.
 void Session::go_on(uint64_t request, Reading& reading) {
   const auto send_piece = [&](std::span<const uint8_t> bytes, const std::shared_ptr<void>& keep) {
     send([&](remote::Message& message) { return wire::CreateData(message.builder(), request, reading.sent); },
@@ -275,6 +292,7 @@ void Session::go_on(uint64_t request, Reading& reading) {
   const auto piece =
       std::make_unique_for_overwrite<uint8_t[]>(std::min<uint64_t>(remote::kPiece, reading.length));
   while (reading.sent < reading.length && reading.credit > 0) {
+    if (!await_receiver()) return;
     const std::span<uint8_t> target(piece.get(), next());
     const std::lock_guard in_order(contents_mutex_);
     if (Result<> copied = read(*reading.buffer, reading.offset + reading.sent, target); !copied) {
@@ -311,6 +329,7 @@ void Session::send_contents(const std::vector<Changed>& changes) {
     std::vector<uint8_t> piece(std::min<uint64_t>(remote::kPiece, end - changed.offset));
     for (uint64_t offset = changed.offset; offset < end; offset += piece.size()) {
       const std::span<uint8_t> target(piece.data(), std::min<uint64_t>(piece.size(), end - offset));
+      if (!await_receiver()) return;
       if (!read(*buffer, offset, target)) break;  // bytes of an alloca that do not exist any more
       send(
           [&](remote::Message& message) {

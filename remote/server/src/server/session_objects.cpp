@@ -142,12 +142,11 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
   std::vector<uint32_t> constants;
   if (asked.constants()) constants.assign(asked.constants()->begin(), asked.constants()->end());
   const Ref<WorkScope> scope = make<WorkScope>();
-  if (shared_.limits.work_time.count() > 0)
-    scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
   {
     const std::lock_guard lock(mutex_);
     loading_ = asked.request();
     loading_scope_ = scope;
+    loading_deadline_ = deadline_of_work();
     if (is_lost_) scope->stop(Code::CANCELLED);
   }
   Result<Ref<hal::Executable>> made = fail(Code::PERMISSION_DENIED, "{}", kNoNative);

@@ -1,6 +1,7 @@
 // Queue work: submitted with a signal of the server's own, at which the client is told.
 #include <boost/asio/post.hpp>
 
+#include "base/c_boundary.h"
 #include "hal/queue/wait.h"
 #include "server/failures.h"
 #include "server/session.h"
@@ -35,8 +36,6 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
 
   shared_.counts.submissions.fetch_add(1, std::memory_order_relaxed);
   const Ref<WorkScope> scope = make<WorkScope>();
-  if (shared_.limits.work_time.count() > 0)
-    scope->stop_at(shared_.loop, Clock::now() + shared_.limits.work_time);
   const uint64_t number = asked.id();
   {
     const std::lock_guard lock(mutex_);
@@ -44,7 +43,7 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the connection has {} submissions in flight; raise --max_handles of vm-device",
                   in_flight_.size());
-    if (!in_flight_.emplace(number, Work{scope, {}}).second)
+    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
   const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
@@ -76,7 +75,11 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
 
 Result<> Session::tell_when_done(uint64_t number, const hal::Fence& done) {
   return hal::when_reached(&done, [weak = weak_from_this(), number](Status status) {
-    if (const std::shared_ptr<Session> self = weak.lock()) self->completed(number, status);
+    const std::shared_ptr<Session> self = weak.lock();
+    if (!self) return;
+    // Only memory can be missing; the client must not wait for a completion that never comes.
+    const Status told = outcome_of([&] { return self->completed(number, status), Result<>(); });
+    if (!told.ok()) self->stream_->end(to_wire(told));
   });
 }
 
@@ -210,7 +213,7 @@ void Session::send_spans(uint64_t submission) {
 // On any thread, also in callbacks of the driver.
 void Session::completed(uint64_t number, const Status& status) {
   std::vector<Changed> memories;
-  bool must_copy = false;
+  bool is_long = false;
   {
     const std::lock_guard lock(mutex_);
     const auto found = in_flight_.find(number);
@@ -218,7 +221,7 @@ void Session::completed(uint64_t number, const Status& status) {
     for (const uint64_t memory : found->second.memories)
       if (const auto watched = watched_.find(memory); watched != watched_.end()) {
         memories.push_back({memory});
-        must_copy |= !watched->second->is_mappable();
+        is_long |= !watched->second->is_mappable() || watched->second->length() > remote::kPiece;
       }
     in_flight_.erase(found);
   }
@@ -232,8 +235,8 @@ void Session::completed(uint64_t number, const Status& status) {
       return wire::CreateCompleted(message.builder(), number, failure);
     });
   };
-  // Copies by the device must not be awaited in its callback.
-  if (must_copy) {
+  // Copies by the device, and the client, must not be awaited in a callback of the device.
+  if (is_long) {
     boost::asio::post(shared_.io, std::move(tell));
   } else {
     tell();

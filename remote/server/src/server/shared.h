@@ -6,14 +6,16 @@
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
 #include <functional>
+#include <list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/loop.h"
 #include "hal/registry/driver_registry.h"
 #include "server/client.h"
+#include "server/files.h"
 #include "server/limits.h"
 
 namespace halyard::device_server {
@@ -26,36 +28,63 @@ struct Counts {
   std::atomic<uint64_t> failures{0};  // of submissions
   std::atomic<uint64_t> received_bytes{0};
   std::atomic<uint64_t> sent_bytes{0};
+  std::atomic<uint64_t> file_bytes{0};  // that were read in place of bytes of clients
 };
 
 // Makes a registry of the drivers that the server uses; the tracer may be null.
 using Registries = std::function<Ref<hal::DriverRegistry>(Ref<Tracer> tracer)>;
 
-// The devices that are offered. Opened when a client first asks, and shared by all clients; a device that was
-// lost is opened again for the next one. Thread-safe.
+// The devices that are offered. Each client has logical devices of its own, so work of one client that hangs,
+// or loses its device, does not reach another. The connections of a client share them. A few devices that
+// nobody uses stay open for the next connection of their clients. Thread-safe.
 class Devices {
  public:
   Devices(Registries make_registry, std::vector<std::string> uris);
-  const std::vector<std::string>& uris() const { return uris_; }
-  // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices.
-  Result<Ref<hal::Device>> open(std::string_view name);
-  // A device for one client alone, whose work the tracer records.
+  // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices. A device that
+  // was lost is opened again. `client` tells clients apart. Each success needs one close().
+  Result<Ref<hal::Device>> open(std::string_view name, const std::string& client);
+  // A device for one connection alone, whose work the tracer records. Needs one close(), too.
   Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer);
+  void close(const hal::Device& device);
+  size_t open_devices() const;
 
  private:
+  struct Entry {
+    size_t offered;  // its number in uris_
+    std::string client;
+    Ref<hal::Device> device;
+    size_t users;
+  };
   Result<size_t> find(std::string_view name) const;
+  Ref<hal::Device> use(size_t offered, const std::string& client);
 
   const Registries make_registry_;
   const Ref<hal::DriverRegistry> registry_;
   const std::vector<std::string> uris_;
-  std::mutex mutex_;  // guards the member below
-  std::vector<Ref<hal::Device>> opened_;
+  mutable std::mutex mutex_;  // guards the member below
+  std::list<Entry> opened_;   // the most recently used one first
+};
+
+class Session;
+
+// The sessions that exist. Thread-safe.
+class Sessions {
+ public:
+  void add(std::weak_ptr<Session> session);
+  // Those that still exist.
+  std::vector<std::shared_ptr<Session>> all();
+
+ private:
+  std::mutex mutex_;  // guards the members below
+  std::vector<std::weak_ptr<Session>> sessions_;
+  size_t next_cleaning_ = 64;
 };
 
 struct Shared {
   Shared(const Limits& given, std::vector<std::string> uris, Registries make_registry, bool native,
-         std::function<void(std::string_view)> logger)
+         Files readable, std::function<void(std::string_view)> logger)
       : limits(given),
+        files(std::move(readable)),
         allows_native(native),
         log(std::move(logger)),
         devices(std::move(make_registry), std::move(uris)) {}
@@ -66,10 +95,13 @@ struct Shared {
   }
 
   const Limits limits;
+  const Files files;
   Clients clients{limits};
   const bool allows_native;
   const std::function<void(std::string_view)> log;  // one line; any thread
   Counts counts;
+  std::atomic<int> pages{0};  // requests over HTTP under way
+  Sessions sessions;
   std::atomic<uint64_t> next_owner{1};
   // Sessions end at the latest with these, and use what is above.
   boost::asio::io_context io;  // of a pool: what may take long

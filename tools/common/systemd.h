@@ -10,7 +10,7 @@
 
 #include "common/failure.h"
 
-namespace halyard::tools::serve {
+namespace halyard::tools {
 
 // The sockets passed to this process; none without $LISTEN_FDS. Sets close-on-exec and removes the variables.
 // INVALID_ARGUMENT: a descriptor is not a listening stream socket.
@@ -37,4 +37,4 @@ class Notifier {
   std::optional<std::chrono::microseconds> watchdog_;
 };
 
-}  // namespace halyard::tools::serve
+}  // namespace halyard::tools

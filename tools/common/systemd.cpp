@@ -1,5 +1,5 @@
 // Descriptors from 3 on, and datagrams to an AF_UNIX address.
-#include "systemd.h"
+#include "common/systemd.h"
 
 #include <fcntl.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-namespace halyard::tools::serve {
+namespace halyard::tools {
 
 namespace {
 
@@ -95,4 +95,4 @@ void Notifier::send_reloading() const {
   send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1000000LL + now.tv_nsec / 1000));
 }
 
-}  // namespace halyard::tools::serve
+}  // namespace halyard::tools

@@ -1,0 +1,240 @@
+// The driver `remote` and servers that lie, keep silent or answer what nobody has asked: every call ends,
+// with a failure, within the connection's patience, and nothing is written but the bytes that were asked for.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "device.h"
+#include "fake_host.h"
+#include "remote/message.h"
+
+namespace halyard::remote {
+namespace {
+
+using std::chrono::milliseconds;
+
+const halyard_host_services_t kServicesOfHostile = fake_services();
+
+// A server that greets rightly, answers pings, and leaves the rest to the test.
+class HostileServer {
+ public:
+  using Answer = std::function<void(HostileServer&, const wire::ToServer&)>;
+  HostileServer(Descriptor socket, Answer answer, uint64_t maximum = 1 << 30)
+      : socket_(std::move(socket)),
+        answer_(std::move(answer)),
+        maximum_(maximum),
+        thread_([this] { run(); }) {}
+  ~HostileServer() {
+    ::shutdown(socket_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  template <typename Build>
+  void send(Build build, Bytes data = {}) {
+    Message message;
+    const auto body = build(message);
+    const Bytes bytes = message.to_client(body);
+    const uint32_t header[2] = {static_cast<uint32_t>(bytes.size()), static_cast<uint32_t>(data.size())};
+    send_bytes(header, sizeof header);
+    send_bytes(bytes.data(), bytes.size());
+    send_bytes(data.data(), data.size());
+  }
+  void send_bytes(const void* bytes, size_t size) {
+    if (size > 0) (void)!::send(socket_.get(), bytes, size, MSG_NOSIGNAL);
+  }
+
+ private:
+  bool receive(void* bytes, size_t size) {
+    for (auto* at = static_cast<char*>(bytes); size > 0;) {
+      const ssize_t count = ::recv(socket_.get(), at, size, 0);
+      if (count <= 0) return false;
+      at += count;
+      size -= static_cast<size_t>(count);
+    }
+    return true;
+  }
+  void run() {
+    uint32_t header[2];
+    std::vector<uint8_t> message, data;
+    while (receive(header, sizeof header)) {
+      message.resize(header[0]);
+      data.resize(header[1]);
+      if (!receive(message.data(), message.size()) || !receive(data.data(), data.size())) return;
+      const wire::ToServer* const root = verified_to_server(message);
+      if (!root) return;
+      if (root->body_as_Hello()) {
+        send([&](Message& answer) {
+          const auto properties = wire::CreateProperties(answer.builder(), 0, 1, 64, maximum_);
+          return wire::CreateWelcome(answer.builder(), 1, properties);
+        });
+      } else if (root->body_as_Ping()) {
+        send([](Message& answer) { return wire::CreatePong(answer.builder()); });
+      } else {
+        answer_(*this, *root);
+      }
+    }
+  }
+
+  Descriptor socket_;
+  const Answer answer_;
+  const uint64_t maximum_;
+  std::thread thread_;
+};
+
+class Hostile : public testing::Test {
+ protected:
+  void open(HostileServer::Answer answer, milliseconds patience = milliseconds(400)) {
+    int ends[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+    server_ = std::make_unique<HostileServer>(Descriptor(ends[1]), std::move(answer));
+    Place place;
+    place.transport = Transport::unix_socket;
+    place.path = "hostile";
+    place.patience = patience;
+    auto opened = Connection::over(kServicesOfHostile, runtime_, std::move(place), Descriptor(ends[0]));
+    ASSERT_TRUE(opened) << opened.failure().message;
+    connection_ = *opened;
+    device_ = std::make_unique<Device>(connection_);
+  }
+  ~Hostile() override {
+    memory_.reset();
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
+  kit::Result<> allocate(uint64_t size) {
+    halyard_memory_request_t request = {};
+    request.struct_size = sizeof request;
+    request.memory_type = HALYARD_MEMORY_OPTIMAL;
+    request.size = size;
+    request.affinity = UINT64_MAX;
+    halyard_memory_info_t info = {};
+    info.struct_size = sizeof info;
+    auto made = device_->allocate(request, false, info);
+    if (!made) return std::move(made.failure());
+    memory_ = std::move(*made);
+    return {};
+  }
+  // The failure of mapping all of a memory for reading.
+  kit::Failure read(uint64_t size) {
+    EXPECT_TRUE(allocate(size));
+    auto mapped = memory_->map(HALYARD_MAP_READ, 0, size);
+    EXPECT_FALSE(mapped);
+    return mapped ? kit::Failure{HALYARD_OK, ""} : mapped.failure();
+  }
+
+  Runtime runtime_;
+  std::unique_ptr<HostileServer> server_;
+  std::shared_ptr<Connection> connection_;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Memory> memory_;
+};
+
+// It lives, and answers pings alone.
+TEST_F(Hostile, AnswersOnlyPings) {
+  open([](HostileServer&, const wire::ToServer&) {});
+  const auto begin = std::chrono::steady_clock::now();
+  const kit::Failure failure = read(64);
+  EXPECT_EQ(failure.code, HALYARD_DEADLINE_EXCEEDED) << failure.message;
+  EXPECT_NE(failure.message.find("'timeout'"), std::string::npos) << failure.message;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10));
+}
+
+TEST_F(Hostile, BytesThatNobodyAskedFor) {
+  // Beyond the end, before the beginning, too many, twice the same, none.
+  struct Case {
+    uint64_t offset;
+    size_t size;
+  };
+  for (const Case& it : {Case{64, 8}, Case{UINT64_MAX - 3, 8}, Case{0, 65}, Case{60, 8}, Case{8, 8},
+                         Case{0, 0}, Case{0, 100000}}) {
+    open([it](HostileServer& server, const wire::ToServer& asked) {
+      const wire::MemoryRead* const read = asked.body_as_MemoryRead();
+      if (!read) return;
+      const std::vector<uint8_t> bytes(it.size, 0xEE);
+      server.send(
+          [&](Message& message) { return wire::CreateData(message.builder(), read->request(), it.offset); },
+          bytes);
+    });
+    const kit::Failure failure = read(64);
+    EXPECT_EQ(failure.code, HALYARD_INTERNAL) << it.offset << ": " << failure.message;
+    EXPECT_NE(failure.message.find("nobody has asked"), std::string::npos) << failure.message;
+    memory_.reset();
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
+}
+
+TEST_F(Hostile, AnswersOfOtherRequestsAndKinds) {
+  open([](HostileServer& server, const wire::ToServer& asked) {
+    const wire::MemoryRead* const read = asked.body_as_MemoryRead();
+    if (!read) return;
+    const std::vector<uint8_t> bytes(64, 0xEE);
+    for (const uint64_t number : {uint64_t{0}, uint64_t{999999}, UINT64_MAX}) {
+      server.send([&](Message& message) { return wire::CreateData(message.builder(), number, 0); }, bytes);
+      server.send([&](Message& message) { return wire::CreateDone(message.builder(), number); });
+      server.send([&](Message& message) { return wire::CreateCompleted(message.builder(), number); });
+      server.send([&](Message& message) { return wire::CreateContents(message.builder(), number, 0); },
+                  bytes);
+      server.send([&](Message& message) { return wire::CreateFunctions(message.builder(), number); });
+      server.send([&](Message& message) { return wire::CreateNeed(message.builder(), number); });
+    }
+    // A second greeting changes nothing.
+    server.send([&](Message& message) {
+      const auto properties = wire::CreateProperties(message.builder(), ~0u, 64, 1, UINT64_MAX);
+      return wire::CreateWelcome(message.builder(), 1, properties);
+    });
+    const auto status = [&](Message& message) {
+      return wire::CreateStatus(message.builder(), 17, message.text("no code of a failure"));
+    };
+    server.send([&](Message& message) {
+      return wire::CreateDone(message.builder(), read->request(), status(message));
+    });
+  });
+  const kit::Failure failure = read(64);
+  EXPECT_EQ(failure.code, HALYARD_UNKNOWN) << failure.message;
+  EXPECT_EQ(connection_->properties().queue_count, 1u);
+}
+
+TEST_F(Hostile, NoMessages) {
+  const uint32_t headers[][2] = {
+      {UINT32_MAX, 0}, {8, UINT32_MAX}, {0, 0}, {kMaxMessage + 1, 0}, {16, kMaxData + 1}};
+  for (const auto& header : headers) {
+    open([&](HostileServer& server, const wire::ToServer& asked) {
+      if (asked.body_as_MemoryRead()) server.send_bytes(header, sizeof header);
+    });
+    const kit::Failure failure = read(64);
+    EXPECT_NE(failure.message.find("does not speak this protocol"), std::string::npos) << failure.message;
+    memory_.reset();
+    device_.reset();
+    connection_.reset();
+    server_.reset();
+  }
+  open([](HostileServer& server, const wire::ToServer& asked) {
+    const uint32_t header[2] = {64, 0};
+    const uint8_t bytes[64] = {0xFF, 0xFF, 0xFF, 0x7F};
+    if (!asked.body_as_MemoryRead()) return;
+    server.send_bytes(header, sizeof header);
+    server.send_bytes(bytes, sizeof bytes);
+  });
+  EXPECT_EQ(read(64).code, HALYARD_INTERNAL);
+}
+
+// A memory that was allocated already, then refused; a refusal with a code of success.
+TEST_F(Hostile, RefusalsWithCodesOfSuccess) {
+  open([](HostileServer& server, const wire::ToServer& asked) {
+    if (!asked.body_as_MemoryRead()) return;
+    server.send([](Message& message) {
+      return wire::CreateRefused(message.builder(), wire::CreateStatus(message.builder(), HALYARD_OK));
+    });
+  });
+  EXPECT_EQ(read(64).code, HALYARD_UNAVAILABLE);
+}
+
+}  // namespace
+}  // namespace halyard::remote
