@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "halyard/driver.h"
 #include "raw_client.h"
 
 namespace halyard::device_server {
