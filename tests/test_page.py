@@ -1,6 +1,6 @@
 """The page of vm-dump --html and of vm-run --profile=FILE.html: what it contains, and in a headless Chromium: the graph, search,
 zoom, keys, light and dark, times and memory of a run, errors of a comparison, hostile names, a thousand steps.
-With --screenshot=FILE it also makes the picture of the documents, of the module after the flag."""
+With --screenshot=FILE it also makes the picture of the documents, of the module or page (.html) after the flag."""
 import base64
 import json
 import os
@@ -19,12 +19,14 @@ vm.import @hal.devices.get cconv "0i_r"
 vm.import @hal.device.queue.alloca cconv "0rIrrIiiII_r"
 vm.import @hal.command_buffer.create cconv "0riiIi_r"
 vm.import @hal.command_buffer.dispatch cconv "0rriiiiICiDCiirIID_v"
+vm.import @hal.command_buffer.finalize cconv "0r_v"
 vm.import @hal.device.queue.execute cconv "0rIrrrI_v"
 vm.import @hal.executable.create cconv "0rIrrr_r"
 vm.rodata[0] = "vmvx-bytecode-fb"
 vm.rodata[1] = module {
   vm.module @kernels
   vm.export @%(name)s
+  vm.attr @%(name)s "binding_count" "2"
   vm.func @%(name)s(%%r0: !vm.buffer, %%r1: !vm.buffer, %%r2: !vm.list<!vm.buffer>, %%i0: i32, %%i1: i32, %%i2: i32, %%i3: i32, %%i4: i32, %%i5: i32, %%i6: i32, %%i7: i32, %%i8: i32) -> () {
     %%i9 = vm.const.i32.zero
     %%i10 = vm.const.i32 1
@@ -43,15 +45,18 @@ vm.func @%(name)s() -> () {
   %%i22:23 = vm.const.i64.zero
   %%i24:25 = vm.const.i64 -1
   %%i26 = vm.const.i32 48
+  %%i27 = vm.const.i32 3075
   %%i28:29 = vm.const.i64 4096
   %%i30 = vm.const.i32 1
   %%r10 = vm.call @hal.devices.get(%%i20)
   %%r2 = vm.const.ref.rodata 0
   %%r3 = vm.const.ref.rodata 1
   %%r4 = vm.call @hal.executable.create(%%r10, %%i24:25, %%r2, %%r3, %%r11)
-  %%r5 = vm.call @hal.device.queue.alloca(%%r10, %%i24:25, %%r11, %%r11, %%i22:23, %%i26, %%i26, %%i28:29, %%i22:23)
-  %%r6 = vm.call @hal.command_buffer.create(%%r10, %%i30, %%i30, %%i24:25, %%i20)
-%(body)s  vm.call @hal.device.queue.execute(%%r10, %%i24:25, %%r11, %%r11, %%r6, %%i22:23)
+  %%r5 = vm.call @hal.device.queue.alloca(%%r10, %%i24:25, %%r11, %%r11, %%i22:23, %%i26, %%i27, %%i28:29, %%i22:23)
+  %%i31 = vm.const.i32 3
+  %%r6 = vm.call @hal.command_buffer.create(%%r10, %%i30, %%i31, %%i24:25, %%i20)
+%(body)s  vm.call @hal.command_buffer.finalize(%%r6)
+  vm.call @hal.device.queue.execute(%%r10, %%i24:25, %%r11, %%r11, %%r6, %%i22:23)
   vm.return
 }
 """
@@ -153,11 +158,13 @@ def look_at_a_profile(page, checks, folder):
                      "--jit=off", f"--profile={path}")
     checks.check("run", None if done.returncode == 0 and "4x2xf32=" in done.stdout else done.stderr, done)
     page.show(path)
-    page.check("a time", page.js("current.steps[0].profile.time_ns > 0"), True)
+    page.check("a time", page.js("current.steps[0].profile.time_ns > 0 && current.steps[0].profile.own"), True)
+    page.check("calls", page.js("current.steps[0].profile.calls"), 1)
     page.check("its rows", page.js("byId('profile').textContent").count("matmul") >= 1, True)
     page.check("colour by time", page.js("byId('colour').value"), "time")
     page.check("measured memory", "Measured on local-sync" in page.js("byId('memory').textContent"), True)
     page.check("memory over time", "over" in page.js("byId('level').textContent"), True)
+    look_at_a_comparison(page, checks, folder)
     # The errors of a comparison, as other tools give them.
     data = data_of(path)
     data["diff"] = {"function": "matmul", "steps": [{"name": "matmul", "occurrence": 0, "max_abs": 0.5, "max_ulps": 2, "elements": 1}]}
@@ -169,6 +176,34 @@ def look_at_a_profile(page, checks, folder):
     page.check("colour by error", page.js("byId('colour').value"), "error")
     page.js("graph.choose(nodeOfStep(0))")
     page.check("error", "largest distance in ulps2" in page.js("byId('details').textContent"), True)
+
+
+def look_at_a_comparison(page, checks, folder):
+    """The report of vm-diff, on the pages of vm-run and vm-dump."""
+    report, compared = os.path.join(folder, "report.json"), os.path.join(folder, "compared.html")
+    inputs = ["--input=4x3xf32=1", "--input=3x2xf32=2"]
+    done = vmrun.run("vm-diff", MATMUL, "--function=matmul", "--device=local-sync", *inputs, "--b=--input=4x3xf32=1.5 --input=3x2xf32=2", f"--json={report}")
+    checks.check("vm-diff", None if done.returncode == 2 else done.stderr, done)
+    for name, arguments in (("vm-run", [f"--module={MATMUL}", "--function=matmul", *inputs, "--device=local-sync", f"--profile={compared}"]),
+                            ("vm-dump", [MATMUL, f"--html={compared}"])):
+        done = vmrun.run(name, *arguments, f"--diff={report}")
+        checks.check(f"{name} --diff", None if done.returncode == 0 else done.stderr, done)
+        page.show(compared)
+        page.check(f"colour by error, {name}", page.js("byId('colour').value"), "error")
+        page.check(f"the step, {name}", page.js("[current.steps[0].error.beyond, current.steps[0].error.max_abs, current.steps[0].error.elements]"), [True, 3, 8])
+        page.check(f"the first, {name}", "The first step beyond tolerance is 0: matmul" in page.js("byId('steps').textContent"), True)
+        page.js("graph.choose(nodeOfStep(0))")
+        page.check(f"error, {name}", "errorbeyond tolerance" in page.js("byId('details').textContent"), True)
+    for name, arguments, message in (("vm-dump", [MATMUL, f"--diff={report}"], "--html"), ("vm-run", [f"--module={MATMUL}", f"--diff={report}"], "--profile"),
+                                     ("vm-dump", [MATMUL, f"--html={compared}", f"--diff={MATMUL}"], "vm-diff --json"),
+                                     ("vm-dump", [MATMUL, f"--html={compared}", f"--diff={folder}/none.json"], "none.json")):
+        done = vmrun.run(name, *arguments)
+        checks.check(f"{name}, wrong report", vmrun.why_bad_failure(done, message), done)
+    wrong = os.path.join(folder, "wrong.json")
+    for text in ("{}", "[1]", "null", '{"differences": [{}], "first_beyond": null}', '{"differences": 5}', '{"differences": [{"tensors": 7}]}'):
+        vmrun.write(wrong, text.encode())
+        done = vmrun.run("vm-dump", MATMUL, f"--html={compared}", f"--diff={wrong}")
+        checks.check(f"wrong report {text}", vmrun.why_bad_failure(done, "vm-diff --json"), done)
 
 
 def look_at_hostile_names(page, checks, folder):
@@ -197,6 +232,13 @@ def look_at_many_steps(page, checks, folder):
     dump(checks, "many", path, module)
     page.show(path)
     page.check("nodes", page.js("graph.nodes.length"), 1000)
+    timed = os.path.join(folder, "timed.html")
+    done = vmrun.run("vm-run", f"--module={module}", "--device=local-sync", f"--profile={timed}")
+    checks.check("a run of many", None if done.returncode == 0 else done.stderr, done)
+    page.show(timed)
+    page.check("times of their own", page.js("current.steps.filter((step) => step.profile && step.profile.own && step.profile.calls === 1 && step.profile.time_ns > 0).length"), 1000)
+    page.check("shares", page.js("Math.abs(current.steps.reduce((sum, step) => sum + step.profile.share, 0) - profile.rows.find((row) => row.kind === 'kernel').share) < 1e-3"), True)
+    page.show(path)
     page.check("edges", page.js("graph.nodes.filter((node) => node.before.length === 1).length") > 900, True)
     page.js("graph.fit()")
     page.frame()
@@ -212,11 +254,14 @@ def look_at_many_steps(page, checks, folder):
 
 def screenshot(browser, module, path, target):
     """The picture of the documents, as SVG with the picture in it would be larger: a PNG."""
-    browser.call("Emulation.setDeviceMetricsOverride", width=1100, height=640, deviceScaleFactor=1, mobile=False)
-    vmrun.succeeds("vm-dump", module, f"--html={path}")
+    browser.call("Emulation.setDeviceMetricsOverride", width=1200, height=700, deviceScaleFactor=1, mobile=False)
+    if module.endswith(".html"):
+        path = os.path.abspath(module)
+    else:
+        vmrun.succeeds("vm-dump", module, f"--html={path}")
     browser.call("Page.navigate", url="file://" + path)
     browser.wait_for("document.body && document.body.dataset.state === 'shown'")
-    browser.evaluate("graph.scale = 0.8; graph.choose(nodeOfStep(Math.floor(current.steps.length / 3))); openTab('memory')")
+    browser.evaluate("graph.scale = 0.8; graph.choose(nodeOfStep(Math.floor(current.steps.length / 3))); openTab('steps')")
     browser.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
     vmrun.write(target, base64.b64decode(browser.call("Page.captureScreenshot")["data"]))
 

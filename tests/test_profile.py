@@ -171,6 +171,13 @@ class Profiles(vmrun.FolderCase):
                 self.assertEqual("hal.device.queue.execute" in names, has_functions)
                 self.assertEqual("host code" in names, not has_functions)
 
+    def test_a_call_that_fails(self):
+        path = self.path("fails.html")
+        done = vmrun.run("vm-run", "--module=examples/matmul.vmasm", "--function=matmul", "--input=4x3xf32=1", "--input=4x2xf32=1",
+                         "--device=local-sync", f"--profile={path}")
+        self.assertIsNone(vmrun.why_bad_failure(done, "matmul"))
+        self.assertFalse(os.path.exists(path))
+
     def test_wrong_value(self):
         result = vmrun.run("vm-run", *MATMUL, "--profile=html")
         self.assertNotEqual(result.returncode, 0)

@@ -192,6 +192,28 @@ class Operations(Folder):
             self.assertEqual(self.ask_for(server, "a/versions/1")[0], 404)
             self.assertEqual(self.ask_for(server, "c", 1), (200, 7))
 
+    def test_the_page_of_a_model_is_kept(self):
+        """It is computed once for each version that is loaded, so it stays when the file changes, until that is loaded."""
+        self.model("a", 1, 10)
+        file = os.path.join(self.folder, "a/1/model.vmasm")
+        with start(f"--models={self.folder}") as server:
+            status, headers, first = server.get("/v2/models/a/page")
+            self.assertEqual((status, headers["Content-Type"]), (200, "text/html; charset=utf-8"))
+            text = vmrun.read_text(file)
+            os.remove(file)
+            for path in ("/v2/models/a/page", "/v2/models/a/versions/1/page"):
+                self.assertEqual(server.get(path)[::2], (200, first))
+            self.write("a/1/model.vmasm", text + "\n// changed\n")
+            self.assertEqual(server.get("/v2/models/a/page")[::2], (200, first))
+            reloads = server.metric("halyard_reloads_total")
+            self.model("a", 1, 11)
+            server.process.send_signal(signal.SIGHUP)
+            wait_until(lambda: server.metric("halyard_reloads_total") > reloads, "the reload")
+            wait_until(lambda: self.ask_for(server, "a", 1) == (200, 11), "the new version")
+            changed = server.get("/v2/models/a/page")[2]
+            os.remove(file)
+            self.assertEqual(server.get("/v2/models/a/page")[2], changed)
+
     def test_a_folder_that_is_watched(self):
         self.model("a", 1, 10)
         with start(f"--models={self.folder}", "--watch=50ms") as server:

@@ -21,13 +21,19 @@ unsigned most_threads(const Program& program) {
 
 }  // namespace
 
+ProfiledCalls::~ProfiledCalls() {
+  if (is_observing_) static_cast<void>(check(program_.trace.end_observation()));
+}
+
 Result<> ProfiledCalls::begin() {
   compiled_before_ = TOOL_TRY(compiler_stats());
+  is_observing_ = true;
   return profile_.begin(program_.trace);
 }
 
 Result<ProfileReport> ProfiledCalls::end(const Flags& flags, std::string function, uint64_t calls) {
   ProfileReport report;
+  is_observing_ = false;
   report.sums = TOOL_TRY(profile_.end(program_.trace));
   report.function = std::move(function);
   report.calls = calls;

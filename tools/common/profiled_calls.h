@@ -14,6 +14,10 @@ class ProfiledCalls {
  public:
   // With `keeps_steps` the report has the steps, for one call.
   ProfiledCalls(const Program& program, bool keeps_steps) : program_(program), profile_(keeps_steps) {}
+  ProfiledCalls(const ProfiledCalls&) = delete;
+  ProfiledCalls& operator=(const ProfiledCalls&) = delete;
+  // After a failed call, the trace goes on without the profile.
+  ~ProfiledCalls();
 
   // Before the first call and after the last.
   Result<> begin();
@@ -22,6 +26,7 @@ class ProfiledCalls {
  private:
   const Program& program_;
   Profile profile_;
+  bool is_observing_ = false;
   halyard_compiler_stats_t compiled_before_ = {};
 };
 

@@ -143,7 +143,7 @@ class Graph {
       if (!is_readable) return;
       pen.fillStyle = text;
       pen.font = "600 12px system-ui, sans-serif";
-      pen.fillText(shortened(node.title, 27), node.x, node.y + 17);
+      pen.fillText(shortened(node.label || node.title, 27), node.x, node.y + 17);
       pen.fillStyle = soft;
       pen.font = "11px system-ui, sans-serif";
       pen.fillText(shortened(node.subtitle, 36), node.x, node.y + 35);

@@ -15,8 +15,10 @@ const outputs = (step) => step.uses.filter((use) => use.access !== "read");
 const isParameter = (allocation) => allocation && (allocation.origin === "state" || allocation.source === "parameter" || allocation.source === "import");
 const title = (step) => step.name || (step.kind === "dispatch" ? `kernel ${step.entry}` : step.kind);
 
+// The part of a kernel's name that tells it from others: compilers begin it with the function and a number.
+const label = (step) => title(step).replace(/^.*_dispatch_\d+_(?=.)/, "");
 const measured = (step) => step.profile || null;
-const percent = (share) => `${(100 * share).toFixed(1)}%`;
+const percent = (share) => `${(100 * share).toFixed(share < 0.01 ? 2 : 1)}%`;
 // Distances in ulps; "inf" if one value is not finite.
 const ulpsOf = (error) => error.max_ulps === "inf" ? 2 ** 32 : error.max_ulps || 0;
 const errorLevel = (error) => error.comparable === false ? Math.log1p(2 ** 32) : Math.log1p(ulpsOf(error));
@@ -29,8 +31,8 @@ const stepNode = (step, index, of) => {
   if (step.error) parts.push(errorText(step.error));
   if (measured(step)) parts.push(duration(step.profile.time_ns));
   parts.push(`→ ${bytes(out)}`);
-  if (held.length && isNumber(sum(held))) parts.push(`constants ${bytes(sum(held))}`);
-  return { kind: step.kind, step: index, title: title(step), subtitle: parts.join(" · "), before: [], next: [] };
+  if (held.length && isNumber(sum(held))) parts.push(`const ${bytes(sum(held))}`);
+  return { kind: step.kind, step: index, title: title(step), label: label(step), subtitle: parts.join(" "), before: [], next: [] };
 };
 
 // Steps, the arguments that they read first, and the results.
@@ -248,8 +250,13 @@ const showSteps = () => {
   const errors = current.steps.some((step) => step.error);
   const number = (text) => ({ text, number: true });
   const titles = ["", "step", ...(calls ? ["calls"] : []), ...(times ? ["time", "share"] : []), ...(errors ? ["error"] : []), "writes"];
+  if (diff && diff.a !== undefined && errors) {
+    const line = make("p", `${diff.a} compared with ${diff.b}: ${diff.outcome}. `, place);
+    const first = current.steps.findIndex((step) => step.error && (step.error.beyond || step.error.comparable === false));
+    if (first >= 0) { make("span", "The first step beyond tolerance is ", line); link(line, first); }
+  }
   const made = table(place, titles, current.steps.slice(0, MOST_ROWS).map((step, index) =>
-    [String(index), title(step), ...(calls ? [number(step.profile ? String(step.profile.calls) : "")] : []),
+    [String(index), label(step), ...(calls ? [number(step.profile ? String(step.profile.calls) : "")] : []),
       ...(times ? [number(step.profile ? duration(step.profile.time_ns) : ""), number(step.profile ? percent(step.profile.share) : "")] : []),
       ...(errors ? [number(step.error ? errorText(step.error) : "")] : []), number(bytes(sum(outputs(step).map((use) => use.bytes))))]));
   [...made.rows].slice(1).forEach((row, index) => {
@@ -456,7 +463,7 @@ const showFunction = (index) => {
 const name = analysis.module === "module" ? data.file : analysis.module;
 byId("title").textContent = name;
 document.title = `${name} - Halyard`;
-byId("facts").textContent = `${data.file}, ${bytes(analysis.file_bytes)}`;
+byId("facts").textContent = (name === data.file ? "" : `${data.file}, `) + bytes(analysis.file_bytes);
 functions.forEach((each, index) => { make("option", `${each.name} (${each.steps.length} steps)`, byId("function")).value = index; });
 byId("function").addEventListener("change", (event) => showFunction(Number(event.target.value)));
 byId("colour").addEventListener("change", () => graph.draw());
