@@ -30,8 +30,8 @@ process.exitCode = wasi.start(instance);
 class Target:
     """A compiler with its flags, and the command that runs a program."""
 
-    def __init__(self, name, compiler, flags, runner=None, needs=(), arena=None):
-        self.name, self.compiler, self.flags = name, compiler, [*STRICT, *flags]
+    def __init__(self, name, compiler, flags, runner=None, needs=(), arena=None, strict=STRICT):
+        self.name, self.compiler, self.flags = name, compiler, [*strict, *flags]
         self.runner = runner or (lambda binary, flags: ([binary, *flags], {}))
         self.needs = [compiler, *needs]
         if arena:
@@ -73,9 +73,8 @@ def targets(folder):
     vmrun.write(script, BOARD_SCRIPT)
     vmrun.write(start, BOARD_START)
     for name, machine, cpu in BOARDS:
-        found.append(Target(name, "arm-none-eabi-gcc", ["-Os", *cpu, "--specs=rdimon.specs", "-T", script, "-Wl,--no-warn-rwx-segments", start,
-                                                        "-Wno-error=conversion"],
-                            board(machine, folder), ["qemu-system-arm"], arena=1 << 20))
+        found.append(Target(name, "arm-none-eabi-gcc", ["-Os", *cpu, "--specs=rdimon.specs", "-T", script, "-Wl,--no-warn-rwx-segments", start],
+                            board(machine, folder), ["qemu-system-arm"], arena=1 << 20, strict=["-std=c11", "-Wall", "-Wextra", "-Werror"]))
     node = os.path.join(folder, "run.mjs")
     vmrun.write(node, NODE)
     found.append(Target("wasm32", "clang-19", ["-O2", "--target=wasm32-wasi", f"-fuse-ld={shutil.which('wasm-ld')}"],
