@@ -20,7 +20,7 @@ MACHINE_CODE = "none of its constants is a portable one"
 NODE = """import { WASI } from 'wasi';
 import { readFile } from 'node:fs/promises';
 const [program, ...args] = process.argv.slice(2);
-const wasi = new WASI({ version: 'preview1', args: ['program', ...args], preopens: { '/': '/', '.': '.' }, returnOnExit: true });
+const wasi = new WASI({ version: 'preview1', args: ['program', ...args], preopens: { '.': '.' }, returnOnExit: true });
 const module = await WebAssembly.compile(await readFile(program));
 const instance = await WebAssembly.instantiate(module, wasi.getImportObject());
 process.exitCode = wasi.start(instance);
@@ -45,17 +45,26 @@ def behind(*emulator):
     return lambda binary, flags: ([*emulator, binary, *flags], {})
 
 
+def with_short_files(folder, flags):
+    """Copies the files of inputs to the folder, under short names: the command line of a board is short, and WebAssembly sees one folder."""
+    short = []
+    for number, flag in enumerate(flags):
+        place = flag.find("@")
+        if flag.startswith("--input=") and place >= 0:
+            name = f"{number}.npy"
+            shutil.copy(flag[place + 1:], os.path.join(folder, name))
+            flag = flag[:place + 1] + name
+        short.append(flag)
+    return short
+
+
+def web(script, folder):
+    return lambda binary, flags: (["node", "--no-warnings", script, binary, *with_short_files(folder, flags)], {"cwd": folder})
+
+
 def board(machine, folder):
-    """Files get short names and are linked into the folder, because the command line of a board is short."""
     def run(binary, flags):
-        short = []
-        for number, flag in enumerate(flags):
-            place = flag.find("@")
-            if flag.startswith("--input=") and place >= 0:
-                name = f"{number}.npy"
-                shutil.copy(flag[place + 1:], os.path.join(folder, name))
-                flag = flag[:place + 1] + name
-            short.append(flag)
+        short = with_short_files(folder, flags)
         # Commas separate the arguments of qemu's flag, so they are doubled.
         arguments = "".join(",arg=" + flag.replace(",", ",,") for flag in ["program", *short])
         return ["qemu-system-arm", "-M", machine, "-nographic", "-semihosting-config", "enable=on,target=native" + arguments, "-kernel",
@@ -78,7 +87,7 @@ def targets(folder):
     node = os.path.join(folder, "run.mjs")
     vmrun.write(node, NODE)
     found.append(Target("wasm32", "clang-19", ["-O2", "--target=wasm32-wasi", f"-fuse-ld={shutil.which('wasm-ld')}"],
-                        behind("node", "--no-warnings", node), ["node", "wasm-ld"]))
+                        web(node, folder), ["node", "wasm-ld"]))
     return found
 
 

@@ -389,6 +389,18 @@ void Lifter::learn(State& state, ValueId condition, bool holds) {
       if (holds == (known.op == Op::cmp_eq_i32 || known.op == Op::cmp_eq_i64)) {
         refine(state, x, below(above(a, b.low), b.high));
         refine(state, y, below(above(b, a.low), a.high));
+      } else {
+        // A number that is not the end of its range.
+        const auto without = [](const auto& from, const Range& range, const Range& other) {
+          if (other.low != other.high || range.low >= range.high) return range;
+          if (other.low == range.low) return from(range, 1);
+          return other.low == range.high ? from(range, -1) : range;
+        };
+        const auto cut = [&](const Range& range, int by) {
+          return by > 0 ? above(range, range.low + 1) : below(range, range.high - 1);
+        };
+        refine(state, x, without(cut, a, b));
+        refine(state, y, without(cut, b, a));
       }
       return;
     default:
