@@ -64,7 +64,8 @@ def web(script, folder):
 
 def board(machine, folder):
     def run(binary, flags):
-        short = with_short_files(folder, flags)
+        # Blanks separate arguments on a board, and commas do between elements.
+        short = [flag.replace(" ", ",") for flag in with_short_files(folder, flags)]
         # Commas separate the arguments of qemu's flag, so they are doubled.
         arguments = "".join(",arg=" + flag.replace(",", ",,") for flag in ["program", *short])
         return ["qemu-system-arm", "-M", machine, "-nographic", "-semihosting-config", "enable=on,target=native" + arguments, "-kernel",
