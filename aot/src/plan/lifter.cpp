@@ -55,7 +55,10 @@ ValueId Lifter::parameter(Bank bank, std::string name, Range range) {
   Value value = {.bank = bank, .range = range, .name = std::move(name)};
   value.scope = static_cast<uint32_t>(current);
   value.is_narrow = bank == Bank::i64 && range.is_narrow();
-  return values_.add(std::move(value));
+  const bool is_sum = (bank == Bank::i32 || bank == Bank::i64) && !range.is_full(bank);
+  const ValueId id = values_.add(std::move(value));
+  if (is_sum) values_.at(id).affine = {true, 0, {{id, 1}}};
+  return id;
 }
 
 Nodes Lifter::lift(const Plan& plan, uint32_t function, const std::vector<Returned>& given,

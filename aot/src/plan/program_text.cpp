@@ -46,7 +46,9 @@ std::string Program::kernel_text(KernelFunction& kernel) {
                          },
                      .dispatch = [](const Node&) { return std::string(); },
                      .allocation = [](const Node&) { return std::string(); }};
-  const std::string body = text_of(kernel.body, texts, 1);
+  std::string body = text_of(kernel.body, texts, 1);
+  if (!kernel.vector_body.empty())
+    body = "#ifdef VM_VECTORS\n" + text_of(kernel.vector_body, texts, 1) + "#else\n" + body + "#endif\n";
   const std::string code = without_literals(body);
   std::vector<size_t> sites;
   const auto collect = [&](const Nodes& nodes) {
