@@ -13,7 +13,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/install/HalyardConfigVer
                                  COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/install/HalyardConfig.cmake"
               "${PROJECT_BINARY_DIR}/install/HalyardConfigVersion.cmake" cmake/HalyardDriver.cmake
-              cmake/halyard-driver.map cmake/HalyardModule.cmake cmake/HalyardPlugin.cmake cmake/halyard-module.map DESTINATION "${package}")
+              cmake/halyard-driver.map cmake/HalyardModule.cmake cmake/HalyardPlugin.cmake cmake/halyard-module.map
+              cmake/HalyardModel.cmake cmake/empty_data.cmake DESTINATION "${package}")
 install(EXPORT HalyardTargets NAMESPACE Halyard:: DESTINATION "${package}")
 
 # The prefix of the .pc files is relative to their folder, so that an installed tree can be moved.

@@ -211,6 +211,202 @@ def check_imports(checks, folder):
     checks.check("a call of a missing import", None if "NOT_FOUND; optional import 'box.missing'" in done.stderr else "another end", done)
 
 
+# Returns its argument, which has any type.
+ECHO = """vm.module @echo
+vm.import @hal.devices.count cconv "0v_i"
+vm.export @f
+vm.func @f(%r0: !vm.ref<?>) -> (!vm.ref<?>) {
+  vm.return %R0
+}
+vm.export @count
+vm.func @count() -> (i32) {
+  %i0 = vm.call @hal.devices.count()
+  vm.return %i0
+}
+"""
+SMALL = "0,-0,1,-1,0.3,1e-3,-2e-5,1e-8,1e9,-1e9,inf,-inf,nan,57344,448,464,465,240,247.9,248,65504,65520"
+ELEMENTS = [f"22x{kind}={SMALL}" for kind in ("f16", "bf16", "f32", "f64", "f8E5M2", "f8E4M3FN", "f8E5M2FNUZ", "f8E4M3FNUZ", "f8E8M0FNU")] + [
+    "2xcf64=0038803F013CFF7F 80c0004081bf1020", "1xcf128=0038803F013CFF7F80C0004081BF1020", "3x*16=0102 FFfe 0000", "2x*64=0011223344556677",
+    "2x2xi1=1 0 true false", "2xui64=18446744073709551615 0", "3xsi8=-128 127 0", "0xf8E5M2="]
+
+
+def check_elements(checks, folder):
+    """Tensors of all types are read and printed as vm-run does."""
+    module = os.path.join(folder, "echo.vmasm")
+    vmrun.write(module, ECHO)
+    program = Program(folder, "echo", module)
+    wrong = program.compile("gcc", "-O1")
+    checks.check("echo", wrong)
+    if wrong is None:
+        compare(checks, program, [["f", text] for text in ELEMENTS], "--device=local-sync")
+        for text in ("1xf8E9=0", "1x*16=123", "1x*16=12345", "1xcf64=0", "2xf16=1,x", "1xi4=1"):
+            done = program.run("--function=f", f"--input={text}")
+            checks.check(f"echo {text}", None if done.returncode == 1 and "INVALID_ARGUMENT" in done.stderr else "accepted", done)
+    program = Program(folder, "echo", module, "--devices=3")
+    checks.check("three devices", program.compile("gcc"))
+    done = program.run("--function=count")
+    checks.check("the number of devices", None if "i32=3" in done.stdout else "another number", done)
+
+
+PATTERNS = ["local-sync", "local", "*", "", "?", "l*c", "*sync?", "local?sync", "*l*o*c*a*l*", "a*", "*" * 16, "*" * 17, "?" * 10, "*" * 7 + "?" * 10,
+            "*s*y*n*c*x", "**-**"]
+
+
+def check_patterns(checks, folder):
+    """Device ids match as those of vm-run do, planned or not, and soon."""
+    texts = "".join(f'vm.rodata[{i + 1}] = "{pattern}"\n' if pattern else f"vm.rodata[{i + 1}] = hex {{\n}}\n"
+                    for i, pattern in enumerate(PATTERNS))
+    functions = "".join(f"""vm.export @f{i}
+vm.func @f{i}() -> (i32, i64) {{
+  %i0 = vm.const.i32.zero
+  %r0 = vm.call @hal.devices.get(%i0)
+  %r1 = vm.const.ref.rodata 0
+  %r2 = vm.const.ref.rodata {i + 1}
+  %i0, %i2:3 = vm.call @hal.device.query.i64(%r0, %r1, %r2)
+  vm.discard.refs %r0, %r1, %r2
+  vm.return %i0, %i2:3
+}}
+""" for i in range(len(PATTERNS)))
+    module = os.path.join(folder, "ids.vmasm")
+    vmrun.write(module, 'vm.module @ids\nvm.import @hal.devices.get cconv "0i_r"\nvm.import @hal.device.query.i64 cconv "0rrr_iI"\n'
+                f'vm.rodata[0] = "hal.device.id"\n{texts}{functions}')
+    for flags in ([], ["--no-plan"]):
+        program = Program(folder, f"ids{len(flags)}", module, *flags)
+        wrong = program.compile("gcc")
+        checks.check(f"ids {flags}", wrong)
+        if wrong is None:
+            compare(checks, program, [[f"f{i}"] for i in range(len(PATTERNS))], "--device=local-sync")
+
+
+def check_expectations(checks, folder):
+    """The shared test programs: their tests pass or fail as with vm-run."""
+    fixtures = vmrun.fixtures()
+    if not fixtures:
+        return
+    with open(os.path.join(fixtures, "check", "tests.json"), encoding="utf-8") as file:
+        listed = [each for each in json.load(file) if ".vmvx." in each["module"]]
+    for number, each in enumerate(listed):
+        program = Program(folder, f"check{number}", os.path.join(fixtures, "check", each["module"]))
+        wrong = program.compile(COMPILERS[number % len(COMPILERS)], "-O1")
+        checks.check(each["module"], wrong)
+        for test, end in each["tests"].items() if wrong is None else ():
+            done = program.run(f"--function={test}")
+            good = done.returncode == 0 if end == "pass" else "FAILED_PRECONDITION; expectation '" in done.stderr
+            checks.check(f"{each['module']} {test}", None if good else f"expected: {end}", done)
+
+
+OUTSIDE = """vm.module @outside
+vm.export @get
+vm.func @get(%i0: i32) -> (i32) {
+  %i2:3 = vm.const.i64 16
+  %i4 = vm.const.i32.zero
+  %r0 = vm.buffer.alloc %i2:3, %i4
+  %i2:3 = vm.ext.i32.i64.u %i0
+  vm.buffer.store.i32 %i0, %r0, %i2:3
+  %i0 = vm.buffer.load.i32 %r0, %i2:3
+  vm.return %i0
+}
+"""
+
+
+def check_no_checks(checks, folder):
+    """--checks=none leaves out the checks of loads and stores, and nothing else."""
+    module = os.path.join(folder, "outside.vmasm")
+    vmrun.write(module, OUTSIDE)
+    texts = []
+    for flags in (["--checks=all"], ["--checks=none"]):
+        program = Program(folder, "outside", module, *flags)
+        wrong = program.compile("gcc")
+        checks.check(f"outside {flags}", wrong)
+        compare(checks, program, [["get", "3"], *([["get", "4"]] if flags == ["--checks=all"] else [])])
+        texts.append(vmrun.read_text(os.path.join(folder, "outside.c")))
+    checks.check("no checks", None if "vm_is_in" in texts[0] and "vm_is_in" not in texts[1] else "there are checks")
+
+
+# A library of kernels in the layout of one revision: the kernel multiplies by way of its local memory.
+LIBRARY = """#include <stddef.h>
+#include <stdint.h>
+typedef struct { uint32_t size[2]; uint16_t size_z, constant_count; uint32_t count[2]; uint16_t count_z; uint8_t concurrency, binding_count;
+  const uint32_t* constants; void* const* bindings; const size_t* lengths; } dispatch;
+typedef struct { uint32_t x, y; uint16_t z, reserved; uint32_t processor; void* local; uint32_t local_bytes; } workgroup;
+typedef int (*entry)(const void*, const dispatch*, const workgroup*);
+static int mul(const void* environment, const dispatch* d, const workgroup* w) {
+  (void)environment;
+  float* local = w->local;
+  if (w->local_bytes < 4096 || d->binding_count != 3 || d->constant_count != 1 || d->lengths[2] % 4 != 0) return 1;
+  for (uint32_t i = 0; i < d->constants[0]; ++i) {
+    const uint32_t at = w->x * d->constants[0] + i;
+    local[i] = ((const float*)d->bindings[0])[at] * ((const float*)d->bindings[1])[at];
+    ((float*)d->bindings[2])[at] = local[i];
+  }
+  return FAILS;
+}
+static const entry entries[] = {mul};
+static const char* const names[] = {"mul"};
+static const struct { uint32_t revision; const char* name; uint32_t features, sanitizer; } header = {REVISION, "demo", 0, 0};
+#if REVISION == 5
+static const struct { uint16_t pages; uint8_t constants, bindings; uint32_t reserved; uint64_t words[8]; } attributes[] = {{1, 1, 3, 0, {0}}};
+static const struct { const void* header; uint32_t imports; const void* symbols; uint32_t count; const void *entries, *attributes, *names,
+  *rest[3]; uint32_t constants; } library = {&header, 0, NULL, 1, entries, attributes, names, {NULL}, CONSTANTS};
+#else
+static const struct { uint64_t flags; uint16_t pages; uint8_t constants, bindings; uint32_t size[2]; uint16_t rest[2]; uint64_t words[5]; }
+  attributes[] = {{0, 1, 1, 3, {0}, {0}, {0}}};
+static const struct { const void* header; uint32_t imports; const void* symbols; uint32_t count; const void *entries, *attributes,
+  *parameters, *occupancy, *names, *rest[4]; uint32_t constants; } library = {&header, 0, NULL, 1, entries, attributes, NULL, NULL, names,
+  {NULL}, CONSTANTS};
+#endif
+const void* demo_library_query(uint32_t revision, const void* environment);
+const void* demo_library_query(uint32_t revision, const void* environment) {
+  (void)environment;
+  return revision == REVISION ? (const void*)&library : NULL;
+}
+"""
+
+
+def check_static(checks, folder):
+    """Kernels in an object file: of the compiler, planned and not; of both revisions; with failures."""
+    fixtures = vmrun.fixtures()
+    if fixtures and vmrun.processor() == "x86_64":
+        place = os.path.join(fixtures, "..", "aot")
+        expected = vmrun.succeeds("vm-run", f"--module={place}/kws8.vmvx.vmfb", "--device=local-sync", "--function=classify",
+                                  f"--input=@{place}/kws8.0.in0.npy").stdout
+        for flags in ([], ["--no-plan"]):
+            program = Program(folder, f"kws8_{len(flags)}", os.path.join(place, "kws8-static-x86_64.vmfb"), *flags)
+            for compiler in COMPILERS:
+                wrong = program.compile(compiler, "-O1", os.path.join(place, "kws8-static-x86_64.o"))
+                checks.check(f"static {flags}: {compiler}", wrong)
+                if wrong is None:
+                    done = program.run("--function=classify", f"--input=@{place}/kws8.0.in0.npy")
+                    checks.check(f"static {flags}", None if done.stdout == expected else f"expected {expected}", done)
+    text = vmrun.read_text(os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm"))
+    text = text.replace('"vmvx-bytecode-fb"  ', '"static"  ')
+    text = re.sub(r"vm\.rodata\[6\] = module \{.*?\n\}\n", 'vm.rodata[6] = "demo"\n', text, flags=re.DOTALL)
+    # Where the name of the kernel is not asked for, the program is planned.
+    planned = re.sub(r"%(\w+:\w+) = vm\.call @hal\.executable\.lookup\.function\(.*?\)", r"%\1 = vm.const.i64.zero", text)
+    for name, text in (("objects", text), ("planned", planned)):
+        module = os.path.join(folder, name + ".vmasm")
+        vmrun.write(module, text)
+        program = Program(folder, name, module)
+        checks.check(f"static {name}", None if program.done.returncode == 0 else "refused", program.done)
+        library = os.path.join(folder, "library.c")
+        vmrun.write(library, LIBRARY)
+        arena = ["-DVM_ARENA_BYTES=16384"]
+        for what, defines, part in (("revision 5", ["-DREVISION=5", "-DFAILS=0", "-DCONSTANTS=0", *arena], None),
+                                    ("revision 6", ["-DREVISION=6", "-DFAILS=0", "-DCONSTANTS=0", *arena], None),
+                                    ("revision 7", ["-DREVISION=7", "-DFAILS=0", "-DCONSTANTS=0", *arena], "FAILED_PRECONDITION"),
+                                    ("constants", ["-DREVISION=6", "-DFAILS=0", "-DCONSTANTS=2", *arena], "FAILED_PRECONDITION"),
+                                    ("a kernel that fails", ["-DREVISION=6", "-DFAILS=3", "-DCONSTANTS=0", *arena], "INTERNAL"),
+                                    ("no room for local memory", ["-DREVISION=6", "-DFAILS=0", "-DCONSTANTS=0", "-DVM_ARENA_BYTES=3000"],
+                                     "RESOURCE_EXHAUSTED")):
+            wrong = program.compile("gcc", "-fsanitize=address,undefined", *defines, library)
+            checks.check(f"static {name}, {what}, compiles", wrong)
+            if wrong is not None:
+                continue
+            done = program.run("--function=mul", "--input=8xf32=1 2 3 4 5 6 7 8", "--input=8xf32=10 20 30 40 50 60 70 80")
+            good = part in done.stderr and done.returncode == 1 if part else "8xf32=10 40 90 160 250 360 490 640" in done.stdout
+            checks.check(f"static {name}, {what}", None if good else f"expected {part or 'products'}", done)
+
+
 def check_errors(checks, folder):
     def fails(name, done, *parts):
         checks.check(name, vmrun.why_bad_failure(done, *parts), done)
@@ -223,15 +419,25 @@ def check_errors(checks, folder):
     fails("a missing module", vmrun.run("vm-cc", "none.vmfb", target), "NOT_FOUND", "none.vmfb")
     fails("a file that is no module", vmrun.run("vm-cc", "README.md", target), "README.md")
     fails("an unknown runtime", vmrun.run("vm-cc", fib, target, "--runtime=nnoe"), "--runtime=nnoe", "none")
+    fails("an unknown kind of checks", vmrun.run("vm-cc", fib, target, "--checks=some"), "--checks=some", "all", "none")
+    fails("no device", vmrun.run("vm-cc", fib, target, "--devices=0"), "--devices=0", "1 to 64")
+    fails("too many devices", vmrun.run("vm-cc", fib, target, "--devices=65"), "--devices=65", "1 to 64")
+    fails("devices of a native module", vmrun.run("vm-cc", fib, target, "--runtime=hal", "--devices=2"), "--devices", "--runtime=hal")
     fails("a folder that is missing", vmrun.run("vm-cc", fib, f"--output={folder}/no/out"), "no/out")
     for name, text, *parts in (
             ("an import with objects", 'vm.import @box.open cconv "0r_v"\nvm.export @f\nvm.func @f(%i0: i32) -> () {\n'
-             "  %r0 = vm.const.ref.zero\n  vm.call @box.open(%r0)\n  vm.return\n}\n", "UNIMPLEMENTED", "'box.open' (0r_v)", "only numbers"),
+             "  %r0 = vm.const.ref.zero\n  vm.call @box.open(%r0)\n  vm.return\n}\n", "UNIMPLEMENTED", "'box.open' (0r_v)", "numbers only"),
             ("a function with objects", "vm.export @f\nvm.func @f(%r0: !vm.buffer) -> () {\n  vm.return\n}\n", "UNIMPLEMENTED",
              "'f' (0r_v)", "objects"),
-            ("an import of hal that is not there", 'vm.import @hal.channel.rank_and_count cconv "0r_ii"\nvm.export @f\nvm.func @f() -> () {\n'
-             "  %r0 = vm.const.ref.zero\n  %i0, %i1 = vm.call @hal.channel.rank_and_count(%r0)\n  vm.return\n}\n", "UNIMPLEMENTED",
-             "'hal.channel.rank_and_count' (0r_ii)", "docs/vm-cc.md"),
+            ("an import of hal that is not there", 'vm.import @hal.channel.close cconv "0r_v"\nvm.export @f\nvm.func @f() -> () {\n'
+             "  %r0 = vm.const.ref.zero\n  vm.call @hal.channel.close(%r0)\n  vm.return\n}\n", "NOT_FOUND", "'hal.channel.close' (0r_v)"),
+            ("an import of another convention", 'vm.import @hal.devices.count cconv "0i_i"\nvm.export @f\nvm.func @f() -> () {\n'
+             "  %i0 = vm.const.i32.zero\n  %i0 = vm.call @hal.devices.count(%i0)\n  vm.return\n}\n", "INCOMPATIBLE", "0i_i; expected 0v_i"),
+            ("a program of several ranks", 'vm.import @hal.devices.get cconv "0i_r"\nvm.import @hal.channel.create cconv "0rIIrrii_r"\n'
+             "vm.export @__init\nvm.func @__init() -> () {\n  vm.call @open()\n  vm.return\n}\nvm.func @open() -> () {\n"
+             "  %i0 = vm.const.i32.zero\n  %i2:3 = vm.const.i64.zero\n  %r0 = vm.call @hal.devices.get(%i0)\n  %r1 = vm.const.ref.zero\n"
+             "  %r0 = vm.call @hal.channel.create(%r0, %i2:3, %i2:3, %r1, %r1, %i0, %i0)\n  vm.return\n}\n", "UNIMPLEMENTED",
+             "'hal.channel.create'", "--runtime=hal"),
             ("a newer hal", "vm.dependency @hal 8\nvm.export @f\nvm.func @f() -> () {\n  vm.return\n}\n", "NOT_FOUND", "version 8", "version 7")):
         module = os.path.join(folder, "refused.vmasm")
         vmrun.write(module, "vm.module @refused\n" + text)
@@ -285,7 +491,8 @@ def check_fixtures(checks, folder):
 
 def main(checks, folder):
     vmrun.need_tool("vm-cc")
-    for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_fixtures):
+    for check in (check_programs, check_sameness, check_words, check_imports, check_errors, check_flags_of_program, check_elements, check_patterns,
+                  check_expectations, check_no_checks, check_static, check_fixtures):
         inner = os.path.join(folder, check.__name__)
         os.makedirs(inner)
         check(checks, inner)

@@ -47,7 +47,7 @@ static double vm_small_value(const vm_small_float* format, uint32_t code) {
   const int negative = format->has_sign && (code >> width & 1) != 0;
   if (!format->has_negative_zero && code == format->nan) return (double)NAN;
   if (magnitude > format->largest && (format->overflow == format->nan || magnitude != format->overflow))
-    return (double)NAN;
+    return copysign((double)NAN, negative ? -1.0 : 1.0);
   const double value = magnitude > format->largest ? (double)INFINITY : vm_small_magnitude(format, magnitude);
   return negative ? -value : value;
 }

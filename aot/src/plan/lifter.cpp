@@ -55,7 +55,10 @@ ValueId Lifter::parameter(Bank bank, std::string name, Range range) {
   Value value = {.bank = bank, .range = range, .name = std::move(name)};
   value.scope = static_cast<uint32_t>(current);
   value.is_narrow = bank == Bank::i64 && range.is_narrow();
-  return values_.add(std::move(value));
+  const bool is_sum = (bank == Bank::i32 || bank == Bank::i64) && !range.is_full(bank);
+  const ValueId id = values_.add(std::move(value));
+  if (is_sum) values_.at(id).affine = {true, 0, {{id, 1}}};
+  return id;
 }
 
 Nodes Lifter::lift(const Plan& plan, uint32_t function, const std::vector<Returned>& given,
@@ -389,6 +392,18 @@ void Lifter::learn(State& state, ValueId condition, bool holds) {
       if (holds == (known.op == Op::cmp_eq_i32 || known.op == Op::cmp_eq_i64)) {
         refine(state, x, below(above(a, b.low), b.high));
         refine(state, y, below(above(b, a.low), a.high));
+      } else {
+        // A number that is not the end of its range.
+        const auto without = [](const auto& from, const Range& range, const Range& other) {
+          if (other.low != other.high || range.low >= range.high) return range;
+          if (other.low == range.low) return from(range, 1);
+          return other.low == range.high ? from(range, -1) : range;
+        };
+        const auto cut = [&](const Range& range, int by) {
+          return by > 0 ? above(range, range.low + 1) : below(range, range.high - 1);
+        };
+        refine(state, x, without(cut, a, b));
+        refine(state, y, without(cut, b, a));
       }
       return;
     default:

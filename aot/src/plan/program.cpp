@@ -447,6 +447,8 @@ bool Program::lift_kernel(size_t kernels, uint32_t function, const std::vector<s
   for (const Placed& each : made.placed) lifetimes.push_back(each.lifetime);
   made.scratch_bytes = place(lifetimes, kAlignment);
   for (size_t i = 0; i < lifetimes.size(); ++i) made.placed[i].lifetime = lifetimes[i];
+  made.vector_body = made.body;
+  if (!interchange_loops(made.vector_body, lifter.values(), overlap)) made.vector_body.clear();
   kernel_functions_.push_back(std::move(made));
   return true;
 }

@@ -53,6 +53,7 @@ struct KernelFunction {
   std::string_view name;
   std::unique_ptr<Lifter> lifter;
   Nodes body;
+  Nodes vector_body;  // for processors that compute several elements at once; empty: the same
   std::vector<MemoryId> bindings;
   std::vector<Placed> placed;
   uint64_t scratch_bytes = 0;

@@ -46,7 +46,9 @@ std::string Program::kernel_text(KernelFunction& kernel) {
                          },
                      .dispatch = [](const Node&) { return std::string(); },
                      .allocation = [](const Node&) { return std::string(); }};
-  const std::string body = text_of(kernel.body, texts, 1);
+  std::string body = text_of(kernel.body, texts, 1);
+  if (!kernel.vector_body.empty())
+    body = "#ifdef VM_VECTORS\n" + text_of(kernel.vector_body, texts, 1) + "#else\n" + body + "#endif\n";
   const std::string code = without_literals(body);
   std::vector<size_t> sites;
   const auto collect = [&](const Nodes& nodes) {
@@ -160,28 +162,29 @@ std::string Program::dispatch_text(const Node& node, const std::vector<Placed>& 
   std::string text;
   std::string indent;
   size_t loops = 0;
+  const bool has_block = kernel.has_floats || kernel.can_fail;
+  if (has_block) {
+    text += "{\n";
+    indent += "  ";
+    ++loops;
+  }
+  if (kernel.has_floats) text += indent + "const uint32_t before = (uint32_t)hal_flush_begin();\n";
   for (size_t i = 3; i-- > 0;) {
     if (values.is_constant(site.counts[i], 1)) continue;
-    const bool is_named =
-        std::ranges::find(kernel.used_names, fmt::format("w{}", i)) != kernel.used_names.end();
-    (void)is_named;
     text += fmt::format("{0}for (uint32_t {1} = 0; {1} < {2}; ++{1}) {{\n", indent, "xyz"[i],
                         values.text(site.counts[i], Bank::i32));
     indent += "  ";
     ++loops;
   }
-  std::string call = fmt::format("{}({})", kernel.symbol, arguments);
-  const bool has_block = kernel.has_floats || kernel.can_fail;
-  if (has_block && loops == 0) {
-    text += indent + "{\n";
-    indent += "  ";
-    ++loops;
-  }
-  if (kernel.has_floats) text += indent + "const uint32_t before = (uint32_t)hal_flush_begin();\n";
+  const std::string call = fmt::format("{}({})", kernel.symbol, arguments);
   text += indent + (kernel.can_fail ? "const int status = " : "") + call + ";\n";
-  if (kernel.has_floats) text += indent + "hal_flush_end(before);\n";
-  if (kernel.can_fail) text += indent + "if (status != 0) return status;\n";
+  if (kernel.can_fail && kernel.has_floats)
+    text += fmt::format("{0}if (status != 0) {{\n{0}  hal_flush_end(before);\n{0}  return status;\n{0}}}\n",
+                        indent);
+  else if (kernel.can_fail)
+    text += indent + "if (status != 0) return status;\n";
   while (loops-- > 0) {
+    if (loops == 0 && kernel.has_floats) text += indent + "hal_flush_end(before);\n";
     indent.resize(indent.size() - 2);
     text += indent + "}\n";
   }

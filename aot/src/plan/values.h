@@ -32,7 +32,7 @@ struct Range {
   bool is_narrow() const { return low >= 0 && high <= INT64_C(0xFFFFFFFF); }
 };
 
-// base + the sum of coefficient * variable; the variables are those of counted loops.
+// base + the sum of coefficient * variable; the variables are those of counted loops, and parameters.
 struct Affine {
   bool known = false;
   int64_t base = 0;

@@ -244,6 +244,11 @@ class PlannedWriter {
     text += fmt::format("\ntypedef {}_state vm_state;\n", prefix_);
     if (uses("VM_GLOBAL_BYTES"))
       text += fmt::format("#define VM_GLOBAL_BYTES {}u\n", plan_.module.global_bytes());
+    if (uses("VM_VECTORS"))
+      text +=
+          "#if defined(__SSE2__) || defined(__ARM_NEON) || defined(__wasm_simd128__) || "
+          "defined(__riscv_vector)\n"
+          "#define VM_VECTORS /* the processor computes several elements at once */\n#endif\n";
     std::string queries;
     for (const Kernels& each : kernels_)
       if (!each.library.empty()) queries += static_prototype(each);
