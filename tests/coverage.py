@@ -152,7 +152,9 @@ def kind_of(chain: list, use: tuple, names: list[str], sources: Sources) -> str 
     """What a condition is; None for those of assert, which say what cannot be."""
     if not chain:
         return BRANCHES
-    if re.match(r"!\w*try_##", sources.text(*chain[0])):  # HALYARD_TRY and its kin
+    # HALYARD_TRY and its kin; one within another has its condition where the outer one takes its argument.
+    file, line, _ = chain[0]
+    if re.match(r"!\w*try_##", sources.text(*chain[0])) or re.search(r"try_##counter = \(__VA_ARGS__", sources.text(file, line, 1)):
         return FAILURES
     uses = [*chain[1:], (names[use[0]], *use[1:])]
     return None if any(re.match(r"assert\b", sources.text(*at)) for at in uses) else BRANCHES

@@ -267,6 +267,14 @@ TEST_P(Check, AlmostEqTakesEveryFloat) {
   }
 }
 
+TEST_P(Check, NanIsNearEveryNan) {
+  for (const char* type : {"f64", "f32", "f16"}) {
+    const auto of = [&](std::string_view value) { return fmt::format("{}={}", type, value); };
+    expect_holds(almost_eq(of("nan"), of("-nan"), 0, 0), type);
+    expect_reported(almost_eq(of("-nan"), of("-inf"), INFINITY, 1), "expect_almost_eq", {"nan and -inf"});
+  }
+}
+
 TEST_P(Check, AlmostEqTakesInfinityAsItselfOnly) {
   for (const char* type : {"f64", "f32", "f16", "bf16", "f8E5M2"}) {
     const auto of = [&](std::string_view value) { return fmt::format("{}={}", type, value); };

@@ -148,6 +148,9 @@ TEST(Gguf, Errors) {
            "big-endian");
   expect(header(3, 0, 2).text("general.alignment").u32(4).u32(64).text("general.alignment").u32(4).u32(32),
          Code::INVALID_ARGUMENT, "twice");
+  for (const uint32_t version : {4u, 0x1000u})  // of no file that there is, in either order of bytes
+    expect(File().u32(0x46554747).u32(__builtin_bswap32(version)).u64(0).u64(0), Code::UNIMPLEMENTED,
+           "expected 2 or 3");
   expect(header(3, 2, 0).tensor("t", {1}, 0, 0).tensor("t", {1}, 0, 32).data(32, 64), Code::INVALID_ARGUMENT,
          "the name 't'");
   expect(header(3, 1, 0).tensor("t", {16, 2}, 8, 0).data(32, 64), Code::INVALID_ARGUMENT, "rows of 16");

@@ -151,6 +151,18 @@ TEST_F(HalLeadAllocator, SelectLooksAt64Candidates) {
                hal->status("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, nullptr, 8}}));
 }
 
+// A policy that names a device that the context does not have.
+class HalNoLeadAllocator : public HalHostFunctions {
+  std::optional<size_t> lead_allocator() override { return 7; }
+};
+
+TEST_F(HalNoLeadAllocator, SelectTakesTheFirst) {
+  auto chosen = ASSERT_VALUE(
+      hal->call("allocator.select", "0iiICrID_rI", {0, 0, 0, Entries{devices[1], 7, devices[0], 8}}));
+  EXPECT_EQ(chosen[0].object(), devices[1].get());
+  EXPECT_EQ(chosen[1].as_i64(), 7);
+}
+
 // ---- allocator.import ----
 
 class HalImport : public HalHostFunctions {

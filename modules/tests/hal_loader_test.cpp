@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "hal/capture/tensor_trace.h"
 #include "hal/command/direct_dispatch.h"
 #include "kernels.h"
 #include "modules/hal_loader_functions.h"
@@ -128,6 +129,32 @@ TEST_F(HalLoader, TakesTheDeviceThatItIsGiven) {
   }
   auto null = ASSERT_VALUE(open_device("null"));
   EXPECT_FALSE(runs_loader_kernels(*null));
+}
+
+TEST_F(HalLoader, DispatchesCanBeTraced) {
+  std::vector<std::string> told;
+  const auto sink = [&](const hal::TracedTensor& tensor) -> Result<> {
+    told.push_back(std::string(tensor.function) + (tensor.after ? " after" : " before"));
+    return {};
+  };
+  create({.drivers = open_registry(), .tensors = make<hal::TensorTrace>("sc*", sink)});
+  executable = load(nullptr);
+  const Ref<vm::Buffer> target = words({0, 0, 0});
+  EXPECT_OK(scale({target, 0, 12}));
+  EXPECT_EQ(contents(target), (std::vector<int32_t>{1, 4, 7}));
+  EXPECT_EQ(told, (std::vector<std::string>{"scale before", "scale after"}));
+  told.clear();
+  create({.drivers = open_registry(), .tensors = make<hal::TensorTrace>("other", sink)});
+  executable = load(nullptr);
+  EXPECT_OK(scale({target, 0, 12}));
+  EXPECT_TRUE(told.empty());
+}
+
+// What the program may not write, a kernel may not either: it writes to a copy.
+TEST_F(HalLoader, ConstantsAreNotWritten) {
+  const Ref<vm::Buffer> constant = words({5, 5, 5}, false);
+  EXPECT_OK(scale({constant, 0, 12}));
+  EXPECT_EQ(contents(constant), (std::vector<int32_t>{5, 5, 5}));
 }
 
 TEST_F(HalLoader, SettingsAreThoseOfTheDeviceThatItOpens) {

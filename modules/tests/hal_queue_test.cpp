@@ -2,6 +2,8 @@
 // complete when the call returns.
 #include <gtest/gtest.h>
 
+#include "hal/queue/fence.h"
+#include "hal/queue/wait.h"
 #include "modules/hal_functions.h"
 #include "testing.h"
 
@@ -310,6 +312,80 @@ TEST_F(HalRecording, References) {
   EXPECT_FAILS(INVALID_ARGUMENT, "null",
                hal->status("command_buffer.collective", "0rriiiirrIIIII_v",
                            {begin(), nullptr, 0, 0, 0, 0, nullptr, nullptr, 0, 0, 0, 0, 0}));
+}
+
+// ---- Traced step by step ----
+
+class HalTracedQueue : public HalRecording {
+ protected:
+  void SetUp() override { trace(hal::TracedSteps::all); }
+  void trace(hal::TracedSteps steps) {
+    HalRecording::SetUp();
+    const auto sink = [this](const hal::TracedTensor& tensor) -> Result<> {
+      told.push_back(std::string(tensor.operation) + ":" + std::to_string(tensor.bytes.size()));
+      return failure ? Result<>(std::unexpected(failure)) : Result<>();
+    };
+    hal = std::make_unique<ModuleCaller>(
+        create_hal_module({.devices = {device}, .tensors = make<hal::TensorTrace>("*", sink, steps)}));
+    done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
+  }
+  Status await() {
+    hal::Fence* awaited = done.get();
+    return hal::await({&awaited, 1}, 10000);
+  }
+
+  std::vector<std::string> told;
+  Status failure;
+};
+
+TEST_F(HalTracedQueue, QueueOperationsWriteAndAreTold) {
+  const auto target = buffer(Bytes(8, 9));
+  const auto file = hal->object<hal::File>("ex.file.from_memory", "0rIirIIi_r",
+                                           {device, kAny, 1, bytes_of({31, 32, 33}), 0, 3, 0});
+  EXPECT_OK(run("device.queue.fill", "0rIrrrIIIiI_v", {target, 0, 4, 0x0201, 2, 0}));
+  EXPECT_OK(await());
+  done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
+  EXPECT_OK(run("device.queue.update", "0rIrrrIrIII_v", {bytes_of({11, 12, 13}), 1, target, 4, 2, 0}));
+  EXPECT_OK(await());
+  done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
+  EXPECT_OK(run("device.queue.copy", "0rIrrrIrIII_v", {buffer({21, 22}), 1, target, 6, 1, 0}));
+  EXPECT_OK(await());
+  done = hal->object<hal::Fence>("fence.create", "0rI_r", {device, 0});
+  EXPECT_OK(run("device.queue.read", "0rIrrrIrIII_v", {file, 2, target, 7, 1, 0}));
+  EXPECT_OK(await());
+  EXPECT_EQ(contents(target), (Bytes{1, 2, 1, 2, 12, 13, 22, 33}));
+  EXPECT_EQ(told, (std::vector<std::string>{"fill:4", "update:2", "copy:1", "read:1"}));
+}
+
+TEST_F(HalTracedQueue, CommandsWriteAndAreTold) {
+  const auto target = buffer(Bytes(4, 9));
+  const auto commands = begin();
+  EXPECT_OK(hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {commands, target, 0, 2, 0, 7, 1, 0}));
+  EXPECT_OK(hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {commands, target, 0, 0, 0, 7, 1, 0}));
+  EXPECT_FALSE(
+      hal->status("command_buffer.fill_buffer", "0rrIIiIiI_v", {commands, target, 0, 9, 0, 7, 1, 0}).ok());
+  finalize(commands);
+  EXPECT_OK(run("device.queue.execute", "0rIrrrI_v", {commands, 0}));
+  EXPECT_OK(await());
+  EXPECT_EQ(contents(target), (Bytes{7, 7, 9, 9}));
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told[0], "fill:2");
+}
+
+TEST_F(HalTracedQueue, AFailureOfTheSinkFailsTheWork) {
+  failure = Status(Code::ABORTED, "enough");
+  const auto target = buffer(Bytes(4, 9));
+  const Status submitted = run("device.queue.fill", "0rIrrrIIIiI_v", {target, 0, 4, 7, 1, 0});
+  EXPECT_FAILS(ABORTED, "enough", submitted.ok() ? await() : submitted);
+}
+
+TEST_F(HalTracedQueue, OfDispatchesAloneQueueOperationsAreNotTold) {
+  trace(hal::TracedSteps::dispatches);
+  const auto target = buffer(Bytes(4, 9));
+  EXPECT_OK(run("device.queue.fill", "0rIrrrIIIiI_v", {target, 0, 4, 7, 1, 0}));
+  EXPECT_OK(await());
+  EXPECT_EQ(contents(target), Bytes(4, 7));
+  EXPECT_TRUE(told.empty());
 }
 
 }  // namespace

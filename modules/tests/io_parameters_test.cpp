@@ -318,6 +318,41 @@ TEST_P(IoParameters, WhatIsMissingIsNamed) {
   EXPECT_FAILS(NOT_FOUND, "'model'", gather(buffer(8), {{"a", 0, 0, 4}}, "other"));
 }
 
+TEST_P(IoParameters, ScopesThatAreThereAreListed) {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  std::string path = ::testing::TempDir() + test->name();
+  std::replace(path.begin() + static_cast<ptrdiff_t>(::testing::TempDir().size()), path.end(), '/', '_');
+  path += ".irpa";
+  const Contents bytes = IrpaBuilder().data("a", {1}).bytes();
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+  const auto scopes = ASSERT_VALUE(load_parameters(std::vector<ParameterFile>{{"one", path}, {"two", path}}));
+  ModuleCaller both(create_io_parameters_module(scopes));
+  const Tables tables({{"a", 0, 0, 1}});
+  EXPECT_FAILS(NOT_FOUND, "scope 'three', only for 'one', 'two'",
+               both.status("gather", kGather,
+                           {device, kAny, nullptr, nullptr, text_of("three"), buffer(8), tables.key_table,
+                            tables.key_data, tables.spans}));
+}
+
+// Compilers that know of no usage give 0.
+TEST_P(IoParameters, WithoutAUsageTheBufferHasTheUsual) {
+  const auto loaded = ASSERT_VALUE(load({{"a", 0, 0, 8}}, 0));
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(loaded[0]->length(), 8u);
+  const uint32_t usual = HALYARD_USAGE_DEFAULT | HALYARD_USAGE_TRANSFER_TARGET;
+  EXPECT_EQ(loaded[0]->usage() & usual, usual);
+}
+
+// What a program may not write can lie in the file, but a length of 0 and a splat cannot.
+TEST_P(IoParameters, ConstantsOfNoLengthAndSplatsHaveTheirOwnMemory) {
+  const auto loaded = ASSERT_VALUE(load({{"b", 4, 0, 0}, {"s8", 8, 0, 16}, {"s4", 1, 0, 7}}, 0x3080C03));
+  ASSERT_TRUE(await(done).ok());
+  EXPECT_EQ(loaded[0]->length(), 0u);
+  EXPECT_EQ(contents(loaded[1]), (Contents{1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(contents(loaded[2]), (Contents{2, 3, 4, 1, 2, 3, 4}));
+}
+
 TEST_P(IoParameters, ANullScopeIsTheEmptyOne) {
   const Tables tables({{"a", 0, 0, 4}});
   const auto call = [&](ModuleCaller& module) {

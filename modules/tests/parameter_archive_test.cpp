@@ -112,7 +112,7 @@ TEST(Irpa, NamesAreBytes) {
 
 // Ruling 17.
 TEST(Irpa, PatternsOfAPowerOfTwo) {
-  for (size_t size = 0; size <= 16; ++size) {
+  for (size_t size : {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 32, 64, 128}) {
     auto entries = read(IrpaBuilder().splat("s", 32, std::vector<uint8_t>(size, 7)).bytes());
     if (size == 1 || size == 2 || size == 4 || size == 8 || size == 16) {
       ASSERT_TRUE(entries) << entries.error().text();
@@ -418,6 +418,35 @@ TEST_F(ParameterFiles, AnIndexStandsForItsShards) {
   expect(R"({"weight_map": 7})", Code::INVALID_ARGUMENT, "weight_map");
   expect(R"({"weight_map": {}, "weight_map": {}})", Code::INVALID_ARGUMENT, "twice");
   expect(R"({"weight_map": {)", Code::INVALID_ARGUMENT, "invalid JSON");
+}
+
+TEST_F(ParameterFiles, OnlyNamesOfJsonAreThoseOfAnIndex) {
+  const std::string notes = write("model.safetensors.index.txt", bytes_of_text("notes"));
+  EXPECT_FAILS(UNIMPLEMENTED, notes, load_parameters(std::vector<ParameterFile>{{"", notes}}));
+}
+
+TEST_F(ParameterFiles, PreloadingTellsHowFarItIsAndCanBeStopped) {
+  const std::string a = write("a.irpa", IrpaBuilder().data("a", {1, 2, 3}).bytes());
+  const std::string b = write("b.irpa", IrpaBuilder().data("b", {4, 5}).bytes());
+  const std::vector<ParameterFile> files = {{"x", a}, {"y", b}};
+  std::vector<std::pair<uint64_t, uint64_t>> told;
+  auto scopes = ASSERT_VALUE(
+      load_parameters(files, ParameterMode::preload, [&](uint64_t done, uint64_t total) -> Result<> {
+        told.emplace_back(done, total);
+        return {};
+      }));
+  EXPECT_EQ(scopes.find("y")->second->find("b")->bytes[0], 4);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_LT(told[0].first, told[1].first);
+  EXPECT_EQ(told[1].first, told[1].second);
+  EXPECT_FAILS(CANCELLED, "enough",
+               load_parameters(files, ParameterMode::preload, [](uint64_t, uint64_t) -> Result<> {
+                 return fail(Code::CANCELLED, "enough");
+               }));
+  // A file that is no archive, although it can be copied.
+  const std::string bad = write("bad.irpa", {1, 2, 3});
+  EXPECT_FAILS(INVALID_ARGUMENT, bad,
+               load_parameters(std::vector<ParameterFile>{{"", bad}}, ParameterMode::preload));
 }
 
 TEST_F(ParameterFiles, TheExtensionSaysTheFormat) {

@@ -41,6 +41,29 @@ TEST(Safetensors, NamesAndBytes) {
   EXPECT_EQ(entries[2].second.length, 0u);
 }
 
+// Members that a later version of the format may have, of any kind, before and after the known ones.
+TEST(Safetensors, UnknownMembersAreSkipped) {
+  const auto entries = ASSERT_VALUE(read(
+      file_of(R"({"t": {"new": [1, [2], {"dtype": 3}], "dtype": "U8", "more": {"shape": [7]}, "shape": [2],
+                   "data_offsets": [0, 2], "last": 5}})",
+              2)));
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].second.type, "U8 [2]");
+}
+
+TEST(Safetensors, ShapesOfManyDimensions) {
+  const auto with_dimensions = [](size_t count) {
+    std::string shape;
+    for (size_t i = 0; i < count; ++i) shape += i == 0 ? "1" : ", 1";
+    return read(file_of(
+        fmt::format(R"({{"t": {{"dtype": "U8", "shape": [{}], "data_offsets": [0, 1]}}}})", shape), 1));
+  };
+  EXPECT_OK(with_dimensions(64));
+  EXPECT_FAILS(INVALID_ARGUMENT, "more than 64 dimensions", with_dimensions(65));
+  EXPECT_FAILS(INVALID_ARGUMENT, "has a shape with elements",
+               read(file_of(R"({"t": {"dtype": "U8", "shape": [1.5], "data_offsets": [0, 1]}})", 1)));
+}
+
 TEST(Safetensors, NothingInIt) {
   const auto entries = ASSERT_VALUE(read(file_of("{}", 0)));
   EXPECT_TRUE(entries.empty());

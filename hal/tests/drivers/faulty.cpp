@@ -250,10 +250,10 @@ void lose_device(halyard_driver_device_t device, halyard_status_t why) {
   }
 }
 
-void distort(halyard_memory_info_t* info, const Fault& fault) {
-  if (fault.code == 0) info->size = info->size > 0 ? info->size - 1 : 0;
-  if (fault.code == 1) info->memory_type = 0;
-  if (fault.code == 2) info->usage = 0;
+void distort(halyard_memory_info_t* info, const Fault& planted) {
+  if (planted.code == 0) info->size = info->size > 0 ? info->size - 1 : 0;
+  if (planted.code == 1) info->memory_type = 0;
+  if (planted.code == 2) info->usage = 0;
 }
 
 void distort(halyard_device_properties_t* properties, int32_t how) {
