@@ -299,6 +299,9 @@ class Hunt:
                 stop(f"the tests fail without a change: {failed}")
             self.limits[tests] = 30 + 8 * (time.monotonic() - begin)
             self.reached[tests] = {number for number, byte in enumerate(file.read_bytes()) if byte}
+        if self.numbered and not any(self.reached.values()):
+            stop(f"the tests reach none of {len(self.numbered)} changes in {next(iter(self.numbered.values())).path} and others; "
+                 "do they run what was linked again (`links` and `programs` in tests/mutation/guards.py)?")
 
     def fate(self, tree, number):
         """(what noticed it or None, whether a test reached it)"""
