@@ -20,6 +20,7 @@ import argparse
 import concurrent.futures
 import dataclasses
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -114,6 +115,7 @@ class Build:
                 (tree / name).symlink_to(self.folder / name)
         return tree
 
+    @functools.lru_cache(maxsize=None)
     def users(self, path):
         """The sources that are compiled with a file: itself, or those of its layer that include it."""
         if path in self.commands:
