@@ -20,6 +20,7 @@ import argparse
 import concurrent.futures
 import dataclasses
 import fcntl
+import functools
 import json
 import os
 import pathlib
@@ -114,6 +115,7 @@ class Build:
                 (tree / name).symlink_to(self.folder / name)
         return tree
 
+    @functools.lru_cache(maxsize=None)
     def users(self, path):
         """The sources that are compiled with a file: itself, or those of its layer that include it."""
         if path in self.commands:
@@ -299,6 +301,9 @@ class Hunt:
                 stop(f"the tests fail without a change: {failed}")
             self.limits[tests] = 30 + 8 * (time.monotonic() - begin)
             self.reached[tests] = {number for number, byte in enumerate(file.read_bytes()) if byte}
+        if self.numbered and not any(self.reached.values()):
+            stop(f"the tests reach none of {len(self.numbered)} changes in {next(iter(self.numbered.values())).path} and others; "
+                 "do they run what was linked again (`links` and `programs` in tests/mutation/guards.py)?")
 
     def fate(self, tree, number):
         """(what noticed it or None, whether a test reached it)"""

@@ -169,6 +169,19 @@ TEST(InternalCall, MovesWithoutASignatureToo) {
   }
 }
 
+// Functions are verified when they are first called; an invalid one fails its caller.
+TEST(InternalCall, OfAnInvalidFunctionFails) {
+  ModuleParts parts;
+  parts.exports.emplace_back("f", 0);
+  parts.functions.push_back(
+      {CodeBuilder().block().op(Op::call).u32(1).list({}).list({}).ret().bytes(), "0v_v", 0, 0});
+  parts.functions.push_back({CodeBuilder().block().op(Op::add_i32, {9, 9, 9}).ret().bytes(), "0v_v", 2, 0});
+  Machine machine;
+  machine.add(parts.build());
+  for (int times = 0; times < 2; ++times)
+    machine.expect_failure("f", {}, Code::OUT_OF_RANGE, "the function has 2 value registers");
+}
+
 // ---- imports from bytecode
 
 TEST(ImportedCall, PassesByTheProvidersSignature) {

@@ -367,6 +367,9 @@ vm.func @set_ref(%r0: !vm.list, %r1: !vm.buffer) -> () {
   machine.expect_failure("get_value", {refs}, Code::FAILED_PRECONDITION);
   machine.expect_failure("get_value", {variants}, Code::FAILED_PRECONDITION);
   machine.expect_failure("get_value", {null()}, Code::INVALID_ARGUMENT);
+  machine.expect_failure("get_ref", {null()}, Code::INVALID_ARGUMENT);
+  machine.expect_failure("set_value", {null()}, Code::INVALID_ARGUMENT);
+  machine.expect_failure("set_ref", {null(), null()}, Code::INVALID_ARGUMENT);
   machine.expect_failure("set_value", {refs}, Code::FAILED_PRECONDITION);
   machine.expect_failure("get_ref", {values}, Code::FAILED_PRECONDITION);
   machine.expect("get_ref", {variants}, {null()});

@@ -520,5 +520,49 @@ TEST_F(Wait, TenThousandAtOnceOnTwoThreads) {
   if (kMeasured) std::printf("%zu bytes for each waiting invocation\n", each);
 }
 
+// ---- waits inside of a native function
+
+struct Sitting {
+  bool interrupts = false;  // before the wait begins
+};
+
+Result<int32_t> sit(Sitting& sitting, CallContext& call, int32_t milliseconds) {
+  if (sitting.interrupts) call.invocation().interrupt(Code::CANCELLED);
+  const Wakeup wakeup = call.invocation().begin_wait(Clock::now() + std::chrono::milliseconds(milliseconds));
+  HALYARD_TRY(call.invocation().block_on_wait());
+  return milliseconds;
+}
+
+TEST(BlockingWait, EndsAtItsDeadlineOrWithTheInterruption) {
+  Sitting sitting;
+  Machine machine;
+  machine.add_native("chair", {{"sit", convention_of<&sit>, bind<&sit>}}, &sitting);
+  machine.expect("chair.sit", {i32(5)}, {i32(5)});
+  sitting.interrupts = true;
+  machine.expect_failure("chair.sit", {i32(600000)}, Code::CANCELLED);
+}
+
+// ---- calls that do not begin
+
+TEST(Beginning, WrongArgumentsComeBeforeAnInterruption) {
+  const Machine machine("vm.module @m\nvm.func @f(%i0: i32) -> (i32) {\n  vm.return %i0\n}\n");
+  const Callable callee = ASSERT_VALUE(machine.find("f"));
+  Invocation invocation(machine.context);
+  for (const bool is_right : {true, false}) {
+    invocation.arm();
+    invocation.interrupt(Code::CANCELLED);
+    const Values arguments = is_right ? Values{i32(1)} : Values{};
+    const auto begun = invocation.begin(callee, arguments);
+    EXPECT_TRUE(fails_with(begun, is_right ? Code::CANCELLED : Code::INVALID_ARGUMENT, "")) << is_right;
+  }
+}
+
+TEST(Beginning, ADeadlineNeedsAnEventLoop) {
+  const Machine machine("vm.module @m\nvm.func @f() -> () {\n  vm.return\n}\n");
+  if (machine.context->loop()) GTEST_SKIP() << "contexts of tests have a loop";
+  Invocation invocation(machine.context);
+  EXPECT_FAILS(FAILED_PRECONDITION, "needs an event loop", invocation.set_deadline(Clock::now()));
+}
+
 }  // namespace
 }  // namespace halyard::vm::test

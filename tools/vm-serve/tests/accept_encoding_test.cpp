@@ -38,8 +38,8 @@ TEST(AcceptEncoding, Choices) {
 
 TEST(AcceptEncoding, MalformedItemsDoNotCount) {
   for (const char* header :
-       {",", ";", "gzip;", "gzip;q", "gzip;q=", "gzip;q=2", "gzip;q=1.5", "gzip;q=0.0001", "gzip;q=-1",
-        "gzip;x=1", "gzip;q=0.x", "gzip deflate", "=", "gzip;q=1;q=1"})
+       {",", ";", "gzip;", "gzip;q", "gzip;q=", "gzip;q=2", "gzip;q=1.5", "gzip;q=0.0001", "gzip;q=0.1234",
+        "gzip;q=1.0000", "gzip;q=-1", "gzip;x=1", "gzip;q=0.x", "gzip deflate", "=", "gzip;q=1;q=1"})
     EXPECT_EQ(chosen_coding(header), std::string_view(header) == "gzip;" ? Coding::gzip : Coding::identity)
         << header;
   EXPECT_EQ(chosen_coding("gzip;q=x, deflate"), Coding::deflate);

@@ -382,6 +382,16 @@ TEST(InferRequest, DeepNesting) {
   }
 }
 
+TEST(InferRequest, WhyAnElementIsNone) {
+  EXPECT_EQ(why_not(of_data("FP32", "[1]", "[null]"), model_of(HALYARD_ELEMENT_F32)),
+            "element 0 of input 'x' is null, but a float without a number in JSON is \"NaN\", \"Infinity\" "
+            "or \"-Infinity\"");
+  EXPECT_EQ(why_not(of_data("FP32", "[1]", "[1e39]"), model_of(HALYARD_ELEMENT_F32)),
+            "element 0 of input 'x' is not of type FP32");
+  EXPECT_EQ(why_not(of_data("INT32", "[1]", "[null]"), model_of(HALYARD_ELEMENT_I32)),
+            "element 0 of input 'x' is not of type INT32");
+}
+
 TEST(InferRequest, NumbersThatJsonLacks) {
   const ModelSpec spec = model_of(HALYARD_ELEMENT_F32);
   const auto request = parse_infer_request(
@@ -419,6 +429,9 @@ TEST(InferRequest, KnownMembersOfTheWrongKind) {
   };
   for (const char* member : {"id", "inputs", "outputs", "parameters"})
     EXPECT_EQ(why_not(fmt::format(R"({{"{}":7}})", member)), scalar(member));
+  for (const char* member : {"shape", "data"})
+    EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":"x"}}]}})", member)),
+              fmt::format("'{}' of an input is a string; expected an array", member));
   for (const char* member : {"name", "datatype", "shape", "data"}) {
     EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":true}}]}})", member)), scalar(member));
     EXPECT_EQ(why_not(fmt::format(R"({{"inputs":[{{"{}":null}}]}})", member)), scalar(member));

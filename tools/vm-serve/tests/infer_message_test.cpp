@@ -108,6 +108,10 @@ TEST(InferMessage, ContentsOfOneTypeInOneField) {
   EXPECT_NE(why_refused(request("INT32", {1}, field(5, std::string("\x15\0\0\x80\x3f", 5))), integers)
                 .find("not a message"),
             std::string::npos);
+  const ModelSpec wide = one_input(HALYARD_ELEMENT_UI64);
+  EXPECT_EQ(why_refused(request("UINT64", {2}, field(5, field(5, "\x01\x02"))), wide), "accepted");
+  EXPECT_EQ(write_contents(*datatype_of(HALYARD_ELEMENT_UI64), {}).text, "");
+  EXPECT_EQ(write_contents(*datatype_of(HALYARD_ELEMENT_F32), {}).text, "");
   // Another field: only if it is empty.
   EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(2, "") + field(6, "1234"))), floats), "accepted");
   EXPECT_EQ(why_refused(request("FP32", {1}, field(5, field(2, "\x01") + field(6, "1234"))), floats),
