@@ -169,7 +169,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     remote::Sha256 digest = {};
     uint64_t number = 0;
     uint64_t size = 0;
-    std::vector<uint8_t> bytes;
+    ImportableBytes bytes;
     Charge charge;
   };
   std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of
