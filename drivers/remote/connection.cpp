@@ -88,8 +88,8 @@ kit::Result<> Connection::greet() {
   return greeted;
 }
 
-// The server's clock is read halfway between the question and the answer. The shortest of several round trips has the
-// smallest error, which is at most half of it.
+// The server's clock is read halfway between the question and the answer. The shortest of several round trips
+// has the smallest error, which is at most half of it.
 kit::Result<> Connection::match_clocks() {
   constexpr int kTries = 5;
   uint64_t shortest = UINT64_MAX;
@@ -108,8 +108,8 @@ kit::Result<> Connection::match_clocks() {
   return {};
 }
 
-// The host takes a span before the completion of the submission. Times of a server that lies are those of this host,
-// or the span is dropped.
+// The host takes a span before the completion of the submission. Times of a server that lies are those of
+// this host, or the span is dropped.
 void Connection::take_spans(const wire::Spans& spans) {
   if (!trace_span_ || !spans.spans()) return;
   const std::lock_guard lock(mutex_);
@@ -362,14 +362,17 @@ bool Connection::received(Frame& frame) {
         broken("a welcome of version " + std::to_string(welcome.version()));
         break;
       }
-      answer(0, [&](Request& request) {
-        version_ = welcome.version();
-        properties_.capabilities = given->capabilities();
-        properties_.queue_count = given->queue_count();
-        properties_.memory_alignment = given->memory_alignment();
-        properties_.maximum_allocation = given->maximum_allocation();
-        request.is_done = true;
-      }, true);
+      answer(
+          0,
+          [&](Request& request) {
+            version_ = welcome.version();
+            properties_.capabilities = given->capabilities();
+            properties_.queue_count = given->queue_count();
+            properties_.memory_alignment = given->memory_alignment();
+            properties_.maximum_allocation = given->maximum_allocation();
+            request.is_done = true;
+          },
+          true);
       break;
     }
     case wire::ToClientBody::Refused: {
@@ -483,10 +486,12 @@ void Connection::take_functions(const wire::Functions& functions) {
 
 void Connection::received_some() { run_calls(); }
 
-// The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait for.
+// The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait
+// for.
 void Connection::received_by_waiter() {
   tell_completed();
-  if (runtime_.has_calls()) boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
+  if (runtime_.has_calls())
+    boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
 }
 
 void Connection::broken(std::string what) {
@@ -549,7 +554,8 @@ void Connection::look_at_stops() {
     const std::lock_guard lock(mutex_);
     // Told again until the work ends: the server may not have had the work when it was told first.
     for (const auto& [number, work] : in_flight_)
-      if (const kit::Result<> stop = work->stop().check(); !stop) stopped.emplace_back(number, stop.failure().code);
+      if (const kit::Result<> stop = work->stop().check(); !stop)
+        stopped.emplace_back(number, stop.failure().code);
   }
   for (const auto& [number, code] : stopped)
     send_to_server(*this, Stream::Urgency::now, [&, number = number, code = code](auto& builder, Message&) {

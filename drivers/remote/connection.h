@@ -77,8 +77,8 @@ class Connection final : public Receiver,
     stream_->send(message, data, urgency);
   }
   void flush() override { stream_->flush(); }
-  // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False: another thread
-  // receives.
+  // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False:
+  // another thread receives.
   template <typename IsOver>
   bool help_until(IsOver is_over, Clock::duration time) {
     flush();
@@ -147,8 +147,8 @@ class Connection final : public Receiver,
   std::shared_ptr<Stream> stream_;
   const kit::TraceSpanFunction trace_span_;  // null: the host records no trace
   halyard_device_properties_t properties_ = {};
-  uint32_t version_ = kOldestVersion;        // of the protocol
-  std::atomic<int64_t> clock_ahead_{0};      // nanoseconds by which the server's clock is ahead
+  uint32_t version_ = kOldestVersion;    // of the protocol
+  std::atomic<int64_t> clock_ahead_{0};  // nanoseconds by which the server's clock is ahead
   std::atomic<uint64_t> next_number_{1};
   boost::asio::basic_waitable_timer<Clock> timer_;
 

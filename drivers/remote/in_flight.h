@@ -28,7 +28,7 @@ class InFlight {
 
   // Makes the signals. Returns the call that lets the host know, which frees the work.
   static kit::Task& complete(std::unique_ptr<InFlight> work, const SemaphoreServer& from, kit::Status failure,
-                       kit::TaskList& ready) {
+                             kit::TaskList& ready) {
     for (const std::shared_ptr<Forward>& forward : work->forwards) forward->end();
     if (!failure && work->on_success) work->on_success();
     for (const halyard_timepoint_t& point : work->signals_) {

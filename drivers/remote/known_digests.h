@@ -1,6 +1,6 @@
-// KnownDigests: SHA-256 of parts of files, by the version of the file, so that a later process need not read the
-// files to name their bytes. They are kept in a file of the user's cache folder, which nobody else may write to.
-// Thread-safe.
+// KnownDigests: SHA-256 of parts of files, by the version of the file, so that a later process need not read
+// the files to name their bytes. They are kept in a file of the user's cache folder, which nobody else may
+// write to. Thread-safe.
 #pragma once
 
 #include <compare>

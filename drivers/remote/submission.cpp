@@ -136,9 +136,10 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited,
                                                            signalled, operation.kind, operation.body));
   HALYARD_KIT_TRY(server->add(std::move(work)));
-  // Work that computes nothing waits for the message of the work that needs it, or for somebody who looks at its
-  // signals.
-  const bool computes = operation.kind != wire::Operation::Alloca && operation.kind != wire::Operation::Dealloca &&
+  // Work that computes nothing waits for the message of the work that needs it, or for somebody who looks at
+  // its signals.
+  const bool computes = operation.kind != wire::Operation::Alloca &&
+                        operation.kind != wire::Operation::Dealloca &&
                         operation.kind != wire::Operation::Barrier;
   server->send(bytes, operation.data, computes ? Stream::Urgency::now : Stream::Urgency::later);
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();

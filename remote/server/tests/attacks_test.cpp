@@ -369,8 +369,9 @@ TEST(Attacks, MemoryThatTheClientPromisesToFillShowsNothing) {
   constexpr size_t kSize = 300000;
   const std::vector<uint8_t> secret(kSize, 0x5A);
   const auto fill = [&](RawClient& client, uint64_t id, uint64_t offset, size_t size) {
-    client.send([&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), id, offset); },
-                remote::Bytes(secret).first(size));
+    client.send(
+        [&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), id, offset); },
+        remote::Bytes(secret).first(size));
   };
   constexpr uint64_t kWritesAll = UINT64_MAX;  // HALYARD_OWNER_WRITES_ALL
   const auto create = [&](RawClient& client, uint64_t id) { client.create_memory(id, kSize, 0, kWritesAll); };
@@ -383,7 +384,8 @@ TEST(Attacks, MemoryThatTheClientPromisesToFillShowsNothing) {
       ASSERT_FALSE(client.data().empty());
       found.insert(found.end(), client.data().begin(), client.data().end());
     }
-    for (size_t i = 0; i < kSize; ++i) ASSERT_EQ(found[i], i >= begin && i < end ? 0x5A : 0) << id << " " << i;
+    for (size_t i = 0; i < kSize; ++i)
+      ASSERT_EQ(found[i], i >= begin && i < end ? 0x5A : 0) << id << " " << i;
   };
   for (int round = 0; round < 3; ++round) {
     RawClient first(server);

@@ -158,8 +158,7 @@ void Stream::watch(bool on) {
 
 bool Stream::begin_waiting() {
   Reader expected = Reader::nobody;
-  if (full_ != Full::block || is_paused_.load() ||
-      !reader_.compare_exchange_strong(expected, Reader::waiter))
+  if (full_ != Full::block || is_paused_.load() || !reader_.compare_exchange_strong(expected, Reader::waiter))
     return false;
   if (!receiver_ || loss_) {
     reader_.store(Reader::nobody);
@@ -491,11 +490,11 @@ void Stream::await_writable() {
   if (is_writing_) return;
   is_writing_ = true;
   watched_.async_wait(boost::asio::posix::stream_descriptor::wait_write,
-                          [self = shared_from_this()](boost::system::error_code) {
-                            const std::lock_guard lock(self->mutex_);
-                            self->is_writing_ = false;
-                            if (!self->is_ended_) self->write_out({});
-                          });
+                      [self = shared_from_this()](boost::system::error_code) {
+                        const std::lock_guard lock(self->mutex_);
+                        self->is_writing_ = false;
+                        if (!self->is_ended_) self->write_out({});
+                      });
 }
 
 void Stream::give_up(Failure reason) {

@@ -115,7 +115,8 @@ void DeviceTrace::device_span(const halyard_trace_span_t& span) noexcept {
                                   .known = span.known,
                                   .code = span.code,
                                   .threads = span.threads};
-    tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns, facts, {});
+    tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns, facts,
+                      {});
     return;
   }
   tracer_->span_on(queue_track(span.queue), TraceCategory::device, {span.name, span.name_size}, span.begin_ns,

@@ -22,7 +22,7 @@ struct Client {
   const std::string name;  // "CN=laptop", "uid 1000"
   const Ref<Budget> memory;
   BlobCache blobs;
-  size_t connections = 0;  // guarded by Clients
+  size_t connections = 0;               // guarded by Clients
   std::atomic<bool> is_traced = false;  // a connection has a traced device of its own
 };
 

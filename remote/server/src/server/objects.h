@@ -22,8 +22,8 @@ struct MemoryObject {
   // Bytes from here on may be those of others: the client has promised to write all of them first.
   uint64_t unwritten = UINT64_MAX;
 };
-// Clears bytes that the client has not written, before anything but its next write can use the memory. A failure
-// becomes that of the memory.
+// Clears bytes that the client has not written, before anything but its next write can use the memory. A
+// failure becomes that of the memory.
 void settle(MemoryObject& memory);
 // Bytes were written.
 void advance_written(MemoryObject& memory, uint64_t offset, uint64_t size);

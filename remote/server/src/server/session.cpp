@@ -87,8 +87,8 @@ bool Session::received(remote::Frame& frame) {
   if (placed_) {
     placed_->unmap();
     placed_ = nullptr;
-    const wire::MemoryWrite& written =
-        *flatbuffers::GetRoot<wire::ToServer>(frame.message().data())->body_as_MemoryWrite();  // as place() has verified
+    const wire::MemoryWrite& written = *flatbuffers::GetRoot<wire::ToServer>(frame.message().data())
+                                            ->body_as_MemoryWrite();  // as place() has verified
     if (const Result<MemoryObject*> memory = objects_.memories.find(written.id()))
       advance_written(**memory, written.offset(), frame.data_size);
     return true;

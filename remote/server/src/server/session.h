@@ -1,7 +1,7 @@
-// Session: one connection. Messages are handled one after the other: on the thread that receives them, which other
-// connections share, or on a thread of a pool if that may take long; only requests to stop go past them. The client may be anybody: every
-// message is verified, every number looked up, every object charged, and what the driver gets was validated
-// by the host.
+// Session: one connection. Messages are handled one after the other: on the thread that receives them, which
+// other connections share, or on a thread of a pool if that may take long; only requests to stop go past
+// them. The client may be anybody: every message is verified, every number looked up, every object charged,
+// and what the driver gets was validated by the host.
 #pragma once
 
 #include <boost/asio/basic_waitable_timer.hpp>
@@ -145,7 +145,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   };
   std::deque<Waiting> backlog_;
   size_t backlog_bytes_ = 0;
-  std::atomic<bool> is_in_pool_ = false;  // a thread of the pool handles the backlog; set by the one that receives
+  std::atomic<bool> is_in_pool_ =
+      false;  // a thread of the pool handles the backlog; set by the one that receives
   std::atomic<bool> is_lost_ = false;
   std::unordered_map<uint64_t, Work> in_flight_;
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
@@ -155,7 +156,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
 
   // Of the thread that receives:
-  Ref<hal::Allocation> placed_;  // mapped, for bytes that are being received
+  Ref<hal::Allocation> placed_;                              // mapped, for bytes that are being received
   std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
   // Of the thread that handles messages:
@@ -183,7 +184,8 @@ void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>&
   const auto body = build(message);
   const remote::Bytes bytes = message.to_client(body);
   shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
-  stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now, keep);
+  stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now,
+                keep);
 }
 
 }  // namespace halyard::device_server

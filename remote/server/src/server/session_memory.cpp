@@ -12,7 +12,7 @@ namespace halyard::device_server {
 namespace {
 
 constexpr uint64_t kAlwaysCleared = 64 << 10;  // bytes
-constexpr uint32_t kCopyTimeout = 60000;  // milliseconds, of a copy by a device without mappable memory
+constexpr uint32_t kCopyTimeout = 60000;       // milliseconds, of a copy by a device without mappable memory
 
 // The bits that this version of the protocol knows; others are not passed on [R14].
 constexpr uint32_t kUsages =
@@ -59,8 +59,8 @@ Result<> Session::on(const wire::MemoryCreate& asked) {
   const Wishes wishes = wishes_of(request);
   MemoryObject memory;
   const auto allocate = [&](uint64_t owner) {
-    return hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage, request.size(),
-                                 client_->memory.get(), owner);
+    return hal::Buffer::allocate(*device_, request.affinity(), wishes.memory_type, wishes.usage,
+                                 request.size(), client_->memory.get(), owner);
   };
   // Clearing takes as long as copying. So large memory that the client fills at once is not cleared before.
   const bool is_filled = request.owner() == HALYARD_OWNER_WRITES_ALL && request.size() > kAlwaysCleared;
@@ -136,7 +136,8 @@ Result<> Session::on(const wire::BlobsWanted& asked) {
     return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} blobs that are wanted on a connection", kMost);
   std::vector<uint8_t> known(count);
   for (size_t i = 0; i < count; ++i) {
-    const remote::Sha256 digest = remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+    const remote::Sha256 digest =
+        remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
     Ref<Bytes> blob = client_->blobs.find(digest);
     if (!blob) continue;
     known[i] = 1;
@@ -180,7 +181,8 @@ void advance_written(MemoryObject& memory, uint64_t offset, uint64_t size) {
 void settle(MemoryObject& memory) {
   if (memory.unwritten == UINT64_MAX || !memory.buffer) return;
   const std::vector<uint8_t> zeros(std::min<uint64_t>(kAlwaysCleared, memory.buffer->length()));
-  for (uint64_t at = std::exchange(memory.unwritten, UINT64_MAX); at < memory.buffer->length(); at += zeros.size()) {
+  for (uint64_t at = std::exchange(memory.unwritten, UINT64_MAX); at < memory.buffer->length();
+       at += zeros.size()) {
     const uint64_t size = std::min<uint64_t>(zeros.size(), memory.buffer->length() - at);
     if (Result<> cleared = memory.buffer->write(at, zeros.data(), size); !cleared) {
       memory.failure = std::move(cleared.error()).note("while clearing memory");
@@ -251,8 +253,8 @@ struct Mapped {
 
 }  // namespace
 
-// Bytes that can be mapped are sent from where they are. While they wait to be sent, work may change them; then the
-// client gets the later ones, and again those of watched memory.
+// Bytes that can be mapped are sent from where they are. While they wait to be sent, work may change them;
+// then the client gets the later ones, and again those of watched memory.
 void Session::go_on(uint64_t request, Reading& reading) {
   const auto send_piece = [&](std::span<const uint8_t> bytes, const std::shared_ptr<void>& keep) {
     send([&](remote::Message& message) { return wire::CreateData(message.builder(), request, reading.sent); },

@@ -26,14 +26,16 @@ void Spans::observe(const TracedSlice& slice) {
   try {
     const std::lock_guard lock(mutex_);
     if (spans_.size() >= kMost) return;
-    const uint32_t track = tracks_.try_emplace(slice.track, static_cast<uint32_t>(tracks_.size())).first->second;
+    const uint32_t track =
+        tracks_.try_emplace(slice.track, static_cast<uint32_t>(tracks_.size())).first->second;
     spans_.push_back({track, std::string(slice.name), slice.begin, slice.end,
                       slice.dispatch ? *slice.dispatch : TracedDispatch()});
   } catch (const std::bad_alloc&) {  // the client's trace lacks the span
   }
 }
 
-bool Spans::take(uint64_t submission, remote::Message& message, flatbuffers::Offset<schema::remote::Spans>& body) {
+bool Spans::take(uint64_t submission, remote::Message& message,
+                 flatbuffers::Offset<schema::remote::Spans>& body) {
   (void)tracer_->totals();  // writes the buffers
   std::vector<Span> spans;
   {
@@ -44,9 +46,10 @@ bool Spans::take(uint64_t submission, remote::Message& message, flatbuffers::Off
   std::vector<flatbuffers::Offset<schema::remote::Span>> all;
   for (const Span& it : spans) {
     const auto name = message.text(it.name);
-    all.push_back(schema::remote::CreateSpan(message.builder(), it.track, name, it.begin, it.end, it.facts.workgroups,
-                                             it.facts.dispatch_workgroups, it.facts.operations, it.facts.bytes_read,
-                                             it.facts.bytes_written, it.facts.known, it.facts.code));
+    all.push_back(schema::remote::CreateSpan(message.builder(), it.track, name, it.begin, it.end,
+                                             it.facts.workgroups, it.facts.dispatch_workgroups,
+                                             it.facts.operations, it.facts.bytes_read, it.facts.bytes_written,
+                                             it.facts.known, it.facts.code));
   }
   const auto list = message.builder().CreateVector(all);
   body = schema::remote::CreateSpans(message.builder(), submission, list);

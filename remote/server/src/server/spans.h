@@ -1,4 +1,5 @@
-// Spans: what the device of one client did, from a tracer of this client's own, for the client's trace. Thread-safe.
+// Spans: what the device of one client did, from a tracer of this client's own, for the client's trace.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
