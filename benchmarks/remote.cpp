@@ -1,17 +1,22 @@
-// The parts of a measurement of remote devices, which benchmarks/remote.py runs: a server that echoes bytes with
-// plain Asio, a proxy that delays and counts, and clients of both servers.
+// The parts of a measurement of remote devices, which benchmarks/remote.py runs: a server that echoes bytes
+// with plain Asio, a proxy that delays and counts, and clients of both servers.
 //
-//   remote echo ADDRESS...                 serves until its standard input ends; prints each address. ADDRESS is
+//   remote echo ADDRESS...                 serves until its standard input ends; prints each address. ADDRESS
+//   is
 //                                          unix:PATH, tcp or tls:CERT:KEY:AUTHORITY
-//   remote proxy PATH TARGET MILLISECONDS  a Unix socket in front of another one, which delays each direction; for
-//                                          each line of standard input prints what has passed since the last one
+//   remote proxy PATH TARGET MILLISECONDS  a Unix socket in front of another one, which delays each
+//   direction; for
+//                                          each line of standard input prints what has passed since the last
+//                                          one
 //   remote exchange ADDRESS UP DOWN SECONDS        ADDRESS as above, or tcp:PORT, tls:PORT:CERT:KEY:AUTHORITY
 //   remote call URI MODULE FUNCTION SIZE INPUTS SECONDS [read]
 //   remote upload|download URI BYTES ROUNDS
-//   remote start URI MODULE ARCHIVE        opens the device, and calls `start` of a module with parameters (scope model):
+//   remote start URI MODULE ARCHIVE        opens the device, and calls `start` of a module with parameters
+//   (scope model):
 //                                          prints {"open_us": ..., "start_us": ...}
 //
-// An exchange sends UP bytes and waits for DOWN bytes. Clients print {"count": ..., "least_us": ..., "median_us": ...}.
+// An exchange sends UP bytes and waits for DOWN bytes. Clients print {"count": ..., "least_us": ...,
+// "median_us": ...}.
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,7 +102,8 @@ asio::awaitable<void> echo(std::shared_ptr<Socket> socket) {
     Sizes sizes = {};
     bytes.resize(std::max<size_t>(bytes.size(), sizeof sizes));
     // As much as has come at once, as a server would.
-    size_t done = co_await asio::async_read(*socket, asio::buffer(bytes), asio::transfer_at_least(sizeof sizes), token);
+    size_t done =
+        co_await asio::async_read(*socket, asio::buffer(bytes), asio::transfer_at_least(sizeof sizes), token);
     if (error) co_return;
     std::memcpy(&sizes, bytes.data(), sizeof sizes);
     if (sizes.up > kMaxExchange || sizes.down > kMaxExchange) co_return;
@@ -113,7 +119,8 @@ asio::awaitable<void> echo(std::shared_ptr<Socket> socket) {
 template <typename Protocol>
 asio::awaitable<void> serve_plain(asio::io_context& io, typename Protocol::acceptor acceptor) {
   for (;;) {
-    auto socket = std::make_shared<typename Protocol::socket>(co_await acceptor.async_accept(asio::use_awaitable));
+    auto socket =
+        std::make_shared<typename Protocol::socket>(co_await acceptor.async_accept(asio::use_awaitable));
     if constexpr (std::is_same_v<Protocol, tcp>) socket->set_option(tcp::no_delay(true));
     asio::co_spawn(io, echo(std::move(socket)), asio::detached);
   }
@@ -141,8 +148,9 @@ int run_echo(int argc, char** argv) {
   for (int i = 2; i < argc; ++i) {
     const std::vector<std::string> parts = parts_of(argv[i]);
     if (parts[0] == "unix" && parts.size() == 2) {
-      asio::co_spawn(io, serve_plain<UnixProtocol>(io, UnixProtocol::acceptor(io, UnixProtocol::endpoint(parts[1]))),
-                     asio::detached);
+      asio::co_spawn(
+          io, serve_plain<UnixProtocol>(io, UnixProtocol::acceptor(io, UnixProtocol::endpoint(parts[1]))),
+          asio::detached);
       std::printf("%s\n", argv[i]);
       continue;
     }
@@ -176,8 +184,9 @@ struct Passed {
 };
 
 // Each piece of bytes is passed on so long after it has come.
-asio::awaitable<void> pass_on(std::shared_ptr<UnixProtocol::socket> from, std::shared_ptr<UnixProtocol::socket> to,
-                              bool is_up, std::chrono::milliseconds delay, Passed& passed) {
+asio::awaitable<void> pass_on(std::shared_ptr<UnixProtocol::socket> from,
+                              std::shared_ptr<UnixProtocol::socket> to, bool is_up,
+                              std::chrono::milliseconds delay, Passed& passed) {
   struct Piece {
     Clock::time_point due;
     std::vector<uint8_t> bytes;
@@ -202,7 +211,8 @@ asio::awaitable<void> pass_on(std::shared_ptr<UnixProtocol::socket> from, std::s
           }
           const std::vector<uint8_t> bytes = std::move(queue->front().bytes);
           queue->erase(queue->begin());
-          co_await asio::async_write(*sink, asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error));
+          co_await asio::async_write(*sink, asio::buffer(bytes),
+                                     asio::redirect_error(asio::use_awaitable, error));
           if (error) break;
         }
         sink->shutdown(UnixProtocol::socket::shutdown_both, error);
@@ -211,7 +221,8 @@ asio::awaitable<void> pass_on(std::shared_ptr<UnixProtocol::socket> from, std::s
   error_code error;
   for (;;) {
     std::vector<uint8_t> bytes(256 << 10);
-    bytes.resize(co_await from->async_read_some(asio::buffer(bytes), asio::redirect_error(asio::use_awaitable, error)));
+    bytes.resize(co_await from->async_read_some(asio::buffer(bytes),
+                                                asio::redirect_error(asio::use_awaitable, error)));
     if (error) break;
     (is_up ? passed.up : passed.down) += bytes.size();
     if (is_up && passed.is_answered) ++passed.turns;
@@ -223,8 +234,8 @@ asio::awaitable<void> pass_on(std::shared_ptr<UnixProtocol::socket> from, std::s
   timer->cancel();
 }
 
-asio::awaitable<void> accept_clients(asio::io_context& io, UnixProtocol::acceptor& acceptor, std::string target,
-                                     std::chrono::milliseconds delay, Passed& passed) {
+asio::awaitable<void> accept_clients(asio::io_context& io, UnixProtocol::acceptor& acceptor,
+                                     std::string target, std::chrono::milliseconds delay, Passed& passed) {
   for (;;) {
     auto client = std::make_shared<UnixProtocol::socket>(co_await acceptor.async_accept(asio::use_awaitable));
     auto server = std::make_shared<UnixProtocol::socket>(io);
@@ -238,7 +249,8 @@ int run_proxy(char** argv) {
   asio::io_context io(1);
   Passed passed;
   UnixProtocol::acceptor acceptor(io, UnixProtocol::endpoint(argv[2]));
-  asio::co_spawn(io, accept_clients(io, acceptor, argv[3], std::chrono::milliseconds(std::atoi(argv[4])), passed),
+  asio::co_spawn(io,
+                 accept_clients(io, acceptor, argv[3], std::chrono::milliseconds(std::atoi(argv[4])), passed),
                  asio::detached);
   std::printf("ready\n");
   std::fflush(stdout);
@@ -303,7 +315,8 @@ int run_exchange(char** argv) {
   socket.connect({asio::ip::address_v4::loopback(), static_cast<uint16_t>(std::stoul(parts.at(1)))});
   socket.set_option(tcp::no_delay(true));
   if (parts[0] == "tcp") return exchange_over(socket, up, down, seconds);
-  asio::ssl::context context = tls_of(asio::ssl::context::tlsv13_client, parts.at(2), parts.at(3), parts.at(4));
+  asio::ssl::context context =
+      tls_of(asio::ssl::context::tlsv13_client, parts.at(2), parts.at(3), parts.at(4));
   asio::ssl::stream<tcp::socket> stream(std::move(socket), context);
   stream.handshake(asio::ssl::stream_base::client);
   return exchange_over(stream, up, down, seconds);
@@ -333,13 +346,15 @@ int run_call(int argc, char** argv) {
         argument = program.view(ones, shape);
       }
     halyard_release(result.object);
-    require(halyard_call_invoke(program.call, program.function, arguments.data(), arguments.size(), &result, 1));
-    if (reads) require(halyard_view_read(result.object, 0, result_bytes.data(), result_bytes.size() * sizeof(float)));
+    require(
+        halyard_call_invoke(program.call, program.function, arguments.data(), arguments.size(), &result, 1));
+    if (reads)
+      require(halyard_view_read(result.object, 0, result_bytes.data(), result_bytes.size() * sizeof(float)));
   });
 }
 
-// Bytes of this process to new memory of the device, or back. The end of an upload is known when its first byte,
-// asked for after it, has come.
+// Bytes of this process to new memory of the device, or back. The end of an upload is known when its first
+// byte, asked for after it, has come.
 int run_copy(char** argv, bool is_upload) {
   Program program;
   program.open_device(argv[2]);

@@ -171,7 +171,8 @@ struct Pair {
     int ends[2];
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     sender = std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
-    taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, Stream::Full::block, std::chrono::seconds(20));
+    taker = std::make_shared<Stream>(io, Descriptor(ends[1]), nullptr, Stream::Full::block,
+                                     std::chrono::seconds(20));
     kept->pauses = false;
     sender->start(std::make_shared<Kept>());
   }

@@ -296,14 +296,16 @@ void memory_direct_copies(Session& s) {
     write(memory, 7, first);
     same_bytes(s, "R79", "bytes that memory_write has written, mapped", first, s.read(memory, 7, size));
     s.write(memory, 7, second);
-    same_bytes(s, "R79", "bytes that were written to a mapping, by memory_read", second, read(memory, 7, size));
+    same_bytes(s, "R79", "bytes that were written to a mapping, by memory_read", second,
+               read(memory, 7, size));
     if (memory.coherent()) {
       void* pointer = nullptr;
       s.must("memory_map", "memory_map for both",
              s.map(memory, HALYARD_MAP_READ | HALYARD_MAP_WRITE, 0, size + 7, &pointer));
       auto* const bytes = static_cast<uint8_t*>(pointer);
       bytes[0] = 0x5C;
-      same_bytes(s, "R79", "a byte of an open mapping, by memory_read", std::vector<uint8_t>{0x5C}, read(memory, 0, 1));
+      same_bytes(s, "R79", "a byte of an open mapping, by memory_read", std::vector<uint8_t>{0x5C},
+                 read(memory, 0, 1));
       write(memory, 7, first);
       same_bytes(s, "R79", "bytes that memory_write has written, in an open mapping", first,
                  std::span<const uint8_t>(bytes + 7, size));

@@ -32,7 +32,8 @@ constexpr ExitCode kExitCodes[] = {
 
 constexpr ToolDescription kTool = {
     "hal-info",
-    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | time URI | "
+    "hal-info [drivers | devices [URI] | formats URI [FORMAT[=FILE]]... | query URI CATEGORY KEY | time URI "
+    "| "
     "print FILE | replay FILE | cut FILE] [flags]",
     "Lists drivers and devices. A driver that crashes or hangs is reported; the others still work.",
     kGroups,

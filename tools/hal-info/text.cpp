@@ -125,9 +125,9 @@ std::string timing_text(const Timing& timing) {
     return fmt::format("{} for {}, {}/s", microseconds(time), format_size(Timing::kBytes),
                        format_size(static_cast<uint64_t>(rate)));
   };
-  return coloured(Colour::bold, printable(timing.uri)) + "\n" + field("opening", {microseconds(timing.opening)}) +
-         field("answer", {microseconds(timing.answer)}) + field("to device", {copy(timing.to_device)}) +
-         field("from device", {copy(timing.from_device)});
+  return coloured(Colour::bold, printable(timing.uri)) + "\n" +
+         field("opening", {microseconds(timing.opening)}) + field("answer", {microseconds(timing.answer)}) +
+         field("to device", {copy(timing.to_device)}) + field("from device", {copy(timing.from_device)});
 }
 
 std::string refused_text(const Survey& survey) {

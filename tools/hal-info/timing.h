@@ -1,5 +1,5 @@
-// How long a device takes to be opened, to answer, and to copy bytes from and to the host: for a remote device, the
-// cost of the way to it.
+// How long a device takes to be opened, to answer, and to copy bytes from and to the host: for a remote
+// device, the cost of the way to it.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,8 @@ struct Timing {
 
   std::string uri;
   std::chrono::nanoseconds opening{};
-  std::chrono::nanoseconds answer{};      // to a query; the least of many
-  std::chrono::nanoseconds to_device{};   // of kBytes; the least of some
+  std::chrono::nanoseconds answer{};     // to a query; the least of many
+  std::chrono::nanoseconds to_device{};  // of kBytes; the least of some
   std::chrono::nanoseconds from_device{};
 };
 

@@ -357,8 +357,8 @@ typedef struct halyard_external_memory {
    * With HALYARD_MAP_PRIVATE kernels may write. */
   uint32_t access;
   uint64_t size; /* bytes */
-  /* Since 0.3: the file whose bytes these are, from file_offset on, for drivers that keep facts about contents;
-   * null: none, or unknown. A hint: kernels may have written to bytes with HALYARD_MAP_PRIVATE. */
+  /* Since 0.3: the file whose bytes these are, from file_offset on, for drivers that keep facts about
+   * contents; null: none, or unknown. A hint: kernels may have written to bytes with HALYARD_MAP_PRIVATE. */
   const halyard_file_version_t* file;
   uint64_t file_offset;
 } halyard_external_memory_t;
@@ -739,8 +739,8 @@ typedef struct halyard_driver_table {
                                         halyard_device_properties_t* properties);
   /* M. Answers a query with one integer, by category and key (docs/spec/hal-semantics.md, "Device queries").
    * An unknown key sets *known to 0 and is not an error. The host itself answers "hal.executable.format", and
-   * "hal.device.id" where the key, a pattern, matches the kind of the device. Since 0.2 it asks the driver where
-   * the pattern does not match: 1 says that the device stands for one of a matching kind. */
+   * "hal.device.id" where the key, a pattern, matches the kind of the device. Since 0.2 it asks the driver
+   * where the pattern does not match: 1 says that the device stands for one of a matching kind. */
   halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
                                        halyard_text_t key, int32_t* known, int64_t* value);
   /* Frees memory that the device keeps for reuse. */
@@ -848,9 +848,10 @@ typedef struct halyard_driver_table {
    * threads. */
   void (*device_help)(halyard_driver_device_t device, const halyard_semaphore_wait_args_t* args);
 
-  /* Copies bytes of memory to the host, or from the host, without a mapping, and returns when they are copied:
-   * for memory in another process or machine, which a mapping would copy once more. The range is not empty and
-   * lies within the memory; all work that uses it has completed. Null: the host maps the memory [R79]. */
+  /* Copies bytes of memory to the host, or from the host, without a mapping, and returns when they are
+   * copied: for memory in another process or machine, which a mapping would copy once more. The range is not
+   * empty and lies within the memory; all work that uses it has completed. Null: the host maps the memory
+   * [R79]. */
   halyard_status_t (*memory_read)(halyard_driver_device_t device, halyard_driver_memory_t memory,
                                   uint64_t offset, uint64_t length, void* target);
   halyard_status_t (*memory_write)(halyard_driver_device_t device, halyard_driver_memory_t memory,

@@ -435,16 +435,12 @@ TEST(Attacks, MemoryThatTheClientPromisesToFillShowsNothing) {
   constexpr size_t kSize = 300000;
   const std::vector<uint8_t> secret(kSize, 0x5A);
   const auto fill = [&](RawClient& client, uint64_t id, uint64_t offset, size_t size) {
-    client.send([&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), id, offset); },
-                remote::Bytes(secret).first(size));
+    client.send(
+        [&](remote::Message& message) { return wire::CreateMemoryWrite(message.builder(), id, offset); },
+        remote::Bytes(secret).first(size));
   };
-  const auto create = [&](RawClient& client, uint64_t id) {
-    client.send([&](remote::Message& message) {
-      const auto request = wire::CreateRequest(message.builder(), HALYARD_MEMORY_DEVICE_LOCAL, HALYARD_USAGE_DEFAULT,
-                                               UINT64_MAX, kSize, HALYARD_OWNER_WRITES_ALL);
-      return wire::CreateMemoryCreate(message.builder(), 0, id, request);
-    });
-  };
+  constexpr uint64_t kWritesAll = UINT64_MAX;  // HALYARD_OWNER_WRITES_ALL
+  const auto create = [&](RawClient& client, uint64_t id) { client.create_memory(id, kSize, 0, kWritesAll); };
   // What `client` reads of a memory in which it has written [begin, end).
   const auto expect_zeros = [&](RawClient& client, uint64_t id, size_t begin, size_t end) {
     client.read(id, id, 0, kSize);
@@ -454,7 +450,8 @@ TEST(Attacks, MemoryThatTheClientPromisesToFillShowsNothing) {
       ASSERT_FALSE(client.data().empty());
       found.insert(found.end(), client.data().begin(), client.data().end());
     }
-    for (size_t i = 0; i < kSize; ++i) ASSERT_EQ(found[i], i >= begin && i < end ? 0x5A : 0) << id << " " << i;
+    for (size_t i = 0; i < kSize; ++i)
+      ASSERT_EQ(found[i], i >= begin && i < end ? 0x5A : 0) << id << " " << i;
   };
   for (int round = 0; round < 3; ++round) {
     RawClient first(server);

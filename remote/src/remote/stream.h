@@ -4,8 +4,8 @@
 //   uint32 size of the message    uint32 number of bytes    the message    the bytes
 //
 // Numbers are little endian. Sending is thread-safe. Frames are received one at a time, in order: on a
-// thread that runs the io_context or, with Full::block, on a thread that waits for one of them. No thread belongs to a
-// stream.
+// thread that runs the io_context or, with Full::block, on a thread that waits for one of them. No thread
+// belongs to a stream.
 #pragma once
 
 #include <atomic>
@@ -51,8 +51,8 @@ class Receiver {
   virtual std::span<uint8_t> place(Bytes message, size_t size) {
     return (void)message, (void)size, std::span<uint8_t>();
   }
-  // Must be short, because the next frame is not received before it returns. May take the frame's block, which is
-  // otherwise used for the next frame. False: stop receiving until Stream::resume().
+  // Must be short, because the next frame is not received before it returns. May take the frame's block,
+  // which is otherwise used for the next frame. False: stop receiving until Stream::resume().
   virtual bool received(Frame& frame) = 0;
   // Called after some frames on a thread of the io_context, when other threads can receive: may overlap with
   // received().
@@ -92,8 +92,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   bool has_unsent() const;
   bool is_ended() const;
 
-  // With Full::block: receives on this thread, in place of the io_context, until `is_over` returns true, a frame has
-  // come that pauses the stream, or the time is over. False: another thread receives.
+  // With Full::block: receives on this thread, in place of the io_context, until `is_over` returns true, a
+  // frame has come that pauses the stream, or the time is over. False: another thread receives.
   template <typename IsOver>
   bool receive_until(IsOver is_over, std::chrono::steady_clock::time_point end) {
     if (!begin_waiting()) return false;
@@ -144,8 +144,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const std::chrono::milliseconds patience_;
   Descriptor socket_;  // with Full::block
   const int descriptor_;
-  // With Full::block an epoll file that contains the socket, from which a thread that waits takes it out: so the
-  // bytes for which that thread waits wake no other one. With Full::queue a copy of the descriptor.
+  // With Full::block an epoll file that contains the socket, from which a thread that waits takes it out: so
+  // the bytes for which that thread waits wake no other one. With Full::queue a copy of the descriptor.
   boost::asio::posix::stream_descriptor watched_;
   const std::unique_ptr<Tls> tls_;
 
@@ -161,7 +161,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   std::deque<Kept> kept_;
   size_t kept_bytes_ = 0;
   std::vector<uint8_t> sealed_;  // room for TLS
-  bool is_writing_ = false;  // waits until the socket is writable
+  bool is_writing_ = false;      // waits until the socket is writable
   bool is_ended_ = false;
   std::optional<Failure> reason_;
 
@@ -180,7 +180,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   std::atomic<Reader> reader_{Reader::nobody};
   std::atomic<bool> is_watched_ = false;  // a wait of watched_ is under way
-  std::atomic<bool> is_paused_ = false;  // nothing is received until resume()
+  std::atomic<bool> is_paused_ = false;   // nothing is received until resume()
   std::atomic<int64_t> last_received_;
 };
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/bytes.h"
 #include "base/budget.h"
+#include "base/bytes.h"
 #include "base/object.h"
 #include "base/status.h"
 #include "hal/device/buffer.h"
@@ -24,7 +24,8 @@ Result<Ref<Allocation>> import_external(Device& device, const halyard_memory_req
 // A buffer over host bytes, without a copy; the buffer retains `keep` (may be null). Type 0 means OPTIMAL,
 // usage 0 means DEFAULT, access 0 means ALL; with HALYARD_MAP_PRIVATE a device's work may also write to bytes
 // that programs only read. `memory` (may be null) is charged only for the objects, because the owner of the
-// host bytes has charged the bytes. `file` (may be null) contains the bytes. OUT_OF_RANGE: alignment. UNIMPLEMENTED: the driver cannot import.
+// host bytes has charged the bytes. `file` (may be null) contains the bytes. OUT_OF_RANGE: alignment.
+// UNIMPLEMENTED: the driver cannot import.
 Result<Ref<Buffer>> import_host(Device& device, uint64_t affinity, uint32_t memory_type, uint32_t usage,
                                 uint32_t access, void* pointer, uint64_t size, Ref<Object> keep,
                                 Budget* memory = nullptr, const Bytes* file = nullptr);

@@ -41,13 +41,13 @@ Result<Charge> BlobCache::reserve(uint64_t size) {
   }
 }
 
-Result<> BlobCache::add(const remote::Sha256& digest, std::vector<uint8_t> bytes, Charge charge) {
+Result<> BlobCache::add(const remote::Sha256& digest, ImportableBytes bytes, Charge charge) {
   if (remote::sha256(bytes) != digest)
     return fail(Code::DATA_LOSS, "{} bytes have another SHA-256 than the client says, {}", bytes.size(),
                 remote::hex(digest));
   const uint64_t size = bytes.size();
   // Shared with other connections of this client: nobody may write to them, and kernels get copies.
-  auto kept = std::make_shared<std::pair<std::vector<uint8_t>, Charge>>(std::move(bytes), std::move(charge));
+  auto kept = std::make_shared<std::pair<ImportableBytes, Charge>>(std::move(bytes), std::move(charge));
   const std::span<const uint8_t> span = kept->first;
   Ref<Bytes> shared = Bytes::borrow(span, [kept = std::move(kept)]() mutable { kept.reset(); });
   const std::lock_guard lock(mutex_);

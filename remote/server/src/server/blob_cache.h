@@ -6,6 +6,8 @@
 #include <list>
 #include <map>
 #include <mutex>
+#include <new>
+#include <vector>
 
 #include "base/budget.h"
 #include "base/bytes.h"
@@ -13,6 +15,22 @@
 #include "remote/digest.h"
 
 namespace halyard::device_server {
+
+// For bytes that a device can import where they are: at a cache line, or at a page if there are many.
+template <typename T>
+struct ImportableAllocator {
+  using value_type = T;
+  ImportableAllocator() = default;
+  template <typename U>
+  ImportableAllocator(const ImportableAllocator<U>&) {}
+  static constexpr size_t alignment(size_t count) { return count * sizeof(T) < (64 << 10) ? 64 : 4096; }
+  T* allocate(size_t count) {
+    return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t(alignment(count))));
+  }
+  void deallocate(T* bytes, size_t count) { ::operator delete(bytes, std::align_val_t(alignment(count))); }
+  bool operator==(const ImportableAllocator&) const = default;
+};
+using ImportableBytes = std::vector<uint8_t, ImportableAllocator<uint8_t>>;
 
 class BlobCache {
  public:
@@ -25,7 +43,7 @@ class BlobCache {
   // limit, or no memory.
   Result<Charge> reserve(uint64_t size);
   // DATA_LOSS: the digest is another one.
-  Result<> add(const remote::Sha256& digest, std::vector<uint8_t> bytes, Charge charge);
+  Result<> add(const remote::Sha256& digest, ImportableBytes bytes, Charge charge);
 
  private:
   struct Entry {

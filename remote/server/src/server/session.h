@@ -36,7 +36,7 @@ struct Upload {
   remote::Sha256 digest = {};
   uint64_t number = 0;
   uint64_t size = 0;
-  std::vector<uint8_t> bytes;
+  ImportableBytes bytes;
   Charge charge;
 };
 
