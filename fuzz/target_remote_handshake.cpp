@@ -1,6 +1,6 @@
-// The TLS handshake of remote devices. The input either is what one side receives, or damages a handshake of two
-// right sides: which flight, where, and how. A side that has ended its handshake knows the other side's certificate, and
-// opens nothing but what that side has sealed.
+// The TLS handshake of remote devices. The input either is what one side receives, or damages a handshake of
+// two right sides: which flight, where, and how. A side that has ended its handshake knows the other side's
+// certificate, and opens nothing but what that side has sealed.
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
@@ -88,8 +88,8 @@ struct Sides {
     size_t flight = SIZE_MAX;
     size_t offset = 0;
     uint8_t flip = 0;
-    uint8_t keep = 255;   // of 255 parts of the flight
-    uint8_t extra = 0;    // bytes after it
+    uint8_t keep = 255;  // of 255 parts of the flight
+    uint8_t extra = 0;   // bytes after it
   };
 
   // The digests that the server and the client have of each other; "" if its handshake has not ended.
@@ -153,7 +153,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size >= 5) damage.keep = data[4];
   if (size >= 6) damage.extra = data[5];
   const auto [of_client, of_server] = sides.shake(damage);
-  if (!of_client.empty() && of_client != sides.client_digest) fuzz::finding("the server takes another certificate");
-  if (!of_server.empty() && of_server != sides.server_digest) fuzz::finding("the client takes another certificate");
+  if (!of_client.empty() && of_client != sides.client_digest)
+    fuzz::finding("the server takes another certificate");
+  if (!of_server.empty() && of_server != sides.server_digest)
+    fuzz::finding("the client takes another certificate");
   return 0;
 }
