@@ -27,7 +27,7 @@ FILES = {
     "halyard-vulkan": f"{MULTIARCH}/halyard/drivers/halyard-driver-vulkan.so",
     "halyard-remote": f"{MULTIARCH}/halyard/drivers/halyard-driver-remote.so|/usr/bin/vm-device|/usr/share/man/man1/vm-device.1.gz|"
                       "/usr/share/(bash-completion/completions/|zsh/vendor-completions/_)vm-device|"
-                      "/usr/lib/systemd/system/halyard-device.service",
+                      "/usr/lib/systemd/system/halyard-device.(service|socket)",
     "halyard-jit": f"{MULTIARCH}/halyard/halyard-jit-llvm(-codegen)?.so",
     "halyard-serve-grpc": f"{MULTIARCH}/halyard/vm-serve-grpc.so|/usr/share/halyard/inference.proto",
     "halyard-mpi": f"{MULTIARCH}/halyard/channels/openmpi/halyard-channel-mpi.so",

@@ -10,6 +10,7 @@ import unittest
 
 import vmrun
 from remote_case import INPUTS, SIMPLE, Server, client_options, make_certificates, server_flags
+from test_stop import LOOP, program
 
 NUMBERS = itertools.count()
 RESULT = "8xf32=10 10 10 10 10 10 10 10"
@@ -130,21 +131,22 @@ class TwoMachines(vmrun.FolderCase):
         self.assertIn(Machines.HOST, done.stderr)
         self.assertLess(time.monotonic() - begin, 20)
         self.machines.set_link("up")
-        process = subprocess.Popen([*self.machines.prefix(self.machines.here), os.path.join(vmrun.BIN, "vm-bench"), f"--device={uri}",
-                                    f"--module={SIMPLE}", *INPUTS, "--benchmark_min_time=30s"],
-                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) if os.path.exists(
-                                       os.path.join(vmrun.BIN, "vm-bench")) else None
-        if process is None:
-            self.skipTest("vm-bench is not built")
-        time.sleep(1.5)
-        self.assertIsNone(process.poll())
+        process = subprocess.Popen([*self.machines.prefix(self.machines.here), os.path.join(vmrun.BIN, "vm-run"), f"--device={uri}",
+                                    f"--module={program(self.folder, 'loop', LOOP)}", *INPUTS],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertEqual(process.stdout.readline(), "EXEC @mul\n")
+        time.sleep(0.5)
         self.machines.set_link("down")
         begin = time.monotonic()
-        output = process.communicate(timeout=60)[0]
-        self.assertLess(time.monotonic() - begin, 20, output)
-        self.assertNotEqual(process.returncode, 0)
-        self.assertIn("DEADLINE_EXCEEDED", output)
-        self.assertRegex(output, r"is lost .*and with it the memory of the device and \d+ submissions in flight")
+        self.assertEqual(process.wait(60), 1)
+        self.assertLess(time.monotonic() - begin, 20)
+        errors = process.stderr.read()
+        self.assertIn("DEADLINE_EXCEEDED", errors)
+        self.assertRegex(errors, r"is lost .*and with it the memory of the device and \d+ submissions in flight")
         self.machines.set_link("up")
         done = self.vm_run(f"--device={uri}", f"--module={SIMPLE}", *INPUTS)
         self.assertIn(RESULT, done.stdout, done.stderr)

@@ -8,7 +8,8 @@ from installed import SOURCE
 
 # The prefix of the tests of a folder in ctest, as its CMakeLists.txt gives it.
 FOLDERS = {"base": "base/tests", "vm": "vm/tests", "jit": "jit/tests", "hal": "hal/tests", "modules": "modules/tests",
-           "local": "drivers/local/tests", "serve": "tools/vm-serve/tests", "tools": "tools/common/tests", "device_server": "remote/server/tests"}
+           "local": "drivers/local/tests", "serve": "tools/vm-serve/tests", "tools": "tools/common/tests", "device_server": "remote/server/tests",
+           "remote_faults": "tests/remote_pair"}
 CLAIMS = ("Hostile", "Modules of unknown origin")  # sections whose rows have tests in the last column
 
 

@@ -124,8 +124,8 @@ kit::Result<std::unique_ptr<Memory>> Device::import_memory(const halyard_memory_
     std::unique_ptr<Memory> memory = HALYARD_KIT_TRY(allocate(asked, false, info));
     memory->ends();
     memory->is_import();
+    memory->share(bytes);  // before the bytes are sent, because the host may write to them at any time
     memory->write(0, contents);
-    memory->share(bytes);
     return memory;
   }
   HALYARD_KIT_TRY(server_->check());

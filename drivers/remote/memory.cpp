@@ -99,8 +99,9 @@ kit::Result<uint64_t> Memory::number_at(const std::shared_ptr<Connection>& serve
                           size_, HALYARD_OWNER_WRITES_ALL);
   server->send(message.to_server(wire::CreateMemoryCreate(message.builder(), 0, mirror->number_, request)));
   mirror->exists();
-  mirror->write(0, {bytes, size_});
+  // What work changes from now on is sent later as a difference; what it has changed meanwhile, twice.
   mirror->share(bytes);
+  mirror->write(0, {bytes, size_});
   mirrors_.push_back(std::move(mirror));
   return mirrors_.back()->number_;
 }

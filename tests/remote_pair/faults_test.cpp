@@ -29,8 +29,8 @@ class TestServer {
  public:
   TestServer() {
     device_server::ServerOptions options;
-    options.devices = {"local-sync"};
-    options.driver_files = {HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-local.so"};
+    options.devices = {"null"};
+    options.driver_files = {HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-null.so"};
     auto made = device_server::Server::create(std::move(options));
     if (!made) throw std::runtime_error(made.error().message);
     server_ = std::move(*made);

@@ -68,8 +68,8 @@ TEST_F(FilesOfBoth, TheServerReadsItsOwn) {
   write("here/differs.bin", 2);
   write("there/differs.bin", 3);
   device_server::ServerOptions options;
-  options.devices = {"local-sync"};
-  options.driver_files = {HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-local.so"};
+  options.devices = {"null"};
+  options.driver_files = {HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-null.so"};
   options.file_folders = {(root_ / "there").string()};
   auto made = device_server::Server::create(std::move(options));
   ASSERT_TRUE(made) << made.error().message;

@@ -11,4 +11,5 @@ string(REPLACE % %% HALYARD_BINDIR \"\${HALYARD_BINDIR}\")
 configure_file(\"${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-device.service.in\" \"${units}/installed/halyard-device.service\" @ONLY)")
   string(APPEND units "/installed")
 endif()
-install(FILES "${units}/halyard-device.service" DESTINATION "lib/systemd/system")
+install(FILES "${units}/halyard-device.service" "${PROJECT_SOURCE_DIR}/packaging/systemd/halyard-device.socket"
+        DESTINATION "lib/systemd/system")
