@@ -36,7 +36,7 @@ class FilesTest : public testing::Test {
     EXPECT_TRUE(made);
     return *std::move(made);
   }
-  static std::string text(const Result<std::vector<uint8_t>>& bytes) {
+  static std::string text(const Result<ImportableBytes>& bytes) {
     return bytes ? std::string(bytes->begin(), bytes->end()) : std::string(name(bytes.error().code()));
   }
 

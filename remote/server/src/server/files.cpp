@@ -68,7 +68,7 @@ Result<Files> Files::create(const std::vector<std::string>& folders) {
   return files;
 }
 
-Result<std::vector<uint8_t>> Files::read(std::string_view path, uint64_t offset, uint64_t size) const {
+Result<ImportableBytes> Files::read(std::string_view path, uint64_t offset, uint64_t size) const {
   const std::vector<std::string> parts = HALYARD_TRY(parts_of(path));
   for (const Descriptor& folder : folders_) {
     const Descriptor file = open_below(folder.get(), parts);
@@ -78,7 +78,7 @@ Result<std::vector<uint8_t>> Files::read(std::string_view path, uint64_t offset,
         offset > static_cast<uint64_t>(found.st_size) - size)
       return fail(Code::OUT_OF_RANGE, "a file has {} bytes, fewer than {} from byte {} on", found.st_size,
                   size, offset);
-    std::vector<uint8_t> bytes(size);
+    ImportableBytes bytes(size);
     for (uint64_t done = 0; done < size;) {
       const ssize_t count =
           ::pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(offset + done));

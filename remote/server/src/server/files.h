@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "remote/address.h"
+#include "server/blob_cache.h"
 
 namespace halyard::device_server {
 
@@ -21,7 +22,7 @@ class Files {
   bool empty() const { return folders_.empty(); }
   // The bytes from `offset` on. NOT_FOUND: no folder has such a file. INVALID_ARGUMENT: the path is none.
   // OUT_OF_RANGE: the file is shorter.
-  Result<std::vector<uint8_t>> read(std::string_view path, uint64_t offset, uint64_t size) const;
+  Result<ImportableBytes> read(std::string_view path, uint64_t offset, uint64_t size) const;
 
  private:
   std::vector<remote::Descriptor> folders_;

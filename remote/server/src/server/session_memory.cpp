@@ -106,7 +106,7 @@ Ref<Bytes> Session::find_in_files(const wire::MemoryImport& asked) {
   const uint64_t size = asked.memory()->size();
   Result<Charge> charge = client_->blobs.reserve(size);
   if (!charge) return {};
-  Result<std::vector<uint8_t>> bytes =
+  Result<ImportableBytes> bytes =
       shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
   const remote::Sha256 digest = remote::from_wire(*asked.digest());
   if (!bytes || !client_->blobs.add(digest, *std::move(bytes), *std::move(charge))) return {};
