@@ -140,7 +140,8 @@ typedef struct halyard_trace_span {
   uint64_t end_ns;
   const char* name; /* for users: the function of an executable, "copy" */
   size_t name_size;
-  void* submission; /* its completed_user, before `completed` is called; null for HALYARD_SPAN_THREAD until 0.3 */
+  void* submission; /* its completed_user, before `completed` is called; null for HALYARD_SPAN_THREAD until
+                       0.3 */
   uint32_t queue;   /* HALYARD_SPAN_QUEUE: number of the queue, from 0 */
   uint32_t reserved;
   /* Since 0.2, for dispatches of HALYARD_SPAN_THREAD: whether several threads ran the dispatch, or why not
@@ -170,9 +171,9 @@ typedef struct halyard_trace_span {
   size_t uncounted_size;
   const char* source;
   size_t source_size;
-  /* Since 0.3. The command of the executed list: its address within `commands` of halyard_command_list_args, from
-   * which the host knows the place in the program. The host only compares the address. Null: none, or unknown. A
-   * span of HALYARD_SPAN_THREAD then names its submission too. */
+  /* Since 0.3. The command of the executed list: its address within `commands` of halyard_command_list_args,
+   * from which the host knows the place in the program. The host only compares the address. Null: none, or
+   * unknown. A span of HALYARD_SPAN_THREAD then names its submission too. */
   const void* command;
 } halyard_trace_span_t;
 
@@ -724,8 +725,8 @@ typedef struct halyard_driver_table {
                                         halyard_device_properties_t* properties);
   /* M. Answers a query with one integer, by category and key (docs/spec/hal-semantics.md, "Device queries").
    * An unknown key sets *known to 0 and is not an error. The host itself answers "hal.executable.format", and
-   * "hal.device.id" where the key, a pattern, matches the kind of the device. Since 0.2 it asks the driver where
-   * the pattern does not match: 1 says that the device stands for one of a matching kind. */
+   * "hal.device.id" where the key, a pattern, matches the kind of the device. Since 0.2 it asks the driver
+   * where the pattern does not match: 1 says that the device stands for one of a matching kind. */
   halyard_status_t (*device_query_i64)(halyard_driver_device_t device, halyard_text_t category,
                                        halyard_text_t key, int32_t* known, int64_t* value);
   /* Frees memory that the device keeps for reuse. */
