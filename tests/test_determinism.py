@@ -57,8 +57,9 @@ def cases_of(folder):
     for case in json.loads(vmrun.read_text(os.path.join(folder, "cases.json"))):
         if case.get("error") or not case.get("expected") or (is_native(case["module"]) and vmrun.processor() != "x86_64"):
             continue
-        if set(case["devices"]) <= set(DEVICES):
-            yield case
+        if case["devices"] and (case["devices"][0] not in DEVICES or len(case["devices"]) > 1):
+            continue
+        yield case
 
 
 class Determinism(unittest.TestCase):
@@ -100,7 +101,8 @@ class Determinism(unittest.TestCase):
                 for flags in flags_of(way, device, self.folder, traced):
                     found = self.bits(case, folder, flags)
                     compared += 1
-                    self.assertEqual(found, plain, f"{case['name']}: {way} {flags}")
+                    with self.subTest(case["name"], way=way, flags=flags):
+                        self.assertEqual(found, plain)
         self.assertGreater(compared, 0)
 
     def test_the_table_is_complete(self):
@@ -125,8 +127,8 @@ class Determinism(unittest.TestCase):
         seen = set()
 
         def some(case):
-            key = (case["module"], case["function"], tuple(case["devices"]))
-            return not (key in seen or seen.add(key))
+            key = case["module"]
+            return not (key in seen or seen.add(key)) and case["devices"]
         self.run_folder(os.path.join(FIXTURES, "vmasm"), some)
 
     def large_folder(self):

@@ -171,6 +171,20 @@ class Profiles(vmrun.FolderCase):
                 self.assertEqual("hal.device.queue.execute" in names, has_functions)
                 self.assertEqual("host code" in names, not has_functions)
 
+    def test_steps(self):
+        """Each names the call that recorded it, on each device that reports its submissions."""
+        for device in ("local-sync", "local-task"):
+            with self.subTest(device):
+                step = only(self.profile(*MATMUL, f"--device={device}")["steps"])
+                self.assertEqual((step["kind"], step["name"], step["execution"], step["command"]), ("kernel", "matmul", 0, 1))
+                self.assertRegex(step["place"], r"^matmul\.matmul\+[0-9A-F]{8}$")
+        # Commands of one name at different places, and an operation of the queue.
+        steps = self.profile(*MOVES, "--device=local-sync")["steps"]
+        self.assertGreater(len(steps), 1)
+        self.assertTrue(all(step["place"].startswith("moves_bytes.") == (step["command"] > 0) for step in steps), steps)
+        commands = [step["place"] for step in steps if step["command"] > 0]
+        self.assertEqual(len(set(commands)), len(commands))
+
     def test_a_call_that_fails(self):
         path = self.path("fails.html")
         done = vmrun.run("vm-run", "--module=examples/matmul.vmasm", "--function=matmul", "--input=4x3xf32=1", "--input=4x2xf32=1",

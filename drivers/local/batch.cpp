@@ -200,8 +200,8 @@ class Batch {
   Result<> do_fill(size_t i) {
     Part& part = parts_[i];
     const auto& command = *reinterpret_cast<const halyard_command_fill_t*>(part.command);
-    const std::optional<kit::TraceDispatch> facts = 
-        kit::TraceDispatch{.workgroups = part.total, .submission = execution_.submission, .command = part.command};
+    const std::optional<kit::TraceDispatch> facts = kit::TraceDispatch{
+        .workgroups = part.total, .submission = execution_.submission, .command = part.command};
     kit::TraceSpan span(*execution_.services, "fill");
     span.set_sharing(HALYARD_SHARING_SHARED, threads());
     span.set_dispatch(facts);

@@ -14,8 +14,7 @@ Timestamps::~Timestamps() {
   for (const VkQueryPool pool : pools_) vk_.DestroyQueryPool(device_.handle(), pool, nullptr);
 }
 
-Result<> Timestamps::before(VkCommandBuffer commands, std::string_view name,
-                            const void* command) {
+Result<> Timestamps::before(VkCommandBuffer commands, std::string_view name, const void* command) {
   const auto query = static_cast<uint32_t>(2 * named_.size());
   if (query / kQueriesInPool == pools_.size()) {
     const VkQueryPoolCreateInfo info = {.sType = VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO,

@@ -26,8 +26,8 @@ class Timestamps {
 
   // Called when the command buffer is encoded again.
   void clear() { named_.clear(); }
-  // All commands between the two calls form one span. `name` must live as long as the command buffer. `command`
-  // (may be null) is that of the host.
+  // All commands between the two calls form one span. `name` must live as long as the command buffer.
+  // `command` (may be null) is that of the host.
   Result<> before(VkCommandBuffer commands, std::string_view name, const void* command);
   void after(VkCommandBuffer commands);
 

@@ -29,16 +29,11 @@ Json step_of(const Json& difference) {
     ulps = std::max(ulps, number_of(tensor.at("largest_ulps")));
     elements += tensor.at("different").get<uint64_t>();
   }
-  return {{"name", difference.at("name_a")},
-          {"operation", difference.at("operation")},
-          {"place", difference.at("place_a")},
-          {"occurrence", difference.at("occurrence")},
-          {"beyond", difference.at("beyond")},
-          {"comparable", is_comparable},
-          {"max_abs", json_number(absolute)},
-          {"max_rel", json_number(relative)},
-          {"max_ulps", json_number(ulps)},
-          {"elements", elements}};
+  return {{"name", difference.at("name_a")},   {"operation", difference.at("operation")},
+          {"place", difference.at("place_a")}, {"occurrence", difference.at("occurrence")},
+          {"beyond", difference.at("beyond")}, {"comparable", is_comparable},
+          {"max_abs", json_number(absolute)},  {"max_rel", json_number(relative)},
+          {"max_ulps", json_number(ulps)},     {"elements", elements}};
 }
 
 }  // namespace
@@ -48,8 +43,8 @@ Result<Json> page_diff(const std::string& path) {
   const Result<Json> report = parse_json(file.text());
   const auto wrong = [&](std::string_view found) {
     return fail(HALYARD_INVALID_ARGUMENT,
-                "'{}': expected a report that vm-diff --json={} wrote, found {}; run vm-diff again", path, path,
-                found);
+                "'{}': expected a report that vm-diff --json={} wrote, found {}; run vm-diff again", path,
+                path, found);
   };
   if (!report) return wrong("no JSON");
   try {

@@ -268,7 +268,8 @@ Result<ProfileSums> Profile::end(const Trace& trace) {
     return std::tie(b.time_ns, a.name) < std::tie(a.time_ns, b.name);
   });
   sums.rows = std::move(rows_);
-  std::ranges::sort(steps_, {}, [](const ProfileStep& step) { return std::pair(step.execution, step.command); });
+  std::ranges::sort(steps_, {},
+                    [](const ProfileStep& step) { return std::pair(step.execution, step.command); });
   // Executions count from 0, in the order of their submission.
   uint64_t before = 0;
   uint64_t executions = 0;

@@ -53,18 +53,18 @@ struct ProfileStep {
   uint64_t command = 0;    // of the execution, from 1; 0: an operation of the queue
   ProfileRow::Kind kind = ProfileRow::Kind::kernel;
   std::string name;
-  std::string place;        // "module.f+0000001A", of the call that recorded it, or empty
-  double time_ns = 0;       // as in ProfileRow
+  std::string place;   // "module.f+0000001A", of the call that recorded it, or empty
+  double time_ns = 0;  // as in ProfileRow
   double busy_ns = 0;
   uint64_t most_threads = 0;
 };
 
 // The result, in nanoseconds.
 struct ProfileSums {
-  double total_ns = 0;           // the profiled time without `profiler_ns`
-  double profiler_ns = 0;        // time that the drivers needed only for the profile
-  uint64_t dropped = 0;          // slices beyond the limit; their time is in "other"
-  std::vector<ProfileRow> rows;  // by time, the longest first; the last ones are "waiting" and "other"
+  double total_ns = 0;             // the profiled time without `profiler_ns`
+  double profiler_ns = 0;          // time that the drivers needed only for the profile
+  uint64_t dropped = 0;            // slices beyond the limit; their time is in "other"
+  std::vector<ProfileRow> rows;    // by time, the longest first; the last ones are "waiting" and "other"
   std::vector<ProfileStep> steps;  // in the order of the program
 };
 

@@ -15,7 +15,8 @@ enum class ProfileDetail { table, all };
 
 struct ProfileReport {
   std::string function;
-  uint64_t calls = 1;  // in the profiled time; times, operations and bytes are divided by it. Steps are of one call
+  uint64_t calls =
+      1;  // in the profiled time; times, operations and bytes are divided by it. Steps are of one call
   ProfileSums sums;
   MachinePeaks peaks;
   double compile_ns = 0;              // spent on compiling during the profiled time, on any thread

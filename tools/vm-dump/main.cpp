@@ -22,10 +22,9 @@ namespace halyard::tools {
 
 namespace {
 
-constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets,       &flag::json,
-                                  &flag::output,      &flag::memory,        &flag::html,
-                                  &flag::jit,         &flag::dump_function, &flag::dump_input,
-                                  &flag::diff};
+constexpr const Flag* kFlags[] = {&flag::disassemble, &flag::offsets, &flag::json, &flag::output,
+                                  &flag::memory,      &flag::html,    &flag::jit,  &flag::dump_function,
+                                  &flag::dump_input,  &flag::diff};
 constexpr FlagGroup kGroups[] = {{"", kFlags}};
 
 constexpr ToolDescription kTool = {

@@ -12,9 +12,9 @@
 #include "common/drivers.h"
 #include "common/expectations.h"
 #include "common/inputs.h"
+#include "common/page_flags.h"
 #include "common/printable.h"
 #include "common/probe.h"
-#include "common/page_flags.h"
 #include "common/profiled_calls.h"
 #include "common/program.h"
 #include "common/program_flags.h"
@@ -211,7 +211,8 @@ Result<int> vm_run(const Flags& flags) {
   Program program;
   size_t failed_expectations = 0;
   if (flags.has(flag::diff) && profile_page(flags).empty())
-    return fail(HALYARD_INVALID_ARGUMENT, "{} shows errors on a page; add {}=FILE.html", flag::diff, flag::profile);
+    return fail(HALYARD_INVALID_ARGUMENT, "{} shows errors on a page; add {}=FILE.html", flag::diff,
+                flag::profile);
   program.is_profiled = flags.has(flag::profile);
   TOOL_TRY(make_instance(flags, program));
   program.waiting = Waiting::on_terminal();

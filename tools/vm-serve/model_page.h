@@ -1,5 +1,5 @@
-// The pages of models: what vm-dump --html writes of their modules. A page is computed at its first request, not
-// when the model is loaded.
+// The pages of models: what vm-dump --html writes of their modules. A page is computed at its first request,
+// not when the model is loaded.
 #pragma once
 
 #include <cstddef>

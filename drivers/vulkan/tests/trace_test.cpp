@@ -289,7 +289,7 @@ class ClockTest : public TraceTest {
                                      std::vector<uint64_t> ticks) {
     vulkan::Timestamps timestamps(*device_);
     for (const char* name : {"first", "second"}) {
-      EXPECT_TRUE(timestamps.before(VK_NULL_HANDLE, name, nullptr));
+      EXPECT_TRUE(timestamps.before(VK_NULL_HANDLE, name, name));
       timestamps.after(VK_NULL_HANDLE);
     }
     ticks_ = std::move(ticks);

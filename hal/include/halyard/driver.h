@@ -140,7 +140,8 @@ typedef struct halyard_trace_span {
   uint64_t end_ns;
   const char* name; /* for users: the function of an executable, "copy" */
   size_t name_size;
-  void* submission; /* its completed_user, before `completed` is called; null for HALYARD_SPAN_THREAD until 0.3 */
+  void* submission; /* its completed_user, before `completed` is called; null for HALYARD_SPAN_THREAD until
+                       0.3 */
   uint32_t queue;   /* HALYARD_SPAN_QUEUE: number of the queue, from 0 */
   uint32_t reserved;
   /* Since 0.2, for dispatches of HALYARD_SPAN_THREAD: whether several threads ran the dispatch, or why not
@@ -170,9 +171,9 @@ typedef struct halyard_trace_span {
   size_t uncounted_size;
   const char* source;
   size_t source_size;
-  /* Since 0.3. The command of the executed list: its address within `commands` of halyard_command_list_args, from
-   * which the host knows the place in the program. The host only compares the address. Null: none, or unknown. A
-   * span of HALYARD_SPAN_THREAD then names its submission too. */
+  /* Since 0.3. The command of the executed list: its address within `commands` of halyard_command_list_args,
+   * from which the host knows the place in the program. The host only compares the address. Null: none, or
+   * unknown. A span of HALYARD_SPAN_THREAD then names its submission too. */
   const void* command;
 } halyard_trace_span_t;
 

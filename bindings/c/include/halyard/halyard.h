@@ -205,9 +205,9 @@ typedef struct halyard_trace_slice {
   halyard_text_t uncounted;  /* why operations or bytes are not known, or empty */
   halyard_text_t source;     /* where the function is in the source, as the compiler recorded it, or empty */
   halyard_text_t not_shared; /* why one thread ran all of it, or empty */
-  /* Of work of a device, if its driver reports it: a number that grows with each submission; the command of the
-   * submission's list, from 1 (0: an operation of the queue); and the place in the program that recorded the
-   * command: "at module.f+0000001A (f.mlir:3:5)", or empty. */
+  /* Of work of a device, if its driver reports it: a number that grows with each submission; the command of
+   * the submission's list, from 1 (0: an operation of the queue); and the place in the program that recorded
+   * the command: "at module.f+0000001A (f.mlir:3:5)", or empty. */
   uint64_t execution;
   uint64_t command;
   halyard_text_t place;
@@ -480,10 +480,10 @@ typedef struct halyard_memory_use {
 } halyard_memory_use_t;
 HALYARD_API halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use);
 /* What programs have allocated on the device over time, as JSON, UTF-8 (docs/profiling.md): `peak_bytes`,
- * `peak_ns` (CLOCK_MONOTONIC), `alive` at the peak with `bytes`, `count` and `made_by`, and `points`, pairs of
- * time and bytes. Later versions only add members. Memory counts from its request to the request that frees
- * it. `out_size` may be null. *out is zero-terminated; free it with halyard_free. FAILED_PRECONDITION: the
- * instance has no trace and does not count objects. */
+ * `peak_ns` (CLOCK_MONOTONIC), `alive` at the peak with `bytes`, `count` and `made_by`, and `points`, pairs
+ * of time and bytes. Later versions only add members. Memory counts from its request to the request that
+ * frees it. `out_size` may be null. *out is zero-terminated; free it with halyard_free. FAILED_PRECONDITION:
+ * the instance has no trace and does not count objects. */
 HALYARD_API halyard_status_t halyard_device_memory_log(halyard_device_t device, char** out, size_t* out_size);
 /* Frees memory that the device keeps for reuse. */
 HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
@@ -601,7 +601,7 @@ typedef struct halyard_traced_tensor {
   uint64_t command;         /* within the execution, from 0 */
   halyard_text_t operation; /* "dispatch", "fill", "update", "copy", "collective", "read" */
   halyard_text_t device;    /* URI; empty for programs without devices */
-  halyard_text_t place;     /* of the step in the program: "at module.f+0000001A (f.mlir:3:5)"; may be empty */
+  halyard_text_t place; /* of the step in the program: "at module.f+0000001A (f.mlir:3:5)"; may be empty */
   uint32_t workgroups[3];
   uint32_t buffer; /* number of the allocation within the execution */
   uint64_t offset; /* bytes, within the allocation */
@@ -810,10 +810,10 @@ HALYARD_API halyard_status_t halyard_view_info(halyard_object_t view, halyard_vi
  * this number with the size of the buffer range. OUT_OF_RANGE: the range has fewer bytes; INVALID_ARGUMENT:
  * not a buffer view, or the shape has no size (negative, or more than 64 bits). */
 HALYARD_API halyard_status_t halyard_view_byte_count(halyard_object_t view, uint64_t* bytes);
-/* Copies bytes of the view's buffer range to the host. The work that produces them must be complete. Where the
- * host cannot map the memory, as on most GPUs, a queue of its device copies them, and the call blocks until the
- * copy is complete. OUT_OF_RANGE: the range has fewer bytes; PERMISSION_DENIED: neither the host nor a copy may
- * read the buffer. Also fails like halyard_view_byte_count. */
+/* Copies bytes of the view's buffer range to the host. The work that produces them must be complete. Where
+ * the host cannot map the memory, as on most GPUs, a queue of its device copies them, and the call blocks
+ * until the copy is complete. OUT_OF_RANGE: the range has fewer bytes; PERMISSION_DENIED: neither the host
+ * nor a copy may read the buffer. Also fails like halyard_view_byte_count. */
 HALYARD_API halyard_status_t halyard_view_read(halyard_object_t view, uint64_t offset, void* target,
                                                size_t size);
 /* "2x2xf32=[1 2][3 4]", at most `max_elements` elements, read as by halyard_view_read. Free it with
@@ -922,11 +922,11 @@ typedef struct halyard_analyze_options {
   const char* const* inputs;
   size_t input_count;
 } halyard_analyze_options_t;
-/* Computes what the functions do with devices, from their bytecode: memory at the peak, allocations, dispatches
- * and the tensors between them (docs/vm-dump.md). Sizes that depend on unknown dimensions are expressions. The
- * text is JSON, UTF-8; later versions only add members. `options` and `out_size` may be null. *out is
- * zero-terminated; free it with halyard_free. NOT_FOUND: no such function; INVALID_ARGUMENT: an input does not
- * fit its argument, or inputs without a function. */
+/* Computes what the functions do with devices, from their bytecode: memory at the peak, allocations,
+ * dispatches and the tensors between them (docs/vm-dump.md). Sizes that depend on unknown dimensions are
+ * expressions. The text is JSON, UTF-8; later versions only add members. `options` and `out_size` may be
+ * null. *out is zero-terminated; free it with halyard_free. NOT_FOUND: no such function; INVALID_ARGUMENT: an
+ * input does not fit its argument, or inputs without a function. */
 HALYARD_API halyard_status_t halyard_module_analyze(const void* data, size_t size,
                                                     const halyard_analyze_options_t* options, char** out,
                                                     size_t* out_size);
@@ -984,8 +984,8 @@ HALYARD_API halyard_status_t halyard_capture_describe(halyard_capture_t capture,
 HALYARD_API halyard_status_t halyard_replay_create(halyard_capture_t capture, halyard_device_t device,
                                                    halyard_replay_t* out);
 
-/* Code to execute instead of that of a captured executable, for example for another device. Functions are found
- * by their names; a function whose name this code lacks, by its number. */
+/* Code to execute instead of that of a captured executable, for example for another device. Functions are
+ * found by their names; a function whose name this code lacks, by its number. */
 typedef struct halyard_replay_executable {
   uint64_t number; /* of the captured executable, from 0 */
   halyard_text_t format;
@@ -997,8 +997,8 @@ typedef struct halyard_replay_options {
   uint32_t reserved;
   const halyard_replay_executable_t* executables;
   size_t executable_count;
-  /* Reports each step, as with HALYARD_CONTEXT_TRACE_STEPS: `execution` counts replayed executions, `buffer` is
-   * the number in the execution's description. Null: none. */
+  /* Reports each step, as with HALYARD_CONTEXT_TRACE_STEPS: `execution` counts replayed executions, `buffer`
+   * is the number in the execution's description. Null: none. */
   halyard_tensor_fn tensor;
   void* tensor_user;
 } halyard_replay_options_t;
@@ -1046,15 +1046,16 @@ typedef struct halyard_replay_times {
 } halyard_replay_times_t;
 /* Executes all commands of an execution, or one, repeatedly until `at_least_ns` has passed, once more to warm
  * up. Commands before the one are executed once. Nothing is compared. Blocks. */
-HALYARD_API halyard_status_t halyard_replay_measure(halyard_replay_t replay, uint64_t number, uint64_t command,
-                                                    uint64_t at_least_ns, halyard_replay_times_t* times);
+HALYARD_API halyard_status_t halyard_replay_measure(halyard_replay_t replay, uint64_t number,
+                                                    uint64_t command, uint64_t at_least_ns,
+                                                    halyard_replay_times_t* times);
 /* Writes a capture of one command: its executable, its inputs, which the commands before it compute on the
  * device of the replay, and its outputs there. An existing file is replaced. Blocks. INVALID_ARGUMENT: the
  * command touches no bytes. */
 HALYARD_API halyard_status_t halyard_replay_cut(halyard_replay_t replay, uint64_t number, uint64_t command,
                                                 const char* path);
-/* Copies bytes of a captured buffer, from before an execution or, with `after`, from after it. OUT_OF_RANGE: no
- * such execution or buffer, or bytes that the capture does not have. */
+/* Copies bytes of a captured buffer, from before an execution or, with `after`, from after it. OUT_OF_RANGE:
+ * no such execution or buffer, or bytes that the capture does not have. */
 HALYARD_API halyard_status_t halyard_capture_read(halyard_capture_t capture, uint64_t number, uint32_t buffer,
                                                   uint64_t offset, uint32_t after, void* target, size_t size);
 

@@ -524,8 +524,8 @@ Result<> CommandBuffer::begin_execution() {
   return {};
 }
 
-// The pieces of a recording with collectives are copies without these and with other barriers and groups; all other
-// commands keep their order.
+// The pieces of a recording with collectives are copies without these and with other barriers and groups; all
+// other commands keep their order.
 void CommandBuffer::number_commands() {
   const auto visit = [](std::span<const uint64_t> words, auto&& command) {
     for (size_t word = 0; word < words.size();) {

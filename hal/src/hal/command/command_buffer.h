@@ -143,8 +143,8 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   ~CommandBuffer();
 
  private:
-  struct Recorder;   // helpers, in command_buffer.cpp
-  struct Lister;     // defined in command_list.cpp
+  struct Recorder;  // helpers, in command_buffer.cpp
+  struct Lister;    // defined in command_list.cpp
   void number_commands();
   Result<> split();  // precondition: collectives_ is not empty
   Result<halyard_driver_command_list_t> make_list(std::span<const uint64_t> words, uint32_t command_count);

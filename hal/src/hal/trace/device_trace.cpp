@@ -133,11 +133,7 @@ struct WorkTrace::State {
   Flows waits = {};
 
   State(DeviceTrace& to, uint32_t kind, const TracedCommands* executed)
-      : device(to),
-        operation(kind),
-        lane(to.take_lane()),
-        flow(to.tracer().new_flow()),
-        commands(executed) {
+      : device(to), operation(kind), lane(to.take_lane()), flow(to.tracer().new_flow()), commands(executed) {
     device.work().in_flight.fetch_add(1, std::memory_order_relaxed);
   }
   State(const State&) = delete;
