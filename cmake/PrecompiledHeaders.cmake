@@ -1,6 +1,6 @@
 # HALYARD_PCH: common headers are parsed once instead of in each source, which is a third of the time of a build.
 # Sources include what they use all the same: builds without the option show it (packages, sanitizers, fuzz targets).
-option(HALYARD_PCH "Parse common headers once: a faster build from scratch (g++)" OFF)
+option(HALYARD_PCH "Parse common headers once: a faster build from scratch (g++, and clang in the preset coverage)" OFF)
 set(CMAKE_PCH_WARN_INVALID OFF) # g++ parses the headers again for a source whose options differ, say in instruction sets
 set(halyard_common_headers
     <algorithm> <array> <atomic> <chrono> <cstdint> <cstdlib> <cstring> <functional> <map> <memory> <mutex> <optional> <span>
@@ -9,7 +9,7 @@ set(halyard_common_headers
 # halyard_precompile_headers(target [<header>...]): its sources take the common headers, and these, from a precompiled file.
 # Targets with the same options and headers share one; a target's options are set before.
 function(halyard_precompile_headers target)
-  if(NOT HALYARD_PCH)
+  if(NOT HALYARD_PCH OR NOT (CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR HALYARD_COVERAGE))
     return()
   endif()
   get_target_property(options ${target} COMPILE_OPTIONS)

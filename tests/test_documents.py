@@ -80,7 +80,7 @@ IN_SENTENCES = (
     (r"python3 tests/coverage\.py .*", "coverage"),
     (r"python3 packaging/measures\.py .*", "measures"),
     (r"python3 benchmarks/.*", "benchmarks compare; no test asserts a time"),
-    (r"\./dev (install.*|build|wheel)|cmake --preset release|pip install \.", "builds everything once more"),
+    (r"\./dev (install.*|build|wheel)|cmake --preset (release|coverage .*)|pip install \.", "builds everything once more"),
     (r"\./dev build arm64", "needs the packages of another architecture"),
     (r"(apt purge|pip list|systemctl|man|gdb|perf|valgrind|git lfs)\b.*", "needs a system on which it is installed, or another program"),
 )
