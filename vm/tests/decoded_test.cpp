@@ -210,6 +210,7 @@ std::vector<std::filesystem::path> programs() {
 }
 
 TEST(Decoded, ProgramsDecodeToTheKeptText) {
+  if (sizeof(void*) != 8) GTEST_SKIP() << "the kept frames have refs of 64 bits";
   for (const std::filesystem::path& path : programs()) {
     const std::string text = file_text(path);
     const size_t dashes = text.find(kDashes);
