@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fuzzing.h"
@@ -30,6 +31,13 @@ void write_pem(const std::string& path, auto write) {
 struct Identity {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
+  Identity() = default;
+  Identity(Identity&& other) noexcept
+      : key(std::exchange(other.key, nullptr)), certificate(std::exchange(other.certificate, nullptr)) {}
+  ~Identity() {
+    EVP_PKEY_free(key);
+    X509_free(certificate);
+  }
 };
 
 // Signed by `authority`, or by itself.
