@@ -319,7 +319,7 @@ std::string picture_of(Code code, std::span<const Variant> results, std::span<co
   return picture.finish();
 }
 
-struct Machine {
+struct TestedMachine {
   Ref<Context> context = Context::create(kLimits);
 
   Result<> link(const Modules& modules) {
@@ -405,7 +405,7 @@ void compare(const Modules& modules, std::span<const ProgramCall> calls, Compari
   Run expected;
   Run found;
   {
-    Machine machine;
+    TestedMachine machine;
     if (const Result<> linked = machine.link(modules); !linked) {
       comparison.difference = linked.error().text();
       comparison.not_compared = "it does not link";
