@@ -56,6 +56,7 @@ class Operations(Folder):
         with start(f"--models={folder}") as server:
             self.assertEqual(server.infer("fixed", [tensor("x", "FP32", [1, 2, 3, 4])])[0], 503)
             self.assertEqual(server.infer("mul", **mul([2], [3]))[0], 200)
+            wait_until(lambda: server.events("model_failed"), "the line of the model that failed")
             self.assertIn("cannot have batches", server.events("model_failed")[0]["error"])
 
     def test_it_listens_on_the_loopback_interface(self):
