@@ -61,7 +61,7 @@ halyard_package(
   SECTION devel
   SUMMARY "run, serve, inspect and assemble .vmfb modules"
   DESCRIPTION
-    "The commands vm-run, vm-serve, vm-check, vm-diff, vm-dump, vm-as, vm-cc and\nhal-info, with manual pages, completions for bash and zsh, documents and examples."
+    "The commands vm-run, vm-serve, vm-check, vm-diff, vm-dump, vm-as, vm-cc and\nhal-info, with manual pages, completions for bash and zsh, documents and\nexamples."
   DEPENDS "libhalyard0 ${same}"
   SUGGESTS "halyard-bench, halyard-serve-grpc")
 halyard_package(
@@ -85,7 +85,7 @@ halyard_package(
   SECTION devel
   SUMMARY "devices on other machines for Halyard"
   DESCRIPTION
-    "The driver for devices of other machines, over TLS, and of other processes, over\nUnix sockets; and their server, the command vm-device, with its manual page,\ncompletions for bash and zsh, and a unit for systemd."
+    "The driver for devices of other machines, over TLS, and of other processes,\nover Unix sockets. Their server is the command vm-device, with its manual page,\ncompletions for bash and zsh, and units for systemd."
   DEPENDS "libhalyard0 ${same}")
 halyard_package(
   dev
