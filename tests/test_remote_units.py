@@ -7,8 +7,8 @@ import subprocess
 import unittest
 
 import vmrun
+from units_case import UnitsCase
 
-PROGRAM = os.path.join(vmrun.BIN, "vm-device")
 SERVICE = os.path.join(vmrun.BUILD, "share", "systemd", "halyard-device.service")
 SOCKET = os.path.join(vmrun.SOURCE, "packaging", "systemd", "halyard-device.socket")
 EXAMPLES = os.path.join(vmrun.SOURCE, "examples", "remote")
@@ -16,30 +16,8 @@ vmrun.need_tool("vm-device")
 
 
 @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
-class Units(vmrun.FolderCase):
-    def copies(self, change=lambda text: text):
-        """The units with the program of the build, because systemd-analyze looks whether there is one."""
-        paths = []
-        for unit in (SERVICE, SOCKET):
-            text = change(re.sub(r'(?m)^ExecStart="[^"]*vm-device" ', f'ExecStart="{PROGRAM}" ', vmrun.read_text(unit)))
-            paths.append(self.write(os.path.basename(unit), text))
-        return paths
-
-    def analyze(self, *arguments):
-        return subprocess.run(["systemd-analyze", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-                              env={**os.environ, "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"})
-
-    def test_systemd_takes_them_without_a_word(self):
-        done = self.analyze("verify", "--man=no", *self.copies())
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
-        done = self.analyze("verify", "--man=no", *self.copies(lambda text: text.replace("ProtectHome=", "ProtectHomes=")))
-        self.assertIn("ProtectHomes", done.stdout)
-
-    def test_the_service_is_locked_down(self):
-        done = self.analyze("security", "--offline=true", "--threshold=25", self.copies()[0])  # tenths
-        if "unrecognized option" in done.stdout:
-            self.skipTest("systemd-analyze is older than 250")
-        self.assertEqual(done.returncode, 0, done.stdout)
+class Units(UnitsCase, vmrun.FolderCase):
+    units, tool = (SERVICE, SOCKET), "vm-device"
 
 
 class Memory(unittest.TestCase):

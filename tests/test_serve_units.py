@@ -9,38 +9,15 @@ import unittest
 
 import vmrun
 from serve_case import MUL, PROGRAM, Folder, read_all, start
+from units_case import UnitsCase
 
 UNITS = [os.path.join(vmrun.BUILD, "share", "systemd", "halyard-serve.service"),
          os.path.join(vmrun.SOURCE, "packaging", "systemd", "halyard-serve.socket")]
 
 
 @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
-class Units(Folder):
-    def copies(self, change=lambda text: text):
-        """The units with the program of the build, because systemd-analyze looks whether there is one."""
-        paths = []
-        for unit in UNITS:
-            text = change(re.sub(r'(?m)^ExecStart="[^"]*vm-serve" ', f'ExecStart="{PROGRAM}" ', vmrun.read_text(unit)))
-            paths.append(self.write(os.path.basename(unit), text))
-        return paths
-
-    def analyze(self, *arguments):
-        return subprocess.run(["systemd-analyze", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-                              env={**os.environ, "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"})
-
-    def test_systemd_takes_them_without_a_word(self):
-        done = self.analyze("verify", "--man=no", *self.copies())
-        self.assertEqual((done.returncode, done.stdout), (0, ""))
-        # It does say where a setting is unknown, so that silence is worth something.
-        done = self.analyze("verify", "--man=no", *self.copies(lambda text: text.replace("ProtectHome=", "ProtectHomes=")))
-        self.assertIn("ProtectHomes", done.stdout)
-
-    def test_the_service_is_locked_down(self):
-        service = self.copies()[0]
-        done = self.analyze("security", "--offline=true", "--threshold=25", service)  # tenths
-        if "unrecognized option" in done.stdout:
-            self.skipTest("systemd-analyze is older than 250")
-        self.assertEqual(done.returncode, 0, done.stdout)
+class Units(UnitsCase, Folder):
+    units, tool = UNITS, "vm-serve"
 
     def test_the_flags_of_the_service_are_taken(self):
         """With the folder that the unit names, which has no models yet."""

@@ -195,50 +195,41 @@ static inline uint64_t* vm_list_bits(vm_ref object, uint32_t index) {
   return &vm_list_of(object)->values[index];
 }
 
+/*@@ vm_list_read */
+/* Gives the bits of an element as a value of the type. */
+static inline int vm_list_read(vm_state* s, vm_ref list, uint32_t index, uint8_t type, int legacy,
+                               uint64_t* bits) {
+  *bits = 0;
+  if (!vm_list_has(list, index, type)) return vm_list_get(s, list, index, type, legacy, bits);
+  *bits = *vm_list_bits(list, index);
+  return 0;
+}
+
 /*@@ vm_list_get_i32 */
 static inline int vm_list_get_i32(vm_state* s, vm_ref list, uint32_t index, int legacy, uint32_t* value) {
-  uint64_t bits = 0;
-  int status = 0;
-  if (vm_list_has(list, index, VM_I32))
-    bits = *vm_list_bits(list, index);
-  else
-    status = vm_list_get(s, list, index, VM_I32, legacy, &bits);
+  uint64_t bits;
+  const int status = vm_list_read(s, list, index, VM_I32, legacy, &bits);
   *value = (uint32_t)bits;
   return status;
 }
 
 /*@@ vm_list_get_i64 */
 static inline int vm_list_get_i64(vm_state* s, vm_ref list, uint32_t index, int legacy, uint64_t* value) {
-  uint64_t bits = 0;
-  int status = 0;
-  if (vm_list_has(list, index, VM_I64))
-    bits = *vm_list_bits(list, index);
-  else
-    status = vm_list_get(s, list, index, VM_I64, legacy, &bits);
-  *value = bits;
-  return status;
+  return vm_list_read(s, list, index, VM_I64, legacy, value);
 }
 
 /*@@ vm_list_get_f32 */
 static inline int vm_list_get_f32(vm_state* s, vm_ref list, uint32_t index, int legacy, float* value) {
-  uint64_t bits = 0;
-  int status = 0;
-  if (vm_list_has(list, index, VM_F32))
-    bits = *vm_list_bits(list, index);
-  else
-    status = vm_list_get(s, list, index, VM_F32, legacy, &bits);
+  uint64_t bits;
+  const int status = vm_list_read(s, list, index, VM_F32, legacy, &bits);
   *value = vm_f32((uint32_t)bits);
   return status;
 }
 
 /*@@ vm_list_get_f64 */
 static inline int vm_list_get_f64(vm_state* s, vm_ref list, uint32_t index, int legacy, double* value) {
-  uint64_t bits = 0;
-  int status = 0;
-  if (vm_list_has(list, index, VM_F64))
-    bits = *vm_list_bits(list, index);
-  else
-    status = vm_list_get(s, list, index, VM_F64, legacy, &bits);
+  uint64_t bits;
+  const int status = vm_list_read(s, list, index, VM_F64, legacy, &bits);
   *value = vm_f64(bits);
   return status;
 }

@@ -1,5 +1,6 @@
 // The driver `remote`: devices of vm-device on this machine or on others.
 #include "device.h"
+#include "driver_of.h"
 #include "failures.h"
 #include "place.h"
 #include "runtime.h"
@@ -24,23 +25,11 @@ class Instance {
   Runtime runtime_;
 };
 
-struct Driver {
-  using Instance = remote::Instance;
-  using Device = remote::Device;
-  using Memory = remote::Memory;
-  using Semaphore = remote::Semaphore;
-  using Executable = remote::Executable;
-  using CommandList = remote::CommandList;
-  using TaskList = kit::TaskList;
-  static kit::Result<std::unique_ptr<Instance>> create(const kit::Services& services) {
-    return std::make_unique<Instance>(services);
-  }
-};
-
 }  // namespace
 
 }  // namespace halyard::remote
 
-HALYARD_KIT_DRIVER_OF(halyard::remote::Driver, "remote", HALYARD_VERSION, "remote,remote+unix",
+HALYARD_KIT_DRIVER_OF(halyard::remote::DriverOf<halyard::remote::Instance>, "remote", HALYARD_VERSION,
+                      "remote,remote+unix",
                       {"remote", "Uses a device of vm-device on another machine, over TLS"},
                       {"remote+unix", "Uses a device of vm-device on this machine, over a Unix socket"})

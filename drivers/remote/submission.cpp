@@ -136,8 +136,7 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited,
                                                            signalled, operation.kind, operation.body));
   HALYARD_KIT_TRY(server->add(std::move(work)));
-  // Work that computes nothing waits for the message of the work that needs it, or for somebody who looks at
-  // its signals.
+  // Work that computes nothing is sent later: together with the next message, or when its signals are queried.
   const bool computes = operation.kind != wire::Operation::Alloca &&
                         operation.kind != wire::Operation::Dealloca &&
                         operation.kind != wire::Operation::Barrier;

@@ -8,6 +8,7 @@
 #include "base/bytes.h"
 #include "hal/device/buffer.h"
 #include "hal/device/external_memory.h"
+#include "halyard/wildcards.hpp"
 #include "sample_drivers.h"
 
 namespace halyard::hal {

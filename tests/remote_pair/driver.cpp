@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "device.h"
+#include "driver_of.h"
 #include "failures.h"
 #include "runtime.h"
 #include "server/server.h"
@@ -70,22 +71,9 @@ class PairInstance {
   Runtime runtime_;
 };
 
-struct PairDriver {
-  using Instance = PairInstance;
-  using Device = remote::Device;
-  using Memory = remote::Memory;
-  using Semaphore = remote::Semaphore;
-  using Executable = remote::Executable;
-  using CommandList = remote::CommandList;
-  using TaskList = kit::TaskList;
-  static kit::Result<std::unique_ptr<Instance>> create(const kit::Services& services) {
-    return std::make_unique<Instance>(services);
-  }
-};
-
 }  // namespace
 
 }  // namespace halyard::remote
 
-HALYARD_KIT_DRIVER_OF(halyard::remote::PairDriver, "remote-pair", "1.0", "remote-pair",
-                      {"remote-pair", "A device of a server in this process"})
+HALYARD_KIT_DRIVER_OF(halyard::remote::DriverOf<halyard::remote::PairInstance>, "remote-pair", "1.0",
+                      "remote-pair", {"remote-pair", "A device of a server in this process"})

@@ -1,4 +1,5 @@
-// The services of a host for tests that use the driver `remote` without one: statuses with a code and a text.
+// For tests that use the driver `remote` without a host: its services (statuses with a code and a text), and
+// requests.
 #pragma once
 
 #include <atomic>
@@ -38,6 +39,16 @@ inline halyard_host_services_t fake_services() {
   services.status_note = [](void*, halyard_status_t status, const char*, size_t) { return status; };
   services.log = [](void*, int32_t, const char*, size_t) {};
   return services;
+}
+
+// A request for memory of this many bytes on any queue.
+inline halyard_memory_request_t memory_request(uint64_t size) {
+  halyard_memory_request_t request = {};
+  request.struct_size = sizeof request;
+  request.memory_type = HALYARD_MEMORY_OPTIMAL;
+  request.size = size;
+  request.affinity = UINT64_MAX;
+  return request;
 }
 
 }  // namespace halyard::remote

@@ -1,6 +1,6 @@
 // The driver `remote` and a server in this process, with a connection that is damaged at every message and
-// within messages. Whatever happens: every submission completes once, within the patience of the connection;
-// the failure says what is lost; nothing runs twice; other connections go on; what has succeeded is right.
+// within messages. Each submission completes once, within the patience of the connection. A failure names the
+// lost objects. No work runs twice. Other connections continue. Results of calls that succeed are correct.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -107,14 +107,9 @@ class Program {
   }
 
   bool allocate(uint64_t size, std::unique_ptr<Memory>& memory) {
-    halyard_memory_request_t request = {};
-    request.struct_size = sizeof request;
-    request.memory_type = HALYARD_MEMORY_OPTIMAL;
-    request.size = size;
-    request.affinity = UINT64_MAX;
     halyard_memory_info_t info = {};
     info.struct_size = sizeof info;
-    auto made = device_->allocate(request, false, info);
+    auto made = device_->allocate(memory_request(size), false, info);
     if (!made) return fail(made.failure());
     memory = std::move(*made);
     return true;

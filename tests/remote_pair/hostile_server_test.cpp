@@ -107,14 +107,9 @@ class Hostile : public testing::Test {
     server_.reset();
   }
   kit::Result<> allocate(uint64_t size) {
-    halyard_memory_request_t request = {};
-    request.struct_size = sizeof request;
-    request.memory_type = HALYARD_MEMORY_OPTIMAL;
-    request.size = size;
-    request.affinity = UINT64_MAX;
     halyard_memory_info_t info = {};
     info.struct_size = sizeof info;
-    auto made = device_->allocate(request, false, info);
+    auto made = device_->allocate(memory_request(size), false, info);
     if (!made) return std::move(made.failure());
     memory_ = std::move(*made);
     return {};

@@ -204,8 +204,4 @@ halyard_memory_request_t Device::memory_request(uint64_t affinity, uint32_t memo
   return request;
 }
 
-bool matches_device_id(std::string_view pattern, std::string_view id) {
-  return halyard::matches_device_id(pattern, id);
-}
-
 }  // namespace halyard::hal

@@ -136,8 +136,4 @@ class Device final : public ObjectOf<Device>, Step {
   std::vector<Ref<WorkScope>> left_behind_;  // work scopes of destroyed programs
 };
 
-// Whether the id of a device matches the pattern of a query, with wildcards (halyard/wildcards.hpp). A
-// pattern with more than 16 wildcards matches nothing (hal-semantics.md).
-bool matches_device_id(std::string_view pattern, std::string_view id);
-
 }  // namespace halyard::hal
