@@ -19,6 +19,12 @@ vmrun.need_tool("vm-device")
 class Units(UnitsCase, vmrun.FolderCase):
     units, tool = (SERVICE, SOCKET), "vm-device"
 
+    def test_systemd_takes_them_without_a_word(self):
+        self.check_that_systemd_takes_them()
+
+    def test_the_service_is_locked_down(self):
+        self.check_that_the_service_is_locked_down()
+
 
 class Memory(unittest.TestCase):
     def test_limits_leave_room_for_a_client(self):

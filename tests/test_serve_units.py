@@ -19,6 +19,12 @@ UNITS = [os.path.join(vmrun.BUILD, "share", "systemd", "halyard-serve.service"),
 class Units(UnitsCase, Folder):
     units, tool = UNITS, "vm-serve"
 
+    def test_systemd_takes_them_without_a_word(self):
+        self.check_that_systemd_takes_them()
+
+    def test_the_service_is_locked_down(self):
+        self.check_that_the_service_is_locked_down()
+
     def test_the_flags_of_the_service_are_taken(self):
         """With the folder that the unit names, which has no models yet."""
         command = re.search(r"(?m)^ExecStart=(.*)$", vmrun.read_text(UNITS[0]))[1]

