@@ -33,7 +33,7 @@ constexpr bool matches_wildcards(std::string_view pattern, std::string_view text
 }
 
 // Whether the id of a device matches the pattern of a query. A pattern with more than 16 wildcards matches
-// nothing (hal-semantics.md).
+// nothing.
 constexpr bool matches_device_id(std::string_view pattern, std::string_view id) {
   constexpr int kMaxWildcards = 16;
   int wildcards = 0;
