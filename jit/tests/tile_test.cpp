@@ -65,10 +65,15 @@ TEST(ContractionTile, IsThatOfKnownKernels) {
   // One row and at most 64 outputs, of which the last workgroup has 40.
   const Tiling row = choose_tiling({.rows = 1, .most_outputs = 64}, {32, 16});
   EXPECT_EQ(counts_of(row.outputs), (std::vector<uint64_t>{64, 32, 16, 4, 1}));
-  // 24 outputs are three vectors of 8, not one of 16 and 8 scalars.
-  const Tiling thirds = choose_tiling({0, 24, 1, false, false}, {32, 16});
+  // Of several rows, 24 outputs are a vector of 16 and one of 8; of one row, three vectors of 8, whose sums
+  // do not wait for each other.
+  EXPECT_EQ(counts_of(choose_tiling({0, 24, 1, false, false}, {32, 16}).outputs),
+            (std::vector<uint64_t>{16, 8}));
+  EXPECT_EQ(counts_of(choose_tiling({9, 28, 1, false, false}, {32, 16}).outputs),
+            (std::vector<uint64_t>{16, 8, 4}));
+  const Tiling thirds = choose_tiling({1, 24, 1, false, false}, {32, 16});
   EXPECT_EQ(thirds.outputs.front().lanes, 8u);
-  EXPECT_EQ(rest_after(24, counts_of(thirds.outputs)), 0u);
+  EXPECT_EQ(thirds.outputs.front().vectors, 3u);
 }
 
 // The number of terms of a block.
@@ -119,6 +124,16 @@ TEST(ContractionTile, PacksWhatManyRowsRead) {
       {32, 16});
   EXPECT_TRUE(transposed.is_packed);
   EXPECT_EQ(transposed.outputs.front().count(), 32u);
+}
+
+TEST(ContractionTile, PrefetchesForFewRows) {
+  const auto prefetches = [](const Size& size) { return choose_tiling(size, {32, 16}).prefetches; };
+  EXPECT_TRUE(prefetches({.rows = 64, .outputs = 64, .can_pack = true, .terms = {768}}));
+  EXPECT_TRUE(prefetches({.rows = 14, .outputs = 64, .can_pack = true, .outer_rows = 14, .terms = {9, 256}}));
+  EXPECT_TRUE(prefetches({.rows = 0, .outputs = 64, .can_pack = true, .terms = {768}})) << "unknown rows";
+  EXPECT_FALSE(
+      prefetches({.rows = 28, .outputs = 64, .can_pack = true, .outer_rows = 28, .terms = {9, 128}}));
+  EXPECT_FALSE(prefetches({.rows = 9, .outputs = 64, .can_pack = true, .terms = {768}})) << "not packed";
 }
 
 TEST(ContractionTile, PanelsAreSmall) {

@@ -22,6 +22,8 @@ constexpr uint64_t kMaxBlock = 256;
 // With fewer terms, loading and storing the sums would count.
 constexpr uint64_t kMinBlock = 64;
 constexpr uint64_t kMinPackedRows = 24;
+// With more rows, the time in which packing waits for memory does not count.
+constexpr uint64_t kMaxPrefetchedRows = 512;
 // Terms of a group if threads share the groups: about a tenth of kMaxGroup. Each group packs B, which should
 // not count.
 constexpr uint64_t kMaxSharedGroup = uint64_t{1} << 21;
@@ -51,6 +53,8 @@ uint64_t lanes_of_tile(const Size& size, const Registers& registers) {
     return lanes;
   }
   while (lanes > size.outputs) lanes /= 2;
+  // With several rows, the rest is added in vectors with fewer lanes.
+  if (size.rows != 1 && size.outputs % kMinLanes == 0) return lanes;
   // Half a vector at a time is better than a rest of scalars.
   while (lanes > kMinLanes && size.outputs % lanes != 0) lanes /= 2;
   return lanes;
@@ -73,8 +77,11 @@ std::vector<Tiling::Outputs> tiles_of_outputs(const Size& size, Tiling::Outputs 
   uint64_t rest = size.outputs;
   // Of an unknown number of outputs, half of many vectors may be left.
   const Tiling::Outputs half = {size.outputs == 0 && first.vectors > 3 ? first.vectors / 2 : 1, first.lanes};
-  for (const Tiling::Outputs tile :
-       {first, half, {1, first.lanes}, {1, std::min(first.lanes, kMinLanes)}, {1, 1}}) {
+  std::vector<Tiling::Outputs> candidates = {first, half, {1, first.lanes}};
+  if (size.outputs != 0)
+    for (uint64_t lanes = first.lanes / 2; lanes > kMinLanes; lanes /= 2) candidates.push_back({1, lanes});
+  candidates.insert(candidates.end(), {{1, std::min(first.lanes, kMinLanes)}, {1, 1}});
+  for (const Tiling::Outputs tile : candidates) {
     if (!tiles.empty() && tile.count() == tiles.back().count()) continue;
     if (size.outputs != 0 && tile.count() > rest) continue;
     tiles.push_back(tile);
@@ -132,6 +139,11 @@ bool is_worth_packing(const Size& size, const Tiling& tiling) {
   return has_many_rows && tiling.terms_of_block >= kMinBlock;
 }
 
+// Whether packing is a part of the time that counts.
+bool is_worth_prefetching(const Size& size) {
+  return size.rows == 0 || size.outer_rows == 0 || size.rows <= kMaxPrefetchedRows / size.outer_rows;
+}
+
 // The product, up to kMaxGroup; 0 if a factor is not known.
 uint64_t terms_of(std::initializer_list<uint64_t> counts, const std::vector<uint64_t>& terms) {
   uint64_t product = 1;
@@ -169,6 +181,7 @@ Tiling choose_tiling(const Size& size, const Registers& registers) {
   Tiling tiling;
   choose_block(size, tiling);
   tiling.is_packed = is_worth_packing(size, tiling);
+  tiling.prefetches = tiling.is_packed && is_worth_prefetching(size);
   Size read = size;  // as tiles read B
   if (tiling.is_packed) read.is_strided = read.is_transposed = false;
   const uint64_t lanes = lanes_of_tile(read, registers);

@@ -187,12 +187,8 @@ Value* Writer::load_strided(llvm::LoadInst* load, uint64_t row, uint64_t vector)
 
 // The place of the vector for the current term.
 Value* Writer::packed_address(llvm::LoadInst* load, uint64_t vector) {
-  Value* term = b_.getInt64(0);
-  for (size_t level = tiling_.outer_terms; level < terms_.size(); ++level) {
-    Value* const in_block = b_.CreateSub(terms_[level], range_of(level).first);
-    term = b_.CreateAdd(b_.CreateMul(term, counts_[first_term_loop() + level]), in_block);
-  }
-  Value* const at = b_.CreateAdd(b_.CreateMul(term, b_.getInt64(tile_vectors_)), b_.getInt64(vector));
+  Value* const at =
+      b_.CreateAdd(b_.CreateMul(number_in_block(), b_.getInt64(tile_vectors_)), b_.getInt64(vector));
   return b_.CreateGEP(load->getType(), panels_.at(load), b_.CreateMul(at, b_.getInt64(lanes_)));
 }
 

@@ -54,6 +54,8 @@ void Writer::for_rows(Value* begin, Value* end, Body body) {
     for (const uint64_t rows : tiling_.rows) {
       at = for_tiles(at, to, rows, false, [&](Value* row) {
         tile_rows_ = rows;
+        if (nest_.row_loops < 2)
+          tile_of_panel_ = b_.CreateUDiv(b_.CreateSub(row, begin), b_.getInt64(tiling_.rows.front()));
         body(row);
       });
     }
@@ -64,6 +66,7 @@ void Writer::for_rows(Value* begin, Value* end, Body body) {
   }
   for_tiles(begin, end, 1, false, [&](Value* row) {
     outer_row_ = row;
+    tile_of_panel_ = b_.CreateSub(row, begin);
     for_innermost(b_.getInt64(0), counts_[1]);
   });
 }
@@ -384,6 +387,7 @@ std::string Writer::summary() const {
   if (tiling_.outer_terms != 0 || tiling_.block != 0)
     text += fmt::format(", blocks of {} terms", tiling_.terms_of_block);
   if (tiling_.is_packed) text += ", packed";
+  if (has_prefetches_) text += " with prefetches";
   if (pairs_) text += ", two terms at a time";
   if (nest_.fill) text += ", with the fill before it";
   if (nest_.epilogue) text += ", with the epilogue after it";

@@ -19,6 +19,7 @@ void Writer::add_term() {
         b_.CreateAlignedStore(value(load, 0, vector), packed_address(load, vector), load->getAlign());
     return;
   }
+  prefetch_next_panel();
   for (Instruction& instruction : *nest_.body) {
     if (llvm::isa<llvm::LoadInst>(instruction)) {
       for_each_sum([&](uint64_t row, uint64_t vector, uint64_t) { value(&instruction, row, vector); });

@@ -1,6 +1,6 @@
 // Writes the new nest of a contraction: the loops (write.cpp), the tiles in them (write_tile.cpp), their
-// values (values.cpp), pairs of terms (write_pairs.cpp), the groups that threads share (share.cpp), and the
-// way back to the old nest (old_nest.cpp).
+// values (values.cpp), prefetches (prefetch.cpp), pairs of terms (write_pairs.cpp), the groups that threads
+// share (share.cpp), and the way back to the old nest (old_nest.cpp).
 #pragma once
 
 #include <llvm/Analysis/ScalarEvolution.h>
@@ -87,6 +87,12 @@ class Writer {
   void add_terms(size_t level);
   void add_squares(size_t level);
   void add_term();
+  // prefetch.cpp
+  llvm::Value* number_in_block();
+  llvm::Value* address_in_next_panel(llvm::LoadInst* load);
+  uint64_t tiles_of_panel() const;
+  void prefetch(llvm::LoadInst* load);
+  void prefetch_next_panel();
   // write_pairs.cpp
   bool adds_pairs() const;
   llvm::Value* are_offsets_small();
@@ -210,6 +216,8 @@ class Writer {
   // For loads that are packed: the copies of their elements.
   std::map<llvm::LoadInst*, llvm::Value*> panels_;
   bool is_packing_ = false;
+  bool has_prefetches_ = false;
+  llvm::Value* tile_of_panel_ = nullptr;  // the number of the tile of rows, or of the outermost row
   // For products of small integers: the copies of both factors, in pairs, if they are packed.
   std::optional<Pairs> pairs_;
   llvm::Value* pairs_panel_ = nullptr;
