@@ -17,7 +17,7 @@ constexpr int64_t kWords = 1024;
 // A buffer of the function's own in r2; then `writes`; the result is the sum of its words.
 std::string summing(std::string_view writes, std::string_view result = "%i16:17") {
   const std::string text =
-      program("", result,
+      program("f32", result,
               "%i12:13 = vm.const.i64 4096\n %i14 = vm.const.i32.zero\n"
               "%r2 = vm.buffer.alloc %i12:13, %i14\n" +
                   std::string(writes) + "%i16:17 = vm.const.i64.zero\n%i18:19 = vm.const.i64 1024\n" +
@@ -59,6 +59,27 @@ TEST(CompiledWrittenBuffers, StoresOfALoop) {
   expect_zero_again(loop(1, "%i6:7", "%i0:1",
                          "%i11 = vm.cmp.eq.i64 %i6:7, %i2:3\nvm.cond_br %i11, ^bb7, ^bb8\n"
                          "^bb7:\nvm.buffer.store.i32 %i6, %r2, %i6:7\nvm.br ^bb8\n^bb8:\n"));
+}
+
+// r2[m][n] += r3[m + k] * r3[k][n] for m below n & 127, n below 8 and k below 9: a number of rows that is not
+// known, so a function of its own adds each group of rows. r3 has another size, so that it does not take the
+// memory that was r2's.
+TEST(CompiledWrittenBuffers, StoresOfGroupsOfRows) {
+  expect_zero_again(
+      "%i24:25 = vm.const.i64 8192\n%r3 = vm.buffer.alloc %i24:25, %i14\n%i22:23 = vm.const.i64.zero\n"
+      "%i33 = vm.const.i32 1065353216\n%i26:27 = vm.const.i64 2048\nvm.buffer.fill.i32 %r3, %i22:23, "
+      "%i26:27, %i33\n"
+      "%i22:23 = vm.const.i64 127\n%i0:1 = vm.and.i64 %i0:1, %i22:23\n"
+      "%i22:23 = vm.const.i64 8\n%i24:25 = vm.const.i64 9\n" +
+      loop(1, "%i6:7", "%i0:1",
+           loop(4, "%i26:27", "%i22:23",
+                loop(7, "%i28:29", "%i24:25",
+                     "%i30:31 = vm.add.i64 %i6:7, %i28:29\n%i11 = vm.buffer.load.f32 %r3, %i30:31\n"
+                     "%i30:31 = vm.fma.i64 %i28:29, %i22:23, %i26:27\n"
+                     "%i32 = vm.buffer.load.f32 %r3, %i30:31\n"
+                     "%i30:31 = vm.fma.i64 %i6:7, %i22:23, %i26:27\n"
+                     "%i33 = vm.buffer.load.f32 %r2, %i30:31\n"
+                     "%i33 = vm.fma.f32 %i11, %i32, %i33\nvm.buffer.store.f32 %i33, %r2, %i30:31\n"))));
 }
 
 TEST(CompiledWrittenBuffers, StoresOutsideLoops) {

@@ -6,6 +6,7 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Metadata.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
@@ -34,19 +35,38 @@ bool is_outside_buffers(const Value* address) {
   return llvm::isa<llvm::Argument>(object) || llvm::isa<llvm::AllocaInst>(object);
 }
 
-// A place that is reached whenever the store may run, and as seldom as possible: before the outermost loop
-// all of whose iterations begin the loops inside.
-Instruction* place_before(llvm::StoreInst& store, const llvm::LoopInfo& loops,
+// A place that is reached whenever the instruction may run, and as seldom as possible: before the outermost
+// loop all of whose iterations begin the loops inside.
+Instruction* place_before(Instruction& instruction, const llvm::LoopInfo& loops,
                           const llvm::DominatorTree& order) {
-  Instruction* place = &store;
-  for (const llvm::Loop* loop = loops.getLoopFor(store.getParent()); loop; loop = loop->getParentLoop()) {
+  Instruction* place = &instruction;
+  for (const llvm::Loop* loop = loops.getLoopFor(instruction.getParent()); loop;
+       loop = loop->getParentLoop()) {
     llvm::BasicBlock* const before = loop->getLoopPreheader();
     if (!before) return place;
     const llvm::BasicBlock* const latch = loop->getLoopLatch();
-    if (place != &store && (!latch || !order.dominates(place->getParent(), latch))) return place;
+    if (place != &instruction && (!latch || !order.dominates(place->getParent(), latch))) return place;
     place = before->getTerminator();
   }
   return place;
+}
+
+// Visits the registers with tracked buffers that the instruction may write to. A function that it calls, or
+// that it gives to the host to call, is a part of this one: a group of rows of a contraction.
+template <typename Visit>
+void for_each_written(Instruction& instruction, const TrackedBuffers& tracked, const Visit& visit) {
+  if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction)) {
+    for (Value* const operand : call->operands())
+      if (auto* const part = llvm::dyn_cast<llvm::Function>(operand))
+        for (Instruction& inside : llvm::instructions(part)) for_each_written(inside, tracked, visit);
+  }
+  auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
+  if (!store || is_outside_buffers(store->getPointerOperand())) return;
+  // A pass that has replaced the store may have lost the metadata: then it may write to each of them.
+  const llvm::MDNode* const node = store->getMetadata(kStoredRegister);
+  if (node && node->getNumOperands() == 0) return;
+  for (const uint32_t ref : tracked.registers)
+    if (!node || number(*node, 0) == ref) visit(ref);
 }
 
 void note_written(const TrackedBuffers& tracked, uint32_t ref, Instruction* place, llvm::Function& function) {
@@ -98,14 +118,8 @@ llvm::PreservedAnalyses NoteWrittenBuffers::run(llvm::Function& function,
   llvm::SetVector<std::pair<Instruction*, uint32_t>> places;
   for (llvm::BasicBlock& block : function) {
     for (Instruction& instruction : block) {
-      auto* const store = llvm::dyn_cast<llvm::StoreInst>(&instruction);
-      if (!store || is_outside_buffers(store->getPointerOperand())) continue;
-      // A pass that has replaced the store may have lost the metadata: then it may write to each of them.
-      const llvm::MDNode* const node = store->getMetadata(kStoredRegister);
-      if (node && node->getNumOperands() == 0) continue;
-      Instruction* const place = place_before(*store, loops, order);
-      for (const uint32_t ref : tracked->registers)
-        if (!node || number(*node, 0) == ref) places.insert({place, ref});
+      for_each_written(instruction, *tracked,
+                       [&](uint32_t ref) { places.insert({place_before(instruction, loops, order), ref}); });
     }
   }
   for (const auto& [place, ref] : places) note_written(*tracked, ref, place, function);
