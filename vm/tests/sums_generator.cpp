@@ -220,7 +220,7 @@ struct SumsWriter {
     allocate();
     constant(kFactor, 7);
     line("{} = vm.and.i64 {}, {}", kRows, kCount, kFactor);
-    if (choices.one_in(2)) constant(kRows, choices.one_of<int64_t>({1, 2, 5, 12}));
+    if (choices.one_in(2)) constant(kRows, choices.one_of<int64_t>({1, 2, 5, 12, 26, 30}));
     if (!choices.one_in(4)) line("{} = vm.and.i64 {}, {}", kFrom, kFrom, kFactor);
     const int64_t outputs = choices.one_of<int64_t>({3, 4, 8, 16, 17, 20});
     constant(kOutputs, outputs);

@@ -250,7 +250,10 @@ Value* Translator::helper(Op op, llvm::Type* result, llvm::ArrayRef<Value*> argu
 
 // With fast math, LLVM's vectorizer may replace the call by one of a vector function.
 Value* Translator::function_of(Op op, Value* x) {
-  Value* const inline_code = source_.fast_math ? nullptr : emit_elementary(b_, op, x);
+  // The vector function of exp takes several times as long if one argument of a vector is out of its range,
+  // and the arguments of a masked softmax are.
+  const bool is_inline = !source_.fast_math || op == Op::exp_f32;
+  Value* const inline_code = is_inline ? emit_elementary(b_, op, x) : nullptr;
   return inline_code ? inline_code : helper(op, x->getType(), {x});
 }
 
