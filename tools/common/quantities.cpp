@@ -27,10 +27,10 @@ std::optional<uint64_t> parse(std::string_view text, std::span<const Unit> units
   // Whole numbers of bytes and nanoseconds are exact, even if a double is not.
   uint64_t whole = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (read.ec == std::errc() && whole > 0 && whole <= kMaxWhole)
+  if (read.ec == std::errc() && whole > 0)
     for (const Unit& unit : units)
       if (unit.factor == 1 && unit.name == std::string_view(read.ptr, text.data() + text.size()))
-        return whole;
+        return whole <= kMaxWhole ? std::optional(whole) : std::nullopt;
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;

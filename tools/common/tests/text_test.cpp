@@ -53,6 +53,7 @@ TEST(Quantities, SizesAreAboveZeroAndExact) {
                                       "nan",
                                       "inf",
                                       "infKiB",
+                                      "9000000000000000001",
                                       "9000000000000010000",
                                       "99999999999999999999",
                                       "1e300",
