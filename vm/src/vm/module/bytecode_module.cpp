@@ -132,9 +132,34 @@ struct ModuleReader {
       if (names[item.function].empty()) names[item.function] = item.name;
     const schema::DebugDatabase* database = source.debug_database();
     module.debug_database_ = database;
-    const uint32_t known = database ? count(database->functions()) : 0;
-    for (uint32_t i = 0; i < std::min<size_t>(known, names.size()); ++i)
-      if (names[i].empty()) names[i] = view(database->functions()->Get(i)->local_name());
+    if (database) assign_debug_entries(*database);
+  }
+
+  // Entry i describes function i, but some compilers record the last function only, in entry 0. In a database
+  // with fewer entries than functions the entry's name tells.
+  void assign_debug_entries(const schema::DebugDatabase& database) {
+    std::vector<std::string_view>& names = module.function_names_;
+    const uint32_t known =
+        std::min<uint32_t>(count(database.functions()), static_cast<uint32_t>(names.size()));
+    if (known == 0) return;
+    module.debug_entries_.resize(names.size(), BytecodeModule::kNoDebugEntry);
+    const bool is_complete = known == names.size();
+    for (uint32_t i = 0; i < known; ++i) {
+      const std::string_view name = view(database.functions()->Get(i)->local_name());
+      uint32_t function = i;
+      if (!is_complete) {
+        const auto exported = std::ranges::find(module.exports_, name, &Export::name);
+        const bool is_exported = exported != module.exports_.end();
+        if (is_exported)
+          function = exported->function;
+        else if (known == 1)
+          function = static_cast<uint32_t>(names.size() - 1);
+        if (!is_exported && !names[function].empty()) continue;  // the name of another function
+      }
+      uint32_t& entry = module.debug_entries_[function];
+      if (entry == BytecodeModule::kNoDebugEntry) entry = i;
+      if (names[function].empty()) names[function] = name;
+    }
   }
 
   Result<> load_requirements() {
