@@ -308,6 +308,8 @@ class Measured(vmrun.FolderCase):
                 ran = vmrun.run("vm-run", f"--module={module}", f"--device={device}", f"--profile={page}", f"--trace={trace}", "--print_stats")
                 self.assertEqual(ran.returncode, 0, ran.stderr)
                 self.assertRegex(ran.stderr, r"alive at the peak of \S+, 1.0 MiB\n +1048576 at queued\.main\+[0-9A-F]{8}\n")
+                printed = re.search(r"(?m)^memory of \S+ over time\n((?:  .*\n)+)alive", ran.stderr)[1]
+                self.assertEqual([row.split()[-1] for row in printed.splitlines()], ["1048576", "0", "524288", "0"])
                 data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', vmrun.read_text(page), re.DOTALL)[1])
                 log = only(data["timeline"]["devices"])
                 levels = [1 << 20, 0, 1 << 19, 0]
