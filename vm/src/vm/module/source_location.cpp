@@ -13,6 +13,7 @@ namespace {
 constexpr int kDeepest = 16;
 constexpr size_t kMaxText = 4096;  // in bytes; longer texts are cut off
 constexpr std::string_view kUnknown = "[unknown]";
+constexpr std::string_view kCut = "...";
 
 class Renderer {
  public:
@@ -24,7 +25,7 @@ class Renderer {
     const auto* table = database_.location_table();
     const auto* kinds = database_.location_table_type();
     if (text_.size() > kMaxText) {
-      if (!text_.ends_with("...")) text_ += "...";
+      if (!text_.ends_with(kCut)) text_ += kCut;
       return;
     }
     if (depth > kDeepest || !table || !kinds || index < 0 || index >= int64_t{table->size()} ||
@@ -126,7 +127,7 @@ std::string source_of(const BytecodeModule& module, uint32_t function) {
       line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
       if (line.starts_with("at ")) line.remove_prefix(3);
       if (line.ends_with(",")) line.remove_suffix(1);
-      if (line.ends_with("[") || line == "]" || line.empty() || line == kUnknown) continue;
+      if (line.ends_with("[") || line == "]" || line.empty() || line == kUnknown || line == kCut) continue;
       return std::string(line);
     }
   }
