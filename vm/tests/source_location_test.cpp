@@ -125,6 +125,13 @@ TEST(SourceLocation, ACompleteDatabaseIsByFunction) {
   EXPECT_EQ(at(module_with_names({"f", "g", "h"}), 0, 1), "g:1:2");
 }
 
+TEST(SourceLocation, TheOnlyFunctionMayHaveAnotherName) {
+  ModuleParts parts = one_function({});
+  parts.debug_names = {"inner"};
+  parts.debug_locations.push_back({.function = 0, .pc = 0, .file = "f.mlir", .line = 1, .column = 2});
+  EXPECT_EQ(at(load(parts.build()).value(), 0), "f.mlir:1:2");
+}
+
 // Some compilers record the last function only.
 TEST(SourceLocation, AnIncompleteDatabaseIsByName) {
   for (const uint32_t exported : {0u, 1u}) {

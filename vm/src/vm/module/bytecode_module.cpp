@@ -135,31 +135,32 @@ struct ModuleReader {
     if (database) assign_debug_entries(*database);
   }
 
-  // Entry i describes function i, but some compilers record the last function only, in entry 0. In a database
-  // with fewer entries than functions the entry's name tells.
+  // Entry i describes function i.
   void assign_debug_entries(const schema::DebugDatabase& database) {
     std::vector<std::string_view>& names = module.function_names_;
     const uint32_t known =
         std::min<uint32_t>(count(database.functions()), static_cast<uint32_t>(names.size()));
     if (known == 0) return;
     module.debug_entries_.resize(names.size(), BytecodeModule::kNoDebugEntry);
-    const bool is_complete = known == names.size();
     for (uint32_t i = 0; i < known; ++i) {
-      const std::string_view name = view(database.functions()->Get(i)->local_name());
-      uint32_t function = i;
-      if (!is_complete) {
-        const auto exported = std::ranges::find(module.exports_, name, &Export::name);
-        const bool is_exported = exported != module.exports_.end();
-        if (is_exported)
-          function = exported->function;
-        else if (known == 1)
-          function = static_cast<uint32_t>(names.size() - 1);
-        if (!is_exported && !names[function].empty()) continue;  // the name of another function
-      }
-      uint32_t& entry = module.debug_entries_[function];
-      if (entry == BytecodeModule::kNoDebugEntry) entry = i;
-      if (names[function].empty()) names[function] = name;
+      const schema::FunctionSourceMap& entry = *database.functions()->Get(i);
+      const uint32_t function = known == 1 ? function_of_only_entry(entry) : i;
+      if (function == kNoFunction) continue;
+      module.debug_entries_[function] = i;
+      if (names[function].empty()) names[function] = view(entry.local_name());
     }
+  }
+
+  // Some compilers record the last function only, as entry 0, with its locations.
+  static constexpr uint32_t kNoFunction = UINT32_MAX;
+  uint32_t function_of_only_entry(const schema::FunctionSourceMap& entry) const {
+    constexpr size_t kMaxName = 1024;
+    const std::string_view name = view(entry.local_name());
+    if (module.functions_.size() == 1 || count(entry.locations()) == 0 || name.size() > kMaxName) return 0;
+    const auto exported = std::ranges::find(module.exports_, name, &Export::name);
+    if (exported != module.exports_.end()) return exported->function;
+    const auto last = static_cast<uint32_t>(module.function_names_.size() - 1);
+    return module.function_names_[last].empty() ? last : kNoFunction;  // else it has another name
   }
 
   Result<> load_requirements() {
