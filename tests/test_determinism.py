@@ -220,9 +220,10 @@ class Determinism(unittest.TestCase):
             self.skipTest(str(missing))
 
     def test_large_models(self):
-        """The files of traced tensors are as large as the weights, so only dispatches without weights are traced."""
+        """The files of traced tensors are as large as the weights, so only dispatches without weights are traced. Two functions of the
+        decoder call the other two."""
         folder = self.large_folder()
-        cases = list(first_of_each_function(cases_of(folder)))
+        cases = [case for case in first_of_each_function(cases_of(folder)) if case["function"] not in ("after", "generate")]
         self.assertEqual(self.run_cases(folder, cases, traced="*_reduction_*", threads=1), len(cases))
 
     def test_large_models_of_bytecode(self):
