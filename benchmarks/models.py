@@ -36,7 +36,6 @@ ROWS = [
 # Functions whose calls change the program's state, with the number of calls of a process: a token is added at the
 # next of 64 positions, and calls that warm up take some of them.
 CALLS = {"decode": 16}
-MOBILENET = {"mobilenetv2": "mobilenetv2.irpa"}
 
 # column, suffix of the module, flags
 WAYS = [
@@ -62,7 +61,7 @@ class Networks:
         if not (self.models / "onnx_models.py").exists():
             raise large.Missing("the networks are not here; HALYARD_FIXTURES names the folder of fixtures beside them")
         self.folder = build / "models"
-        large.write_weights(self.folder, programs / large.SCRIPT, MOBILENET)
+        large.write_weights(self.folder, programs / large.SCRIPT, large.MOBILENET)
         large.link_files([*programs.glob("*.vmfb"), *(programs / weights for weights in large.PROGRAMS.values()),
                           *self.models.glob("*.vmfb"), *self.models.glob("*.npy")], self.folder)
         self.write_onnx()
@@ -106,7 +105,7 @@ class Halyard:
             return None
         device = "local-sync" if threads == 1 else f"local-task?workers={threads}"
         printed = run([self.tool, f"--module={module}", f"--function={function}", f"--device={device}",
-                       f"--parameters=model={(large.PROGRAMS | MOBILENET)[network]}", "--jit=always", f"--jit_cache={self.cache}", *flags,
+                       f"--parameters=model={(large.PROGRAMS | large.MOBILENET)[network]}", "--jit=always", f"--jit_cache={self.cache}", *flags,
                        *(f"--input={text}" for text in inputs), "--benchmark_filter=^BM_", "--benchmark_format=json",
                        f"--benchmark_min_time={f'{CALLS[function]}x' if function in CALLS else seconds}"], cwd=self.folder)
         return json.loads(printed)["benchmarks"][0]["min"]

@@ -10,6 +10,7 @@ import vmrun
 
 SCRIPT = "large.py"
 PROGRAMS = {"berttiny": "berttiny.irpa", "resnet18": "resnet18.irpa", "gpt2": "gpt2.safetensors"}
+MOBILENET = {"mobilenetv2": "mobilenetv2.irpa"}  # among the programs of bytecode kernels only
 # MiB that a process running one may have in memory, all included, with its weights mapped.
 MOST_MEMORY = {"berttiny": 34, "resnet18": 57, "gpt2": 497}
 
@@ -67,4 +68,17 @@ def folder():
     made = os.path.join(vmrun.BUILD, "large")
     write_weights(made, os.path.join(programs, SCRIPT), PROGRAMS)
     link_files([os.path.join(programs, name) for name in os.listdir(programs)], made)
+    return made
+
+
+def bytecode_folder():
+    """The same of the programs whose kernels are bytecode."""
+    programs = folder()
+    models = os.path.join(source(), "..", "models")
+    if not os.path.exists(os.path.join(models, "cases.json")):
+        raise Missing("the programs of bytecode kernels are not here; they are in the folder 'models' beside the fixtures")
+    made = os.path.join(vmrun.BUILD, "models")
+    write_weights(made, os.path.join(programs, SCRIPT), MOBILENET)
+    link_files([*(os.path.abspath(os.path.join(models, name)) for name in os.listdir(models)),
+                *(os.path.join(programs, weights) for weights in PROGRAMS.values())], made)
     return made

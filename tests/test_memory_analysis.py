@@ -1,11 +1,13 @@
 """vm-dump --memory: peaks as numbers and as expressions, branches and loops that depend on data, programs that cannot be
 followed, wrong command lines; and its numbers beside those that devices count for the same calls."""
+import itertools
 import json
 import os
 import re
 import unittest
 
 import large
+import perfetto
 import vmrun
 
 IMPORTS = """vm.import @hal.devices.get cconv "0i_r"
@@ -234,6 +236,22 @@ class Analysis(vmrun.FolderCase):
                 self.assertIsNone(vmrun.why_bad_failure(done, message))
 
 
+QUEUED = "vm.module @queued bytecode 17\nvm.dependency @hal 6\n" + IMPORTS + """vm.export @main
+vm.func @main() -> () {
+""" + BEGIN + "".join(f"  %r{fence} = vm.call @hal.fence.create(%r10, %i22:23)\n" for fence in (1, 2, 3, 4)) + """  %i8:9 = vm.const.i64 1048576
+  %r5 = vm.call @hal.device.queue.alloca(%r10, %i24:25, %r11, %r1, %i22:23, %i26, %i27, %i8:9, %i22:23)
+  %i8:9 = vm.const.i64 524288
+  %r6 = vm.call @hal.device.queue.alloca(%r10, %i24:25, %r2, %r3, %i22:23, %i26, %i27, %i8:9, %i22:23)
+  vm.call @hal.device.queue.dealloca(%r10, %i24:25, %r1, %r2, %r5, %i22:23)
+  vm.call @hal.device.queue.dealloca(%r10, %i24:25, %r3, %r4, %r6, %i22:23)
+  %i0 = vm.const.i32 -1
+  vm.call.variadic.yieldable @hal.fence.await segments[65535, 65535, 1](%i0, %i22:23, %r4) -> ^bb1(%i1)
+^bb1:
+  vm.return
+}
+"""
+
+
 class Measured(vmrun.FolderCase):
     """The peak that a device counts for a call in vm-run, beside the computed one."""
 
@@ -280,6 +298,32 @@ class Measured(vmrun.FolderCase):
         rows = [row.split(None, 1) for row in found[1].splitlines()]
         self.assertEqual([int(size) for size, _ in rows], [48, 32, 24])
         self.assertRegex(rows[1][1], r"^at matmul\.matmul\+[0-9A-F]{8}$")
+
+    def test_memory_counts_while_the_queue_has_it(self):
+        """The second buffer is requested before the dealloca of the first is, but its alloca waits for that dealloca."""
+        module = self.write("queued.vmasm", QUEUED.encode())
+        devices = ["local-sync", "local-task", *([vulkan] if (vulkan := vmrun.vulkan_device()) else [])]
+        for device in devices:
+            with self.subTest(device):
+                page, trace = self.path("page.html"), self.path("run.perfetto")
+                ran = vmrun.run("vm-run", f"--module={module}", f"--device={device}", f"--profile={page}", f"--trace={trace}", "--print_stats")
+                self.assertEqual(ran.returncode, 0, ran.stderr)
+                self.assertRegex(ran.stderr, r"alive at the peak of \S+, 1 MiB\n +1048576 at queued\.main\+[0-9A-F]{8}\n")
+                printed = re.search(r"(?m)^memory of \S+ over time\n((?:  .*\n)+)alive", ran.stderr)[1]
+                self.assertEqual([row.split()[-1] for row in printed.splitlines()], ["1048576", "0", "524288", "0"])
+                data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', vmrun.read_text(page), re.DOTALL)[1])
+                log = only(data["timeline"]["devices"])
+                levels = [1 << 20, 0, 1 << 19, 0]
+                # With the level at the begin and at the end.
+                self.assertEqual([level for level, _ in itertools.groupby(bytes_ for _, bytes_ in log["points"])], [0, *levels])
+                self.assertEqual(log["peak_bytes"], 1 << 20)
+                events = perfetto.Trace(trace)
+                track = only(number for number, each in events.tracks.items() if (each.name, each.kind) == ("memory", "counter"))
+                values = [each.value for each in events.events if each.track == track and each.kind == perfetto.COUNTER]
+                self.assertEqual([value for value, _ in itertools.groupby(values)], levels)
+        # Computed from the program alone, in the order of its requests.
+        computed = json.loads(vmrun.succeeds("vm-dump", module, "--memory", "--json").stdout)
+        self.assertEqual(only(only(computed["functions"])["peaks"])["bytes"], (1 << 20) + (1 << 19))
 
     def test_large_programs(self):
         try:

@@ -178,6 +178,24 @@ def look_at_a_profile(page, checks, folder):
     page.check("error", "largest distance in ulps2" in page.js("byId('details').textContent"), True)
 
 
+def look_at_a_compiled_program(page, checks, folder):
+    """Its functions have no names, so its places have numbers; each step finds its own time and error."""
+    fixtures = vmrun.fixtures()
+    if not fixtures:
+        return
+    path, report = os.path.join(folder, "mlp.html"), os.path.join(folder, "mlp.json")
+    module = os.path.join(fixtures, "compiled", "pipeline_chain.vmvx.vmfb")
+    call = ["--function=chain", f"--input=@{fixtures}/compiled/pipeline_chain.0.in0.npy", "--device=local-task"]
+    done = vmrun.run("vm-diff", module, *call, "--b=--input=16x16xf32=1", f"--json={report}")
+    checks.check("vm-diff of a compiled program", None if done.returncode == 2 else done.stderr, done)
+    done = vmrun.run("vm-run", f"--module={module}", *call, f"--profile={path}", f"--diff={report}")
+    checks.check("run of a compiled program", None if done.returncode == 0 else done.stderr, done)
+    page.show(path)
+    page.check("places without names", page.js("current.steps.every((step) => step.place.startsWith('@'))"), True)
+    page.check("each step has its own time", page.js("current.steps.map((step) => step.profile.own)"), page.js("current.steps.map(() => true)"))
+    page.check("each kernel has its error", page.js("current.steps.filter((step) => step.kind === 'dispatch').every((step) => step.error)"), True)
+
+
 def look_at_a_comparison(page, checks, folder):
     """The report of vm-diff, on the pages of vm-run and vm-dump."""
     report, compared = os.path.join(folder, "report.json"), os.path.join(folder, "compared.html")
@@ -280,7 +298,7 @@ def main(checks):
             wanted = next((flag.split("=", 1)[1] for flag in sys.argv[1:] if flag.startswith("--screenshot=")), None)
             if wanted:
                 screenshot(page.browser, sys.argv[-1], os.path.join(folder, "picture.html"), wanted)
-            for look in (look_at_matmul, look_at_a_profile, look_at_hostile_names, look_at_many_steps):
+            for look in (look_at_matmul, look_at_a_profile, look_at_a_compiled_program, look_at_hostile_names, look_at_many_steps):
                 look(page, checks, folder)
             page.js("1")
             urls = [event["params"]["request"]["url"] for event in page.browser.events if event.get("method") == "Network.requestWillBeSent"]

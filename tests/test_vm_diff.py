@@ -355,6 +355,26 @@ class Errors(Case):
         self.assertIsNone(vmrun.why_bad_failure(done, "00000_mul.2.a.npy", "Is a directory"))
 
 
+class Sources(Case):
+    """The line of a kernel in the source of a compiled program, which is in the executables of each device."""
+
+    def test_each_kind_of_executable(self):
+        folder = vmrun.fixtures() or self.skipTest("the shared fixtures are not here")
+        for kind, device, source in (("vmvx", "local-sync", "simple_mul.mlir:3:8"), ("llvm-cpu", "local-task", "simple_mul.mlir:2"),
+                                     ("vulkan", vmrun.vulkan_device(), "simple_mul.mlir:2")):
+            if not device or (kind == "llvm-cpu" and vmrun.processor() != "x86_64"):
+                continue
+            with self.subTest(kind):
+                module = os.path.join(folder, "compiled", f"simple_mul.{kind}.vmfb")
+                sides = [f"--{side}=--input=4xf32=1,2,3,{last} --input=4xf32=3" for side, last in (("a", 4), ("b", 5))]
+                arguments = [module, "--function=simple_mul", f"--device={device}", *sides]
+                first = self.first(self.report(*arguments, code=2))
+                self.assertEqual((first["source_a"], first["source_b"]), (source, source))
+                # Compilers record host functions incompletely; the place is in none of the others.
+                self.assertRegex(first["place_a"], r"^at module@\d\+[0-9A-F]{8}$")
+                self.assertIn(f"\n  source      {source}\n", self.diff(*arguments, code=2))
+
+
 class BertTiny(Case):
     """One element of one kernel in the middle is off by 2 ulps."""
     KERNEL = "encode_dispatch_10_batch_matmul_2x32x64x32_f32"

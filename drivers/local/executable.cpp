@@ -32,6 +32,7 @@ Result<halyard_function_info_t> Executable::function_info(uint32_t function) con
   std::ranges::copy(kernel.workgroup_size, info.workgroup_size);
   info.local_memory = kernel.local_memory;
   info.name = {kernel.name.data(), kernel.name.size()};
+  info.source = {kernel.source.data(), kernel.source.size()};
   return info;
 }
 

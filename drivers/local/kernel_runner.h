@@ -17,7 +17,8 @@ namespace halyard::local {
 
 // A function of an executable.
 struct Kernel {
-  std::string_view name;  // owned by the executable
+  std::string_view name;    // owned by the executable
+  std::string source = {};  // where it is in the source: "model.mlir:12:5"; may be empty
   uint32_t binding_count = 0;
   uint32_t constant_count = 0;
   uint64_t local_memory = 0;                    // bytes

@@ -104,25 +104,6 @@ Result<Ref<vm::LoadedModule>> load_module(const Ref<Bytes>& bytes, const vm::Loa
   return loaded;
 }
 
-// The first known location of an instruction, such as "model.mlir:12:5"; empty if there is none.
-std::string source_of(const vm::BytecodeModule& module, uint32_t function) {
-  const vm::Function& body = module.functions()[function];
-  for (uint32_t pc = 0; vm::has_instruction(body.bytecode, pc);) {
-    const std::string location = vm::source_location(module, function, pc);
-    for (std::string_view lines = location; !lines.empty();) {
-      std::string_view line = lines.substr(0, lines.find('\n'));
-      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
-      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
-      if (line.starts_with("at ")) line.remove_prefix(3);
-      if (!line.empty() && line != "[unknown]") return std::string(line);
-    }
-    const auto at = vm::read_instruction(body.bytecode, pc, module.bytecode_version(), body.features);
-    if (!at) break;
-    pc = at->next_pc;
-  }
-  return "";
-}
-
 class VmvxExecutable final : public halyard_driver_executable {
  public:
   VmvxExecutable(const Device& device, Ref<vm::LoadedModule> module, Ref<Budget> memory)
@@ -158,7 +139,6 @@ class VmvxExecutable final : public halyard_driver_executable {
   Ref<vm::LoadedModule> module_;
   std::optional<EarlyCompilation> early_;
   const bool counts_dispatches_;
-  std::vector<std::string> kernel_sources_;  // by function number
   std::mutex counted_mutex_;
   // By function, workgroups, constants and lengths of bindings. Entries are never removed.
   std::map<std::vector<uint64_t>, Counted> counted_;
@@ -196,7 +176,7 @@ kit::TraceDispatch VmvxExecutable::describe(const halyard_command_dispatch_t& di
   kit::TraceDispatch facts;
   facts.code = form.is_compiled ? HALYARD_CODE_COMPILED : HALYARD_CODE_INTERPRETED;
   facts.reason = form.reason;
-  facts.source = kernel_sources_[dispatch.function];
+  facts.source = kernels_[dispatch.function].source;
   if (!counts_dispatches_) return facts;
   const Counted& counted = counts_of(dispatch, count);
   facts.uncounted = counted.why;
@@ -220,8 +200,8 @@ Result<> VmvxExecutable::load_kernels() {
         static_cast<uint32_t>(HALYARD_TRY(number_attribute(function, "constant_count", 255)));
     kernel.local_memory =
         HALYARD_TRY(number_attribute(function, "local_memory", kMaxLocalMemory)) / kPage * kPage;
-    kernels_.push_back(kernel);
-    kernel_sources_.push_back(counts_dispatches_ ? source_of(*module_, function.function) : "");
+    kernel.source = vm::source_of(*module_, function.function);
+    kernels_.push_back(std::move(kernel));
   }
   return {};
 }

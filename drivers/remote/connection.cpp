@@ -494,7 +494,8 @@ void Connection::take_functions(const wire::Functions& functions) {
   answer(functions.request(), [&](Request& request) {
     if (functions.functions())
       for (const wire::Function* const given : *functions.functions()) {
-        Request::Function function = {std::string(view(given->name())), {}};
+        Request::Function function = {
+            std::string(view(given->name())), std::string(view(given->source())), {}};
         function.info.binding_count = given->binding_count();
         function.info.constant_count = given->constant_count();
         function.info.flags = given->flags();

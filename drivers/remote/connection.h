@@ -41,6 +41,7 @@ struct Request {
   std::string text;
   struct Function {
     std::string name;
+    std::string source;
     halyard_function_info_t info;
   };
   std::vector<Function> functions;

@@ -51,6 +51,7 @@ kit::Result<halyard_function_info_t> Executable::function_info(uint32_t function
                                                   std::to_string(functions_.size())};
   halyard_function_info_t info = functions_[function].info;
   info.name = {functions_[function].name.data(), functions_[function].name.size()};
+  info.source = {functions_[function].source.data(), functions_[function].source.size()};
   return info;
 }
 

@@ -221,6 +221,7 @@ Result<> Executable::make_layouts(const ExecutableImage& image) {
   for (const PipelineImage& source : image.pipelines) {
     Pipeline pipeline = bound[source.layout];
     pipeline.name = source.name;
+    pipeline.source = source.source;
     pipeline.refusal = source.refusal;
     pipeline.workgroup_size = source.workgroup_size;
     pipeline.by_address = source.by_address;
@@ -296,6 +297,7 @@ Result<halyard_function_info_t> Executable::function_info(uint32_t function) con
   }
   std::copy_n(pipeline.workgroup_size.begin(), 3, info.workgroup_size);
   info.name = {pipeline.name.data(), pipeline.name.size()};
+  info.source = {pipeline.source.data(), pipeline.source.size()};
   info.flags = flags;
   return info;
 }

@@ -24,6 +24,7 @@ struct BindingPlace {
 
 struct Pipeline {
   std::string name;
+  std::string source;  // where it is in the source; may be empty
   VkPipeline pipeline = VK_NULL_HANDLE;
   std::string refusal;  // why there is no pipeline, because the device cannot run it
   VkPipelineLayout layout = VK_NULL_HANDLE;

@@ -17,6 +17,7 @@ constexpr size_t kHeaderSize = 64;
 constexpr uint32_t kMaxSets = 32;
 constexpr uint32_t kMaxBindings = 1024;  // in a set, including array elements
 constexpr uint32_t kMaxAddressBindings = 1024;
+constexpr uint32_t kMaxPath = 4096;  // bytes; a longer path is left out
 
 bool is_aligned_to_4(uint32_t offset, uint32_t size) { return offset % 4 == 0 && size % 4 == 0; }
 
@@ -165,6 +166,11 @@ class FlatbufferReader {
     if (!is_text(pipeline.name))
       return fail(HALYARD_INVALID_ARGUMENT, "pipeline {} names no entry point: expected printable ASCII",
                   number);
+    if (const format::ExportInfo* const info = source->export_info(); info && info->location()) {
+      const flatbuffers::String* const file = info->location()->file();
+      if (file && file->size() != 0 && file->size() <= kMaxPath)
+        pipeline.source = fmt::format("{}:{}", file->string_view(), info->location()->line());
+    }
     pipeline.module = source->shader_module();
     pipeline.layout = source->layout();
     pipeline.subgroup_size = source->subgroup_size();

@@ -62,6 +62,7 @@ struct LayoutImage {
 
 struct PipelineImage {
   std::string name;
+  std::string source;   // where it is in the source: "model.mlir:12"; may be empty
   uint32_t module = 0;  // index in ExecutableImage::modules
   uint32_t layout = 0;
   uint32_t version = 0;        // SpirvModule

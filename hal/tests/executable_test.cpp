@@ -34,6 +34,15 @@ TEST_F(ExecutableTest, DescribesItsFunctions) {
   EXPECT_EQ(executable->functions()[1].name, "add");
 }
 
+TEST_F(ExecutableTest, KnowsThePlaceOfItsFunctionsInTheSource) {
+  const Ref<Executable> executable = load("mul@f.mlir:3:5 3 1\nadd 2 0\n").value();
+  EXPECT_EQ(executable->functions()[0].name, "mul");
+  EXPECT_EQ(executable->functions()[0].source, "f.mlir:3:5");
+  EXPECT_EQ(executable->functions()[1].source, "");
+  EXPECT_FAILS(INTERNAL, "a source of 4 bytes", load("mul@null 3 1\n"));
+  EXPECT_FAILS(INTERNAL, "expected at most 1048576", load("mul@" + std::string(1 << 21, 'x') + " 3 1\n"));
+}
+
 TEST_F(ExecutableTest, EqualDataGivesSeparateObjects) {
   EXPECT_NE(load("mul 3 1\n").value(), load("mul 3 1\n").value());
 }

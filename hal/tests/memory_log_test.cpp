@@ -55,6 +55,107 @@ TEST(MemoryLog, ManyChanges) {
   EXPECT_EQ(highest, 1'000'000u);
 }
 
+// Operations of a queue whose ends the device reports late, on other threads. The numbers are values of one
+// timeline.
+class QueuedMemoryLog : public testing::Test {
+ protected:
+  QueuedMemory place(uint64_t wait, uint64_t signal) {
+    return {{{&timeline_, wait}}, {{&timeline_, signal}}, [this, signal] { return timeline_ >= signal; }};
+  }
+  uint64_t peak() { return log_.report().peak_bytes; }
+
+  uint64_t timeline_ = 0;
+  MemoryLog log_;
+};
+
+TEST_F(QueuedMemoryLog, CountsWhileTheBytesExist) {
+  const uint64_t number = log_.queue_alloca(100, "a", place(0, 1));
+  log_.queue_dealloca(number, place(1, 2));
+  EXPECT_EQ(peak(), 0u);
+  log_.alloca_done(number, true, 5);
+  EXPECT_EQ(peak(), 100u);
+  log_.dealloca_done(number, true, 6);
+  const auto points = log_.report().points;
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].time, 5u);
+  EXPECT_EQ(points[1].time, 6u);
+  EXPECT_EQ(points[1].bytes, 0u);
+  EXPECT_EQ(log_.report().alive.size(), 1u);
+  log_.freed(number, 7);
+  EXPECT_EQ(log_.report().points.size(), 2u);
+}
+
+TEST_F(QueuedMemoryLog, ALateDeallocaIsNoPartOfAPeakAfterIt) {
+  const uint64_t first = log_.queue_alloca(100, "a", place(0, 1));
+  log_.queue_dealloca(first, place(1, 2));
+  const uint64_t second = log_.queue_alloca(60, "b", place(2, 3));
+  timeline_ = 3;
+  log_.alloca_done(first, true, 5);
+  log_.alloca_done(second, true, 6);  // has waited for the dealloca, whose report comes last
+  log_.dealloca_done(first, true, 7);
+  EXPECT_EQ(peak(), 100u);
+  EXPECT_EQ(log_.report().points.back().bytes, 60u);
+}
+
+TEST_F(QueuedMemoryLog, ALateAllocaIsPartOfThePeakBeforeADealloca) {
+  const uint64_t result = log_.queue_alloca(30, "r", place(0, 1));
+  const uint64_t scratch = log_.queue_alloca(100, "s", place(1, 2));
+  log_.queue_dealloca(scratch, place(2, 3));
+  timeline_ = 3;
+  log_.dealloca_done(scratch, true, 5);
+  EXPECT_EQ(peak(), 130u);
+  log_.alloca_done(scratch, true, 6);
+  log_.alloca_done(result, true, 7);
+  EXPECT_EQ(log_.report().points.back().bytes, 30u);
+  EXPECT_EQ(log_.report().points.size(), 3u);
+}
+
+// The alloca was requested first, but has waited for the dealloca.
+TEST_F(QueuedMemoryLog, TimelinesCountMoreThanRequests) {
+  const uint64_t first = log_.queue_alloca(100, "a", place(0, 1));
+  log_.alloca_done(first, true, 5);
+  const uint64_t second = log_.queue_alloca(60, "b", place(2, 3));
+  log_.queue_dealloca(first, place(1, 2));
+  const uint64_t third = log_.queue_alloca(10, "c", place(3, 4));
+  timeline_ = 4;
+  log_.alloca_done(third, true, 6);
+  EXPECT_EQ(peak(), 100u);
+  EXPECT_EQ(log_.report().points.back().bytes, 70u);
+  log_.dealloca_done(first, true, 7);
+  log_.alloca_done(second, true, 8);
+  EXPECT_EQ(log_.report().points.back().bytes, 70u);
+}
+
+TEST_F(QueuedMemoryLog, FailuresChangeNothing) {
+  const uint64_t failed = log_.queue_alloca(100, "a", place(0, 1));
+  log_.alloca_done(failed, false, 5);
+  log_.freed(failed, 6);
+  EXPECT_EQ(peak(), 0u);
+  const uint64_t kept = log_.queue_alloca(10, "b", place(0, 2));
+  log_.alloca_done(kept, true, 7);
+  log_.queue_dealloca(kept, place(2, 3));
+  log_.dealloca_done(kept, false, 8);
+  EXPECT_EQ(log_.report().points.back().bytes, 10u);
+  log_.freed(kept, 9);
+  EXPECT_EQ(log_.report().points.back().bytes, 0u);
+}
+
+TEST_F(QueuedMemoryLog, ChangesAreToldInTheirOrder) {
+  std::string told;
+  log_.observe([&](const MemoryLog::Change& change) {
+    told += std::string(change.is_end ? "-" : "+") + std::string(change.maker);
+  });
+  const uint64_t first = log_.queue_alloca(100, "a", place(0, 1));
+  log_.queue_dealloca(first, place(1, 2));
+  const uint64_t second = log_.queue_alloca(60, "b", place(2, 3));
+  timeline_ = 3;
+  log_.alloca_done(second, true, 6);
+  log_.alloca_done(first, true, 7);
+  log_.dealloca_done(first, true, 8);
+  log_.freed(second, 9);
+  EXPECT_EQ(told, "+a-a+b-b");
+}
+
 TEST(MemoryLog, MakersNest) {
   EXPECT_EQ(current_maker(), "the host");
   const MakerScope outer("outer");

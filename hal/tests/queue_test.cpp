@@ -459,6 +459,46 @@ TEST_F(QueueTest, AllocaGivesTheBufferAtOnce) {
   EXPECT_EQ(fake_log(), "alloca\nfill 4\ndealloca\n");
 }
 
+// A log counts the bytes while they exist, not from request to request.
+TEST_F(QueueTest, MemoryIsLoggedWhereTheQueueHasIt) {
+  const Ref<Device> device =
+      Device::open(open_fake_library(), "fake", "queued", {}, true, test_loop()).value();
+  const MemoryLog& log = *device->memory_log();
+  const auto live = [&] {
+    const auto points = log.report().points;
+    return points.empty() ? 0 : points.back().bytes;
+  };
+  const auto [first, ended, second] = make_fences<3>(device);
+  Ref<Buffer> a = queue_alloca({*device, kAnyQueue, nullptr, first.get()}, 0, 0, kPlainUsage, 100, 0).value();
+  EXPECT_EQ(live(), 0u);
+  fake().run_ready();
+  EXPECT_EQ(live(), 100u);
+  // Requested before the memory that it waits for is deallocated.
+  Ref<Buffer> b =
+      queue_alloca({*device, kAnyQueue, ended.get(), second.get()}, 0, 0, kPlainUsage, 50, 0).value();
+  EXPECT_OK(queue_dealloca({*device, kAnyQueue, first.get(), ended.get()}, *a, 0));
+  a = {};
+  EXPECT_EQ(live(), 100u);
+  fake().run_ready();
+  EXPECT_EQ(live(), 50u);
+  EXPECT_EQ(log.report().peak_bytes, 100u);
+  b = {};  // without a dealloca
+  EXPECT_EQ(live(), 0u);
+  EXPECT_EQ(log.report().points.size(), 4u);
+}
+
+TEST_F(QueueTest, MemoryThatWasNeverAllocatedIsNotLogged) {
+  const Ref<Device> device =
+      Device::open(open_fake_library(), "fake", "queued", {}, true, test_loop()).value();
+  const auto [never, made] = make_fences<2>(device);
+  const Ref<Buffer> buffer =
+      queue_alloca({*device, kAnyQueue, never.get(), made.get()}, 0, 0, kPlainUsage, 100, 0).value();
+  EXPECT_OK(queue_dealloca({*device, kAnyQueue, made.get(), nullptr}, *buffer, 0));
+  never->fail(Status(Code::ABORTED, "never"));
+  fake().run_ready();
+  EXPECT_TRUE(device->memory_log()->report().points.empty());
+}
+
 TEST_F(QueueTest, DeallocaIsABarrierForOtherMemory) {
   const Ref<Buffer> allocated = make_buffer(*device_, Values(4));
   const Ref<Buffer> indeterminate =

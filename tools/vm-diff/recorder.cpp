@@ -35,6 +35,7 @@ void Recorder::take(const halyard_traced_tensor_t& tensor) {
     step.name = view(tensor.function);
     step.device = view(tensor.device);
     step.place = view(tensor.place);
+    step.source = view(tensor.source);
     std::ranges::copy(tensor.workgroups, step.workgroups.begin());
   }
   StepRange range = {

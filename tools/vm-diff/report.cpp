@@ -108,6 +108,8 @@ std::string step_text(const Diff& diff, const StepDifference& difference) {
     text += fmt::format("  in b        {} ({})\n", step_name(b), text_of(difference.pair.match));
   if (!a.place.empty()) text += fmt::format("  place       {}\n", a.place);
   if (a.place != b.place && !b.place.empty()) text += fmt::format("  place in b  {}\n", b.place);
+  if (!a.source.empty()) text += fmt::format("  source      {}\n", a.source);
+  if (a.source != b.source && !b.source.empty()) text += fmt::format("  source in b {}\n", b.source);
   if (!a.device.empty())
     text += a.device == b.device ? fmt::format("  device      {}\n", a.device)
                                  : fmt::format("  device      a {}, b {}\n", a.device, b.device);
@@ -198,6 +200,8 @@ Json step_json(const Diff& diff, const StepDifference& difference) {
           {"place_a", a.place},
           {"occurrence", occurrence_of(diff.a, difference.pair.a)},
           {"place_b", b.place},
+          {"source_a", a.source},
+          {"source_b", b.source},
           {"device_a", a.device},
           {"device_b", b.device},
           {"workgroups", a.workgroups},

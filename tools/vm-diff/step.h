@@ -55,6 +55,7 @@ struct Step {
   std::string name;       // of the kernel, or a text
   std::string device;
   std::string place;
+  std::string source;  // of the kernel: "model.mlir:12:5"
   std::array<uint32_t, 3> workgroups = {};
   std::string type;            // of shown tensors and results: "f32"
   std::vector<int64_t> shape;  // likewise

@@ -1,6 +1,8 @@
 // Prints three tables: phases, memory, objects.
 #include "stats.h"
 
+#include <algorithm>
+
 #include "common/brief.h"
 #include "common/json.h"
 #include "common/printable.h"
@@ -50,10 +52,42 @@ Result<> print_memory(const Program& program) {
   return {};
 }
 
+constexpr size_t kMostRows = 20;  // of a list
+
+// The bytes that programs held on a device, from each change on. Of many changes, the highest level of each
+// of kMostRows equal periods.
+void print_timeline(std::string_view uri, const Json& points) {
+  if (points.empty()) return;
+  const auto time_of = [&](size_t i) { return points[i][0].get<uint64_t>(); };
+  const auto bytes_of = [&](size_t i) { return points[i][1].get<uint64_t>(); };
+  const uint64_t begin = time_of(0);
+  const auto row = [&](uint64_t after, uint64_t bytes) {
+    print_error("  {:>14} {:>14}\n", time_text(std::chrono::nanoseconds(after)), bytes);
+  };
+  const bool is_short = points.size() <= kMostRows;
+  print_error(
+      "memory of {} over time{}\n", uri,
+      is_short ? std::string() : fmt::format(", the highest of {} changes in each period", points.size()));
+  if (is_short) {
+    for (size_t i = 0; i < points.size(); ++i) row(time_of(i) - begin, bytes_of(i));
+    return;
+  }
+  const uint64_t length = (time_of(points.size() - 1) - begin) / kMostRows + 1;
+  uint64_t level = 0;
+  for (size_t i = 0, period = 0; period < kMostRows; ++period) {
+    uint64_t highest = level;
+    for (; i < points.size() && time_of(i) - begin < (period + 1) * length; ++i) {
+      level = bytes_of(i);
+      highest = std::max(highest, level);
+    }
+    row(period * length, highest);
+  }
+}
+
 // What was alive at the peak of a device, and who had made it.
-Result<> print_peak(const Device& device) {
-  constexpr size_t kMostRows = 20;
+Result<> print_log(const Device& device) {
   const Json log = TOOL_TRY(parse_json(TOOL_TRY(check(device.memory_log()))));
+  print_timeline(printable(device.uri()), log["points"]);
   const Json& alive = log["alive"];
   if (alive.empty()) return {};
   print_error("alive at the peak of {}, {}\n", printable(device.uri()),
@@ -92,7 +126,7 @@ Result<> print_stats(Program& program) {
   print_phases(program);
   TOOL_TRY(print_compiled());
   if (!program.devices.empty()) TOOL_TRY(print_memory(program));
-  for (const auto& device : program.devices) TOOL_TRY(print_peak(device));
+  for (const auto& device : program.devices) TOOL_TRY(print_log(device));
   return print_objects(program);
 }
 

@@ -29,7 +29,8 @@ Ref<hal::TensorTrace> tensor_trace(std::string pattern, halyard_tensor_fn tensor
             .place = to_text(traced.place),
             .workgroups = {traced.workgroups[0], traced.workgroups[1], traced.workgroups[2]},
             .buffer = traced.buffer,
-            .offset = traced.offset};
+            .offset = traced.offset,
+            .source = to_text(traced.source)};
         return to_result(Status::adopt(tensor(user, &given)));
       },
       steps);

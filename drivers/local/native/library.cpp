@@ -1,9 +1,13 @@
 // Queries a library for its records.
 #include "library.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <string>
+#include <utility>
 
 #include "base/cpu_features.h"
 #include "halyard/abi.h"
@@ -52,6 +56,12 @@ Kernel kernel_of(const abi::ExportAttributes6& attributes) {
 bool may_lack_attributes(const abi::ExportTable5&) { return true; }
 bool may_lack_attributes(const abi::ExportTable6&) { return false; }
 
+std::string source_text(const abi::SourceLocation& location) {
+  constexpr uint32_t kMaxPath = 4096;
+  if (!location.path || location.path_size == 0 || location.path_size > kMaxPath) return "";
+  return fmt::format("{}:{}", std::string_view(location.path, location.path_size), location.line);
+}
+
 template <typename ExportTable>
 Result<Library> read_library(const abi::Library<ExportTable>& from) {
   const ExportTable& exports = from.exports;
@@ -85,7 +95,8 @@ Result<Library> read_library(const abi::Library<ExportTable>& from) {
     if (!exports.functions[i])
       return fail(Code::FAILED_PRECONDITION, "function {} of the library is null; it is damaged", i);
     if (exports.names && exports.names[i]) kernel.name = exports.names[i];
-    library.kernels.push_back(kernel);
+    if (exports.source_locations) kernel.source = source_text(exports.source_locations[i]);
+    library.kernels.push_back(std::move(kernel));
   }
   return library;
 }

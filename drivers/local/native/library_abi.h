@@ -70,6 +70,13 @@ struct SourceTable {
   const void* files;
 };
 
+struct SourceLocation {
+  uint32_t line;
+  uint32_t path_size;
+  const char* path;
+};
+static_assert(sizeof(SourceLocation) == 16);
+
 struct ExportAttributes5 {
   uint16_t local_memory_pages;
   uint8_t constant_count;
@@ -85,7 +92,7 @@ struct ExportTable5 {
   const ExportAttributes5* attributes;
   const char* const* names;
   const char* const* tags;
-  const void* source_locations;
+  const SourceLocation* source_locations;
   const void* stage_locations;
 };
 static_assert(sizeof(ExportTable5) == 56);
@@ -113,7 +120,7 @@ struct ExportTable6 {
   const char* const* names;
   const char* const* tags;
   const char* const* parameter_names;
-  const void* source_locations;
+  const SourceLocation* source_locations;
   const void* stage_locations;
 };
 static_assert(sizeof(ExportTable6) == 80);

@@ -88,8 +88,10 @@ class NativeExecutable final : public halyard_driver_executable {
         code_(std::move(code)),
         concurrency_(static_cast<uint8_t>(std::clamp<uint32_t>(device.options.workers, 1, UINT8_MAX))) {}
 
-  kit::TraceDispatch describe(const halyard_command_dispatch_t&, const WorkgroupCount&) override {
-    return {.code = HALYARD_CODE_NATIVE, .uncounted = "machine code"};
+  kit::TraceDispatch describe(const halyard_command_dispatch_t& dispatch, const WorkgroupCount&) override {
+    return {.code = HALYARD_CODE_NATIVE,
+            .uncounted = "machine code",
+            .source = kernels_[dispatch.function].source};
   }
 
   // Called once, before any kernel runner is created.

@@ -115,6 +115,12 @@ TEST_P(LibraryTest, FunctionsAreDescribed) {
     ASSERT_EQ(table_.executable_function_count(executable), 6u);
     expect_function(executable, 0, "record", 1, 1, 4096);
     expect_function(executable, 4, "in_turn", 2, 0, 0, name == std::string_view("rev6") ? 4 : 0);
+    std::vector<std::string> sources;
+    for (uint32_t function = 0; function < 6; ++function) {
+      const halyard_text_t source = info(executable, function).source;
+      sources.emplace_back(source.data, source.size);
+    }
+    EXPECT_EQ(sources, (std::vector<std::string>{"f.mlir:12", "", "", "", "x:0", ""}));
     halyard_function_info_t none = {.struct_size = sizeof none};
     EXPECT_CODE(OUT_OF_RANGE, host_.take(table_.executable_function_info(executable, 6, &none)));
   }
@@ -122,6 +128,7 @@ TEST_P(LibraryTest, FunctionsAreDescribed) {
     Executable executable = load_library(name);
     ASSERT_NE(executable, nullptr);
     EXPECT_EQ(info(executable, 0).name.size, 0u);
+    EXPECT_EQ(info(executable, 0).source.size, 0u);
     EXPECT_EQ(record(executable)[kBindings], 1u);
     EXPECT_FAILS(INTERNAL, "number 1", dispatch(executable, {.function = 1, .constants = {7, 0}}));
   }

@@ -2,6 +2,8 @@
 #include "executable.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
 #include "harness.h"
 #include "one_function.h"
@@ -20,9 +22,12 @@ std::vector<uint8_t> with_header(const std::vector<uint8_t>& content, uint32_t v
 
 class ExecutableTest : public VulkanTest {
  public:
+  Outcome load_changed(const Change& change, Executable* executable) {
+    return load("vulkan-spirv-fb", one_function("iota", 1, 8, change), executable);
+  }
   Outcome load_changed(const Change& change) {
     Executable executable = nullptr;
-    return load("vulkan-spirv-fb", one_function("iota", 1, 8, change), &executable);
+    return load_changed(change, &executable);
   }
 };
 
@@ -38,6 +43,29 @@ TEST_F(ExecutableTest, ContainersOfEveryRelease) {
       EXPECT_OK(run_kernel(loaded, 0, {range(out, 0, 16)}, {10, 3}, 4));
       EXPECT_EQ(words(out, 4), (std::vector<uint32_t>{10, 13, 16, 19}));
     }
+}
+
+TEST_F(ExecutableTest, FunctionsHaveAPlaceInTheSource) {
+  const auto source = [&](const std::optional<std::string>& file) {
+    Executable loaded = nullptr;
+    EXPECT_OK(load_changed(
+        [&](format::ExecutableT& executable) {
+          auto& info = executable.pipelines[0]->export_info;
+          info = std::make_unique<format::ExportInfoT>();
+          if (!file) return;
+          info->location = std::make_unique<format::LocationT>();
+          info->location->file = *file;
+          info->location->line = 7;
+        },
+        &loaded));
+    const halyard_text_t text = info(loaded, 0).source;
+    return std::string(text.data, text.size);
+  };
+  EXPECT_EQ(source("a model.mlir"), "a model.mlir:7");
+  EXPECT_EQ(source(std::nullopt), "");
+  EXPECT_EQ(source(""), "");
+  EXPECT_EQ(source(std::string(4096, 'x')), std::string(4096, 'x') + ":7");
+  EXPECT_EQ(source(std::string(4097, 'x')), "");
 }
 
 TEST_F(ExecutableTest, InvalidHeaders) {

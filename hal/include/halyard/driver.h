@@ -480,6 +480,8 @@ typedef struct halyard_function_info {
   halyard_text_t name;        /* empty if the executable has no names */
   uint32_t flags;             /* HALYARD_FUNCTION_*; older drivers lack the field: 0 */
   uint32_t reserved;
+  /* Since 0.3. Where it is in the source, as the compiler recorded it: "model.mlir:12:5"; may be empty. */
+  halyard_text_t source;
 } halyard_function_info_t;
 
 /* Flags of functions whose constant_count is not exact. */

@@ -68,6 +68,7 @@ struct Shared {
 
 struct Function {
   std::string name;
+  std::string source;
   uint32_t bindings = 0;
   uint32_t constants = 0;
 };
@@ -601,6 +602,9 @@ halyard_status_t executable_create(halyard_driver_device_t, const halyard_execut
   for (Function function; text >> function.name;) {
     if (!(text >> function.bindings >> function.constants)) return fail(HALYARD_INVALID_ARGUMENT, "bad data");
     if (function.name == "-") function.name.clear();
+    const size_t at = function.name.find('@');
+    function.source = at == std::string::npos ? "" : function.name.substr(at + 1);
+    function.name = function.name.substr(0, at);
     made->functions.push_back(function);
   }
   *executable = made.release();
@@ -626,6 +630,8 @@ halyard_status_t executable_function_info(halyard_driver_executable_t executable
   given.workgroup_size[0] = 8;
   given.local_memory = 64;
   given.name = {function.name.data(), function.name.size()};
+  given.source = {function.source.data(), function.source.size()};
+  if (function.source == "null") given.source = {nullptr, 4};
   answer(info, given);
   return nullptr;
 }

@@ -73,7 +73,8 @@ const nodesOf = (of) => {
 
 // "module.f+0000001A" of "at module.f+0000001A (f.mlir:3:5)".
 const placeName = (place) => (place || "").replace(/^at /, "").split(" ")[0];
-const placeOf = (step) => `${analysis.module}.${step.place}`;
+// Functions without a name are "@0".
+const placeOf = (step) => `${analysis.module}${step.place.startsWith("@") ? "" : "."}${step.place}`;
 const grouped = (list, key) => {
   const groups = new Map();
   for (const each of list) {

@@ -481,9 +481,10 @@ typedef struct halyard_memory_use {
 HALYARD_API halyard_status_t halyard_device_memory(halyard_device_t device, halyard_memory_use_t* use);
 /* What programs have allocated on the device over time, as JSON, UTF-8 (docs/profiling.md): `peak_bytes`,
  * `peak_ns` (CLOCK_MONOTONIC), `alive` at the peak with `bytes`, `count` and `made_by`, and `points`, pairs
- * of time and bytes. Later versions only add members. Memory counts from its request to the request that
- * frees it. `out_size` may be null. *out is zero-terminated; free it with halyard_free. FAILED_PRECONDITION:
- * the instance has no trace and does not count objects. */
+ * of time and bytes. Later versions only add members. Memory of a queue counts from the time when its alloca
+ * has run until its dealloca has run; other memory from its allocation until it is freed. `out_size` may be
+ * null. *out is zero-terminated; free it with halyard_free. FAILED_PRECONDITION: the instance has no trace
+ * and does not count objects. */
 HALYARD_API halyard_status_t halyard_device_memory_log(halyard_device_t device, char** out, size_t* out_size);
 /* Frees memory that the device keeps for reuse. */
 HALYARD_API halyard_status_t halyard_device_trim(halyard_device_t device);
@@ -605,6 +606,7 @@ typedef struct halyard_traced_tensor {
   uint32_t workgroups[3];
   uint32_t buffer; /* number of the allocation within the execution */
   uint64_t offset; /* bytes, within the allocation */
+  halyard_text_t source; /* where the function is in the source: "f.mlir:12:5"; may be empty */
 } halyard_traced_tensor_t;
 /* Called for dispatches, on any thread; calls for dependent work are sequential. A status other than null
  * fails the work; the library takes ownership of it. */

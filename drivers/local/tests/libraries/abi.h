@@ -68,6 +68,11 @@ struct attributes {
 };
 #endif
 
+struct source_location {
+  u32 line, path_size;
+  const char* path; /* not zero-terminated */
+};
+
 struct exports {
   u32 count;
   entry_function* const* functions;
@@ -80,7 +85,8 @@ struct exports {
 #if REVISION != 5
   const char* const* parameter_names;
 #endif
-  const void *source_locations, *stage_locations;
+  const struct source_location* source_locations;
+  const void* stage_locations;
 };
 
 struct library {

@@ -151,6 +151,9 @@ static int call(const struct environment* e, const struct dispatch* d, const str
 
 static entry_function* const functions[] = {record, refuse, halve, scratch, in_turn, call};
 static const char* const names[] = {"record", "refuse", "halve", "scratch", "in_turn", "call"};
+static const struct source_location locations[] = {
+    {12, 6, "f.mlir and more"}, {13, 0, "f.mlir"}, {14, 4096, 0},
+    {15, 4097, "f.mlir"},       {0, 1, "x"},       {0, 0, 0}};
 static const struct attributes attributes[] = {
     {.local_memory_pages = 1, .binding_count = BINDINGS, .constant_count = 1},
     {.constant_count = 2},
@@ -178,7 +181,8 @@ static const struct library library = {
     .exports = {.count = sizeof functions / sizeof functions[0],
                 .functions = functions,
                 .attributes = ATTRIBUTES ? attributes : 0,
-                .names = NAMES ? names : 0},
+                .names = NAMES ? names : 0,
+                .source_locations = NAMES ? locations : 0},
     .constants = {CONSTANTS},
 };
 

@@ -69,6 +69,7 @@ struct TensorTrace::TracedWork final : ObjectOf<TensorTrace::TracedWork>, Stepwi
   Result<> run(size_t begin, size_t end, Then then);
   Result<> read(std::vector<std::vector<uint8_t>>& into, Then then);
   std::string_view name() const;
+  std::string_view source_of(const DispatchCommand* dispatch) const;
   Result<> show(bool after_it) const;
   Result<> show_step();
   Result<> go_on();
@@ -167,6 +168,13 @@ Result<> TensorTrace::TracedWork::show(bool after_it) const {
   return {};
 }
 
+std::string_view TensorTrace::TracedWork::source_of(const DispatchCommand* dispatch) const {
+  if (!dispatch) return {};
+  const std::span<const ExecutableFunction> functions = list.executables[dispatch->executable]->functions();
+  return dispatch->function < functions.size() ? std::string_view(functions[dispatch->function].source)
+                                               : std::string_view();
+}
+
 Result<> TensorTrace::TracedWork::show_step() {
   const Command& command = list.commands[next];
   const auto* dispatch = std::get_if<DispatchCommand>(&command);
@@ -183,6 +191,7 @@ Result<> TensorTrace::TracedWork::show_step() {
                       .operation = std::visit([](const auto& known) { return word_of(known); }, command),
                       .device = device->uri(),
                       .place = commands->place_of(next),
+                      .source = source_of(dispatch),
                       .workgroups = dispatch ? dispatch->workgroups : std::array<uint32_t, 3>(),
                       .buffer = number_of(*ranges[i].buffer),
                       .offset = ranges[i].offset}));
@@ -337,6 +346,7 @@ Result<> TensorTrace::dispatch_now(Executable& executable, uint64_t function,
       tensor.execution = execution;
       tensor.operation = "dispatch";
       tensor.place = place;
+      tensor.source = executable.functions()[function].source;
       tensor.workgroups = workgroups;
       tensor.buffer = i;
     }

@@ -33,6 +33,7 @@ struct TracedTensor {
   std::string_view operation;  // "dispatch", "fill", "update", "copy", "collective", "read"
   std::string_view device;     // URI; empty for programs without devices
   std::string_view place;      // of the call that recorded or submitted the step; may be empty
+  std::string_view source;     // of a dispatch: where its function is in the source; may be empty
   std::array<uint32_t, 3> workgroups = {};
   uint32_t buffer = 0;  // number of the allocation within the execution
   uint64_t offset = 0;  // bytes, within the allocation

@@ -7,6 +7,7 @@
 #include <array>
 #include <boost/container/small_vector.hpp>
 #include <cstring>
+#include <map>
 
 #include "hal/channel/channel.h"
 #include "hal/channel/operation.h"
@@ -527,6 +528,17 @@ Result<> CommandBuffer::begin_execution() {
 // The pieces of a recording with collectives are copies without these and with other barriers and groups; all
 // other commands keep their order.
 void CommandBuffer::number_commands() {
+  std::map<halyard_driver_executable_t, const Executable*> executables;
+  for (const Ref<Object>& resource : resources_)
+    if (const auto* const executable = cast<Executable>(resource.get()))
+      executables.emplace(executable->handle(), executable);
+  const auto add = [&](uintptr_t address, uint32_t position) {
+    NumberedCommand& command = numbers_.emplace_back(NumberedCommand{address, position});
+    const auto* const header = reinterpret_cast<const halyard_command_t*>(address);
+    if (header->kind != HALYARD_COMMAND_DISPATCH) return;
+    const auto* const dispatch = reinterpret_cast<const halyard_command_dispatch_t*>(header);
+    command.source = executables.at(dispatch->executable)->functions()[dispatch->function].source;
+  };
   const auto visit = [](std::span<const uint64_t> words, auto&& command) {
     for (size_t word = 0; word < words.size();) {
       halyard_command_t header;
@@ -544,23 +556,23 @@ void CommandBuffer::number_commands() {
   visit(words_, [&](uintptr_t address, uint32_t kind) {
     if (is_work(kind)) {
       work.push_back(position);
-      if (pieces_.empty()) numbers_.emplace_back(address, position);
+      if (pieces_.empty()) add(address, position);
     }
     ++position;
   });
   size_t next = 0;
   for (const Piece& piece : pieces_)
     visit(piece.words, [&](uintptr_t address, uint32_t kind) {
-      if (is_work(kind)) numbers_.emplace_back(address, work[next++]);
+      if (is_work(kind)) add(address, work[next++]);
     });
-  std::ranges::sort(numbers_);
+  std::ranges::sort(numbers_, {}, &NumberedCommand::address);
 }
 
 CommandPlace CommandBuffer::place_at(const void* command) const noexcept {
   const auto address = reinterpret_cast<uintptr_t>(command);
-  const auto found = std::ranges::lower_bound(numbers_, address, {}, &std::pair<uintptr_t, uint32_t>::first);
-  if (found == numbers_.end() || found->first != address) return {};
-  return {uint64_t{found->second} + 1, place_of(found->second)};
+  const auto found = std::ranges::lower_bound(numbers_, address, {}, &NumberedCommand::address);
+  if (found == numbers_.end() || found->address != address) return {};
+  return {uint64_t{found->position} + 1, place_of(found->position), found->source};
 }
 
 void CommandBuffer::set_place(std::string place) {

@@ -170,8 +170,13 @@ class CommandBuffer final : public ObjectOf<CommandBuffer>, public TracedCommand
   std::vector<RecordedCollective> collectives_;
   std::vector<Piece> pieces_;
   std::vector<std::string> places_;  // may be shorter than the list
-  // For traces: the commands as drivers see them, by address, with their positions in the list.
-  std::vector<std::pair<uintptr_t, uint32_t>> numbers_;
+  // For traces: a command as drivers see it. The source is that of a dispatch's function.
+  struct NumberedCommand {
+    uintptr_t address = 0;
+    uint32_t position = 0;  // in the list
+    std::string_view source = {};
+  };
+  std::vector<NumberedCommand> numbers_;  // by address
   Charge charge_;
 };
 

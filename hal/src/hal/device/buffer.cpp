@@ -76,18 +76,28 @@ Result<> Allocation::charge_to(Budget* budget, uint64_t bytes) {
 }
 
 void Allocation::begin_log() {
-  const std::string_view maker = current_maker();
-  logged_ = device_->memory_log()->allocated(size, maker, Tracer::now());
-  if (DeviceTrace* const trace = device_->trace()) trace->allocated(size, logged_, maker);
+  logged_ = device_->memory_log()->allocated(size, current_maker(), Tracer::now());
 }
 
-void Allocation::end_log() {
-  device_->memory_log()->freed(std::exchange(logged_, 0), Tracer::now());
-  if (DeviceTrace* const trace = device_->trace()) trace->freed(size);
+void Allocation::log_queued(bool is_dealloca, QueuedMemory operation) {
+  MemoryLog& log = *device_->memory_log();
+  if (is_dealloca)
+    log.queue_dealloca(logged_, std::move(operation));
+  else
+    logged_ = log.queue_alloca(size, current_maker(), std::move(operation));
+}
+
+void Allocation::log_done(bool is_dealloca, bool has_run) {
+  MemoryLog& log = *device_->memory_log();
+  if (is_dealloca)
+    log.dealloca_done(logged_, has_run, Tracer::now());
+  else
+    log.alloca_done(logged_, has_run, Tracer::now());
 }
 
 Ref<Device> Allocation::leave() {
-  log_end();
+  if (logged_ != 0) [[unlikely]]
+    device_->memory_log()->freed(logged_, Tracer::now());
   for (const Import& import : shared.imports)
     import.device->table().memory_free(import.device->handle(), import.memory);
   if (shared.mapped) device_->table().memory_unmap(device_->handle(), memory);

@@ -50,15 +50,14 @@ class Allocation final : public ObjectOf<Allocation> {
 
   Device& device() const { return *device_; }
 
-  // Reports the allocation, with the maker of the calling thread (MakerScope), and its end, each once.
+  // Reports the allocation, with the maker of the calling thread (MakerScope). Its release reports its end.
   void log_memory() {
     if (device_->memory_log()) [[unlikely]]
       begin_log();
   }
-  void log_end() {
-    if (logged_ != 0) [[unlikely]]
-      end_log();
-  }
+  // Precondition: the device has a log. An operation was given to its queue; the device has reported its end.
+  void log_queued(bool is_dealloca, QueuedMemory operation);
+  void log_done(bool is_dealloca, bool has_run);
 
   // Called before the driver allocates: charges `bytes` of memory and the objects for it. RESOURCE_EXHAUSTED.
   Result<> charge_to(Budget* budget, uint64_t bytes);
@@ -71,7 +70,6 @@ class Allocation final : public ObjectOf<Allocation> {
 
  private:
   void begin_log();
-  void end_log();
 
   Ref<Device> device_;
   Charge charge_;

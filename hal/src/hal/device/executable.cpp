@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kMaxShownName = 128;
 // More than any compiler emits. Larger numbers are an error of the driver and must not exhaust memory.
 constexpr uint32_t kMaxFunctions = 1u << 20;
-constexpr size_t kMaxName = 1u << 20;  // bytes
+constexpr size_t kMaxText = 1u << 20;  // bytes
 
 // A suggestion for `name`, or the names of the executable's functions.
 std::string hint(const std::vector<ExecutableFunction>& functions, std::string_view name) {
@@ -97,13 +97,15 @@ Result<Ref<Executable>> Executable::create(const Ref<Device>& device, uint64_t a
     if (halyard_status_t status = table.executable_function_info(handle, i, &info))
       return std::unexpected(
           Status::adopt(status).note(fmt::format("describing function {} of an executable", i)));
-    if (info.name.size > kMaxName || (!info.name.data && info.name.size != 0))
-      return fail(Code::INTERNAL,
-                  "the driver of device '{}' gave function {} of an executable a name of {} bytes at {} "
-                  "(executable_function_info); expected at most {}",
-                  device->uri(), i, info.name.size, fmt::ptr(info.name.data), kMaxName);
+    for (const auto& [text, kind] : {std::pair(info.name, "name"), std::pair(info.source, "source")})
+      if (text.size > kMaxText || (!text.data && text.size != 0))
+        return fail(Code::INTERNAL,
+                    "the driver of device '{}' gave function {} of an executable a {} of {} bytes at {} "
+                    "(executable_function_info); expected at most {}",
+                    device->uri(), i, kind, text.size, fmt::ptr(text.data), kMaxText);
     ExecutableFunction& function = executable->functions_.emplace_back();
     if (info.name.data) function.name.assign(info.name.data, info.name.size);
+    if (info.source.data) function.source.assign(info.source.data, info.source.size);
     function.binding_count = info.binding_count;
     function.constant_count = info.constant_count;
     function.flags = info.flags;

@@ -18,6 +18,7 @@ namespace halyard::hal {
 
 struct ExecutableFunction {
   std::string name;
+  std::string source;  // where it is in the source: "model.mlir:12:5"; may be empty
   uint32_t binding_count = 0;
   uint32_t constant_count = 0;
   uint32_t flags = 0;  // HALYARD_FUNCTION_*

@@ -131,7 +131,7 @@ void trace_span(void* host, const halyard_trace_span_t* span) noexcept {
         0, name, span->begin_ns, span->end_ns,
         traced_dispatch(*span, sharing.reason(), work ? work->execution() : 0, place.number),
         {view(span->reason, span->reason_size), view(span->uncounted, span->uncounted_size),
-         view(span->source, span->source_size), place.text},
+         span->source_size != 0 ? view(span->source, span->source_size) : place.source, place.text},
         sharing.view());
   } else if (auto* work = static_cast<WorkTrace*>(span->submission)) {
     work->span_reported(*span);

@@ -3,13 +3,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "hal/command/command_buffer.h"
 #include "hal/device/sharing.h"
 #include "hal/queue/execution.h"
+#include "hal/queue/fence.h"
 #include "hal/queue/submission.h"
 
 namespace halyard::hal {
@@ -72,6 +75,36 @@ Result<> submit_update(OwnWork work, const QueuePoint& point, const void* source
   return submit(std::move(work), point, operation);
 }
 
+// The place of an alloca or a dealloca among the work of its device.
+QueuedMemory queued_at(const QueuePoint& point) {
+  QueuedMemory queued;
+  if (point.wait)
+    for (const Timepoint& it : point.wait->timepoints())
+      queued.waits.emplace_back(it.semaphore.get(), it.value);
+  std::vector<Timepoint> own;  // those that the device signals
+  if (point.signal) {
+    for (const Timepoint& it : point.signal->timepoints()) {
+      queued.signals.emplace_back(it.semaphore.get(), it.value);
+      if (is_of_driver(it, point.device)) own.push_back(it);
+    }
+  }
+  if (!own.empty())
+    queued.is_done = [own = std::move(own)] {
+      return std::ranges::all_of(own, [](const Timepoint& it) {
+        const Result<uint64_t> reached = it.semaphore->query();
+        return reached && *reached >= it.value;
+      });
+    };
+  return queued;
+}
+
+void log_memory(InFlight& work, Allocation& allocation, const QueuePoint& point, bool is_dealloca) {
+  if (!allocation.device().memory_log()) [[likely]]
+    return;
+  allocation.log_queued(is_dealloca, queued_at(point));
+  (is_dealloca ? work.deallocated : work.allocated) = &allocation;
+}
+
 }  // namespace
 
 QueuePoint at_owner(const QueuePoint& point, const Buffer& buffer) {
@@ -117,12 +150,12 @@ Result<Ref<Buffer>> queue_alloca(const QueuePoint& point, uint64_t pool, uint32_
   operation.alloca_.info = &info;
   auto work = HALYARD_TRY(make_work(point));
   work->use(*allocation);
+  log_memory(*work, *allocation, point, false);
   if (Result<> submitted = submit(std::move(work), point, operation); !submitted) [[unlikely]]
     return std::unexpected(std::move(submitted.error()).note(fmt::format("while allocating {} bytes", size)));
   HALYARD_TRY(device.check_memory(request, allocation->memory, info, "queue_submit of an alloca"));
   allocation->memory_type = info.memory_type & ~static_cast<uint32_t>(HALYARD_MEMORY_OPTIMAL);
   allocation->usage = info.usage;
-  allocation->log_memory();
   return Buffer::create(std::move(allocation));
 }
 
@@ -139,14 +172,17 @@ Result<> queue_dealloca(const QueuePoint& point, Buffer& buffer, uint64_t flags)
         Code::FAILED_PRECONDITION,
         "dealloca of a buffer of {} bytes whose allocation has been deallocated before; deallocate it once",
         buffer.length());
-  allocation.log_end();
   // Work of other drivers may still use the bytes, and this device does not know its order.
   if (!end_sharing(allocation)) return queue_barrier(place);
   auto work = HALYARD_TRY(make_work(place));
   work->use(allocation);
   halyard_operation_t operation = operation_of(HALYARD_OPERATION_DEALLOCA);
   operation.dealloca.memory = allocation.memory;
-  return submit(std::move(work), place, operation);
+  log_memory(*work, allocation, place, true);
+  Result<> submitted = submit(std::move(work), place, operation);
+  if (!submitted && allocation.device().memory_log()) [[unlikely]]
+    allocation.log_done(true, false);  // no effect if the device has reported the end
+  return submitted;
 }
 
 Result<> queue_fill(const QueuePoint& asked, Buffer& target, uint64_t offset, uint64_t length,

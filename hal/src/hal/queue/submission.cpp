@@ -30,6 +30,7 @@ void completed(void* user, halyard_status_t handle) noexcept {
   const CallbackScope scope;
   auto* work = static_cast<InFlight*>(static_cast<WorkTrace*>(user));
   work->result = Status::adopt(handle);
+  work->log_memory(work->result.ok());
   if (const InFlight::FileWrite& write = work->write; work->result.ok() && write.source)
     work->result = outcome_of([&] {
       return write.source->read(write.source_offset, write.target->bytes().data() + write.target_offset,

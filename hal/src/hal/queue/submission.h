@@ -39,6 +39,9 @@ struct InFlight : Step, WorkTrace {
   boost::container::small_vector<Awaited, 2> waits;  // not Refs, which would keep the semaphores from failing
   std::unique_ptr<uint8_t[]> payload;
   Charge charge;
+  // Whose alloca or dealloca it is, if the device logs its memory. Among the resources.
+  Allocation* allocated = nullptr;
+  Allocation* deallocated = nullptr;
   const TracedCommands* commands = nullptr;  // that it executes; among the resources
 
   // For queue_write: the copy to the file, after the driver's part has completed.
@@ -57,6 +60,12 @@ struct InFlight : Step, WorkTrace {
   Device& device() const { return *home; }
   // For the submitter: whether the signals are made and the completion has dropped its hold.
   bool is_over() const { return holders.load(std::memory_order_acquire) == 1; }
+  void log_memory(bool has_run) {
+    if (allocated) [[unlikely]]
+      allocated->log_done(false, has_run);
+    if (deallocated) [[unlikely]]
+      deallocated->log_done(true, has_run);
+  }
   void use(Object& object) { resources.push_back(&object); }
   void keep() {
     home->retain();

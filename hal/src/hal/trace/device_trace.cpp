@@ -119,7 +119,7 @@ void DeviceTrace::device_span(const halyard_trace_span_t& span, uint64_t executi
     facts.threads = span.threads;
   }
   tracer_->dispatch(queue_track(span.queue), {span.name, span.name_size}, span.begin_ns, span.end_ns, facts,
-                    {{{}, {}, {}, place.text}});
+                    {{{}, {}, place.source, place.text}});
 }
 
 struct WorkTrace::State {

@@ -42,11 +42,12 @@ struct TracedWork {
   bool is_recorded() const noexcept;
 };
 
-// The place of a command: its number in its recording, from 1 (0: unknown), and the place in the program that
-// recorded it.
+// The place of a command: its number in its recording, from 1 (0: unknown), the place in the program that
+// recorded it, and its function.
 struct CommandPlace {
   uint64_t number = 0;
   std::string_view text;
+  std::string_view source;  // where the function of a dispatch is in the source; may be empty
 };
 // A recording that knows its commands by the addresses that drivers see.
 class TracedCommands {

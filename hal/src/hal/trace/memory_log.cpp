@@ -23,36 +23,154 @@ MakerScope::~MakerScope() { innermost_maker = before_; }
 
 std::string_view current_maker() noexcept { return innermost_maker ? *innermost_maker : "the host"; }
 
-uint64_t MemoryLog::allocated(uint64_t bytes, std::string_view maker, uint64_t time) {
-  const std::lock_guard lock(mutex_);
+bool QueuedMemory::must_follow(const QueuedMemory& other) const {
+  return std::ranges::any_of(waits, [&](const Point& wait) {
+    return std::ranges::any_of(other.signals, [&](const Point& signal) {
+      return wait.first == signal.first && wait.second >= signal.second;
+    });
+  });
+}
+
+MemoryLog::Records::iterator MemoryLog::add_record(uint64_t bytes, std::string_view maker) {
   auto known = numbers_.find(maker);
   if (known == numbers_.end()) {
     if (makers_.size() >= kMaxMakers) maker = "others";
     known = numbers_.try_emplace(std::string(maker), static_cast<uint32_t>(makers_.size())).first;
-    if (known->second == makers_.size()) makers_.emplace_back(maker);
+    if (known->second == makers_.size()) makers_.emplace_back(known->first);
   }
-  const uint64_t number = ++events_;
-  records_.emplace_hint(records_.end(), number, Record{bytes, known->second, number});
+  return records_.emplace_hint(records_.end(), ++allocations_, Record{bytes, known->second, 0});
+}
+
+void MemoryLog::begin(Records::iterator record, uint64_t time, Changes& changes) {
+  const auto [bytes, maker, begin, end] = record->second;
+  if (begin != 0) return;
+  record->second.begin = ++events_;
   live_ += bytes;
   add_point(time);
   if (live_ > peak_) {
-    std::erase_if(records_, [](const auto& record) { return record.second.end != UINT64_MAX; });
+    std::erase_if(records_, [](const auto& each) { return each.second.end != UINT64_MAX; });
     peak_ = live_;
-    peak_event_ = number;
+    peak_event_ = events_;
     peak_time_ = time;
   }
+  changes.push_back({record->first, bytes, false, makers_[maker]});
+}
+
+void MemoryLog::end(Records::iterator record, uint64_t time, Changes& changes) {
+  Record& it = record->second;
+  if (it.end != UINT64_MAX) return;
+  begin(record, time, changes);  // if the report of its alloca is late
+  live_ -= it.bytes;
+  it.end = ++events_;
+  changes.push_back({record->first, it.bytes, true, makers_[it.maker]});
+  // Made after the peak and gone: part of no peak.
+  if (it.begin > peak_event_) records_.erase(record);
+  add_point(time);
+}
+
+uint64_t MemoryLog::allocated(uint64_t bytes, std::string_view maker, uint64_t time) {
+  Changes changes;
+  uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto record = add_record(bytes, maker);
+    number = record->first;
+    begin(record, time, changes);
+  }
+  tell(changes);
   return number;
 }
 
+// Nothing of the allocation is under way any more.
 void MemoryLog::freed(uint64_t number, uint64_t time) {
+  Changes changes;
+  {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(pending_operations_, [&](const auto& each) { return each.second.allocation == number; });
+    const auto record = records_.find(number);
+    if (record == records_.end()) return;
+    if (record->second.begin == 0)
+      records_.erase(record);
+    else
+      end(record, time, changes);
+  }
+  tell(changes);
+}
+
+uint64_t MemoryLog::queue_alloca(uint64_t bytes, std::string_view maker, QueuedMemory operation) {
   const std::lock_guard lock(mutex_);
-  const auto record = records_.find(number);
-  if (record == records_.end()) return;
-  live_ -= record->second.bytes;
-  record->second.end = ++events_;
-  // Made after the peak and gone: part of no peak.
-  if (record->second.begin > peak_event_) records_.erase(record);
-  add_point(time);
+  const uint64_t number = add_record(bytes, maker)->first;
+  pending_operations_.emplace(++requests_, Pending{number, false, std::move(operation)});
+  return number;
+}
+
+void MemoryLog::queue_dealloca(uint64_t number, QueuedMemory operation) {
+  const std::lock_guard lock(mutex_);
+  pending_operations_.emplace(++requests_, Pending{number, true, std::move(operation)});
+}
+
+// Applies the operations whose reports are late: those that `before` has waited for, or may have. An alloca
+// comes after each dealloca that has signalled. Either comes after each alloca that was requested before it
+// and has signalled.
+void MemoryLog::apply_done(const Pending& before, uint64_t request, uint64_t time, Changes& changes) {
+  std::vector<std::pair<uint64_t, Pending>> due;
+  for (const auto& [number, other] : pending_operations_) {
+    const bool may_precede = other.is_end ? !before.is_end : number < request;
+    if (may_precede && !other.operation.must_follow(before.operation) && other.operation.is_done &&
+        other.operation.is_done())
+      due.emplace_back(number, other);
+  }
+  while (!due.empty()) {
+    const auto is_first = [&](const auto& it) {
+      return std::ranges::none_of(due, [&](const auto& other) {
+        return other.first != it.first && it.second.operation.must_follow(other.second.operation);
+      });
+    };
+    auto next = std::ranges::find_if(due, is_first);
+    if (next == due.end()) next = due.begin();
+    if (const auto record = records_.find(next->second.allocation); record != records_.end()) {
+      if (next->second.is_end)
+        end(record, time, changes);
+      else
+        begin(record, time, changes);
+    }
+    pending_operations_.erase(next->first);
+    due.erase(next);
+  }
+}
+
+void MemoryLog::alloca_done(uint64_t number, bool has_run, uint64_t time) {
+  operation_done(number, false, has_run, time);
+}
+void MemoryLog::dealloca_done(uint64_t number, bool has_run, uint64_t time) {
+  operation_done(number, true, has_run, time);
+}
+
+void MemoryLog::operation_done(uint64_t number, bool is_end, bool has_run, uint64_t time) {
+  Changes changes;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto pending = std::ranges::find_if(pending_operations_, [&](const auto& each) {
+      return each.second.allocation == number && each.second.is_end == is_end;
+    });
+    if (pending == pending_operations_.end()) return;
+    const auto [request, operation] = *pending;
+    pending_operations_.erase(pending);
+    if (!has_run) return;
+    apply_done(operation, request, time, changes);
+    if (const auto record = records_.find(number); record != records_.end()) {
+      if (is_end)
+        end(record, time, changes);
+      else
+        begin(record, time, changes);
+    }
+  }
+  tell(changes);
+}
+
+void MemoryLog::tell(const Changes& changes) const {
+  if (observer_)
+    for (const Change& change : changes) observer_(change);
 }
 
 // With more changes than there is room, each point stands for several changes and has the highest level of
@@ -81,10 +199,11 @@ MemoryLog::Report MemoryLog::report() const {
   report.points = points_;
   std::map<std::pair<uint32_t, uint64_t>, uint64_t> counts;  // by maker and size
   for (const auto& [number, record] : records_)
-    if (record.begin <= peak_event_ && record.end > peak_event_) ++counts[{record.maker, record.bytes}];
+    if (record.begin != 0 && record.begin <= peak_event_ && record.end > peak_event_)
+      ++counts[{record.maker, record.bytes}];
   std::multimap<uint64_t, Alive, std::greater<>> largest_first;
   for (const auto& [key, count] : counts)
-    largest_first.emplace(key.second * count, Alive{key.second, count, makers_[key.first]});
+    largest_first.emplace(key.second * count, Alive{key.second, count, std::string(makers_[key.first])});
   for (auto& [bytes, alive] : largest_first) report.alive.push_back(std::move(alive));
   return report;
 }

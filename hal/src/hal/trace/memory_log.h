@@ -1,13 +1,17 @@
 // MemoryLog: a device's memory over time, and what was alive at its peak, by size and by whom it was
-// allocated. Exists only while tracing or if objects are counted. Times are those of requests: a queue
-// dealloca counts when it is submitted.
+// allocated. Exists only while tracing or if objects are counted. Memory of a queue counts from the time when
+// its alloca has run until its dealloca has run; other memory from the call that allocates it until it is
+// freed.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace halyard::hal {
@@ -27,14 +31,44 @@ class MakerScope {
 };
 std::string_view current_maker() noexcept;  // "the host" without a scope
 
-// Thread-safe. The memory that it takes is bounded by what is alive now and what was alive at the peak.
+// An alloca or a dealloca that waits in a queue. The device reports its end some time after its signals, on
+// any thread, so reports of two operations may come in the wrong order. The timelines tell the right one.
+struct QueuedMemory {
+  using Point = std::pair<const void*, uint64_t>;  // a timeline and its value
+  std::vector<Point> waits;
+  std::vector<Point> signals;
+  std::function<bool()> is_done;  // whether the signals are made; may be null: not known
+
+  bool must_follow(const QueuedMemory& other) const;
+};
+
+// Thread-safe. The memory that it takes is bounded by what is alive now, what was alive at the peak, and what
+// waits.
 class MemoryLog {
  public:
   static constexpr size_t kMaxPoints = 16'384;
   static constexpr size_t kMaxMakers = 4'096;  // different ones
 
-  uint64_t allocated(uint64_t bytes, std::string_view maker, uint64_t time);  // returns a number for freed()
+  // A change of the memory. `maker` lives as long as the log.
+  struct Change {
+    uint64_t number = 0;  // of the allocation
+    uint64_t bytes = 0;
+    bool is_end = false;
+    std::string_view maker;
+  };
+  // Called after each change, with no lock held; set before the first one.
+  void observe(std::function<void(const Change&)> observer) { observer_ = std::move(observer); }
+
+  // Returns the number of the allocation.
+  uint64_t allocated(uint64_t bytes, std::string_view maker, uint64_t time);
   void freed(uint64_t number, uint64_t time);
+
+  // An alloca, a dealloca was given to the device. The number of the allocation, which does not count yet.
+  uint64_t queue_alloca(uint64_t bytes, std::string_view maker, QueuedMemory operation);
+  void queue_dealloca(uint64_t number, QueuedMemory operation);
+  // The device reports its end. After a failure the memory is as before.
+  void alloca_done(uint64_t number, bool has_run, uint64_t time);
+  void dealloca_done(uint64_t number, bool has_run, uint64_t time);
 
   struct Alive {
     uint64_t bytes = 0;  // of each
@@ -54,22 +88,40 @@ class MemoryLog {
   Report report() const;
 
  private:
+  using Changes = std::vector<Change>;
   struct Record {
     uint64_t bytes;
     uint32_t maker;
-    uint64_t begin;             // number of the event
+    uint64_t begin;             // number of the event; 0: does not count yet
     uint64_t end = UINT64_MAX;  // the same
   };
-  void add_point(uint64_t time);
+  using Records = std::map<uint64_t, Record>;
+  struct Pending {
+    uint64_t allocation;
+    bool is_end;
+    QueuedMemory operation;
+  };
 
-  mutable std::mutex mutex_;  // guards everything
+  Records::iterator add_record(uint64_t bytes, std::string_view maker);
+  void begin(Records::iterator record, uint64_t time, Changes& changes);
+  void end(Records::iterator record, uint64_t time, Changes& changes);
+  void operation_done(uint64_t number, bool is_end, bool has_run, uint64_t time);
+  void apply_done(const Pending& before, uint64_t request, uint64_t time, Changes& changes);
+  void add_point(uint64_t time);
+  void tell(const Changes& changes) const;
+
+  std::function<void(const Change&)> observer_;
+  mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, uint32_t, std::less<>> numbers_;
-  std::vector<std::string> makers_;
-  std::map<uint64_t, Record> records_;  // alive, or alive at the peak
+  std::vector<std::string_view> makers_;  // keys of numbers_
+  Records records_;                       // alive, waiting, or alive at the peak; by number of the allocation
+  std::map<uint64_t, Pending> pending_operations_;  // by number of the request
   std::vector<Point> points_;
   uint64_t stride_ = 1;   // changes that make one point
   uint64_t pending_ = 0;  // changes in the last point
   uint64_t live_ = 0;
+  uint64_t allocations_ = 0;
+  uint64_t requests_ = 0;
   uint64_t events_ = 0;
   uint64_t peak_ = 0;
   uint64_t peak_event_ = 0;

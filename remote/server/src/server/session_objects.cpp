@@ -175,9 +175,10 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
     std::vector<flatbuffers::Offset<wire::Function>> functions;
     for (const hal::ExecutableFunction& it : (*made)->functions()) {
       const auto name = message.text(it.name);
+      const auto source = it.source.empty() ? 0 : message.text(it.source);
       const wire::Workgroups size(it.workgroup_size[0], it.workgroup_size[1], it.workgroup_size[2]);
       functions.push_back(wire::CreateFunction(builder, name, it.binding_count, it.constant_count, it.flags,
-                                               &size, it.local_memory));
+                                               &size, it.local_memory, source));
     }
     return wire::CreateFunctions(builder, asked.request(), builder.CreateVector(functions));
   });

@@ -132,9 +132,35 @@ struct ModuleReader {
       if (names[item.function].empty()) names[item.function] = item.name;
     const schema::DebugDatabase* database = source.debug_database();
     module.debug_database_ = database;
-    const uint32_t known = database ? count(database->functions()) : 0;
-    for (uint32_t i = 0; i < std::min<size_t>(known, names.size()); ++i)
-      if (names[i].empty()) names[i] = view(database->functions()->Get(i)->local_name());
+    if (database) assign_debug_entries(*database);
+  }
+
+  // Entry i describes function i.
+  void assign_debug_entries(const schema::DebugDatabase& database) {
+    std::vector<std::string_view>& names = module.function_names_;
+    const uint32_t known =
+        std::min<uint32_t>(count(database.functions()), static_cast<uint32_t>(names.size()));
+    if (known == 0) return;
+    module.debug_entries_.resize(names.size(), BytecodeModule::kNoDebugEntry);
+    for (uint32_t i = 0; i < known; ++i) {
+      const schema::FunctionSourceMap& entry = *database.functions()->Get(i);
+      const uint32_t function = known == 1 ? function_of_only_entry(entry) : i;
+      if (function == kNoFunction) continue;
+      module.debug_entries_[function] = i;
+      if (names[function].empty()) names[function] = view(entry.local_name());
+    }
+  }
+
+  // Some compilers record the last function only, as entry 0, with its locations.
+  static constexpr uint32_t kNoFunction = UINT32_MAX;
+  uint32_t function_of_only_entry(const schema::FunctionSourceMap& entry) const {
+    constexpr size_t kMaxName = 1024;
+    const std::string_view name = view(entry.local_name());
+    if (module.functions_.size() == 1 || count(entry.locations()) == 0 || name.size() > kMaxName) return 0;
+    const auto exported = std::ranges::find(module.exports_, name, &Export::name);
+    if (exported != module.exports_.end()) return exported->function;
+    const auto last = static_cast<uint32_t>(module.function_names_.size() - 1);
+    return module.function_names_[last].empty() ? last : kNoFunction;  // else it has another name
   }
 
   Result<> load_requirements() {

@@ -54,6 +54,11 @@ class BytecodeModule : public Module {
   const void* debug_database() const { return debug_database_; }
   // A name for messages: of the export, else from the debug database, else empty.
   std::string_view function_name(uint32_t function) const;
+  // The function's entry in the debug database.
+  static constexpr uint32_t kNoDebugEntry = UINT32_MAX;
+  uint32_t debug_entry(uint32_t function) const {
+    return function < debug_entries_.size() ? debug_entries_[function] : kNoDebugEntry;
+  }
 
   // Creates an empty module, which read() fills.
   explicit BytecodeModule(const ObjectType* type = &kType);
@@ -82,6 +87,7 @@ class BytecodeModule : public Module {
   std::vector<std::string_view> type_names_;
   std::vector<Ref<Buffer>> rodata_;
   std::vector<std::string_view> function_names_;
+  std::vector<uint32_t> debug_entries_;  // by function; empty: no database
 };
 
 }  // namespace halyard::vm

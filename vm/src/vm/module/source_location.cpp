@@ -4,6 +4,8 @@
 #include <bytecode_module_generated.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace halyard::vm {
 
 namespace {
@@ -11,6 +13,7 @@ namespace {
 constexpr int kDeepest = 16;
 constexpr size_t kMaxText = 4096;  // in bytes; longer texts are cut off
 constexpr std::string_view kUnknown = "[unknown]";
+constexpr std::string_view kCut = "...";
 
 class Renderer {
  public:
@@ -22,7 +25,7 @@ class Renderer {
     const auto* table = database_.location_table();
     const auto* kinds = database_.location_table_type();
     if (text_.size() > kMaxText) {
-      if (!text_.ends_with("...")) text_ += "...";
+      if (!text_.ends_with(kCut)) text_ += kCut;
       return;
     }
     if (depth > kDeepest || !table || !kinds || index < 0 || index >= int64_t{table->size()} ||
@@ -88,18 +91,45 @@ class Renderer {
   std::string text_;
 };
 
+const schema::FunctionSourceMap* locations_of(const schema::DebugDatabase* database,
+                                              const BytecodeModule& module, uint32_t function) {
+  const uint32_t entry = module.debug_entry(function);
+  return database && entry != BytecodeModule::kNoDebugEntry ? database->functions()->Get(entry) : nullptr;
+}
+
 }  // namespace
 
 std::string source_location(const BytecodeModule& module, uint32_t function, uint32_t pc) {
   const auto* database = static_cast<const schema::DebugDatabase*>(module.debug_database());
-  if (!database || !database->functions() || function >= database->functions()->size()) return {};
-  const auto* map = database->functions()->Get(function);
+  const auto* map = locations_of(database, module, function);
   if (!map || !map->locations()) return {};
   for (const schema::BytecodeLocation* each : *map->locations()) {
     if (static_cast<uint32_t>(each->bytecode_offset()) != pc) continue;
     Renderer renderer(*database);
     renderer.location(each->location(), 0);
     return renderer.take();
+  }
+  return {};
+}
+
+std::string source_of(const BytecodeModule& module, uint32_t function) {
+  constexpr uint32_t kMost = 64;  // locations to look at
+  const auto* database = static_cast<const schema::DebugDatabase*>(module.debug_database());
+  const auto* map = locations_of(database, module, function);
+  if (!map || !map->locations()) return {};
+  for (uint32_t i = 0; i < std::min<uint32_t>(map->locations()->size(), kMost); ++i) {
+    Renderer renderer(*database);
+    renderer.location(map->locations()->Get(i)->location(), 0);
+    const std::string text = renderer.take();
+    for (std::string_view lines = text; !lines.empty();) {
+      std::string_view line = lines.substr(0, lines.find('\n'));
+      lines.remove_prefix(std::min(line.size() + 1, lines.size()));
+      line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+      if (line.starts_with("at ")) line.remove_prefix(3);
+      if (line.ends_with(",")) line.remove_suffix(1);
+      if (line.ends_with("[") || line == "]" || line.empty() || line == kUnknown || line == kCut) continue;
+      return std::string(line);
+    }
   }
   return {};
 }

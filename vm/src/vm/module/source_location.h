@@ -13,4 +13,8 @@ namespace halyard::vm {
 // none.
 std::string source_location(const BytecodeModule& module, uint32_t function, uint32_t pc);
 
+// The first location of a function that is known, in one line, without those that it was inlined into. Empty
+// if there is none.
+std::string source_of(const BytecodeModule& module, uint32_t function);
+
 }  // namespace halyard::vm

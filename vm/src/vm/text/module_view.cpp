@@ -69,9 +69,9 @@ std::vector<Attribute> ModuleView::function_attributes(uint32_t function) const 
 }
 
 std::string_view ModuleView::debug_name(uint32_t function) const {
-  const schema::DebugDatabase* database = archive_.module->debug_database();
-  if (!database || function >= count(database->functions())) return {};
-  return view(database->functions()->Get(function)->local_name());
+  const uint32_t entry = module_->debug_entry(function);
+  if (entry == BytecodeModule::kNoDebugEntry) return {};
+  return view(archive_.module->debug_database()->functions()->Get(entry)->local_name());
 }
 
 uint32_t ModuleView::source_locations() const {
