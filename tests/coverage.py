@@ -185,7 +185,8 @@ BRANCHES, FAILURES = "branches", "failures"
 def kind_of(chain: list, use: tuple, names: list[str], sources: Sources) -> str | None:
     """What a condition is; None for those of assert, which say what cannot be."""
     if not chain:
-        return BRANCHES
+        # Of an argument of HALYARD_TRY whose use the map does not have.
+        return None if "(__VA_ARGS__)" in sources.text(names[use[0]], use[1], 1) else BRANCHES
     # HALYARD_TRY and its kin; one within another has its condition where the outer one takes its argument.
     file, line, _ = chain[0]
     if re.match(r"!\w*try_##", sources.text(*chain[0])) or re.search(r"try_##counter = \(__VA_ARGS__", sources.text(file, line, 1)):

@@ -1,0 +1,41 @@
+// Opening libraries: what is none, and what lacks the function.
+#include <gtest/gtest.h>
+
+#include "base/plugin.h"
+#include "fixtures.h"
+#include "status_testing.h"
+
+namespace halyard {
+namespace {
+
+constexpr PluginKind kKind = {"driver",      "driver ABI", 1, 8, "NOTE_MACRO", "halyard_no_such_function",
+                              "EXPORT_MACRO"};
+
+TEST(PluginOpen, WhatIsNoLibrarySaysWhy) {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("text.so", "no library");
+  EXPECT_FAILS(UNAVAILABLE, "cannot load driver '" + path + "'", open_plugin(path, kKind));
+}
+
+TEST(PluginOpen, ALibraryWithoutTheFunctionIsNone) {
+  EXPECT_FAILS(INCOMPATIBLE,
+               "does not export halyard_no_such_function; expected a function marked EXPORT_MACRO",
+               open_plugin("libm.so.6", kKind));
+  PluginKind other = kKind;
+  other.negotiate_symbol = "cos";
+  EXPECT_NE(ASSERT_VALUE(open_plugin("libm.so.6", other)), nullptr);
+}
+
+TEST(PluginOpen, TheOwnFolderIsThatOfTheProgram) {
+  EXPECT_EQ(own_folder(), std::filesystem::canonical("/proc/self/exe").parent_path());
+  EXPECT_EQ(own_folder(), own_folder());
+}
+
+TEST(PluginNoteOfAFile, IsReadFromIt) {
+  const TemporaryFolder folder;
+  EXPECT_FAILS(INVALID_ARGUMENT, "is not a shared library",
+               read_plugin_note(folder.write("text.so", "no library"), kKind));
+}
+
+}  // namespace
+}  // namespace halyard
