@@ -162,7 +162,8 @@ def branches(functions: list[dict]) -> list[Branch]:
         uses = {region[6]: (region[5], region[0], region[1]) for region in function["regions"] if region[7] == REGION_IS_EXPANSION}
         for branch in function["branches"]:
             where, chain = (branch[6], branch[0], branch[1]), []
-            while where[0] in uses:
+            # A table that is included within a function is a file of its own.
+            while where[0] in uses and not sources.text(names[uses[where[0]][0]], uses[where[0]][1], 1).lstrip().startswith("#include"):
                 chain.append((names[where[0]], *where[1:]))
                 where = uses[where[0]]
             root = pathlib.Path(names[where[0]])
@@ -222,11 +223,11 @@ def counts(files: list[dict], found: list[Branch]) -> dict[str, dict]:
             counted[str(path.relative_to(SOURCE))] = {"lines": {"count": lines["count"], "covered": lines["covered"]},
                                                       **{kind: {"count": 0, "covered": 0, "argued": 0} for kind in (BRANCHES, FAILURES)}}
     for branch in found:
-        if branch.file in counted:
-            kind = counted[branch.file][branch.kind]
-            kind["count"] += 1
-            kind["covered"] += branch.taken
-            kind["argued"] += branch.argued
+        own = counted.setdefault(branch.file, {"lines": {"count": 0, "covered": 0},
+                                               **{kind: {"count": 0, "covered": 0, "argued": 0} for kind in (BRANCHES, FAILURES)}})
+        own[branch.kind]["count"] += 1
+        own[branch.kind]["covered"] += branch.taken
+        own[branch.kind]["argued"] += branch.argued
     return counted
 
 
