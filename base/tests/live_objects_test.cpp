@@ -11,7 +11,7 @@
 namespace halyard {
 namespace {
 
-std::string counts(const LiveObjects& objects) {
+std::string counts_by_type(const LiveObjects& objects) {
   std::string text;
   objects.each([&](const ObjectType& type, uint64_t live, uint64_t made) {
     text += std::string(type.name) + ' ' + std::to_string(live) + ' ' + std::to_string(made) + '\n';
@@ -19,18 +19,18 @@ std::string counts(const LiveObjects& objects) {
   return text;
 }
 
-constexpr ObjectType kFirst = {"first", nullptr};
-constexpr ObjectType kSecond = {"second", nullptr};
+constexpr ObjectType kFirstType = {"first", nullptr};
+constexpr ObjectType kSecondType = {"second", nullptr};
 
 TEST(LiveObjectsTest, AreCountedByTypeInTheOrderOfTheirFirst) {
   LiveObjects objects;
-  EXPECT_EQ(counts(objects), "");
-  objects.add(kSecond, 1);
-  objects.add(kFirst, 3);
-  objects.add(kSecond, -1);
-  objects.add(kFirst, -1);
-  objects.add(kFirst, 1);
-  EXPECT_EQ(counts(objects), "second 0 1\nfirst 3 4\n");
+  EXPECT_EQ(counts_by_type(objects), "");
+  objects.add(kSecondType, 1);
+  objects.add(kFirstType, 3);
+  objects.add(kSecondType, -1);
+  objects.add(kFirstType, -1);
+  objects.add(kFirstType, 1);
+  EXPECT_EQ(counts_by_type(objects), "second 0 1\nfirst 3 4\n");
 }
 
 TEST(LiveObjectsTest, MoreTypesThanThereIsRoomForAreNotCounted) {
@@ -46,12 +46,12 @@ TEST(LiveObjectsTest, OfAChargeAreThoseOfItsBudget) {
   const auto objects = std::make_shared<LiveObjects>();
   const auto counting = make<Budget>(1000, objects);
   Charge charge(counting);
-  charge.count(kFirst, 2);
-  charge.count(kFirst, -1);
-  EXPECT_EQ(counts(*objects), "first 1 2\n");
-  Charge(make<Budget>(1000)).count(kFirst, 1);
-  Charge().count(kFirst, 1);
-  EXPECT_EQ(counts(*objects), "first 1 2\n");
+  charge.count(kFirstType, 2);
+  charge.count(kFirstType, -1);
+  EXPECT_EQ(counts_by_type(*objects), "first 1 2\n");
+  Charge(make<Budget>(1000)).count(kFirstType, 1);
+  Charge().count(kFirstType, 1);
+  EXPECT_EQ(counts_by_type(*objects), "first 1 2\n");
 }
 
 TEST(ChargeGrowsTo, WhatItDoesNotHaveYet) {
@@ -69,49 +69,49 @@ TEST(ChargeGrowsTo, WhatItDoesNotHaveYet) {
   EXPECT_EQ(none.bytes(), 0u);
 }
 
-struct Cat final : ObjectOf<Cat> {
+struct CatObject final : ObjectOf<CatObject> {
   static const ObjectType kType;
 };
-struct Dog final : ObjectOf<Dog> {
+struct DogObject final : ObjectOf<DogObject> {
   static const ObjectType kType;
 };
-const ObjectType Cat::kType = object_type<Cat>("cat");
-const ObjectType Dog::kType = object_type<Dog>("dog");
+const ObjectType CatObject::kType = object_type<CatObject>("cat");
+const ObjectType DogObject::kType = object_type<DogObject>("dog");
 
 TEST(ObjectTest, ACastKnowsItsTypeAlone) {
-  const auto cat = make<Cat>();
-  EXPECT_EQ(cast<Cat>(cat.get()), cat.get());
-  EXPECT_EQ(cast<Dog>(cat.get()), nullptr);
-  EXPECT_EQ(cast<Cat>(nullptr), nullptr);
+  const auto cat = make<CatObject>();
+  EXPECT_EQ(cast<CatObject>(cat.get()), cat.get());
+  EXPECT_EQ(cast<DogObject>(cat.get()), nullptr);
+  EXPECT_EQ(cast<CatObject>(nullptr), nullptr);
 }
 
-int destroyed = 0;
+int destroyed_objects = 0;
 struct Counted final : Object {
   Counted() : Object(&kType) {}
   static const ObjectType kType;
 };
 const ObjectType Counted::kType = {"counted", [](Object* object) {
-                                     ++destroyed;
+                                     ++destroyed_objects;
                                      delete static_cast<Counted*>(object);
                                    }};
 
 TEST(ObjectTest, LivesAsLongAsAReference) {
-  destroyed = 0;
+  destroyed_objects = 0;
   Ref<Counted> first = make<Counted>();
   EXPECT_TRUE(first->unique());
   Ref<Counted> second = first;
   EXPECT_EQ(first->references(), 2u);
   first = nullptr;
-  EXPECT_EQ(destroyed, 0);
+  EXPECT_EQ(destroyed_objects, 0);
   EXPECT_TRUE(second->unique());
   retain(second.get());
   release(second.get());
   retain(nullptr);
   release(nullptr);
   second = Ref<Counted>::share(second.get());
-  EXPECT_EQ(destroyed, 0);
+  EXPECT_EQ(destroyed_objects, 0);
   second = nullptr;
-  EXPECT_EQ(destroyed, 1);
+  EXPECT_EQ(destroyed_objects, 1);
 }
 
 // A part has no reference at first, and destroys itself as often as its last one goes.
@@ -120,18 +120,18 @@ struct PartOfCounted final : Object {
   using Object::retain_first;
   static const ObjectType kType;
 };
-const ObjectType PartOfCounted::kType = {"part", [](Object*) { ++destroyed; }, true};
+const ObjectType PartOfCounted::kType = {"part", [](Object*) { ++destroyed_objects; }, true};
 
 TEST(ObjectTest, APartComesBack) {
-  destroyed = 0;
+  destroyed_objects = 0;
   PartOfCounted part;
   for (int i = 1; i <= 2; ++i) {
     EXPECT_TRUE(part.retain_first());
     EXPECT_FALSE(part.retain_first());
     part.release();
-    EXPECT_EQ(destroyed, i - 1);
+    EXPECT_EQ(destroyed_objects, i - 1);
     part.release();
-    EXPECT_EQ(destroyed, i);
+    EXPECT_EQ(destroyed_objects, i);
     EXPECT_EQ(part.references(), 0u);
   }
 }

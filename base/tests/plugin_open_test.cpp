@@ -8,20 +8,20 @@
 namespace halyard {
 namespace {
 
-constexpr PluginKind kKind = {"driver",      "driver ABI", 1, 8, "NOTE_MACRO", "halyard_no_such_function",
-                              "EXPORT_MACRO"};
+constexpr PluginKind kKindToOpen = {
+    "driver", "driver ABI", 1, 8, "NOTE_MACRO", "halyard_no_such_function", "EXPORT_MACRO"};
 
 TEST(PluginOpen, WhatIsNoLibrarySaysWhy) {
   const TemporaryFolder folder;
   const std::string path = folder.write("text.so", "no library");
-  EXPECT_FAILS(UNAVAILABLE, "cannot load driver '" + path + "'", open_plugin(path, kKind));
+  EXPECT_FAILS(UNAVAILABLE, "cannot load driver '" + path + "'", open_plugin(path, kKindToOpen));
 }
 
 TEST(PluginOpen, ALibraryWithoutTheFunctionIsNone) {
   EXPECT_FAILS(INCOMPATIBLE,
                "does not export halyard_no_such_function; expected a function marked EXPORT_MACRO",
-               open_plugin("libm.so.6", kKind));
-  PluginKind other = kKind;
+               open_plugin("libm.so.6", kKindToOpen));
+  PluginKind other = kKindToOpen;
   other.negotiate_symbol = "cos";
   EXPECT_NE(ASSERT_VALUE(open_plugin("libm.so.6", other)), nullptr);
 }
@@ -34,7 +34,7 @@ TEST(PluginOpen, TheOwnFolderIsThatOfTheProgram) {
 TEST(PluginNoteOfAFile, IsReadFromIt) {
   const TemporaryFolder folder;
   EXPECT_FAILS(INVALID_ARGUMENT, "is not a shared library",
-               read_plugin_note(folder.write("text.so", "no library"), kKind));
+               read_plugin_note(folder.write("text.so", "no library"), kKindToOpen));
 }
 
 }  // namespace

@@ -14,50 +14,52 @@
 namespace halyard::vm::test {
 namespace {
 
-using Value = std::optional<int64_t>;  // none: undefined
-using Function = std::function<Value(int64_t, int64_t, int64_t)>;
+using CountedValue = std::optional<int64_t>;  // none: undefined
+using CountedFunction = std::function<CountedValue(int64_t, int64_t, int64_t)>;
 
-struct Case {
+struct CountedCase {
   Op op;
   Bank bank;
   int operands;
-  Function of;
+  CountedFunction of;
 };
 
 template <typename S>
-constexpr int kBits = 8 * sizeof(S);
+constexpr int kBitsOf = 8 * sizeof(S);
 
 // The instructions of one width; S is its signed type.
 template <typename S>
-std::vector<Case> cases(Bank bank, const std::vector<Op>& ops) {
+std::vector<CountedCase> cases_of(Bank bank, const std::vector<Op>& ops) {
   using U = std::make_unsigned_t<S>;
   const auto u = [](int64_t x) { return static_cast<U>(x); };
-  const auto s = [](auto x) { return Value(static_cast<S>(x)); };
-  const Function functions[] = {
+  const auto s = [](auto x) { return CountedValue(static_cast<S>(x)); };
+  const CountedFunction functions[] = {
       [=](auto x, auto y, auto) { return s(u(x) + u(y)); },
       [=](auto x, auto y, auto) { return s(u(x) - u(y)); },
       [=](auto x, auto y, auto) { return s(u(x) * u(y)); },
       [=](auto x, auto y, auto z) { return s(u(x) * u(y) + u(z)); },
       [=](auto x, auto y, auto) {
-        return y == 0 || (y == -1 && x == std::numeric_limits<S>::min()) ? Value() : s(x / y);
+        return y == 0 || (y == -1 && x == std::numeric_limits<S>::min()) ? CountedValue() : s(x / y);
       },
-      [=](auto x, auto y, auto) { return y == 0    ? Value()
+      [=](auto x, auto y, auto) { return y == 0    ? CountedValue()
                                          : y == -1 ? s(0)
                                                    : s(x % y); },
-      [=](auto x, auto y, auto) { return y == 0 ? Value() : s(u(x) / u(y)); },
-      [=](auto x, auto y, auto) { return y == 0 ? Value() : s(u(x) % u(y)); },
+      [=](auto x, auto y, auto) { return y == 0 ? CountedValue() : s(u(x) / u(y)); },
+      [=](auto x, auto y, auto) { return y == 0 ? CountedValue() : s(u(x) % u(y)); },
       [=](auto x, auto, auto) { return s(~u(x)); },
       [=](auto x, auto y, auto) { return s(u(x) & u(y)); },
       [=](auto x, auto y, auto) { return s(u(x) | u(y)); },
       [=](auto x, auto y, auto) { return s(u(x) ^ u(y)); },
-      [=](auto x, auto y, auto) { return s(u(x) << (y & (kBits<S> - 1))); },
-      [=](auto x, auto y, auto) { return s(static_cast<S>(x) >> (y & (kBits<S> - 1))); },
-      [=](auto x, auto y, auto) { return s(u(x) >> (y & (kBits<S> - 1))); },
+      [=](auto x, auto y, auto) { return s(u(x) << (y & (kBitsOf<S> - 1))); },
+      [=](auto x, auto y, auto) { return s(static_cast<S>(x) >> (y & (kBitsOf<S> - 1))); },
+      [=](auto x, auto y, auto) { return s(u(x) >> (y & (kBitsOf<S> - 1))); },
       [=](auto x, auto y, auto) { return s(std::min(x, y)); },
       [=](auto x, auto y, auto) { return s(std::max(x, y)); },
       [=](auto x, auto y, auto) { return s(std::min(u(x), u(y))); },
       [=](auto x, auto y, auto) { return s(std::max(u(x), u(y))); },
-      [=](auto x, auto, auto) { return x == std::numeric_limits<S>::min() ? Value() : s(x < 0 ? -x : x); },
+      [=](auto x, auto, auto) {
+        return x == std::numeric_limits<S>::min() ? CountedValue() : s(x < 0 ? -x : x);
+      },
       [=](auto x, auto, auto) { return s(std::countl_zero(u(x))); },
       [=](auto x, auto y, auto) { return s(x == y); },
       [=](auto x, auto y, auto) { return s(x != y); },
@@ -66,7 +68,7 @@ std::vector<Case> cases(Bank bank, const std::vector<Op>& ops) {
       [=](auto x, auto, auto) { return s(x != 0); },
       [=](auto x, auto y, auto z) { return s(x != 0 ? y : z); },
   };
-  std::vector<Case> found;
+  std::vector<CountedCase> found;
   for (size_t i = 0; i < ops.size(); ++i) {
     const int operands = i == 3 || i == 26 ? 3 : i == 8 || i == 19 || i == 20 || i == 25 ? 1 : 2;
     found.push_back({ops[i], bank, operands, functions[i]});
@@ -83,36 +85,42 @@ std::vector<Case> cases(Bank bank, const std::vector<Op>& ops) {
    Op::ctlz_##width,       Op::cmp_eq_##width,  Op::cmp_ne_##width,  Op::cmp_lt_##width##_s, \
    Op::cmp_lt_##width##_u, Op::cmp_nz_##width,  Op::select_##width}
 
-std::vector<Case> all_cases() {
-  std::vector<Case> all = cases<int32_t>(Bank::i32, HALYARD_OPS_OF(i32));
-  for (Case& each : cases<int64_t>(Bank::i64, HALYARD_OPS_OF(i64))) all.push_back(std::move(each));
-  const auto convert = [&](Op op, Bank bank, Function of) { all.push_back({op, bank, 1, std::move(of)}); };
-  convert(Op::trunc_i32_i8, Bank::i32, [](auto x, auto, auto) { return Value(x & 0xFF); });
-  convert(Op::trunc_i32_i16, Bank::i32, [](auto x, auto, auto) { return Value(x & 0xFFFF); });
-  convert(Op::ext_i8_i32_u, Bank::i32, [](auto x, auto, auto) { return Value(x & 0xFF); });
-  convert(Op::ext_i16_i32_u, Bank::i32, [](auto x, auto, auto) { return Value(x & 0xFFFF); });
-  convert(Op::ext_i8_i32_s, Bank::i32, [](auto x, auto, auto) { return Value(static_cast<int8_t>(x)); });
-  convert(Op::ext_i16_i32_s, Bank::i32, [](auto x, auto, auto) { return Value(static_cast<int16_t>(x)); });
-  convert(Op::trunc_i64_i32, Bank::i64, [](auto x, auto, auto) { return Value(static_cast<int32_t>(x)); });
-  convert(Op::ext_i32_i64_s, Bank::i32, [](auto x, auto, auto) { return Value(x); });
-  convert(Op::ext_i32_i64_u, Bank::i32, [](auto x, auto, auto) { return Value(static_cast<uint32_t>(x)); });
+std::vector<CountedCase> all_cases() {
+  std::vector<CountedCase> all = cases_of<int32_t>(Bank::i32, HALYARD_OPS_OF(i32));
+  for (CountedCase& each : cases_of<int64_t>(Bank::i64, HALYARD_OPS_OF(i64))) all.push_back(std::move(each));
+  const auto convert = [&](Op op, Bank bank, CountedFunction of) {
+    all.push_back({op, bank, 1, std::move(of)});
+  };
+  convert(Op::trunc_i32_i8, Bank::i32, [](auto x, auto, auto) { return CountedValue(x & 0xFF); });
+  convert(Op::trunc_i32_i16, Bank::i32, [](auto x, auto, auto) { return CountedValue(x & 0xFFFF); });
+  convert(Op::ext_i8_i32_u, Bank::i32, [](auto x, auto, auto) { return CountedValue(x & 0xFF); });
+  convert(Op::ext_i16_i32_u, Bank::i32, [](auto x, auto, auto) { return CountedValue(x & 0xFFFF); });
+  convert(Op::ext_i8_i32_s, Bank::i32,
+          [](auto x, auto, auto) { return CountedValue(static_cast<int8_t>(x)); });
+  convert(Op::ext_i16_i32_s, Bank::i32,
+          [](auto x, auto, auto) { return CountedValue(static_cast<int16_t>(x)); });
+  convert(Op::trunc_i64_i32, Bank::i64,
+          [](auto x, auto, auto) { return CountedValue(static_cast<int32_t>(x)); });
+  convert(Op::ext_i32_i64_s, Bank::i32, [](auto x, auto, auto) { return CountedValue(x); });
+  convert(Op::ext_i32_i64_u, Bank::i32,
+          [](auto x, auto, auto) { return CountedValue(static_cast<uint32_t>(x)); });
   return all;
 }
 
 // Results of 32 bits are wrapped when a register takes them.
-int64_t in_register(const Case& at, int64_t value) {
+int64_t in_register(const CountedCase& at, int64_t value) {
   const bool is_wide = at.op == Op::ext_i32_i64_s || at.op == Op::ext_i32_i64_u ||
                        (at.bank == Bank::i64 && at.op != Op::trunc_i64_i32);
   return is_wide ? value : static_cast<int32_t>(value);
 }
 
-std::string text(const Case& at) { return std::string(info(at.op).mnemonic()); }
+std::string name_of(const CountedCase& at) { return std::string(info(at.op).mnemonic()); }
 
 TEST(KernelCountValues, OfConstantsAreThoseOfTheInstruction) {
   std::vector<int64_t> numbers = {0,  1,  -1,  2,   3,   7,   -8,    31,        33,
                                   63, 64, 127, 128, 255, 256, 40000, INT32_MAX, INT32_MIN};
-  for (const Case& at : all_cases()) {
-    SCOPED_TRACE(text(at));
+  for (const CountedCase& at : all_cases()) {
+    SCOPED_TRACE(name_of(at));
     std::vector<int64_t> all = numbers;
     if (at.bank == Bank::i64)
       all.insert(all.end(), {INT64_MAX, INT64_MIN, int64_t{1} << 32, (int64_t{1} << 40) + 5});
@@ -120,7 +128,7 @@ TEST(KernelCountValues, OfConstantsAreThoseOfTheInstruction) {
     for (const int64_t x : all)
       for (const int64_t y : at.operands > 1 ? all : one)
         for (const int64_t z : at.operands > 2 ? std::vector<int64_t>{0, 1, -5} : one) {
-          const Value expected = at.of(x, y, z);
+          const CountedValue expected = at.of(x, y, z);
           const Scalar result =
               result_of(at.op, at.bank, {constant_scalar(x), constant_scalar(y), constant_scalar(z)}, 0);
           // An undefined result fails when the kernel runs; it may have any value here.
@@ -132,8 +140,8 @@ TEST(KernelCountValues, OfConstantsAreThoseOfTheInstruction) {
 }
 
 TEST(KernelCountValues, OfUnknownsAreUnknown) {
-  for (const Case& at : all_cases()) {
-    SCOPED_TRACE(text(at));
+  for (const CountedCase& at : all_cases()) {
+    SCOPED_TRACE(name_of(at));
     for (int unknown = 0; unknown < at.operands; ++unknown) {
       Operands<Scalar> in = {constant_scalar(5), constant_scalar(3), constant_scalar(2)};
       in[static_cast<size_t>(unknown)] = unknown_scalar();
@@ -148,13 +156,13 @@ TEST(KernelCountValues, OfUnknownsAreUnknown) {
   EXPECT_EQ(result_of(Op::const_i64_zero, Bank::none, {}, -7).value, 0);
 }
 
-struct Draw {
+struct CountedDraw {
   std::mt19937_64 random{7};
   int64_t between(int64_t low, int64_t high) { return std::uniform_int_distribution(low, high)(random); }
 };
 
 // A register that a loop changes by `slope` in each iteration.
-Scalar linear(int64_t value, int64_t slope) {
+Scalar linear_scalar(int64_t value, int64_t slope) {
   Scalar scalar = constant_scalar(value);
   if (slope == 0) return scalar;
   scalar.varies = 1;
@@ -163,17 +171,17 @@ Scalar linear(int64_t value, int64_t slope) {
 }
 
 TEST(KernelCountValues, ThatAreLinearAreSoInEveryIteration) {
-  Draw draw;
+  CountedDraw draw;
   size_t linear_results = 0, comparisons = 0;
-  for (const Case& at : all_cases()) {
-    SCOPED_TRACE(text(at));
+  for (const CountedCase& at : all_cases()) {
+    SCOPED_TRACE(name_of(at));
     for (int run = 0; run < 400; ++run) {
       int64_t value[3], slope[3];
       Operands<Scalar> in;
       for (size_t i = 0; i < 3; ++i) {
         value[i] = draw.between(-300, 300);
         slope[i] = draw.between(0, 1) ? draw.between(-40, 40) : 0;
-        in[i] = linear(value[i], slope[i]);
+        in[i] = linear_scalar(value[i], slope[i]);
       }
       const Scalar result = result_of(at.op, at.bank, in, 0);
       if (!result.is_known) continue;
@@ -182,7 +190,7 @@ TEST(KernelCountValues, ThatAreLinearAreSoInEveryIteration) {
       comparisons += is_comparison;
       for (int64_t turn = 0; turn < 6; ++turn) {
         const auto now = [&](size_t i) { return value[i] + turn * slope[i]; };
-        const Value expected = at.of(now(0), now(1), now(2));
+        const CountedValue expected = at.of(now(0), now(1), now(2));
         if (!expected) break;
         if (turn > 0 && !result.is_linear) break;
         int64_t found = result.value + turn * result.slope[0];
@@ -212,10 +220,10 @@ TEST(KernelCountValues, ThatAreLinearAreSoInEveryIteration) {
 }
 
 TEST(KernelCountValues, LieWithinTheirBounds) {
-  Draw draw;
+  CountedDraw draw;
   size_t known = 0;
-  for (const Case& at : all_cases()) {
-    SCOPED_TRACE(text(at));
+  for (const CountedCase& at : all_cases()) {
+    SCOPED_TRACE(name_of(at));
     for (int run = 0; run < 200; ++run) {
       Operands<Bounds> in;
       for (Bounds& bounds : in) {
@@ -228,7 +236,7 @@ TEST(KernelCountValues, LieWithinTheirBounds) {
       for (int64_t x = in[0].low; x <= in[0].high; ++x)
         for (int64_t y = in[1].low; y <= in[1].high; ++y)
           for (int64_t z = in[2].low; z <= in[2].high; ++z) {
-            const Value value = at.of(x, y, z);
+            const CountedValue value = at.of(x, y, z);
             if (!value) continue;
             ASSERT_TRUE(result.low <= *value && *value <= result.high)
                 << x << ' ' << y << ' ' << z << " gives " << *value << ", bounds " << result.low << " to "

@@ -28,7 +28,8 @@ vm.func @f(%r0: !vm.buffer, %r1: !vm.buffer, %r2: !vm.list<!vm.buffer>, %i0: i32
 }
 
 // A loop from 0 below i14:15 in steps of i16:17 whose counter is i18:19, and whose test is `test`.
-std::string counted(const std::string& body, const std::string& test = "vm.cmp.lt.i64.s %i18:19, %i14:15") {
+std::string counted_loop(const std::string& body,
+                         const std::string& test = "vm.cmp.lt.i64.s %i18:19, %i14:15") {
   return R"(
     vm.br ^bb1(%i10 -> %i18, %i11 -> %i19)
   ^bb1:
@@ -45,27 +46,27 @@ std::string counted(const std::string& body, const std::string& test = "vm.cmp.l
 )";
 }
 
-constexpr uint64_t kLengths[] = {1000, 2000};
+constexpr uint64_t kFlowLengths[] = {1000, 2000};
 
-Result<KernelCounts> counts_of(const std::string& text, KernelArguments arguments = {}) {
-  arguments.binding_lengths = kLengths;
+Result<KernelCounts> flow_counts(const std::string& text, KernelArguments arguments = {}) {
+  arguments.binding_lengths = kFlowLengths;
   const auto bytes = HALYARD_TRY(assemble(text, {17, "t.vmasm"}));
   const TypeRegistry types;
   const Ref<BytecodeModule> module = HALYARD_TRY(BytecodeModule::load(Bytes::copy(bytes), types));
   return count_kernel(*module, 0, arguments);
 }
 
-uint64_t operations(const std::string& body, KernelArguments arguments = {}) {
-  const Result<KernelCounts> counts = counts_of(kernel_of(body), arguments);
+uint64_t flow_operations(const std::string& body, KernelArguments arguments = {}) {
+  const Result<KernelCounts> counts = flow_counts(kernel_of(body), arguments);
   EXPECT_TRUE(counts) << counts.error().text();
   return counts ? counts->operations : UINT64_MAX;
 }
 
-constexpr char kAdd[] = "%i21 = vm.add.f32 %i21, %i21\n";
+constexpr char kAddFloats[] = "%i21 = vm.add.f32 %i21, %i21\n";
 
 TEST(KernelCountsFlow, TablesOfBranches) {
   const auto taken = [](int index) {
-    return operations("%i20 = vm.const.i32 " + std::to_string(index) + R"(
+    return flow_operations("%i20 = vm.const.i32 " + std::to_string(index) + R"(
     vm.br_table %i20 { default: ^bb3, 0: ^bb1, 1: ^bb2 }
   ^bb1:
     %i21 = vm.add.f32 %i21, %i21
@@ -83,7 +84,7 @@ TEST(KernelCountsFlow, TablesOfBranches) {
   EXPECT_EQ(taken(2), 0u);
   EXPECT_EQ(taken(-1), 0u);
   // The workgroups differ, and are followed one by one.
-  EXPECT_EQ(operations(R"(
+  EXPECT_EQ(flow_operations(R"(
     vm.br_table %i0 { default: ^bb2, 0: ^bb1 }
   ^bb1:
     %i21 = vm.add.f32 %i21, %i21
@@ -91,9 +92,9 @@ TEST(KernelCountsFlow, TablesOfBranches) {
   ^bb2:
     vm.return
 )",
-                       {.workgroups = {5, 3, 1}}),
+                            {.workgroups = {5, 3, 1}}),
             3u);
-  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", counts_of(kernel_of(R"(
+  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", flow_counts(kernel_of(R"(
     %i20 = vm.buffer.load.i32 %r3, %i10:11
     vm.br_table %i20 { default: ^bb1 }
   ^bb1:
@@ -103,45 +104,46 @@ TEST(KernelCountsFlow, TablesOfBranches) {
 
 TEST(KernelCountsFlow, Failures) {
   const auto fails = [](const std::string& status) {
-    return counts_of(kernel_of(status + "\n vm.fail %i20, \"no\"\n ^bb1:\n" + kAdd + "vm.return\n"));
+    return flow_counts(kernel_of(status + "\n vm.fail %i20, \"no\"\n ^bb1:\n" + kAddFloats + "vm.return\n"));
   };
   EXPECT_EQ(ASSERT_VALUE(fails("%i20 = vm.const.i32.zero")).operations, 1u);
   EXPECT_FAILS(UNIMPLEMENTED, "it fails", fails("%i20 = vm.const.i32 3"));
   EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", fails("%i20 = vm.buffer.load.i32 %r3, %i10:11"));
   EXPECT_FAILS(UNIMPLEMENTED, "it fails",
-               counts_of(kernel_of("vm.fail %i0, \"no\"\n^bb1:\nvm.return\n"), {.workgroups = {2, 1, 1}}));
+               flow_counts(kernel_of("vm.fail %i0, \"no\"\n^bb1:\nvm.return\n"), {.workgroups = {2, 1, 1}}));
 }
 
 TEST(KernelCountsFlow, LoopsWithOtherTests) {
   const std::string head = "%i14:15 = vm.const.i64 12\n %i16:17 = vm.const.i64 3\n";
-  EXPECT_EQ(operations(head + counted(kAdd, "vm.cmp.ne.i64 %i18:19, %i14:15")), 4u);
-  EXPECT_EQ(operations(head + counted(kAdd, "vm.cmp.lt.i64.u %i18:19, %i14:15")), 4u);
-  EXPECT_EQ(operations(head + counted(kAdd, "vm.cmp.eq.i64 %i18:19, %i10:11")), 1u);
-  EXPECT_EQ(operations(head + counted(kAdd, "vm.cmp.lt.i64.s %i14:15, %i18:19")), 0u) << "none at all";
+  EXPECT_EQ(flow_operations(head + counted_loop(kAddFloats, "vm.cmp.ne.i64 %i18:19, %i14:15")), 4u);
+  EXPECT_EQ(flow_operations(head + counted_loop(kAddFloats, "vm.cmp.lt.i64.u %i18:19, %i14:15")), 4u);
+  EXPECT_EQ(flow_operations(head + counted_loop(kAddFloats, "vm.cmp.eq.i64 %i18:19, %i10:11")), 1u);
+  EXPECT_EQ(flow_operations(head + counted_loop(kAddFloats, "vm.cmp.lt.i64.s %i14:15, %i18:19")), 0u)
+      << "none at all";
   // From 0 downwards.
-  EXPECT_EQ(operations("%i14:15 = vm.const.i64 -12\n %i16:17 = vm.const.i64 -5\n" +
-                       counted(kAdd, "vm.cmp.lt.i64.s %i14:15, %i18:19")),
+  EXPECT_EQ(flow_operations("%i14:15 = vm.const.i64 -12\n %i16:17 = vm.const.i64 -5\n" +
+                            counted_loop(kAddFloats, "vm.cmp.lt.i64.s %i14:15, %i18:19")),
             3u);
   // 13 is no multiple of 3: the loop is followed until it wraps, which takes too long.
   EXPECT_FAILS(UNIMPLEMENTED, "too many steps",
-               counts_of(kernel_of("%i14:15 = vm.const.i64 13\n %i16:17 = vm.const.i64 3\n" +
-                                   counted(kAdd, "vm.cmp.ne.i64 %i18:19, %i14:15")),
-                         {.max_steps = 10'000}));
-  EXPECT_FAILS(
-      UNIMPLEMENTED, "too many steps",
-      counts_of(kernel_of(head + counted(kAdd, "vm.cmp.lt.i64.s %i10:11, %i14:15")), {.max_steps = 10'000}));
+               flow_counts(kernel_of("%i14:15 = vm.const.i64 13\n %i16:17 = vm.const.i64 3\n" +
+                                     counted_loop(kAddFloats, "vm.cmp.ne.i64 %i18:19, %i14:15")),
+                           {.max_steps = 10'000}));
+  EXPECT_FAILS(UNIMPLEMENTED, "too many steps",
+               flow_counts(kernel_of(head + counted_loop(kAddFloats, "vm.cmp.lt.i64.s %i10:11, %i14:15")),
+                           {.max_steps = 10'000}));
 }
 
 TEST(KernelCountsFlow, ALoopWithoutAnEnd) {
-  EXPECT_FAILS(
-      UNIMPLEMENTED, "too many steps",
-      counts_of(kernel_of("vm.br ^bb1\n^bb1:\n" + std::string(kAdd) + "vm.br ^bb1\n^bb2:\nvm.return\n"),
-                {.max_steps = 1000}));
+  EXPECT_FAILS(UNIMPLEMENTED, "too many steps",
+               flow_counts(kernel_of("vm.br ^bb1\n^bb1:\n" + std::string(kAddFloats) +
+                                     "vm.br ^bb1\n^bb2:\nvm.return\n"),
+                           {.max_steps = 1000}));
 }
 
 // The counter doubles: no sum of constants, so that iterations are followed one by one.
 TEST(KernelCountsFlow, ALoopWhoseCounterIsMultiplied) {
-  EXPECT_EQ(operations("%i14:15 = vm.const.i64 1000\n" + std::string(R"(
+  EXPECT_EQ(flow_operations("%i14:15 = vm.const.i64 1000\n" + std::string(R"(
     vm.br ^bb1(%i12 -> %i18, %i13 -> %i19)
   ^bb1:
     %i20 = vm.cmp.lt.i64.s %i18:19, %i14:15
@@ -158,7 +160,7 @@ TEST(KernelCountsFlow, ALoopWhoseCounterIsMultiplied) {
 
 // A second test leaves the loop at 5 of 12.
 TEST(KernelCountsFlow, ALoopWithTwoEnds) {
-  EXPECT_EQ(operations(R"(
+  EXPECT_EQ(flow_operations(R"(
     %i14:15 = vm.const.i64 12
     %i16:17 = vm.const.i64 5
     vm.br ^bb1(%i10 -> %i18, %i11 -> %i19)
@@ -179,8 +181,8 @@ TEST(KernelCountsFlow, ALoopWithTwoEnds) {
 }
 
 TEST(KernelCountsFlow, NoWorkgroupsDoNothing) {
-  const KernelCounts counts =
-      ASSERT_VALUE(counts_of(kernel_of(std::string(kAdd) + "vm.return\n"), {.workgroups = {0, 7, 1}}));
+  const KernelCounts counts = ASSERT_VALUE(
+      flow_counts(kernel_of(std::string(kAddFloats) + "vm.return\n"), {.workgroups = {0, 7, 1}}));
   EXPECT_EQ(counts.operations, 0u);
   ASSERT_TRUE(counts.bytes);
   EXPECT_EQ(counts.bytes->read, 0u);
@@ -188,16 +190,16 @@ TEST(KernelCountsFlow, NoWorkgroupsDoNothing) {
 
 TEST(KernelCountsFlow, MoreOperationsThanCanBeCounted) {
   const std::string loop =
-      "%i14:15 = vm.const.i64 4611686018427387000\n %i16:17 = vm.const.i64 1\n" + counted(kAdd);
-  EXPECT_EQ(operations(loop), 4611686018427387000u);
+      "%i14:15 = vm.const.i64 4611686018427387000\n %i16:17 = vm.const.i64 1\n" + counted_loop(kAddFloats);
+  EXPECT_EQ(flow_operations(loop), 4611686018427387000u);
   EXPECT_FAILS(UNIMPLEMENTED, "there are too many operations",
-               counts_of(kernel_of(loop), {.workgroups = {5, 1, 1}}));
+               flow_counts(kernel_of(loop), {.workgroups = {5, 1, 1}}));
   EXPECT_FAILS(UNIMPLEMENTED, "there are too many operations",
-               counts_of(kernel_of(loop), {.workgroups = {UINT32_MAX, UINT32_MAX, UINT32_MAX}}));
+               flow_counts(kernel_of(loop), {.workgroups = {UINT32_MAX, UINT32_MAX, UINT32_MAX}}));
 }
 
 TEST(KernelCountsFlow, RangesOfWholeBuffers) {
-  const KernelCounts counts = ASSERT_VALUE(counts_of(kernel_of(R"(
+  const KernelCounts counts = ASSERT_VALUE(flow_counts(kernel_of(R"(
     %i14:15 = vm.const.i64 100
     %i16:17 = vm.const.i64 40
     vm.buffer.copy %r3, %i10:11, %r4, %i14:15, %i16:17
@@ -229,7 +231,7 @@ TEST(KernelCountsFlow, RangesOfWholeBuffers) {
 }
 
 TEST(KernelCountsFlow, ARangeOfUnknownLengthLeavesBytesOut) {
-  const KernelCounts counts = ASSERT_VALUE(counts_of(kernel_of(R"(
+  const KernelCounts counts = ASSERT_VALUE(flow_counts(kernel_of(R"(
     %i14:15 = vm.buffer.load.i64 %r3, %i10:11
     vm.buffer.copy %r3, %i10:11, %r4, %i10:11, %i14:15
     %i21 = vm.add.f32 %i21, %i21
@@ -241,7 +243,7 @@ TEST(KernelCountsFlow, ARangeOfUnknownLengthLeavesBytesOut) {
 }
 
 TEST(KernelCountsFlow, BindingsThatAreNotThere) {
-  const KernelCounts counts = ASSERT_VALUE(counts_of(kernel_of(R"(
+  const KernelCounts counts = ASSERT_VALUE(flow_counts(kernel_of(R"(
     %i9 = vm.const.i32 2
     %r5 = vm.list.get.ref %r2, %i9 : !vm.buffer
     %i21 = vm.buffer.load.f32 %r5, %i10:11
@@ -255,24 +257,24 @@ TEST(KernelCountsFlow, ConstantsBehindTheirEndAreUnknown) {
   const auto bytes = std::as_bytes(std::span(constants));
   const auto loop = [&](const std::string& load) {
     return kernel_of("%i22:23 = vm.const.i64 " + load + "\n%i14:15 = vm.buffer.load.i64 %r1, %i22:23\n" +
-                     "%i16:17 = vm.const.i64 1\n" + counted(kAdd));
+                     "%i16:17 = vm.const.i64 1\n" + counted_loop(kAddFloats));
   };
-  EXPECT_EQ(ASSERT_VALUE(counts_of(loop("0"), {.constants = bytes})).operations, 3u);
-  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", counts_of(loop("1"), {.constants = bytes}));
-  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", counts_of(loop("-1"), {.constants = bytes}));
-  EXPECT_EQ(ASSERT_VALUE(counts_of(kernel_of("%i14:15 = vm.buffer.length %r1\n %i16:17 = vm.const.i64 1\n" +
-                                             counted(kAdd)),
-                                   {.constants = bytes}))
+  EXPECT_EQ(ASSERT_VALUE(flow_counts(loop("0"), {.constants = bytes})).operations, 3u);
+  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", flow_counts(loop("1"), {.constants = bytes}));
+  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", flow_counts(loop("-1"), {.constants = bytes}));
+  EXPECT_EQ(ASSERT_VALUE(flow_counts(kernel_of("%i14:15 = vm.buffer.length %r1\n %i16:17 = vm.const.i64 1\n" +
+                                               counted_loop(kAddFloats)),
+                                     {.constants = bytes}))
                 .operations,
             8u);
 }
 
 TEST(KernelCountsFlow, CallsOfFunctionsAndOfUnknownImports) {
   EXPECT_FAILS(UNIMPLEMENTED, "it calls another function",
-               counts_of(kernel_of("vm.call @g()\nvm.return\n") + "vm.func @g() -> () {\n vm.return\n}\n"));
+               flow_counts(kernel_of("vm.call @g()\nvm.return\n") + "vm.func @g() -> () {\n vm.return\n}\n"));
   EXPECT_FAILS(UNIMPLEMENTED, "it calls 'vmvx.get'",
-               counts_of(kernel_of("%i20 = vm.call @vmvx.get()\nvm.return\n",
-                                   "vm.import @vmvx.get cconv \"0v_i\"\n")));
+               flow_counts(kernel_of("%i20 = vm.call @vmvx.get()\nvm.return\n",
+                                     "vm.import @vmvx.get cconv \"0v_i\"\n")));
   // What an import returns is data.
   const KernelArguments known = {
       .import_operations = [](std::string_view, std::span<const std::optional<int64_t>>) {
@@ -280,9 +282,9 @@ TEST(KernelCountsFlow, CallsOfFunctionsAndOfUnknownImports) {
       }};
   EXPECT_FAILS(
       UNIMPLEMENTED, "a branch depends on data",
-      counts_of(kernel_of("%i20 = vm.call @vmvx.get()\nvm.cond_br %i20, ^bb1, ^bb1\n^bb1:\nvm.return\n",
-                          "vm.import @vmvx.get cconv \"0v_i\"\n"),
-                known));
+      flow_counts(kernel_of("%i20 = vm.call @vmvx.get()\nvm.cond_br %i20, ^bb1, ^bb1\n^bb1:\nvm.return\n",
+                            "vm.import @vmvx.get cconv \"0v_i\"\n"),
+                  known));
 }
 
 // Addresses of workgroups that are no sum of multiples: few are followed one by one, of many the whole buffer
@@ -294,9 +296,9 @@ TEST(KernelCountsFlow, AddressesThatAreNotLinear) {
     %i21 = vm.buffer.load.i8.u %r3, %i14:15
     vm.return
 )");
-  EXPECT_EQ(ASSERT_VALUE(counts_of(body, {.workgroups = {3, 1, 1}})).bytes->read, 3u);
-  EXPECT_EQ(ASSERT_VALUE(counts_of(body, {.workgroups = {3, 1, 1}})).ranges.size(), 1u);
-  EXPECT_EQ(ASSERT_VALUE(counts_of(body, {.workgroups = {100'000, 1, 1}})).bytes->read, 1000u);
+  EXPECT_EQ(ASSERT_VALUE(flow_counts(body, {.workgroups = {3, 1, 1}})).bytes->read, 3u);
+  EXPECT_EQ(ASSERT_VALUE(flow_counts(body, {.workgroups = {3, 1, 1}})).ranges.size(), 1u);
+  EXPECT_EQ(ASSERT_VALUE(flow_counts(body, {.workgroups = {100'000, 1, 1}})).bytes->read, 1000u);
 }
 
 }  // namespace
