@@ -31,6 +31,17 @@ TEST(PluginOpen, TheOwnFolderIsThatOfTheProgram) {
   EXPECT_EQ(own_folder(), own_folder());
 }
 
+TEST(PluginOpen, APathInAFolderThatIsGoneIsNone) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  {
+    const TemporaryFolder folder;
+    std::filesystem::current_path(folder.path());
+  }
+  const Result<std::string> path = plugin_path("b.so", kKindToOpen);
+  std::filesystem::current_path(before);
+  EXPECT_FAILS(INVALID_ARGUMENT, "'b.so' is not the path of a driver", path);
+}
+
 TEST(PluginNoteOfAFile, IsReadFromIt) {
   const TemporaryFolder folder;
   EXPECT_FAILS(INVALID_ARGUMENT, "is not a shared library",
