@@ -189,8 +189,10 @@ BRANCHES, FAILURES = "branches", "failures"
 def kind_of(chain: list, use: tuple, names: list[str], sources: Sources) -> str | None:
     """What a condition is; None for those of assert, which say what cannot be."""
     if not chain:
-        # Of an argument of HALYARD_TRY whose use the map does not have.
-        return None if "(__VA_ARGS__)" in sources.text(names[use[0]], use[1], 1) else BRANCHES
+        # Of an argument of HALYARD_TRY whose use the map does not have; of assert, which a system's header defines.
+        where = names[use[0]]
+        is_of_macro = "(__VA_ARGS__)" in sources.text(where, use[1], 1) or re.match(r"assert\b", sources.text(where, *use[1:]))
+        return None if is_of_macro else BRANCHES
     # HALYARD_TRY and its kin; one within another has its condition where the outer one takes its argument.
     file, line, _ = chain[0]
     if re.match(r"!\w*try_##", sources.text(*chain[0])) or re.search(r"try_##counter = \(__VA_ARGS__", sources.text(file, line, 1)):
