@@ -301,5 +301,64 @@ TEST(KernelCountsFlow, AddressesThatAreNotLinear) {
   EXPECT_EQ(ASSERT_VALUE(flow_counts(body, {.workgroups = {100'000, 1, 1}})).bytes->read, 1000u);
 }
 
+// Halves of pairs, and pairs of halves that were written apart, are unknown; refs that move leave nothing
+// behind.
+TEST(KernelCountsFlow, RegistersThatAreNotWhatTheyWere) {
+  const auto branch = [](const std::string& before, const std::string& reg) {
+    return flow_counts(kernel_of(before + "\nvm.cond_br " + reg + ", ^bb1, ^bb1\n^bb1:\nvm.return\n"));
+  };
+  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data", branch("", "%i12"));
+  EXPECT_FAILS(UNIMPLEMENTED, "a branch depends on data",
+               branch("%i13 = vm.const.i32.zero\n%i20 = vm.cmp.nz.i64 %i12:13", "%i20"));
+  EXPECT_FAILS(
+      UNIMPLEMENTED, "a branch depends on data",
+      branch("%i14 = vm.const.i32.zero\n%i15 = vm.const.i32.zero\n%i20 = vm.cmp.nz.i64 %i14:15", "%i20"));
+  EXPECT_TRUE(branch("%i20 = vm.cmp.nz.i64 %i12:13", "%i20"));
+  for (const char* moved : {"%r5 = vm.assign.ref %R3", "vm.discard.refs %r3"})
+    EXPECT_FALSE(ASSERT_VALUE(flow_counts(kernel_of(std::string(moved) + R"(
+    %i21 = vm.buffer.load.f32 %r3, %i10:11
+    vm.return
+)")))
+                     .bytes)
+        << moved;
+  // The buffer goes along a branch into another register.
+  const KernelCounts along = ASSERT_VALUE(flow_counts(kernel_of(R"(
+    vm.br ^bb1(%r3 -> %r5)
+  ^bb1:
+    %i21 = vm.buffer.load.f32 %r5, %i10:11
+    vm.return
+)")));
+  EXPECT_EQ(along.bytes->read, 4u);
+}
+
+// A loop whose buffer changes from iteration to iteration, and one whose steps wrap.
+TEST(KernelCountsFlow, LoopsThatChangeBuffersOrWrap) {
+  const std::string head = "%i14:15 = vm.const.i64 12\n %i16:17 = vm.const.i64 3\n";
+  const KernelCounts swapped = ASSERT_VALUE(flow_counts(kernel_of(head + counted_loop(R"(
+    %i21 = vm.buffer.load.f32 %r3, %i18:19
+    %r5 = vm.assign.ref %r3
+    %r3 = vm.assign.ref %r4
+    %r4 = vm.assign.ref %r5
+)"))));
+  EXPECT_FALSE(swapped.bytes && swapped.bytes->read != 16) << "four loads, of two buffers in turns";
+  // 2^31 - 1 and one more is negative: a register of 32 bits.
+  EXPECT_EQ(flow_operations(R"(
+    %i14 = vm.const.i32 2147483646
+    %i15 = vm.const.i32 1
+    vm.br ^bb1
+  ^bb1:
+    %i20 = vm.cmp.lt.i32.s %i9, %i14
+    vm.cond_br %i20, ^bb2, ^bb3
+  ^bb2:
+    %i21 = vm.add.f32 %i21, %i21
+    %i14 = vm.add.i32 %i14, %i15
+    vm.br ^bb1
+  ^bb3:
+    vm.return
+)",
+                            {.max_steps = 1000}),
+            2u);
+}
+
 }  // namespace
 }  // namespace halyard::vm::test
