@@ -18,9 +18,9 @@ vm.global.i32 mutable @b
 vm.global.i32 mutable @c
 vm.global.i32 mutable @d
 vm.global.i32 mutable @e
-{3}
 vm.export @f
 vm.func @f(%i0: i32, {1}: {0}) -> ({0}, {0}) {{
+  {3}
   vm.global.store.indirect.{0} %i0, {1}
   {1} = vm.global.load.indirect.{0} %i0
   %i6 = vm.const.i32.zero
@@ -47,7 +47,7 @@ TEST_P(CompiledBoundsOfGlobals, AreThoseOfTheInterpreter) {
   const auto compiler = ASSERT_VALUE(Compiler::find());
   const auto& [type, value] = GetParam();
   const bool is_wide = type == "i64" || type == "f64";
-  const std::string text = indirect(type, is_wide ? "%i2:3" : "%i2", is_wide ? "%i4:5" : "%i4");
+  const std::string text = indirect(type, is_wide ? "%i2:3" : "%i1", is_wide ? "%i4:5" : "%i4");
   size_t failed = 0;
   const int32_t offsets[] = {0,  1,  4,  8,  11, 12, 13, 15,        16,       17,
                              19, 20, 21, 24, -1, -4, -8, INT32_MAX, INT32_MIN};
