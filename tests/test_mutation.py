@@ -45,6 +45,16 @@ MAIN = """
 #include <cstdio>
 int main() { for (int value : {-3, 0, 4, 9}) std::printf("%d ", clamp(value, 1)); }
 """
+# The JIT writes checks with calls.
+EMITTED = """\
+void Guard::index(Value* index) {
+  guard.require(b.CreateICmpULT(index, b.getInt64(8)));
+  if (compare->getPredicate() == CmpInst::ICMP_SGE) use(index);
+}
+bool Guard::is_small(int x) const { return x < 4; }
+"""
+EXPECTED_EMITTED = [("check", 2, "never holds"), ("comparison", 2, "ULT -> ULE"), ("bound", 2, "8 -> 9"), ("comparison", 3, "== -> !="),
+                    ("comparison", 3, "SGE -> SGT"), ("comparison", 5, "< -> <="), ("bound", 5, "4 -> 5")]
 # Inputs of the text masked() that are hard to read.
 MASKED = {
     "int a = 1'000; // x": "int a = 1'000;     ",
@@ -109,11 +119,18 @@ def main(checks, folder):
     found = mutations.mutations("a.cpp", TEXT)
     listed = [(it.kind, it.line, it.change()) for it in found]
     checks.check("the changes", None if sorted(listed) == sorted(EXPECTED) else f"missing {set(EXPECTED) - set(listed)}, other {set(listed) - set(EXPECTED)}")
+    emitted = [(it.kind, it.line, it.change()) for it in mutations.mutations("b.cpp", EMITTED)]
+    checks.check("changes of written code", None if sorted(emitted) == sorted(EXPECTED_EMITTED) else f"they are {emitted}")
+    lines = {name: mutations.lines_of(EMITTED, name) for name in ("index", "is_small", "require", "use")}
+    checks.check("lines of functions", None if lines == {"index": {1, 2, 3, 4}, "is_small": {5}, "require": set(), "use": set()} else f"{lines}")
     checks.check("keys are unique", None if len({it.key() for it in found}) == len(found) else "they are not")
     planted_program(checks, folder, found)
     check_command_line(checks)
     for prefix in guards.GUARDS:
         checks.check(f"the guard of {prefix}", None if (SOURCE / prefix).exists() else "it guards nothing")
+    for name in guards.PLACES:
+        found = mutate.changes([name])
+        checks.check(f"places of {name}", None if len(found) > 50 and all(guards.guard_of(it.path) for it in found) else f"{len(found)} changes")
     known = {it.key() for path in {key.split(":", 1)[0] for key in mutate.equivalent()}
              for it in mutations.mutations(path, (SOURCE / path).read_text())}
     gone = sorted(set(mutate.equivalent()) - known)

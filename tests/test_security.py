@@ -1,15 +1,18 @@
-"""SECURITY.md names the tests that hold its claims: all of them exist, every claim about hostile input has one, and the readers
-of README and docs find the page."""
+"""SECURITY.md names the tests that hold its claims: all of them exist, those of programs that are built are in the program, scripts
+are tests of the build, every claim about hostile input has one, and the readers of README and docs find the page."""
+import functools
 import pathlib
 import re
+import subprocess
 
 import vmrun
-from installed import SOURCE
+from installed import BUILD, SOURCE, cache
 
 # The prefix of the tests of a folder in ctest, as its CMakeLists.txt gives it.
 FOLDERS = {"base": "base/tests", "vm": "vm/tests", "jit": "jit/tests", "hal": "hal/tests", "modules": "modules/tests",
            "local": "drivers/local/tests", "serve": "tools/vm-serve/tests", "tools": "tools/common/tests", "device_server": "remote/server/tests",
            "remote_faults": "tests/remote_pair"}
+PROGRAMS = {"remote_faults": "remote_fault"}  # prefixes that differ from the names of their programs
 CLAIMS = ("Hostile", "Modules of unknown origin")  # sections whose rows have tests in the last column
 
 
@@ -31,6 +34,35 @@ def is_test(name):
     return None
 
 
+@functools.lru_cache(maxsize=None)
+def listed(program):
+    """{"Suite.Name"} of the tests in a program, without the names of instances and parameters; None if it is not built."""
+    if cache("CMAKE_CROSSCOMPILING_EMULATOR") or not program.exists():
+        return None
+    found, suite = set(), ""
+    done = subprocess.run([program, "--gtest_list_tests"], capture_output=True, text=True, timeout=60)
+    for line in done.stdout.splitlines():
+        text = line.split("#")[0].rstrip()
+        if not text.startswith(" "):
+            suite = next((part for part in text.split("/") if part.endswith(".")), text.split("/")[0] + ".")
+        else:
+            found.add(suite + text.strip().split("/")[0])
+    return found
+
+
+def is_run(name):
+    """None if the build runs it, or lacks the program; else the problem."""
+    if re.fullmatch(r"\w+\.\w+\.\w+", name):
+        prefix, test = name.split(".", 1)
+        tests = listed(BUILD / "tests" / f"halyard_{PROGRAMS.get(prefix, prefix)}_tests")
+        return None if tests is None or test in tests else f"halyard_{PROGRAMS.get(prefix, prefix)}_tests does not list it"
+    path = name.partition("::")[0]
+    registered = (BUILD / path).parent / "CTestTestfile.cmake"
+    if not path.startswith("tests/") or not registered.exists() or cache("CMAKE_CROSSCOMPILING_EMULATOR"):
+        return None
+    return None if f'/{path}"' in registered.read_text() else "it is no test of the build"
+
+
 def named(text):
     return re.findall(r"`((?:tests/test_\w+\.py(?:::\w+)?)|(?:fuzz/\w+\.cpp)|(?:[a-z_]+\.[A-Z]\w+\.\w+))`", text)
 
@@ -47,7 +79,11 @@ def main(checks):
     names = named(text)
     checks.check("it names tests", None if len(names) > 50 else f"it names {len(names)}")
     for name in names:
-        checks.check(name, is_test(name))
+        checks.check(name, is_test(name) or is_run(name))
+    built = [prefix for prefix in FOLDERS if listed(BUILD / "tests" / f"halyard_{PROGRAMS.get(prefix, prefix)}_tests")]
+    checks.check("a missing test of a program would be found", None if all(is_run(f"{prefix}.Nothing.Nothing") for prefix in built) else "it is not")
+    checks.check("a script that is no test would be found", None if is_run("tests/test_nothing.py") or not (BUILD / "tests/CTestTestfile.cmake").exists()
+                 or cache("CMAKE_CROSSCOMPILING_EMULATOR") else "it is not")
     for section in CLAIMS:
         body = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)[1]
         claims = rows(body)

@@ -274,6 +274,74 @@ const std::string kRowsApart = program("f32", "%i0:1", R"(
   vm.buffer.store.f32 %i28, %r1, %i22:23
 )"))));
 
+// The text with one part replaced, which is there once.
+std::string with(std::string text, std::string_view part, std::string_view by) {
+  const size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  EXPECT_EQ(text.find(part, at + 1), std::string::npos) << part;
+  return text.replace(at, part.size(), by);
+}
+
+// The results add elements of another buffer that lie as the sums do.
+const std::string kResidual =
+    with(sums_with_neighbours("%r2", 5, 20, "%r0", "%i34:35", kOwn), "%i24:25 = vm.add.i64 %i6:7, %i16:17",
+         "%i24:25 = vm.add.i64 %i22:23, %i34:35");
+// Results with gaps between them: r1[y * 43 + 2 * o].
+const std::string kScattered =
+    with(sums_with_neighbours("%r2", 5, 43, "%r0", "%i34:35", kOwn),
+         "%i24:25 = vm.fma.i64 %i6:7, %i18:19, %i16:17",
+         "%i24:25 = vm.fma.i64 %i6:7, %i18:19, %i16:17\n %i24:25 = vm.add.i64 %i24:25, %i16:17");
+// Terms are read backwards, r0[from + y * 3 - k], and results begin at 44: they may be a part of what is
+// read.
+const std::string kBackwards = with(
+    sums_with_neighbours("%r2", 5, 20, "%r0", "%i36:37", std::string(kOwn) + "\n %i36:37 = vm.const.i64 44"),
+    "%i24:25 = vm.add.i64 %i24:25, %i20:21", "%i24:25 = vm.sub.i64 %i24:25, %i20:21");
+// Rows that go backwards from `from`.
+const std::string kRowsBackwards =
+    with(kRowsApart, "%i22:23 = vm.fma.i64 %i6:7, %i4:5, %i16:17",
+         "%i22:23 = vm.fma.i64 %i6:7, %i4:5, %i16:17\n %i22:23 = vm.add.i64 %i22:23, %i2:3");
+// Two loops over rows, whose distances are 4 * step and 8: they overlap unless step is large.
+const std::string kRowsApartTwice = program("f32", "%i0:1", R"(
+  %i12:13 = vm.const.i64 3
+  %i0:1 = vm.and.i64 %i0:1, %i12:13
+  %i14:15 = vm.const.i64 8
+  %i16:17 = vm.const.i64 5
+  %i18:19 = vm.const.i64 4
+  %i4:5 = vm.mul.i64 %i4:5, %i18:19
+)" + loop(1, "%i6:7", "%i0:1", loop(4, "%i20:21", "%i12:13", loop(7, "%i22:23", "%i14:15", R"(
+  %i26:27 = vm.fma.i64 %i20:21, %i14:15, %i22:23
+  %i26:27 = vm.fma.i64 %i6:7, %i4:5, %i26:27
+)" + loop(10, "%i24:25", "%i16:17", R"(
+  %i28:29 = vm.add.i64 %i6:7, %i20:21
+  %i28:29 = vm.add.i64 %i28:29, %i24:25
+  %i28:29 = vm.add.i64 %i28:29, %i2:3
+  %i30 = vm.buffer.load.f32 %r0, %i28:29
+  %i28:29 = vm.add.i64 %i22:23, %i24:25
+  %i31 = vm.buffer.load.f32 %r0, %i28:29
+  %i32 = vm.buffer.load.f32 %r1, %i26:27
+  %i32 = vm.fma.f32 %i30, %i31, %i32
+  vm.buffer.store.f32 %i32, %r1, %i26:27
+)")))));
+
+// What looks like a coalesced loop: one that counts by twos, one that begins at 3, one of which a multiple of
+// the counter is used afterwards, and one whose divisor changes.
+constexpr std::string_view kStartOfCounter = "%i6:7 = vm.const.i64.zero";
+const std::string kCoalescedBySteps =
+    with(with(kCoalescedOnce, "%i6:7 = vm.add.i64 %i6:7, %i8:9", "%i6:7 = vm.add.i64 %i6:7, %i30:31"),
+         kStartOfCounter, "%i6:7 = vm.const.i64.zero\n %i30:31 = vm.const.i64 2");
+const std::string kCoalescedFromThree = with(kCoalescedOnce, kStartOfCounter, "%i6:7 = vm.const.i64 3");
+const std::string kCoalescedAndUsed = with(with(kCoalescedOnce, "%i10 = vm.cmp.lt.i64.s",
+                                                "%i30:31 = vm.mul.i64 %i6:7, %i4:5\n %i10 = vm.cmp.lt.i64.s"),
+                                           "vm.return %i6:7", "vm.return %i30:31");
+const std::string kCoalescedByCounter = program("", "%i6:7", loop(1, "%i6:7", "%i0:1", R"(
+  %i14:15 = vm.add.i64 %i2:3, %i6:7
+  %i18:19 = vm.div.i64.s %i6:7, %i14:15
+  %i20:21 = vm.rem.i64.s %i6:7, %i14:15
+  %i18:19 = vm.fma.i64 %i20:21, %i4:5, %i18:19
+  %i26 = vm.buffer.load.i16.s %r0, %i6:7
+  vm.buffer.store.i16 %i26, %r1, %i18:19
+)"));
+
 constexpr size_t kBytes = 4096;
 
 // Where the two buffers lie in one block of memory.
@@ -340,15 +408,16 @@ TEST_P(CompiledLoops, GiveTheSame) {
   EXPECT_GT(cases - failed, 100u);
 }
 
-INSTANTIATE_TEST_SUITE_P(, CompiledLoops,
-                         testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns,
-                                         kDependent, kRows, kTransposed, kCoalesced, kCoalescedOnce,
-                                         kCoalescedAround, kCoalescedApart, kBlocks, kBlocksOfRows, kPacked,
-                                         kPackedTransposed, kPackedOfRows, kInPlace, kThroughMemory,
-                                         kOverlapping, kBlocksThroughMemory, kFilledInPart,
-                                         kFilledInPartThroughMemory, kReleased, kReadAgain, kCopied,
-                                         kReferredTo, kQuantisedRow, kQuantised, kQuantisedPacked,
-                                         kQuantisedTransposed, kReadsResults, kRowsApart));
+INSTANTIATE_TEST_SUITE_P(
+    , CompiledLoops,
+    testing::Values(kStrided, kContraction, kTriangle, kOutputs, kPooling, kColumns, kDependent, kRows,
+                    kTransposed, kCoalesced, kCoalescedOnce, kCoalescedAround, kCoalescedApart, kBlocks,
+                    kBlocksOfRows, kPacked, kPackedTransposed, kPackedOfRows, kInPlace, kThroughMemory,
+                    kOverlapping, kBlocksThroughMemory, kFilledInPart, kFilledInPartThroughMemory, kReleased,
+                    kReadAgain, kCopied, kReferredTo, kQuantisedRow, kQuantised, kQuantisedPacked,
+                    kQuantisedTransposed, kReadsResults, kRowsApart, kResidual, kScattered, kBackwards,
+                    kRowsBackwards, kRowsApartTwice, kCoalescedBySteps, kCoalescedFromThree,
+                    kCoalescedAndUsed, kCoalescedByCounter));
 
 const std::string kEndless = program("", "%i6:7", R"(
   %i6:7 = vm.const.i64.zero
@@ -380,6 +449,30 @@ TEST(CompiledLoop, IsStopped) {
                                             Variant::i64(1)};
   std::array<Variant, 1> results;
   EXPECT_FAILS(ABORTED, "", kernel.call(compiled.function, arguments, results));
+}
+
+// Sums in one place: the indices of 2^40 iterations are the same, and their order counts.
+const std::string kOnePlace = R"(
+  %i11 = vm.buffer.load.f32 %r0, %i2:3
+  %i12 = vm.buffer.load.f32 %r1, %i2:3
+  %i12 = vm.add.f32 %i12, %i11
+  vm.buffer.store.f32 %i12, %r1, %i2:3
+)";
+
+TEST(CompiledLoop, WithoutAnotherIndexIsStopped) {
+  const auto compiler = ASSERT_VALUE(Compiler::find());
+  std::array<uint8_t, 64> from = {}, to = {};
+  const auto stops = [&](const std::string& text, int64_t n) {
+    Loops compiled(text, compiler);
+    const std::array<Variant, 5> arguments = {Variant::ref(Buffer::wrap(from, true, {})),
+                                              Variant::ref(Buffer::wrap(to, true, {})), Variant::i64(n),
+                                              Variant::i64(3), Variant::i64(0)};
+    expect_cancelled(compiled, arguments);
+  };
+  stops(program("f32", "%i6:7", loop(1, "%i6:7", "%i0:1", kOnePlace)), int64_t{1} << 40);
+  // Neither loop alone takes long.
+  stops(program("f32", "%i6:7", loop(1, "%i6:7", "%i0:1", loop(4, "%i20:21", "%i0:1", kOnePlace))),
+        int64_t{1} << 20);
 }
 
 // Between the rows of a coalesced loop with a loop inside: 2^21 iterations of 2^13 each take many seconds.

@@ -1,8 +1,10 @@
-"""usage: ./dev mutate FOLDER|FILE... [--count=N] [--seed=S] [--quick] [--list] [--json] [--build=FOLDER]
+"""usage: ./dev mutate FOLDER|FILE|NAME... [--count=N] [--seed=S] [--quick] [--list] [--json] [--build=FOLDER]
 
 Plants small changes, one at a time, in the C++ sources of a folder, and runs the tests that guard it: a comparison turned or
 off by one, && for ||, a negation dropped, a number one more, a check that never holds, a step not made, another status. Says
 how many the tests noticed, and each one that lived, with its place.
+
+A NAME is that of several places (tests/mutation/guards.py): {places}.
 
   --count=N       so many changes, drawn at random (100); 0: all
   --seed=S        of the draw (1): the same seed gives the same changes while the sources stay
@@ -60,6 +62,32 @@ def equivalent():
     """{key of a mutation: why nothing can notice it}, from lines `KEY ## WHY`."""
     lines = (HERE / "equivalent.txt").read_text().splitlines()
     return dict(line.split(" ## ", 1) for line in lines if line and not line.startswith("#"))
+
+
+def expanded(places):
+    """(path, names of the functions that count; none: all) for each place, and for each of those that a name stands for."""
+    for place in places:
+        for part in guards.PLACES.get(place, ()):
+            path, _, functions = part.partition("#")
+            yield SOURCE / path, functions.split(",") if functions else []
+        if place not in guards.PLACES:
+            yield place, []
+
+
+def changes(places):
+    """The changes that can be planted in the places."""
+    found = []
+    for place, functions in expanded(places):
+        for path in sources([place]):
+            text = (SOURCE / path).read_text()
+            lines = set()
+            for function in functions:
+                own = mutations.lines_of(text, function)
+                if not own:
+                    stop(f"{path} defines no function '{function}', which tests/mutation/guards.py names")
+                lines |= own
+            found += [mutation for mutation in mutations.mutations(path, text) if not functions or mutation.line in lines]
+    return found
 
 
 def sources(places):
@@ -352,11 +380,11 @@ def main():
     parser.add_argument("--help", "-h", action="store_true")
     options = parser.parse_args()
     if options.help or not options.places:
-        print(__doc__)
+        print(__doc__.replace("{places}", ", ".join(sorted(guards.PLACES))))
         return 0 if options.help else 2
     if options.count < 0:
         stop(f"--count is {options.count}; expected 0 (all) or more")
-    found = [mutation for path in sources(options.places) for mutation in mutations.mutations(path, (SOURCE / path).read_text())]
+    found = changes(options.places)
     if options.count and options.count < len(found):
         found = random.Random(options.seed).sample(found, options.count)
         found.sort(key=lambda mutation: (mutation.path, mutation.begin, mutation.end))
@@ -374,7 +402,7 @@ def main():
     chosen = dict(enumerate(found, 1))
     results = {}
     for guard in {guards.guard_of(mutation.path): None for mutation in found}:
-        used = dataclasses.replace(guard, tests=guard.tests[:1]) if options.quick else guard
+        used = dataclasses.replace(guard, tests=guard.tests[:guard.quick]) if options.quick else guard
         hunt = Hunt(build, used, {number: mutation for number, mutation in chosen.items() if guards.guard_of(mutation.path) is guard}, jobs)
         tree = hunt.prepare()
         hunt.measure(tree)

@@ -9,9 +9,13 @@ import dataclasses
 import re
 
 # What a mutation replaces, by kind: a pattern of masked text (comments and strings are blank) and its replacement.
-TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&"}
+TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
+          "LT": "LE", "LE": "LT", "GT": "GE", "GE": "GT", "EQ": "NE", "NE": "EQ"}
 RULES = (
     ("comparison", re.compile(r"(?<= )(<=|>=|==|!=|<|>)(?= )"), lambda found: TURNED[found]),
+    # A comparison in code that the JIT writes: CreateICmpULT, ICMP_SLE.
+    ("comparison", re.compile(r"(?<=CreateICmp)[US]?(LT|LE|GT|GE|EQ|NE)(?=\()|(?<=ICMP_)[US]?(LT|LE|GT|GE|EQ|NE)\b"),
+     lambda found: found[:-2] + TURNED[found[-2:]]),
     ("logic", re.compile(r"(?<= )(&&|\|\|)(?= )"), lambda found: TURNED[found]),
     ("negation", re.compile(r"(?<![\w)\]!])!(?=[\w(*])"), lambda found: ""),
     ("bound", re.compile(r"(?<=[+-] )1(?![\w.'])"), lambda found: "0"),
@@ -19,6 +23,7 @@ RULES = (
     ("status", re.compile(r"\bCode::[A-Z_]+\b"),
      lambda found: "Code::DATA_LOSS" if found != "Code::DATA_LOSS" else "Code::ABORTED"),
 )
+REQUIRES = re.compile(r"(?:\w+\.)?require\(")  # writes a check of the JIT
 LEAVES = re.compile(r"(\s|\[\[\w+\]\]|\{)*(return|RAISE\w*|co_return|continue|break|goto)\b")
 WORD = re.compile(r"\w")
 
@@ -160,6 +165,8 @@ def mutations(path: str, text: str) -> list:
                 here.append(made(kind, (begin, end), match.start(), match.end(), replace(match[0]), is_condition))
         if is_check:
             here.append(made("check", (begin, end), begin, end, "false", True))
+        elif REQUIRES.match(mask, begin):
+            here.append(made("check", (begin, end), begin, end, "static_cast<void>(0)", False))
         if here:
             spans.append((begin, end))
             for mutation in here:
@@ -197,3 +204,21 @@ def planted(text: str, numbered: dict) -> str:
             result = f"{blank}({result}{last})" + "\n" * original.count("\n")
         text = text[:begin] + result + text[end:]
     return text
+
+
+def lines_of(text: str, function: str) -> set:
+    """The lines of the definitions of a function, which begin in one line and end with a brace as far to the right."""
+    found, lines = set(), text.splitlines()
+    for first, line in enumerate(lines):
+        if not re.match(rf"[^/]*[\w>&*] [&*]*(?:\w+::)?{function}\(", line) or re.match(r"\s*(return|else)\b", line):
+            continue
+        statement = "\n".join(lines[first:first + 6])
+        if "{" not in statement or ";" in statement[:statement.index("{")]:
+            continue
+        if line.endswith("}"):
+            found.add(first + 1)
+            continue
+        closing = line[:len(line) - len(line.lstrip())] + "}"
+        last = next((at for at in range(first, len(lines)) if lines[at] == closing), first)
+        found |= set(range(first + 1, last + 2))
+    return found
