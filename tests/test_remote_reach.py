@@ -70,7 +70,8 @@ class Reach(Case):
         slices = trace.slices()
         lanes = [each for each in slices if each.name == "execute" and each.category == "queue"]
         kernels = [each for each in slices if each.category == "device" and trace.tracks[each.track].name.startswith("queue ")]
-        self.assertEqual([each.name for each in kernels], ["mul"])
+        # Two threads may share the dispatch.
+        self.assertEqual({each.name for each in kernels}, {"mul"})
         self.assertEqual(len(lanes), 1)
         # The clocks are matched: the kernel ran after its submission, and before its completion came.
         error = 2_000_000  # of a machine that is busy

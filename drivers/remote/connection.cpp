@@ -31,7 +31,8 @@ Connection::Connection(const kit::Services& services, Runtime& runtime, Place pl
       runtime_(runtime),
       place_(std::move(place)),
       trace_span_(kit::trace_function(services)),
-      timer_(runtime.io()) {}
+      timer_(runtime.io()),
+      moment_(runtime.io()) {}
 
 Connection::~Connection() = default;
 
@@ -62,7 +63,7 @@ kit::Result<std::shared_ptr<Connection>> Connection::over(const kit::Services& s
             "that you trust"};
   }
   made->stream_ = std::make_shared<Stream>(runtime.io(), std::move(socket), std::move(tls),
-                                           Stream::Full::block, to.patience);
+                                           Stream::Full::block, to.patience, to.busy_poll);
   HALYARD_KIT_TRY(to_kit(made->stream_->shake_hands(Clock::now() + to.patience)));
   runtime.start();
   made->stream_->start(made);
@@ -158,6 +159,7 @@ void Connection::close() {
   stream_->end({HALYARD_CANCELLED, "the device was closed"});
   const std::lock_guard lock(mutex_);
   timer_.cancel();
+  moment_.cancel();
 }
 
 kit::Result<> Connection::check() const {
@@ -283,12 +285,29 @@ kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
 
 // ---- Work in flight
 
-kit::Result<> Connection::add(std::unique_ptr<InFlight> work) {
+kit::Result<bool> Connection::add(std::unique_ptr<InFlight> work) {
   const std::lock_guard lock(mutex_);
   if (is_lost_) return to_kit(loss_);
   const uint64_t number = work->number();
+  const bool is_first = computing_ == 0;
+  computing_ += work->computes;
   in_flight_.emplace(number, std::move(work));
-  return {};
+  return is_first;
+}
+
+// One message for each of many small pieces of work costs more than the work, on both sides.
+void Connection::wait_for_more(bool computes) {
+  constexpr auto kMoment = std::chrono::milliseconds(1);
+  has_unsent_work_.store(true);
+  if (!computes || is_moment_set_.exchange(true)) return;
+  const std::lock_guard lock(mutex_);
+  moment_.expires_after(kMoment);
+  moment_.async_wait([weak = weak_from_this()](boost::system::error_code) {
+    const std::shared_ptr<Connection> self = weak.lock();
+    if (!self) return;
+    self->is_moment_set_.store(false);
+    self->flush();
+  });
 }
 
 size_t Connection::in_flight() const {
@@ -304,6 +323,7 @@ void Connection::completed(uint64_t submission, const Failure& failure) {
     if (found == in_flight_.end()) return;
     work = std::move(found->second);
     in_flight_.erase(found);
+    computing_ -= work->computes;
   }
   complete(std::move(work), failure);
 }
@@ -510,11 +530,15 @@ void Connection::take_functions(const wire::Functions& functions) {
   });
 }
 
-void Connection::received_some() { run_calls(); }
+void Connection::received_some(bool) {
+  flush();
+  run_calls();
+}
 
 // The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait
 // for.
 void Connection::received_by_waiter() {
+  flush();
   tell_completed();
   if (runtime_.has_calls())
     boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
@@ -530,6 +554,7 @@ void Connection::lost(const Failure& reason) {
   {
     const std::lock_guard lock(mutex_);
     dropped.swap(in_flight_);
+    computing_ = 0;
     const bool is_refusal = loss.code != HALYARD_UNAVAILABLE && loss.code != HALYARD_DEADLINE_EXCEEDED;
     if (!is_refusal)
       loss.message = fmt::format(
@@ -561,7 +586,7 @@ void Connection::tick() {
 
 void Connection::look_around() {
   look_at_stops();
-  flush();
+  stream_->flush();
   const Clock::time_point now = Clock::now();
   const Clock::duration silence = now - stream_->last_received();
   if (silence > place_.patience)

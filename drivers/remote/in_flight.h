@@ -25,6 +25,7 @@ class InFlight {
   const kit::Stop& stop() const { return stop_; }
   std::vector<std::shared_ptr<Forward>> forwards;
   std::function<void()> on_success;  // before the signals
+  bool computes = false;             // more than memory and signals
 
   // Makes the signals. Returns the call that lets the host know, which frees the work.
   static kit::Task& complete(std::unique_ptr<InFlight> work, const SemaphoreServer& from, kit::Status failure,

@@ -24,6 +24,7 @@ struct Place {
   std::optional<TlsFiles> tls;           // not for Unix sockets
   bool allows_plain = false;             // TCP without TLS, also to other machines
   std::chrono::milliseconds patience{};  // without an answer
+  std::chrono::microseconds busy_poll{};  // before a thread that waits sleeps
   std::string digests;                   // the folder for KnownDigests; empty: none
   std::string files;                     // a folder that the server has as well; empty: none
 

@@ -127,6 +127,8 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
     if (&semaphore.home() != server.get())
       work->forwards.push_back(std::make_shared<Forward>(server, semaphore, point.value));
   }
+  work->computes = operation.kind != wire::Operation::Alloca && operation.kind != wire::Operation::Dealloca &&
+                   operation.kind != wire::Operation::Barrier;
   if (transient) work->on_success = [transient] { transient->exists(); };
   if (submission.operation->kind == HALYARD_OPERATION_DEALLOCA)
     work->on_success = [memory = reinterpret_cast<Memory*>(submission.operation->dealloca.memory)] {
@@ -135,12 +137,9 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   const std::vector<std::shared_ptr<Forward>> forwards = work->forwards;
   const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited,
                                                            signalled, operation.kind, operation.body));
-  HALYARD_KIT_TRY(server->add(std::move(work)));
-  // Work that computes nothing is sent later: together with the next message, or when its signals are queried.
-  const bool computes = operation.kind != wire::Operation::Alloca &&
-                        operation.kind != wire::Operation::Dealloca &&
-                        operation.kind != wire::Operation::Barrier;
-  server->send(bytes, operation.data, computes ? Stream::Urgency::now : Stream::Urgency::later);
+  HALYARD_KIT_TRY(server->add(std::move(work), [&](Stream::Urgency urgency) {
+    server->send(bytes, operation.data, urgency);
+  }));
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();
   return {};
 }

@@ -101,7 +101,7 @@ struct Kept : Receiver {
     changed.notify_all();
     return !pauses || frames.size() % 3 != 0;  // every third frame asks for a pause
   }
-  void received_some() override {
+  void received_some(bool) override {
     if (stream) stream->resume();
   }
   void lost(const Failure& why) override {

@@ -24,7 +24,8 @@ constexpr size_t kBuffer = 16 << 10;  // bytes that are received at once, if the
 constexpr size_t kBehind = 4 << 10;   // bytes that are received behind those that go to their place
 constexpr size_t kDirect = 4 << 10;   // so many bytes go straight to their place
 constexpr size_t kSmall = 16 << 10;   // data up to this size are copied to be sent with other frames
-constexpr size_t kUnsent = 64 << 10;  // more bytes are sent even if they could wait
+// More bytes are sent even if they could wait: at a server, or at a client, whose server can begin with them.
+constexpr size_t kUnsent = 64 << 10, kUnsentByClient = 8 << 10;
 constexpr int kFramesAtOnce = 64;     // before the receiver is told
 constexpr size_t kSpare = 64 << 10;   // larger blocks are not used again
 constexpr size_t kParts = 16;         // of one write
@@ -51,9 +52,10 @@ int epoll_of(int socket) {
 }  // namespace
 
 Stream::Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<Tls> tls, Full full,
-               std::chrono::milliseconds patience)
+               std::chrono::milliseconds patience, std::chrono::microseconds busy_poll)
     : full_(full),
       patience_(patience),
+      polling_(busy_poll),
       descriptor_(socket.get()),
       watched_(io),
       tls_(std::move(tls)),
@@ -137,23 +139,24 @@ void Stream::read_in_loop() {
       give_up(reason);
       reason = *reason_;
     }
-    receiver->received_some();
+    receiver->received_some(false);
     receiver_.reset();
     reader_.store(Reader::nobody);
     receiver->lost(reason);
     return;
   }
   // Another thread may go on from here, so nothing of this object's reading side is used after that.
+  const bool goes_on = !wants_pause_ && *more;
   if (std::exchange(wants_pause_, false)) {
     reader_.store(Reader::nobody);
     is_paused_.store(true);
-  } else if (*more) {
+  } else if (goes_on) {
     reader_.store(Reader::nobody);
     boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
   } else {
     await_readable();
   }
-  receiver->received_some();
+  receiver->received_some(goes_on);
 }
 
 void Stream::watch(bool on) {
@@ -174,20 +177,26 @@ bool Stream::begin_waiting() {
 }
 
 bool Stream::receive_once(Clock::time_point end) {
-  if (!has_buffered()) {
-    const Clock::duration left = end - Clock::now();
-    if (left.count() <= 0) return false;
-    const timespec time = {std::chrono::duration_cast<std::chrono::seconds>(left).count(),
-                           std::chrono::nanoseconds(left % std::chrono::seconds(1)).count()};
-    pollfd wait = {descriptor_, POLLIN, 0};
-    if (::ppoll(&wait, 1, &time, nullptr) == 0) return false;
-  }
+  if (!has_buffered() && !await_bytes(end)) return false;
   Result<bool> more = receive();
   if (!more) {
     loss_ = std::move(more.error());
     return false;
   }
   return !wants_pause_;
+}
+
+bool Stream::await_bytes(Clock::time_point end) {
+  pollfd wait = {descriptor_, POLLIN, 0};
+  if (!polling_.poll([&] { return ::poll(&wait, 1, 0) != 0; })) {
+    const Clock::duration left = end - Clock::now();
+    if (left.count() <= 0) return false;
+    const timespec time = {std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                           std::chrono::nanoseconds(left % std::chrono::seconds(1)).count()};
+    if (::ppoll(&wait, 1, &time, nullptr) == 0) return false;
+  }
+  polling_.arrived();
+  return true;
 }
 
 bool Stream::has_buffered() {
@@ -380,7 +389,8 @@ void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_
       data = {};
     }
   }
-  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ + kept_bytes_ > kUnsent)
+  const size_t most = full_ == Full::block ? kUnsentByClient : kUnsent;
+  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ + kept_bytes_ > most)
     write_out(data, keep);
 }
 

@@ -43,8 +43,10 @@ std::vector<std::shared_ptr<Session>> Sessions::all() {
   return existing;
 }
 
-Session::Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name)
+Session::Session(Shared& shared, ReceivingThread& receiver, std::shared_ptr<remote::Stream> stream,
+                 std::string key, std::string name)
     : shared_(shared),
+      receiver_(receiver),
       stream_(std::move(stream)),
       key_(std::move(key)),
       name_(std::move(name)),
@@ -153,6 +155,7 @@ bool Session::await_receiver() {
 // ---- The order of messages
 
 bool Session::received(remote::Frame& frame) {
+  receiver_.polling.arrived();
   shared_.counts.received_bytes.fetch_add(size_of(frame), std::memory_order_relaxed);
   if (placed_) {
     placed_->unmap();
@@ -196,10 +199,10 @@ bool Session::handle_at_once(const wire::ToServer& message) {
 }
 
 // This thread runs short work of the client itself, because waking another one takes longer.
-void Session::received_some() {
+void Session::received_some(bool more) {
   finish_begun();
   batching = nullptr;
-  stream_->flush();
+  if (!more) stream_->flush();
   // The pool may have handled the backlog before the stream was paused for it.
   if (!is_in_pool_.load()) stream_->resume();
 }

@@ -45,7 +45,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   using Clock = std::chrono::steady_clock;
 
   // `key` and `name`: who the client is, if that is known before the handshake; otherwise empty.
-  Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name);
+  Session(Shared& shared, ReceivingThread& receiver, std::shared_ptr<remote::Stream> stream, std::string key,
+          std::string name);
   ~Session() override;
   void start();
   // Ends the connection. Any thread.
@@ -56,7 +57,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
  private:
   std::span<uint8_t> place(remote::Bytes message, size_t size) override;
   bool received(remote::Frame& frame) override;
-  void received_some() override;
+  void received_some(bool more) override;
   void lost(const remote::Failure& reason) override;
 
   // A failed result ends the connection: the client has broken the protocol.
@@ -154,6 +155,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   static thread_local const Session* batching;
 
   Shared& shared_;
+  ReceivingThread& receiver_;
   const std::shared_ptr<remote::Stream> stream_;
   const Clock::time_point begin_ = Clock::now();
   std::atomic<bool> is_over_ = false;  // nothing is sent any more

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hal/registry/driver_registry.h"
+#include "remote/busy_polling.h"
 #include "server/client.h"
 #include "server/files.h"
 #include "server/limits.h"
@@ -80,6 +81,16 @@ class Sessions {
   size_t next_cleaning_ = 64;
 };
 
+// A thread that receives messages, and handles short ones.
+struct ReceivingThread {
+  explicit ReceivingThread(std::chrono::microseconds busy_poll) : polling(busy_poll) {}
+  // Until the io_context is stopped.
+  void run();
+
+  boost::asio::io_context io{1};
+  remote::BusyPolling polling;  // of this thread
+};
+
 struct Shared {
   Shared(const Limits& given, std::vector<std::string> uris, Registries make_registry, bool native,
          Files readable, std::function<void(std::string_view)> logger)
@@ -89,8 +100,8 @@ struct Shared {
         log(std::move(logger)),
         devices(std::move(make_registry), std::move(uris)) {}
 
-  // The threads that receive; each session belongs to one of them.
-  boost::asio::io_context& receiver() {
+  // The thread of a new session.
+  ReceivingThread& receiver() {
     return receivers[next_receiver.fetch_add(1, std::memory_order_relaxed) % receivers.size()];
   }
 
@@ -105,7 +116,7 @@ struct Shared {
   std::atomic<uint64_t> next_owner{1};
   // Sessions end at the latest with these, and use what is above.
   boost::asio::io_context io;  // of a pool: what may take long
-  std::array<boost::asio::io_context, 2> receivers{boost::asio::io_context(1), boost::asio::io_context(1)};
+  std::array<ReceivingThread, 2> receivers{ReceivingThread(limits.busy_poll), ReceivingThread(limits.busy_poll)};
   std::atomic<size_t> next_receiver{0};
   const Ref<Loop> loop = Loop::on(io);
   Devices devices;
