@@ -179,17 +179,66 @@ Failure Connection::failure_of(const kit::Status& status) const {
 // ---- Semaphores
 
 void Connection::create_semaphore(uint64_t number, uint64_t initial) {
+  if (version_ >= kVersionWithLists) {
+    const std::lock_guard lock(created_mutex_);
+    created_.emplace_back(number, initial);
+    return;
+  }
   send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
     return wire::CreateSemaphoreCreate(builder, number, initial);
   });
 }
 
 void Connection::destroy_semaphore(uint64_t number) {
-  send_to_server(*this, Stream::Urgency::later,
-                 [&](auto& builder, Message&) { return wire::CreateSemaphoreDestroy(builder, number); });
+  if (version_ < kVersionWithLists)
+    return send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+      return wire::CreateSemaphoreDestroy(builder, number);
+    });
+  {
+    const std::lock_guard lock(created_mutex_);
+    if (std::erase_if(created_, [&](const wire::Point& each) { return each.semaphore() == number; }) > 0) return;
+  }
+  const std::lock_guard lock(destroyed_mutex_);
+  destroyed_semaphores_.push_back(number);
+  has_destroyed_.store(true, std::memory_order_release);
+}
+
+void Connection::destroy_memory(uint64_t number) {
+  if (version_ < kVersionWithLists)
+    return send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+      return wire::CreateMemoryDestroy(builder, number);
+    });
+  const std::lock_guard lock(destroyed_mutex_);
+  destroyed_memories_.push_back(number);
+  has_destroyed_.store(true, std::memory_order_release);
+}
+
+// Objects are destroyed after the last message that uses them was sent.
+void Connection::send_destroyed_now() {
+  std::vector<uint64_t> semaphores, memories;
+  {
+    const std::lock_guard lock(destroyed_mutex_);
+    semaphores.swap(destroyed_semaphores_);
+    memories.swap(destroyed_memories_);
+    has_destroyed_.store(false, std::memory_order_release);
+  }
+  Message message;
+  const auto first = message.builder().CreateVector(semaphores), second = message.builder().CreateVector(memories);
+  stream_->send(message.to_server(wire::CreateDestroy(message.builder(), first, second)), {},
+                Stream::Urgency::later);
+}
+
+// Before a message that may use any of them.
+void Connection::send_created() {
+  const std::lock_guard lock(created_mutex_);
+  for (const wire::Point& each : std::exchange(created_, {}))
+    send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+      return wire::CreateSemaphoreCreate(builder, each.semaphore(), each.value());
+    });
 }
 
 void Connection::signal_semaphore(uint64_t number, uint64_t value) {
+  send_created();
   send_changes();
   send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
     return wire::CreateSemaphoreSignal(builder, number, value);
@@ -197,6 +246,7 @@ void Connection::signal_semaphore(uint64_t number, uint64_t value) {
 }
 
 void Connection::fail_semaphore(uint64_t number, const Failure& failure) {
+  send_created();
   send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message& message) {
     return wire::CreateSemaphoreFail(builder, number, add_status(message, failure));
   });
@@ -464,6 +514,10 @@ bool Connection::received(Frame& frame) {
       completed(root->body_as_Completed()->submission(),
                 remote::failure_of(root->body_as_Completed()->status()));
       break;
+    case wire::ToClientBody::Completions:
+      if (const auto* const numbers = root->body_as_Completions()->submissions())
+        for (const uint64_t number : *numbers) completed(number, {HALYARD_OK, ""});
+      break;
     case wire::ToClientBody::Pong:
       answer(root->body_as_Pong()->request(), [&](Request& request) {
         request.value = static_cast<int64_t>(root->body_as_Pong()->time_ns());
@@ -586,6 +640,7 @@ void Connection::tick() {
 
 void Connection::look_around() {
   look_at_stops();
+  send_destroyed();
   stream_->flush();
   const Clock::time_point now = Clock::now();
   const Clock::duration silence = now - stream_->last_received();

@@ -78,8 +78,11 @@ class Connection final : public Receiver,
   Failure failure_of(const kit::Status& status) const override;
 
   void send(Bytes message, Bytes data = {}, Stream::Urgency urgency = Stream::Urgency::later) {
+    send_destroyed();
     stream_->send(message, data, urgency);
   }
+  // The server forgets the memory, with the next message.
+  void destroy_memory(uint64_t number);
   // Sends work that waits to be sent with more.
   void flush() override {
     if (has_unsent_work_.load() && has_unsent_work_.exchange(false)) stream_->flush();
@@ -88,6 +91,7 @@ class Connection final : public Receiver,
   // another thread receives.
   template <typename IsOver>
   bool help_until(IsOver is_over, Clock::duration time) {
+    send_destroyed();
     has_unsent_work_.store(false);
     stream_->flush();
     return stream_->receive_until(is_over, Clock::now() + time);
@@ -99,6 +103,14 @@ class Connection final : public Receiver,
   void destroy_semaphore(uint64_t number) override;
   void signal_semaphore(uint64_t number, uint64_t value) override;
   void fail_semaphore(uint64_t number, const Failure& failure) override;
+
+  // Semaphores that the server does not know yet are created by the next submission. Its message is built and
+  // sent in `send(created)`, before any other one that may use them.
+  template <typename Send>
+  kit::Result<> with_created(Send send) {
+    const std::lock_guard lock(created_mutex_);
+    return send(std::exchange(created_, {}));
+  }
 
   // ---- Requests: sends a message and waits for the answer
 
@@ -151,6 +163,11 @@ class Connection final : public Receiver,
   void take_spans(const wire::Spans& spans);
   kit::Result<bool> add(std::unique_ptr<InFlight> work);  // whether none that computes is in flight
   void wait_for_more(bool computes);
+  void send_created();
+  void send_destroyed() {
+    if (has_destroyed_.load(std::memory_order_acquire)) send_destroyed_now();
+  }
+  void send_destroyed_now();
   void begin(Request& request);
   kit::Result<> wait(Request& request, const kit::Stop& stop);
   template <typename Take>
@@ -191,6 +208,13 @@ class Connection final : public Receiver,
   Failure loss_;
 
   Clock::time_point last_ping_{};  // of the thread that the timer calls
+
+  std::mutex created_mutex_;         // guards the member below; held while it is sent
+  std::vector<wire::Point> created_;  // semaphores that no message has created yet
+
+  std::mutex destroyed_mutex_;  // guards the members below
+  std::vector<uint64_t> destroyed_semaphores_, destroyed_memories_;
+  std::atomic<bool> has_destroyed_{false};
 
   std::mutex completed_mutex_;  // guards the member below
   kit::TaskQueue completed_;    // calls that tell the host

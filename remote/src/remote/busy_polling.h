@@ -32,7 +32,7 @@ class BasicBusyPolling {
   bool poll(IsThere is_there) {
     begin_ = Time::now();
     is_awaited_ = true;
-    has_polled_ = likely_ > 0 && begin_ >= paused_until_;
+    has_polled_ = likely_ > 0 && bound_.count() > 0 && begin_ >= paused_until_;
     if (!has_polled_) return false;
     for (auto last = begin_;;) {
       if (is_there()) return true;

@@ -268,6 +268,7 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::SemaphoreSignal:
     case wire::ToServerBody::SemaphoreFail:
     case wire::ToServerBody::SemaphoreDestroy:
+    case wire::ToServerBody::Destroy:
       return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0;
     case wire::ToServerBody::Query:
     case wire::ToServerBody::BlobsWanted:
@@ -324,6 +325,7 @@ Result<> Session::handle(const wire::ToServer* message, const remote::Frame& fra
     DEVICE_SERVER_MESSAGE(Credit)
     DEVICE_SERVER_MESSAGE(SemaphoreCreate)
     DEVICE_SERVER_MESSAGE(SemaphoreDestroy)
+    DEVICE_SERVER_MESSAGE(Destroy)
     DEVICE_SERVER_MESSAGE(SemaphoreSignal)
     DEVICE_SERVER_MESSAGE(SemaphoreFail)
     DEVICE_SERVER_MESSAGE(BlobWrite, data)
@@ -359,6 +361,7 @@ Result<> Session::greet(const wire::Hello& hello) {
   }
   const remote::Result<uint32_t> version = remote::negotiate(hello.oldest(), hello.newest());
   if (!version) return fail(static_cast<Code>(version.error().code), "{}", version.error().message);
+  version_ = *version;
   std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients.begin(key_, name_));
   {
     const std::lock_guard lock(mutex_);

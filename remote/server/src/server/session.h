@@ -75,12 +75,16 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   Result<> on(const wire::MemoryImport& asked);
   Result<> on(const wire::BlobsWanted& asked);
   Result<> on(const wire::MemoryDestroy& asked);
+  Result<> destroy_memory(uint64_t number);
   Result<> on(const wire::MemoryWrite& asked, remote::Bytes data);
   Result<> on(const wire::MemoryRead& asked);
   Result<> on(const wire::MemoryWatch& asked);
   Result<> on(const wire::Credit& asked);
   Result<> on(const wire::SemaphoreCreate& asked);
+  Result<> create_semaphore(uint64_t number, uint64_t initial);
   Result<> on(const wire::SemaphoreDestroy& asked);
+  Result<> destroy_semaphore(uint64_t number);
+  Result<> on(const wire::Destroy& asked);
   Result<> on(const wire::SemaphoreSignal& asked);
   Result<> on(const wire::SemaphoreFail& asked);
   Result<> on(const wire::BlobWrite& asked, remote::Bytes data);
@@ -129,6 +133,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   Result<> tell_when_done(uint64_t number, const hal::Fence& done);
   void finish_begun();
   void completed(uint64_t number, const Status& status);
+  // Whether the client can be told of the work that has succeeded together with other work; then it is not in
+  // flight any more.
+  bool can_tell_together(uint64_t number);
   void send_spans(uint64_t submission);
   // Sends bytes of watched memories.
   struct Changed {
@@ -189,6 +196,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
   // Of the thread that handles messages:
+  uint32_t version_ = 0;          // of the protocol
   std::shared_ptr<Spans> spans_;  // null: the client records no trace
   Objects objects_;
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device

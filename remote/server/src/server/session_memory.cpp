@@ -165,12 +165,14 @@ Result<> Session::on(const wire::BlobsWanted& asked) {
   return {};
 }
 
-Result<> Session::on(const wire::MemoryDestroy& asked) {
+Result<> Session::on(const wire::MemoryDestroy& asked) { return destroy_memory(asked.id()); }
+
+Result<> Session::destroy_memory(uint64_t number) {
   {
     const std::lock_guard lock(mutex_);
-    watched_.erase(asked.id());
+    watched_.erase(number);
   }
-  return objects_.memories.destroy(asked.id());
+  return objects_.memories.destroy(number);
 }
 
 // Work that uses the memory fails if the bytes could not be written.
