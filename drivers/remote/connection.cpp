@@ -86,7 +86,13 @@ kit::Result<> Connection::greet() {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   const auto device = message.text(place_.device);
   const auto name = message.text(::program_invocation_short_name);
-  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, 0, name,
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wire::Option>>> options;
+  if (place_.profile) {
+    const auto key = message.text("profile"), value = message.text("1");
+    const auto option = wire::CreateOption(builder, key, value);
+    options = builder.CreateVector(&option, 1);
+  }
+  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, options, name,
                                            trace_span_ != nullptr)),
        {}, Stream::Urgency::now);
   kit::Result<> greeted = wait(welcome, {});
@@ -145,6 +151,8 @@ void Connection::take_spans(const wire::Spans& spans) {
     span.bytes_written = it->bytes_written();
     span.known = it->known();
     span.code = it->code();
+    span.threads = it->threads();
+    span.command = found->second->command(it->command());
     trace_span_(services_.host, &span);
   }
 }

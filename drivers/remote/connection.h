@@ -72,6 +72,7 @@ class Connection final : public Receiver,
   const halyard_device_properties_t& properties() const { return properties_; }
   const Place& place() const { return place_; }
   uint32_t version() const { return version_; }  // of the protocol
+  bool is_traced() const { return trace_span_ != nullptr; }
   uint64_t new_number() override { return next_number_.fetch_add(1, std::memory_order_relaxed); }
   // UNAVAILABLE: the connection is lost.
   kit::Result<> check() const;

@@ -26,6 +26,7 @@ struct Place {
   std::chrono::milliseconds patience{};  // without an answer
   std::chrono::microseconds busy_poll{};  // before a thread that waits sleeps
   std::string digests;                   // the folder for KnownDigests; empty: none
+  bool profile = false;                  // the server counts operations and bytes of traced kernels
   std::string files;                     // a folder that the server has as well; empty: none
 
   std::string text() const;  // "'build-box:9414'", for messages

@@ -27,15 +27,9 @@ namespace asio = boost::asio;
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr int kPages = 64;  // at once
 
-bool is_local(std::string_view uri) {
-  const std::string_view kind = uri.substr(0, std::min(uri.find("://"), uri.find('?')));
-  return kind == "local-sync" || kind == "local-task";
-}
-
 // Devices of the processor would run machine code of clients unless they are told not to.
 std::string without_native(std::string uri) {
-  if (!is_local(uri) || uri.find("native=") != std::string::npos) return uri;
-  return uri + (uri.find('?') == std::string::npos ? "?" : "&") + "native=0";
+  return is_local(uri) ? with_option(std::move(uri), "native", "0") : uri;
 }
 
 std::string user_name(uid_t user) {

@@ -372,7 +372,11 @@ Result<> Session::greet(const wire::Hello& hello) {
   if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))
     spans_ = HALYARD_TRY(Spans::create());
   const std::string_view wanted = remote::view(hello.device());
-  Ref<hal::Device> device = HALYARD_TRY(spans_ ? shared_.devices.open_traced(wanted, spans_->tracer())
+  bool counts = false;
+  if (hello.options())
+    for (const wire::Option* const option : *hello.options())
+      counts |= remote::view(option->key()) == "profile" && remote::view(option->value()) == "1";
+  Ref<hal::Device> device = HALYARD_TRY(spans_ ? shared_.devices.open_traced(wanted, spans_->tracer(), counts)
                                                : shared_.devices.open(wanted, key_));
   {
     const std::lock_guard lock(mutex_);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -183,7 +184,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::atomic<bool> is_in_pool_ =
       false;  // a thread of the pool handles the backlog; set by the one that receives
   std::atomic<bool> is_lost_ = false;
-  std::unordered_map<uint64_t, Work> in_flight_;
+  std::pmr::unsynchronized_pool_resource work_nodes_;
+  std::pmr::unordered_map<uint64_t, Work> in_flight_{&work_nodes_};
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;

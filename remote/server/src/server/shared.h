@@ -44,8 +44,9 @@ class Devices {
   // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices. A device that
   // was lost is opened again. `client` tells clients apart. Each success needs one close().
   Result<Ref<hal::Device>> open(std::string_view name, const std::string& client);
-  // A device for one connection alone, whose work the tracer records. Needs one close(), too.
-  Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer);
+  // A device for one connection alone, whose work the tracer records. `counts`: with the operations and bytes of
+  // kernels, if the device can count them. Needs one close(), too.
+  Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer, bool counts);
   void close(const hal::Device& device);
   size_t open_devices() const;
 
@@ -65,6 +66,11 @@ class Devices {
   mutable std::mutex mutex_;  // guards the member below
   std::list<Entry> opened_;   // the most recently used one first
 };
+
+// Whether the URI is that of a device of the processor.
+bool is_local(std::string_view uri);
+// The URI with the option, unless it has one of this name.
+std::string with_option(std::string uri, std::string_view key, std::string_view value);
 
 class Session;
 
