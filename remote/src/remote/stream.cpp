@@ -29,6 +29,7 @@ constexpr size_t kUnsent = 64 << 10, kUnsentByClient = 8 << 10;
 constexpr int kFramesAtOnce = 64;     // before the receiver is told
 constexpr size_t kSpare = 64 << 10;   // larger blocks are not used again
 constexpr size_t kParts = 16;         // of one write
+constexpr size_t kSealed = 64 << 10;  // is encrypted and sent at once, so that the other side decrypts meanwhile
 
 std::string error_text(int error) {
   char buffer[128];
@@ -325,7 +326,7 @@ bool Stream::finish_frame() {
 
 Result<size_t> Stream::read_some(std::span<uint8_t> target, std::span<uint8_t> behind) {
   if (!tls_) return read_wire(target, behind);
-  uint8_t wire[16 << 10];
+  uint8_t wire[64 << 10];  // several records of TLS
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -377,9 +378,14 @@ void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_
     const Bytes start[] = {bytes_of(header), message, is_small ? data : Bytes()};
     for (const Bytes part : start) sealed_.insert(sealed_.end(), part.begin(), part.end());
     Result<> sealed = tls_->seal(sealed_, out_);
-    if (sealed && !is_small) sealed = tls_->seal(data, out_);
+    if (is_small) data = {};
+    while (sealed && !data.empty() && !is_ended_) {
+      const size_t size = std::min(data.size(), kSealed);
+      sealed = tls_->seal(data.first(size), out_);
+      data = data.subspan(size);
+      if (sealed) write_out({});
+    }
     if (!sealed) return give_up(std::move(sealed.error()));
-    if (!is_small) urgency = Urgency::now;
     data = {};
   } else {
     append(bytes_of(header));
