@@ -204,7 +204,8 @@ void Connection::destroy_semaphore(uint64_t number) {
     });
   {
     const std::lock_guard lock(created_mutex_);
-    if (std::erase_if(created_, [&](const wire::Point& each) { return each.semaphore() == number; }) > 0) return;
+    if (std::erase_if(created_, [&](const wire::Point& each) { return each.semaphore() == number; }) > 0)
+      return;
   }
   const std::lock_guard lock(destroyed_mutex_);
   destroyed_semaphores_.push_back(number);
@@ -231,7 +232,8 @@ void Connection::send_destroyed_now() {
     has_destroyed_.store(false, std::memory_order_release);
   }
   Message message;
-  const auto first = message.builder().CreateVector(semaphores), second = message.builder().CreateVector(memories);
+  const auto first = message.builder().CreateVector(semaphores),
+             second = message.builder().CreateVector(memories);
   stream_->send(message.to_server(wire::CreateDestroy(message.builder(), first, second)), {},
                 Stream::Urgency::later);
 }

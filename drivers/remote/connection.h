@@ -128,9 +128,9 @@ class Connection final : public Receiver,
   // ---- Work in flight
 
   // Owns the work until it has completed. Fails if the connection is lost; then the work is dropped. `send`
-  // sends its message: at once if the work computes and the server computes nothing yet, otherwise together with
-  // what follows, at the latest when somebody looks at its signals or waits, when other work completes, or, if
-  // it computes, after a millisecond.
+  // sends its message: at once if the work computes and the server computes nothing yet, otherwise together
+  // with what follows, at the latest when somebody looks at its signals or waits, when other work completes,
+  // or, if it computes, after a millisecond.
   template <typename Send>
   kit::Result<> add(std::unique_ptr<InFlight> work, Send send) {
     const bool computes = work->computes;
@@ -210,7 +210,7 @@ class Connection final : public Receiver,
 
   Clock::time_point last_ping_{};  // of the thread that the timer calls
 
-  std::mutex created_mutex_;         // guards the member below; held while it is sent
+  std::mutex created_mutex_;          // guards the member below; held while it is sent
   std::vector<wire::Point> created_;  // semaphores that no message has created yet
 
   std::mutex destroyed_mutex_;  // guards the members below

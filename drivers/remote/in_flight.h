@@ -27,8 +27,8 @@ class InFlight {
   void* user() const { return completed_user_; }
   const kit::Stop& stop() const { return stop_; }
   std::vector<std::shared_ptr<Forward>> forwards;
-  std::function<void()> on_success;  // before the signals
-  bool computes = false;             // more than memory and signals
+  std::function<void()> on_success;            // before the signals
+  bool computes = false;                       // more than memory and signals
   const CommandAddresses* commands = nullptr;  // of the recording that it executes; lives as long
   // The address of a command by its number, from 1; null: there is none.
   const void* command(uint32_t number) const {

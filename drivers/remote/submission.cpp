@@ -141,12 +141,10 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   HALYARD_KIT_TRY(server->with_created([&](const std::vector<wire::Point>& created) {
     const auto semaphores = created.empty() ? flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>>()
                                             : builder.CreateVectorOfStructs(created);
-    const Bytes bytes =
-        message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited, signalled,
-                                             operation.kind, operation.body, semaphores));
-    return server->add(std::move(work), [&](Stream::Urgency urgency) {
-      server->send(bytes, operation.data, urgency);
-    });
+    const Bytes bytes = message.to_server(wire::CreateSubmit(
+        builder, number, submission.affinity, waited, signalled, operation.kind, operation.body, semaphores));
+    return server->add(std::move(work),
+                       [&](Stream::Urgency urgency) { server->send(bytes, operation.data, urgency); });
   }));
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();
   return {};

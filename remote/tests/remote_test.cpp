@@ -120,7 +120,8 @@ TEST(BusyPolling, NeverWithoutABoundOrASecondProcessor) {
   TestTime::processor_count = 1;
   BasicBusyPolling<TestTime> alone(microseconds(50));
   TestTime::processor_count = 2;
-  for (int i = 0; i < 10; ++i) EXPECT_EQ(looks_in(without, microseconds(0)) + looks_in(alone, microseconds(1)), 0);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(looks_in(without, microseconds(0)) + looks_in(alone, microseconds(1)), 0);
 }
 
 TEST(BusyPolling, WhileBytesComeSoon) {

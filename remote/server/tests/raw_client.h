@@ -125,7 +125,8 @@ class RawClient {
         return remote::failure_of(refused->status());
       if (const wire::Completions* const several = message->body_as_Completions())
         if (const auto* const numbers = several->submissions())
-          if (std::find(numbers->begin(), numbers->end(), submission) != numbers->end()) return {HALYARD_OK, ""};
+          if (std::find(numbers->begin(), numbers->end(), submission) != numbers->end())
+            return {HALYARD_OK, ""};
       const wire::Completed* const completed = message->body_as_Completed();
       if (completed && completed->submission() == submission) return remote::failure_of(completed->status());
     }

@@ -1,6 +1,6 @@
-// BusyPolling: looks for bytes a short time before a thread sleeps, because waking a thread of an idle processor
-// takes longer than a small call of a device on the same machine. A thread polls only while bytes do come
-// within the bound, and stops at once if another thread wants its processor. One thread at a time.
+// BusyPolling: looks for bytes a short time before a thread sleeps, because waking a thread of an idle
+// processor takes longer than a small call of a device on the same machine. A thread polls only while bytes
+// do come within the bound, and stops at once if another thread wants its processor. One thread at a time.
 #pragma once
 
 #include <sched.h>
@@ -22,8 +22,8 @@ struct ProcessorTime {
 template <typename Time>
 class BasicBusyPolling {
  public:
-  // `bound`: the time of one poll; 0: never polls. With one processor it never polls either, because the other
-  // side could not run meanwhile.
+  // `bound`: the time of one poll; 0: never polls. With one processor it never polls either, because the
+  // other side could not run meanwhile.
   explicit BasicBusyPolling(std::chrono::microseconds bound)
       : bound_(Time::processors() > 1 ? bound : std::chrono::microseconds(0)) {}
 

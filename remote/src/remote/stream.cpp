@@ -26,10 +26,11 @@ constexpr size_t kDirect = 4 << 10;   // so many bytes go straight to their plac
 constexpr size_t kSmall = 16 << 10;   // data up to this size are copied to be sent with other frames
 // More bytes are sent even if they could wait: at a server, or at a client, whose server can begin with them.
 constexpr size_t kUnsent = 64 << 10, kUnsentByClient = 8 << 10;
-constexpr int kFramesAtOnce = 64;     // before the receiver is told
-constexpr size_t kSpare = 64 << 10;   // larger blocks are not used again
-constexpr size_t kParts = 16;         // of one write
-constexpr size_t kSealed = 64 << 10;  // is encrypted and sent at once, so that the other side decrypts meanwhile
+constexpr int kFramesAtOnce = 64;    // before the receiver is told
+constexpr size_t kSpare = 64 << 10;  // larger blocks are not used again
+constexpr size_t kParts = 16;        // of one write
+constexpr size_t kSealed =
+    64 << 10;  // is encrypted and sent at once, so that the other side decrypts meanwhile
 
 std::string error_text(int error) {
   char buffer[128];

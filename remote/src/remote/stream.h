@@ -146,7 +146,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   const Full full_;
   const std::chrono::milliseconds patience_;
   BusyPolling polling_;  // of the thread that waits
-  Descriptor socket_;  // with Full::block
+  Descriptor socket_;    // with Full::block
   const int descriptor_;
   // With Full::block an epoll file that contains the socket, from which a thread that waits takes it out: so
   // the bytes for which that thread waits wake no other one. With Full::queue a copy of the descriptor.

@@ -106,8 +106,7 @@ Ref<Bytes> Session::find_in_files(const wire::MemoryImport& asked) {
   const uint64_t size = asked.memory()->size();
   Result<Charge> charge = client_->blobs.reserve(size);
   if (!charge) return {};
-  Result<ImportableBytes> bytes =
-      shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
+  Result<ImportableBytes> bytes = shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
   const remote::Sha256 digest = remote::from_wire(*asked.digest());
   if (!bytes || !client_->blobs.add(digest, *std::move(bytes), *std::move(charge))) return {};
   shared_.counts.file_bytes.fetch_add(size, std::memory_order_relaxed);

@@ -44,8 +44,8 @@ class Devices {
   // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices. A device that
   // was lost is opened again. `client` tells clients apart. Each success needs one close().
   Result<Ref<hal::Device>> open(std::string_view name, const std::string& client);
-  // A device for one connection alone, whose work the tracer records. `counts`: with the operations and bytes of
-  // kernels, if the device can count them. Needs one close(), too.
+  // A device for one connection alone, whose work the tracer records. `counts`: with the operations and bytes
+  // of kernels, if the device can count them. Needs one close(), too.
   Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer, bool counts);
   void close(const hal::Device& device);
   size_t open_devices() const;
@@ -122,7 +122,8 @@ struct Shared {
   std::atomic<uint64_t> next_owner{1};
   // Sessions end at the latest with these, and use what is above.
   boost::asio::io_context io;  // of a pool: what may take long
-  std::array<ReceivingThread, 2> receivers{ReceivingThread(limits.busy_poll), ReceivingThread(limits.busy_poll)};
+  std::array<ReceivingThread, 2> receivers{ReceivingThread(limits.busy_poll),
+                                           ReceivingThread(limits.busy_poll)};
   std::atomic<size_t> next_receiver{0};
   const Ref<Loop> loop = Loop::on(io);
   Devices devices;
