@@ -18,6 +18,9 @@ namespace halyard::device_server {
 namespace {
 
 constexpr size_t kFrameOverhead = 128;
+constexpr std::chrono::microseconds kLongBatch{500};
+// When this thread has begun to handle messages that came together.
+thread_local Session::Clock::time_point batch_begin;
 constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
@@ -168,6 +171,7 @@ bool Session::received(remote::Frame& frame) {
   }
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
   if (message && handle_at_once(*message)) return true;
+  if (batching != this) batch_begin = Clock::now();
   batching = this;
   if (!is_in_pool_.load(std::memory_order_acquire) && message && is_quick(*message, frame)) {
     if (!is_lost_.load(std::memory_order_relaxed)) handle_or_end(message, frame);
@@ -202,7 +206,8 @@ bool Session::handle_at_once(const wire::ToServer& message) {
 void Session::received_some(bool more) {
   finish_begun();
   batching = nullptr;
-  if (!more) stream_->flush();
+  // Answers leave together with those to messages that are here already, unless that would take long.
+  if (!more || Clock::now() - batch_begin > kLongBatch) stream_->flush();
   // The pool may have handled the backlog before the stream was paused for it.
   if (!is_in_pool_.load()) stream_->resume();
 }
