@@ -59,7 +59,9 @@ class Machines:
         return subprocess.run([*self.prefix(self.here), *command], capture_output=True, text=True, timeout=timeout)
 
 
-class TwoMachines(vmrun.FolderCase):
+class OnTwoMachines(vmrun.FolderCase):
+    """A server there, and programs here."""
+
     def setUp(self):
         super().setUp()
         self.machines = Machines()
@@ -76,6 +78,8 @@ class TwoMachines(vmrun.FolderCase):
     def vm_run(self, *arguments, **options):
         return self.machines.run(os.path.join(vmrun.BIN, "vm-run"), *arguments, **options)
 
+
+class TwoMachines(OnTwoMachines):
     def test_plain_tcp_to_another_machine_is_refused(self):
         done = vmrun.run("vm-device", "--device=local-sync", f"--listen=tcp://{Machines.HOST}:0")
         self.assertEqual(done.returncode, 1)

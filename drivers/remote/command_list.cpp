@@ -116,6 +116,7 @@ kit::Result<std::unique_ptr<CommandList>> CommandList::create(const std::shared_
                               " bytes with the data of its updates; this one has more at command " +
                               std::to_string(i) + "; use several recordings"};
     commands.push_back(HALYARD_KIT_TRY(command_to_wire(message, server, command)));
+    if (server->is_traced()) list->commands_.push_back(at);
     at += command.size;
   }
   const auto all = message.builder().CreateVector(commands);

@@ -20,10 +20,13 @@ class CommandList {
   CommandList& operator=(const CommandList&) = delete;
   ~CommandList();
   uint64_t number() const { return number_; }
+  // Empty unless the host records a trace.
+  const CommandAddresses& commands() const { return commands_; }
 
  private:
   const std::shared_ptr<Connection> server_;
   const uint64_t number_;
+  CommandAddresses commands_;
 };
 
 // The range with the memory's number at the server.

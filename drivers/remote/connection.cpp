@@ -31,7 +31,8 @@ Connection::Connection(const kit::Services& services, Runtime& runtime, Place pl
       runtime_(runtime),
       place_(std::move(place)),
       trace_span_(kit::trace_function(services)),
-      timer_(runtime.io()) {}
+      timer_(runtime.io()),
+      moment_(runtime.io()) {}
 
 Connection::~Connection() = default;
 
@@ -62,7 +63,7 @@ kit::Result<std::shared_ptr<Connection>> Connection::over(const kit::Services& s
             "that you trust"};
   }
   made->stream_ = std::make_shared<Stream>(runtime.io(), std::move(socket), std::move(tls),
-                                           Stream::Full::block, to.patience);
+                                           Stream::Full::block, to.patience, to.busy_poll);
   HALYARD_KIT_TRY(to_kit(made->stream_->shake_hands(Clock::now() + to.patience)));
   runtime.start();
   made->stream_->start(made);
@@ -85,7 +86,13 @@ kit::Result<> Connection::greet() {
   flatbuffers::FlatBufferBuilder& builder = message.builder();
   const auto device = message.text(place_.device);
   const auto name = message.text(::program_invocation_short_name);
-  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, 0, name,
+  flatbuffers::Offset<flatbuffers::Vector<flatbuffers::Offset<wire::Option>>> options;
+  if (place_.profile) {
+    const auto key = message.text("profile"), value = message.text("1");
+    const auto option = wire::CreateOption(builder, key, value);
+    options = builder.CreateVector(&option, 1);
+  }
+  send(message.to_server(wire::CreateHello(builder, kOldestVersion, kNewestVersion, device, options, name,
                                            trace_span_ != nullptr)),
        {}, Stream::Urgency::now);
   kit::Result<> greeted = wait(welcome, {});
@@ -144,6 +151,8 @@ void Connection::take_spans(const wire::Spans& spans) {
     span.bytes_written = it->bytes_written();
     span.known = it->known();
     span.code = it->code();
+    span.threads = it->threads();
+    span.command = found->second->command(it->command());
     trace_span_(services_.host, &span);
   }
 }
@@ -158,6 +167,7 @@ void Connection::close() {
   stream_->end({HALYARD_CANCELLED, "the device was closed"});
   const std::lock_guard lock(mutex_);
   timer_.cancel();
+  moment_.cancel();
 }
 
 kit::Result<> Connection::check() const {
@@ -177,17 +187,68 @@ Failure Connection::failure_of(const kit::Status& status) const {
 // ---- Semaphores
 
 void Connection::create_semaphore(uint64_t number, uint64_t initial) {
+  if (version_ >= kVersionWithLists) {
+    const std::lock_guard lock(created_mutex_);
+    created_.emplace_back(number, initial);
+    return;
+  }
   send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
     return wire::CreateSemaphoreCreate(builder, number, initial);
   });
 }
 
 void Connection::destroy_semaphore(uint64_t number) {
-  send_to_server(*this, Stream::Urgency::later,
-                 [&](auto& builder, Message&) { return wire::CreateSemaphoreDestroy(builder, number); });
+  if (version_ < kVersionWithLists)
+    return send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+      return wire::CreateSemaphoreDestroy(builder, number);
+    });
+  {
+    const std::lock_guard lock(created_mutex_);
+    if (std::erase_if(created_, [&](const wire::Point& each) { return each.semaphore() == number; }) > 0)
+      return;
+  }
+  const std::lock_guard lock(destroyed_mutex_);
+  destroyed_semaphores_.push_back(number);
+  has_destroyed_.store(true, std::memory_order_release);
+}
+
+void Connection::destroy_memory(uint64_t number) {
+  if (version_ < kVersionWithLists)
+    return send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+      return wire::CreateMemoryDestroy(builder, number);
+    });
+  const std::lock_guard lock(destroyed_mutex_);
+  destroyed_memories_.push_back(number);
+  has_destroyed_.store(true, std::memory_order_release);
+}
+
+// Objects are destroyed after the last message that uses them was sent.
+void Connection::send_destroyed_now() {
+  std::vector<uint64_t> semaphores, memories;
+  {
+    const std::lock_guard lock(destroyed_mutex_);
+    semaphores.swap(destroyed_semaphores_);
+    memories.swap(destroyed_memories_);
+    has_destroyed_.store(false, std::memory_order_release);
+  }
+  Message message;
+  const auto first = message.builder().CreateVector(semaphores),
+             second = message.builder().CreateVector(memories);
+  stream_->send(message.to_server(wire::CreateDestroy(message.builder(), first, second)), {},
+                Stream::Urgency::later);
+}
+
+// Before a message that may use any of them.
+void Connection::send_created() {
+  const std::lock_guard lock(created_mutex_);
+  for (const wire::Point& each : std::exchange(created_, {}))
+    send_to_server(*this, Stream::Urgency::later, [&](auto& builder, Message&) {
+      return wire::CreateSemaphoreCreate(builder, each.semaphore(), each.value());
+    });
 }
 
 void Connection::signal_semaphore(uint64_t number, uint64_t value) {
+  send_created();
   send_changes();
   send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message&) {
     return wire::CreateSemaphoreSignal(builder, number, value);
@@ -195,6 +256,7 @@ void Connection::signal_semaphore(uint64_t number, uint64_t value) {
 }
 
 void Connection::fail_semaphore(uint64_t number, const Failure& failure) {
+  send_created();
   send_to_server(*this, Stream::Urgency::now, [&](auto& builder, Message& message) {
     return wire::CreateSemaphoreFail(builder, number, add_status(message, failure));
   });
@@ -283,12 +345,29 @@ kit::Result<> Connection::send_blob(const Sha256& digest, Bytes bytes) {
 
 // ---- Work in flight
 
-kit::Result<> Connection::add(std::unique_ptr<InFlight> work) {
+kit::Result<bool> Connection::add(std::unique_ptr<InFlight> work) {
   const std::lock_guard lock(mutex_);
   if (is_lost_) return to_kit(loss_);
   const uint64_t number = work->number();
+  const bool is_first = computing_ == 0;
+  computing_ += work->computes;
   in_flight_.emplace(number, std::move(work));
-  return {};
+  return is_first;
+}
+
+// One message for each of many small pieces of work costs more than the work, on both sides.
+void Connection::wait_for_more(bool computes) {
+  constexpr auto kMoment = std::chrono::milliseconds(1);
+  has_unsent_work_.store(true);
+  if (!computes || is_moment_set_.exchange(true)) return;
+  const std::lock_guard lock(mutex_);
+  moment_.expires_after(kMoment);
+  moment_.async_wait([weak = weak_from_this()](boost::system::error_code) {
+    const std::shared_ptr<Connection> self = weak.lock();
+    if (!self) return;
+    self->is_moment_set_.store(false);
+    self->flush();
+  });
 }
 
 size_t Connection::in_flight() const {
@@ -304,6 +383,7 @@ void Connection::completed(uint64_t submission, const Failure& failure) {
     if (found == in_flight_.end()) return;
     work = std::move(found->second);
     in_flight_.erase(found);
+    computing_ -= work->computes;
   }
   complete(std::move(work), failure);
 }
@@ -444,6 +524,10 @@ bool Connection::received(Frame& frame) {
       completed(root->body_as_Completed()->submission(),
                 remote::failure_of(root->body_as_Completed()->status()));
       break;
+    case wire::ToClientBody::Completions:
+      if (const auto* const numbers = root->body_as_Completions()->submissions())
+        for (const uint64_t number : *numbers) completed(number, {HALYARD_OK, ""});
+      break;
     case wire::ToClientBody::Pong:
       answer(root->body_as_Pong()->request(), [&](Request& request) {
         request.value = static_cast<int64_t>(root->body_as_Pong()->time_ns());
@@ -511,11 +595,15 @@ void Connection::take_functions(const wire::Functions& functions) {
   });
 }
 
-void Connection::received_some() { run_calls(); }
+void Connection::received_some(bool) {
+  flush();
+  run_calls();
+}
 
 // The host's `completed` is short [R88]. Subscribers may take long, and this thread has its own work to wait
 // for.
 void Connection::received_by_waiter() {
+  flush();
   tell_completed();
   if (runtime_.has_calls())
     boost::asio::post(runtime_.io(), [this_runtime = &runtime_] { this_runtime->run_calls(); });
@@ -531,6 +619,7 @@ void Connection::lost(const Failure& reason) {
   {
     const std::lock_guard lock(mutex_);
     dropped.swap(in_flight_);
+    computing_ = 0;
     const bool is_refusal = loss.code != HALYARD_UNAVAILABLE && loss.code != HALYARD_DEADLINE_EXCEEDED;
     if (!is_refusal)
       loss.message = fmt::format(
@@ -562,7 +651,8 @@ void Connection::tick() {
 
 void Connection::look_around() {
   look_at_stops();
-  flush();
+  send_destroyed();
+  stream_->flush();
   const Clock::time_point now = Clock::now();
   const Clock::duration silence = now - stream_->last_received();
   if (silence > place_.patience)

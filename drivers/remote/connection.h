@@ -16,6 +16,7 @@
 
 #include "halyard/driver.hpp"
 #include "halyard/driver/trace.hpp"
+#include "in_flight.h"
 #include "place.h"
 #include "remote/message.h"
 #include "remote/stream.h"
@@ -24,7 +25,6 @@
 
 namespace halyard::remote {
 
-class InFlight;
 class MappedBytes;
 
 inline constexpr uint64_t kCredit = 4 << 20;  // bytes of a read under way
@@ -73,20 +73,29 @@ class Connection final : public Receiver,
   const halyard_device_properties_t& properties() const { return properties_; }
   const Place& place() const { return place_; }
   uint32_t version() const { return version_; }  // of the protocol
+  bool is_traced() const { return trace_span_ != nullptr; }
   uint64_t new_number() override { return next_number_.fetch_add(1, std::memory_order_relaxed); }
   // UNAVAILABLE: the connection is lost.
   kit::Result<> check() const;
   Failure failure_of(const kit::Status& status) const override;
 
   void send(Bytes message, Bytes data = {}, Stream::Urgency urgency = Stream::Urgency::later) {
+    send_destroyed();
     stream_->send(message, data, urgency);
   }
-  void flush() override { stream_->flush(); }
+  // The server forgets the memory, with the next message.
+  void destroy_memory(uint64_t number);
+  // Sends work that waits to be sent with more.
+  void flush() override {
+    if (has_unsent_work_.load() && has_unsent_work_.exchange(false)) stream_->flush();
+  }
   // Sends what waits, and receives on this thread until `is_over` returns true, for a short time. False:
   // another thread receives.
   template <typename IsOver>
   bool help_until(IsOver is_over, Clock::duration time) {
-    flush();
+    send_destroyed();
+    has_unsent_work_.store(false);
+    stream_->flush();
     return stream_->receive_until(is_over, Clock::now() + time);
   }
 
@@ -96,6 +105,14 @@ class Connection final : public Receiver,
   void destroy_semaphore(uint64_t number) override;
   void signal_semaphore(uint64_t number, uint64_t value) override;
   void fail_semaphore(uint64_t number, const Failure& failure) override;
+
+  // Semaphores that the server does not know yet are created by the next submission. Its message is built and
+  // sent in `send(created)`, before any other one that may use them.
+  template <typename Send>
+  kit::Result<> with_created(Send send) {
+    const std::lock_guard lock(created_mutex_);
+    return send(std::exchange(created_, {}));
+  }
 
   // ---- Requests: sends a message and waits for the answer
 
@@ -111,8 +128,22 @@ class Connection final : public Receiver,
 
   // ---- Work in flight
 
-  // Owns the work until it has completed. Fails if the connection is lost; then the work is dropped.
-  kit::Result<> add(std::unique_ptr<InFlight> work);
+  // Owns the work until it has completed. Fails if the connection is lost; then the work is dropped. `send`
+  // sends its message: at once if the work computes and the server computes nothing yet, otherwise together
+  // with what follows, at the latest when somebody looks at its signals or waits, when other work completes,
+  // or, if it computes, after a millisecond.
+  template <typename Send>
+  kit::Result<> add(std::unique_ptr<InFlight> work, Send send) {
+    const bool computes = work->computes;
+    const bool is_first = HALYARD_KIT_TRY(add(std::move(work)));
+    if (computes && is_first) {
+      send(Stream::Urgency::now);
+    } else {
+      send(Stream::Urgency::later);
+      wait_for_more(computes);
+    }
+    return {};
+  }
   size_t in_flight() const;
 
   // ---- Mapped bytes
@@ -125,13 +156,20 @@ class Connection final : public Receiver,
  private:
   std::span<uint8_t> place(Bytes message, size_t size) override;
   bool received(Frame& frame) override;
-  void received_some() override;
+  void received_some(bool more) override;
   void received_by_waiter() override;
   void lost(const Failure& reason) override;
 
   kit::Result<> greet();
   kit::Result<> match_clocks();
   void take_spans(const wire::Spans& spans);
+  kit::Result<bool> add(std::unique_ptr<InFlight> work);  // whether none that computes is in flight
+  void wait_for_more(bool computes);
+  void send_created();
+  void send_destroyed() {
+    if (has_destroyed_.load(std::memory_order_acquire)) send_destroyed_now();
+  }
+  void send_destroyed_now();
   void begin(Request& request);
   kit::Result<> wait(Request& request, const kit::Stop& stop);
   template <typename Take>
@@ -156,18 +194,29 @@ class Connection final : public Receiver,
   uint32_t version_ = kOldestVersion;    // of the protocol
   std::atomic<int64_t> clock_ahead_{0};  // nanoseconds by which the server's clock is ahead
   std::atomic<uint64_t> next_number_{1};
+  std::atomic<bool> has_unsent_work_{false};  // perhaps
+  std::atomic<bool> is_moment_set_{false};    // moment_ is awaited
 
   mutable std::mutex mutex_;  // guards the members below
   boost::asio::basic_waitable_timer<Clock> timer_;
+  boost::asio::basic_waitable_timer<Clock> moment_;  // after which work is sent
   std::condition_variable answered_;
   std::unordered_map<uint64_t, Request*> requests_;
   size_t long_requests_ = 0;  // of requests_
   std::unordered_map<uint64_t, std::unique_ptr<InFlight>> in_flight_;
+  size_t computing_ = 0;  // of in_flight_: those that compute
   bool is_closed_ = false;
   bool is_lost_ = false;
   Failure loss_;
 
   Clock::time_point last_ping_{};  // of the thread that the timer calls
+
+  std::mutex created_mutex_;          // guards the member below; held while it is sent
+  std::vector<wire::Point> created_;  // semaphores that no message has created yet
+
+  std::mutex destroyed_mutex_;  // guards the members below
+  std::vector<uint64_t> destroyed_semaphores_, destroyed_memories_;
+  std::atomic<bool> has_destroyed_{false};
 
   std::mutex completed_mutex_;  // guards the member below
   kit::TaskQueue completed_;    // calls that tell the host

@@ -11,6 +11,9 @@
 
 namespace halyard::remote {
 
+// Where the host has the commands of a recording.
+using CommandAddresses = std::vector<const void*>;
+
 class InFlight {
  public:
   explicit InFlight(uint64_t number, const halyard_submission_t& submission)
@@ -24,7 +27,13 @@ class InFlight {
   void* user() const { return completed_user_; }
   const kit::Stop& stop() const { return stop_; }
   std::vector<std::shared_ptr<Forward>> forwards;
-  std::function<void()> on_success;  // before the signals
+  std::function<void()> on_success;            // before the signals
+  bool computes = false;                       // more than memory and signals
+  const CommandAddresses* commands = nullptr;  // of the recording that it executes; lives as long
+  // The address of a command by its number, from 1; null: there is none.
+  const void* command(uint32_t number) const {
+    return commands && number > 0 && number <= commands->size() ? (*commands)[number - 1] : nullptr;
+  }
 
   // Makes the signals. Returns the call that lets the host know, which frees the work.
   static kit::Task& complete(std::unique_ptr<InFlight> work, const SemaphoreServer& from, kit::Status failure,

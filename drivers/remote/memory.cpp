@@ -16,8 +16,7 @@ Memory::~Memory() {
     server_->remove_mapped(number_);
   }
   ends();
-  Message message;
-  server_->send(message.to_server(wire::CreateMemoryDestroy(message.builder(), number_)));
+  server_->destroy_memory(number_);
 }
 
 void Memory::exists() {

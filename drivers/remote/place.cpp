@@ -47,6 +47,8 @@ kit::Result<Place> place_of(const halyard_device_open_args_t& args) {
   place.device = options.text("device").value_or("");
   place.patience =
       std::chrono::milliseconds(HALYARD_KIT_TRY(options.number("timeout", 30000, 100, 86400000)));
+  place.busy_poll = std::chrono::microseconds(HALYARD_KIT_TRY(options.number("busy_poll", 50, 0, 1000)));
+  place.profile = HALYARD_KIT_TRY(options.flag("profile", false));
   const auto folder = options.text("digests");
   place.digests = folder ? std::string(*folder) : KnownDigests::default_folder();
   if (const auto files = options.text("files")) {

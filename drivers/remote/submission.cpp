@@ -1,6 +1,7 @@
 // Waits for semaphores of this server are resolved there. Those of other servers are passed on to it.
 #include "submission.h"
 
+#include <boost/container/small_vector.hpp>
 #include <vector>
 
 #include "command_list.h"
@@ -90,12 +91,12 @@ kit::Result<Operation> operation_to_wire(Message& message, const std::shared_ptr
 flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>> points_to_wire(
     flatbuffers::FlatBufferBuilder& builder, const std::shared_ptr<Connection>& server,
     kit::Timepoints points) {
-  std::vector<wire::Point> numbers;
+  boost::container::small_vector<wire::Point, 8> numbers;
   for (const halyard_timepoint_t& point : points) {
     auto& semaphore = kit::timeline_of<Semaphore>(point);
     numbers.emplace_back(semaphore.number_at(server), point.value);
   }
-  return builder.CreateVectorOfStructs(numbers);
+  return builder.CreateVectorOfStructs(numbers.data(), numbers.size());
 }
 
 }  // namespace
@@ -111,14 +112,14 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
   const kit::Timepoints waits = {submission.waits, submission.wait_count};
   const auto waited = points_to_wire(builder, server, waits);
   // The server makes the signals of its own semaphores.
-  std::vector<halyard_timepoint_t> own;
+  boost::container::small_vector<halyard_timepoint_t, 8> own;
   for (uint32_t i = 0; i < submission.signal_count; ++i) {
     auto& semaphore = kit::timeline_of<Semaphore>(submission.signals[i]);
     if (&semaphore.home() != server.get()) continue;
     own.push_back(submission.signals[i]);
     semaphore.submitted(submission.signals[i].value);
   }
-  const auto signalled = points_to_wire(builder, server, own);
+  const auto signalled = points_to_wire(builder, server, {own.data(), own.size()});
 
   auto work = std::make_unique<InFlight>(server->new_number(), submission);
   const uint64_t number = work->number();
@@ -127,20 +128,24 @@ kit::Result<> send_submission(const std::shared_ptr<Connection>& server,
     if (&semaphore.home() != server.get())
       work->forwards.push_back(std::make_shared<Forward>(server, semaphore, point.value));
   }
+  work->computes = operation.kind != wire::Operation::Alloca && operation.kind != wire::Operation::Dealloca &&
+                   operation.kind != wire::Operation::Barrier;
+  if (submission.operation->kind == HALYARD_OPERATION_EXECUTE)
+    work->commands = &reinterpret_cast<const CommandList*>(submission.operation->execute.list)->commands();
   if (transient) work->on_success = [transient] { transient->exists(); };
   if (submission.operation->kind == HALYARD_OPERATION_DEALLOCA)
     work->on_success = [memory = reinterpret_cast<Memory*>(submission.operation->dealloca.memory)] {
       memory->ends();
     };
   const std::vector<std::shared_ptr<Forward>> forwards = work->forwards;
-  const Bytes bytes = message.to_server(wire::CreateSubmit(builder, number, submission.affinity, waited,
-                                                           signalled, operation.kind, operation.body));
-  HALYARD_KIT_TRY(server->add(std::move(work)));
-  // Work that computes nothing is sent later: together with the next message, or when its signals are queried.
-  const bool computes = operation.kind != wire::Operation::Alloca &&
-                        operation.kind != wire::Operation::Dealloca &&
-                        operation.kind != wire::Operation::Barrier;
-  server->send(bytes, operation.data, computes ? Stream::Urgency::now : Stream::Urgency::later);
+  HALYARD_KIT_TRY(server->with_created([&](const std::vector<wire::Point>& created) {
+    const auto semaphores = created.empty() ? flatbuffers::Offset<flatbuffers::Vector<const wire::Point*>>()
+                                            : builder.CreateVectorOfStructs(created);
+    const Bytes bytes = message.to_server(wire::CreateSubmit(
+        builder, number, submission.affinity, waited, signalled, operation.kind, operation.body, semaphores));
+    return server->add(std::move(work),
+                       [&](Stream::Urgency urgency) { server->send(bytes, operation.data, urgency); });
+  }));
   for (const std::shared_ptr<Forward>& forward : forwards) forward->begin();
   return {};
 }

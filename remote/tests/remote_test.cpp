@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "remote/address.h"
+#include "remote/busy_polling.h"
 #include "remote/digest.h"
 #include "remote/message.h"
 #include "remote/stream.h"
@@ -92,6 +93,72 @@ TEST(Message, EveryBitFlippedIsRefusedOrRead) {
   }
 }
 
+struct TestTime {
+  static inline std::chrono::microseconds time{1'000'000};
+  static inline std::chrono::microseconds other_threads{0};  // that run when this one gives way
+  static inline unsigned processor_count = 2;
+  static std::chrono::microseconds now() { return time; }
+  static void give_way() { time += other_threads; }
+  static unsigned processors() { return processor_count; }
+};
+
+using std::chrono::microseconds;
+
+// Bytes come after so long, to a thread that polls or sleeps. Returns how often it has looked; a look takes a
+// microsecond.
+int looks_in(BasicBusyPolling<TestTime>& polling, microseconds wait) {
+  const microseconds end = TestTime::time + wait;
+  int looks = 0;
+  const bool has_come = polling.poll([&] { return ++looks, ++TestTime::time > end; });
+  if (!has_come) TestTime::time = std::max(TestTime::time, end);
+  polling.arrived();
+  return looks;
+}
+
+TEST(BusyPolling, NeverWithoutABoundOrASecondProcessor) {
+  BasicBusyPolling<TestTime> without(microseconds(0));
+  TestTime::processor_count = 1;
+  BasicBusyPolling<TestTime> alone(microseconds(50));
+  TestTime::processor_count = 2;
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(looks_in(without, microseconds(0)) + looks_in(alone, microseconds(1)), 0);
+}
+
+TEST(BusyPolling, WhileBytesComeSoon) {
+  BasicBusyPolling<TestTime> polling(microseconds(50));
+  EXPECT_EQ(looks_in(polling, microseconds(5)), 0);  // nothing is known yet
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(looks_in(polling, microseconds(5)), 6);
+  // Bytes come later than that: three polls in vain, of 50 us each.
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(looks_in(polling, microseconds(200)), 50);
+  for (int i = 0; i < 10; ++i) EXPECT_EQ(looks_in(polling, microseconds(200)), 0);
+  // One short wait begins it again, a little longer than the bound because the thread had to be woken.
+  EXPECT_EQ(looks_in(polling, microseconds(76)), 0);
+  EXPECT_EQ(looks_in(polling, microseconds(75)), 0);
+  EXPECT_EQ(looks_in(polling, microseconds(5)), 6);
+}
+
+TEST(BusyPolling, EndsByItselfWhenNothingComes) {
+  BasicBusyPolling<TestTime> polling(microseconds(50));
+  for (int i = 0; i < 10; ++i) looks_in(polling, microseconds(5));
+  int looks = 0;
+  for (int i = 0; i < 20; ++i) {  // as when timers end the sleep
+    EXPECT_FALSE(polling.poll([&] { return ++looks, ++TestTime::time, false; }));
+    TestTime::time += std::chrono::milliseconds(100);
+  }
+  EXPECT_EQ(looks, 3 * 50);
+}
+
+TEST(BusyPolling, OtherThreadsEndIt) {
+  BasicBusyPolling<TestTime> polling(microseconds(50));
+  looks_in(polling, microseconds(5));
+  TestTime::other_threads = microseconds(21);
+  EXPECT_EQ(looks_in(polling, microseconds(40)), 1);
+  TestTime::other_threads = microseconds(0);
+  EXPECT_EQ(looks_in(polling, microseconds(5)), 0);
+  TestTime::time += std::chrono::milliseconds(5);
+  EXPECT_EQ(looks_in(polling, microseconds(5)), 6);
+}
+
 // Keeps what it has received.
 struct Kept : Receiver {
   bool received(Frame& frame) override {
@@ -101,7 +168,7 @@ struct Kept : Receiver {
     changed.notify_all();
     return !pauses || frames.size() % 3 != 0;  // every third frame asks for a pause
   }
-  void received_some() override {
+  void received_some(bool) override {
     if (stream) stream->resume();
   }
   void lost(const Failure& why) override {

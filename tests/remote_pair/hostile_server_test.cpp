@@ -174,6 +174,11 @@ TEST_F(Hostile, AnswersOfOtherRequestsAndKinds) {
       server.send([&](Message& message) { return wire::CreateData(message.builder(), number, 0); }, bytes);
       server.send([&](Message& message) { return wire::CreateDone(message.builder(), number); });
       server.send([&](Message& message) { return wire::CreateCompleted(message.builder(), number); });
+      server.send([&](Message& message) {
+        const auto numbers = message.builder().CreateVector(std::vector<uint64_t>{number, number});
+        return wire::CreateCompletions(message.builder(), numbers);
+      });
+      server.send([&](Message& message) { return wire::CreateCompletions(message.builder()); });
       server.send([&](Message& message) { return wire::CreateContents(message.builder(), number, 0); },
                   bytes);
       server.send([&](Message& message) { return wire::CreateFunctions(message.builder(), number); });

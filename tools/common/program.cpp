@@ -208,6 +208,8 @@ Result<Device> open_device(const Flags& flags, const Program& program, const std
     for (const auto& [key, value] : local) settings.push_back({key.c_str(), value.c_str()});
     if (parts.kind == "local-task" && !parts.has("workers") && !workers.empty())
       settings.push_back({"workers", workers.c_str()});
+  } else if (program.is_profiled && parts.kind.starts_with("remote")) {
+    settings.push_back({"profile", "1"});  // its local devices count at the server
   }
   for (const std::string_view key : {"jit", "jit_cache", "jit_math", "profile"})
     if (parts.has(key)) std::erase_if(settings, [&](const auto& setting) { return setting.key == key; });

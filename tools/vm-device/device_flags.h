@@ -84,5 +84,11 @@ inline constexpr Number device_threads = {
     "threads", "N",
     "The number of threads that handle messages. Default: the number of processors, but at least 4.",
     "--threads=8"};
+inline constexpr Number busy_poll = {
+    "busy_poll", "US",
+    "The microseconds for which a thread that receives looks for the next message before it sleeps (50), "
+    "while "
+    "messages do come within this time and no other thread wants the processor. 0: it sleeps at once.",
+    "--busy_poll=0", 50};
 
 }  // namespace halyard::tools::flag

@@ -28,7 +28,7 @@ constexpr const Flag* kOfferedFlags[] = {&flag::offered_device, &flag::run_nativ
                                          &flag::driver};
 constexpr const Flag* kConnectionFlags[] = {&flag::listen,    &flag::cert,       &flag::key,
                                             &flag::client_ca, &flag::allow_user, &flag::insecure,
-                                            &flag::metrics};
+                                            &flag::metrics,   &flag::busy_poll};
 constexpr const Flag* kLimitFlags[] = {
     &flag::device_connections, &flag::client_connections, &flag::max_handles,   &flag::client_memory,
     &flag::max_cache,          &flag::max_time,           &flag::device_threads};
@@ -87,6 +87,11 @@ Result<Limits> limits_of(const Flags& flags) {
   limits.cache = TOOL_TRY(flags[flag::max_cache]).value_or(limits.cache);
   if (const auto time = TOOL_TRY(flags[flag::max_time]))
     limits.work_time = std::chrono::ceil<std::chrono::milliseconds>(*time);
+  constexpr uint64_t kLongestPoll = 1000;
+  const uint64_t polled = TOOL_TRY(flags[flag::busy_poll]);
+  if (polled > kLongestPoll)
+    return wrong_value(flag::busy_poll, std::to_string(polled), fmt::format("at most {}", kLongestPoll));
+  limits.busy_poll = std::chrono::microseconds(polled);
   return limits;
 }
 

@@ -71,10 +71,63 @@ TEST(Attacks, DestroyedHandlesAndNumbersUsedTwice) {
       client.send([](remote::Message& message) { return wire::CreateMemoryDestroy(message.builder(), 5); });
     expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no memory 5");
   }
+  {
+    RawClient client(server);
+    client.create_memory(5, 64);
+    client.create_memory(5, 64);
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "memory 5 exists already");
+  }
+  // In lists.
+  const auto destroy = [](RawClient& client, const std::vector<uint64_t>& semaphores,
+                          const std::vector<uint64_t>& memories) {
+    client.send([&](remote::Message& message) {
+      const auto first = message.builder().CreateVector(semaphores);
+      const auto second = message.builder().CreateVector(memories);
+      return wire::CreateDestroy(message.builder(), first, second);
+    });
+  };
+  {
+    RawClient client(server);
+    client.create_semaphore(4);
+    client.create_memory(5, 64);
+    client.send([](remote::Message& message) { return wire::CreateDestroy(message.builder()); });
+    destroy(client, {4}, {5});
+    destroy(client, {}, {5});
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no memory 5");
+  }
+  {
+    RawClient client(server);
+    client.create_semaphore(4);
+    destroy(client, {4, 4}, {});
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "there is no semaphore 4");
+  }
+  for (const std::vector<wire::Point>& created :
+       {std::vector<wire::Point>{{4, 0}, {4, 0}}, std::vector<wire::Point>{{0, 0}}}) {
+    RawClient client(server);
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const auto barrier = wire::CreateBarrier(builder).Union();
+      const auto list = builder.CreateVectorOfStructs(created);
+      return wire::CreateSubmit(builder, 1, UINT64_MAX, 0, 0, wire::Operation::Barrier, barrier, list);
+    });
+    expect_refused(client, HALYARD_INVALID_ARGUMENT, "exists already, or is no number of an object");
+  }
+}
+
+TEST(Attacks, SemaphoresOfASubmissionAreLimited) {
+  ServerOptions options;
+  options.limits.handles = 100;
+  ServerOfTest server(options);
   RawClient client(server);
-  client.create_memory(5, 64);
-  client.create_memory(5, 64);
-  expect_refused(client, HALYARD_INVALID_ARGUMENT, "memory 5 exists already");
+  client.send([&](remote::Message& message) {
+    flatbuffers::FlatBufferBuilder& builder = message.builder();
+    std::vector<wire::Point> created;
+    for (uint64_t number = 1; number <= 101; ++number) created.emplace_back(number, 0);
+    const auto barrier = wire::CreateBarrier(builder).Union();
+    const auto list = builder.CreateVectorOfStructs(created);
+    return wire::CreateSubmit(builder, 1, UINT64_MAX, 0, 0, wire::Operation::Barrier, barrier, list);
+  });
+  expect_refused(client, HALYARD_RESOURCE_EXHAUSTED, "--max_handles");
 }
 
 // ---- Offsets and lengths

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -122,6 +123,10 @@ class RawClient {
     while (const wire::ToClient* const message = receive()) {
       if (const wire::Refused* const refused = message->body_as_Refused())
         return remote::failure_of(refused->status());
+      if (const wire::Completions* const several = message->body_as_Completions())
+        if (const auto* const numbers = several->submissions())
+          if (std::find(numbers->begin(), numbers->end(), submission) != numbers->end())
+            return {HALYARD_OK, ""};
       const wire::Completed* const completed = message->body_as_Completed();
       if (completed && completed->submission() == submission) return remote::failure_of(completed->status());
     }

@@ -17,9 +17,10 @@ namespace wire = schema::remote;
 
 // The versions of the protocol that this code speaks.
 inline constexpr uint32_t kOldestVersion = 1;
-inline constexpr uint32_t kNewestVersion = 2;
+inline constexpr uint32_t kNewestVersion = 3;
 inline constexpr uint32_t kVersionWithTraces = 2;
 inline constexpr uint32_t kVersionWithBlobsWanted = 2;
+inline constexpr uint32_t kVersionWithLists = 3;  // Submit.created, Destroy, Completions
 
 // A message under construction. A small one needs no memory but its own.
 class Message {

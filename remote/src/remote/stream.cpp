@@ -24,10 +24,13 @@ constexpr size_t kBuffer = 16 << 10;  // bytes that are received at once, if the
 constexpr size_t kBehind = 4 << 10;   // bytes that are received behind those that go to their place
 constexpr size_t kDirect = 4 << 10;   // so many bytes go straight to their place
 constexpr size_t kSmall = 16 << 10;   // data up to this size are copied to be sent with other frames
-constexpr size_t kUnsent = 64 << 10;  // more bytes are sent even if they could wait
-constexpr int kFramesAtOnce = 64;     // before the receiver is told
-constexpr size_t kSpare = 64 << 10;   // larger blocks are not used again
-constexpr size_t kParts = 16;         // of one write
+// More bytes are sent even if they could wait: at a server, or at a client, whose server can begin with them.
+constexpr size_t kUnsent = 64 << 10, kUnsentByClient = 8 << 10;
+constexpr int kFramesAtOnce = 64;    // before the receiver is told
+constexpr size_t kSpare = 64 << 10;  // larger blocks are not used again
+constexpr size_t kParts = 16;        // of one write
+constexpr size_t kSealed =
+    64 << 10;  // is encrypted and sent at once, so that the other side decrypts meanwhile
 
 std::string error_text(int error) {
   char buffer[128];
@@ -51,9 +54,10 @@ int epoll_of(int socket) {
 }  // namespace
 
 Stream::Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<Tls> tls, Full full,
-               std::chrono::milliseconds patience)
+               std::chrono::milliseconds patience, std::chrono::microseconds busy_poll)
     : full_(full),
       patience_(patience),
+      polling_(busy_poll),
       descriptor_(socket.get()),
       watched_(io),
       tls_(std::move(tls)),
@@ -137,23 +141,24 @@ void Stream::read_in_loop() {
       give_up(reason);
       reason = *reason_;
     }
-    receiver->received_some();
+    receiver->received_some(false);
     receiver_.reset();
     reader_.store(Reader::nobody);
     receiver->lost(reason);
     return;
   }
   // Another thread may go on from here, so nothing of this object's reading side is used after that.
+  const bool goes_on = !wants_pause_ && *more;
   if (std::exchange(wants_pause_, false)) {
     reader_.store(Reader::nobody);
     is_paused_.store(true);
-  } else if (*more) {
+  } else if (goes_on) {
     reader_.store(Reader::nobody);
     boost::asio::post(watched_.get_executor(), [self = shared_from_this()] { self->on_readable(); });
   } else {
     await_readable();
   }
-  receiver->received_some();
+  receiver->received_some(goes_on);
 }
 
 void Stream::watch(bool on) {
@@ -174,20 +179,26 @@ bool Stream::begin_waiting() {
 }
 
 bool Stream::receive_once(Clock::time_point end) {
-  if (!has_buffered()) {
-    const Clock::duration left = end - Clock::now();
-    if (left.count() <= 0) return false;
-    const timespec time = {std::chrono::duration_cast<std::chrono::seconds>(left).count(),
-                           std::chrono::nanoseconds(left % std::chrono::seconds(1)).count()};
-    pollfd wait = {descriptor_, POLLIN, 0};
-    if (::ppoll(&wait, 1, &time, nullptr) == 0) return false;
-  }
+  if (!has_buffered() && !await_bytes(end)) return false;
   Result<bool> more = receive();
   if (!more) {
     loss_ = std::move(more.error());
     return false;
   }
   return !wants_pause_;
+}
+
+bool Stream::await_bytes(Clock::time_point end) {
+  pollfd wait = {descriptor_, POLLIN, 0};
+  if (!polling_.poll([&] { return ::poll(&wait, 1, 0) != 0; })) {
+    const Clock::duration left = end - Clock::now();
+    if (left.count() <= 0) return false;
+    const timespec time = {std::chrono::duration_cast<std::chrono::seconds>(left).count(),
+                           std::chrono::nanoseconds(left % std::chrono::seconds(1)).count()};
+    if (::ppoll(&wait, 1, &time, nullptr) == 0) return false;
+  }
+  polling_.arrived();
+  return true;
 }
 
 bool Stream::has_buffered() {
@@ -316,7 +327,7 @@ bool Stream::finish_frame() {
 
 Result<size_t> Stream::read_some(std::span<uint8_t> target, std::span<uint8_t> behind) {
   if (!tls_) return read_wire(target, behind);
-  uint8_t wire[16 << 10];
+  uint8_t wire[64 << 10];  // several records of TLS
   for (;;) {
     {
       const std::lock_guard lock(mutex_);
@@ -368,9 +379,14 @@ void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_
     const Bytes start[] = {bytes_of(header), message, is_small ? data : Bytes()};
     for (const Bytes part : start) sealed_.insert(sealed_.end(), part.begin(), part.end());
     Result<> sealed = tls_->seal(sealed_, out_);
-    if (sealed && !is_small) sealed = tls_->seal(data, out_);
+    if (is_small) data = {};
+    while (sealed && !data.empty() && !is_ended_) {
+      const size_t size = std::min(data.size(), kSealed);
+      sealed = tls_->seal(data.first(size), out_);
+      data = data.subspan(size);
+      if (sealed) write_out({});
+    }
     if (!sealed) return give_up(std::move(sealed.error()));
-    if (!is_small) urgency = Urgency::now;
     data = {};
   } else {
     append(bytes_of(header));
@@ -380,7 +396,8 @@ void Stream::send(Bytes message, Bytes data, Urgency urgency, const std::shared_
       data = {};
     }
   }
-  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ + kept_bytes_ > kUnsent)
+  const size_t most = full_ == Full::block ? kUnsentByClient : kUnsent;
+  if (urgency == Urgency::now || !data.empty() || out_.size() - out_begin_ + kept_bytes_ > most)
     write_out(data, keep);
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "remote/address.h"
+#include "remote/busy_polling.h"
 #include "remote/failure.h"
 #include "remote/tls.h"
 
@@ -55,8 +56,8 @@ class Receiver {
   // which is otherwise used for the next frame. False: stop receiving until Stream::resume().
   virtual bool received(Frame& frame) = 0;
   // Called after some frames on a thread of the io_context, when other threads can receive: may overlap with
-  // received().
-  virtual void received_some() = 0;
+  // received(). `more`: bytes that have come already are received next.
+  virtual void received_some(bool more) = 0;
   // Called in its place on a thread that waits.
   virtual void received_by_waiter() {}
   // Called once, after the last frame, unless the stream was dropped before.
@@ -70,8 +71,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
     queue,  // bytes are kept; the user looks at queued(). One thread runs the io_context
   };
   // `tls` may be null.
+  // `busy_poll`: how long a thread in receive_until() looks for bytes before it sleeps.
   Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<Tls> tls, Full full,
-         std::chrono::milliseconds patience);
+         std::chrono::milliseconds patience, std::chrono::microseconds busy_poll = {});
   ~Stream();
 
   // For clients, before start(): blocks until both sides are authenticated.
@@ -122,6 +124,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void watch(bool on);
   bool begin_waiting();
   bool receive_once(std::chrono::steady_clock::time_point end);  // false: no more
+  bool await_bytes(std::chrono::steady_clock::time_point end);   // false: the time is over
   void end_waiting();
   bool has_buffered();  // bytes that were received and not looked at
   // False: no more bytes for now. A failure ends the connection.
@@ -142,7 +145,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   const Full full_;
   const std::chrono::milliseconds patience_;
-  Descriptor socket_;  // with Full::block
+  BusyPolling polling_;  // of the thread that waits
+  Descriptor socket_;    // with Full::block
   const int descriptor_;
   // With Full::block an epoll file that contains the socket, from which a thread that waits takes it out: so
   // the bytes for which that thread waits wake no other one. With Full::queue a copy of the descriptor.

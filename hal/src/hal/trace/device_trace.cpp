@@ -107,7 +107,8 @@ Tracer::Track DeviceTrace::queue_track(uint32_t queue) noexcept {
 void DeviceTrace::device_span(const halyard_trace_span_t& span, uint64_t execution,
                               const CommandPlace& place) noexcept {
   TracedDispatch facts = {.execution = execution, .command = place.number};
-  if (HALYARD_HAS_FIELD(&span, halyard_trace_span_t, code) && span.dispatch_workgroups != 0) {
+  if (HALYARD_HAS_FIELD(&span, halyard_trace_span_t, code) &&
+      (span.dispatch_workgroups != 0 || span.code != HALYARD_CODE_UNKNOWN)) {
     facts.workgroups = span.workgroups;
     facts.dispatch_workgroups = span.dispatch_workgroups;
     facts.operations = span.operations;

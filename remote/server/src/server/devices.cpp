@@ -1,5 +1,7 @@
 // Devices are asked for an allocation before they are used again: a lost device refuses everything. Nothing
 // is opened, asked or closed under the lock, because a driver may take long, or hang.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "hal/device/buffer.h"
@@ -17,6 +19,18 @@ bool is_lost(hal::Device& device) {
 }
 
 }  // namespace
+
+bool is_local(std::string_view uri) {
+  const std::string_view kind = uri.substr(0, std::min(uri.find("://"), uri.find('?')));
+  return kind == "local-sync" || kind == "local-task";
+}
+
+std::string with_option(std::string uri, std::string_view key, std::string_view value) {
+  const size_t options = std::min(uri.find('?'), uri.size());
+  for (const char before : {'?', '&'})
+    if (uri.find(fmt::format("{}{}=", before, key), options) != std::string::npos) return uri;
+  return uri + fmt::format("{}{}={}", options == uri.size() ? '?' : '&', key, value);
+}
 
 Devices::Devices(Registries make_registry, std::vector<std::string> uris)
     : make_registry_(std::move(make_registry)), registry_(make_registry_(nullptr)), uris_(std::move(uris)) {}
@@ -60,9 +74,10 @@ Result<Ref<hal::Device>> Devices::open(std::string_view name, const std::string&
   return device;
 }
 
-Result<Ref<hal::Device>> Devices::open_traced(std::string_view name, Ref<Tracer> tracer) {
-  const size_t offered = HALYARD_TRY(find(name));
-  return make_registry_(std::move(tracer))->open_device(uris_[offered]);
+Result<Ref<hal::Device>> Devices::open_traced(std::string_view name, Ref<Tracer> tracer, bool counts) {
+  std::string uri = uris_[HALYARD_TRY(find(name))];
+  if (counts && is_local(uri)) uri = with_option(std::move(uri), "profile", "1");
+  return make_registry_(std::move(tracer))->open_device(uri);
 }
 
 void Devices::close(const hal::Device& device) {

@@ -17,6 +17,7 @@ struct Limits {
   std::chrono::milliseconds work_time{600000};  // of a submission, with its waits; 0: no limit
   std::chrono::milliseconds greeting{10000};    // from the connection to the first message
   std::chrono::milliseconds silence{120000};    // without any message
+  std::chrono::microseconds busy_poll{50};      // before a thread that receives sleeps; 0: never
   size_t backlog = 16 << 20;                    // bytes that were received and not handled yet
   size_t unsent = 256 << 20;                    // bytes that the client has not received
 };

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <unordered_map>
 #include <vector>
 
@@ -101,7 +102,8 @@ class Table {
 
  private:
   HandleCount& count_;
-  std::unordered_map<uint64_t, T> objects_;
+  std::pmr::unsynchronized_pool_resource nodes_;
+  std::pmr::unordered_map<uint64_t, T> objects_{&nodes_};
 };
 
 struct Objects {

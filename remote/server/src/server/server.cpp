@@ -27,15 +27,9 @@ namespace asio = boost::asio;
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr int kPages = 64;  // at once
 
-bool is_local(std::string_view uri) {
-  const std::string_view kind = uri.substr(0, std::min(uri.find("://"), uri.find('?')));
-  return kind == "local-sync" || kind == "local-task";
-}
-
 // Devices of the processor would run machine code of clients unless they are told not to.
 std::string without_native(std::string uri) {
-  if (!is_local(uri) || uri.find("native=") != std::string::npos) return uri;
-  return uri + (uri.find('?') == std::string::npos ? "?" : "&") + "native=0";
+  return is_local(uri) ? with_option(std::move(uri), "native", "0") : uri;
 }
 
 std::string user_name(uid_t user) {
@@ -102,10 +96,11 @@ class AsioServer final : public Server {
     shared_.counts.accepted.fetch_add(1, std::memory_order_relaxed);
     std::unique_ptr<remote::Tls> layer;
     if (tls) layer = std::make_unique<remote::Tls>(std::move(tls), "");
-    auto stream = std::make_shared<remote::Stream>(shared_.receiver(), std::move(socket), std::move(layer),
+    ReceivingThread& receiver = shared_.receiver();
+    auto stream = std::make_shared<remote::Stream>(receiver.io, std::move(socket), std::move(layer),
                                                    remote::Stream::Full::queue, kPatience);
     const auto session =
-        std::make_shared<Session>(shared_, std::move(stream), std::move(key), std::move(name));
+        std::make_shared<Session>(shared_, receiver, std::move(stream), std::move(key), std::move(name));
     session->start();
     if (refusal.ok()) return;
     shared_.counts.refused.fetch_add(1, std::memory_order_relaxed);
@@ -116,13 +111,13 @@ class AsioServer final : public Server {
   void run(unsigned threads) override {
     std::vector<std::thread> receivers;
     std::vector<asio::executor_work_guard<asio::io_context::executor_type>> receiving;
-    for (asio::io_context& io : shared_.receivers) {
-      receiving.push_back(asio::make_work_guard(io));
-      receivers.emplace_back([&io] { io.run(); });
+    for (ReceivingThread& each : shared_.receivers) {
+      receiving.push_back(asio::make_work_guard(each.io));
+      receivers.emplace_back([&each] { each.run(); });
     }
     threads_.run(threads, shared_.limits.connections);
     end_sessions();
-    for (asio::io_context& io : shared_.receivers) io.stop();
+    for (ReceivingThread& each : shared_.receivers) each.io.stop();
     for (std::thread& thread : receivers) thread.join();
   }
 
@@ -214,6 +209,15 @@ class AsioServer final : public Server {
 };
 
 }  // namespace
+
+// What happens otherwise, such as a timer, is no reason to poll: only a session's frames are.
+void ReceivingThread::run() {
+  while (!io.stopped()) {
+    if (!polling.poll([this] { return io.poll() > 0 || io.stopped(); })) io.run_one();
+    while (io.poll() > 0) {
+    }
+  }
+}
 
 remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
   const Registries make_registry = [files = options.driver_files, log = options.log](Ref<Tracer> tracer) {

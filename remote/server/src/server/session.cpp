@@ -18,6 +18,9 @@ namespace halyard::device_server {
 namespace {
 
 constexpr size_t kFrameOverhead = 128;
+constexpr std::chrono::microseconds kLongBatch{500};
+// When this thread has begun to handle messages that came together.
+thread_local Session::Clock::time_point batch_begin;
 constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
@@ -43,8 +46,10 @@ std::vector<std::shared_ptr<Session>> Sessions::all() {
   return existing;
 }
 
-Session::Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name)
+Session::Session(Shared& shared, ReceivingThread& receiver, std::shared_ptr<remote::Stream> stream,
+                 std::string key, std::string name)
     : shared_(shared),
+      receiver_(receiver),
       stream_(std::move(stream)),
       key_(std::move(key)),
       name_(std::move(name)),
@@ -153,6 +158,7 @@ bool Session::await_receiver() {
 // ---- The order of messages
 
 bool Session::received(remote::Frame& frame) {
+  receiver_.polling.arrived();
   shared_.counts.received_bytes.fetch_add(size_of(frame), std::memory_order_relaxed);
   if (placed_) {
     placed_->unmap();
@@ -165,6 +171,7 @@ bool Session::received(remote::Frame& frame) {
   }
   const wire::ToServer* const message = remote::verified_to_server(frame.message());
   if (message && handle_at_once(*message)) return true;
+  if (batching != this) batch_begin = Clock::now();
   batching = this;
   if (!is_in_pool_.load(std::memory_order_acquire) && message && is_quick(*message, frame)) {
     if (!is_lost_.load(std::memory_order_relaxed)) handle_or_end(message, frame);
@@ -196,10 +203,11 @@ bool Session::handle_at_once(const wire::ToServer& message) {
 }
 
 // This thread runs short work of the client itself, because waking another one takes longer.
-void Session::received_some() {
+void Session::received_some(bool more) {
   finish_begun();
   batching = nullptr;
-  stream_->flush();
+  // Answers leave together with those to messages that are here already, unless that would take long.
+  if (!more || Clock::now() - batch_begin > kLongBatch) stream_->flush();
   // The pool may have handled the backlog before the stream was paused for it.
   if (!is_in_pool_.load()) stream_->resume();
 }
@@ -265,6 +273,7 @@ bool Session::is_quick(const wire::ToServer& message, const remote::Frame& frame
     case wire::ToServerBody::SemaphoreSignal:
     case wire::ToServerBody::SemaphoreFail:
     case wire::ToServerBody::SemaphoreDestroy:
+    case wire::ToServerBody::Destroy:
       return (capabilities & HALYARD_DEVICE_RUNS_IN_CALLER) == 0;
     case wire::ToServerBody::Query:
     case wire::ToServerBody::BlobsWanted:
@@ -321,6 +330,7 @@ Result<> Session::handle(const wire::ToServer* message, const remote::Frame& fra
     DEVICE_SERVER_MESSAGE(Credit)
     DEVICE_SERVER_MESSAGE(SemaphoreCreate)
     DEVICE_SERVER_MESSAGE(SemaphoreDestroy)
+    DEVICE_SERVER_MESSAGE(Destroy)
     DEVICE_SERVER_MESSAGE(SemaphoreSignal)
     DEVICE_SERVER_MESSAGE(SemaphoreFail)
     DEVICE_SERVER_MESSAGE(BlobWrite, data)
@@ -356,6 +366,7 @@ Result<> Session::greet(const wire::Hello& hello) {
   }
   const remote::Result<uint32_t> version = remote::negotiate(hello.oldest(), hello.newest());
   if (!version) return fail(static_cast<Code>(version.error().code), "{}", version.error().message);
+  version_ = *version;
   std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients.begin(key_, name_));
   {
     const std::lock_guard lock(mutex_);
@@ -366,7 +377,11 @@ Result<> Session::greet(const wire::Hello& hello) {
   if (*version >= remote::kVersionWithTraces && hello.trace() && !client_->is_traced.exchange(true))
     spans_ = HALYARD_TRY(Spans::create());
   const std::string_view wanted = remote::view(hello.device());
-  Ref<hal::Device> device = HALYARD_TRY(spans_ ? shared_.devices.open_traced(wanted, spans_->tracer())
+  bool counts = false;
+  if (hello.options())
+    for (const wire::Option* const option : *hello.options())
+      counts |= remote::view(option->key()) == "profile" && remote::view(option->value()) == "1";
+  Ref<hal::Device> device = HALYARD_TRY(spans_ ? shared_.devices.open_traced(wanted, spans_->tracer(), counts)
                                                : shared_.devices.open(wanted, key_));
   {
     const std::lock_guard lock(mutex_);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -45,7 +46,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   using Clock = std::chrono::steady_clock;
 
   // `key` and `name`: who the client is, if that is known before the handshake; otherwise empty.
-  Session(Shared& shared, std::shared_ptr<remote::Stream> stream, std::string key, std::string name);
+  Session(Shared& shared, ReceivingThread& receiver, std::shared_ptr<remote::Stream> stream, std::string key,
+          std::string name);
   ~Session() override;
   void start();
   // Ends the connection. Any thread.
@@ -56,7 +58,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
  private:
   std::span<uint8_t> place(remote::Bytes message, size_t size) override;
   bool received(remote::Frame& frame) override;
-  void received_some() override;
+  void received_some(bool more) override;
   void lost(const remote::Failure& reason) override;
 
   // A failed result ends the connection: the client has broken the protocol.
@@ -74,12 +76,16 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   Result<> on(const wire::MemoryImport& asked);
   Result<> on(const wire::BlobsWanted& asked);
   Result<> on(const wire::MemoryDestroy& asked);
+  Result<> destroy_memory(uint64_t number);
   Result<> on(const wire::MemoryWrite& asked, remote::Bytes data);
   Result<> on(const wire::MemoryRead& asked);
   Result<> on(const wire::MemoryWatch& asked);
   Result<> on(const wire::Credit& asked);
   Result<> on(const wire::SemaphoreCreate& asked);
+  Result<> create_semaphore(uint64_t number, uint64_t initial);
   Result<> on(const wire::SemaphoreDestroy& asked);
+  Result<> destroy_semaphore(uint64_t number);
+  Result<> on(const wire::Destroy& asked);
   Result<> on(const wire::SemaphoreSignal& asked);
   Result<> on(const wire::SemaphoreFail& asked);
   Result<> on(const wire::BlobWrite& asked, remote::Bytes data);
@@ -128,6 +134,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   Result<> tell_when_done(uint64_t number, const hal::Fence& done);
   void finish_begun();
   void completed(uint64_t number, const Status& status);
+  // Whether the client can be told of the work that has succeeded together with other work; then it is not in
+  // flight any more.
+  bool can_tell_together(uint64_t number);
   void send_spans(uint64_t submission);
   // Sends bytes of watched memories.
   struct Changed {
@@ -154,6 +163,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   static thread_local const Session* batching;
 
   Shared& shared_;
+  ReceivingThread& receiver_;
   const std::shared_ptr<remote::Stream> stream_;
   const Clock::time_point begin_ = Clock::now();
   std::atomic<bool> is_over_ = false;  // nothing is sent any more
@@ -174,7 +184,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::atomic<bool> is_in_pool_ =
       false;  // a thread of the pool handles the backlog; set by the one that receives
   std::atomic<bool> is_lost_ = false;
-  std::unordered_map<uint64_t, Work> in_flight_;
+  std::pmr::unsynchronized_pool_resource work_nodes_;
+  std::pmr::unordered_map<uint64_t, Work> in_flight_{&work_nodes_};
   std::unordered_map<uint64_t, Ref<hal::Buffer>> watched_;
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
@@ -187,6 +198,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::vector<std::pair<uint64_t, Ref<hal::Fence>>> begun_;  // submissions of the messages that came together
 
   // Of the thread that handles messages:
+  uint32_t version_ = 0;          // of the protocol
   std::shared_ptr<Spans> spans_;  // null: the client records no trace
   Objects objects_;
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device

@@ -106,8 +106,7 @@ Ref<Bytes> Session::find_in_files(const wire::MemoryImport& asked) {
   const uint64_t size = asked.memory()->size();
   Result<Charge> charge = client_->blobs.reserve(size);
   if (!charge) return {};
-  Result<ImportableBytes> bytes =
-      shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
+  Result<ImportableBytes> bytes = shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
   const remote::Sha256 digest = remote::from_wire(*asked.digest());
   if (!bytes || !client_->blobs.add(digest, *std::move(bytes), *std::move(charge))) return {};
   shared_.counts.file_bytes.fetch_add(size, std::memory_order_relaxed);
@@ -165,12 +164,14 @@ Result<> Session::on(const wire::BlobsWanted& asked) {
   return {};
 }
 
-Result<> Session::on(const wire::MemoryDestroy& asked) {
+Result<> Session::on(const wire::MemoryDestroy& asked) { return destroy_memory(asked.id()); }
+
+Result<> Session::destroy_memory(uint64_t number) {
   {
     const std::lock_guard lock(mutex_);
-    watched_.erase(asked.id());
+    watched_.erase(number);
   }
-  return objects_.memories.destroy(asked.id());
+  return objects_.memories.destroy(number);
 }
 
 // Work that uses the memory fails if the bytes could not be written.

@@ -44,19 +44,33 @@ Result<> Session::on(const wire::Grade& asked, remote::Bytes data) {
 // ---- Semaphores
 
 Result<> Session::on(const wire::SemaphoreCreate& asked) {
+  return create_semaphore(asked.id(), asked.initial());
+}
+
+Result<> Session::create_semaphore(uint64_t number, uint64_t initial) {
   SemaphoreObject object;
-  Result<Ref<hal::Semaphore>> made = hal::Semaphore::create(device_, asked.initial(), client_->memory.get());
+  Result<Ref<hal::Semaphore>> made = hal::Semaphore::create(device_, initial, client_->memory.get());
   if (made) {
     object.semaphore = *std::move(made);
   } else {
     object.failure = std::move(made.error());
   }
-  return objects_.semaphores.add(asked.id(), std::move(object));
+  return objects_.semaphores.add(number, std::move(object));
 }
 
-Result<> Session::on(const wire::SemaphoreDestroy& asked) {
-  abandon(*HALYARD_TRY(objects_.semaphores.find(asked.id())));
-  return objects_.semaphores.destroy(asked.id());
+Result<> Session::on(const wire::SemaphoreDestroy& asked) { return destroy_semaphore(asked.id()); }
+
+Result<> Session::destroy_semaphore(uint64_t number) {
+  abandon(*HALYARD_TRY(objects_.semaphores.find(number)));
+  return objects_.semaphores.destroy(number);
+}
+
+Result<> Session::on(const wire::Destroy& asked) {
+  if (asked.semaphores())
+    for (const uint64_t number : *asked.semaphores()) HALYARD_TRY(destroy_semaphore(number));
+  if (asked.memories())
+    for (const uint64_t number : *asked.memories()) HALYARD_TRY(destroy_memory(number));
+  return {};
 }
 
 Result<> Session::on(const wire::SemaphoreSignal& asked) {

@@ -24,6 +24,9 @@ Result<hal::Timepoints> Session::timepoints_of(const flatbuffers::Vector<const w
 }
 
 Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
+  if (asked.created())
+    for (const wire::Point* const each : *asked.created())
+      HALYARD_TRY(create_semaphore(each->semaphore(), each->value()));
   Status failure;
   hal::Timepoints waits = HALYARD_TRY(timepoints_of(asked.waits(), failure));
   hal::Timepoints signals = HALYARD_TRY(timepoints_of(asked.signals(), failure));
@@ -87,17 +90,38 @@ void Session::finish_begun() {
   if (begun_.empty()) return;
   hal::Fence* const last[] = {begun_.back().second.get()};
   (void)hal::run_pending_work(last);
+  std::vector<uint64_t> succeeded;
   for (const auto& [number, done] : std::exchange(begun_, {})) {
     hal::Fence* const fence[] = {done.get()};
     const Result<bool> state = hal::are_reached(fence);
     if (!state) {
       completed(number, state.error());
     } else if (*state) {
-      completed(number, {});
+      if (can_tell_together(number)) {
+        succeeded.push_back(number);
+      } else {
+        completed(number, {});
+      }
     } else if (const Result<> told = tell_when_done(number, *done); !told) {
       completed(number, told.error());
     }
   }
+  if (succeeded.empty()) return;
+  send([&](remote::Message& message) {
+    const auto numbers = message.builder().CreateVector(succeeded);
+    return wire::CreateCompletions(message.builder(), numbers);
+  });
+}
+
+bool Session::can_tell_together(uint64_t number) {
+  if (version_ < remote::kVersionWithLists || spans_) return false;
+  const std::lock_guard lock(mutex_);
+  const auto found = in_flight_.find(number);
+  if (found == in_flight_.end()) return false;
+  for (const uint64_t memory : found->second.memories)
+    if (watched_.contains(memory)) return false;
+  in_flight_.erase(found);
+  return true;
 }
 
 Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const hal::QueuePoint& point,

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "hal/registry/driver_registry.h"
+#include "remote/busy_polling.h"
 #include "server/client.h"
 #include "server/files.h"
 #include "server/limits.h"
@@ -43,8 +44,9 @@ class Devices {
   // `name`: a URI as offered, its driver, or empty for the first. NOT_FOUND lists the devices. A device that
   // was lost is opened again. `client` tells clients apart. Each success needs one close().
   Result<Ref<hal::Device>> open(std::string_view name, const std::string& client);
-  // A device for one connection alone, whose work the tracer records. Needs one close(), too.
-  Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer);
+  // A device for one connection alone, whose work the tracer records. `counts`: with the operations and bytes
+  // of kernels, if the device can count them. Needs one close(), too.
+  Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer, bool counts);
   void close(const hal::Device& device);
   size_t open_devices() const;
 
@@ -65,6 +67,11 @@ class Devices {
   std::list<Entry> opened_;   // the most recently used one first
 };
 
+// Whether the URI is that of a device of the processor.
+bool is_local(std::string_view uri);
+// The URI with the option, unless it has one of this name.
+std::string with_option(std::string uri, std::string_view key, std::string_view value);
+
 class Session;
 
 // The sessions that exist. Thread-safe.
@@ -80,6 +87,16 @@ class Sessions {
   size_t next_cleaning_ = 64;
 };
 
+// A thread that receives messages, and handles short ones.
+struct ReceivingThread {
+  explicit ReceivingThread(std::chrono::microseconds busy_poll) : polling(busy_poll) {}
+  // Until the io_context is stopped.
+  void run();
+
+  boost::asio::io_context io{1};
+  remote::BusyPolling polling;  // of this thread
+};
+
 struct Shared {
   Shared(const Limits& given, std::vector<std::string> uris, Registries make_registry, bool native,
          Files readable, std::function<void(std::string_view)> logger)
@@ -89,8 +106,8 @@ struct Shared {
         log(std::move(logger)),
         devices(std::move(make_registry), std::move(uris)) {}
 
-  // The threads that receive; each session belongs to one of them.
-  boost::asio::io_context& receiver() {
+  // The thread of a new session.
+  ReceivingThread& receiver() {
     return receivers[next_receiver.fetch_add(1, std::memory_order_relaxed) % receivers.size()];
   }
 
@@ -105,7 +122,8 @@ struct Shared {
   std::atomic<uint64_t> next_owner{1};
   // Sessions end at the latest with these, and use what is above.
   boost::asio::io_context io;  // of a pool: what may take long
-  std::array<boost::asio::io_context, 2> receivers{boost::asio::io_context(1), boost::asio::io_context(1)};
+  std::array<ReceivingThread, 2> receivers{ReceivingThread(limits.busy_poll),
+                                           ReceivingThread(limits.busy_poll)};
   std::atomic<size_t> next_receiver{0};
   const Ref<Loop> loop = Loop::on(io);
   Devices devices;

@@ -46,10 +46,10 @@ bool Spans::take(uint64_t submission, remote::Message& message,
   std::vector<flatbuffers::Offset<schema::remote::Span>> all;
   for (const Span& it : spans) {
     const auto name = message.text(it.name);
-    all.push_back(schema::remote::CreateSpan(message.builder(), it.track, name, it.begin, it.end,
-                                             it.facts.workgroups, it.facts.dispatch_workgroups,
-                                             it.facts.operations, it.facts.bytes_read, it.facts.bytes_written,
-                                             it.facts.known, it.facts.code));
+    all.push_back(schema::remote::CreateSpan(
+        message.builder(), it.track, name, it.begin, it.end, it.facts.workgroups,
+        it.facts.dispatch_workgroups, it.facts.operations, it.facts.bytes_read, it.facts.bytes_written,
+        it.facts.known, it.facts.code, it.facts.threads, static_cast<uint32_t>(it.facts.command)));
   }
   const auto list = message.builder().CreateVector(all);
   body = schema::remote::CreateSpans(message.builder(), submission, list);

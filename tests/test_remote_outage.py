@@ -1,0 +1,96 @@
+"""A network that is away for more than a minute, and one that delays and loses packets. Takes two minutes, so it is among the nightly
+tests. Skipped where namespaces cannot be made; the second part also where the kernel has no netem."""
+import os
+import subprocess
+import time
+import unittest
+
+import vmrun
+from remote_case import INPUTS, SIMPLE
+from test_remote_network import RESULT, OnTwoMachines
+from test_stop import LOOP, program
+
+MINUTE = 61  # seconds without a link
+
+
+class Outage(OnTwoMachines):
+    def start(self, module, *flags, options="", tool="vm-run"):
+        process = subprocess.Popen([*self.machines.prefix(self.machines.here), os.path.join(vmrun.BIN, tool),
+                                    f"--device={self.uri('local-task', options)}", f"--module={module}", *INPUTS, *flags],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for close in (process.stdout.close, process.stderr.close, process.wait, process.kill):
+            self.addCleanup(close)
+        return process
+
+    def ended(self, process, begin, least, most):
+        """The text of a process that ends with a failure within so many seconds of `begin`."""
+        self.assertEqual(process.wait(most + 10), 1)
+        seconds = time.monotonic() - begin
+        errors = process.stderr.read()
+        self.assertGreaterEqual(seconds, least, errors)
+        self.assertLess(seconds, most, errors)
+        return errors
+
+    def test_a_minute_without_a_link(self):
+        loop = program(self.folder, "loop", LOOP)
+        # Work is in flight; both connections would wait longer than the link is away.
+        with_deadline = self.start(loop, "--timeout=12s", options="&timeout=120000")
+        without = self.start(loop)
+        for process in (with_deadline, without):
+            self.assertEqual(process.stdout.readline(), "EXEC @mul\n")
+        patient = self.start(SIMPLE, "--benchmark_min_time=10s", "--function=mul", options="&timeout=200000", tool="vm-bench")
+        time.sleep(4)  # it calls again and again
+        self.assertIsNone(patient.poll())
+        self.machines.set_link("down")
+        begin = time.monotonic()
+        # The deadline of the program counts, not that of the connection.
+        self.assertIn("DEADLINE_EXCEEDED", self.ended(with_deadline, begin, 8, 25))
+        # Without one the connection's patience of 30 s does.
+        errors = self.ended(without, begin, 25, 50)
+        self.assertIn("DEADLINE_EXCEEDED", errors)
+        self.assertIn("and with it the memory of the device and", errors)
+        time.sleep(max(0.0, MINUTE - (time.monotonic() - begin)))
+        self.assertIsNone(patient.poll())
+        self.machines.set_link("up")
+        # TCP sends again, at the latest after as long as it has waited already.
+        out, errors = patient.communicate(timeout=150)
+        self.assertEqual(patient.returncode, 0, errors)
+        self.assertIn("mul", out)
+        # The server has stopped the work of the connections that are gone.
+        fresh = self.vm_run(f"--device={self.uri('local-task')}", f"--module={SIMPLE}", *INPUTS)
+        self.assertIn(RESULT, fresh.stdout, fresh.stderr)
+        def seconds():
+            fields = vmrun.read_text(f"/proc/{self.server.process.pid}/stat").rsplit(")", 1)[1].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        for _ in range(60):
+            before = seconds()
+            time.sleep(0.5)
+            if seconds() - before < 0.1:
+                return
+        self.fail("the server still computes for clients that are gone")
+
+    def netem(self, *how):
+        """Both directions of the link."""
+        for namespace, end in ((self.machines.here, "h"), (self.machines.there, "t")):
+            try:
+                subprocess.run(["tc", "-n", namespace, "qdisc", "replace", "dev", self.machines.link + end, "root", "netem", *how],
+                               capture_output=True, text=True, check=True)
+            except FileNotFoundError:
+                self.skipTest("tc is not installed (package iproute2)")
+            except subprocess.CalledProcessError as error:
+                if "qdisc kind is unknown" in error.stderr:
+                    self.skipTest("this kernel has no netem (CONFIG_NET_SCH_NETEM), so delays and losses are not tested")
+                raise
+
+    def test_delays_and_losses(self):
+        self.netem("delay", "1ms")
+        for how in (["delay", "50ms", "10ms"], ["loss", "10%"], ["delay", "5ms", "reorder", "25%"], ["duplicate", "20%"],
+                    ["rate", "1mbit"]):
+            with self.subTest(how=" ".join(how)):
+                self.netem(*how)
+                done = self.vm_run(f"--device={self.uri('local-task')}", f"--module={SIMPLE}", *INPUTS)
+                self.assertIn(RESULT, done.stdout, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
