@@ -435,12 +435,16 @@ void Stream::write_out(Bytes direct, const std::shared_ptr<void>& keep) {
     direct = {};
   }
   while (!is_ended_) {
+    if (is_within_frame_) is_within_frame_->store(1);
     direct = direct.subspan(write_once(direct));
     if (is_ended_) return;
     if (is_all_written()) {
       out_.clear();
       out_begin_ = 0;
-      if (direct.empty()) return;
+      if (direct.empty()) {
+        if (is_within_frame_) is_within_frame_->store(0);
+        return;
+      }
     }
     if (full_ == Full::queue) {
       keep_rest(direct, keep);

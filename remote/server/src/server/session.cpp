@@ -57,7 +57,7 @@ Session::~Session() {
   // Work that waits for what nobody will signal ends, too.
   objects_.semaphores.for_each([](SemaphoreObject& object) { abandon(object); });
   if (spans_) client_->is_traced.store(false);
-  if (client_) shared_.clients.end(*client_);
+  if (client_) shared_.clients->end(*client_);
   // Not here, which may be a callback of the device.
   if (device_)
     boost::asio::post(shared_.io, [&devices = shared_.devices, device = std::move(device_)]() mutable {
@@ -131,6 +131,14 @@ void Session::stop_late_work(Clock::time_point now) {
   for (const auto& [number, work] : in_flight_)
     if (now > work.deadline) work.scope->stop(Code::DEADLINE_EXCEEDED);
   if (loading_scope_ && now > loading_deadline_) loading_scope_->stop(Code::DEADLINE_EXCEEDED);
+}
+
+bool Session::has_stuck_work(std::chrono::milliseconds patience) {
+  if (shared_.limits.work_time.count() == 0) return false;
+  const Clock::time_point latest = Clock::now() - patience;
+  const std::lock_guard lock(mutex_);
+  return (loading_scope_ && loading_deadline_ < latest) ||
+         std::ranges::any_of(in_flight_, [&](const auto& each) { return each.second.deadline < latest; });
 }
 
 bool Session::await_receiver() {
@@ -356,7 +364,7 @@ Result<> Session::greet(const wire::Hello& hello) {
   }
   const remote::Result<uint32_t> version = remote::negotiate(hello.oldest(), hello.newest());
   if (!version) return fail(static_cast<Code>(version.error().code), "{}", version.error().message);
-  std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients.begin(key_, name_));
+  std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients->begin(key_, name_));
   {
     const std::lock_guard lock(mutex_);
     client_ = std::move(client);
@@ -399,6 +407,7 @@ void Session::lost(const remote::Failure& reason) {
   }
   stop_work(Code::CANCELLED);
   if (!line.empty()) shared_.log(line);
+  shared_.lost();
 }
 
 void Session::done(uint64_t request, const Status& status) {

@@ -30,14 +30,19 @@
 
 namespace halyard::device_server {
 
-// Bytes that come in pieces: a blob, or the bytes of an update. (clang takes no member with a default value
-// for an optional of the class around it.)
-struct Upload {
-  remote::Sha256 digest = {};
+// The bytes of an update, which come in pieces. (clang takes no member with a default value for an optional
+// of the class around it.)
+struct Stage {
   uint64_t number = 0;
   uint64_t size = 0;
-  ImportableBytes bytes;
+  std::vector<uint8_t> bytes;
   Charge charge;
+};
+
+// A blob that comes in pieces.
+struct ArrivingBlob {
+  remote::Sha256 digest = {};
+  std::optional<BlobUpload> upload;  // none: there is no room, and the pieces are dropped
 };
 
 class Session final : public remote::Receiver, public std::enable_shared_from_this<Session> {
@@ -52,6 +57,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
   void stop_work(Code code);
+  // Whether work was asked to stop because of its time, and has not ended for this long. Any thread.
+  bool has_stuck_work(std::chrono::milliseconds patience);
 
  private:
   std::span<uint8_t> place(remote::Bytes message, size_t size) override;
@@ -192,8 +199,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
   std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of
-  std::optional<Upload> blob_;
-  std::optional<Upload> stage_;
+  std::optional<ArrivingBlob> blob_;
+  std::optional<Stage> stage_;
 };
 
 template <typename Build>

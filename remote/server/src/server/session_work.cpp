@@ -151,7 +151,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       const wire::Update& it = *asked.operation_as_Update();
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
       memories.push_back(it.target()->memory());
-      Upload staged;
+      Stage staged;
       if (it.stage() != 0) {
         if (!stage_ || stage_->number != it.stage() || stage_->bytes.size() != stage_->size)
           return fail(Code::INVALID_ARGUMENT, "the bytes of an update have not come");
