@@ -127,7 +127,7 @@ class Peers(PeersCase):
     def test_a_server_that_is_stopped_with_work_in_flight(self):
         server = self.serve("--device=local-task")
         process = self.begin(self.uri(more="&timeout=1000"))
-        server.process.send_signal(signal.SIGSTOP)
+        server.signal_all(signal.SIGSTOP)
         begin = time.monotonic()
         self.assertEqual(process.wait(40), 1)
         self.assertLess(time.monotonic() - begin, 25)
@@ -135,12 +135,12 @@ class Peers(PeersCase):
         self.assertIn("DEADLINE_EXCEEDED", errors)
         self.assertIn("and with it the memory of the device", errors)
         # The call has a deadline of its own, which comes before that of the connection.
-        server.process.send_signal(signal.SIGCONT)
+        server.signal_all(signal.SIGCONT)
         process = self.begin(self.uri(more="&timeout=600000"), "--timeout=1s")
-        server.process.send_signal(signal.SIGSTOP)
+        server.signal_all(signal.SIGSTOP)
         self.assertEqual(process.wait(40), 1)
         self.assertIn("DEADLINE_EXCEEDED", process.stderr.read())
-        server.process.send_signal(signal.SIGCONT)
+        server.signal_all(signal.SIGCONT)
         self.good(self.uri())
 
     def test_the_end_of_a_server_with_work_in_flight(self):

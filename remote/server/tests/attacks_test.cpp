@@ -386,6 +386,7 @@ TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
 
 // The connections of a client share a device; a device without users is closed or kept for its client.
 TEST(Attacks, DevicesOfClientsAreTheirOwn) {
+  if (std::getenv("HALYARD_TEST_ISOLATES")) GTEST_SKIP() << "each connection has a process of its own";
   ServerOfTest server;
   {
     RawClient first(server), second(server), third(server, "null");

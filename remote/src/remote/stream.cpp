@@ -346,7 +346,12 @@ Result<size_t> Stream::read_wire(std::span<uint8_t> target, std::span<uint8_t> b
       last_received_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
       return static_cast<size_t>(count);
     }
-    if (count == 0) return fail(HALYARD_UNAVAILABLE, "the other side has ended the connection");
+    // Without the keys nobody but the process itself could send a reason.
+    if (count == 0)
+      return fail(HALYARD_UNAVAILABLE, "the other side has ended the connection{}",
+                  tls_ && tls_->side() == TlsSide::client
+                      ? " without a reason; its process may have crashed: the log of the server tells"
+                      : "");
     if (errno == EAGAIN || errno == EWOULDBLOCK) return size_t{0};
     if (errno != EINTR) return fail(HALYARD_UNAVAILABLE, "{}", error_text(errno));
   }

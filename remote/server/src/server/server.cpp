@@ -178,6 +178,9 @@ class AsioServer final : public ServingProcess {
     const auto begin = std::chrono::steady_clock::now();
     while (!shared_.sessions.all().empty() && std::chrono::steady_clock::now() - begin < kLongest)
       shared_.io.run_for(std::chrono::milliseconds(1));
+    // They have left the closing of their devices to it.
+    shared_.io.restart();
+    shared_.io.poll();
   }
 
   const std::vector<uid_t> users_;
