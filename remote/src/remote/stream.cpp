@@ -399,6 +399,11 @@ size_t Stream::queued() const {
   return out_.size() - out_begin_ + kept_bytes_;
 }
 
+size_t Stream::queued_copies() const {
+  const std::lock_guard lock(mutex_);
+  return out_.size() - out_begin_ + kept_bytes_ - borrowed_bytes_;
+}
+
 bool Stream::has_unsent() const { return queued() > 0; }
 
 bool Stream::is_ended() const {
@@ -425,6 +430,7 @@ void Stream::keep_rest(Bytes rest, const std::shared_ptr<void>& keep) {
   if (keep) {
     kept.keep = keep;
     kept.rest = rest;
+    borrowed_bytes_ += rest.size();
   } else {
     kept.own.assign(rest.begin(), rest.end());
     kept.rest = kept.own;
@@ -489,6 +495,7 @@ size_t Stream::write_once(Bytes direct) {
         const size_t of_first = std::min(left, first.rest.size());
         first.rest = first.rest.subspan(of_first);
         kept_bytes_ -= of_first;
+        if (first.keep) borrowed_bytes_ -= of_first;
         left -= of_first;
         if (first.rest.empty()) kept_.pop_front();
       }

@@ -91,6 +91,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void flush();
   // Bytes that wait for the other side (Full::queue).
   size_t queued() const;
+  // Those of them that were copied for that.
+  size_t queued_copies() const;
   bool has_unsent() const;
   bool is_ended() const;
 
@@ -162,6 +164,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   };
   std::deque<Kept> kept_;
   size_t kept_bytes_ = 0;
+  size_t borrowed_bytes_ = 0;  // of kept_bytes_: somebody else's
   std::vector<uint8_t> sealed_;  // room for TLS
   std::atomic<uint32_t>* is_within_frame_ = nullptr;
   bool is_writing_ = false;  // waits until the socket is writable

@@ -18,6 +18,7 @@ namespace halyard::device_server {
 namespace {
 
 constexpr size_t kFrameOverhead = 128;
+constexpr size_t kUncharged = 64 << 10;  // bytes that may wait for a client without being charged
 constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
@@ -108,6 +109,7 @@ void Session::tick() {
 void Session::look_around() {
   const Limits& limits = shared_.limits;
   const Clock::time_point now = Clock::now();
+  (void)charge_unsent();  // the client may have received some
   bool is_greeted = false;
   {
     const std::lock_guard lock(mutex_);
@@ -139,6 +141,14 @@ bool Session::has_stuck_work(std::chrono::milliseconds patience) {
   const std::lock_guard lock(mutex_);
   return (loading_scope_ && loading_deadline_ < latest) ||
          std::ranges::any_of(in_flight_, [&](const auto& each) { return each.second.deadline < latest; });
+}
+
+bool Session::charge_unsent() {
+  const size_t waiting = stream_->queued_copies();
+  const size_t charged = waiting <= kUncharged ? 0 : waiting;
+  const std::lock_guard lock(unsent_mutex_);
+  unsent_charge_.shrink_to(charged);
+  return unsent_charge_.grow_to(charged, "bytes that wait for the client").has_value();
 }
 
 bool Session::await_receiver() {
@@ -183,7 +193,9 @@ bool Session::received(remote::Frame& frame) {
   backlog_.push_back({message, std::move(frame)});
   if (!is_in_pool_.exchange(true))
     boost::asio::post(shared_.io, [self = shared_from_this()] { self->handle_backlog(); });
-  return backlog_bytes_ <= shared_.limits.backlog;
+  // Without memory the client waits until these messages have been handled.
+  const bool has_room = backlog_charge_.grow_to(backlog_bytes_, "messages that wait").has_value();
+  return has_room && backlog_bytes_ <= shared_.limits.backlog;
 }
 
 bool Session::handle_at_once(const wire::ToServer& message) {
@@ -228,6 +240,7 @@ void Session::handle_backlog() {
     const Waiting next = std::move(backlog_.front());
     backlog_.pop_front();
     backlog_bytes_ -= size_of(next.frame);
+    backlog_charge_.shrink_to(backlog_bytes_);
     lock.unlock();
     handle_or_end(next.message, next.frame);
     lock.lock();
@@ -235,6 +248,7 @@ void Session::handle_backlog() {
   if (is_lost_.load()) {
     backlog_.clear();
     backlog_bytes_ = 0;
+    backlog_charge_.shrink_to(0);
   }
   is_in_pool_.store(false);
   lock.unlock();
@@ -368,6 +382,11 @@ Result<> Session::greet(const wire::Hello& hello) {
   {
     const std::lock_guard lock(mutex_);
     client_ = std::move(client);
+    backlog_charge_ = Charge(client_->memory);
+  }
+  {
+    const std::lock_guard lock(unsent_mutex_);
+    unsent_charge_ = Charge(client_->memory);
   }
   // Not a broken protocol, but nothing can be done without a device.
   // The spans of a device that others use would show this client their work.

@@ -150,6 +150,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   template <typename Build>
   void send(Build build, remote::Bytes data = {}, const std::shared_ptr<void>& keep = nullptr);
   void done(uint64_t request, const Status& status);
+  // Charges bytes that wait to the client. False: it has no memory left for them.
+  bool charge_unsent();
   // Waits until the client has received most of what was sent, but not while messages are handled on the
   // thread that receives. False: the connection has ended.
   bool await_receiver();
@@ -178,6 +180,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   };
   std::deque<Waiting> backlog_;
   size_t backlog_bytes_ = 0;
+  Charge backlog_charge_;  // for backlog_bytes_, as far as the client has memory left
   std::atomic<bool> is_in_pool_ =
       false;  // a thread of the pool handles the backlog; set by the one that receives
   std::atomic<bool> is_lost_ = false;
@@ -186,6 +189,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
   Clock::time_point loading_deadline_;
+
+  std::mutex unsent_mutex_;
+  Charge unsent_charge_;  // for bytes that wait for the client; guarded by unsent_mutex_
 
   std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
 
@@ -208,13 +214,17 @@ void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>&
   remote::Message message;
   const auto body = build(message);
   const remote::Bytes bytes = message.to_client(body);
-  shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
   if (is_over_.load(std::memory_order_relaxed)) return;
+  shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
   stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now,
                 keep);
-  if (stream_->queued() <= shared_.limits.unsent) return;
+  const bool is_charged = charge_unsent();
+  if (is_charged && stream_->queued() <= shared_.limits.unsent) return;
   is_over_.store(true, std::memory_order_relaxed);
-  stream_->end({HALYARD_RESOURCE_EXHAUSTED, "the client does not receive what it has asked for"});
+  stream_->end({HALYARD_RESOURCE_EXHAUSTED,
+                is_charged ? "the client does not receive what it has asked for"
+                           : "what the client does not receive does not fit its memory; raise "
+                             "--max_client_memory of vm-device"});
 }
 
 }  // namespace halyard::device_server
