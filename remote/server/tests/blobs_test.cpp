@@ -14,6 +14,7 @@
 
 #include "server/account.h"
 #include "server/blob_store.h"
+#include "server/budget_part.h"
 
 namespace halyard::device_server {
 namespace {
@@ -258,6 +259,27 @@ TEST(Account, OfSeveralProcesses) {
   EXPECT_EQ(account->budget(0)->used(), 60000u);
   for (size_t slot = 1; slot < 3; ++slot) account->clear_slot(slot);
   EXPECT_EQ(account->budget(0)->used(), 0u);
+}
+
+TEST(BudgetPart, BothLimitsHold) {
+  const auto whole = make<Budget>(1000);
+  BudgetPart part(600, whole);
+  const Ref<Budget> budget = part.budget();
+  const Charge other = Charge::take(whole, 500, "another thing").value();
+  {
+    Charge charge = Charge::take(budget, 400, "a thing").value();
+    EXPECT_EQ(whole->used(), 900u);
+    EXPECT_FALSE(charge.grow_by(101, "a thing"));  // the whole has less than the part
+    EXPECT_EQ(budget->used(), 400u);
+    EXPECT_EQ(whole->used(), 900u);
+    charge.shrink_to(100);
+    EXPECT_EQ(whole->used(), 600u);
+    EXPECT_FALSE(charge.grow_by(501, "a thing"));
+    EXPECT_FALSE(charge.grow_by(UINT64_MAX, "a thing"));
+    EXPECT_EQ(whole->used(), 600u);
+    EXPECT_EQ(budget->limit(), 600u);
+  }
+  EXPECT_EQ(whole->used(), 500u);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Queries, semaphores, code and recordings.
 #include <algorithm>
 
+#include "server/budget_part.h"
 #include "server/failures.h"
 #include "server/session.h"
 
@@ -148,11 +149,19 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
     loading_deadline_ = deadline_of_work();
     if (is_lost_) scope->stop(Code::CANCELLED);
   }
+  Ref<Budget> memory = client_->memory;
+  Ref<Bytes> keep = code;
+  if (code && asked.memory_limit() != 0) {
+    auto part = std::make_shared<BudgetPart>(asked.memory_limit(), memory);
+    memory = part->budget();
+    // The executable keeps its code longer than its charges, and those of its kernels.
+    keep = Bytes::borrow(code->span(), [code, part = std::move(part)]() mutable { part.reset(); });
+  }
   Result<Ref<hal::Executable>> made = fail(Code::PERMISSION_DENIED, "{}", kNoNative);
   if (code)
     made = hal::Executable::create(
-        device_, asked.affinity(), format, code->span(), code, constants,
-        {.memory = client_->memory.get(), .subgroup_sizes = sizes, .stop = scope->stop_word()});
+        device_, asked.affinity(), format, code->span(), keep, constants,
+        {.memory = memory.get(), .subgroup_sizes = sizes, .stop = scope->stop_word()});
   {
     const std::lock_guard lock(mutex_);
     loading_ = 0;
