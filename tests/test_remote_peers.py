@@ -13,7 +13,7 @@ import urllib.request
 
 import vmrun
 from remote_case import INPUTS, SIMPLE, Server, client_options, make_certificates, server_flags
-from test_stop import LOOP, program
+from test_stop import BIG, HOARD, LOOP, program
 
 RESULT = "8xf32=10 10 10 10 10 10 10 10"
 TOOL = os.path.join(vmrun.BIN, "vm-run")
@@ -108,7 +108,23 @@ class Peers(PeersCase):
             process = self.begin(self.uri(device))
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(30), 130, process.stderr.read())
+        # Nothing is left of them but what is kept for their next start.
         self.becomes(server, "connections", 0)
+        self.becomes(server, "memory_bytes", metrics(server)["cached_bytes"])
+
+    def test_memory_limits_of_programs_reach_across(self):
+        """What kernels allocate at the server: the limit of the program, and that of the client, whichever is lower."""
+        server = self.serve("--device=local-task", "--device=local-sync", "--max_client_memory=128MiB")
+        for name, body in (("big", BIG), ("hoard", HOARD)):
+            path = program(self.folder, name, body)
+            for device in ("local-task", "local-sync"):
+                for flags, limit in ((["--max_memory=64MiB"], "67108864"), (["--max_memory=8GiB"], "134217728"), ([], "134217728")):
+                    done = vmrun.run("vm-run", f"--device={self.uri(device)}", f"--module={path}", *INPUTS, "--timeout=60s", *flags)
+                    self.assertEqual(done.returncode, 1, done.stdout)
+                    self.assertRegex(done.stderr, f"RESOURCE_EXHAUSTED; .*memory limit is {limit} bytes")
+        self.good(self.uri())
+        self.becomes(server, "connections", 0)
+        self.becomes(server, "memory_bytes", metrics(server)["cached_bytes"])
 
     def test_memory_limits_reach_across(self):
         self.serve("--device=local-task", "--max_client_memory=1KiB")

@@ -138,9 +138,18 @@ void Session::stop_late_work(Clock::time_point now) {
 bool Session::has_stuck_work(std::chrono::milliseconds patience) {
   if (shared_.limits.work_time.count() == 0) return false;
   const Clock::time_point latest = Clock::now() - patience;
+  // Work that still waits fails when it begins.
+  const auto has_begun = [](const Work& work) {
+    if (!work.wait) return true;
+    hal::Fence* const wait[] = {work.wait.get()};
+    const Result<bool> reached = hal::are_reached(wait);
+    return !reached || *reached;
+  };
   const std::lock_guard lock(mutex_);
   return (loading_scope_ && loading_deadline_ < latest) ||
-         std::ranges::any_of(in_flight_, [&](const auto& each) { return each.second.deadline < latest; });
+         std::ranges::any_of(in_flight_, [&](const auto& each) {
+           return each.second.deadline < latest && has_begun(each.second);
+         });
 }
 
 bool Session::charge_unsent() {

@@ -57,7 +57,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
   void stop_work(Code code);
-  // Whether work was asked to stop because of its time, and has not ended for this long. Any thread.
+  // Whether work that has begun was asked to stop because of its time, and has not ended for this long. Any
+  // thread.
   bool has_stuck_work(std::chrono::milliseconds patience);
 
  private:
@@ -124,6 +125,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     Ref<WorkScope> scope;
     Clock::time_point deadline;
     std::vector<uint64_t> memories;  // that it may write to
+    Ref<hal::Fence> wait;            // null: it waits for nothing
   };
   Clock::time_point deadline_of_work() const;
   void stop_late_work(Clock::time_point now);

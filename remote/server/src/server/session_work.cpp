@@ -43,7 +43,7 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the connection has {} submissions in flight; raise --max_handles of vm-device",
                   in_flight_.size());
-    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}}).second)
+    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, wait}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
   const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
