@@ -296,6 +296,7 @@ void Supervisor::await_hangups() {
 bool Supervisor::start() {
   const auto worker = std::make_shared<Worker>(io_);
   auto pair = control_pair();
+  remote::Descriptor exit_file;
   int line[2] = {-1, -1};
   worker->counts = shared_counts();
   if (!pair || !worker->counts || ::pipe2(line, O_CLOEXEC) != 0) {
@@ -321,7 +322,7 @@ bool Supervisor::start() {
   }
   // Processes that are forked later cannot see or change the counts of this one.
   ::madvise(worker->counts.get(), sizeof(Counts), MADV_DONTFORK);
-  worker->exited.assign(static_cast<int>(::syscall(SYS_pidfd_open, worker->process, 0)));
+  worker->exited.assign(exit_file.release());
   worker->control.assign(pair->first.release());
   workers_.push_back(worker);
   await_exit(worker);

@@ -175,6 +175,10 @@ void run_worker(const WorkerStart& start) {
   // The process that listens tells this one to end.
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::signal(number, SIG_IGN);
   ::signal(SIGALRM, SIG_DFL);
+  sigset_t alarm_alone;
+  ::sigemptyset(&alarm_alone);
+  ::sigaddset(&alarm_alone, SIGALRM);
+  ::sigprocmask(SIG_UNBLOCK, &alarm_alone, nullptr);
   ::alarm(kSecondsToStart);
   offer_to_the_oom_killer();
 
