@@ -34,11 +34,26 @@ class Server:
     def port(self):
         return int(re.search(r":(\d+)$", self.addresses[0])[1])
 
+    def processes(self):
+        """The numbers of the process that listens and of those that serve connections."""
+        try:
+            children = vmrun.read_text(f"/proc/{self.process.pid}/task/{self.process.pid}/children").split()
+        except OSError:
+            children = []
+        return [self.process.pid, *map(int, children)]
+
+    def signal_all(self, number):
+        for each in self.processes():
+            try:
+                os.kill(each, number)
+            except ProcessLookupError:
+                pass
+
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self.process.send_signal(signal.SIGCONT)
+        self.signal_all(signal.SIGCONT)
         self.process.terminate()
         try:
             self.code = self.process.wait(20)

@@ -148,13 +148,13 @@ class Faults(unittest.TestCase):
         with vmrun.temporary_folder() as folder:
             path = os.path.join(folder, "d.sock")
             with Server("--device=local-task", f"--listen=unix://{path}") as server:
-                server.process.send_signal(signal.SIGSTOP)
+                server.signal_all(signal.SIGSTOP)
                 begin = time.monotonic()
                 done = mul(f"remote+unix://{path}?timeout=1000")
                 self.assertEqual(done.returncode, 1)
                 self.assertIn("DEADLINE_EXCEEDED", done.stderr)
                 self.assertLess(time.monotonic() - begin, 20)
-                server.process.send_signal(signal.SIGCONT)
+                server.signal_all(signal.SIGCONT)
                 self.assertIn(RESULT, mul(f"remote+unix://{path}").stdout)
 
     def test_a_server_that_is_killed_and_started_again(self):

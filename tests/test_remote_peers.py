@@ -13,7 +13,7 @@ import urllib.request
 
 import vmrun
 from remote_case import INPUTS, SIMPLE, Server, client_options, make_certificates, server_flags
-from test_stop import LOOP, program
+from test_stop import BIG, HOARD, LOOP, program
 
 RESULT = "8xf32=10 10 10 10 10 10 10 10"
 TOOL = os.path.join(vmrun.BIN, "vm-run")
@@ -108,7 +108,23 @@ class Peers(PeersCase):
             process = self.begin(self.uri(device))
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(30), 130, process.stderr.read())
+        # Nothing is left of them but what is kept for their next start.
         self.becomes(server, "connections", 0)
+        self.becomes(server, "memory_bytes", metrics(server)["cached_bytes"])
+
+    def test_memory_limits_of_programs_reach_across(self):
+        """What kernels allocate at the server: the limit of the program, and that of the client, whichever is lower."""
+        server = self.serve("--device=local-task", "--device=local-sync", "--max_client_memory=128MiB")
+        for name, body in (("big", BIG), ("hoard", HOARD)):
+            path = program(self.folder, name, body)
+            for device in ("local-task", "local-sync"):
+                for flags, limit in ((["--max_memory=64MiB"], "67108864"), (["--max_memory=8GiB"], "134217728"), ([], "134217728")):
+                    done = vmrun.run("vm-run", f"--device={self.uri(device)}", f"--module={path}", *INPUTS, "--timeout=60s", *flags)
+                    self.assertEqual(done.returncode, 1, done.stdout)
+                    self.assertRegex(done.stderr, f"RESOURCE_EXHAUSTED; .*memory limit is {limit} bytes")
+        self.good(self.uri())
+        self.becomes(server, "connections", 0)
+        self.becomes(server, "memory_bytes", metrics(server)["cached_bytes"])
 
     def test_memory_limits_reach_across(self):
         self.serve("--device=local-task", "--max_client_memory=1KiB")
@@ -127,7 +143,7 @@ class Peers(PeersCase):
     def test_a_server_that_is_stopped_with_work_in_flight(self):
         server = self.serve("--device=local-task")
         process = self.begin(self.uri(more="&timeout=1000"))
-        server.process.send_signal(signal.SIGSTOP)
+        server.signal_all(signal.SIGSTOP)
         begin = time.monotonic()
         self.assertEqual(process.wait(40), 1)
         self.assertLess(time.monotonic() - begin, 25)
@@ -135,12 +151,12 @@ class Peers(PeersCase):
         self.assertIn("DEADLINE_EXCEEDED", errors)
         self.assertIn("and with it the memory of the device", errors)
         # The call has a deadline of its own, which comes before that of the connection.
-        server.process.send_signal(signal.SIGCONT)
+        server.signal_all(signal.SIGCONT)
         process = self.begin(self.uri(more="&timeout=600000"), "--timeout=1s")
-        server.process.send_signal(signal.SIGSTOP)
+        server.signal_all(signal.SIGSTOP)
         self.assertEqual(process.wait(40), 1)
         self.assertIn("DEADLINE_EXCEEDED", process.stderr.read())
-        server.process.send_signal(signal.SIGCONT)
+        server.signal_all(signal.SIGCONT)
         self.good(self.uri())
 
     def test_the_end_of_a_server_with_work_in_flight(self):

@@ -12,6 +12,10 @@ kit::Result<std::unique_ptr<Executable>> Executable::load(const std::shared_ptr<
   const Sha256 digest = sha256(code);
   const wire::Digest name = to_wire(digest);
   const bool has_sizes = HALYARD_HAS_FIELD(&args, halyard_executable_args_t, subgroup_size_count);
+  const bool has_limit = server->version() >= kVersionWithMemoryLimits &&
+                         HALYARD_HAS_FIELD(&args, halyard_executable_args_t, memory) && args.memory &&
+                         args.memory->limit != UINT64_MAX;
+  const uint64_t limit = has_limit ? args.memory->limit : 0;
   const uint64_t number = made->number_;
   const auto ask = [&](uint64_t request) {
     Message message;
@@ -20,9 +24,10 @@ kit::Result<std::unique_ptr<Executable>> Executable::load(const std::shared_ptr<
     const auto constants = builder.CreateVector(args.constants, args.constant_count);
     const auto sizes = builder.CreateVector(has_sizes ? args.subgroup_sizes : nullptr,
                                             has_sizes ? args.subgroup_size_count : 0);
-    server->send(message.to_server(wire::CreateExecutableCreate(
-                     builder, request, number, format, &name, code.size(), args.affinity, constants, sizes)),
-                 {}, Stream::Urgency::now);
+    server->send(
+        message.to_server(wire::CreateExecutableCreate(builder, request, number, format, &name, code.size(),
+                                                       args.affinity, constants, sizes, limit)),
+        {}, Stream::Urgency::now);
   };
   for (const bool is_first : {true, false}) {
     Request request;

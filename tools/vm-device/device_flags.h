@@ -18,6 +18,12 @@ inline constexpr Toggle run_native = {
     "process may do. Without this flag clients get an error for such programs.",
     "--allow_native"};
 
+inline constexpr Toggle one_process = {
+    "one_process",
+    "Serves all connections in one process: a driver that crashes then ends the work of all clients. For "
+    "devices that only one process can open. Without this flag each connection has a process of its own.",
+    "--one_process"};
+
 inline constexpr List files = {
     "files", "FOLDER",
     "A folder whose regular files may be read in place of bytes that a client would "
@@ -82,8 +88,10 @@ inline constexpr Duration max_time = {"max_time", "TIME",
                                       "--max_time=30s"};
 inline constexpr Number device_threads = {
     "threads", "N",
-    "The number of threads that handle messages. Default: the number of processors, but at least 4.",
-    "--threads=8"};
+    "The number of threads that handle messages: with --one_process of all connections (default: the number "
+    "of "
+    "processors, but at least 4), otherwise of each, at most 2 (default).",
+    "--threads=1"};
 inline constexpr Number busy_poll = {
     "busy_poll", "US",
     "The microseconds for which a thread that receives looks for the next message before it sleeps (50), "

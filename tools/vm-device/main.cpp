@@ -24,8 +24,8 @@ using device_server::Limits;
 using device_server::Server;
 using device_server::ServerOptions;
 
-constexpr const Flag* kOfferedFlags[] = {&flag::offered_device, &flag::run_native, &flag::files,
-                                         &flag::driver};
+constexpr const Flag* kOfferedFlags[] = {&flag::offered_device, &flag::run_native, &flag::one_process,
+                                         &flag::files, &flag::driver};
 constexpr const Flag* kConnectionFlags[] = {&flag::listen,    &flag::cert,       &flag::key,
                                             &flag::client_ca, &flag::allow_user, &flag::insecure,
                                             &flag::metrics,   &flag::busy_poll};
@@ -194,6 +194,7 @@ Result<int> vm_device(const Flags& flags) {
   options.limits = TOOL_TRY(limits_of(flags));
   options.users = TOOL_TRY(users_of(flags));
   options.allows_native = flags[flag::run_native];
+  options.isolates = !flags[flag::one_process];
   options.file_folders = flags[flag::files];
   options.driver_files = TOOL_TRY(driver_files(flags));
   options.log = [](std::string_view line) { print_error("vm-device: {}\n", line); };

@@ -1,4 +1,6 @@
 // Attacks by a client that may connect: each kind of hole that servers of devices have had, and more.
+#include <sys/time.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -413,6 +415,59 @@ TEST(Attacks, PingsWithoutReceiving) {
   EXPECT_TRUE(server.becomes("connections", 0));
 }
 
+// Messages that wait behind one that is not handled count as memory of the client.
+TEST(Attacks, MessagesThatWaitAreCharged) {
+  ServerOptions options;
+  options.limits.memory = 4 << 20;
+  ServerOfTest server(options);
+  RawClient client(server);
+  const timeval patience = {0, 300000};
+  ::setsockopt(client.socket(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+  // Answers that wait: bytes of the memory itself, which are not charged once more.
+  client.create_memory(1, 1 << 20);
+  for (uint64_t request = 1; request <= 20; ++request)
+    client.send([&](remote::Message& message) {
+      return wire::CreateMemoryRead(message.builder(), request, 1, 0, 1 << 20, UINT64_MAX);
+    });
+  // The first of these takes a thread of the pool, and the next one waits there for the client to receive.
+  const std::vector<uint8_t> bytes(1 << 20);
+  client.send([](remote::Message& message) {
+    return wire::CreateGrade(message.builder(), 30, message.text("vmvx-bytecode-fb"));
+  });
+  client.create_memory(2, 100000);
+  client.read(31, 2, 0, 100000);
+  for (int i = 0; i < 40; ++i)
+    if (!client.send(
+            [](remote::Message& message) { return wire::CreateStageWrite(message.builder(), 9, 1 << 20, 0); },
+            bytes))
+      break;
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  EXPECT_LE(server.metric("memory_bytes"), options.limits.memory);
+  EXPECT_GT(server.metric("memory_bytes"), 3u << 20);
+  EXPECT_LT(server.metric("received_bytes_total"), 6u << 20);
+  // Another client has its own.
+  RawClient other(server, "local-sync");
+  other.send([](remote::Message& message) { return wire::CreatePing(message.builder(), 5); });
+  EXPECT_TRUE(other.receive());
+}
+
+// So do answers that wait for a client that does not receive.
+TEST(Attacks, AnswersThatWaitAreCharged) {
+  ServerOptions options;
+  options.limits.memory = 4 << 20;
+  ServerOfTest server(options);
+  RawClient client(server);
+  client.create_memory(1, 200000);
+  for (uint64_t request = 1; request <= 200; ++request)
+    if (!client.send([&](remote::Message& message) {
+          return wire::CreateMemoryRead(message.builder(), request, 1, 0, 200000, UINT64_MAX);
+        }))
+      break;
+  EXPECT_TRUE(server.becomes("connections", 0));
+  EXPECT_LT(server.metric("sent_bytes_total"), 6u << 20);
+  EXPECT_TRUE(server.becomes("memory_bytes", 0));
+}
+
 // ---- What others have left
 
 TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
@@ -439,6 +494,7 @@ TEST(Attacks, NewMemoryShowsNothingOfOtherClients) {
 
 // The connections of a client share a device; a device without users is closed or kept for its client.
 TEST(Attacks, DevicesOfClientsAreTheirOwn) {
+  if (std::getenv("HALYARD_TEST_ISOLATES")) GTEST_SKIP() << "each connection has a process of its own";
   ServerOfTest server;
   {
     RawClient first(server), second(server), third(server, "null");

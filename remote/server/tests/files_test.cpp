@@ -36,8 +36,14 @@ class FilesTest : public testing::Test {
     EXPECT_TRUE(made);
     return *std::move(made);
   }
-  static std::string text(const Result<ImportableBytes>& bytes) {
-    return bytes ? std::string(bytes->begin(), bytes->end()) : std::string(name(bytes.error().code()));
+  // The bytes, or the name of the failure.
+  static std::string read(const Files& files, std::string_view path, uint64_t offset, uint64_t size) {
+    std::string text;
+    const Result<> done = files.read(path, offset, size, [&](std::span<const uint8_t> piece) -> Result<> {
+      text.append(piece.begin(), piece.end());
+      return {};
+    });
+    return done ? text : std::string(name(done.error().code()));
   }
 
   fs::path root_;
@@ -45,14 +51,14 @@ class FilesTest : public testing::Test {
 
 TEST_F(FilesTest, RangesOfFiles) {
   const Files files = this->files();
-  EXPECT_EQ(text(files.read("model.bin", 0, 7)), "weights");
-  EXPECT_EQ(text(files.read("inner/part.bin", 5, 7)), "weights");
-  EXPECT_EQ(text(files.read("model.bin", 7, 0)), "");
-  EXPECT_EQ(text(files.read("model.bin", 0, 8)), "OUT_OF_RANGE");
-  EXPECT_EQ(text(files.read("model.bin", 8, 0)), "OUT_OF_RANGE");
-  EXPECT_EQ(text(files.read("model.bin", UINT64_MAX, 1)), "OUT_OF_RANGE");
-  EXPECT_EQ(text(files.read("model.bin", 1, UINT64_MAX)), "OUT_OF_RANGE");
-  EXPECT_EQ(text(files.read("none.bin", 0, 1)), "NOT_FOUND");
+  EXPECT_EQ(read(files, "model.bin", 0, 7), "weights");
+  EXPECT_EQ(read(files, "inner/part.bin", 5, 7), "weights");
+  EXPECT_EQ(read(files, "model.bin", 7, 0), "");
+  EXPECT_EQ(read(files, "model.bin", 0, 8), "OUT_OF_RANGE");
+  EXPECT_EQ(read(files, "model.bin", 8, 0), "OUT_OF_RANGE");
+  EXPECT_EQ(read(files, "model.bin", UINT64_MAX, 1), "OUT_OF_RANGE");
+  EXPECT_EQ(read(files, "model.bin", 1, UINT64_MAX), "OUT_OF_RANGE");
+  EXPECT_EQ(read(files, "none.bin", 0, 1), "NOT_FOUND");
 }
 
 TEST_F(FilesTest, PathsThatLeadOutside) {
@@ -61,7 +67,7 @@ TEST_F(FilesTest, PathsThatLeadOutside) {
        {std::string("../secret.bin"), std::string("inner/../../secret.bin"), (root_ / "secret.bin").string(),
         std::string("/etc/passwd"), std::string("./model.bin"), std::string("inner//part.bin"),
         std::string("inner/"), std::string(""), std::string("model.bin\0x", 11), std::string(5000, 'a')})
-    EXPECT_EQ(text(files.read(path, 0, 1)), "INVALID_ARGUMENT") << path;
+    EXPECT_EQ(read(files, path, 0, 1), "INVALID_ARGUMENT") << path;
 }
 
 TEST_F(FilesTest, OtherKindsOfFiles) {
@@ -71,7 +77,7 @@ TEST_F(FilesTest, OtherKindsOfFiles) {
   ASSERT_EQ(::mkfifo((root_ / "offered/pipe").c_str(), 0600), 0);
   const Files files = this->files();
   for (const char* const path : {"link.bin", "near.bin", "up/secret.bin", "pipe", "inner", "model.bin/x"})
-    EXPECT_EQ(text(files.read(path, 0, 1)), "NOT_FOUND") << path;
+    EXPECT_EQ(read(files, path, 0, 1), "NOT_FOUND") << path;
 }
 
 // Somebody exchanges a folder and a link to another one, again and again.
@@ -91,7 +97,7 @@ TEST_F(FilesTest, Races) {
   });
   int found = 0;
   for (int i = 0; i < 20000; ++i) {
-    const std::string bytes = text(files.read("inner/part.bin", 0, 12));
+    const std::string bytes = read(files, "inner/part.bin", 0, 12);
     EXPECT_TRUE(bytes == "NOT_FOUND" || bytes == "more weights") << bytes;
     found += bytes == "more weights";
   }

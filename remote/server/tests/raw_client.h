@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -27,6 +28,8 @@ class ServerOfTest {
     if (options.devices.empty()) options.devices = {"local-task?workers=1", "local-sync", "null"};
     const std::string folder = HALYARD_BUILD_DIR "/lib/halyard/drivers/halyard-driver-";
     options.driver_files = {folder + "local.so", folder + "null.so"};
+    // The same tests with a process for each connection.
+    options.isolates = std::getenv("HALYARD_TEST_ISOLATES") != nullptr;
     auto made = Server::create(std::move(options));
     if (!made) throw std::runtime_error(made.error().message);
     server_ = std::move(*made);

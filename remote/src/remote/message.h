@@ -21,6 +21,7 @@ inline constexpr uint32_t kNewestVersion = 3;
 inline constexpr uint32_t kVersionWithTraces = 2;
 inline constexpr uint32_t kVersionWithBlobsWanted = 2;
 inline constexpr uint32_t kVersionWithLists = 3;  // Submit.created, Destroy, Completions
+inline constexpr uint32_t kVersionWithMemoryLimits = 2;
 
 // A message under construction. A small one needs no memory but its own.
 class Message {

@@ -357,7 +357,12 @@ Result<size_t> Stream::read_wire(std::span<uint8_t> target, std::span<uint8_t> b
       last_received_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
       return static_cast<size_t>(count);
     }
-    if (count == 0) return fail(HALYARD_UNAVAILABLE, "the other side has ended the connection");
+    // Without the keys nobody but the process itself could send a reason.
+    if (count == 0)
+      return fail(HALYARD_UNAVAILABLE, "the other side has ended the connection{}",
+                  tls_ && tls_->side() == TlsSide::client
+                      ? " without a reason; its process may have crashed: the log of the server tells"
+                      : "");
     if (errno == EAGAIN || errno == EWOULDBLOCK) return size_t{0};
     if (errno != EINTR) return fail(HALYARD_UNAVAILABLE, "{}", error_text(errno));
   }
@@ -411,6 +416,11 @@ size_t Stream::queued() const {
   return out_.size() - out_begin_ + kept_bytes_;
 }
 
+size_t Stream::queued_copies() const {
+  const std::lock_guard lock(mutex_);
+  return out_.size() - out_begin_ + kept_bytes_ - borrowed_bytes_;
+}
+
 bool Stream::has_unsent() const { return queued() > 0; }
 
 bool Stream::is_ended() const {
@@ -437,6 +447,7 @@ void Stream::keep_rest(Bytes rest, const std::shared_ptr<void>& keep) {
   if (keep) {
     kept.keep = keep;
     kept.rest = rest;
+    borrowed_bytes_ += rest.size();
   } else {
     kept.own.assign(rest.begin(), rest.end());
     kept.rest = kept.own;
@@ -452,12 +463,16 @@ void Stream::write_out(Bytes direct, const std::shared_ptr<void>& keep) {
     direct = {};
   }
   while (!is_ended_) {
+    if (is_within_frame_) is_within_frame_->store(1);
     direct = direct.subspan(write_once(direct));
     if (is_ended_) return;
     if (is_all_written()) {
       out_.clear();
       out_begin_ = 0;
-      if (direct.empty()) return;
+      if (direct.empty()) {
+        if (is_within_frame_) is_within_frame_->store(0);
+        return;
+      }
     }
     if (full_ == Full::queue) {
       keep_rest(direct, keep);
@@ -497,6 +512,7 @@ size_t Stream::write_once(Bytes direct) {
         const size_t of_first = std::min(left, first.rest.size());
         first.rest = first.rest.subspan(of_first);
         kept_bytes_ -= of_first;
+        if (first.keep) borrowed_bytes_ -= of_first;
         left -= of_first;
         if (first.rest.empty()) kept_.pop_front();
       }

@@ -78,6 +78,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
 
   // For clients, before start(): blocks until both sides are authenticated.
   Result<> shake_hands(std::chrono::steady_clock::time_point deadline);
+  // Before start(): a flag that is 1 while the other side may have got a part of a frame. May be null.
+  void mark_frames(std::atomic<uint32_t>* is_within_frame) { is_within_frame_ = is_within_frame; }
   // Begins to receive. The receiver lives as long as the stream receives.
   void start(std::shared_ptr<Receiver> receiver);
   // Any thread. No effect unless received() has returned false.
@@ -91,6 +93,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void flush();
   // Bytes that wait for the other side (Full::queue).
   size_t queued() const;
+  // Those of them that were copied for that.
+  size_t queued_copies() const;
   bool has_unsent() const;
   bool is_ended() const;
 
@@ -164,8 +168,10 @@ class Stream : public std::enable_shared_from_this<Stream> {
   };
   std::deque<Kept> kept_;
   size_t kept_bytes_ = 0;
+  size_t borrowed_bytes_ = 0;  // of kept_bytes_: somebody else's
   std::vector<uint8_t> sealed_;  // room for TLS
-  bool is_writing_ = false;      // waits until the socket is writable
+  std::atomic<uint32_t>* is_within_frame_ = nullptr;
+  bool is_writing_ = false;  // waits until the socket is writable
   bool is_ended_ = false;
   std::optional<Failure> reason_;
 

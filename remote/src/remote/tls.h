@@ -59,6 +59,7 @@ class Tls {
   Result<size_t> open(std::span<uint8_t> plain, std::vector<uint8_t>& wire);
   // Whether bytes were fed that open() has not returned.
   bool has_pending() const;
+  TlsSide side() const { return context_->side(); }
   // Whether both sides are authenticated. Clients call this until it is true.
   Result<bool> shake_hands(std::vector<uint8_t>& wire);
 

@@ -25,19 +25,19 @@ constexpr SmallFloat functions_of() {
 struct TypeFormat {
   ElementType type;
   SmallFloat functions;
+  bool has_format;  // g++ with UBSan does not compare functions at compile time
 };
 using namespace small_floats;  // the formats, by the names of the table
 constexpr TypeFormat kAll[] = {
 #define HALYARD_ELEMENT_TYPE(symbol, numerical, bits, text, declared, numpy, buffer, npy, safetensors, \
                              protocol, collective, format)                                             \
-  {element_type(k##numerical, bits), functions_of<format>()},
+  {element_type(k##numerical, bits), functions_of<format>(), format != kNoFormat},
 #include "halyard/element_types.inc"
 };
 // Only rows with a format are kept, because every element is looked up.
-constexpr bool has_format(const TypeFormat& each) { return each.functions.widen != nullptr; }
 constexpr auto kFormats = [] {
-  std::array<TypeFormat, std::ranges::count_if(kAll, has_format)> formats = {};
-  std::ranges::copy_if(kAll, formats.begin(), has_format);
+  std::array<TypeFormat, std::ranges::count_if(kAll, &TypeFormat::has_format)> formats = {};
+  std::ranges::copy_if(kAll, formats.begin(), &TypeFormat::has_format);
   return formats;
 }();
 

@@ -7,7 +7,23 @@ namespace {
 constexpr size_t kRemembered = 1024;  // clients
 }
 
-Result<std::shared_ptr<Client>> Clients::begin(const std::string& key, const std::string& name) {
+Result<std::shared_ptr<Client>> AllClients::make_client(const std::string& name) const {
+  auto client = std::make_shared<Client>();
+  client->name = name;
+  if (serving_ == Serving::in_others) {
+    client->account = HALYARD_TRY(Account::create(limits_.connections_of_client + 1, limits_.memory));
+    client->memory = client->account->budget(0);
+  } else {
+    client->memory = make<Budget>(limits_.memory);
+  }
+  client->store = HALYARD_TRY(BlobStore::create(limits_.cache, client->memory));
+  if (serving_ == Serving::in_this_process)
+    client->blobs =
+        HALYARD_TRY(Blobs::create(client->store, client->store->file(), client->store->capacity()));
+  return client;
+}
+
+Result<std::shared_ptr<Client>> AllClients::begin(const std::string& key, const std::string& name) {
   const std::lock_guard lock(mutex_);
   if (connections_ >= limits_.connections)
     return fail(Code::RESOURCE_EXHAUSTED,
@@ -16,7 +32,13 @@ Result<std::shared_ptr<Client>> Clients::begin(const std::string& key, const std
   if (found == clients_.end()) {
     if (clients_.size() >= kRemembered)
       std::erase_if(clients_, [](const auto& each) { return each.second->connections == 0; });
-    found = clients_.emplace(key, std::make_shared<Client>(name, limits_)).first;
+    Result<std::shared_ptr<Client>> made = make_client(name);
+    if (!made) {
+      // Those that are remembered have files.
+      std::erase_if(clients_, [](const auto& each) { return each.second->connections == 0; });
+      made = make_client(name);
+    }
+    found = clients_.emplace(key, HALYARD_TRY(std::move(made))).first;
   }
   Client& client = *found->second;
   if (client.connections >= limits_.connections_of_client)
@@ -29,25 +51,25 @@ Result<std::shared_ptr<Client>> Clients::begin(const std::string& key, const std
   return found->second;
 }
 
-void Clients::end(Client& client) {
+void AllClients::end(Client& client) {
   const std::lock_guard lock(mutex_);
   --client.connections;
   --connections_;
 }
 
-size_t Clients::connections() const {
+size_t AllClients::connections() const {
   const std::lock_guard lock(mutex_);
   return connections_;
 }
 
-size_t Clients::cached_bytes() const {
+size_t AllClients::cached_bytes() const {
   const std::lock_guard lock(mutex_);
   size_t sum = 0;
-  for (const auto& [key, client] : clients_) sum += client->blobs.used();
+  for (const auto& [key, client] : clients_) sum += client->store->used();
   return sum;
 }
 
-size_t Clients::memory_bytes() const {
+size_t AllClients::memory_bytes() const {
   const std::lock_guard lock(mutex_);
   size_t sum = 0;
   for (const auto& [key, client] : clients_) sum += client->memory->used();

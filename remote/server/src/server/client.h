@@ -11,34 +11,48 @@
 
 #include "base/budget.h"
 #include "base/status.h"
-#include "server/blob_cache.h"
+#include "server/account.h"
+#include "server/blob_store.h"
+#include "server/blobs.h"
 #include "server/limits.h"
 
 namespace halyard::device_server {
 
 struct Client {
-  Client(std::string who, const Limits& limits)
-      : name(std::move(who)), memory(make<Budget>(limits.memory)), blobs(limits.cache, memory) {}
-  const std::string name;  // "CN=laptop", "uid 1000"
-  const Ref<Budget> memory;
-  BlobCache blobs;
-  size_t connections = 0;               // guarded by Clients
+  std::string name;                  // "CN=laptop", "uid 1000"
+  std::unique_ptr<Account> account;  // null if all connections are served by one process
+  Ref<Budget> memory;
+  std::shared_ptr<BlobStore> store;     // null if that is in another process
+  std::unique_ptr<Blobs> blobs;         // null in a process that serves no connection
+  size_t connections = 0;               // guarded by what counts them
   std::atomic<bool> is_traced = false;  // a connection has a traced device of its own
 };
 
-// Thread-safe.
+// Counts the connections of clients. Thread-safe.
 class Clients {
  public:
-  explicit Clients(const Limits& limits) : limits_(limits) {}
+  virtual ~Clients() = default;
   // Counts a connection. `key` tells clients apart. RESOURCE_EXHAUSTED: too many.
-  Result<std::shared_ptr<Client>> begin(const std::string& key, const std::string& name);
-  void end(Client& client);
+  virtual Result<std::shared_ptr<Client>> begin(const std::string& key, const std::string& name) = 0;
+  virtual void end(Client& client) = 0;
+};
+
+// All clients of a server.
+class AllClients final : public Clients {
+ public:
+  enum class Serving : uint8_t { in_this_process, in_others };
+  AllClients(const Limits& limits, Serving serving) : limits_(limits), serving_(serving) {}
+  Result<std::shared_ptr<Client>> begin(const std::string& key, const std::string& name) override;
+  void end(Client& client) override;
   size_t connections() const;
   size_t cached_bytes() const;
   size_t memory_bytes() const;
 
  private:
-  const Limits& limits_;
+  Result<std::shared_ptr<Client>> make_client(const std::string& name) const;
+
+  const Limits limits_;
+  const Serving serving_;
   mutable std::mutex mutex_;  // guards the members below
   std::map<std::string, std::shared_ptr<Client>> clients_;
   size_t connections_ = 0;

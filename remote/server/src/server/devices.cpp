@@ -80,6 +80,13 @@ Result<Ref<hal::Device>> Devices::open_traced(std::string_view name, Ref<Tracer>
   return make_registry_(std::move(tracer))->open_device(uri);
 }
 
+Result<> Devices::try_all() {
+  for (const std::string& uri : uris_)
+    if (const auto opened = registry_->open_device(uri); !opened)
+      return fail(opened.error().code(), "cannot offer device '{}': {}", uri, opened.error().text());
+  return {};
+}
+
 void Devices::close(const hal::Device& device) {
   std::list<Entry> dropped;
   Ref<hal::Device> unused;

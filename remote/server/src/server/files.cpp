@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -68,7 +69,7 @@ Result<Files> Files::create(const std::vector<std::string>& folders) {
   return files;
 }
 
-Result<ImportableBytes> Files::read(std::string_view path, uint64_t offset, uint64_t size) const {
+Result<> Files::read(std::string_view path, uint64_t offset, uint64_t size, const Sink& sink) const {
   const std::vector<std::string> parts = HALYARD_TRY(parts_of(path));
   for (const Descriptor& folder : folders_) {
     const Descriptor file = open_below(folder.get(), parts);
@@ -78,15 +79,16 @@ Result<ImportableBytes> Files::read(std::string_view path, uint64_t offset, uint
         offset > static_cast<uint64_t>(found.st_size) - size)
       return fail(Code::OUT_OF_RANGE, "a file has {} bytes, fewer than {} from byte {} on", found.st_size,
                   size, offset);
-    ImportableBytes bytes(size);
+    std::vector<uint8_t> piece(std::min<uint64_t>(size, 1 << 20));
     for (uint64_t done = 0; done < size;) {
-      const ssize_t count =
-          ::pread(file.get(), bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+      const ssize_t count = ::pread(file.get(), piece.data(), std::min<uint64_t>(piece.size(), size - done),
+                                    static_cast<off_t>(offset + done));
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return fail(Code::OUT_OF_RANGE, "a file has become shorter, or cannot be read");
+      HALYARD_TRY(sink(std::span(piece).first(static_cast<size_t>(count))));
       done += static_cast<uint64_t>(count);
     }
-    return bytes;
+    return {};
   }
   return fail(Code::NOT_FOUND, "no folder of --files has such a file");
 }

@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/status.h"
 #include "remote/address.h"
-#include "server/blob_cache.h"
 
 namespace halyard::device_server {
 
@@ -20,9 +21,10 @@ class Files {
   static Result<Files> create(const std::vector<std::string>& folders);
 
   bool empty() const { return folders_.empty(); }
-  // The bytes from `offset` on. NOT_FOUND: no folder has such a file. INVALID_ARGUMENT: the path is none.
-  // OUT_OF_RANGE: the file is shorter.
-  Result<ImportableBytes> read(std::string_view path, uint64_t offset, uint64_t size) const;
+  using Sink = std::function<Result<>(std::span<const uint8_t>)>;
+  // Gives the bytes from `offset` on to the sink, in pieces. NOT_FOUND: no folder has such a file.
+  // INVALID_ARGUMENT: the path is none. OUT_OF_RANGE: the file is shorter. Failures of the sink.
+  Result<> read(std::string_view path, uint64_t offset, uint64_t size, const Sink& sink) const;
 
  private:
   std::vector<remote::Descriptor> folders_;

@@ -1,4 +1,4 @@
-// Accepts connections, and finds out who the clients are.
+// Serves connections in this process: finds out who the clients are, and runs their sessions.
 #include "server/server.h"
 
 #include <fmt/format.h>
@@ -9,13 +9,13 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <cerrno>
 
+#include "server/accepting.h"
 #include "server/failures.h"
-#include "server/page.h"
+#include "server/serving.h"
 #include "server/session.h"
 #include "server/shared.h"
+#include "server/supervisor.h"
 #include "server/threads.h"
 
 namespace halyard::device_server {
@@ -25,7 +25,6 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr auto kPatience = std::chrono::seconds(30);
-constexpr int kPages = 64;  // at once
 
 // Devices of the processor would run machine code of clients unless they are told not to.
 std::string without_native(std::string uri) {
@@ -40,38 +39,34 @@ std::string user_name(uid_t user) {
   return found ? fmt::format("user {}", found->pw_name) : fmt::format("uid {}", user);
 }
 
-class AsioServer final : public Server {
+class AsioServer final : public ServingProcess {
  public:
   AsioServer(const ServerOptions& options, std::vector<std::string> uris, Registries make_registry,
-             Files files)
+             Files files, Role role)
       : users_(options.users),
         shared_(
             options.limits, std::move(uris), std::move(make_registry), options.allows_native,
-            std::move(files), options.log ? options.log : [](std::string_view) {}) {}
+            std::move(files), options.log ? options.log : [](std::string_view) {}, std::move(role)) {}
   ~AsioServer() override { stop(); }
 
+  Result<> try_devices() { return shared_.devices.try_all(); }
+
   void listen(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
-    await_connection(std::make_shared<Listening>(
-        asio::posix::stream_descriptor(shared_.io, socket.release()),
-        [this, tls = std::move(tls)](remote::Descriptor client) { take(std::move(client), tls); }));
+    accept_connections(shared_.io, std::move(socket), [this, tls](remote::Descriptor client) {
+      if (!is_stopped_.load()) take(std::move(client), tls);
+    });
   }
 
   void listen_page(remote::Descriptor socket) override {
-    await_connection(std::make_shared<Listening>(
-        asio::posix::stream_descriptor(shared_.io, socket.release()), [this](remote::Descriptor client) {
-          if (shared_.pages.fetch_add(1) >= kPages) {
-            shared_.pages.fetch_sub(1);
-            return;
-          }
-          sockaddr_storage own = {};
-          socklen_t size = sizeof own;
-          ::getsockname(client.get(), reinterpret_cast<sockaddr*>(&own), &size);
-          asio::generic::stream_protocol::socket connected(shared_.io);
-          connected.assign(asio::generic::stream_protocol(own.ss_family, 0), client.release());
-          // Counted until the answer is given, or given up.
-          const std::shared_ptr<void> counted(nullptr, [this](void*) { shared_.pages.fetch_sub(1); });
-          answer_page(std::move(connected), [this, counted] { return metrics(); });
-        }));
+    accept_page(shared_.io, std::move(socket), [this] { return metrics(); });
+  }
+
+  void stop_with(remote::Descriptor line) override {
+    const auto watched = std::make_shared<asio::posix::stream_descriptor>(shared_.io, line.release());
+    watched->async_wait(asio::posix::stream_descriptor::wait_read,
+                        [this, watched](boost::system::error_code error) {
+                          if (!error) stop();
+                        });
   }
 
   void take(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) override {
@@ -99,6 +94,7 @@ class AsioServer final : public Server {
     ReceivingThread& receiver = shared_.receiver();
     auto stream = std::make_shared<remote::Stream>(receiver.io, std::move(socket), std::move(layer),
                                                    remote::Stream::Full::queue, kPatience);
+    stream->mark_frames(shared_.is_within_frame);
     const auto session =
         std::make_shared<Session>(shared_, receiver, std::move(stream), std::move(key), std::move(name));
     session->start();
@@ -109,16 +105,35 @@ class AsioServer final : public Server {
   }
 
   void run(unsigned threads) override {
+    run(threads, shared_.limits.connections, [] {});
+  }
+
+  void run(unsigned threads, size_t more, const std::function<void()>& beat) override {
     std::vector<std::thread> receivers;
     std::vector<asio::executor_work_guard<asio::io_context::executor_type>> receiving;
     for (ReceivingThread& each : shared_.receivers) {
       receiving.push_back(asio::make_work_guard(each.io));
       receivers.emplace_back([&each] { each.run(); });
     }
-    threads_.run(threads, shared_.limits.connections);
+    threads_.run(threads, more, [&] {
+      measure();
+      beat();
+    });
     end_sessions();
     for (ReceivingThread& each : shared_.receivers) each.io.stop();
     for (std::thread& thread : receivers) thread.join();
+  }
+
+  bool end_stuck(std::chrono::milliseconds patience) override {
+    bool found = false;
+    for (const std::shared_ptr<Session>& session : shared_.sessions.all())
+      if (session->has_stuck_work(patience)) {
+        found = true;
+        session->end(
+            Status(Code::DEADLINE_EXCEEDED,
+                   "work has not ended after it was stopped, because its time was over (--max_time)"));
+      }
+    return found;
   }
 
   // Handlers may wait for work, so that is asked to stop first.
@@ -130,65 +145,23 @@ class AsioServer final : public Server {
   }
 
   std::string metrics() const override {
-    std::string text;
-    const auto add = [&](const char* name, const char* kind, const char* help, uint64_t value) {
-      text += fmt::format(
-          "# HELP halyard_device_{0} {2}\n# TYPE halyard_device_{0} {1}\nhalyard_device_{0} {3}\n", name,
-          kind, help, value);
-    };
-    const Counts& counts = shared_.counts;
-    add("connections", "gauge", "Connections of clients now.", shared_.clients.connections());
-    add("connections_accepted_total", "counter", "Connections that were accepted.", counts.accepted);
-    add("connections_refused_total", "counter", "Connections that were refused.", counts.refused);
-    add("protocol_errors_total", "counter", "Connections that ended because the client broke the protocol.",
-        counts.broken);
-    add("submissions_total", "counter", "Submissions of clients.", counts.submissions);
-    add("submission_failures_total", "counter", "Submissions that failed.", counts.failures);
-    add("received_bytes_total", "counter", "Bytes of messages of clients.", counts.received_bytes);
-    add("sent_bytes_total", "counter", "Bytes of messages to clients.", counts.sent_bytes);
-    add("file_bytes_total", "counter", "Bytes of files that clients did not have to send.",
-        counts.file_bytes);
-    add("threads", "gauge", "Threads that handle messages.", threads_.running());
-    add("open_devices", "gauge", "Devices that are open.", shared_.devices.open_devices());
-    add("memory_bytes", "gauge", "Bytes that clients use.", shared_.clients.memory_bytes());
-    add("cached_bytes", "gauge", "Bytes of constants and code that are kept for clients.",
-        shared_.clients.cached_bytes());
-    return text;
+    measure();
+    Numbers numbers;
+    numbers.add_totals(shared_.counts);
+    numbers.add_current(shared_.counts);
+    numbers.processes = 1;
+    if (const auto* const all = dynamic_cast<const AllClients*>(shared_.clients.get())) {
+      numbers.connections = all->connections();
+      numbers.memory_bytes = all->memory_bytes();
+      numbers.cached_bytes = all->cached_bytes();
+    }
+    return numbers.page();
   }
 
  private:
-  struct Listening {
-    using Accepted = std::function<void(remote::Descriptor)>;
-    Listening(asio::posix::stream_descriptor given, Accepted taker)
-        : socket(std::move(given)), accepted(std::move(taker)), pause(socket.get_executor()) {}
-    asio::posix::stream_descriptor socket;
-    const Accepted accepted;
-    asio::steady_timer pause;
-  };
-
-  void await_connection(std::shared_ptr<Listening> listening) {
-    asio::posix::stream_descriptor& socket = listening->socket;
-    socket.async_wait(asio::posix::stream_descriptor::wait_read,
-                      [this, listening = std::move(listening)](boost::system::error_code error) mutable {
-                        if (!error && !is_stopped_.load()) accept(std::move(listening));
-                      });
-  }
-
-  void accept(std::shared_ptr<Listening> listening) {
-    remote::Descriptor client(
-        ::accept4(listening->socket.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (client.get() >= 0) {
-      listening->accepted(std::move(client));
-    } else if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
-      // Others may close descriptors meanwhile.
-      listening->pause.expires_after(std::chrono::milliseconds(100));
-      asio::steady_timer& pause = listening->pause;
-      pause.async_wait([this, listening = std::move(listening)](boost::system::error_code error) mutable {
-        if (!error) await_connection(std::move(listening));
-      });
-      return;
-    }
-    await_connection(std::move(listening));
+  void measure() const {
+    shared_.counts.threads = threads_.running();
+    shared_.counts.open_devices = shared_.devices.open_devices();
   }
 
   // Clients are told why the connection ends. Sessions use what this object has, so they end before it.
@@ -200,6 +173,9 @@ class AsioServer final : public Server {
     const auto begin = std::chrono::steady_clock::now();
     while (!shared_.sessions.all().empty() && std::chrono::steady_clock::now() - begin < kLongest)
       shared_.io.run_for(std::chrono::milliseconds(1));
+    // They have left the closing of their devices to it.
+    shared_.io.restart();
+    shared_.io.poll();
   }
 
   const std::vector<uid_t> users_;
@@ -207,6 +183,12 @@ class AsioServer final : public Server {
   Shared shared_;
   Threads threads_{shared_.io, shared_.log};
 };
+
+template <typename T>
+remote::Result<T> to_remote(const Status& status) {
+  const remote::Failure failure = to_wire(status);
+  return remote::fail(failure.code, "{}", failure.message);
+}
 
 }  // namespace
 
@@ -219,7 +201,8 @@ void ReceivingThread::run() {
   }
 }
 
-remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
+remote::Result<std::unique_ptr<ServingProcess>> ServingProcess::create(const ServerOptions& options,
+                                                                       Role role, bool tries_devices) {
   const Registries make_registry = [files = options.driver_files, log = options.log](Ref<Tracer> tracer) {
     hal::RegistryOptions registry;
     registry.libraries = files;
@@ -231,17 +214,20 @@ remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
   std::vector<std::string> uris = options.devices;
   if (!options.allows_native) std::ranges::transform(uris, uris.begin(), without_native);
   Result<Files> files = Files::create(options.file_folders);
-  if (!files)
-    return remote::fail(static_cast<halyard_status_code_t>(files.error().code()), "{}",
-                        to_wire(files.error()).message);
-  auto server = std::make_unique<AsioServer>(options, uris, make_registry, *std::move(files));
-  const Ref<hal::DriverRegistry> drivers = make_registry(nullptr);
-  // A wrong device is found now, not by the first client.
-  for (const std::string& uri : uris)
-    if (const auto opened = drivers->open_device(uri); !opened)
-      return remote::fail(static_cast<halyard_status_code_t>(opened.error().code()),
-                          "cannot offer device '{}': {}", uri, opened.error().text());
+  if (!files) return to_remote<std::unique_ptr<ServingProcess>>(files.error());
+  auto server = std::make_unique<AsioServer>(options, std::move(uris), make_registry, *std::move(files),
+                                             std::move(role));
+  // A wrong device is found now, not by the first client; and drivers are loaded.
+  const Result<> tried = server->try_devices();
+  if (!tried && tries_devices) return to_remote<std::unique_ptr<ServingProcess>>(tried.error());
   return server;
+}
+
+remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
+  if (options.isolates) return create_supervisor(std::move(options));
+  Role role;
+  role.clients = std::make_shared<AllClients>(options.limits, AllClients::Serving::in_this_process);
+  return ServingProcess::create(options, std::move(role), true);
 }
 
 }  // namespace halyard::device_server

@@ -24,6 +24,9 @@ struct ServerOptions {
   bool allows_native = false;             // machine code of clients
   std::vector<std::string> file_folders;  // whose files may be read for clients
   std::vector<uid_t> users;               // who may connect to Unix sockets, besides root and the own user
+  // Each connection is served by a process of its own, so that a driver that crashes or hangs reaches no
+  // other one. run() then forks: the process has no other threads that take locks.
+  bool isolates = false;
   std::function<void(std::string_view)> log;  // one line; any thread; empty: no log
 };
 
@@ -40,7 +43,7 @@ class Server {
   virtual void listen_page(remote::Descriptor socket) = 0;
   // Takes over a connected socket, as if it had been accepted.
   virtual void take(remote::Descriptor socket, std::shared_ptr<remote::TlsContext> tls) = 0;
-  // Serves on this thread and on threads of its own, until stop().
+  // Serves on this thread and on threads of its own (with `isolates`: of each other process), until stop().
   virtual void run(unsigned threads) = 0;
   virtual void stop() = 0;
   // Numbers in the format of Prometheus.

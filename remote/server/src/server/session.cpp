@@ -21,6 +21,7 @@ constexpr size_t kFrameOverhead = 128;
 constexpr std::chrono::microseconds kLongBatch{500};
 // When this thread has begun to handle messages that came together.
 thread_local Session::Clock::time_point batch_begin;
+constexpr size_t kUncharged = 64 << 10;  // bytes that may wait for a client without being charged
 constexpr size_t kQuickBytes = 1 << 20;  // are copied, cleared or hashed in a moment
 
 size_t size_of(const remote::Frame& frame) { return frame.message_size + frame.data_size + kFrameOverhead; }
@@ -62,7 +63,7 @@ Session::~Session() {
   // Work that waits for what nobody will signal ends, too.
   objects_.semaphores.for_each([](SemaphoreObject& object) { abandon(object); });
   if (spans_) client_->is_traced.store(false);
-  if (client_) shared_.clients.end(*client_);
+  if (client_) shared_.clients->end(*client_);
   // Not here, which may be a callback of the device.
   if (device_)
     boost::asio::post(shared_.io, [&devices = shared_.devices, device = std::move(device_)]() mutable {
@@ -113,6 +114,7 @@ void Session::tick() {
 void Session::look_around() {
   const Limits& limits = shared_.limits;
   const Clock::time_point now = Clock::now();
+  (void)charge_unsent();  // the client may have received some
   bool is_greeted = false;
   {
     const std::lock_guard lock(mutex_);
@@ -136,6 +138,31 @@ void Session::stop_late_work(Clock::time_point now) {
   for (const auto& [number, work] : in_flight_)
     if (now > work.deadline) work.scope->stop(Code::DEADLINE_EXCEEDED);
   if (loading_scope_ && now > loading_deadline_) loading_scope_->stop(Code::DEADLINE_EXCEEDED);
+}
+
+bool Session::has_stuck_work(std::chrono::milliseconds patience) {
+  if (shared_.limits.work_time.count() == 0) return false;
+  const Clock::time_point latest = Clock::now() - patience;
+  // Work that still waits fails when it begins.
+  const auto has_begun = [](const Work& work) {
+    if (!work.wait) return true;
+    hal::Fence* const wait[] = {work.wait.get()};
+    const Result<bool> reached = hal::are_reached(wait);
+    return !reached || *reached;
+  };
+  const std::lock_guard lock(mutex_);
+  return (loading_scope_ && loading_deadline_ < latest) ||
+         std::ranges::any_of(in_flight_, [&](const auto& each) {
+           return each.second.deadline < latest && has_begun(each.second);
+         });
+}
+
+bool Session::charge_unsent() {
+  const size_t waiting = stream_->queued_copies();
+  const size_t charged = waiting <= kUncharged ? 0 : waiting;
+  const std::lock_guard lock(unsent_mutex_);
+  unsent_charge_.shrink_to(charged);
+  return unsent_charge_.grow_to(charged, "bytes that wait for the client").has_value();
 }
 
 bool Session::await_receiver() {
@@ -182,7 +209,9 @@ bool Session::received(remote::Frame& frame) {
   backlog_.push_back({message, std::move(frame)});
   if (!is_in_pool_.exchange(true))
     boost::asio::post(shared_.io, [self = shared_from_this()] { self->handle_backlog(); });
-  return backlog_bytes_ <= shared_.limits.backlog;
+  // Without memory the client waits until these messages have been handled.
+  const bool has_room = backlog_charge_.grow_to(backlog_bytes_, "messages that wait").has_value();
+  return has_room && backlog_bytes_ <= shared_.limits.backlog;
 }
 
 bool Session::handle_at_once(const wire::ToServer& message) {
@@ -228,6 +257,7 @@ void Session::handle_backlog() {
     const Waiting next = std::move(backlog_.front());
     backlog_.pop_front();
     backlog_bytes_ -= size_of(next.frame);
+    backlog_charge_.shrink_to(backlog_bytes_);
     lock.unlock();
     handle_or_end(next.message, next.frame);
     lock.lock();
@@ -235,6 +265,7 @@ void Session::handle_backlog() {
   if (is_lost_.load()) {
     backlog_.clear();
     backlog_bytes_ = 0;
+    backlog_charge_.shrink_to(0);
   }
   is_in_pool_.store(false);
   lock.unlock();
@@ -367,10 +398,15 @@ Result<> Session::greet(const wire::Hello& hello) {
   const remote::Result<uint32_t> version = remote::negotiate(hello.oldest(), hello.newest());
   if (!version) return fail(static_cast<Code>(version.error().code), "{}", version.error().message);
   version_ = *version;
-  std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients.begin(key_, name_));
+  std::shared_ptr<Client> client = HALYARD_TRY(shared_.clients->begin(key_, name_));
   {
     const std::lock_guard lock(mutex_);
     client_ = std::move(client);
+    backlog_charge_ = Charge(client_->memory);
+  }
+  {
+    const std::lock_guard lock(unsent_mutex_);
+    unsent_charge_ = Charge(client_->memory);
   }
   // Not a broken protocol, but nothing can be done without a device.
   // The spans of a device that others use would show this client their work.
@@ -414,6 +450,7 @@ void Session::lost(const remote::Failure& reason) {
   }
   stop_work(Code::CANCELLED);
   if (!line.empty()) shared_.log(line);
+  shared_.lost();
 }
 
 void Session::done(uint64_t request, const Status& status) {

@@ -31,14 +31,19 @@
 
 namespace halyard::device_server {
 
-// Bytes that come in pieces: a blob, or the bytes of an update. (clang takes no member with a default value
-// for an optional of the class around it.)
-struct Upload {
-  remote::Sha256 digest = {};
+// The bytes of an update, which come in pieces. (clang takes no member with a default value for an optional
+// of the class around it.)
+struct Stage {
   uint64_t number = 0;
   uint64_t size = 0;
-  ImportableBytes bytes;
+  std::vector<uint8_t> bytes;
   Charge charge;
+};
+
+// A blob that comes in pieces.
+struct ArrivingBlob {
+  remote::Sha256 digest = {};
+  std::optional<BlobUpload> upload;  // none: there is no room, and the pieces are dropped
 };
 
 class Session final : public remote::Receiver, public std::enable_shared_from_this<Session> {
@@ -54,6 +59,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   void end(const Status& why);
   // Asks the work of the client to stop. Any thread.
   void stop_work(Code code);
+  // Whether work that has begun was asked to stop because of its time, and has not ended for this long. Any
+  // thread.
+  bool has_stuck_work(std::chrono::milliseconds patience);
 
  private:
   std::span<uint8_t> place(remote::Bytes message, size_t size) override;
@@ -123,6 +131,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
     Ref<WorkScope> scope;
     Clock::time_point deadline;
     std::vector<uint64_t> memories;  // that it may write to
+    Ref<hal::Fence> wait;            // null: it waits for nothing
   };
   Clock::time_point deadline_of_work() const;
   void stop_late_work(Clock::time_point now);
@@ -152,6 +161,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   template <typename Build>
   void send(Build build, remote::Bytes data = {}, const std::shared_ptr<void>& keep = nullptr);
   void done(uint64_t request, const Status& status);
+  // Charges bytes that wait to the client. False: it has no memory left for them.
+  bool charge_unsent();
   // Waits until the client has received most of what was sent, but not while messages are handled on the
   // thread that receives. False: the connection has ended.
   bool await_receiver();
@@ -181,6 +192,7 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   };
   std::deque<Waiting> backlog_;
   size_t backlog_bytes_ = 0;
+  Charge backlog_charge_;  // for backlog_bytes_, as far as the client has memory left
   std::atomic<bool> is_in_pool_ =
       false;  // a thread of the pool handles the backlog; set by the one that receives
   std::atomic<bool> is_lost_ = false;
@@ -190,6 +202,9 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   uint64_t loading_ = 0;  // the request of an executable that is being loaded
   Ref<WorkScope> loading_scope_;
   Clock::time_point loading_deadline_;
+
+  std::mutex unsent_mutex_;
+  Charge unsent_charge_;  // for bytes that wait for the client; guarded by unsent_mutex_
 
   std::mutex contents_mutex_;  // bytes are sent in the order in which they were read
 
@@ -204,8 +219,8 @@ class Session final : public remote::Receiver, public std::enable_shared_from_th
   std::unordered_map<uint64_t, uint64_t> owners_;  // of the client, to those of the device
   std::unordered_map<uint64_t, Reading> readings_;
   std::map<remote::Sha256, Ref<Bytes>> wanted_;  // blobs that the client was told of
-  std::optional<Upload> blob_;
-  std::optional<Upload> stage_;
+  std::optional<ArrivingBlob> blob_;
+  std::optional<Stage> stage_;
 };
 
 template <typename Build>
@@ -213,13 +228,17 @@ void Session::send(Build build, remote::Bytes data, const std::shared_ptr<void>&
   remote::Message message;
   const auto body = build(message);
   const remote::Bytes bytes = message.to_client(body);
-  shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
   if (is_over_.load(std::memory_order_relaxed)) return;
+  shared_.counts.sent_bytes.fetch_add(bytes.size() + data.size(), std::memory_order_relaxed);
   stream_->send(bytes, data, batching == this ? remote::Stream::Urgency::later : remote::Stream::Urgency::now,
                 keep);
-  if (stream_->queued() <= shared_.limits.unsent) return;
+  const bool is_charged = charge_unsent();
+  if (is_charged && stream_->queued() <= shared_.limits.unsent) return;
   is_over_.store(true, std::memory_order_relaxed);
-  stream_->end({HALYARD_RESOURCE_EXHAUSTED, "the client does not receive what it has asked for"});
+  stream_->end({HALYARD_RESOURCE_EXHAUSTED,
+                is_charged ? "the client does not receive what it has asked for"
+                           : "what the client does not receive does not fit its memory; raise "
+                             "--max_client_memory of vm-device"});
 }
 
 }  // namespace halyard::device_server

@@ -104,13 +104,16 @@ Result<Ref<hal::Buffer>> Session::import_blob(const wire::Request& request, cons
 Ref<Bytes> Session::find_in_files(const wire::MemoryImport& asked) {
   if (shared_.files.empty()) return {};
   const uint64_t size = asked.memory()->size();
-  Result<Charge> charge = client_->blobs.reserve(size);
-  if (!charge) return {};
-  Result<ImportableBytes> bytes = shared_.files.read(remote::view(asked.file()), asked.file_offset(), size);
-  const remote::Sha256 digest = remote::from_wire(*asked.digest());
-  if (!bytes || !client_->blobs.add(digest, *std::move(bytes), *std::move(charge))) return {};
+  Result<BlobUpload> upload = client_->blobs->begin(size);
+  if (!upload) return {};
+  const Result<> read =
+      shared_.files.read(remote::view(asked.file()), asked.file_offset(), size,
+                         [&](std::span<const uint8_t> piece) { return upload->append(piece); });
+  if (!read) return {};
+  Result<Ref<Bytes>> blob = upload->finish(remote::from_wire(*asked.digest()));
+  if (!blob) return {};
   shared_.counts.file_bytes.fetch_add(size, std::memory_order_relaxed);
-  return client_->blobs.find(digest);
+  return *std::move(blob);
 }
 
 Result<> Session::on(const wire::MemoryImport& asked) {
@@ -118,7 +121,7 @@ Result<> Session::on(const wire::MemoryImport& asked) {
   if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "an import has no digest");
   const uint64_t size = asked.memory()->size();
   const remote::Sha256 digest = remote::from_wire(*asked.digest());
-  Ref<Bytes> blob = size == 0 ? Bytes::own({}) : client_->blobs.find(digest);
+  Ref<Bytes> blob = size == 0 ? Bytes::own({}) : client_->blobs->find(digest);
   if (const auto wanted = wanted_.find(digest); !blob && wanted != wanted_.end()) blob = wanted->second;
   if (!blob && asked.file()) blob = find_in_files(asked);
   if (!blob && asked.request() == 0)
@@ -148,14 +151,15 @@ Result<> Session::on(const wire::BlobsWanted& asked) {
   const size_t count = asked.digests() ? asked.digests()->size() : 0;
   if (count > kMost - std::min(kMost, wanted_.size()))
     return fail(Code::RESOURCE_EXHAUSTED, "expected at most {} blobs that are wanted on a connection", kMost);
+  std::vector<remote::Sha256> digests(count);
+  for (size_t i = 0; i < count; ++i)
+    digests[i] = remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
+  std::vector<Ref<Bytes>> blobs = client_->blobs->find(digests);
   std::vector<uint8_t> known(count);
   for (size_t i = 0; i < count; ++i) {
-    const remote::Sha256 digest =
-        remote::from_wire(*asked.digests()->Get(static_cast<flatbuffers::uoffset_t>(i)));
-    Ref<Bytes> blob = client_->blobs.find(digest);
-    if (!blob) continue;
+    if (!blobs[i]) continue;
     known[i] = 1;
-    wanted_.insert_or_assign(digest, std::move(blob));
+    wanted_.insert_or_assign(digests[i], std::move(blobs[i]));
   }
   send([&](remote::Message& message) {
     const auto list = message.builder().CreateVector(known);

@@ -1,6 +1,7 @@
 // Queries, semaphores, code and recordings.
 #include <algorithm>
 
+#include "server/budget_part.h"
 #include "server/failures.h"
 #include "server/session.h"
 
@@ -96,37 +97,36 @@ Result<> Session::on(const wire::BlobWrite& asked, remote::Bytes data) {
   if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "bytes of a blob come without its digest");
   const remote::Sha256 digest = remote::from_wire(*asked.digest());
   if (asked.offset() == 0) {
-    blob_.reset();
-    // Without room the request that comes again is answered by Need again.
-    Result<Charge> charge = client_->blobs.reserve(asked.size());
     blob_.emplace();
     blob_->digest = digest;
-    blob_->size = asked.size();
-    if (charge) {
-      blob_->charge = *std::move(charge);
-      blob_->bytes.reserve(asked.size());
-    } else {
-      blob_->size = 0;
-    }
+    // Without room the request that comes again is answered by Need again.
+    if (asked.size() > 0)
+      if (Result<BlobUpload> upload = client_->blobs->begin(asked.size()))
+        blob_->upload.emplace(*std::move(upload));
   }
   if (!blob_ || blob_->digest != digest)
     return fail(Code::INVALID_ARGUMENT, "bytes of a blob come before its beginning");
-  if (blob_->size == 0) return {};
-  if (asked.offset() != blob_->bytes.size() || data.empty() ||
-      data.size() > blob_->size - blob_->bytes.size())
+  if (!blob_->upload) return {};
+  BlobUpload& upload = *blob_->upload;
+  if (asked.offset() != upload.written() || data.empty() || data.size() > upload.size() - upload.written())
     return fail(Code::INVALID_ARGUMENT,
                 "expected the bytes of a blob from {} on, at most {}, found {} bytes from {} on",
-                blob_->bytes.size(), blob_->size - blob_->bytes.size(), data.size(), asked.offset());
-  blob_->bytes.insert(blob_->bytes.end(), data.begin(), data.end());
-  if (blob_->bytes.size() < blob_->size) return {};
-  Upload upload = *std::exchange(blob_, std::nullopt);
-  return client_->blobs.add(digest, std::move(upload.bytes), std::move(upload.charge));
+                upload.written(), upload.size() - upload.written(), data.size(), asked.offset());
+  if (!upload.append(data)) {
+    blob_->upload.reset();
+    return {};
+  }
+  if (upload.written() < upload.size()) return {};
+  BlobUpload whole = *std::move(blob_->upload);
+  blob_.reset();
+  HALYARD_TRY(whole.finish(digest));
+  return {};
 }
 
 Result<> Session::on(const wire::StageWrite& asked, remote::Bytes data) {
   if (asked.offset() == 0) {
     stage_.reset();
-    Upload upload;
+    Stage upload;
     upload.number = asked.id();
     upload.size = asked.size();
     upload.charge = HALYARD_TRY(Charge::take(client_->memory, asked.size(), "the bytes of an update"));
@@ -146,7 +146,7 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
   if (!asked.digest()) return fail(Code::INVALID_ARGUMENT, "an executable has no digest");
   const std::string_view format = remote::view(asked.format());
   const Ref<Bytes> code =
-      asked.size() == 0 ? Bytes::own({}) : client_->blobs.find(remote::from_wire(*asked.digest()));
+      asked.size() == 0 ? Bytes::own({}) : client_->blobs->find(remote::from_wire(*asked.digest()));
   if (!code && (shared_.allows_native || !is_machine_code(format))) {
     send([&](remote::Message& message) { return wire::CreateNeed(message.builder(), asked.request()); });
     return {};
@@ -163,11 +163,19 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
     loading_deadline_ = deadline_of_work();
     if (is_lost_) scope->stop(Code::CANCELLED);
   }
+  Ref<Budget> memory = client_->memory;
+  Ref<Bytes> keep = code;
+  if (code && asked.memory_limit() != 0) {
+    auto part = std::make_shared<BudgetPart>(asked.memory_limit(), memory);
+    memory = part->budget();
+    // The executable keeps its code longer than its charges, and those of its kernels.
+    keep = Bytes::borrow(code->span(), [code, part = std::move(part)]() mutable { part.reset(); });
+  }
   Result<Ref<hal::Executable>> made = fail(Code::PERMISSION_DENIED, "{}", kNoNative);
   if (code)
     made = hal::Executable::create(
-        device_, asked.affinity(), format, code->span(), code, constants,
-        {.memory = client_->memory.get(), .subgroup_sizes = sizes, .stop = scope->stop_word()});
+        device_, asked.affinity(), format, code->span(), keep, constants,
+        {.memory = memory.get(), .subgroup_sizes = sizes, .stop = scope->stop_word()});
   {
     const std::lock_guard lock(mutex_);
     loading_ = 0;

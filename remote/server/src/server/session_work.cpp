@@ -46,7 +46,7 @@ Result<> Session::on(const wire::Submit& asked, remote::Bytes data) {
       return fail(Code::RESOURCE_EXHAUSTED,
                   "the connection has {} submissions in flight; raise --max_handles of vm-device",
                   in_flight_.size());
-    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}}).second)
+    if (!in_flight_.emplace(number, Work{scope, deadline_of_work(), {}, wait}).second)
       return fail(Code::INVALID_ARGUMENT, "submission {} is in flight already", number);
   }
   const hal::QueuePoint point = {*device_,   asked.affinity() ? asked.affinity() : hal::kAnyQueue,
@@ -175,7 +175,7 @@ Result<> Session::submit(const wire::Submit& asked, remote::Bytes data, const ha
       const wire::Update& it = *asked.operation_as_Update();
       hal::Buffer* const target = HALYARD_TRY(buffer_of(it.target()));
       memories.push_back(it.target()->memory());
-      Upload staged;
+      Stage staged;
       if (it.stage() != 0) {
         if (!stage_ || stage_->number != it.stage() || stage_->bytes.size() != stage_->size)
           return fail(Code::INVALID_ARGUMENT, "the bytes of an update have not come");

@@ -1,10 +1,10 @@
 // Shared: what all sessions of a server use.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <list>
 #include <memory>
@@ -18,19 +18,9 @@
 #include "server/client.h"
 #include "server/files.h"
 #include "server/limits.h"
+#include "server/numbers.h"
 
 namespace halyard::device_server {
-
-struct Counts {
-  std::atomic<uint64_t> accepted{0};  // connections
-  std::atomic<uint64_t> refused{0};   // connections
-  std::atomic<uint64_t> broken{0};    // connections of clients that broke the protocol
-  std::atomic<uint64_t> submissions{0};
-  std::atomic<uint64_t> failures{0};  // of submissions
-  std::atomic<uint64_t> received_bytes{0};
-  std::atomic<uint64_t> sent_bytes{0};
-  std::atomic<uint64_t> file_bytes{0};  // that were read in place of bytes of clients
-};
 
 // Makes a registry of the drivers that the server uses; the tracer may be null.
 using Registries = std::function<Ref<hal::DriverRegistry>(Ref<Tracer> tracer)>;
@@ -48,6 +38,8 @@ class Devices {
   // of kernels, if the device can count them. Needs one close(), too.
   Result<Ref<hal::Device>> open_traced(std::string_view name, Ref<Tracer> tracer, bool counts);
   void close(const hal::Device& device);
+  // Opens each device once, so that its driver is loaded. The failure of the first that cannot be opened.
+  Result<> try_all();
   size_t open_devices() const;
 
  private:
@@ -97,14 +89,30 @@ struct ReceivingThread {
   remote::BusyPolling polling;  // of this thread
 };
 
+// What a process does for a server: all, or one connection.
+struct Role {
+  std::shared_ptr<Clients> clients;
+  std::shared_ptr<Counts> counts = std::make_shared<Counts>();
+  size_t receivers = 2;                              // threads that receive
+  std::atomic<uint32_t>* is_within_frame = nullptr;  // of the only connection
+  std::function<void()> lost = [] {};                // after the end of a connection; any thread
+};
+
 struct Shared {
   Shared(const Limits& given, std::vector<std::string> uris, Registries make_registry, bool native,
-         Files readable, std::function<void(std::string_view)> logger)
+         Files readable, std::function<void(std::string_view)> logger, Role role)
       : limits(given),
         files(std::move(readable)),
+        clients(std::move(role.clients)),
         allows_native(native),
         log(std::move(logger)),
-        devices(std::move(make_registry), std::move(uris)) {}
+        counts_owner(std::move(role.counts)),
+        counts(*counts_owner),
+        is_within_frame(role.is_within_frame),
+        lost(std::move(role.lost)),
+        devices(std::move(make_registry), std::move(uris)) {
+    for (size_t i = 0; i < role.receivers; ++i) receivers.emplace_back(limits.busy_poll);
+  }
 
   // The thread of a new session.
   ReceivingThread& receiver() {
@@ -113,17 +121,18 @@ struct Shared {
 
   const Limits limits;
   const Files files;
-  Clients clients{limits};
+  const std::shared_ptr<Clients> clients;
   const bool allows_native;
   const std::function<void(std::string_view)> log;  // one line; any thread
-  Counts counts;
-  std::atomic<int> pages{0};  // requests over HTTP under way
+  const std::shared_ptr<Counts> counts_owner;
+  Counts& counts;
+  std::atomic<uint32_t>* const is_within_frame;
+  const std::function<void()> lost;
   Sessions sessions;
   std::atomic<uint64_t> next_owner{1};
   // Sessions end at the latest with these, and use what is above.
   boost::asio::io_context io;  // of a pool: what may take long
-  std::array<ReceivingThread, 2> receivers{ReceivingThread(limits.busy_poll),
-                                           ReceivingThread(limits.busy_poll)};
+  std::deque<ReceivingThread> receivers;
   std::atomic<size_t> next_receiver{0};
   const Ref<Loop> loop = Loop::on(io);
   Devices devices;

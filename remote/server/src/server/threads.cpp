@@ -45,7 +45,7 @@ void Threads::add(bool stays) {
   }
 }
 
-void Threads::run(size_t threads, size_t more) {
+void Threads::run(size_t threads, size_t more, const std::function<void()>& beat) {
   const auto work = boost::asio::make_work_guard(io_);
   std::unique_lock lock(mutex_);
   for (size_t i = 0; i < threads; ++i) add(true);
@@ -53,10 +53,13 @@ void Threads::run(size_t threads, size_t more) {
     if (!has_beaten_ && running_ < threads + more) add(false);
     has_beaten_ = false;
     boost::asio::post(io_, [this] {
-      const std::lock_guard beat(mutex_);
+      const std::lock_guard beaten(mutex_);
       has_beaten_ = true;
     });
     changed_.wait_for(lock, kBeat, [this] { return is_stopped_; });
+    lock.unlock();
+    beat();
+    lock.lock();
   }
   changed_.wait(lock, [this] { return running_ == 0; });
 }

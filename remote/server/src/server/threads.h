@@ -17,8 +17,9 @@ class Threads {
  public:
   using Log = std::function<void(std::string_view)>;
   Threads(boost::asio::io_context& io, Log log) : io_(io), log_(std::move(log)) {}
-  // Runs the handlers on this many threads, and on at most `more` others, until stop(). Once.
-  void run(size_t threads, size_t more);
+  // Runs the handlers on this many threads, and on at most `more` others, until stop(). Calls `beat` a few
+  // times a second on this thread, which runs no handlers. Once.
+  void run(size_t threads, size_t more, const std::function<void()>& beat);
   // Any thread, any number of times.
   void stop();
   size_t running() const;

@@ -1,0 +1,174 @@
+// What ends work and gives memory back: stops, the last release, the end of a client; limits over several
+// connections of one client.
+#include "raw_client.h"
+
+namespace halyard::device_server {
+namespace {
+
+constexpr uint64_t kMebibyte = 1 << 20;
+
+class Limits : public testing::Test {
+ protected:
+  void stop(RawClient& client, uint64_t submission, int32_t code) {
+    client.send(
+        [&](remote::Message& message) { return wire::CreateStop(message.builder(), submission, code); });
+  }
+  void signal(RawClient& client, uint64_t semaphore, uint64_t value) {
+    client.send([&](remote::Message& message) {
+      return wire::CreateSemaphoreSignal(message.builder(), semaphore, value);
+    });
+  }
+  // Fills memory 1 when semaphore 1 has the value 1.
+  void submit_fill(RawClient& client, uint64_t id, uint64_t size) {
+    client.send([&](remote::Message& message) {
+      flatbuffers::FlatBufferBuilder& builder = message.builder();
+      const wire::Point wait(1, 1);
+      const wire::Range target(1, 0, 0, 0, size);
+      const auto waits = builder.CreateVectorOfStructs(&wait, 1);
+      const auto fill = wire::CreateFill(builder, &target, 7, 1).Union();
+      return wire::CreateSubmit(builder, id, UINT64_MAX, waits, 0, wire::Operation::Fill, fill);
+    });
+  }
+  // Whether the server could allocate.
+  bool allocate(RawClient& client, uint64_t id, uint64_t size) {
+    client.create_memory(id, size, 1000 + id);
+    const wire::ToClient* const answer = client.receive();
+    if (!answer || !answer->body_as_Done()) return false;
+    const remote::Failure failure = remote::failure_of(answer->body_as_Done()->status());
+    EXPECT_TRUE(failure.code == HALYARD_OK || failure.code == HALYARD_RESOURCE_EXHAUSTED) << failure.message;
+    return failure.code == HALYARD_OK;
+  }
+};
+
+// Of work that waits, that has ended, that does not exist, and with a code that is none.
+TEST_F(Limits, StopsOfOtherWork) {
+  ServerOfTest server;
+  RawClient client(server);
+  client.create_semaphore(1);
+  client.submit_barrier(12, {}, {});
+  EXPECT_EQ(client.completion(12).code, HALYARD_OK);
+  client.submit_barrier(13, {{1, 1}}, {});
+  for (const uint64_t id : {uint64_t{12}, uint64_t{13}, uint64_t{99}, UINT64_MAX}) stop(client, id, 12345);
+  client.submit_barrier(14, {}, {});
+  EXPECT_EQ(client.completion(14).code, HALYARD_OK);
+  signal(client, 1, 1);
+  const remote::Failure ended = client.completion(13);
+  EXPECT_TRUE(ended.code == HALYARD_OK || ended.code == HALYARD_CANCELLED) << ended.message;
+}
+
+// Work that waits longer than it may is no reason to end its connection.
+TEST_F(Limits, TheTimeOfWorkThatWaits) {
+  ServerOptions options;
+  options.limits.work_time = std::chrono::milliseconds(10);
+  ServerOfTest server(options);
+  RawClient client(server);
+  client.create_semaphore(1);
+  client.submit_barrier(13, {{1, 1}}, {});
+  std::this_thread::sleep_for(std::chrono::milliseconds(5500));
+  client.submit_barrier(14, {}, {});
+  EXPECT_EQ(client.completion(14).code, HALYARD_OK);
+}
+
+TEST_F(Limits, MemoryThatWorkUsesLivesUntilItHasEnded) {
+  ServerOfTest server;
+  RawClient client(server);
+  client.create_semaphore(1);
+  ASSERT_TRUE(allocate(client, 1, kMebibyte));
+  submit_fill(client, 20, kMebibyte);
+  client.send([](remote::Message& message) { return wire::CreateMemoryDestroy(message.builder(), 1); });
+  client.submit_barrier(21, {}, {});
+  EXPECT_EQ(client.completion(21).code, HALYARD_OK);
+  EXPECT_GE(server.metric("memory_bytes"), kMebibyte);
+  signal(client, 1, 1);
+  EXPECT_EQ(client.completion(20).code, HALYARD_OK);
+  client.send([](remote::Message& message) { return wire::CreateSemaphoreDestroy(message.builder(), 1); });
+  // A device may keep memory that was released for its next user; nothing is charged for it.
+  for (int i = 0; i < 500 && server.metric("memory_bytes") >= kMebibyte; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LT(server.metric("memory_bytes"), kMebibyte);
+}
+
+TEST_F(Limits, TheEndOfAClientGivesEverythingBack) {
+  ServerOfTest server;
+  {
+    RawClient client(server);
+    client.create_semaphore(1);
+    for (uint64_t id = 1; id < 5; ++id) ASSERT_TRUE(allocate(client, id, kMebibyte));
+    submit_fill(client, 20, kMebibyte);
+    EXPECT_GE(server.metric("memory_bytes"), 4 * kMebibyte);
+  }
+  EXPECT_TRUE(server.becomes("connections", 0));
+  EXPECT_TRUE(server.becomes("memory_bytes", 0));
+}
+
+TEST_F(Limits, TheMemoryOfAClientIsThatOfAllItsConnections) {
+  ServerOptions options;
+  options.limits.memory = 4 * kMebibyte;
+  ServerOfTest server(options);
+  RawClient second(server);
+  {
+    RawClient first(server);
+    EXPECT_TRUE(allocate(first, 1, 3 * kMebibyte));
+    EXPECT_FALSE(allocate(second, 1, 2 * kMebibyte));
+    EXPECT_TRUE(allocate(second, 2, kMebibyte / 2));
+    EXPECT_FALSE(allocate(first, 2, kMebibyte));
+  }
+  EXPECT_TRUE(server.becomes("connections", 1));
+  bool is_free = false;
+  for (uint64_t id = 10; id < 500 && !is_free; ++id) {
+    is_free = allocate(second, id, 3 * kMebibyte);
+    if (!is_free) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_TRUE(is_free);
+}
+
+// What one connection has sent, another one of the same client finds; what is in use by one is not dropped.
+TEST_F(Limits, BlobsOfAClientAreThoseOfAllItsConnections) {
+  ServerOptions options;
+  options.limits.cache = 3 * kMebibyte;
+  ServerOfTest server(options);
+  const auto content = [](uint8_t number) { return std::vector<uint8_t>(kMebibyte, number); };
+  const auto send_blob = [&](RawClient& client, uint8_t number) {
+    const std::vector<uint8_t> bytes = content(number);
+    const wire::Digest digest = remote::to_wire(remote::sha256(bytes));
+    client.send(
+        [&](remote::Message& message) {
+          return wire::CreateBlobWrite(message.builder(), &digest, bytes.size(), 0);
+        },
+        bytes);
+  };
+  // Done: the memory has the bytes. Need: the server does not have them.
+  const auto import = [&](RawClient& client, uint64_t id, uint8_t number) {
+    const wire::Digest digest = remote::to_wire(remote::sha256(content(number)));
+    client.send([&](remote::Message& message) {
+      const auto request = wire::CreateRequest(message.builder(), 0x30, 0xC03, UINT64_MAX, kMebibyte);
+      return wire::CreateMemoryImport(message.builder(), 500 + id, id, request, &digest);
+    });
+    const wire::ToClient* const answer = client.receive();
+    return answer && answer->body_as_Done() && remote::failure_of(answer->body_as_Done()->status()).code == 0;
+  };
+  RawClient second(server);
+  {
+    RawClient first(server);
+    send_blob(first, 1);
+    EXPECT_TRUE(import(first, 1, 1));
+    EXPECT_TRUE(import(second, 1, 1));
+  }
+  EXPECT_TRUE(server.becomes("connections", 1));
+  // Others take its place, but its bytes stay where they are.
+  for (uint8_t number = 2; number < 12; ++number) {
+    send_blob(second, number);
+    EXPECT_TRUE(import(second, 20 + number, number));
+    second.send([&](remote::Message& message) {
+      return wire::CreateMemoryDestroy(message.builder(), uint64_t{20} + number);
+    });
+  }
+  second.read(7, 1, kMebibyte - 8, 8);
+  ASSERT_TRUE(second.receive());
+  EXPECT_EQ(second.data(), std::vector<uint8_t>(8, 1));
+  EXPECT_LE(server.metric("cached_bytes"), 4 * kMebibyte);
+  EXPECT_FALSE(import(second, 90, 2));
+}
+
+}  // namespace
+}  // namespace halyard::device_server
