@@ -126,6 +126,50 @@ TEST_F(QueuedMemoryLog, TimelinesCountMoreThanRequests) {
   EXPECT_EQ(log_.report().points.back().bytes, 70u);
 }
 
+// Each operation has a timeline of its own, and all have signalled before the first report, as on a remote
+// device.
+TEST_F(QueuedMemoryLog, AllReportsMayBeLate) {
+  uint64_t timelines[5] = {};
+  bool done = false;
+  const auto place = [&](size_t wait, size_t signal) {
+    QueuedMemory queued = {{}, {{&timelines[signal], 1}}, [&done] { return done; }};
+    if (wait != 0) queued.waits.emplace_back(&timelines[wait], 1);
+    return queued;
+  };
+  for (const bool in_order : {true, false}) {
+    done = false;
+    MemoryLog log;
+    std::string told;
+    log.observe([&](const MemoryLog::Change& change) {
+      told += std::string(change.is_end ? "-" : "+") + std::string(change.maker);
+    });
+    const uint64_t first = log.queue_alloca(100, "a", place(0, 1));
+    const uint64_t second = log.queue_alloca(60, "b", place(2, 3));  // waits for the dealloca of the first
+    log.queue_dealloca(first, place(1, 2));
+    log.queue_dealloca(second, place(3, 4));
+    done = true;
+    if (in_order) log.alloca_done(first, true, 5);
+    log.dealloca_done(first, true, 6);
+    if (in_order) log.alloca_done(second, true, 7);
+    log.dealloca_done(second, true, 8);
+    log.alloca_done(second, true, 9);
+    log.alloca_done(first, true, 9);
+    EXPECT_EQ(told, "+a-a+b-b") << in_order;
+    EXPECT_EQ(log.report().peak_bytes, 100u);
+  }
+}
+
+// Without a wait between them, operations count in the order of their requests.
+TEST_F(QueuedMemoryLog, UnorderedOperationsAreInTheOrderOfTheirRequests) {
+  const uint64_t result = log_.queue_alloca(30, "r", {{}, {}, [] { return true; }});
+  const uint64_t scratch = log_.queue_alloca(100, "s", {{}, {}, [] { return true; }});
+  log_.queue_dealloca(scratch, {{}, {}, [] { return true; }});
+  log_.alloca_done(result, true, 5);
+  EXPECT_EQ(peak(), 30u);
+  log_.dealloca_done(scratch, true, 6);
+  EXPECT_EQ(peak(), 130u);
+}
+
 TEST_F(QueuedMemoryLog, FailuresChangeNothing) {
   const uint64_t failed = log_.queue_alloca(100, "a", place(0, 1));
   log_.alloca_done(failed, false, 5);

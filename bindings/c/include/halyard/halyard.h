@@ -604,8 +604,8 @@ typedef struct halyard_traced_tensor {
   halyard_text_t device;    /* URI; empty for programs without devices */
   halyard_text_t place; /* of the step in the program: "at module.f+0000001A (f.mlir:3:5)"; may be empty */
   uint32_t workgroups[3];
-  uint32_t buffer; /* number of the allocation within the execution */
-  uint64_t offset; /* bytes, within the allocation */
+  uint32_t buffer;       /* number of the allocation within the execution */
+  uint64_t offset;       /* bytes, within the allocation */
   halyard_text_t source; /* where the function is in the source: "f.mlir:12:5"; may be empty */
 } halyard_traced_tensor_t;
 /* Called for dispatches, on any thread; calls for dependent work are sequential. A status other than null

@@ -109,34 +109,62 @@ void MemoryLog::queue_dealloca(uint64_t number, QueuedMemory operation) {
   pending_operations_.emplace(++requests_, Pending{number, true, std::move(operation)});
 }
 
-// Applies the operations whose reports are late: those that `before` has waited for, or may have. An alloca
-// comes after each dealloca that has signalled. Either comes after each alloca that was requested before it
-// and has signalled.
-void MemoryLog::apply_done(const Pending& before, uint64_t request, uint64_t time, Changes& changes) {
-  std::vector<std::pair<uint64_t, Pending>> due;
-  for (const auto& [number, other] : pending_operations_) {
-    const bool may_precede = other.is_end ? !before.is_end : number < request;
-    if (may_precede && !other.operation.must_follow(before.operation) && other.operation.is_done &&
-        other.operation.is_done())
-      due.emplace_back(number, other);
-  }
-  while (!due.empty()) {
-    const auto is_first = [&](const auto& it) {
-      return std::ranges::none_of(due, [&](const auto& other) {
-        return other.first != it.first && it.second.operation.must_follow(other.second.operation);
-      });
-    };
-    auto next = std::ranges::find_if(due, is_first);
-    if (next == due.end()) next = due.begin();
-    if (const auto record = records_.find(next->second.allocation); record != records_.end()) {
-      if (next->second.is_end)
-        end(record, time, changes);
-      else
-        begin(record, time, changes);
+bool MemoryLog::Pending::must_follow(const Pending& other) const {
+  return operation.must_follow(other.operation) ||
+         (is_end && !other.is_end && allocation == other.allocation);
+}
+
+// Applies the operations that have signalled, but whose reports are later than that of `from`: those that it
+// has waited for, and those that were requested before it and have not waited for it; each after those that
+// it has waited for.
+void MemoryLog::apply_done(const Pending& from, uint64_t request, uint64_t time, Changes& changes) {
+  struct Signalled {
+    uint64_t request;
+    Pending pending;
+    bool is_before = false;  // `from` has waited for it
+    bool is_after = false;   // it has waited for `from`
+  };
+  std::vector<Signalled> signalled;
+  for (const auto& [number, pending] : pending_operations_)
+    if (pending.operation.is_done && pending.operation.is_done()) signalled.push_back({number, pending});
+  // An operation between two that have signalled has signalled, too.
+  const auto mark = [&](bool Signalled::* marked, auto&& is_next) {
+    std::vector<const Pending*> open = {&from};
+    while (!open.empty()) {
+      const Pending& current = *open.back();
+      open.pop_back();
+      for (Signalled& it : signalled)
+        if (!(it.*marked) && is_next(it.pending, current)) {
+          it.*marked = true;
+          open.push_back(&it.pending);
+        }
     }
-    pending_operations_.erase(next->first);
-    due.erase(next);
+  };
+  mark(&Signalled::is_after,
+       [](const Pending& it, const Pending& current) { return it.must_follow(current); });
+  mark(&Signalled::is_before,
+       [](const Pending& it, const Pending& current) { return current.must_follow(it); });
+  std::erase_if(signalled,
+                [&](const Signalled& it) { return it.is_after || (!it.is_before && it.request > request); });
+  while (!signalled.empty()) {
+    auto next = std::ranges::find_if(signalled, [&](const Signalled& it) {
+      return std::ranges::none_of(signalled, [&](const Signalled& other) {
+        return &other != &it && it.pending.must_follow(other.pending);
+      });
+    });
+    if (next == signalled.end()) next = signalled.begin();
+    if (const auto record = records_.find(next->pending.allocation); record != records_.end())
+      apply(record, next->pending.is_end, time, changes);
+    pending_operations_.erase(next->request);
+    signalled.erase(next);
   }
+}
+
+void MemoryLog::apply(Records::iterator record, bool is_end, uint64_t time, Changes& changes) {
+  if (is_end)
+    end(record, time, changes);
+  else
+    begin(record, time, changes);
 }
 
 void MemoryLog::alloca_done(uint64_t number, bool has_run, uint64_t time) {
@@ -158,12 +186,8 @@ void MemoryLog::operation_done(uint64_t number, bool is_end, bool has_run, uint6
     pending_operations_.erase(pending);
     if (!has_run) return;
     apply_done(operation, request, time, changes);
-    if (const auto record = records_.find(number); record != records_.end()) {
-      if (is_end)
-        end(record, time, changes);
-      else
-        begin(record, time, changes);
-    }
+    if (const auto record = records_.find(number); record != records_.end())
+      apply(record, is_end, time, changes);
   }
   tell(changes);
 }

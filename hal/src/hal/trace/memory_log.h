@@ -100,13 +100,16 @@ class MemoryLog {
     uint64_t allocation;
     bool is_end;
     QueuedMemory operation;
+
+    bool must_follow(const Pending& other) const;  // a dealloca also its alloca
   };
 
   Records::iterator add_record(uint64_t bytes, std::string_view maker);
   void begin(Records::iterator record, uint64_t time, Changes& changes);
   void end(Records::iterator record, uint64_t time, Changes& changes);
   void operation_done(uint64_t number, bool is_end, bool has_run, uint64_t time);
-  void apply_done(const Pending& before, uint64_t request, uint64_t time, Changes& changes);
+  void apply(Records::iterator record, bool is_end, uint64_t time, Changes& changes);
+  void apply_done(const Pending& from, uint64_t request, uint64_t time, Changes& changes);
   void add_point(uint64_t time);
   void tell(const Changes& changes) const;
 
