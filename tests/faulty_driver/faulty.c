@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "../bad_drivers/wrapped.h"
+#include "wrapped.h"
 
 HALYARD_DRIVER_NOTE("faulty", "1.0", "local-sync,local-task");
 

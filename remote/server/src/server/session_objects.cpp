@@ -165,7 +165,7 @@ Result<> Session::on(const wire::ExecutableCreate& asked) {
   }
   Ref<Budget> memory = client_->memory;
   Ref<Bytes> keep = code;
-  if (code && asked.memory_limit() != 0) {
+  if (code && asked.memory_limit() != 0 && asked.memory_limit() < memory->limit()) {
     auto part = std::make_shared<BudgetPart>(asked.memory_limit(), memory);
     memory = part->budget();
     // The executable keeps its code longer than its charges, and those of its kernels.

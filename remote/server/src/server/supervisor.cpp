@@ -309,9 +309,15 @@ bool Supervisor::start() {
     if (worker->process == 0)
       run_worker(
           {options_, tls_, threads_, pair->second.get(), line_end.get(), worker->counts, parent, false});
-    if (worker->process < 0) options_.log(fmt::format("no process can be started: {}", std::strerror(errno)));
+    if (worker->process > 0)
+      exit_file = remote::Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, worker->process, 0)));
+    if (exit_file.get() < 0) options_.log(fmt::format("no process can be started: {}", std::strerror(errno)));
+    if (exit_file.get() < 0 && worker->process > 0) {
+      ::kill(worker->process, SIGKILL);
+      ::waitpid(worker->process, nullptr, 0);
+    }
   }
-  if (worker->process < 0) {
+  if (exit_file.get() < 0) {
     is_retrying_ = true;
     retry_.expires_after(kRetry);
     retry_.async_wait([this](boost::system::error_code error) {

@@ -1,5 +1,5 @@
 // Serves connections in this process: finds out who the clients are, and runs their sessions.
-#include "server/server.h"
+#include "server/serving.h"
 
 #include <fmt/format.h>
 #include <pwd.h>
@@ -12,10 +12,8 @@
 
 #include "server/accepting.h"
 #include "server/failures.h"
-#include "server/serving.h"
 #include "server/session.h"
 #include "server/shared.h"
-#include "server/supervisor.h"
 #include "server/threads.h"
 
 namespace halyard::device_server {
@@ -221,13 +219,6 @@ remote::Result<std::unique_ptr<ServingProcess>> ServingProcess::create(const Ser
   const Result<> tried = server->try_devices();
   if (!tried && tries_devices) return to_remote<std::unique_ptr<ServingProcess>>(tried.error());
   return server;
-}
-
-remote::Result<std::unique_ptr<Server>> Server::create(ServerOptions options) {
-  if (options.isolates) return create_supervisor(std::move(options));
-  Role role;
-  role.clients = std::make_shared<AllClients>(options.limits, AllClients::Serving::in_this_process);
-  return ServingProcess::create(options, std::move(role), true);
 }
 
 }  // namespace halyard::device_server
