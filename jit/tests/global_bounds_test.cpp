@@ -10,7 +10,7 @@ namespace halyard::vm::test {
 namespace {
 
 // Stores the number, loads it again, and gives it with what stands at offset 0; 20 bytes of globals.
-std::string indirect(std::string_view type, std::string_view zero, std::string_view one) {
+std::string indirect_globals(std::string_view type, std::string_view zero, std::string_view one) {
   return fmt::format(R"(
 vm.module @m
 vm.global.i32 mutable @a
@@ -32,7 +32,7 @@ vm.func @f(%i0: i32, {1}: {0}) -> ({0}, {0}) {{
 }
 
 // The outcome of a call: both results, or the failure.
-std::string outcome(const TestProgram& program, int32_t offset, const Variant& value) {
+std::string outcome_at(const TestProgram& program, int32_t offset, const Variant& value) {
   const std::array<Variant, 2> arguments = {Variant::i32(offset), value};
   std::array<Variant, 2> results;
   Invocation invocation(program.context);
@@ -47,7 +47,7 @@ TEST_P(CompiledBoundsOfGlobals, AreThoseOfTheInterpreter) {
   const auto compiler = ASSERT_VALUE(Compiler::find());
   const auto& [type, value] = GetParam();
   const bool is_wide = type == "i64" || type == "f64";
-  const std::string text = indirect(type, is_wide ? "%i2:3" : "%i1", is_wide ? "%i4:5" : "%i4");
+  const std::string text = indirect_globals(type, is_wide ? "%i2:3" : "%i1", is_wide ? "%i4:5" : "%i4");
   size_t failed = 0;
   const int32_t offsets[] = {0,  1,  4,  8,  11, 12, 13, 15,        16,       17,
                              19, 20, 21, 24, -1, -4, -8, INT32_MAX, INT32_MIN};
@@ -55,9 +55,9 @@ TEST_P(CompiledBoundsOfGlobals, AreThoseOfTheInterpreter) {
     const TestProgram interpreted(text, {.compiler = nullptr});
     const TestProgram compiled(text, {.compiler = compiler});
     ASSERT_TRUE(compiled.is_compiled());
-    const std::string expected = outcome(interpreted, offset, value);
+    const std::string expected = outcome_at(interpreted, offset, value);
     failed += expected.find("OUT_OF_RANGE") != std::string::npos;
-    EXPECT_EQ(outcome(compiled, offset, value), expected) << type << " at " << offset;
+    EXPECT_EQ(outcome_at(compiled, offset, value), expected) << type << " at " << offset;
   }
   EXPECT_GT(failed, 5u);
   EXPECT_LT(failed, std::size(offsets) - 5);

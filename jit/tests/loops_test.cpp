@@ -334,7 +334,9 @@ const std::string kCoalescedAndUsed = with(with(kCoalescedOnce, "%i10 = vm.cmp.l
                                                 "%i30:31 = vm.mul.i64 %i6:7, %i4:5\n %i10 = vm.cmp.lt.i64.s"),
                                            "vm.return %i6:7", "vm.return %i30:31");
 const std::string kCoalescedByCounter = program("", "%i6:7", loop(1, "%i6:7", "%i0:1", R"(
-  %i14:15 = vm.add.i64 %i2:3, %i6:7
+  %i14 = vm.buffer.load.i8.s %r0, %i6:7
+  %i14:15 = vm.ext.i32.i64.s %i14
+  %i14:15 = vm.add.i64 %i14:15, %i8:9
   %i18:19 = vm.div.i64.s %i6:7, %i14:15
   %i20:21 = vm.rem.i64.s %i6:7, %i14:15
   %i18:19 = vm.fma.i64 %i20:21, %i4:5, %i18:19
