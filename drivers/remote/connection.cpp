@@ -66,6 +66,7 @@ kit::Result<std::shared_ptr<Connection>> Connection::over(const kit::Services& s
                                            Stream::Full::block, to.patience, to.busy_poll);
   HALYARD_KIT_TRY(to_kit(made->stream_->shake_hands(Clock::now() + to.patience)));
   runtime.start();
+  runtime.add(made->stream_);
   made->stream_->start(made);
   made->tick();
   if (kit::Result<> greeted = made->greet(); !greeted) {

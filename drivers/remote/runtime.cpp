@@ -5,6 +5,8 @@
 
 #include <exception>
 
+#include "remote/stream.h"
+
 namespace halyard::remote {
 
 namespace {
@@ -14,6 +16,14 @@ constexpr int kThreads = 3;
 Runtime::~Runtime() {
   io_.stop();
   for (std::thread& thread : threads_) thread.join();
+  for (const std::weak_ptr<Stream>& each : streams_)
+    if (const std::shared_ptr<Stream> stream = each.lock()) stream->drop_receiver();
+}
+
+void Runtime::add(std::weak_ptr<Stream> stream) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(streams_, [](const std::weak_ptr<Stream>& each) { return each.expired(); });
+  streams_.push_back(std::move(stream));
 }
 
 void Runtime::start() {

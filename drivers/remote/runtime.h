@@ -5,6 +5,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -14,6 +15,8 @@
 namespace halyard::remote {
 
 namespace kit = halyard::kit;
+
+class Stream;
 
 class Runtime {
  public:
@@ -25,6 +28,8 @@ class Runtime {
   // Starts the threads, if they have not been started. Throws std::system_error.
   void start();
   boost::asio::io_context& io() { return io_; }
+  // A stream that has a receiver: if no thread is left to tell the receiver of its end, it is dropped.
+  void add(std::weak_ptr<Stream> stream);
   // Takes the host's calls out of the list and runs them, one at a time for all connections: a call may wait
   // for other work, so it never holds more than one of the threads [R88]. `run` later, when no lock is held.
   void take_calls(kit::TaskList& ready);
@@ -41,6 +46,7 @@ class Runtime {
   bool is_calling_ = false;
   std::atomic<bool> has_calls_ = false;
   std::vector<std::thread> threads_;
+  std::vector<std::weak_ptr<Stream>> streams_;
 };
 
 }  // namespace halyard::remote
