@@ -5,12 +5,13 @@
 
 namespace halyard::tools::flag {
 
-inline constexpr Text side_a = {
+inline constexpr List side_a = {
     "a", "FLAGS",
-    "Flags of the first run, separated by blanks; quotes and backslashes as in a shell. A flag that is given "
-    "here replaces the same flag outside. For captures, 'recorded' is the recorded bytes.",
+    "Flags of the first run, separated by blanks; quotes and backslashes as in a shell. May be repeated. A "
+    "flag "
+    "that is given here replaces the same flag outside. For captures, 'recorded' is the recorded bytes.",
     "--a='--device=local-sync --jit=off'"};
-inline constexpr Text side_b = {"b", "FLAGS", "Flags of the second run, in the same form.",
+inline constexpr List side_b = {"b", "FLAGS", "Flags of the second run, in the same form.",
                                 "--b='--device=vulkan'"};
 inline constexpr List atol = {
     "atol", "[TYPE=]X",

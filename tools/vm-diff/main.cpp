@@ -1,4 +1,6 @@
 // vm-diff: runs one call in two ways, and reports the first step at which they part.
+#include <fmt/ranges.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -150,14 +152,15 @@ struct Sides {
 
 Result<> choose_sides(const Flags& flags, Sides& sides) {
   const std::vector<std::string> arguments = TOOL_TRY(common_arguments(flags));
-  const auto flags_of = [&](const Text& side) -> Result<Flags> {
-    if (flags[side] == kRecorded) return side_flags(kTool, arguments, side, {});
-    return side_flags(kTool, arguments, side, TOOL_TRY(split_words(flags[side])));
+  const auto given = [&](const List& side) { return fmt::to_string(fmt::join(flags[side], " ")); };
+  const auto flags_of = [&](const List& side) -> Result<Flags> {
+    if (given(side) == kRecorded) return side_flags(kTool, arguments, side, {});
+    return side_flags(kTool, arguments, side, TOOL_TRY(split_words(given(side))));
   };
   sides.flags_a = TOOL_TRY(flags_of(flag::side_a));
   sides.flags_b = TOOL_TRY(flags_of(flag::side_b));
-  const auto description_of = [&](const Text& side) {
-    return flags[side].empty() ? std::string("as given") : flags[side];
+  const auto description_of = [&](const List& side) {
+    return given(side).empty() ? std::string("as given") : given(side);
   };
   const std::string text_a = description_of(flag::side_a);
   const std::string text_b = description_of(flag::side_b);

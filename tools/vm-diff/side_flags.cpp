@@ -48,7 +48,7 @@ Result<std::vector<std::string>> split_words(std::string_view text) {
 }
 
 Result<Flags> side_flags(const ToolDescription& tool, const std::vector<std::string>& arguments,
-                         const Text& side, const std::vector<std::string>& words) {
+                         const List& side, const std::vector<std::string>& words) {
   std::set<std::string> replaced;
   for (const std::string& word : words) {
     if (!is_flag(word))

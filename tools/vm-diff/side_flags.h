@@ -14,6 +14,6 @@ Result<std::vector<std::string>> split_words(std::string_view text);
 
 // `arguments` are those of the tool, without its name.
 Result<Flags> side_flags(const ToolDescription& tool, const std::vector<std::string>& arguments,
-                         const Text& side, const std::vector<std::string>& words);
+                         const List& side, const std::vector<std::string>& words);
 
 }  // namespace halyard::tools
