@@ -211,6 +211,13 @@ class Vulkan(vmrun.FolderCase):
             self.skipTest("the validation layer is not installed")
         return done.stdout.splitlines()[-1], done.stdout[-2000:]
 
+    def refusal(self, name):
+        """What a tool says of one of these programs; the runner's report has the end of it alone."""
+        fixtures = os.path.join(vmrun.fixtures(), name)
+        case = json.loads(vmrun.read_text(os.path.join(fixtures, "cases.json")))[0]
+        return vmrun.run("vm-run", f"--module={os.path.join(fixtures, case['module'])}", f"--function={case['function']}",
+                         "--device=vulkan?spirv=strict").stderr
+
     @unittest.skipUnless(vmrun.fixtures(), "the shared fixtures are not here")
     def test_programs_for_real_gpus(self):
         # These reduce over subgroups of 32 or 64. Some calls are right on lavapipe, where no more than 8 values are there.
@@ -225,7 +232,7 @@ class Vulkan(vmrun.FolderCase):
                     self.assertRegex(last, r"^[1-9]\d* passed, 0 failed", report)
             last, report = self.run_compiled_for_gpus("vulkan?spirv=strict", name)
             self.assertRegex(last, r"^0 passed, [1-9]", report)
-            self.assertIn("spirv=tolerant", report)
+            self.assertIn("compilers are known to write", self.refusal(name))
         last, report = self.run_compiled_for_gpus("vulkan", "gpu-targets", reduces)
         if is_lavapipe():
             self.assertRegex(last, r"^0 passed, [1-9]", report)

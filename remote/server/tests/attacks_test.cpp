@@ -431,11 +431,14 @@ TEST(Attacks, MessagesThatWaitAreCharged) {
     });
   // The first of these takes a thread of the pool, and the next one waits there for the client to receive.
   const std::vector<uint8_t> bytes(1 << 20);
-  client.send([](remote::Message& message) {
-    return wire::CreateGrade(message.builder(), 30, message.text("vmvx-bytecode-fb"));
-  });
+  // Unless that thread is done before the next one comes, so there are several.
   client.create_memory(2, 100000);
-  client.read(31, 2, 0, 100000);
+  for (uint64_t request = 30; request < 50; request += 2) {
+    client.send([&](remote::Message& message) {
+      return wire::CreateGrade(message.builder(), request, message.text("vmvx-bytecode-fb"));
+    });
+    client.read(request + 1, 2, 0, 100000);
+  }
   for (int i = 0; i < 40; ++i)
     if (!client.send(
             [](remote::Message& message) { return wire::CreateStageWrite(message.builder(), 9, 1 << 20, 0); },
