@@ -22,7 +22,8 @@ Runtime::~Runtime() {
 
 void Runtime::add(std::weak_ptr<Stream> stream) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(streams_, [](const std::weak_ptr<Stream>& each) { return each.expired(); });
+  for (std::weak_ptr<Stream>& each : streams_)
+    if (each.expired()) return each.swap(stream);
   streams_.push_back(std::move(stream));
 }
 
