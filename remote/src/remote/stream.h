@@ -82,8 +82,8 @@ class Stream : public std::enable_shared_from_this<Stream> {
   void mark_frames(std::atomic<uint32_t>* is_within_frame) { is_within_frame_ = is_within_frame; }
   // Begins to receive. The receiver lives as long as the stream receives.
   void start(std::shared_ptr<Receiver> receiver);
-  // After the last thread has left the io_context: drops the receiver, which may own this stream, and does not
-  // tell it of the end.
+  // After the last thread has left the io_context: drops the receiver, which may own this stream, and does
+  // not tell it of the end.
   void drop_receiver() { receiver_.reset(); }
   // Any thread. No effect unless received() has returned false.
   void resume();
@@ -171,7 +171,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   };
   std::deque<Kept> kept_;
   size_t kept_bytes_ = 0;
-  size_t borrowed_bytes_ = 0;  // of kept_bytes_: somebody else's
+  size_t borrowed_bytes_ = 0;    // of kept_bytes_: somebody else's
   std::vector<uint8_t> sealed_;  // room for TLS
   std::atomic<uint32_t>* is_within_frame_ = nullptr;
   bool is_writing_ = false;  // waits until the socket is writable
