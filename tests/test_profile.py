@@ -173,14 +173,11 @@ class Profiles(vmrun.FolderCase):
 
     def test_sources(self):
         """The place of a kernel in the source, which is in the executables of each device."""
-        folder = vmrun.fixtures() or self.skipTest("the shared fixtures are not here")
-        for kind, device, source in (("vmvx", "local-sync", "simple_mul.mlir:3:8"), ("llvm-cpu", "local-task", "simple_mul.mlir:2"),
-                                     ("vulkan", vmrun.vulkan_device(), "simple_mul.mlir:2")):
-            if not device or (kind == "llvm-cpu" and vmrun.processor() != "x86_64"):
-                continue
+        vmrun.fixtures() or self.skipTest("the shared fixtures are not here")
+        for kind, module, device, source in vmrun.programs_with_sources():
             with self.subTest(kind):
-                rows = self.profile(f"--module={folder}/compiled/simple_mul.{kind}.vmfb", "--function=simple_mul", "--input=4xf32=2",
-                                    "--input=4xf32=3", f"--device={device}")["rows"]
+                rows = self.profile(f"--module={module}", "--function=simple_mul", "--input=4xf32=2", "--input=4xf32=3",
+                                    f"--device={device}")["rows"]
                 self.assertEqual(only(row for row in rows if row["kind"] == "kernel")["source"], source)
 
     def test_steps(self):

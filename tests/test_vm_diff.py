@@ -359,13 +359,9 @@ class Sources(Case):
     """The line of a kernel in the source of a compiled program, which is in the executables of each device."""
 
     def test_each_kind_of_executable(self):
-        folder = vmrun.fixtures() or self.skipTest("the shared fixtures are not here")
-        for kind, device, source in (("vmvx", "local-sync", "simple_mul.mlir:3:8"), ("llvm-cpu", "local-task", "simple_mul.mlir:2"),
-                                     ("vulkan", vmrun.vulkan_device(), "simple_mul.mlir:2")):
-            if not device or (kind == "llvm-cpu" and vmrun.processor() != "x86_64"):
-                continue
+        vmrun.fixtures() or self.skipTest("the shared fixtures are not here")
+        for kind, module, device, source in vmrun.programs_with_sources():
             with self.subTest(kind):
-                module = os.path.join(folder, "compiled", f"simple_mul.{kind}.vmfb")
                 sides = [f"--{side}=--input=4xf32=1,2,3,{last} --input=4xf32=3" for side, last in (("a", 4), ("b", 5))]
                 arguments = [module, "--function=simple_mul", f"--device={device}", *sides]
                 first = self.first(self.report(*arguments, code=2))

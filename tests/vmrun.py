@@ -86,6 +86,14 @@ def need_compiler():
         skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
 
 
+def programs_with_sources():
+    """Kind, module, device and source of the kernel of simple_mul, for each kind of executable that runs here."""
+    for kind, device, source in (("vmvx", "local-sync", "simple_mul.mlir:3:8"), ("llvm-cpu", "local-task", "simple_mul.mlir:2"),
+                                 ("vulkan", vulkan_device(), "simple_mul.mlir:2")):
+        if device and (kind != "llvm-cpu" or processor() == "x86_64"):
+            yield kind, os.path.join(needed_fixtures(), "compiled", f"simple_mul.{kind}.vmfb"), device, source
+
+
 def run(tool, *arguments, timeout=TIMEOUT, **options):
     """Runs a tool of the build; text in, text out."""
     options.setdefault("cwd", SOURCE)

@@ -279,7 +279,7 @@ std::string with(std::string text, std::string_view part, std::string_view by) {
   const size_t at = text.find(part);
   EXPECT_NE(at, std::string::npos) << part;
   EXPECT_EQ(text.find(part, at + 1), std::string::npos) << part;
-  return text.replace(at, part.size(), by);
+  return replaced(std::move(text), part, by);
 }
 
 // The results add elements of another buffer that lie as the sums do.

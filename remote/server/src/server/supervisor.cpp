@@ -123,6 +123,7 @@ class Supervisor final : public Server {
   void give(const WorkerRef& worker, WaitingConnection connection);
   void end_oldest_stranger();
   bool start();
+  void retry_later();
   void await_messages(const WorkerRef& worker);
   void await_exit(const WorkerRef& worker);
   void await_hangups();
@@ -318,12 +319,7 @@ bool Supervisor::start() {
     }
   }
   if (exit_file.get() < 0) {
-    is_retrying_ = true;
-    retry_.expires_after(kRetry);
-    retry_.async_wait([this](boost::system::error_code error) {
-      is_retrying_ = false;
-      if (!error) hand_out();
-    });
+    retry_later();
     return false;
   }
   // Processes that are forked later cannot see or change the counts of this one.
@@ -334,6 +330,15 @@ bool Supervisor::start() {
   await_exit(worker);
   await_messages(worker);
   return true;
+}
+
+void Supervisor::retry_later() {
+  is_retrying_ = true;
+  retry_.expires_after(kRetry);
+  retry_.async_wait([this](boost::system::error_code error) {
+    is_retrying_ = false;
+    if (!error) hand_out();
+  });
 }
 
 void Supervisor::await_exit(const WorkerRef& worker) {
@@ -532,14 +537,7 @@ void Supervisor::ended(const WorkerRef& worker) {
     return;
   }
   // Not at once, because the next one may fail, too.
-  if (has_failed && !is_retrying_) {
-    is_retrying_ = true;
-    retry_.expires_after(kRetry);
-    retry_.async_wait([this](boost::system::error_code error) {
-      is_retrying_ = false;
-      if (!error) hand_out();
-    });
-  }
+  if (has_failed && !is_retrying_) retry_later();
   hand_out();
 }
 
