@@ -177,17 +177,20 @@ TEST(Tracer, ObserversSeeSlicesInOrderWithTheFactsOfDispatches) {
   }
 }
 
-TEST(Tracer, ReportsAreAskedAtEachFinishUntilTheyEnd) {
+TEST(Tracer, SourcesSettleBeforeAnySumsUpUntilTheyAreRemoved) {
   const Ref<Tracer> tracer = *Tracer::create("");
-  int first = 0, second = 0;
-  const uint64_t number = tracer->before_finish([&] { ++first; });
-  tracer->before_finish([&] { ++second; });
+  std::string calls;
+  const uint64_t number = tracer->add_source({[&] { calls += "a"; }, [&] { calls += "A"; }});
+  tracer->add_source({[&] { calls += "b"; }, {}});
+  tracer->add_source({{}, [&] { calls += "C"; }});
   EXPECT_OK(tracer->finish());
-  tracer->end_report(number);
-  tracer->end_report(number);
+  EXPECT_EQ(calls, "abAC");
+  tracer->remove_source(number);
+  tracer->remove_source(number);
   EXPECT_OK(tracer->finish());
-  EXPECT_EQ(first, 1);
-  EXPECT_EQ(second, 2);
+  EXPECT_EQ(calls, "abACbC");
+  tracer->settle();
+  EXPECT_EQ(calls, "abACbCb");
 }
 
 TEST(Tracer, LongNamesAreCut) {

@@ -306,6 +306,42 @@ TEST(Stream, AThreadThatWaitsSeesTheEnd) {
   ends.join();
 }
 
+// A receiver that ends its stream when the other side tells a reason.
+struct Told : Kept {
+  bool received(Frame& frame) override {
+    stream->end({HALYARD_ABORTED, std::string(frame.message().begin(), frame.message().end())});
+    return true;
+  }
+};
+
+// The socket of the other side has told its reason and is closed before this side writes.
+TEST(Stream, AReasonThatHasComeIsGivenAfterAFailedWrite) {
+  for (const Stream::Full full : {Stream::Full::block, Stream::Full::queue})
+    for (const bool tells : {true, false}) {
+      boost::asio::io_context io;
+      int ends[2];
+      ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+      auto stream =
+          std::make_shared<Stream>(io, Descriptor(ends[0]), nullptr, full, std::chrono::seconds(20));
+      {
+        const Descriptor other(ends[1]);
+        const std::string frame = std::string("\3\0\0\0\0\0\0\0why", 11);
+        if (tells) {
+          ASSERT_EQ(::send(other.get(), frame.data(), frame.size(), 0), 11);
+        }
+      }
+      stream->send(bytes_of("message"));
+      EXPECT_TRUE(stream->is_ended());
+      const auto told = std::make_shared<Told>();
+      told->stream = stream.get();
+      stream->start(told);
+      io.run();
+      ASSERT_TRUE(told->reason);
+      EXPECT_EQ(told->reason->code, tells ? HALYARD_ABORTED : HALYARD_UNAVAILABLE);
+      EXPECT_EQ(told->reason->message, tells ? "why" : "the other side has ended the connection");
+    }
+}
+
 TEST(Stream, BytesOfAnOwnerAreNotCopied) {
   Pair pair(Stream::Full::queue);
   constexpr size_t kCount = 40;

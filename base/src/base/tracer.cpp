@@ -398,21 +398,29 @@ void Tracer::observe(Observer observer) {
   observer_ = std::move(observer);
 }
 
-uint64_t Tracer::before_finish(std::function<void()> report) {
-  const std::lock_guard lock(reports_mutex_);
-  reports_.emplace(++last_report_, std::move(report));
-  return last_report_;
+uint64_t Tracer::add_source(Source source) {
+  const std::lock_guard lock(sources_mutex_);
+  sources_.emplace(++last_source_, std::move(source));
+  return last_source_;
 }
 
-void Tracer::end_report(uint64_t number) noexcept {
-  const std::lock_guard lock(reports_mutex_);
-  reports_.erase(number);
+void Tracer::remove_source(uint64_t number) noexcept {
+  const std::lock_guard lock(sources_mutex_);
+  sources_.erase(number);
+}
+
+void Tracer::settle() {
+  const std::lock_guard lock(sources_mutex_);
+  for (const auto& [number, source] : sources_)
+    if (source.settle) source.settle();
 }
 
 Result<> Tracer::finish() {
+  settle();
   {
-    const std::lock_guard lock(reports_mutex_);
-    for (const auto& [number, report] : reports_) report();
+    const std::lock_guard lock(sources_mutex_);
+    for (const auto& [number, source] : sources_)
+      if (source.sum_up) source.sum_up();
   }
   flush_all();
   const std::lock_guard lock(mutex_);

@@ -117,13 +117,19 @@ class Tracer final : public ObjectOf<Tracer> {
   using Observer = std::function<void(const TracedSlice& slice)>;
   void observe(Observer observer);
 
-  // Calls `report` at the begin of each finish(), for events that sum up what has happened; it must not add
-  // or end reports. Returns a number for end_report(), after which it is not called.
-  uint64_t before_finish(std::function<void()> report);
-  void end_report(uint64_t number) noexcept;
+  // A source of events from other threads. Its functions must not add or end sources; either may be empty.
+  struct Source {
+    std::function<void()> settle;  // waits, for a bounded time, for events of work that is under way
+    std::function<void()> sum_up;  // adds events that sum up what has happened
+  };
+  // Returns a number for remove_source(), after which the functions are not called.
+  uint64_t add_source(Source source);
+  void remove_source(uint64_t number) noexcept;
+  // Waits for the events of all sources.
+  void settle();
 
-  // Writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events were lost, now or before. More events
-  // and another finish() may follow.
+  // Settles, sums up and writes all buffers. UNAVAILABLE, RESOURCE_EXHAUSTED: some events were lost, now or
+  // before. More events and another finish() may follow.
   Result<> finish();
 
   explicit Tracer(std::FILE* file, std::string path);
@@ -158,9 +164,9 @@ class Tracer final : public ObjectOf<Tracer> {
   Observer observer_;
   Status lost_;  // why something could not be written
   std::vector<std::unique_ptr<ThreadBuffer>> buffers_;
-  std::mutex reports_mutex_;  // guards the following; not taken while mutex_ is held
-  std::map<uint64_t, std::function<void()>> reports_;
-  uint64_t last_report_ = 0;
+  std::mutex sources_mutex_;  // guards the following; not taken while mutex_ is held
+  std::map<uint64_t, Source> sources_;
+  uint64_t last_source_ = 0;
 };
 
 // A slice of the calling thread for the lifetime of this object; no effect without a tracer.

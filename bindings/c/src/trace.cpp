@@ -79,6 +79,7 @@ halyard_status_t halyard_trace_observe(halyard_trace_t trace, halyard_slice_fn o
   return guarded([&]() -> Result<> {
     Tracer* const tracer = HALYARD_TRY(checked<Tracer>(trace));
     if (!observe) {
+      tracer->settle();
       tracer->observe({});
       return {};
     }

@@ -520,7 +520,11 @@ size_t Stream::write_once(Bytes direct) {
     }
     if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
     if (errno == EINTR) continue;
-    give_up({HALYARD_UNAVAILABLE, error_text(errno)});
+    // The other side has ended the connection. The bytes that it sent before may tell the reason.
+    if (errno == EPIPE || errno == ECONNRESET)
+      stop();
+    else
+      give_up({HALYARD_UNAVAILABLE, error_text(errno)});
     return 0;
   }
 }
@@ -542,15 +546,18 @@ void Stream::await_writable() {
 
 void Stream::give_up(Failure reason) {
   if (!reason_) reason_ = std::move(reason);
+  stop();
+}
+
+void Stream::stop() {
   is_ended_ = true;
-  // Wakes the thread that receives, which tells the receiver.
+  // Wakes the thread that receives, which takes the bytes that have come already and tells the receiver.
   ::shutdown(descriptor_, SHUT_RDWR);
 }
 
 void Stream::end(Failure reason) {
   const std::lock_guard lock(mutex_);
-  if (is_ended_) return;
-  if (!is_all_written()) write_once({});
+  if (!is_ended_ && !is_all_written()) write_once({});
   give_up(std::move(reason));
 }
 

@@ -148,7 +148,9 @@ class Stream : public std::enable_shared_from_this<Stream> {
   size_t write_once(Bytes direct);  // bytes of `direct` that were written
   bool is_all_written() const { return out_begin_ == out_.size() && kept_.empty(); }
   void await_writable();
-  void give_up(Failure reason);  // under mutex_
+  // Under mutex_. The first reason is the one that the receiver gets.
+  void give_up(Failure reason);
+  void stop();  // without a reason: it is still to be received
 
   const Full full_;
   const std::chrono::milliseconds patience_;

@@ -130,8 +130,9 @@ HALYARD_API char* halyard_status_text(halyard_status_t status);
  * to fence, dispatches, memory. Times are of CLOCK_MONOTONIC. NOT_FOUND, PERMISSION_DENIED, UNAVAILABLE: the
  * file cannot be created. */
 HALYARD_API halyard_status_t halyard_trace_create(const char* path, halyard_trace_t* out);
-/* Writes all buffered events; more events may follow. The last release does the same. UNAVAILABLE,
- * RESOURCE_EXHAUSTED: some events were lost, now or before. */
+/* Waits until the work in flight is reported, at most 1 s for each device, and writes all buffered events;
+ * more events may follow. The last release writes them too. UNAVAILABLE, RESOURCE_EXHAUSTED: some events were
+ * lost, now or before. */
 HALYARD_API halyard_status_t halyard_trace_finish(halyard_trace_t trace);
 /* A slice on the calling thread, for work of the caller. Begin and end it on the same thread. No effect if
  * `trace` is null. */
@@ -215,7 +216,8 @@ typedef struct halyard_trace_slice {
 typedef void (*halyard_slice_fn)(void* user, const halyard_trace_slice_t* slice);
 /* Calls `observe` for each slice that is buffered from now on: those of one thread in the order of their
  * ends, one call at a time, on any thread, at the latest in halyard_trace_finish and halyard_trace_totals. It
- * must not call functions of the trace, nor block. A null `observe` ends this; afterwards it is not called.
+ * must not call functions of the trace, nor block. A null `observe` ends this, after the work in flight is
+ * reported (at most 1 s for each device is waited for); afterwards it is not called.
  * INVALID_ARGUMENT: `trace` is null. */
 HALYARD_API halyard_status_t halyard_trace_observe(halyard_trace_t trace, halyard_slice_fn observe,
                                                    void* user);

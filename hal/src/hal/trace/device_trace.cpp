@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "halyard/driver/operation_name.hpp"
@@ -33,6 +35,15 @@ bool TracedWork::is_recorded() const noexcept {
   }
 }
 
+// Fences are reached a moment before a driver reports the work. Work that waits for something else may never
+// be reported.
+void TracedWork::settle() const noexcept {
+  constexpr auto kMost = std::chrono::seconds(1);
+  const auto begin = std::chrono::steady_clock::now();
+  while (in_flight.load(std::memory_order_acquire) > 0 && std::chrono::steady_clock::now() - begin < kMost)
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+}
+
 DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& work, const MemoryLog& log)
     : tracer_(std::move(tracer)),
       work_(work),
@@ -40,11 +51,11 @@ DeviceTrace::DeviceTrace(Ref<Tracer> tracer, std::string_view uri, TracedWork& w
       memory_(tracer_->add_counter("memory", track_)),
       allocations_(tracer_->add_track("allocations", track_)),
       log_(log) {
-  report_ = tracer_->before_finish([this] { report_peak(); });
+  source_ = tracer_->add_source({[this] { work_.settle(); }, [this] { report_peak(); }});
 }
 
 DeviceTrace::~DeviceTrace() {
-  tracer_->end_report(report_);
+  tracer_->remove_source(source_);
   report_peak();
 }
 
@@ -141,7 +152,7 @@ struct WorkTrace::State {
   State& operator=(const State&) = delete;
   ~State() {
     device.leave_lane(lane);
-    device.work().in_flight.fetch_sub(1, std::memory_order_relaxed);
+    device.work().in_flight.fetch_sub(1, std::memory_order_release);
   }
 };
 

@@ -40,6 +40,8 @@ struct TracedWork {
 
   // Whether to record events of the calling thread now.
   bool is_recorded() const noexcept;
+  // Waits until no work is in flight, at most 1 s.
+  void settle() const noexcept;
 };
 
 // The place of a command: its number in its recording, from 1 (0: unknown), the place in the program that
@@ -90,7 +92,7 @@ class DeviceTrace {
   const Tracer::Track memory_;
   const Tracer::Track allocations_;
   const MemoryLog& log_;
-  uint64_t report_ = 0;
+  uint64_t source_ = 0;
   uint64_t reported_peak_ = 0;  // bytes
   std::atomic<int64_t> bytes_{0};
   std::mutex mutex_;  // guards the members below
