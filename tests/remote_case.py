@@ -16,6 +16,14 @@ SIMPLE = os.path.join(vmrun.SOURCE, "examples", "elementwise_mul.vmasm")
 INPUTS = ["--input=8xf32=2", "--input=8xf32=5"]
 
 
+def open_files(process):
+    folder = f"/proc/{process}/fd"
+    try:
+        return [os.readlink(os.path.join(folder, each)) for each in os.listdir(folder)]
+    except OSError:
+        return []
+
+
 class Server:
     """vm-device with these flags. `addresses`: as it printed them. `prefix`: a command that starts it."""
 
@@ -41,6 +49,18 @@ class Server:
         except OSError:
             children = []
         return [self.process.pid, *map(int, children)]
+
+    def serving(self, count):
+        """The `count` processes that serve connections: they have a socket beside the one to the process that listens, which one that
+        has just been started has as well."""
+        found = []
+
+        def are_all_known():
+            found[:] = [process for process in self.processes()[1:] if sum("socket:" in at for at in open_files(process)) > 1]
+            return len(found) == count
+
+        vmrun.wait_until(are_all_known, f"{count} processes with a connection", 30)
+        return found
 
     def signal_all(self, number):
         for each in self.processes():

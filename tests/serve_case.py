@@ -29,14 +29,6 @@ def binary_mul(values, other, **members):
                            ("input1", "FP32", [len(other)], packed("FP32", other))], **members)
 
 
-def wait_until(condition, what, limit=120):
-    end = time.monotonic() + limit
-    while not condition():
-        if time.monotonic() > end:
-            raise AssertionError(f"not within {limit} s: {what}")
-        time.sleep(0.01)
-
-
 def resident(server):
     """Bytes of memory of the server's process."""
     with open(f"/proc/{server.process.pid}/status") as file:

@@ -140,11 +140,6 @@ vm.func @main() -> () {
 """
 
 
-def only(list_):
-    (one,) = list_
-    return one
-
-
 class Analysis(vmrun.FolderCase):
     def setUp(self):
         super().setUp()
@@ -156,7 +151,7 @@ class Analysis(vmrun.FolderCase):
         return json.loads(done.stdout)
 
     def function(self, name, *inputs):
-        return only(self.analyze(self.dynamic, f"--function={name}", *(f"--input={text}" for text in inputs))["functions"])
+        return vmrun.only(self.analyze(self.dynamic, f"--function={name}", *(f"--input={text}" for text in inputs))["functions"])
 
     def test_expressions(self):
         main = self.function("main")
@@ -169,13 +164,13 @@ class Analysis(vmrun.FolderCase):
     def test_numbers(self):
         for rows, peak in ((1, 64 + 1024), (50, 64 * 50 + 1024), (100, 64 * 100 + 2048), (0, 1024)):
             with self.subTest(rows):
-                found = only(self.function("main", f"{rows}x16xf32", "3")["peaks"])
+                found = vmrun.only(self.function("main", f"{rows}x16xf32", "3")["peaks"])
                 self.assertEqual(found["bytes"], peak)
                 self.assertEqual(sum(found[part] for part in ("arguments", "results", "transients", "state")), peak)
 
     def test_who_made_it(self):
         main = self.function("main", "1x16xf32=5", "3")
-        peak = only(main["peaks"])
+        peak = vmrun.only(main["peaks"])
         alive = [main["allocations"][index] for index in peak["alive"]]
         self.assertEqual({(each["bytes"], each["origin"]) for each in alive}, {(64, "argument"), (1000, "transient"), (24, "result")})
         for each in alive:
@@ -187,7 +182,7 @@ class Analysis(vmrun.FolderCase):
         self.assertEqual(branch["paths"], 2)
         peaks = {peak["bytes"] for peak in branch["peaks"]}
         self.assertIn(100, peaks)
-        self.assertIn("an element, read at branch+", branch["unknowns"][only(peaks - {100})])
+        self.assertIn("an element, read at branch+", branch["unknowns"][vmrun.only(peaks - {100})])
 
     def test_a_loop_that_depends_on_an_argument(self):
         # Each pass replaces the buffer of the pass before it, or adds one.
@@ -198,11 +193,11 @@ class Analysis(vmrun.FolderCase):
             self.assertEqual("memory grows by 100 from one pass" in notes, grows, notes)
             for passes in (0, 1, 250):
                 known = self.function(name, str(passes))
-                self.assertEqual(only(known["peaks"])["bytes"], 100 * (passes if grows else min(passes, 2)))
+                self.assertEqual(vmrun.only(known["peaks"])["bytes"], 100 * (passes if grows else min(passes, 2)))
                 self.assertEqual(known["notes"], [])
 
     def test_released_references_free(self):
-        self.assertEqual(only(self.function("released")["peaks"])["bytes"], 1024)
+        self.assertEqual(vmrun.only(self.function("released")["peaks"])["bytes"], 1024)
 
     def test_what_cannot_be_followed(self):
         self.assertIn("does too much to be followed", self.function("endless")["trouble"])
@@ -210,7 +205,7 @@ class Analysis(vmrun.FolderCase):
 
     def test_nested_lists(self):
         nested = self.write("nested.vmasm", NESTED.encode())
-        self.assertEqual(only(self.analyze(nested)["functions"])["trouble"], "")
+        self.assertEqual(vmrun.only(self.analyze(nested)["functions"])["trouble"], "")
 
     def test_text(self):
         done = vmrun.run("vm-dump", self.dynamic, "--memory", "--function=main", "--input=2x16xf32", "--input=1")
@@ -256,7 +251,7 @@ class Measured(vmrun.FolderCase):
     """The peak that a device counts for a call in vm-run, beside the computed one."""
 
     def peaks(self, arguments, module, folder):
-        function = only(flag for flag in arguments if flag.startswith("--function="))
+        function = vmrun.only(flag for flag in arguments if flag.startswith("--function="))
         inputs = [flag for flag in arguments if flag.startswith("--input=")]
         page = self.path("page.html")
         ran = vmrun.run("vm-run", f"--module={module}", *arguments, f"--profile={page}", "--output_max_element_count=4",
@@ -267,12 +262,12 @@ class Measured(vmrun.FolderCase):
         done = vmrun.run("vm-dump", module, "--memory", "--json", function, *inputs, cwd=folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         analysis = json.loads(done.stdout)
-        computed = only(analysis["functions"])
+        computed = vmrun.only(analysis["functions"])
         self.assertEqual(computed["trouble"], "")
         load = analysis["initializer"]["peaks"][0]["bytes"] if analysis["initializer"] else 0
-        device = only(data["timeline"]["devices"])
+        device = vmrun.only(data["timeline"]["devices"])
         self.assertEqual(counted, device["peak_bytes"])  # by the driver, and by the log
-        return max(load, only(computed["peaks"])["bytes"]), device, computed
+        return max(load, vmrun.only(computed["peaks"])["bytes"]), device, computed
 
     def expect_near(self, computed, device):
         self.assertAlmostEqual(computed, device["peak_bytes"], delta=0.02 * device["peak_bytes"])
@@ -312,18 +307,18 @@ class Measured(vmrun.FolderCase):
                 printed = re.search(r"(?m)^memory of \S+ over time\n((?:  .*\n)+)alive", ran.stderr)[1]
                 self.assertEqual([row.split()[-1] for row in printed.splitlines()], ["1048576", "0", "524288", "0"])
                 data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', vmrun.read_text(page), re.DOTALL)[1])
-                log = only(data["timeline"]["devices"])
+                log = vmrun.only(data["timeline"]["devices"])
                 levels = [1 << 20, 0, 1 << 19, 0]
                 # With the level at the begin and at the end.
                 self.assertEqual([level for level, _ in itertools.groupby(bytes_ for _, bytes_ in log["points"])], [0, *levels])
                 self.assertEqual(log["peak_bytes"], 1 << 20)
                 events = perfetto.Trace(trace)
-                track = only(number for number, each in events.tracks.items() if (each.name, each.kind) == ("memory", "counter"))
+                track = vmrun.only(number for number, each in events.tracks.items() if (each.name, each.kind) == ("memory", "counter"))
                 values = [each.value for each in events.events if each.track == track and each.kind == perfetto.COUNTER]
                 self.assertEqual([value for value, _ in itertools.groupby(values)], levels)
         # Computed from the program alone, in the order of its requests.
         computed = json.loads(vmrun.succeeds("vm-dump", module, "--memory", "--json").stdout)
-        self.assertEqual(only(only(computed["functions"])["peaks"])["bytes"], (1 << 20) + (1 << 19))
+        self.assertEqual(vmrun.only(vmrun.only(computed["functions"])["peaks"])["bytes"], (1 << 20) + (1 << 19))
 
     def test_large_programs(self):
         try:

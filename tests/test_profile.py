@@ -34,12 +34,6 @@ KERNEL_KEYS = {"kind", "name", "time_ns", "share", "calls", "busy_ns", "thread_n
 OPTIONAL_KEYS = {"interpreted_because", "not_counted_because", "not_shared_because", "source"}
 
 
-def only(items):
-    items = list(items)
-    assert len(items) == 1, items
-    return items[0]
-
-
 class Profiles(vmrun.FolderCase):
     def run_tool(self, *arguments, tool="vm-run", **options):
         result = vmrun.run(tool, *arguments, **options)
@@ -89,7 +83,7 @@ class Profiles(vmrun.FolderCase):
             self.assertLessEqual(max(step["threads"] or 1 for step in own), row["threads"] or 1)
 
     def kernel(self, profile):
-        return only(row for row in profile["rows"] if row["kind"] == "kernel")
+        return vmrun.only(row for row in profile["rows"] if row["kind"] == "kernel")
 
     def expect_product(self, kernel):
         """4x3 times 3x2: 8 workgroups with 3 fma each; 12 and 6 elements are read, 8 are written."""
@@ -158,16 +152,16 @@ class Profiles(vmrun.FolderCase):
                 self.assertRegex(lines[0], r"^profile of matmul: [0-9.]+ (us|ms|s)$")
                 self.assertRegex(result.stderr, r"peaks of this machine, .* vectors of [0-9]+ bits; a block of [0-9]+ MiB")
                 self.assertRegex(result.stderr, r"\n  1 thread: [0-9]+ GFLOP/s, reads [0-9.]+ GB/s, copies [0-9.]+ GB/s\n")
-                title = only(i for i, line in enumerate(lines) if line.startswith("kernel "))
+                title = vmrun.only(i for i, line in enumerate(lines) if line.startswith("kernel "))
                 rows = lines[title + 1:]
                 self.assertEqual(rows.pop(), "interpreted: compilation is off (matmul)")
                 shares = [float(re.search(r"([0-9.]+)%", row).group(1)) for row in rows]
                 self.assertAlmostEqual(sum(shares), 100, places=6)
                 names = [row.split("  ")[0] for row in rows]
                 self.assertEqual(names[-2:], ["waiting", "other"])
-                self.assertRegex(only(row for row in rows if row.startswith("matmul ")),
+                self.assertRegex(vmrun.only(row for row in rows if row.startswith("matmul ")),
                                  r"matmul +1 +[0-9.]+ (us|ms) +[0-9.]+% +8 +1 +48 +104 bytes ")
-                self.assertRegex(only(row for row in rows if row.startswith("matmul ")), r" interpreted$")
+                self.assertRegex(vmrun.only(row for row in rows if row.startswith("matmul ")), r" interpreted$")
                 self.assertEqual("hal.device.queue.execute" in names, has_functions)
                 self.assertEqual("host code" in names, not has_functions)
 
@@ -178,13 +172,13 @@ class Profiles(vmrun.FolderCase):
             with self.subTest(kind):
                 rows = self.profile(f"--module={module}", "--function=simple_mul", "--input=4xf32=2", "--input=4xf32=3",
                                     f"--device={device}")["rows"]
-                self.assertEqual(only(row for row in rows if row["kind"] == "kernel")["source"], source)
+                self.assertEqual(vmrun.only(row for row in rows if row["kind"] == "kernel")["source"], source)
 
     def test_steps(self):
         """Each names the call that recorded it, on each device that reports its submissions."""
         for device in ("local-sync", "local-task"):
             with self.subTest(device):
-                step = only(self.profile(*MATMUL, f"--device={device}")["steps"])
+                step = vmrun.only(self.profile(*MATMUL, f"--device={device}")["steps"])
                 self.assertEqual((step["kind"], step["name"], step["execution"], step["command"]), ("kernel", "matmul", 0, 1))
                 self.assertRegex(step["place"], r"^matmul\.matmul\+[0-9A-F]{8}$")
         # Commands of one name at different places, and an operation of the queue.
@@ -234,7 +228,7 @@ class Profiles(vmrun.FolderCase):
         for device in ("local-sync", "local-task?workers=2"):
             document = json.loads(self.bench(*MATMUL, f"--device={device}", "--jit=off", "--benchmark_format=json").stdout)
             self.assertEqual([row["name"] for row in document["benchmarks"]], ["BM_matmul/process_time/real_time"])
-            profile = only(document["profiles"])
+            profile = vmrun.only(document["profiles"])
             self.check(profile)
             self.assertEqual(profile["function"], "matmul")
             self.assertGreater(profile["calls"], 1)
@@ -248,7 +242,7 @@ class Profiles(vmrun.FolderCase):
         self.assertRegex(result.stderr, r"profile of matmul: .* a call, the average of [0-9]+ calls; without the trace [0-9.]+ ")
         self.assertRegex(result.stderr, r"\nmatmul +1 ")
         with open(out) as file:
-            self.check(only(json.load(file)["profiles"]))
+            self.check(vmrun.only(json.load(file)["profiles"]))
 
     def test_compiled_programs(self):
         """Programs of a compiler: their sizes are 2x3 and 3x2."""

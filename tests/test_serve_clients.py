@@ -11,7 +11,8 @@ import zlib
 import hostile
 import serve_client
 import vmrun
-from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, resident, start, wait_until
+from serve_case import MUL, PROGRAM, Folder, binary_mul, mul, post, raw, read_all, resident, start
+from vmrun import wait_until
 from serve_client import binary_request, binary_response, packed, tensor
 
 COUNT = 1000

@@ -17,7 +17,8 @@ import serve_client
 import vmrun
 from grpc_case import CONTENTS, PROTO, Client, raw_mul, raw_request, reason_to_skip, start_grpc, stubs, typed, typed_mul, typed_request
 from perfetto import Trace
-from serve_case import ENCODER, MUL, PROGRAM, Folder, resident, wait_until
+from serve_case import ENCODER, MUL, PROGRAM, Folder, resident
+from vmrun import wait_until
 from serve_client import packed, tensor
 
 if SKIPPED := reason_to_skip():

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import encoder
 import serve_client
-from serve_case import ENCODER, MUL, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
+from serve_case import ENCODER, MUL, Folder, binary_mul, mul, post, raw, read_all, start
+from vmrun import wait_until
 from serve_client import ask, binary_request, binary_response, packed, tensor
 
 

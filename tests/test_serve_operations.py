@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 import serve_client
 import vmrun
 from perfetto import Trace
-from serve_case import ELEMENTWISE, FIB, MUL, PROGRAM, Folder, mul, post, read_all, start, wait_until
+from serve_case import ELEMENTWISE, FIB, MUL, PROGRAM, Folder, mul, post, read_all, start
+from vmrun import wait_until
 from serve_client import UnixConnection, ask, tensor
 
 

@@ -17,7 +17,8 @@ except ImportError:
 
 import serve_client
 import vmrun
-from serve_case import FIB, MUL, Folder, binary_mul, mul, post, raw, read_all, start, wait_until
+from serve_case import FIB, MUL, Folder, binary_mul, mul, post, raw, read_all, start
+from vmrun import wait_until
 from serve_client import ask, binary_request, binary_response, packed, tensor
 
 TYPES = {"BOOL": "i1", "INT8": "i8", "INT16": "i16", "INT32": "i32", "INT64": "i64", "UINT8": "ui8", "UINT16": "ui16",

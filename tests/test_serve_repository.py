@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import serve_client
 import vmrun
-from serve_case import ENCODER, MUL, Folder, mul, start, wait_until
+from serve_case import ENCODER, MUL, Folder, mul, start
+from vmrun import wait_until
 from serve_client import ask, tensor
 
 FACTOR = ("vm.module @m\nvm.export @f\nvm.func @f(%i0: i32) -> (i32) {{\n"

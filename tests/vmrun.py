@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SOURCE = os.environ.get("HALYARD_SOURCE", os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -84,6 +85,20 @@ def need_compiler():
     """Skips the test in a build without the compiler."""
     if not os.path.exists(COMPILER):
         skip("this build has no compiler: llvm-19-dev was not there, or a sanitizer is in the way")
+
+
+def only(items):
+    items = list(items)
+    assert len(items) == 1, items
+    return items[0]
+
+
+def wait_until(condition, what, limit=120):
+    end = time.monotonic() + limit
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {limit} s: {what}")
+        time.sleep(0.01)
 
 
 def programs_with_sources():

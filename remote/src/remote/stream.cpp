@@ -43,6 +43,16 @@ Bytes bytes_of(const uint32_t (&header)[2]) {
 
 static_assert(std::endian::native == std::endian::little);
 
+// Linux writes so many bytes to a Unix socket in one step, or none, even if the writer is killed meanwhile.
+constexpr size_t kAtomicOfUnix = 2 << 10;
+
+size_t most_at_once(int socket) {
+  int family = 0;
+  socklen_t size = sizeof family;
+  const bool is_unix = ::getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_UNIX;
+  return is_unix ? kAtomicOfUnix : 0;
+}
+
 // An epoll file that contains the socket; -1: the system has no more files.
 int epoll_of(int socket) {
   const int made = ::epoll_create1(EPOLL_CLOEXEC);
@@ -59,6 +69,7 @@ Stream::Stream(boost::asio::io_context& io, Descriptor socket, std::unique_ptr<T
       patience_(patience),
       polling_(busy_poll),
       descriptor_(socket.get()),
+      most_at_once_(most_at_once(descriptor_)),
       watched_(io),
       tls_(std::move(tls)),
       in_(kBuffer),
@@ -357,10 +368,9 @@ Result<size_t> Stream::read_wire(std::span<uint8_t> target, std::span<uint8_t> b
       last_received_.store(Clock::now().time_since_epoch().count(), std::memory_order_relaxed);
       return static_cast<size_t>(count);
     }
-    // Without the keys nobody but the process itself could send a reason.
-    if (count == 0)
+    if (count == 0 || errno == ECONNRESET)
       return fail(HALYARD_UNAVAILABLE, "the other side has ended the connection{}",
-                  tls_ && tls_->side() == TlsSide::client
+                  full_ == Full::block
                       ? " without a reason; its process may have crashed: the log of the server tells"
                       : "");
     if (errno == EAGAIN || errno == EWOULDBLOCK) return size_t{0};
@@ -463,7 +473,8 @@ void Stream::write_out(Bytes direct, const std::shared_ptr<void>& keep) {
     direct = {};
   }
   while (!is_ended_) {
-    if (is_within_frame_) is_within_frame_->store(1);
+    const size_t size = out_.size() - out_begin_ + kept_bytes_ + direct.size();
+    if (is_within_frame_ && size > most_at_once_) is_within_frame_->store(1);
     direct = direct.subspan(write_once(direct));
     if (is_ended_) return;
     if (is_all_written()) {

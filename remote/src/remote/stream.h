@@ -157,6 +157,7 @@ class Stream : public std::enable_shared_from_this<Stream> {
   BusyPolling polling_;  // of the thread that waits
   Descriptor socket_;    // with Full::block
   const int descriptor_;
+  const size_t most_at_once_;  // bytes: a write of them is never cut
   // With Full::block an epoll file that contains the socket, from which a thread that waits takes it out: so
   // the bytes for which that thread waits wake no other one. With Full::queue a copy of the descriptor.
   boost::asio::posix::stream_descriptor watched_;
