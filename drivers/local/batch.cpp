@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "base/c_boundary.h"
@@ -15,6 +14,7 @@
 #include "estimate.h"
 #include "halyard/driver/trace.hpp"
 #include "perform.h"
+#include "team.h"
 
 namespace halyard::local {
 
@@ -70,21 +70,29 @@ struct Part {
   }
 };
 
-// Reference-counted, because a helper may start after all work is done; the helper then reads only this
-// object. One block of memory contains the object, then its arrays.
+// One block of memory contains the object, then its parts.
 class Batch {
  public:
-  // `cost` is the cost of the whole batch.
-  static Batch* create(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution) {
-    const size_t size = sizeof(Batch) + parts * sizeof(Part) + helpers * sizeof(Helper);
-    return new (execution.nodes->take(size)) Batch(parts, helpers, cost, execution, size);
+  struct Destroy {
+    void operator()(Batch* batch) const noexcept {
+      NodeCache& nodes = *batch->execution_.nodes;
+      const size_t size = sizeof(Batch) + batch->parts_.size_bytes();
+      batch->~Batch();
+      nodes.give(batch, size);
+    }
+  };
+  using Owned = std::unique_ptr<Batch, Destroy>;
+  // `cost` is the cost of the whole batch. Throws std::bad_alloc.
+  static Owned create(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution) {
+    Team::Owned team;
+    if (!execution.team) team = Team::create(*execution.thread_pool, *execution.nodes, cost);
+    const size_t size = sizeof(Batch) + parts * sizeof(Part);
+    return Owned(new (execution.nodes->take(size)) Batch(parts, helpers, std::move(team), execution));
   }
 
   std::span<Part> parts() { return parts_; }
 
-  // Runs the whole batch. Called once, because the batch may be destroyed on return.
   Result<> run() {
-    const std::unique_ptr<Batch, Release> released(this);
     run_parts();
     if (!failure_.ok()) return std::unexpected(std::move(failure_));
     for (const Part& part : parts_)
@@ -94,51 +102,29 @@ class Batch {
             .learn(part.spent / part.total + 1);
     return {};
   }
-  // Likewise, for a batch that is a loop. Returns the number of pieces that have run, the first ones.
+  // For a batch that is a loop. Returns the number of pieces that have run, the first ones.
   uint64_t run_loop() {
-    const std::unique_ptr<Batch, Release> released(this);
     run_parts();
     return parts_[0].next.load(std::memory_order_relaxed);
   }
 
  private:
-  // The task of a helper thread.
-  struct Helper : Task {
-    Batch* batch = nullptr;
-  };
-  struct Release {
-    void operator()(Batch* batch) const { batch->release(); }
-  };
-
-  Batch(size_t parts, uint32_t helpers, uint64_t cost, const Execution& execution, size_t size)
+  Batch(size_t parts, uint32_t helpers, Team::Owned team, const Execution& execution)
       : execution_(execution),
-        nodes_(*execution.nodes),
-        size_(size),
+        team_(std::move(team)),
+        helpers_(helpers),
         parts_(reinterpret_cast<Part*>(this + 1), parts),
-        helpers_(reinterpret_cast<Helper*>(parts_.data() + parts), helpers),
-        failed_part_(parts),
-        references_(helpers + 1) {
+        failed_part_(parts) {
+    if (team_) execution_.team = team_.get();
     std::uninitialized_default_construct(parts_.begin(), parts_.end());
-    std::uninitialized_default_construct(helpers_.begin(), helpers_.end());
-    for (Helper& helper : helpers_) {
-      helper.run = help;
-      helper.thread_pool = execution.thread_pool;
-      helper.is_brief = cost < kBrief;
-      helper.batch = this;
-    }
   }
 
-  uint32_t threads() const { return static_cast<uint32_t>(helpers_.size()) + 1; }
+  uint32_t threads() const { return helpers_ + 1; }
 
   void run_parts() {
-    for (Helper& helper : helpers_) execution_.thread_pool->post(helper);
-    work(Role::owner);
-    for (Helper& helper : helpers_)  // free the slots of helpers that have not started
-      if (execution_.thread_pool->take_back(helper)) references_.fetch_sub(1, std::memory_order_relaxed);
-    close();
+    execution_.team->share(
+        helpers_, [](void* data, Role role) noexcept { static_cast<Batch*>(data)->work(role); }, this);
   }
-
-  enum class Role : uint8_t { owner, helper };
 
   // Runs tiles until none are left.
   void work(Role role) noexcept {
@@ -230,40 +216,6 @@ class Batch {
       for (; tile.first < tile.last; ++tile.first) part.loop->body(tile.first, part.loop->data);
   }
 
-  static void help(Task& task, TaskList&) {
-    Batch& batch = *static_cast<Helper&>(task).batch;
-    if (batch.enter()) {
-      batch.work(Role::helper);
-      batch.leave();
-    }
-    batch.release();
-  }
-
-  bool enter() {
-    const std::lock_guard lock(mutex_);
-    if (closed_) return false;
-    active_.fetch_add(1, std::memory_order_relaxed);
-    return true;
-  }
-  void leave() {
-    const std::lock_guard lock(mutex_);
-    active_.fetch_sub(1, std::memory_order_release);
-    changed_.notify_all();
-  }
-  // Waits for the helpers that have started and are running their last tiles. Spins as long as helpers
-  // themselves do, then sleeps, because waking a thread takes the time of a small dispatch.
-  void close() {
-    std::unique_lock lock(mutex_);
-    closed_ = true;
-    const auto is_alone = [&] { return active_.load(std::memory_order_acquire) == 0; };
-    if (is_alone()) return;
-    lock.unlock();
-    for (const Stopwatch watch(true); watch.elapsed() < kStaysAwake && !is_alone();)
-      std::this_thread::yield();
-    lock.lock();
-    changed_.wait(lock, is_alone);
-  }
-
   // Records a failure. Later commands and workgroups are cancelled. Earlier ones still run, because they may
   // fail too.
   void failed(size_t part, uint64_t workgroup, Status failure) {
@@ -276,31 +228,17 @@ class Batch {
     failure_ = std::move(failure);
   }
 
-  void release() {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    NodeCache& nodes = nodes_;
-    const size_t size = size_;
-    this->~Batch();
-    nodes.give(this, size);
-  }
-
-  const Execution execution_;
-  NodeCache& nodes_;
-  const size_t size_;  // of the block of memory
+  Execution execution_;
+  const Team::Owned team_;  // null: that of the list
+  const uint32_t helpers_;
   const std::span<Part> parts_;
-  const std::span<Helper> helpers_;
 
   bool has_asked_again_ = false;  // used by the owner only
 
-  std::mutex mutex_;  // guards the fields below; `active_` may be read without it
-  std::condition_variable changed_;
-  std::atomic<uint32_t> active_ = 0;  // helpers that have started and not ended
-  bool closed_ = false;               // no more helpers may start
-  size_t failed_part_;                // the first one that failed; the number of parts if none has
+  std::mutex mutex_;    // guards the fields below
+  size_t failed_part_;  // the first one that failed; the number of parts if none has
   uint64_t failed_workgroup_ = 0;
   Status failure_;
-
-  std::atomic<uint32_t> references_;
 };
 
 }  // namespace
@@ -311,16 +249,17 @@ Helpers helpers_for(const Load& load, const Execution& execution) {
   const uint64_t worth = std::min<uint64_t>((load.cost - load.longest) / kWorthHelping, load.pieces - 1);
   if (worth == 0) return {0, HALYARD_SHARING_TOO_SHORT};
   // Sharing has a cost: threads may have to be woken, and data moves between the caches of threads.
-  if (!execution.is_shared && load.saving(execution.thread_pool->limit()) < kWorthSharing)
+  if (!execution.team && load.saving(execution.thread_pool->limit()) < kWorthSharing)
     return {0, HALYARD_SHARING_TOO_SHORT};
-  const unsigned idle = execution.thread_pool->idle_threads();
+  const uint32_t idle =
+      execution.team ? execution.team->spare_threads() : execution.thread_pool->idle_threads();
   if (idle == 0) return {0, HALYARD_SHARING_NO_IDLE_THREAD};
   return {static_cast<uint32_t>(std::min<uint64_t>(worth, idle)), HALYARD_SHARING_SHARED};
 }
 
 Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCount& count, uint64_t first,
                    uint64_t each, uint32_t helpers, const Execution& execution) {
-  Batch* const batch = Batch::create(1, helpers, cost_of(each, total(count) - first), execution);
+  const Batch::Owned batch = Batch::create(1, helpers, cost_of(each, total(count) - first), execution);
   Part& part = batch->parts()[0];
   part.command = &command.header;
   part.divide(count, first);
@@ -330,7 +269,7 @@ Result<> share_out(const halyard_command_dispatch_t& command, const WorkgroupCou
 
 Result<> share_out(std::span<const halyard_command_t* const> commands, uint64_t cost, uint32_t helpers,
                    const Execution& execution) {
-  Batch* const batch = Batch::create(commands.size(), helpers, cost, execution);
+  const Batch::Owned batch = Batch::create(commands.size(), helpers, cost, execution);
   for (size_t i = 0; i < commands.size(); ++i) {
     Part& part = batch->parts()[i];
     part.command = commands[i];
@@ -369,11 +308,17 @@ uint64_t LoopSharing::share(const halyard_jit_sharing_t* sharing, uint64_t piece
     const Load rest = {cost_of(each, pieces - done), std::min(each, kMaxCost), pieces - done};
     const Helpers helpers = rest.pieces > 1 ? helpers_for(rest, self.execution_) : Helpers();
     if (self.threads_ == 1) self.sharing_ = helpers.sharing;
+    if (helpers.sharing == HALYARD_SHARING_NO_IDLE_THREAD) continue;  // asks again after the next piece
     if (helpers.count == 0) break;
     Execution execution = self.execution_;
     execution.stop = stop;
     const Loop loop = {self.kernel_, self.facts_, body, data};
-    Batch* const batch = Batch::create(1, helpers.count, rest.cost, execution);
+    Batch::Owned batch;
+    try {
+      batch = Batch::create(1, helpers.count, rest.cost, execution);
+    } catch (const std::bad_alloc&) {  // must not leave compiled code
+      break;
+    }
     Part& part = batch->parts()[0];
     part.loop = &loop;
     part.divide(pieces, done);

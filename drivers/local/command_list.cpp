@@ -9,6 +9,7 @@
 #include "dispatch.h"
 #include "kernel_runner.h"
 #include "perform.h"
+#include "team.h"
 
 namespace halyard::local {
 
@@ -117,8 +118,11 @@ Result<> CommandList::execute(const Execution& execution) const {
   }
   const Stopwatch watch(true);
   Execution own = execution;
-  own.is_shared = is_worth_sharing(execution.thread_pool->limit());
-  const ThreadPool::KeepAwake keep_awake(*execution.thread_pool, own.is_shared);
+  const bool is_shared = is_worth_sharing(execution.thread_pool->limit());
+  const ThreadPool::KeepAwake keep_awake(*execution.thread_pool, is_shared);
+  const Team::Owned team =
+      is_shared ? Team::create(*execution.thread_pool, *execution.nodes, expected_cost()) : nullptr;
+  own.team = team.get();
   Result<> outcome;
   visit_batches([&](std::span<const halyard_command_t* const> commands) {
     outcome = execute_batch(commands, own);

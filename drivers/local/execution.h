@@ -13,12 +13,14 @@ namespace halyard::local {
 
 using BindingTable = std::span<const halyard_binding_t>;
 
+class Team;
+
 struct Execution {
   BindingTable table;                 // ranges without memory refer to its entries
   ThreadPool* thread_pool = nullptr;  // threads that may help with a dispatch; null: none
   NodeCache* nodes = nullptr;
   const Services* services = nullptr;  // traces the commands of a list
-  bool is_shared = false;              // part of shared work, so helper threads are awake or waking
+  Team* team = nullptr;                // the threads that help with a list that is shared; null: none
   const uint32_t* stop = nullptr;      // the word that stops the work; may be null
   bool foresees = false;               // the device compiles hot kernels
   void* submission = nullptr;          // for traces: its completed_user

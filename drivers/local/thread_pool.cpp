@@ -106,9 +106,8 @@ void ThreadPool::end_host_call() {
   ++busy_;
 }
 
-unsigned ThreadPool::idle_threads() {
-  const std::lock_guard lock(mutex_);
-  const unsigned wanted = busy_ + queued_;
+unsigned ThreadPool::idle_threads() const {
+  const unsigned wanted = busy_.load(std::memory_order_relaxed) + queued_.load(std::memory_order_relaxed);
   return wanted < limit_ ? limit_ - wanted : 0;
 }
 

@@ -84,12 +84,17 @@ class ThreadPool {
 
   unsigned limit() const { return limit_; }  // of threads
   // The number of threads without work, including those not started yet.
-  unsigned idle_threads();
+  unsigned idle_threads() const;
   // Called before and after a call of the host on a pool thread. The call may take long and may even wait for
   // queued work [R88], so the thread is not counted meanwhile and another thread may be started in its place.
   void begin_host_call();
   void end_host_call();
   bool has_queued() const { return queued_.load(std::memory_order_relaxed) != 0; }
+  // Whether a thread that has been idle since `idle` started should sleep.
+  bool is_idle_too_long(const Stopwatch& idle) const {
+    const bool stays = has_processors_ && shared_.load(std::memory_order_relaxed) != 0;
+    return idle.elapsed() >= (stays ? kStaysAwake : kWorthWaking);
+  }
 
  private:
   std::error_code start_thread();
@@ -110,11 +115,6 @@ class ThreadPool {
     while (queued_ == queued && busy_ == busy && !stop()) continue;
     lock.lock();
     --spinning;
-  }
-  // Whether a thread that has been idle since `idle` started should sleep.
-  bool is_idle_too_long(const Stopwatch& idle) const {
-    const bool stays = has_processors_ && shared_.load(std::memory_order_relaxed) != 0;
-    return idle.elapsed() >= (stays ? kStaysAwake : kWorthWaking);
   }
   bool is_active() const {
     const unsigned busy = busy_.load(std::memory_order_relaxed);

@@ -38,7 +38,7 @@ struct Work {
             device.thread_pool(),
             &device.instance.nodes,
             &device.services(),
-            false,
+            nullptr,
             stop,
             device.compile_queue() != nullptr,
             completed_user};
