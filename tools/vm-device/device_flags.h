@@ -84,7 +84,7 @@ inline constexpr Size max_cache = {"max_cache", "SIZE",
                                    "--max_cache=8GiB"};
 inline constexpr Duration max_time = {"max_time", "TIME",
                                       "The maximum time of a submission, with its waits, and of loading code "
-                                      "(10min). Then it is stopped. 0s: no limit.",
+                                      "(10min). Then it is stopped.",
                                       "--max_time=30s"};
 inline constexpr Number device_threads = {
     "threads", "N",
