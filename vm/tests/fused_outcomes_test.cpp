@@ -1,6 +1,7 @@
 // Every fused instruction that decides something (a branch, a loop, an access with bounds), with each of its
-// outcomes: the program behaves as without fusing. The rows come from decoded_ops.inc, so a new one is tested
-// without a new test, and each program is known to contain the instruction that it is for.
+// outcomes: the program behaves as without fusing, also where the interpreter takes samples. The rows come
+// from decoded_ops.inc, so a new one is tested without a new test, and each program is known to contain the
+// instruction that it is for.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -73,8 +74,10 @@ class FusedAndNot {
  public:
   FusedAndNot(const std::string& text, DecodedOp expected) : text_(text) {
     plain_.fuse = false;
-    fused_.add(text);
-    plain_.add(text);
+    // Takes a sample at each branch, or counts branches alone; no function gets hot.
+    sampled_.queue = std::make_shared<CompileQueue>(Sampling{.branches = 1, .hot = UINT32_MAX});
+    counted_.queue = std::make_shared<CompileQueue>(Sampling{.branches = UINT32_MAX, .hot = UINT32_MAX});
+    for (Machine* machine : {&plain_, &fused_, &sampled_, &counted_}) machine->add(text);
     expect_fused(expected);
   }
 
@@ -83,7 +86,8 @@ class FusedAndNot {
   template <typename Arguments>
   std::string call(Arguments&& arguments) {
     const std::string fused = outcome(fused_, arguments);
-    EXPECT_EQ(fused, outcome(plain_, arguments)) << text_;
+    for (Machine* machine : {&plain_, &sampled_, &counted_})
+      EXPECT_EQ(fused, outcome(*machine, arguments)) << text_;
     return fused;
   }
 
@@ -120,7 +124,7 @@ class FusedAndNot {
   }
 
   std::string text_;
-  Machine fused_, plain_;
+  Machine plain_, fused_, sampled_, counted_;
 };
 
 // ---- branches
