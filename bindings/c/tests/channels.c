@@ -121,7 +121,8 @@ int main(void) {
     none = NULL;
     options.rank = 1;
     options.rank_count = -1;
-    FAILS(halyard_channels_create(&options, &none), HALYARD_FAILED_PRECONDITION, "expected to be rank 1 of -1");
+    FAILS(halyard_channels_create(&options, &none), HALYARD_FAILED_PRECONDITION,
+          "expected to be rank 1 of -1");
     OK(halyard_channels_create(NULL, &none));
     halyard_release(none);
   }
