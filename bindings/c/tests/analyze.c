@@ -41,11 +41,11 @@ static void takes(const char* function, const char* const* inputs, size_t count,
         sizeof((const char* const[]){__VA_ARGS__}) / sizeof(char*), part)
 #define REFUSES(function, part, ...)                                                  \
   do {                                                                                \
-    char* text = NULL;                                                                \
+    char* none = NULL;                                                                \
     FAILS(analyze(function, (const char* const[]){__VA_ARGS__},                       \
-                  sizeof((const char* const[]){__VA_ARGS__}) / sizeof(char*), &text), \
+                  sizeof((const char* const[]){__VA_ARGS__}) / sizeof(char*), &none), \
           HALYARD_INVALID_ARGUMENT, part);                                            \
-    EXPECT(!text);                                                                    \
+    EXPECT(!none);                                                                    \
   } while (0)
 
 int main(void) {
