@@ -83,7 +83,9 @@ TEST(Channels, WorkOnSplitsWaitsForTheOtherRanks) {
     parts_of_parts[rank] = ASSERT_VALUE(parts[rank]->split(4, -static_cast<int32_t>(rank)));
     EXPECT_FALSE(ASSERT_VALUE(parts[rank]->split(-1, 0))) << "takes no part";
     completions[rank].submit(*parts_of_parts[rank], &sent[rank], &received[rank]);
-    if (rank == 0) EXPECT_TRUE(completions[0].now().empty());
+    if (rank == 0) {
+      EXPECT_TRUE(completions[0].now().empty());
+    }
   }
   for (const uint32_t rank : {0u, 1u}) {
     const std::vector<Status> statuses = completions[rank].wait_for(1);

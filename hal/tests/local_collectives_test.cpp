@@ -110,7 +110,7 @@ TEST(LocalCollectives, EachKindMovesItsBlocks) {
       collective.reduction = each.reduction;
       collective.root = 1;
       ranks.submit(rank, collective);
-      if (rank != 1) EXPECT_TRUE(ranks.outcomes(rank).empty()) << each.kind << ": not all ranks have come";
+      EXPECT_EQ(ranks.outcomes(rank).empty(), rank != 1) << each.kind << ": not all ranks have come";
     }
     for (uint32_t rank = 0; rank < 3; ++rank) {
       ASSERT_EQ(ranks.outcomes(rank).size(), 1u) << each.kind;
