@@ -6,43 +6,18 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
+
+#include "fixtures.h"
+#include "in_child.h"
 
 namespace halyard::tools {
 namespace {
-
-// Descriptors from 3 on belong to the test program, so a child process gives them away. Its text comes back.
-std::string in_child(const std::function<std::string()>& body) {
-  int ends[2];
-  EXPECT_EQ(::pipe(ends), 0);
-  std::fflush(nullptr);  // otherwise the child would write the buffered output again
-  const pid_t child = ::fork();
-  if (child == 0) {
-    // Above all descriptors that the test replaces.
-    const int out = ::fcntl(ends[1], F_DUPFD, 200);
-    const std::string text = body();
-    const bool written = ::write(out, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    std::exit(written ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::string text;
-  std::array<char, 4096> block;
-  for (ssize_t size; (size = ::read(ends[0], block.data(), block.size())) > 0;)
-    text.append(block.data(), static_cast<size_t>(size));
-  ::close(ends[0]);
-  int status = 0;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  return text;
-}
 
 void set_variables(const std::string& process, const std::string& count) {
   ::setenv("LISTEN_PID", process.c_str(), 1);
@@ -52,7 +27,8 @@ void set_variables(const std::string& process, const std::string& count) {
 
 std::string own_process() { return std::to_string(::getpid()); }
 
-// "3 4", or the message; "; variables" if a variable is left.
+// "3 4", or the message; "; variables" if a variable is left. Called in a child process, because descriptors
+// from 3 on belong to the test program.
 std::string taken() {
   std::string text;
   if (const Result<std::vector<int>> sockets = inherited_sockets(); !sockets) {
@@ -184,9 +160,7 @@ class Notifications : public testing::Test {
 };
 
 TEST_F(Notifications, GoToAFileOrToAnAbstractAddress) {
-  const std::filesystem::path folder =
-      std::filesystem::path(testing::TempDir()) / ("notify-" + own_process());
-  std::filesystem::create_directory(folder);
+  const TemporaryFolder folder;
   for (const std::string& name : {(folder / "socket").string(), "@halyard-test-" + own_process()}) {
     const Manager manager(name);
     ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
@@ -199,7 +173,6 @@ TEST_F(Notifications, GoToAFileOrToAnAbstractAddress) {
     EXPECT_TRUE(reloading.starts_with("RELOADING=1\nMONOTONIC_USEC=")) << reloading;
     EXPECT_GT(std::stoll(reloading.substr(reloading.rfind('=') + 1)), 0);
   }
-  std::filesystem::remove_all(folder);
 }
 
 TEST_F(Notifications, AreNotSentWithoutAnAddress) {
