@@ -105,7 +105,7 @@ TEST_F(Programs, TheCompilerIsUsedAsTheFlagsSay) {
             uint32_t{HALYARD_INSTANCE_JIT_ALWAYS} | HALYARD_INSTANCE_JIT_FAST_MATH);
   EXPECT_EQ(jit({"--untrusted"}), 0u);
   EXPECT_EQ(jit({"--untrusted", "--jit=always"}), HALYARD_INSTANCE_JIT_ALWAYS);
-  const uint32_t automatic = find_compiler() ? HALYARD_INSTANCE_JIT_AUTO : 0u;
+  const uint32_t automatic = find_compiler() ? uint32_t{HALYARD_INSTANCE_JIT_AUTO} : 0u;
   EXPECT_EQ(jit({}), automatic);
   EXPECT_EQ(jit({"--jit=auto"}), automatic);
 }
