@@ -197,7 +197,8 @@ TEST_F(Programs, LoadersHaveTheOptionsOfLocalDevices) {
     Program program;
     program.is_profiled = is_profiled;
     std::string text;
-    for (const auto& [key, value] : context_options(parsed_flags(words), program)->loader_settings)
+    const ContextOptions options = context_options(parsed_flags(words), program).value();
+    for (const auto& [key, value] : options.loader_settings)
       text += key + "=" + value + " ";
     return text;
   };
