@@ -105,7 +105,7 @@ TEST_F(Programs, TheCompilerIsUsedAsTheFlagsSay) {
             uint32_t{HALYARD_INSTANCE_JIT_ALWAYS} | HALYARD_INSTANCE_JIT_FAST_MATH);
   EXPECT_EQ(jit({"--untrusted"}), 0u);
   EXPECT_EQ(jit({"--untrusted", "--jit=always"}), HALYARD_INSTANCE_JIT_ALWAYS);
-  const uint32_t automatic = find_compiler() ? HALYARD_INSTANCE_JIT_AUTO : 0u;
+  const uint32_t automatic = find_compiler() ? uint32_t{HALYARD_INSTANCE_JIT_AUTO} : 0u;
   EXPECT_EQ(jit({}), automatic);
   EXPECT_EQ(jit({"--jit=auto"}), automatic);
 }
@@ -197,7 +197,8 @@ TEST_F(Programs, LoadersHaveTheOptionsOfLocalDevices) {
     Program program;
     program.is_profiled = is_profiled;
     std::string text;
-    for (const auto& [key, value] : context_options(parsed_flags(words), program)->loader_settings)
+    const ContextOptions options = context_options(parsed_flags(words), program).value();
+    for (const auto& [key, value] : options.loader_settings)
       text += key + "=" + value + " ";
     return text;
   };
